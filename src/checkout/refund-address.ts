@@ -13,6 +13,7 @@ import type { Clock } from '../lib/clock.ts';
 import { queryOf } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { createLimiter } from '../lib/rate-limit.ts';
+import { exampleAddress } from '../payments/destination.ts';
 import { documentOf } from './document.ts';
 import { icon } from './icon.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
@@ -61,10 +62,12 @@ function addressForm(model: PageModel, option: PaymentOption, title: 'refund_lea
   const { currency } = option;
   const isAwaited = refunds.some((one) => waitsForAddress(one) && one.network === option.networkKey);
   const network = networkTitle(model, option);
+  const networks = [...model.networks.values()].map(({ config }) => config);
+  const example = exampleAddress({ networks }, option.networkKey);
   const fault = faults.find((one) => one === choice.refundFault);
   const error =
     fault &&
-    html`<p class="field-error" id="refund-error">${icon('alert')} ${say(`refund_bad_${fault}`, { network })}</p>`;
+    html`<p class="field-error" id="refund-error">${icon('alert')} ${say(`refund_bad_${fault}`, { network, example })}</p>`;
   return html`<details class="look-up refund-address" id="refund-address"${fault || isAwaited ? html` open` : null}><summary>${say(title)}</summary>
 <p>${say('refund_leave_text', { network })}</p>
 <form method="post" action="${session.id}/refund-address${linkTo(model, {})}">

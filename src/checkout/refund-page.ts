@@ -7,6 +7,7 @@ import type { NetworkConfig } from '../config/network.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import type { DestinationFault, Refund } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';
+import { exampleAddress } from '../payments/destination.ts';
 import { documentOf, RELOAD_S } from './document.ts';
 import { type IconName, icon, markOf } from './icon.ts';
 import { addressGroups } from './send.ts';
@@ -80,7 +81,7 @@ function askSection(model: RefundPageModel, typed: string, fault: DestinationFau
   const { amount, network, currency, shop } = values;
   const error =
     fault &&
-    html`<p class="field-error" id="address-error">${icon('alert')} ${words.say(`refund_bad_${fault}`, { network })}</p>`;
+    html`<p class="field-error" id="address-error">${icon('alert')} ${words.say(`refund_bad_${fault}`, { network, example: exampleAddress({ networks: [model.network] }, model.network.key) })}</p>`;
   return html`<h1 id="headline">${words.say('refund_ask_title')}</h1>
 <p>${marks(model)} ${words.say('refund_ask_text', { shop, amount, network })}</p>
 <form class="claim" method="post" action="${token}">

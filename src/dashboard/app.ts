@@ -18,11 +18,12 @@ import { SCRIPT_PATH, STYLE_PATH, script, styleSheet } from './assets.ts';
 import type { DashboardDeps, SignInDeps } from './deps.ts';
 import { documentOf, framed, type MenuStore } from './frame.ts';
 import { serveLinks } from './link.ts';
-import { readNotice, withNotice } from './notice.ts';
+import { createNotices } from './notice.ts';
 import { type FileReply, isOperatorPage, isStorePage, type Page, type Reply, type StoreAt } from './page.ts';
 import { dashboardPages } from './pages.ts';
 import { onlyOwnForms, onlyOwnName, protect } from './policy.ts';
 import { refuse } from './refusal.ts';
+import { UNASKED } from './show.ts';
 import { serveSignIn } from './sign-in.ts';
 import { OPERATOR_LANGUAGE, setLanguage, type Words, wordsFor } from './texts.ts';
 import { createWebSessions, isFormToken, sessionLimits, type Visitor } from './web-session.ts';
@@ -58,7 +59,7 @@ export function createDashboard(deps: DashboardDeps): Express {
   app.use(onlyOwnForms(deps.url, deps.languages));
 
   const sessions = createWebSessions(deps.database, deps.clock, isHttps);
-  const signedIn: SignInDeps = { ...deps, sessions };
+  const signedIn: SignInDeps = { ...deps, sessions, notices: createNotices(deps.clock) };
   serveSignIn(app, signedIn);
   serveLinks(app, signedIn);
   for (const page of dashboardPages(deps)) {
@@ -102,7 +103,7 @@ function limitAddresses(app: Express, { config, clock, languages }: DashboardDep
 }
 
 async function answerPage(deps: SignInDeps, page: Page, request: Request, response: Response): Promise<void> {
-  const visitor = await deps.sessions.visitorOf(request, page.isBackground !== true);
+  const visitor = await deps.sessions.visitorOf(request, page.isBackground !== true && !queryOf(request).has(UNASKED));
   if (!visitor) {
     askToSignIn(deps, request, response);
     return;
@@ -181,7 +182,7 @@ async function send(
     await send(deps, { visitor, at, zone, words, reply: missing }, request, response);
   } else if ('to' in reply) {
     const { to, said } = reply;
-    response.redirect(303, said === undefined ? to : withNotice(to, said, visitor.formToken));
+    response.redirect(303, said === undefined ? to : deps.notices.add(to, said, visitor.formToken));
   } else if ('text' in reply) {
     response.type('text').send(reply.text);
   } else if ('image' in reply) {
@@ -200,7 +201,7 @@ async function send(
       const store = storeId === null ? null : await deps.database.findStore(storeId);
       if (store) stores.push({ id: store.id, name: store.name });
     }
-    const notice = readNotice(queryOf(request), formToken);
+    const notice = deps.notices.take(queryOf(request), formToken);
     const shown = { words, name, memberships, stores, path: request.path, at, zone, formToken, endsIn, notice };
     response
       .status(reply.status ?? 200)

@@ -18,6 +18,7 @@ import type { MerchantStore } from '../database/stores.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { SourceStatus } from '../rates/rates.ts';
+import type { Notices } from './notice.ts';
 import type { Passkeys } from './passkeys.ts';
 import type { Passwords } from './passwords.ts';
 import type { Languages } from './texts.ts';
@@ -136,7 +137,7 @@ export type Issuer = Readonly<{
   ): Endpoint & Readonly<{ secret: string }>;
 }>;
 
-export type SignInDeps = DashboardDeps & Readonly<{ sessions: WebSessions }>;
+export type SignInDeps = DashboardDeps & Readonly<{ sessions: WebSessions; notices: Notices }>;
 
 /** Returns who does something in the dashboard, for the audit log. `command` is what is done, in words. */
 export const actOf = ({ name }: Pick<Person, 'name'>, command: string, clock: Pick<Clock, 'nowMs'>): OperatorAct => ({

@@ -157,7 +157,7 @@ const sessionEnd = (words: Words, { idleMs, leftMs }: FrameOf['endsIn']): Html =
 <button type="button" data-when="idle">${words.say('frame.stay')}</button></div>`;
 
 /** What the script's buttons say, and where they announce it. */
-const copyWords = (words: Words): Html =>
+export const copyWords = (words: Words): Html =>
   html`<p class="unseen" id="copied" aria-live="polite" data-copying="${words.say('general.copy')}" data-done="${words.say('general.copied')}" data-failed="${words.say('general.not_copied')}"></p>`;
 
 /** Links to the same page in the other languages, for who is not signed in. @param more what else the address says */

@@ -8,7 +8,7 @@ import { readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { qrSvg } from '../lib/qr.ts';
 import { actOf, type SignInDeps } from './deps.ts';
-import { documentOf, languageSwitch } from './frame.ts';
+import { copyWords, documentOf, languageSwitch } from './frame.ts';
 import { whyWeak } from './passwords.ts';
 import { refuse } from './refusal.ts';
 import { newRecoveryCodes, recoveryHash, secretOfLink, secretText, setUpUri, stepOf } from './second-factor.ts';
@@ -130,8 +130,8 @@ ${secretShown(words, { url, secret, name: person.name })}
 export const codesShown = (words: Words, codes: readonly string[], to: string): Html =>
   html`<p>${words.say('link.codes_text')}</p>
 <ol class="codes card">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ol>
-<p><a class="button plain" download="quayside-recovery-codes.txt" href="${codesFile(codes)}">${words.say('link.codes_download')}</a></p>
-<label>${words.say('link.codes_copy')} <input readonly data-copy dir="ltr" spellcheck="false" value="${codes.join(' ')}"></label>
+<p><a class="button plain" download="quayside-recovery-codes.txt" href="${codesFile(codes)}">${words.say('link.codes_download')}</a> <button type="button" class="plain" data-print hidden>${words.say('link.codes_print')}</button></p>
+<label class="screen-only">${words.say('link.codes_copy')} <input readonly data-copy dir="ltr" spellcheck="false" value="${codes.join(' ')}"></label>
 <p><a class="button" href="${to}">${words.say('general.saved_codes')}</a></p>`;
 
 /** Returns the codes as a file in a link, so that saving them needs no script, and no second answer with them. */
@@ -140,5 +140,5 @@ const codesFile = (codes: readonly string[]): string =>
 
 const codesPage = (words: Words, codes: readonly string[]): Html => html`<main id="main" class="narrow">
 <h1>${words.say('link.codes')}</h1>
-${codesShown(words, codes, '/')}
+${codesShown(words, codes, '/')}${copyWords(words)}
 </main>`;

@@ -1,23 +1,45 @@
 /**
  * What a page says after a form was taken and the browser was sent on: the text travels in the address, with a proof
- * that this session's own pages wrote it.
+ * that this session's own pages wrote it. It is said once: not after a reload, and to nobody whom the address is given.
  * @module
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../lib/clock.ts';
 
-const proofOf = (text: string, formToken: string): Buffer =>
-  createHmac('sha256', formToken).update(`notice ${text}`).digest().subarray(0, 16);
+/** The browser follows at once. */
+const SAID_WITHIN_MS = 60_000;
 
-/** Returns a path with a notice for the page that it leads to. */
-export function withNotice(path: string, text: string, formToken: string): string {
-  const query = new URLSearchParams({ said: text, proof: proofOf(text, formToken).toString('base64url') });
-  return `${path}${path.includes('?') ? '&' : '?'}${query}`;
-}
+export type Notices = Readonly<{
+  /** Returns a path with a notice for the page that it leads to. */
+  add(path: string, text: string, formToken: string): string;
+  /** Returns the notice of an address; null if there is none, it was said, or another session's pages wrote it. */
+  take(query: URLSearchParams, formToken: string): string | null;
+}>;
 
-/** Returns the notice of an address; null if there is none, or if another session's pages wrote it. */
-export function readNotice(query: URLSearchParams, formToken: string): string | null {
-  const text = query.get('said');
-  if (text === null) return null;
-  const [own, sent] = [proofOf(text, formToken), Buffer.from(query.get('proof') ?? '', 'base64url')];
-  return own.length === sent.length && timingSafeEqual(own, sent) ? text : null;
+const proofOf = (text: string, at: string, formToken: string): Buffer =>
+  createHmac('sha256', formToken).update(`notice ${at} ${text}`).digest().subarray(0, 16);
+
+export function createNotices({ nowMs }: Pick<Clock, 'nowMs'>): Notices {
+  /** The proofs of what was said, and when it was written; the oldest first. */
+  const said = new Map<string, number>();
+  let count = 0;
+  return {
+    add(path, text, formToken) {
+      // What says the same in the same millisecond is said twice.
+      const at = `${nowMs()}-${++count}`;
+      const proof = proofOf(text, at, formToken).toString('base64url');
+      return `${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams({ said: text, at, proof })}`;
+    },
+    take(query, formToken) {
+      const [text, at = '', proof = ''] = ['said', 'at', 'proof'].map((name) => query.get(name) ?? undefined);
+      if (text === undefined) return null;
+      const [own, sent] = [proofOf(text, at, formToken), Buffer.from(proof, 'base64url')];
+      const writtenAtMs = Number.parseInt(at, 10);
+      const isOver = nowMs() - writtenAtMs > SAID_WITHIN_MS || said.has(at);
+      if (own.length !== sent.length || !timingSafeEqual(own, sent) || isOver) return null;
+      for (const [old, oldMs] of said) if (nowMs() - oldMs > SAID_WITHIN_MS) said.delete(old);
+      said.set(at, writtenAtMs);
+      return text;
+    },
+  };
 }

@@ -4,8 +4,11 @@
  */
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import type { RefundStatus } from '../core/refund.ts';
+import type { NetworkKey } from '../core/transfer.ts';
+import type { Session } from '../database/database.ts';
 import type { CreateRefundOutcome, DestinationFault, Refund, RefundRoom } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';
+import { exampleAddress } from '../payments/destination.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { StoreAt } from './page.ts';
 import { badge, data, facts, grouped, networkTitle, type Tone } from './show.ts';
@@ -47,7 +50,12 @@ export const refundBadge = (words: Words, { status }: Pick<Refund, 'status'>): H
   badge(words.say(`refunds.status_${status}`), tones[status]);
 
 /** Says what is wrong with an address. */
-export const addressFault = (words: Words, why: DestinationFault): string => words.say(`refunds.bad_${why}`);
+export const addressFault = (
+  { config }: Pick<DashboardDeps, 'config'>,
+  words: Words,
+  network: NetworkKey,
+  why: DestinationFault,
+): string => words.say(`refunds.bad_${why}`, { example: exampleAddress(config, network) });
 
 /** Writes what is left to refund, by coin: "6.00 USDT, 2.50 USDC". */
 export const leftText = ({ coins }: RefundRoom): string =>
@@ -55,7 +63,9 @@ export const leftText = ({ coins }: RefundRoom): string =>
 
 /** Says why a refund was not made. */
 export function refusalText(
+  deps: Pick<DashboardDeps, 'config'>,
   words: Words,
+  { payments }: Pick<Session, 'payments'>,
   outcome: Exclude<CreateRefundOutcome, Readonly<{ refund: Refund }>>,
   room: RefundRoom | null,
 ): string {
@@ -66,7 +76,7 @@ export function refusalText(
         today: room ? minorText(room.dayLeftMinor) : '–',
       });
     case 'bad_destination':
-      return addressFault(words, outcome.why);
+      return addressFault(deps, words, payments[0]?.networkKey ?? 'test:', outcome.why);
     case 'store_suspended':
       return words.say('refunds.suspended');
     case 'not_adopted':

@@ -10,11 +10,10 @@ import { type Html, html } from '../lib/html.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { StoreAt, Visit } from './page.ts';
 import { badge } from './show.ts';
-import { storeEndpoints } from './store-endpoints.ts';
 import type { TextKey, Words } from './texts.ts';
 
-/** Endpoints that are looked at for a webhook that arrived. */
-const ENDPOINTS_READ_MAX = 3;
+/** Deliveries that are looked at for a webhook that arrived, the newest ones. */
+const DELIVERIES_LOOKED_AT_MAX = 100;
 
 type Step = Readonly<{ isDone: boolean; what: TextKey; next: Html }>;
 
@@ -107,12 +106,11 @@ async function liveSteps({ database, config, readBackups }: DashboardDeps, words
   ];
 }
 
+/** An endpoint that is gone counts too: that of the demo is removed at its end. */
 async function isWebhookProved({ database }: DashboardDeps, { storeId, mode }: StoreAt): Promise<boolean> {
-  for (const { id } of await storeEndpoints(database, { storeId, mode }, ENDPOINTS_READ_MAX)) {
-    const health = await database.endpointHealth(id);
-    if (health?.recent.some(({ state }) => state === 'delivered')) return true;
-  }
-  return false;
+  const search = { endpointId: null, state: 'delivered', answer: null } as const;
+  const page = { after: null, limit: 1, lookMax: DELIVERIES_LOOKED_AT_MAX };
+  return (await database.listStoreDeliveries({ storeId, mode }, search, page)).deliveries.length > 0;
 }
 
 /** Shows what the mode still misses; null once the store took its first live payment, or nothing is missing. */

@@ -61,6 +61,9 @@ export function countdown(leftMs: number): Html {
   return html`<bdi role="timer" data-left="${leftMs}">${[Math.floor(left / 3600), ...parts].join(':')}</bdi>`;
 }
 
+/** What the address of a page says that loaded itself again: nobody uses the session by that. */
+export const UNASKED = 'unasked';
+
 /** From so many characters on, a word may break within. */
 const LONG_WORD = /\S{36}/;
 
@@ -199,6 +202,14 @@ export const copyCode = (text: string): Html => html`<code data-copy>${text}</co
 /** A link to the next page of a list. */
 export const moreLink = (words: Words, href: string): Html =>
   html`<p class="pager"><a href="${href}" rel="next">${words.say('general.more')}</a></p>`;
+
+const RELOAD_S = 10;
+
+/** Lets a page load itself again while its state changes by itself. */
+export const reloads = (path: string): Html => {
+  const itself = `${path}?${UNASKED}=1`;
+  return html`<span data-reload="${itself}" data-seconds="${RELOAD_S}"></span><noscript><meta http-equiv="refresh" content="${RELOAD_S};url=${itself}"></noscript>`;
+};
 
 export const faultMessage = (fault: Html | string | null): Html | null =>
   fault === null ? null : html`<p class="message fault" role="alert">${fault}</p>`;

@@ -21,6 +21,11 @@ export const destinationFaults: Readonly<Record<DestinationFault, string>> = {
 export const claimUrl = (token: string, { checkoutUrl }: Pick<Config, 'checkoutUrl'>): string =>
   `${checkoutUrl}/refund/${token}`;
 
+/** As long as the longest address key, in hex. */
+const EXAMPLE_KEY = '8f3a61c2d94be057'.repeat(4);
+
+type Networks = readonly Pick<Config['networks'][number], 'key' | 'family'>[];
+
 /** Addresses without a known key: zero and the small numbers above it (system programs, 0x…dead), and all ones. */
 const isBurn = (key: string): boolean => /^(0{32,}[0-9a-f]{0,4}|f+)$/.test(key);
 
@@ -45,6 +50,18 @@ export async function createDestinationCheck({ networks }: Pick<Config, 'network
     if (isBurn(key) || offline.get(family)?.isSpendable(key) === false) return { kind: 'bad', why: 'unspendable' };
     return { kind: 'ok', family, key };
   };
+}
+
+/**
+ * Returns what addresses of a network look like, without the middle: nobody can pay to it. An empty text for a network
+ * that is not configured.
+ */
+export function exampleAddress({ networks }: Readonly<{ networks: Networks }>, networkKey: NetworkKey): string {
+  const family = networks.find(({ key }) => key === networkKey)?.family;
+  if (!family) return '';
+  const { format, keyBytes } = chains[family].address;
+  const text = format(EXAMPLE_KEY.slice(0, 2 * keyBytes));
+  return `${text.slice(0, 6)}…${text.slice(-4)}`;
 }
 
 /** Returns the function that writes an address key as people read it; a key of an unknown network stays as it is. */

@@ -61,6 +61,23 @@ async function look(page: Page, name: string): Promise<void> {
 const widerThanScreen = (page: Page) =>
   page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 
+test('recovery codes are copied, and printed without what is for the screen', async ({ browser, dashboard }) => {
+  const { token } = await dashboard.invite('Nell', { role: 'owner', storeId: dashboard.api.merchantId });
+  const { page } = await openPage(browser, dashboard.url);
+  await page.addInitScript('window.print = () => { document.title = "printed"; };');
+  await join(dashboard, page, token);
+  assert.is(await page.getByRole('button', { name: 'Copy' }).count(), 1);
+  await page.getByRole('button', { name: 'Print' }).click();
+  assert.is(await page.title(), 'printed');
+  await look(page, 'recovery codes');
+  await page.emulateMedia({ media: 'print' });
+  assert.is(await page.locator('ol.codes').isVisible(), true);
+  for (const hidden of ['button', '.button', 'input']) {
+    assert.is(await page.locator(`main ${hidden}:visible`).count(), 0, hidden);
+  }
+  await page.screenshot({ path: `${PICTURES}/recovery-codes-print.png`, fullPage: true });
+});
+
 test('from the first link to a payment on its page, without scripts', async ({ browser, dashboard }) => {
   const { api } = dashboard;
   const { token } = await dashboard.invite('Ada', { role: 'owner', storeId: api.merchantId });

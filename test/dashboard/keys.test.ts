@@ -230,7 +230,7 @@ test('revoking wants the key’s last characters, and only one’s own store and
     );
   }));
 
-test('a notice is shown only if this session’s own pages wrote it', () =>
+test('a notice is shown only if this session’s own pages wrote it, and once', () =>
   withDashboard(async (dashboard) => {
     const ada = await owner(dashboard);
     const eve = await dashboard.person('Eve', { role: 'owner', storeId: dashboard.api.merchantId });
@@ -241,8 +241,12 @@ test('a notice is shown only if this session’s own pages wrote it', () =>
     await ada.post(post, form);
     dashboard.api.clock.advance(60_000);
     const address = (await ada.post(post, form)).headers.get('location') ?? '';
-    assert.match((await ada.get(address)).text, 'role="status"');
     assert.not.match((await eve.get(address)).text, 'role="status"');
+    assert.match((await ada.get(address)).text, 'role="status"');
+    assert.not.match((await ada.get(address)).text, 'role="status"', 'once, and not after a reload');
+    const again = (await ada.post(post, { ...form, once: 'another' })).headers.get('location') ?? '';
+    dashboard.api.clock.advance(60_001);
+    assert.not.match((await ada.get(again)).text, 'role="status"', 'nor long afterwards');
   }));
 
 test('a store that waits for approval gets no key', () =>

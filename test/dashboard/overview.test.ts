@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { confirmTip, openSale } from '../support/payment-scenes.ts';
 
 /** Returns the fields of the store's form as they are. */
 async function storeForm(visitor: Visitor, base: string): Promise<Record<string, string>> {
@@ -61,6 +62,27 @@ test('a new store sees what is missing; then its money by day, held money, and h
     const again = textOf((await owner.get(`/s/${api.merchantId}/live/overview`)).text);
     assert.match(again, 'done An operator can sign in, with a second factor');
     assert.match(live, 'No payment was credited in these days.');
+  }));
+
+test('a webhook that arrived counts also once its endpoint is gone, as after the demo', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const database = api.database();
+    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+    const page = async () => textOf((await owner.get(`/s/${api.merchantId}/test/overview`)).text);
+    const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/', [], api.clock.nowMs());
+    await database.addEndpoint(endpoint);
+    const sale = await openSale(api);
+    await sale.send('10.50');
+    await confirmTip(api);
+    assert.match(await page(), 'to do A webhook arrived');
+    const [delivery] = await database.listDeliveries({ sessionId: sale.id, limit: 1 });
+    const went = { deliveryId: delivery?.id ?? '', attempt: 1, trigger: 'auto', durationMs: 5 } as const;
+    const answer = { startedAtMs: api.clock.nowMs(), status: 200, error: null, responseExcerpt: null } as const;
+    await database.recordAttempts([{ attempt: { ...went, ...answer }, verdict: { kind: 'delivered' } }]);
+    assert.not.match(await page(), 'to do', 'nothing is left');
+    await database.removeEndpoint(endpoint.id);
+    assert.not.match(await page(), 'to do');
   }));
 
 test('it says what became of the payments of these days, what did not arrive, and, to an operator, which wallet is low', () =>

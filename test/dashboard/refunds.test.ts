@@ -86,7 +86,10 @@ test('a refund is refused where the API would refuse it, before anybody confirms
       [{ amount: '0' }, 'above zero'],
       [{ amount: '10.51' }, 'what is left of the payment after its earlier refunds: 10.50 USDT'],
       [{ currency: 'USDC' }, 'received nothing in that coin'],
-      [{ address: 'T-nonsense' }, 'is not an address of the network'],
+      [
+        { address: 'T-nonsense' },
+        'This is not an address of the network that the session was paid on. It looks like 0x8F3a…61C2.',
+      ],
       [{ address: `0x${'0'.repeat(40)}` }, 'nobody can have the key'],
       [{ address: chains.evm.address.format(deposit) }, 'belongs to this installation'],
     ] as const) {
@@ -305,6 +308,22 @@ test('the operator rejects a refund on its payout’s page until something is si
     assert.not.match((await mary.get(path)).text, `${path}/reject`);
   }));
 
+test('the page of a refund in progress loads itself again, which is no use of the session', () =>
+  withShop(async (shop) => {
+    const { api, ada } = shop;
+    const path = await makeRefund(shop, { address: address('6') });
+    assert.not.match((await ada.get(path)).text, 'http-equiv="refresh"', 'it is pending');
+    await api.database().advanceRefunds(api.clock.nowMs(), 10);
+    const [, itself = ''] =
+      /<noscript><meta http-equiv="refresh" content="10;url=([^"]+)">/.exec((await ada.get(path)).text) ?? [];
+    assert.match(itself, path);
+    for (let minute = 0; minute < 40; minute += 10) {
+      api.clock.advance(10 * 60_000);
+      const { status } = await ada.get(itself);
+      assert.is(status, minute < 20 ? 200 : 303, `after ${minute + 10} minutes in which nobody did anything`);
+    }
+  }));
+
 test('a refund can be canceled while it is processing, once and for good', () =>
   withShop(async (shop) => {
     const { api, ada } = shop;
@@ -317,6 +336,7 @@ test('a refund can be canceled while it is processing, once and for good', () =>
     assert.match(await canceling(), /^It can be canceled until .* \(<bdi [^>]*>0:00:39<\/bdi> left\)/);
     await follow(ada, await ada.submit(path, `${path}/cancel`));
     assert.is((await refundsOf(shop))[0]?.status, 'canceled');
+    assert.not.match((await ada.get(path)).text, 'http-equiv="refresh"', 'nothing changes any more');
     assert.is(await canceling(), '', 'nothing is counted down once it is canceled');
     const token = hidden((await ada.get('/account')).text).form_token ?? '';
     const again = await ada.post(`${path}/cancel`, { form_token: token });

@@ -67,6 +67,25 @@ test('the operator reads how old the figures are and which command helps, and no
     for (const way of ['Rewind', 'Skip blocks', 'Read blocks again']) assert.not.match(page, way);
   }));
 
+test('wallets and payouts of a network that stands still say as of when they are', () =>
+  withRead(async (dashboard) => {
+    const database = dashboard.api.database();
+    const nowMs = dashboard.api.clock.nowMs();
+    const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
+    const gas = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 10n } as const;
+    await database.planPayouts([{ intent: gas, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+    const wallet = { network, key: 'ab'.repeat(20), readAtMs: nowMs, role: 'gas' } as const;
+    await database.recordBalance({ ...wallet, units: { native: 5n }, low: [] });
+    const open = { owners: 1, units: 7n, openUnits: 0n, readAtMs: nowMs } as const;
+    await database.recordUnswept(network, [{ network, currency: 'USDT', ...open }]);
+    const marks = async (path: string) => textOf((await mary.get(path)).text).match(/as of 5 min\. ago/g)?.length ?? 0;
+    const all = () => Promise.all(['wallets', 'payouts', 'payouts/ga_1'].map((page) => marks(`/operator/${page}`)));
+    await report(dashboard, 0, { state: 'following', reason: null, nodeConnected: true });
+    assert.equal(await all(), [0, 0, 0]);
+    await report(dashboard, 300);
+    assert.equal(await all(), [2, 1, 1], 'a balance and what is not swept; the list; the payout');
+  }));
+
 test('ways out are offered where they fit: a rewind for a halted network, a skip where reading stops at a block', () =>
   withRead(async (dashboard) => {
     const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });

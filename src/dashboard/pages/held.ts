@@ -6,6 +6,7 @@ import { isAllowed } from '../../core/access.ts';
 import { type HeldPart, openPar } from '../../core/held-money.ts';
 import type { Session } from '../../database/database.ts';
 import type { AcceptHeldOutcome, HeldMoney, ReturnHeldOutcome } from '../../database/held-money.ts';
+import type { Refund } from '../../database/refunds.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
@@ -277,7 +278,7 @@ async function planReturn(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
   }
   const { network, currency } = part;
   const wish = { id: held.id, to: address, network, currency, requestedBy: visitor.person.id };
-  const refuse = async (outcome: RefusedReturn) => again(await refusalOf(deps, visit, held, outcome));
+  const refuse = async (outcome: RefusedReturn) => again(await refusalOf(deps, visit, { ...held, network }, outcome));
   const act = { ...actOf(visitor.person, 'return held money', deps.clock), reason: because };
   const tried = await deps.database.returnHeldMoney({ ...wish, act, isDryRun: true }, deps.checkDestination);
   if (tried.kind !== 'done') return refuse(tried);
@@ -311,14 +312,15 @@ type RefusedReturn = Exclude<ReturnHeldOutcome, Readonly<{ kind: 'done' }>>;
 
 /** Says why held money was not returned. */
 async function refusalOf(
-  { database }: DashboardDeps,
+  deps: DashboardDeps,
   { at, words, nowMs }: Visit<StoreAt>,
-  { id, sessionId }: HeldMoney,
+  { id, sessionId, network }: HeldMoney & Pick<Refund, 'network'>,
   outcome: RefusedReturn,
 ): Promise<Html | string> {
+  const { database } = deps;
   switch (outcome.kind) {
     case 'bad_destination':
-      return addressFault(words, outcome.why);
+      return addressFault(deps, words, network, outcome.why);
     case 'store_suspended':
       return words.say('refunds.suspended');
     case 'daily_limit': {

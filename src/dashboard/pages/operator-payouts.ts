@@ -17,6 +17,7 @@ import { shownOnChain } from '../explorer.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { approvalSection } from '../refund-signatures.ts';
 import { badge, data, english, facts, moreLink, short, type Tone, table, time } from '../show.ts';
+import { readStale } from '../stale.ts';
 import type { TextKey, Words } from '../texts.ts';
 
 const PATH = '/operator/payouts';
@@ -55,6 +56,8 @@ const tones: Readonly<Record<Payout['state'], Tone>> = {
   stuck: 'danger',
 };
 
+type Stale = Awaited<ReturnType<typeof readStale>>;
+
 const amountOf = ({ config }: DashboardDeps, { network, intent }: Payout): string =>
   coinText(config.networks, network, assetOf(intent), unitsOf(intent));
 
@@ -63,8 +66,10 @@ const kindText = (words: Words, { intent }: Payout): string => words.say(`operat
 const stateBadge = (words: Words, { state }: Payout): Html =>
   badge(words.say(`operator-payouts.state_${state}`), tones[state]);
 
-async function list(deps: DashboardDeps, { query, words }: Visit<null>): Promise<Reply> {
+async function list(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
+  const { query, words } = visit;
   const { database } = deps;
+  const stale = await readStale(deps, visit);
   const last = await database.findPayout(query.get('before') ?? '');
   const found = await database.listPayouts({ ...(last && { before: last }), limit: ROWS_MAX + 1 });
   const stuck = last ? [] : await database.listPayouts({ state: 'stuck', limit: STUCK_MAX });
@@ -73,17 +78,27 @@ async function list(deps: DashboardDeps, { query, words }: Visit<null>): Promise
     title: words.say('frame.operator_payouts'),
     content: html`${
       stuck.length > 0
-        ? html`<section aria-labelledby="stuck"><h2 id="stuck">${words.say('operator-payouts.stuck')}</h2>${payoutTable(deps, words, 'operator-payouts.stuck_payouts', stuck)}</section>`
+        ? html`<section aria-labelledby="stuck"><h2 id="stuck">${words.say('operator-payouts.stuck')}</h2>${payoutTable(deps, words, 'operator-payouts.stuck_payouts', stuck, stale)}</section>`
         : null
     }<section aria-labelledby="newest"><h2 id="newest">${words.say(last ? 'general.older' : 'general.newest')}</h2>${
       shown.length === 0
         ? html`<p class="card">${words.say('operator-payouts.nothing')}</p>`
-        : payoutTable(deps, words, 'frame.operator_payouts', shown)
+        : payoutTable(deps, words, 'frame.operator_payouts', shown, stale)
     }${found.length > ROWS_MAX ? moreLink(words, `${PATH}?before=${shown.at(-1)?.id}`) : null}</section>`,
   };
 }
 
-const payoutTable = (deps: DashboardDeps, words: Words, caption: TextKey, payouts: readonly Payout[]): Html =>
+/** Marks the state of a payout that is not over while its node shows nothing. */
+const staleState = ({ settledAtMs, network }: Payout, stale: Stale): Html | null =>
+  settledAtMs === null ? stale(network) : null;
+
+const payoutTable = (
+  deps: DashboardDeps,
+  words: Words,
+  caption: TextKey,
+  payouts: readonly Payout[],
+  stale: Stale,
+): Html =>
   table(
     words.say(caption),
     [
@@ -99,7 +114,7 @@ const payoutTable = (deps: DashboardDeps, words: Words, caption: TextKey, payout
       html`<span><a href="${PATH}/${payout.id}">${short(payout.id)}</a> ${kindText(words, payout)}</span>`,
       html`<code>${payout.network}</code>`,
       data(amountOf(deps, payout)),
-      stateBadge(words, payout),
+      html`${stateBadge(words, payout)} ${staleState(payout, stale)}`,
       html`<code>${delayOf(payout)?.code ?? ''}</code>`,
     ]),
     [3],
@@ -115,29 +130,31 @@ async function onePage(deps: DashboardDeps, visit: Visit<null>, payout: Payout):
   return {
     title: words.say('operator-payouts.title', { amount: amountOf(deps, payout) }),
     content: html`<p><a href="${PATH}">${words.say('operator-payouts.all')}</a></p>
-<section class="card" aria-labelledby="state"><h2 id="state">${stateBadge(words, payout)}</h2>${facts([
-      [words.say('operator-payouts.id'), html`<code>${payout.id}</code>`],
-      [words.say('operator-payouts.kind'), kindText(words, payout)],
-      [words.say('general.network'), html`<a href="/operator/networks/${network}">${data(network)}</a>`],
-      [words.say('operator-payouts.planned'), time(payout.createdAtMs)],
-      ...(settledAtMs === null ? [] : [[words.say('operator-payouts.ended'), time(settledAtMs)] as const]),
-      ...(tx === null
-        ? []
-        : [
-            [
-              words.say('operator-payouts.transaction'),
-              shownOnChain({ config: deps.config, words }, { network, kind: 'tx', text: tx }, 'whole'),
-            ] as const,
-          ]),
-      ...(feeUnits === null
-        ? []
-        : [
-            [
-              words.say('operator-payouts.fee'),
-              data(coinText(deps.config.networks, network, 'native', feeUnits)),
-            ] as const,
-          ]),
-    ])}${delay ? html`<p class="message attention"><code>${delay.code}</code> ${english(delay.message)}</p>` : null}</section>
+<section class="card" aria-labelledby="state"><h2 id="state">${stateBadge(words, payout)} ${staleState(payout, await readStale(deps, visit))}</h2>${facts(
+      [
+        [words.say('operator-payouts.id'), html`<code>${payout.id}</code>`],
+        [words.say('operator-payouts.kind'), kindText(words, payout)],
+        [words.say('general.network'), html`<a href="/operator/networks/${network}">${data(network)}</a>`],
+        [words.say('operator-payouts.planned'), time(payout.createdAtMs)],
+        ...(settledAtMs === null ? [] : [[words.say('operator-payouts.ended'), time(settledAtMs)] as const]),
+        ...(tx === null
+          ? []
+          : [
+              [
+                words.say('operator-payouts.transaction'),
+                shownOnChain({ config: deps.config, words }, { network, kind: 'tx', text: tx }, 'whole'),
+              ] as const,
+            ]),
+        ...(feeUnits === null
+          ? []
+          : [
+              [
+                words.say('operator-payouts.fee'),
+                data(coinText(deps.config.networks, network, 'native', feeUnits)),
+              ] as const,
+            ]),
+      ],
+    )}${delay ? html`<p class="message attention"><code>${delay.code}</code> ${english(delay.message)}</p>` : null}</section>
 <section aria-labelledby="attempts"><h2 id="attempts">${words.say('operator-payouts.attempts')}</h2>${
       attempts.length === 0
         ? html`<p class="card">${words.say('operator-payouts.not_signed_yet')}</p>`

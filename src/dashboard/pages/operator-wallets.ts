@@ -17,6 +17,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, copyCode, data, facts, faultMessage, table, time } from '../show.ts';
+import { readStale } from '../stale.ts';
 import type { Words } from '../texts.ts';
 import { byBecause, type FreezeScope, freezeForms, planFreeze, planThaw, signerFrozen } from './freezes.ts';
 
@@ -52,7 +53,7 @@ async function page(deps: DashboardDeps, visit: Visit<null>, fault: string | nul
     content: html`${faultMessage(fault)}${signerFrozen(words, await database.listEngines())}<section aria-labelledby="held"><h2 id="held">${words.say('operator-wallets.held')}</h2>${
       balances.length === 0
         ? html`<p class="card">${words.say('operator-wallets.none_read')}</p>`
-        : html`${balanceTable(deps, visit, balances)}${bookTable(deps, visit, balances, await database.listWalletBooks())}`
+        : html`${balanceTable(deps, visit, balances, await readStale(deps, visit))}${bookTable(deps, visit, balances, await database.listWalletBooks())}`
     }${gasCards(deps, words, balances)}</section>
 ${await treasuryCard(deps, words)}
 <section aria-labelledby="unswept"><h2 id="unswept">${words.say('operator-wallets.unswept')}</h2>${await unsweptTable(deps, visit)}</section>
@@ -65,7 +66,12 @@ const amountText = ({ config }: DashboardDeps, network: NetworkKey, asset: Asset
 
 const amount = (...of: Parameters<typeof amountText>): Html => data(amountText(...of));
 
-const balanceTable = (deps: DashboardDeps, { nowMs, words }: Visit<null>, balances: readonly WalletBalance[]): Html =>
+const balanceTable = (
+  deps: DashboardDeps,
+  { nowMs, words }: Visit<null>,
+  balances: readonly WalletBalance[],
+  stale: (network: NetworkKey) => Html | null,
+): Html =>
   table(
     words.say('frame.operator_wallets'),
     [
@@ -97,7 +103,7 @@ const balanceTable = (deps: DashboardDeps, { nowMs, words }: Visit<null>, balanc
             : low.length > 0
               ? badge(words.say('general.low'), 'attention')
               : badge(words.say('operator-sources.enough'), 'good'),
-        ago(words, readAtMs, nowMs),
+        stale(network) ?? ago(words, readAtMs, nowMs),
       ];
     }),
     [3],
@@ -173,7 +179,9 @@ const bookTable = (
     [2, 4],
   )}`;
 
-async function unsweptTable(deps: DashboardDeps, { nowMs, words }: Visit<null>): Promise<Html> {
+async function unsweptTable(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
+  const { nowMs, words } = visit;
+  const stale = await readStale(deps, visit);
   const levels = await deps.database.listUnswept();
   if (levels.length === 0) return html`<p class="card">${words.say('operator-wallets.nothing_unswept')}</p>`;
   return html`${table(
@@ -190,7 +198,7 @@ async function unsweptTable(deps: DashboardDeps, { nowMs, words }: Visit<null>):
       String(owners),
       amount(deps, network, currency, units),
       amount(deps, network, currency, openUnits),
-      ago(words, readAtMs, nowMs),
+      stale(network) ?? ago(words, readAtMs, nowMs),
     ]),
     [1, 2, 3],
   )}<p class="hint">${words.html('operator-wallets.sweep_hint')}</p>`;

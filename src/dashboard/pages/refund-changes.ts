@@ -178,12 +178,12 @@ async function planRefund(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
   const asked = readForm(visit, session);
   if (typeof asked === 'string') return formPage(deps, visit, session, asked);
   const tried = await deps.database.createRefund({ ...asked, isDryRun: true }, deps.checkDestination);
-  const refused = async (outcome: Parameters<typeof refusalText>[1]) =>
+  const refused = async (outcome: Parameters<typeof refusalText>[3]) =>
     formPage(
       deps,
       visit,
       session,
-      refusalText(words, outcome, await deps.database.refundRoom(session.id, visit.nowMs)),
+      refusalText(deps, words, session, outcome, await deps.database.refundRoom(session.id, visit.nowMs)),
     );
   if (!('refund' in tried)) return refused(tried);
   const { refund } = tried;
@@ -327,7 +327,7 @@ const planDestination: PlanOf = async (deps, visit, refund) => {
   const { refundId, network } = refund;
   const address = (form.address ?? '').trim();
   const checked = address.length > ADDRESS_CHARS_MAX ? null : deps.checkDestination(network, address);
-  if (checked?.kind !== 'ok') return again(addressFault(words, checked?.why ?? 'malformed'));
+  if (checked?.kind !== 'ok') return again(addressFault(deps, words, network, checked?.why ?? 'malformed'));
   if (refund.heldKind !== null) return again(words.say('refund-changes.held_address'));
   const owner = { ...at, refundId };
   const replay = {
@@ -360,7 +360,7 @@ const planDestination: PlanOf = async (deps, visit, refund) => {
       );
       if (done.kind === 'done' || done.kind === 'replayed')
         return onward(at, refund, words.say('refund-changes.redirected'));
-      if (done.kind === 'bad_destination') return again(addressFault(words, done.why));
+      if (done.kind === 'bad_destination') return again(addressFault(deps, words, network, done.why));
       return again(
         words.say(done.kind === 'store_suspended' ? 'refund-changes.store_suspended' : 'refund-changes.redirect_late'),
       );

@@ -26,6 +26,7 @@ import {
   faultMessage,
   grouped,
   networkTitle,
+  reloads,
   table,
   time,
 } from '../show.ts';
@@ -152,7 +153,7 @@ export async function refundPage(
     title: words.say('refunds.title', { amount: amountText(refund) }),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}<p><a href="${refundsPath(at)}">${words.say('refunds.all')}</a></p>
-<section class="card" aria-labelledby="state"><h2 id="state">${refundState(words, refund)}</h2>
+${refund.status === 'processing' && fault === null ? reloads(`${refundsPath(at)}/${refund.id}`) : null}<section class="card" aria-labelledby="state"><h2 id="state">${refundState(words, refund)}</h2>
 ${await waiting(deps, visit, refund)}${await described(deps, visit, refund)}</section>
 ${await signatures(deps, visit, refund)}
 ${await forms(deps, visit, refund)}`,
