@@ -34,7 +34,7 @@ type ReadLane = Readonly<{ payer: string; free: number; left: number }>;
 
 export type LaneParts = Omit<ExitParts, 'node' | 'database'> &
   Readonly<{
-    node: ExitParts['node'] & Pick<PayoutNode, 'sequence'>;
+    node: ExitParts['node'] & Pick<PayoutNode, 'count'>;
     database: ExitParts['database'] & Pick<Database, 'listPayouts'>;
   }>;
 
@@ -75,8 +75,8 @@ export const leftText = ({ payer, left }: ReadLane, { key, family }: Pick<CoinNe
 
 /** @throws Fault transient `node_history_pruned` */
 async function finalNumber({ node }: LaneParts, { network, payer }: HaltedLane): Promise<number> {
-  const sequence = await node.sequence(payer);
-  if (sequence?.final !== null) return sequence?.final ?? 0;
+  const count = await node.count(payer);
+  if (count?.final !== null) return count?.final ?? 0;
   const why = `the node of ${network} no longer has the final state, which counts the transactions of wallet ${payer}`;
   throw transient('node_history_pruned', `${why}: wait until finality no longer lags, or use an archive node`);
 }

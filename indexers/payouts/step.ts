@@ -202,9 +202,9 @@ async function nextNonce(work: Work): Promise<number | null | 'soon' | EngineRea
   const { node, database, rules, clock } = parts;
   if (rules.lane === 'expiry') return null;
   const { payer } = draft;
-  const sequence = await node.sequence(payer);
-  invariant(sequence, `the node of ${payout.network} counts transactions`);
-  const { final, head, pending } = sequence;
+  const count = await node.count(payer);
+  invariant(count, `the node of ${payout.network} counts transactions`);
+  const { final, head, pending } = count;
   if (final !== null && rules.payer(payout.intent).role === 'collection') await parts.onDepositNumbers(payer, final);
   const offer = await database.offerNonce(payout.network, payer, final ?? { head }, clock.nowMs());
   switch (offer.kind) {

@@ -32,7 +32,7 @@ const HALTED_MAX = 16;
 type WalletWatchParts = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'reorgDepthMax'>;
   rules: SpendRules;
-  node: Pick<PayoutNode, 'paidBy' | 'failedBy' | 'sequence' | 'pending' | 'balance' | 'usedBy' | 'readTransfer'>;
+  node: Pick<PayoutNode, 'paidBy' | 'failedBy' | 'count' | 'balance' | 'usedBy' | 'readTransfer'>;
   /** The follower's node: what it shows at the start must be read first. */
   chainNode: Pick<Node, 'head' | 'finalized'>;
   database: Pick<
@@ -103,9 +103,9 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
     const counts = new Map<string, number | Readonly<{ head: number }>>();
     if (rules.lane === 'expiry') return counts;
     for (const key of (await Promise.all(hotRoles.map(wallets.ofRole))).flat()) {
-      const sequence = await node.sequence(key);
-      invariant(sequence, `the node of ${network.key} counts transactions`);
-      counts.set(key, sequence.final ?? { head: sequence.head });
+      const count = await node.count(key);
+      invariant(count, `the node of ${network.key} counts transactions`);
+      counts.set(key, count.final ?? { head: count.head });
     }
     return counts;
   }
@@ -145,8 +145,8 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
       (one) => one.network === network.key && one.code === 'payout_nonce_foreign' && !counts.has(one.payer),
     );
     for (const { payer } of halted.slice(0, HALTED_MAX)) {
-      const sequence = await node.sequence(payer);
-      if (sequence?.final != null) await learner.learnNumbers(payer, sequence.final);
+      const count = await node.count(payer);
+      if (count?.final != null) await learner.learnNumbers(payer, count.final);
     }
   }
 
@@ -215,11 +215,11 @@ async function refusePending(
   counts: Start['counts'],
 ): Promise<void> {
   for (const [key, seen] of counts) {
-    const pending = await node.pending(key);
+    const pending = (await node.count(key))?.pending ?? 0;
     const known = await database.nextNonce(network.key, key);
     const final = typeof seen === 'number' ? seen : seen.head;
     // What is final halts the wallet.
-    if (pending === null || pending <= Math.max(known?.unsignedNonce ?? 0, final)) continue;
+    if (pending <= Math.max(known?.unsignedNonce ?? 0, final)) continue;
     if (await isEmptied({ node, wallets }, key)) continue;
     const wallet = chains[network.family].address.format(key);
     throw transient(

@@ -32,7 +32,7 @@ export type SpendRules = Readonly<{
   /**
    * Returns for how long, in ms of the chain's time, payouts settle in after a gap. In an `expiry` lane, an attempt can
    * be included for so long after it is signed, at most; in a `sequence` lane, each node shows by then what is still on
-   * its way (`PayoutNode.pending`).
+   * its way (`PayoutNode.count`).
    * @param expiryMs `PayoutNodeOptions.expiryMs`
    */
   settleMs?: ((expiryMs: number | undefined) => number) | undefined;
@@ -189,15 +189,11 @@ export interface PayoutNode {
   /** Returns what a wallet holds at the head; for planning, never as proof. */
   balance(key: string): Promise<WalletBalance>;
   /**
-   * Returns the wallet's next free sequence number, at finality, at the head, and after what the node has received for
-   * the next blocks. `final` is null if the node no longer has the final state. Null where attempts expire instead.
+   * Returns the wallet's next free nonce, at finality, at the head, and after what any of the configured nodes has
+   * received for the next blocks; every one of them must answer. `final` is null if the node no longer has the final
+   * state. Null where attempts expire instead.
    */
-  sequence(key: string): Promise<Readonly<{ final: number | null; head: number; pending: number }> | null>;
-  /**
-   * Returns the wallet's next free sequence number after what any of the configured nodes has received for the next
-   * blocks; every one of them must answer. Null where attempts expire instead.
-   */
-  pending(key: string): Promise<number | null>;
+  count(key: string): Promise<Readonly<{ final: number | null; head: number; pending: number }> | null>;
   /**
    * Returns what a transaction for the draft takes now. `nonce` is the sequence number to use, if the family has them.
    * @param outbid terms of earlier attempts with the same number, whose fees a replacement must exceed; empty for a

@@ -98,7 +98,7 @@ export function createSeedWallets(
   ): Promise<Attempt> {
     const draft = wallets.draft(intent);
     const first = outbid[0]?.terms.nonce;
-    const nonce = first === undefined ? ((await node.sequence(draft.payer))?.head ?? 0) : Number(first);
+    const nonce = first === undefined ? ((await node.count(draft.payer))?.head ?? 0) : Number(first);
     const quote = await node.quote(
       draft,
       nonce,

@@ -128,7 +128,7 @@ function registerPayments(it: It): void {
     const wallets = await fundedWallets(scene);
     const key = wallets.keyOf({ role: 'refund' });
     const counts = async () => {
-      const count = await node.sequence(key);
+      const count = await node.count(key);
       return count && [count.final, count.head, count.pending];
     };
     const expected = (...count: number[]) => (chain.spendRules.lane === 'sequence' ? count : null);
@@ -312,7 +312,7 @@ function registerTrouble(it: It): void {
       () => wrong.outcome(draft, [attempt]),
       () => wrong.paidBy(draft, attempt.tx),
     ];
-    if (scene.chain.spendRules.lane === 'sequence') asked.push(() => wrong.sequence(draft.payer));
+    if (scene.chain.spendRules.lane === 'sequence') asked.push(() => wrong.count(draft.payer));
     for (const ask of asked) assert.is((await faultOf(ask())).code, 'node_wrong_chain');
   });
 }

@@ -184,15 +184,11 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
       refuseWhenDown();
       return { native: 10n ** 18n, tokens: {} };
     },
-    async sequence(key) {
+    async count(key) {
       refuseWhenDown();
       if (!isNumbered) return null;
       const isPruned = random.chance(chain.weather.pruned);
       return { final: isPruned ? null : nonceOf(key, final()), head: nonceOf(key, blocks), pending: pendingOf(key) };
-    },
-    async pending(key) {
-      refuseWhenDown();
-      return isNumbered ? pendingOf(key) : null;
     },
     async quote({ intent, payer }, nonce, outbid) {
       refuseWhenDown();

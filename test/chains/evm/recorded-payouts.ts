@@ -134,7 +134,7 @@ async function findsNoToken(recording: Recording, recorded: Recorded): Promise<v
 async function countsTransactions(recording: Recording, recorded: Recorded): Promise<void> {
   recorded.played.play(recording, recorded.the('eth_getBlockByNumber.latest'));
   const count = Number(recording.response.result);
-  assert.equal(await paying(recorded, (node) => node.sequence(PAYER)), { final: count, head: count, pending: count });
+  assert.equal(await paying(recorded, (node) => node.count(PAYER)), { final: count, head: count, pending: count });
 }
 
 /** The count at the head is known, though that of the final block is not any more. */
@@ -144,7 +144,7 @@ async function countsWithoutFinalState(recording: Recording, recorded: Recorded)
   const atHead = recorded.the('eth_getTransactionCount');
   const pending = { ...atHead, request: { ...atHead.request, params: [`0x${PAYER}`, 'pending'] } };
   recorded.played.play(pruned, atHead, pending, final);
-  assert.equal(await paying(recorded, (node) => node.sequence(PAYER)), { final: null, head: 14, pending: 14 });
+  assert.equal(await paying(recorded, (node) => node.count(PAYER)), { final: null, head: 14, pending: 14 });
 }
 
 /** The calls of a recorded batch, sent as one. The node answers single calls. */

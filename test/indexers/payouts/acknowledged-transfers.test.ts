@@ -55,7 +55,7 @@ async function openLost(family: 'evm' | 'tron', lost: readonly string[], through
     async thaw() {
       await thawAll(database, network, act('payouts thaw'));
       for (const { payer } of await database.haltedLanes())
-        await database.resumeLane(network, payer, (await node.sequence(payer))?.final ?? 0, clock.nowMs());
+        await database.resumeLane(network, payer, (await node.count(payer))?.final ?? 0, clock.nowMs());
       assert.equal(await codes(), []);
       const { freeze } = bench.service.freezeState();
       assert.ok(freeze, 'the signer stays frozen');

@@ -238,8 +238,8 @@ test(
     {
       node: (node) => ({
         ...node,
-        async sequence(key) {
-          const counts = await node.sequence(key);
+        async count(key) {
+          const counts = await node.count(key);
           return counts && isPruned ? { ...counts, final: null } : counts;
         },
       }),

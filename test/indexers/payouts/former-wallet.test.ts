@@ -34,7 +34,7 @@ async function openFunded(family: (typeof families)[number]): Promise<NodeBench>
 /** What people do who have looked: `payouts resume`, `payouts thaw`, and then the approver's `signer thaw`. */
 async function endFreezes({ database, node, clock, walletKey, thawSigner }: NodeBench): Promise<void> {
   const { key } = walletKey('refund', 0);
-  const final = (await node.sequence(key))?.final ?? null;
+  const final = (await node.count(key))?.final ?? null;
   if (final !== null) await database.resumeLane(network, key, final, clock.nowMs());
   const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payouts thaw', reason: 'emptied by hand' };
   await thawAll(database, network, act);
@@ -106,7 +106,7 @@ test('evm: a number that another call to our other wallet has used halts the for
   const bench = await openFunded('evm');
   const { sim, database, node, walletKey, passMinutes } = bench;
   const { key, secret } = walletKey('refund', 0);
-  const { head } = (await node.sequence(key)) ?? { head: 0 };
+  const { head } = (await node.count(key)) ?? { head: 0 };
   const fees = { tipWei: 2n * 10n ** 9n, maxFeeWei: 200n * 10n ** 9n, gas: 100_000n };
   const { bytes } = signTransaction(
     {

@@ -21,7 +21,7 @@ test('each run reads the next numbers, and the wallet goes on once all were read
   const final = 3 + 2 * NUMBERS_MAX + 50;
   const parts = {
     node: {
-      sequence: async () => ({ final, head: final, pending: final }),
+      count: async () => ({ final, head: final, pending: final }),
       async usedBy(_payer: string, nonce: number) {
         asked.push(nonce);
         return null;

@@ -193,7 +193,7 @@ async function sendEvm(
   { data, maxFeeWei = 200n * 10n ** 9n }: Readonly<{ data: string; maxFeeWei?: bigint }>,
 ): Promise<string> {
   const { key, secret } = walletKey('refund', 0);
-  const { head } = (await node.sequence(key)) ?? { head: 0 };
+  const { head } = (await node.count(key)) ?? { head: 0 };
   const place = {
     chainId: BigInt(SANDBOX_CHAIN_ID),
     nonce: BigInt(head),

@@ -234,7 +234,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
     const lock = lockKey;
     const token = tokens.find(({ symbol }) => symbol === currency) ?? null;
     const draft = { intent, payer: payer.key, owners: [owner.key], to, token, ...(lock && { lock }) };
-    const nonce = (await own.sequence(payer.key))?.head ?? null;
+    const nonce = (await own.count(payer.key))?.head ?? null;
     const quote = await own.quote(draft, nonce, []);
     assert.ok(
       !isRefused(quote),

@@ -133,9 +133,9 @@ test('while any node cannot be asked, nothing is signed', async () => {
   let isDown = false;
   const through = (node: PayoutNode): PayoutNode => ({
     ...node,
-    async pending(key) {
+    async count(key) {
       if (isDown) throw transient('node_unreachable', 'the second node does not answer');
-      return node.pending(key);
+      return node.count(key);
     },
   });
   const bench = await openBench({ through });
@@ -194,7 +194,7 @@ test('what never gets into a block is excluded by emptying its wallet by hand, o
   await bench.payUnknown('by hand', next.key, 50n * USDT);
   await passMinutes(5);
   assert.is((await database.findFreeze(network))?.code, 'payout_nonce_foreign');
-  const { final } = (await node.sequence(wallet.key)) ?? {};
+  const { final } = (await node.count(wallet.key)) ?? {};
   await database.resumeLane(network, wallet.key, final ?? 0, clock.nowMs());
   await passMinutes(5);
   assert.equal([await database.findFreeze(network), await bench.stateOf('rf_1')], [null, 'succeeded']);

@@ -77,18 +77,18 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     return { native, tokens: byCurrency };
   }
 
-  async function sequence(key: string) {
+  async function count(key: string) {
     const origin = { method: 'eth_getTransactionCount', host };
     const final = await finalBlock(main, { chainId, finalDepth });
-    const answers = await rpc.batch([quantity(final), 'latest', 'pending'].map((block) => countCall(key, block)));
-    const [atFinal, atHead, inPool] = answers;
-    invariant(atFinal && atHead && inPool, 'a batch has an answer for each call');
+    const [atFinal, atHead] = await rpc.batch([quantity(final), 'latest'].map((block) => countCall(key, block)));
+    invariant(atFinal && atHead, 'a batch has an answer for each call');
+    const pending = await Promise.all(nodes.map((node) => pendingOn(node, key)));
     // A node that is no archive keeps about 128 states, and finality may lag by more.
     const isGone = !atFinal.ok && errorFault(atFinal.error, origin).code === 'node_history_pruned';
     return {
       final: isGone ? null : readCount(atFinal, origin),
       head: readCount(atHead, origin),
-      pending: readCount(inPool, origin),
+      pending: Math.max(...pending),
     };
   }
 
@@ -107,8 +107,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
 
   return {
     balance,
-    sequence,
-    pending: async (key) => Math.max(...(await Promise.all(nodes.map((node) => pendingOn(node, key))))),
+    count,
     quote: (draft, nonce, outbid) => askQuote(main, { draft, nonce, outbid, chainId, tokenKeys }),
     async broadcast(bytes) {
       const method = 'eth_sendRawTransaction';

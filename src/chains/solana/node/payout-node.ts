@@ -50,8 +50,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       for (const [at, { symbol }] of tokens.entries()) byCurrency[symbol] = unitsHeldBy(key, held[at] ?? null);
       return { native: wallet?.lamports ?? 0n, tokens: byCurrency };
     },
-    sequence: async () => null,
-    pending: async () => null,
+    count: async () => null,
     quote: (draft) => askQuote(main, draft),
     async broadcast(bytes) {
       // The engine rebroadcasts; if the node did so too, it would only obscure the outcome.

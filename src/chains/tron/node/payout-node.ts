@@ -78,8 +78,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
 
   return {
     balance,
-    sequence: async () => null,
-    pending: async () => null,
+    count: async () => null,
     quote: (draft) => askQuote(main, { draft, chainId, tokenKeys, stamp, expiryMs }),
     async broadcast(bytes) {
       const transaction = Buffer.from(bytes).toString('hex');

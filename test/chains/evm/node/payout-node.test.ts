@@ -207,7 +207,7 @@ test('a reverted transaction is failed once it is final, and its number is used'
   await usdc.stop(false);
   const feeUnits = before - (await native(wallet));
   assert.equal(await finalOutcome(wallets, intent, [attempt]), { kind: 'failed', tx: attempt.tx, number, feeUnits });
-  assert.equal(await node.sequence(wallet), { final: 1, head: 1, pending: 1 });
+  assert.equal(await node.count(wallet), { final: 1, head: 1, pending: 1 });
 
   const again = await prepare(wallets, intent);
   assert.is(again.terms.nonce, '1');
