@@ -14,49 +14,39 @@ import { readMoment } from './since.ts';
 /** Exports that look at fewer entries than this show no progress. */
 const PROGRESS_ENTRIES_MIN = 10 * BOOK_PAGE_ENTRIES;
 
-export const exportPayments: Command = {
-  name: 'export payments',
-  summary: 'Export credited payments, and what reorgs took back, with their value and transaction.',
-  ...exportOf('payments'),
+/** What each file has. */
+const kinds: Readonly<Record<BookKind, string>> = {
+  payments: 'credited payments, and what reorgs took back, with their value and transaction',
+  refunds: 'what was paid back: refunds and returns of held money',
+  sweeps: 'what was swept to the treasury',
+  fees: 'what transactions cost, in native coin',
 };
 
-export const exportRefunds: Command = {
-  name: 'export refunds',
-  summary: 'Export what was paid back: refunds and returns of held money.',
-  ...exportOf('refunds'),
+export const exportBooks: Command = {
+  name: 'export',
+  args: ['what'],
+  summary: `Export the books for an accountant: ${Object.keys(kinds).join(', ')}.`,
+  options: {
+    from: { value: 'TIME', help: 'booked from this time on: `2026-11-01` or `2026-11-01T10:00:00Z` (UTC)' },
+    to: { value: 'TIME', help: 'booked before this time (default: now)' },
+    format: { choices: exportFormats, help: 'csv with a header (the default), or a JSON array' },
+    store: { value: 'ID', help: 'only what belongs to sessions of this store' },
+    output: { value: 'FILE', help: 'write to a new file that only you can read (default: standard output)' },
+  },
+  notes: [
+    ...Object.entries(kinds).map(([kind, what]) => `${kind}: ${what}.`),
+    'The time is when the ledger booked it: for a payment, when it was credited. A month is --from 2026-11-01 --to',
+    '2026-12-01. Rows are never changed later: a reorg adds a row with the amount below zero. docs/accounting.md',
+    'describes the columns. --json prints a summary, and needs --output.',
+  ],
+  async run(input, installation) {
+    const what = input.args[0] ?? '';
+    if (!isKind(what)) throw usage(`"${what}" is no book, expected ${Object.keys(kinds).join(', ')}`);
+    return run(what, input, installation);
+  },
 };
 
-export const exportSweeps: Command = {
-  name: 'export sweeps',
-  summary: 'Export what was swept to the treasury.',
-  ...exportOf('sweeps'),
-};
-
-export const exportFees: Command = {
-  name: 'export fees',
-  summary: 'Export what transactions cost, in native coin.',
-  ...exportOf('fees'),
-};
-
-/** Returns what the commands of all kinds share. */
-function exportOf(kind: BookKind): Pick<Command, 'args' | 'options' | 'notes' | 'run'> {
-  return {
-    args: [],
-    options: {
-      from: { value: 'TIME', help: 'booked from this time on: `2026-11-01` or `2026-11-01T10:00:00Z` (UTC)' },
-      to: { value: 'TIME', help: 'booked before this time (default: now)' },
-      format: { value: exportFormats.join('|'), help: 'csv with a header (the default), or a JSON array' },
-      store: { value: 'ID', help: 'only what belongs to sessions of this store' },
-      output: { value: 'FILE', help: 'write to a new file that only you can read (default: standard output)' },
-    },
-    notes: [
-      'The time is when the ledger booked it: for a payment, when it was credited. A month is --from 2026-11-01 --to',
-      '2026-12-01. Rows are never changed later: a reorg adds a row with the amount below zero. docs/accounting.md',
-      'describes the columns. --json prints a summary, and needs --output.',
-    ],
-    run: (input, installation) => run(kind, input, installation),
-  };
-}
+const isKind = (text: string): text is BookKind => Object.hasOwn(kinds, text);
 
 async function run(kind: BookKind, input: Input, installation: Installation) {
   const { database, clock } = installation;

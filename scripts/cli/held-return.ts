@@ -34,7 +34,7 @@ export const heldReturn: Command = {
     if ((to === undefined) === (isToSender !== true)) throw usage('name one of --to ADDRESS and --to-sender');
     const chosen = config.networks.find(({ key }) => key === network);
     if (network !== undefined && !chosen) {
-      throw usage(`no network ${network} is configured; \`quayside networks list\` shows all`);
+      throw usage(`no network ${network} is configured; \`quayside networks show\` shows all`);
     }
     const currency = textOption(input, 'currency') && choiceOption(input, 'currency', currencies);
     const act = operatorAct(heldReturn, input, clock);

@@ -8,6 +8,7 @@ import { permanent } from '../../src/core/fault.ts';
 import type { Database, NetworkStatus } from '../../src/database/database.ts';
 import { type BlockGap, REWOUND_TRANSFERS_MAX, type Rewound } from '../../src/database/recovery.ts';
 import {
+  type Answer,
   type Command,
   type Input,
   type Installation,
@@ -30,43 +31,18 @@ const DIFFERENCES_SHOWN = 50;
 const dryRunOption = { help: 'show what would happen, and change nothing' };
 type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
 
-export const networksList: Command = {
-  name: 'networks list',
-  args: [],
-  summary: 'List the networks: their state, how far they have been read, and what to do next.',
-  options: {},
-  needsSandbox: true,
-  async run(_input, { config, database, clock }) {
-    const places = await Promise.all(config.networks.map((network) => readPlace(database, network)));
-    const all = places.map((place) => shown(place, clock.nowMs()));
-    const rows = all.map((one) => [
-      one.network,
-      one.state,
-      String(one.head ?? '-'),
-      String(one.cursor ?? '-'),
-      String(one.lag ?? '-'),
-      String(one.floor ?? '-'),
-      one.gaps.length === 0 ? '' : `${one.gaps.length} open`,
-      one.reason?.code ?? '',
-    ]);
-    return {
-      json: all,
-      lines: [
-        ...table([['NETWORK', 'STATE', 'HEAD', 'READ', 'LAG', 'FINAL', 'GAPS', 'REASON'], ...rows]),
-        ...all.flatMap(({ network, next }) => (next === null ? [] : ['', `${network}: ${next}`])),
-      ],
-    };
-  },
-};
-
 export const networksShow: Command = {
   name: 'networks show',
-  args: ['network'],
-  summary: 'Show a network: its node, how far it has been read, why it does not go on, and what to do next.',
+  args: [],
+  optionalArgs: ['network'],
+  summary: 'Show the networks, or one: node, how far it has been read, why it does not go on, and what to do next.',
   options: {},
   needsSandbox: true,
-  async run(input, { config, database, clock }) {
-    const one = shown(await readPlace(database, networkOf(config.networks, input.args[0] ?? '')), clock.nowMs());
+  async run(input, installation) {
+    const { config, database, clock } = installation;
+    const [name] = input.args;
+    if (name === undefined) return showAll(installation);
+    const one = shown(await readPlace(database, networkOf(config.networks, name)), clock.nowMs());
     const gap = ({ from, to, because: why, at }: (typeof one.gaps)[number]) => `${from} to ${to} (${at}): ${why}`;
     return {
       json: one,
@@ -87,6 +63,28 @@ export const networksShow: Command = {
     };
   },
 };
+
+async function showAll({ config, database, clock }: Installation): Promise<Answer> {
+  const places = await Promise.all(config.networks.map((network) => readPlace(database, network)));
+  const all = places.map((place) => shown(place, clock.nowMs()));
+  const rows = all.map((one) => [
+    one.network,
+    one.state,
+    String(one.head ?? '-'),
+    String(one.cursor ?? '-'),
+    String(one.lag ?? '-'),
+    String(one.floor ?? '-'),
+    one.gaps.length === 0 ? '' : `${one.gaps.length} open`,
+    one.reason?.code ?? '',
+  ]);
+  return {
+    json: all,
+    lines: [
+      ...table([['NETWORK', 'STATE', 'HEAD', 'READ', 'LAG', 'FINAL', 'GAPS', 'REASON'], ...rows]),
+      ...all.flatMap(({ network, next }) => (next === null ? [] : ['', `${network}: ${next}`])),
+    ],
+  };
+}
 
 export const networksRewind: Command = {
   name: 'networks rewind',

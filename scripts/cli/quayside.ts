@@ -12,12 +12,12 @@ import type { Command, OfflineCommand, Tool } from './command.ts';
 import { doctor } from './doctor.ts';
 import { eventsList, eventsShow } from './events.ts';
 import { explain } from './explain.ts';
-import { exportFees, exportPayments, exportRefunds, exportSweeps } from './export.ts';
+import { exportBooks } from './export.ts';
 import { heldAccept, heldList, heldShow } from './held.ts';
 import { heldReturn } from './held-return.ts';
 import { keyCreate, keyList, keyRevoke, keyShow } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
-import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
+import { networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
 import { nodeConnect } from './node-connect.ts';
 import { nodeSync } from './node-sync.ts';
@@ -47,7 +47,6 @@ import { signerFreeze, signerThaw } from './signer-freeze.ts';
 import { signerPolicyAdd } from './signer-policy-add.ts';
 import { status } from './status.ts';
 import { storeAdd, storeList } from './store.ts';
-import { supportBundle } from './support-bundle.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import { trigger } from './trigger.ts';
 import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
@@ -67,7 +66,6 @@ import {
 const commands: readonly (Command | OfflineCommand)[] = [
   status,
   doctor,
-  supportBundle,
   explain,
   alarmList,
   commandOf(acknowledgeAlarm),
@@ -76,7 +74,6 @@ const commands: readonly (Command | OfflineCommand)[] = [
   notifyTest,
   notifyList,
   notifyRemove,
-  networksList,
   networksShow,
   networksRewind,
   networksReread,
@@ -136,10 +133,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   sweepRun,
   sweepStatus,
   ledgerVerify,
-  exportPayments,
-  exportRefunds,
-  exportSweeps,
-  exportFees,
+  exportBooks,
   secretKeyStatus,
   secretKeyRotate,
   secretKeyRetire,
@@ -182,10 +176,7 @@ const sections: Tool['sections'] = [
     'Setting up',
     ['store', 'key', 'user', 'notify', 'node', 'networks', 'address-pool', 'signer', 'pay', 'trigger', 'listen'],
   ],
-  [
-    'Now and then',
-    ['doctor', 'support-bundle', 'backup', 'restore', 'audit', 'events', 'ledger', 'wallet', 'secret-key', 'tron-ws'],
-  ],
+  ['Now and then', ['doctor', 'backup', 'restore', 'audit', 'events', 'ledger', 'wallet', 'secret-key', 'tron-ws']],
 ];
 
 export const quaysideTool: Tool = {

@@ -11,42 +11,27 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { readShipped } from '../../src/lib/installation.ts';
 import { createSecretFile } from '../../src/lib/secret-file.ts';
 import { databaseFile, secretKeyFile } from '../../src/lib/secret-key.ts';
-import { type Input, moment, type OfflineCommand, textOption } from './command.ts';
-import { examine } from './doctor.ts';
+import type { Finding } from '../nodes/finding.ts';
+import { type Answer, type Input, moment } from './command.ts';
 import { withoutSecrets } from './support-redaction.ts';
 
 const ALARMS_MAX = 200;
 const ACTS_MAX = 100;
 const PAYOUTS_MAX = 50;
 
-export const supportBundle: OfflineCommand = {
-  name: 'support-bundle',
-  args: [],
-  summary: 'Write what helps others to see what is wrong into one file, with secrets removed.',
-  options: {
-    output: { value: 'FILE', help: 'the file to create (default: quayside-support-<time>.json here)' },
-    'without-nodes': { help: 'do not ask the nodes' },
-  },
-  notes: [
-    'Findings of `doctor`, versions, settings, networks, alarms, what operators changed, and counts. No keys, secrets,',
-    'xpubs, paths of URLs, deposit addresses or orders are in it. Read it before you send it.',
-  ],
-  async runOffline(input) {
-    const now = systemClock.nowMs();
-    const name = `quayside-support-${new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}.json`;
-    const file = resolve(input.cwd, textOption(input, 'output') ?? name);
-    const bundle = withoutSecrets(await gather(input, now), knownSecrets(input));
-    const text = `${JSON.stringify(bundle, null, 2)}\n`;
-    if (!createSecretFile(file, text)) throw permanent('refused', `${file} exists already; name another with --output`);
-    return {
-      json: { file, bytes: statSync(file).size },
-      lines: [`wrote ${file}, which only you can read; look at it before you send it`],
-    };
-  },
-};
+/** Writes the findings, versions, settings, networks, alarms, acts and counts into a new file, without secrets. */
+export async function writeBundle(input: Input, name: string, findings: readonly Finding[]): Promise<Answer> {
+  const file = resolve(input.cwd, name);
+  const bundle = withoutSecrets(await gather(input, systemClock.nowMs(), findings), knownSecrets(input));
+  const text = `${JSON.stringify(bundle, null, 2)}\n`;
+  if (!createSecretFile(file, text)) throw permanent('refused', `${file} exists already; name another with --bundle`);
+  return {
+    json: { file, bytes: statSync(file).size },
+    lines: [`wrote ${file}, which only you can read; look at it before you send it`],
+  };
+}
 
-async function gather(input: Input, nowMs: number): Promise<Record<string, unknown>> {
-  const findings = await examine(input);
+async function gather(input: Input, nowMs: number, findings: readonly Finding[]): Promise<Record<string, unknown>> {
   const always = {
     made_at: moment(nowMs),
     version: readShipped<{ version: string }>('package.json').version,

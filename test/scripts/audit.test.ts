@@ -160,7 +160,6 @@ const readers = [
     'status',
     'explain',
     'alarm list',
-    'networks list',
     'networks show',
     'store list',
     'key list',
@@ -169,14 +168,14 @@ const readers = [
   ...['session show', 'pay', 'held list', 'held show', 'webhooks list', 'webhooks attempts', 'webhooks test'],
   ...['webhooks show', 'webhooks secret', 'events list', 'events show', 'refunds list', 'refunds show'],
   ...['refunds request', 'payouts list', 'payouts show', 'payouts outgoing', 'sweep plan', 'sweep status'],
-  ...['notify test', 'notify list', 'user list', 'export payments', 'export refunds', 'export sweeps', 'export fees'],
+  ...['notify test', 'notify list', 'user list', 'export'],
   ...['secret-key status', 'wallet list'],
   ...['ledger verify', 'audit list', 'signer drill'],
 ];
 
 /** Changes a folder of no installation yet, the signer's, what is installed, or nothing (docs/operations.md). */
 const unrecorded = [
-  ...['restore', 'address-pool derive', 'backup verify', 'doctor', 'support-bundle'],
+  ...['restore', 'address-pool derive', 'backup verify', 'doctor'],
   ...['node check', 'node connect', 'node sync'],
   ...['signer operator-key', 'signer approve', 'signer backup', 'signer restore', 'signer init', 'signer import'],
   ...['signer show', 'signer change-passphrase', 'signer freeze', 'signer thaw'],

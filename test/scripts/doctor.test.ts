@@ -1,5 +1,5 @@
 /**
- * `quayside doctor` and `support-bundle` on an installation of which every part is there, and then breaks one by one.
+ * `quayside doctor` and its `--bundle` on an installation of which every part is there, and then breaks one by one.
  */
 
 import { once } from 'node:events';
@@ -336,7 +336,7 @@ test('a support bundle has what is needed, is closed to others, and none of the 
   await database.createSession({ ...wish, request: { ...wish.request, orderId: planted.order } });
   const output = join(folder, 'bundle.json');
   const env = { ...variables, QUAYSIDE_NETWORKS__SEPOLIA__RPC_URL: `http://127.0.0.1:9/${planted.variable}` };
-  const { code, err } = await runQuayside(['support-bundle', '--output', output], env);
+  const { code, err } = await runQuayside(['doctor', '--bundle', output], env);
   assert.is(code, 0, err);
   assert.is(statSync(output).mode & 0o777, 0o600);
   const text = readFileSync(output, 'utf8');
@@ -359,11 +359,7 @@ test('a support bundle has what is needed, is closed to others, and none of the 
     'names of variables help, their values do not',
   );
   assert.is(bundle.alarms.filter((one: { code: string }) => one.code === 'planted').length, texts.length);
-  assert.is(
-    (await runQuayside(['support-bundle', '--output', output], env)).code,
-    1,
-    'an existing file stays as it is',
-  );
+  assert.is((await runQuayside(['doctor', '--bundle', output], env)).code, 1, 'an existing file stays as it is');
   write();
 });
 

@@ -120,7 +120,7 @@ test('a surplus is returned: tried, begun, shown, and then neither accepted nor 
   }
   assert.match((await run('held', 'return', held.id, '--to', 'nowhere', ...because)).err, 'cannot be paid: malformed');
   const nowhere = await run(...words, ...because, '--network', 'live:nowhere');
-  assert.equal([nowhere.code, nowhere.err.includes('`quayside networks list`')], [2, true]);
+  assert.equal([nowhere.code, nowhere.err.includes('`quayside networks show`')], [2, true]);
   const tried = await answer(...words, ...because, '--dry-run');
   assert.equal([tried.amount, tried.currency, tried.address_from, tried.dry_run], ['2.50', 'USDT', 'operator', true]);
   assert.is((await answer('held', 'show', held.id)).state, 'open', 'a dry run changes nothing');

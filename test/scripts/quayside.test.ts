@@ -204,7 +204,7 @@ test('what others chose cannot control the terminal', async () => {
 });
 
 test('a network that was never read is listed, and the commands that move it refuse with a reason', async () => {
-  const [listed] = await answer('networks', 'list');
+  const [listed] = await answer('networks', 'show');
   assert.equal([listed.network, listed.state, listed.next], ['test:ethereum', 'not started', null]);
   assert.is((await answer('networks', 'show', 'test:ethereum')).node_url, 'ws://127.0.0.1:1');
   const refusals: [words: string[], code: number, error: RegExp][] = [
