@@ -40,18 +40,15 @@ CREATE TABLE stores (
   top_up_grace_s INTEGER NOT NULL CHECK (top_up_grace_s >= 0),
   monitoring_s INTEGER NOT NULL CHECK (monitoring_s >= 0),
   late_policy TEXT NOT NULL CHECK (late_policy IN ('accept', 'hold')),
-  -- Asked for before a payment is credited, besides the network's own policy (src/core/store-credit.ts).
-  credit TEXT NOT NULL,
-  -- Where its days begin.
-  zone TEXT NOT NULL,
+  credit TEXT NOT NULL, -- asked for besides the network's policy: src/core/store-credit.ts
+  zone TEXT NOT NULL, -- of its days
   refund_window_s INTEGER NOT NULL CHECK (refund_window_s >= 0),
   refund_daily_minor INTEGER NOT NULL CHECK (refund_daily_minor >= 0),
   refund_auto_minor INTEGER NOT NULL CHECK (refund_auto_minor >= 0), -- up to this much needs no approval
   refund_cancel_window_s INTEGER NOT NULL CHECK (refund_cancel_window_s >= 0),
   refund_claim_s INTEGER NOT NULL CHECK (refund_claim_s > 0),
   refund_to_sender INTEGER NOT NULL CHECK (refund_to_sender IN (0, 1)),
-  -- What a session may refund before its receipts are final.
-  refund_early_max_minor INTEGER NOT NULL CHECK (refund_early_max_minor >= 0),
+  refund_early_max_minor INTEGER NOT NULL CHECK (refund_early_max_minor >= 0), -- before receipts are final
   next_receipt_number INTEGER NOT NULL CHECK (next_receipt_number > 0), -- gapless
   created_at_ms INTEGER NOT NULL,
   -- A suspended store's keys create neither sessions nor refunds. The MAC covers the suspension.
@@ -236,17 +233,13 @@ CREATE TABLE networks (
   head_number INTEGER, -- of the node
   node_connected INTEGER NOT NULL DEFAULT 0 CHECK (node_connected IN (0, 1)),
   node_heard_at_ms INTEGER NOT NULL DEFAULT 0,
-  -- Blocks at or below it are final; it falls only when an operator rewinds.
-  floor INTEGER NOT NULL DEFAULT 0,
-  -- Chain time up to which sessions may be judged.
-  read_through_s INTEGER NOT NULL DEFAULT 0,
+  floor INTEGER NOT NULL DEFAULT 0, -- blocks at or below are final; falls only when rewound
+  read_through_s INTEGER NOT NULL DEFAULT 0, -- of the chain: sessions may be judged up to it
   pruned_through INTEGER NOT NULL DEFAULT -1,
   updated_at_ms INTEGER NOT NULL,
   pid INTEGER NOT NULL DEFAULT 0,
-  -- Rises whenever an operator moves the position: the follower then loads it again.
-  recoveries INTEGER NOT NULL DEFAULT 0,
-  -- When an operator last rewound it: what is read again holds its sessions open from then on. 0: never.
-  rewound_at_ms INTEGER NOT NULL DEFAULT 0,
+  recoveries INTEGER NOT NULL DEFAULT 0, -- rises when an operator moves the position
+  rewound_at_ms INTEGER NOT NULL DEFAULT 0, -- the last rewind; 0: never
   CHECK ((tip_hash IS NULL) = (tip_number IS NULL) AND (tip_hash IS NULL) = (tip_time_s IS NULL)),
   CHECK ((reason_code IS NULL) = (reason_message IS NULL))
 ) STRICT;
@@ -285,8 +278,7 @@ CREATE TABLE blocks (
   number INTEGER NOT NULL,
   time_s INTEGER NOT NULL,
   canonical INTEGER NOT NULL CHECK (canonical IN (0, 1)),
-  -- The newest address that was looked for in it.
-  watched_through_id INTEGER NOT NULL,
+  watched_through_id INTEGER NOT NULL, -- the newest address that was looked for
   UNIQUE (network, hash)
 ) STRICT;
 CREATE INDEX blocks_by_number ON blocks (network, number);
@@ -308,8 +300,7 @@ CREATE TABLE transfers (
   dust INTEGER NOT NULL CHECK (dust IN (0, 1)),
   -- When its transaction first came, as the session's terms count it; null for what touches no session.
   phase TEXT CHECK (phase IN ('in_time', 'top_up', 'late', 'too_late')),
-  -- Which of its session's sums contains it.
-  counted TEXT NOT NULL CHECK (counted IN ('none', 'seen', 'confirmed', 'final')),
+  counted TEXT NOT NULL CHECK (counted IN ('none', 'seen', 'confirmed', 'final')), -- which sum of its session contains it
   seen_at_ms INTEGER, -- when it was first read in a block of ours
   confirmed INTEGER NOT NULL CHECK (confirmed IN (0, 1)), -- only while its block is canonical
   first_confirmed_at_ms INTEGER, -- kept for ever
@@ -782,13 +773,19 @@ CREATE TABLE people (
   language TEXT, -- null: that of the browser
   password TEXT, -- scrypt, as a PHC string; null until the one-time link is used
   totp_secret TEXT, -- sealed
-  -- The newest 30-second step whose code was used: an earlier or equal one is refused.
-  totp_step INTEGER NOT NULL,
+  totp_step INTEGER NOT NULL, -- of the newest code used; up to it, codes are refused
   failures INTEGER NOT NULL, -- attempts to sign in since the last that succeeded
   locked_until_ms INTEGER NOT NULL,
+  -- SHA-256 of the codes that stand for the second factor, each once.
+  recovery_hashes TEXT NOT NULL CHECK (json_valid(recovery_hashes)), --> readonly string[]
+  -- The one-time link that sets password and second factor. It makes the second factor with its random salt.
+  link_hash TEXT UNIQUE, -- SHA-256
+  link_salt TEXT,
+  link_expires_at_ms INTEGER,
   created_at_ms INTEGER NOT NULL,
   removed_at_ms INTEGER,
-  CHECK ((password IS NULL) = (totp_secret IS NULL))
+  CHECK ((password IS NULL) = (totp_secret IS NULL)),
+  CHECK ((link_hash IS NULL) = (link_salt IS NULL) AND (link_hash IS NULL) = (link_expires_at_ms IS NULL))
 ) STRICT;
 CREATE UNIQUE INDEX people_by_name ON people (name) WHERE removed_at_ms IS NULL;
 
@@ -800,21 +797,6 @@ CREATE TABLE memberships (
   CHECK ((role = 'operator') = (store_id IS NULL))
 ) STRICT;
 CREATE UNIQUE INDEX memberships_of_person ON memberships (person_id, ifnull(store_id, ''));
-
--- Codes that stand for the second factor, each once. All hashes of people are SHA-256.
-CREATE TABLE recovery_codes (
-  person_id TEXT NOT NULL REFERENCES people (id),
-  hash TEXT NOT NULL,
-  PRIMARY KEY (person_id, hash)
-) STRICT, WITHOUT ROWID;
-
--- The one-time link with which a person sets password and second factor.
-CREATE TABLE sign_in_links (
-  hash TEXT PRIMARY KEY,
-  person_id TEXT NOT NULL UNIQUE REFERENCES people (id),
-  salt TEXT NOT NULL, -- random: with the link it makes the second factor, and it is gone once the link is used
-  expires_at_ms INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
 
 -- A passkey (WebAuthn): a second factor, and a way to sign in by itself.
 CREATE TABLE passkeys (
@@ -836,8 +818,7 @@ CREATE TABLE web_sessions (
   address TEXT NOT NULL,
   started_at_ms INTEGER NOT NULL,
   seen_at_ms INTEGER NOT NULL,
-  -- Until when the second factor, just proved again, allows what lets money or power out.
-  sudo_until_ms INTEGER NOT NULL,
+  sudo_until_ms INTEGER NOT NULL, -- the second factor was proved again: money and rights may be given until then
   form_token TEXT NOT NULL,
   -- The token before, for requests that were on their way when it changed.
   previous_hash TEXT,

@@ -7,7 +7,7 @@ import { hashOf } from '../../src/dashboard/web-session.ts';
 export function linkSecretIn(file: string, token: string): string {
   const client = new Sqlite(file, { readonly: true });
   try {
-    const salt = client.prepare('SELECT salt FROM sign_in_links WHERE hash = ?').pluck().get(hashOf(token));
+    const salt = client.prepare('SELECT link_salt FROM people WHERE link_hash = ?').pluck().get(hashOf(token));
     if (typeof salt !== 'string') throw new Error('the link is used, or there is none');
     return secretOfLink(token, salt);
   } finally {

@@ -526,6 +526,10 @@ export const people = sqliteTable('people', {
   totpStep: integer().notNull(),
   failures: integer().notNull(),
   lockedUntilMs: integer().notNull(),
+  recoveryHashes: json<readonly string[]>().notNull(),
+  linkHash: text(),
+  linkSalt: text(),
+  linkExpiresAtMs: integer(),
   createdAtMs: integer().notNull(),
   removedAtMs: integer(),
 });
@@ -534,18 +538,6 @@ export const memberships = sqliteTable('memberships', {
   personId: text().notNull(),
   storeId: text(),
   role: text().$type<'owner' | 'staff' | 'accountant' | 'operator'>().notNull(),
-});
-
-export const recoveryCodes = sqliteTable('recovery_codes', {
-  personId: text().notNull(),
-  hash: text().notNull(),
-});
-
-export const signInLinks = sqliteTable('sign_in_links', {
-  hash: text().primaryKey(),
-  personId: text().notNull(),
-  salt: text().notNull(),
-  expiresAtMs: integer().notNull(),
 });
 
 export const passkeys = sqliteTable('passkeys', {

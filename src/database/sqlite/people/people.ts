@@ -10,7 +10,7 @@ import type { NewSecrets, PeopleDatabase, Person, UsedFactor, WebSession } from 
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
-import { memberships, passkeys, people, recoveryCodes, signInLinks, webSessions } from '../tables.ts';
+import { memberships, passkeys, people, webSessions } from '../tables.ts';
 import type { Vault } from '../vault.ts';
 import { passkeyCommands, usePasskey } from './passkeys.ts';
 import { secretCommands, totpSecretName, writeSecrets } from './secrets.ts';
@@ -20,6 +20,8 @@ type PersonRow = typeof people.$inferSelect;
 
 /** A person's sessions beyond this many end, the oldest first. */
 const WEB_SESSIONS_MAX = 20;
+
+const noLink = { linkHash: null, linkSalt: null, linkExpiresAtMs: null };
 
 const kindOf = (factor: UsedFactor): string =>
   'totpStep' in factor ? 'one-time code' : 'passkeyId' in factor ? 'passkey' : 'recovery code';
@@ -69,16 +71,17 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
       .where(and(eq(people.name, name), isNull(people.removedAtMs)))
       .get();
 
-  const openLink = (hash: string, nowMs: number) =>
+  /** Returns whose link is open. */
+  const rowOfLink = (hash: string, nowMs: number): PersonRow | undefined =>
     orm
       .select()
-      .from(signInLinks)
-      .where(and(eq(signInLinks.hash, hash), gt(signInLinks.expiresAtMs, nowMs)))
+      .from(people)
+      .where(and(eq(people.linkHash, hash), gt(people.linkExpiresAtMs, nowMs), isNull(people.removedAtMs)))
       .get();
 
   /** Signs a person out everywhere, links included. */
   function endAccess(personId: string): void {
-    orm.delete(signInLinks).where(eq(signInLinks.personId, personId)).run();
+    orm.update(people).set(noLink).where(eq(people.id, personId)).run();
     orm.delete(webSessions).where(eq(webSessions.personId, personId)).run();
   }
 
@@ -109,7 +112,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
    * @returns false when the factor was used before, or its app was replaced meanwhile
    */
   function useFactor(
-    { id, name, totpSecret }: PersonRow,
+    { id, name, totpSecret, recoveryHashes }: PersonRow,
     factor: UsedFactor,
     { address }: Pick<WebSession, 'address'>,
     act: OperatorAct,
@@ -122,8 +125,9 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
     } else if ('passkeyId' in factor) {
       if (!usePasskey(db, parts, { id, name }, factor, act.atMs)) return false;
     } else {
-      const code = and(eq(recoveryCodes.personId, id), eq(recoveryCodes.hash, factor.recoveryHash));
-      if (orm.delete(recoveryCodes).where(code).run().changes !== 1) return false;
+      const left = recoveryHashes.filter((hash) => hash !== factor.recoveryHash);
+      if (left.length === recoveryHashes.length) return false;
+      orm.update(people).set({ recoveryHashes: left }).where(eq(people.id, id)).run();
       const message =
         `${name} signed in to the dashboard with a recovery code, from ${address}. If that was not ` +
         `${name}: \`quayside user reset ${name}\` ends it.`;
@@ -157,6 +161,8 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
           failures: 0,
           lockedUntilMs: 0,
           removedAtMs: null,
+          recoveryHashes: [],
+          ...noLink,
         };
         orm
           .insert(people)
@@ -229,22 +235,20 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
     async addSignInLink(link, act) {
       await db.write(() => {
         endAccess(link.personId);
-        orm.insert(signInLinks).values(link).run();
+        const own = { linkHash: link.hash, linkSalt: link.salt, linkExpiresAtMs: link.expiresAtMs };
+        orm.update(people).set(own).where(eq(people.id, link.personId)).run();
         recordAct(act, { target: link.personId, before: null, after: { link_expires_at_ms: link.expiresAtMs } });
       });
     },
     async findSignInLink(hash, nowMs) {
       return db.read(() => {
-        const link = openLink(hash, nowMs);
-        const row = link && rowOf(link.personId);
-        return link && row ? { person: toPerson(row), salt: link.salt } : null;
+        const row = rowOfLink(hash, nowMs);
+        return row?.linkSalt ? { person: toPerson(row), salt: row.linkSalt } : null;
       });
     },
     async claimSignInLink({ hash, secrets, session }, act) {
       return db.write(() => {
-        const link = openLink(hash, session.startedAtMs);
-        const row = rowOf(session.personId);
-        if (!row || link?.personId !== session.personId) return false;
+        if (rowOfLink(hash, session.startedAtMs)?.id !== session.personId) return false;
         endAccess(session.personId);
         setSecrets(session.personId, secrets);
         startSession(session);

@@ -2,13 +2,13 @@
  * What people sign in with: passwords, the secrets of their one-time codes, recovery codes.
  * @module
  */
-import { and, count, eq } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import type { OperatorAct } from '../../audit-log.ts';
 import type { ChangedSecret, NewSecrets, PeopleDatabase } from '../../people.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
-import { people, recoveryCodes, webSessions } from '../tables.ts';
+import { people, webSessions } from '../tables.ts';
 import type { Vault } from '../vault.ts';
 import { endOtherSessions } from './web-sessions.ts';
 
@@ -26,12 +26,9 @@ export function writeSecrets(
   // What is undefined stays as it is.
   orm
     .update(people)
-    .set({ password, totpSecret: sealed, totpStep, failures: 0, lockedUntilMs: 0 })
+    .set({ password, totpSecret: sealed, totpStep, recoveryHashes, failures: 0, lockedUntilMs: 0 })
     .where(eq(people.id, personId))
     .run();
-  if (recoveryHashes === undefined) return;
-  orm.delete(recoveryCodes).where(eq(recoveryCodes.personId, personId)).run();
-  for (const hash of recoveryHashes) orm.insert(recoveryCodes).values({ personId, hash }).run();
 }
 
 type SecretParts = Readonly<{
@@ -79,8 +76,8 @@ export function secretCommands(
       });
     },
     async countRecoveryCodes(personId) {
-      const own = eq(recoveryCodes.personId, personId);
-      return read(() => orm.select({ of: count() }).from(recoveryCodes).where(own).get()?.of ?? 0);
+      const own = orm.select({ hashes: people.recoveryHashes }).from(people).where(eq(people.id, personId));
+      return read(() => own.get()?.hashes.length ?? 0);
     },
   };
 }
