@@ -305,7 +305,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
       formatAmount,
     }),
     ...walletBookCommands(db, { raiseAlarm, freeze, formatAmount }),
-    ...payoutAttemptCommands(db, { ...parts, freezeOf, holdOf: own.settlement.holdOf, approvalsOf }),
+    ...payoutAttemptCommands(db, { ...parts, freezeOf, refundGates: own.settlement.gatesOf, approvalsOf }),
     ...adoptionCommands(db, parts),
     ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
     ...freezeCommands(db, { guard: own.guard, freezeOf, freeze, recordAct }),

@@ -4,6 +4,7 @@
  */
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
+import type { RefundGates } from '../../../core/gates.ts';
 import { isPayback } from '../../../core/intent.ts';
 import { ATTEMPTS_MAX, IN_FLIGHT_MAX } from '../../../core/payout.ts';
 import { reason } from '../../../core/reasons.ts';
@@ -16,8 +17,8 @@ import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
 import { type FreezeOf, NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
+import { isHeldAtGate } from './gates.ts';
 import { noWait, type Payouts, unhalted } from './payouts.ts';
-import { holdRefund, type RefundHold } from './refund-holds.ts';
 import { type AttemptRow, type PayoutRow, toAttempt, toPayout, toReason } from './rows.ts';
 
 type AttemptCommands = Pick<
@@ -34,8 +35,7 @@ type Parts = Readonly<{
   steps: Payouts;
   ledger: Ledger;
   raiseAlarm: RaiseAlarm;
-  /** Returns why no attempt of a refund may be allotted now, or null. */
-  holdOf(id: string): RefundHold | null;
+  refundGates(id: string): RefundGates;
   freezeOf: FreezeOf;
   numberFreeze: NumberFreeze;
   /** The approvers' approvals of a refund. */
@@ -43,7 +43,7 @@ type Parts = Readonly<{
 }>;
 
 export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
-  const { steps, ledger, raiseAlarm, freezeOf, numberFreeze, holdOf, approvalsOf } = parts;
+  const { steps, ledger, raiseAlarm, numberFreeze, approvalsOf } = parts;
   const { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal } =
     attemptStatements(db);
   const { sent, dueRefunds, dueOthers } = openStatements(db);
@@ -69,8 +69,6 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
     insertLane(row);
     return row;
   }
-
-  const holdFor = (row: PayoutRow): RefundHold | null => steps.unexplainedHold(row) ?? holdOf(row.id);
 
   const withAttempts = (row: PayoutRow) => ({
     payout: toPayout(row),
@@ -133,12 +131,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         const before = steps.attempts(payout);
         if (before.length !== attempt || attempt >= ATTEMPTS_MAX) return { kind: 'moved' };
         const { network } = payout;
-        if (freezeOf(network)) return { kind: 'moved' };
-        const hold = attempt === 0 && isPayback(intent) ? holdFor(payout) : null;
-        if (hold) {
-          holdRefund(steps, payout, hold, nowMs);
-          return { kind: 'moved' };
-        }
+        if (isHeldAtGate(parts, payout, attempt, nowMs)) return { kind: 'moved' };
         if (nonce !== null && unsigned.get({ network, payer })) return { kind: 'moved' };
         if (attempt > 0) {
           // Two attempts with different numbers could both be mined.

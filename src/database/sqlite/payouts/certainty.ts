@@ -19,6 +19,8 @@ import type { PayoutRow } from './rows.ts';
 export type Certainty = Readonly<{
   /** Returns false while a network's engine knows that this database is older than the signer's journal. */
   isAdopted(network: NetworkKey): boolean;
+  /** Returns whether a network settles in after a gap. */
+  isSettling(network: NetworkKey): boolean;
   /**
    * Returns why the payout may have been paid, or signed, by what neither this database nor the signer knows; null if
    * that is excluded. From each start on it is not, until the engine has read the chain.
@@ -83,6 +85,7 @@ export function createCertainty(db: Db): Certainty {
 
   return {
     isAdopted: (network) => engine.get({ network })?.reasonCode !== NOT_ADOPTED,
+    isSettling: (network) => (engine.get({ network })?.settlingUntilMs ?? null) !== null,
     doubtOf,
     doubtUnseen(row) {
       const { waitCode, waitMessage } = row;

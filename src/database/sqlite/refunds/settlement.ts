@@ -6,8 +6,8 @@
 import { eq, sql } from 'drizzle-orm';
 import { type RefundEventType, refundEventBody } from '../../../core/event.ts';
 import { invariant } from '../../../core/fault.ts';
+import { openRefundGates, type RefundGates } from '../../../core/gates.ts';
 import { refundEntry } from '../../../core/ledger.ts';
-import { isPassing, reason } from '../../../core/reasons.ts';
 import {
   isApproved,
   isCovered,
@@ -20,18 +20,12 @@ import { toSeconds } from '../../../lib/clock.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import type { Outbox } from '../outbox.ts';
-import type { RefundHold } from '../payouts/refund-holds.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import { stores } from '../tables.ts';
 import type { RefundLimits } from './limits.ts';
 import { isOperators } from './recent.ts';
 import type { RefundRow, RefundRows } from './row.ts';
-
-const hold = (code: 'refund_uncovered' | 'refund_not_final' | 'refund_unapproved' | 'refund_store_suspended') => ({
-  ...reason(code),
-  passes: isPassing(code),
-});
 
 /** To be called within a transaction. */
 export type RefundSettlement = Readonly<{
@@ -41,8 +35,8 @@ export type RefundSettlement = Readonly<{
   /** Ends a refund and frees its amount. @returns the row with its changes */
   giveBack(row: RefundRow, values: Partial<RefundRow>, nowMs: number): RefundRow;
   postEvent(row: RefundRow, type: RefundEventType, nowMs: number): void;
-  /** Returns why no attempt of a refund may be allotted now, or null. */
-  holdOf(id: string): RefundHold | null;
+  /** Returns which gates a refund closes. */
+  gatesOf(id: string): RefundGates;
 }>;
 
 type Parts = Readonly<{
@@ -132,17 +126,19 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
       if (end.kind === 'completed') complete(row, end.tx, nowMs);
       else fail(row, end.reason, nowMs);
     },
-    holdOf(id) {
+    gatesOf(id) {
       const row = rows.find(id);
       const session = row && findSession(row.sessionId);
-      if (!session) return null;
+      if (!session) return openRefundGates;
       const { currency, storeId } = row;
-      if (!isOperators(row) && isSuspended(storeId)) return hold('refund_store_suspended');
-      const all = rows.ofSession(row.sessionId);
-      if (!isCovered(currency, limits.received(session), all)) return hold('refund_uncovered');
-      if (!isApproved(row)) return hold('refund_unapproved');
-      const isFinal = isCoveredByFinal(currency, limits.receivedFinally(session), all, limits.policyOf(storeId));
-      return isFinal ? null : hold('refund_not_final');
+      const all = () => rows.ofSession(row.sessionId);
+      return {
+        refund_store_suspended: () => !isOperators(row) && isSuspended(storeId),
+        refund_uncovered: () => !isCovered(currency, limits.received(session), all()),
+        refund_unapproved: () => !isApproved(row),
+        refund_not_final: () =>
+          !isCoveredByFinal(currency, limits.receivedFinally(session), all(), limits.policyOf(storeId)),
+      };
     },
   };
 }

@@ -1,0 +1,43 @@
+/**
+ * Gates of money out: what must hold before a payout gets an attempt. They are asked once, in this order, inside the
+ * transaction that allots.
+ * @module
+ */
+
+/** The gates in their order, each named by the reason for which it is closed. */
+export const gates = [
+  'payouts_frozen',
+  'payouts_settling',
+  'refund_maybe_paid',
+  'refund_equals_transfer',
+  'refund_store_suspended',
+  'refund_uncovered',
+  'refund_unapproved',
+  'refund_not_final',
+] as const;
+export type Gate = (typeof gates)[number];
+
+/** Reads whether each gate is closed for a payout. A gate is read only if those before it are open. */
+export type GateReads = Readonly<Record<Gate, () => boolean>>;
+
+/** The gates that a refund closes itself. */
+export type RefundGates = Pick<
+  GateReads,
+  'refund_store_suspended' | 'refund_uncovered' | 'refund_unapproved' | 'refund_not_final'
+>;
+
+const open = () => false;
+/** The gates of a payout that refunds nothing. */
+export const openRefundGates: RefundGates = {
+  refund_store_suspended: open,
+  refund_uncovered: open,
+  refund_unapproved: open,
+  refund_not_final: open,
+};
+
+/**
+ * Returns the first gate that is closed for an attempt; null if it may be allotted.
+ * @param attempt its number: a replacement excludes what it replaces, so that only a freeze stops it
+ */
+export const closedGate = (isClosed: GateReads, attempt: number): Gate | null =>
+  gates.find((gate) => (attempt === 0 || gate === 'payouts_frozen') && isClosed[gate]()) ?? null;
