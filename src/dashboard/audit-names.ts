@@ -4,26 +4,49 @@
  * @module
  */
 import { isAllowed, type StorePermission } from '../core/access.ts';
-import type { Mode } from '../core/transfer.ts';
+import type { Mode, NetworkKey } from '../core/transfer.ts';
 import type { AuditEntry, AuditedState } from '../database/audit-log.ts';
 import { type Html, html } from '../lib/html.ts';
+import { createAddressFormat } from '../payments/destination.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { Visit } from './page.ts';
-import { data, time } from './show.ts';
+import { minorText } from './refund-text.ts';
+import { data, span, time } from './show.ts';
+import type { Words } from './texts.ts';
 
 /** Ids that are looked up for one page. */
 const LOOKED_UP_MAX = 100;
 const ID = /^(cs|rf|rt|sw|ga|mv|held|key|we|op)_[\w-]{1,80}$/;
 const STORE = /(\bmer_\w+)/;
+/** Of an address. */
+const KEY = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 const TIME_NAME = /(at|until|since)_?ms$/i;
 /** What a number must be to be a time: from 1973 to 2286. */
 const timeMs = { least: 1e11, most: 1e13 } as const;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?Z$/;
 
+/** A name of the log ends in the unit of its value. */
+const UNIT = /^(.+?)(Minor|_minor|Ms|_ms|S|_s)$/;
+
+/** Returns a name of the log in words, without its unit: `topUpGraceS` is "top up grace". */
+function wordsOf(name: string): string {
+  const [, stem = name] = UNIT.exec(name) ?? [];
+  return stem.replaceAll('_', ' ').replace(/([a-z0-9])([A-Z])/g, (_, end, start) => `${end} ${start.toLowerCase()}`);
+}
+
+/** Shows an amount or a length of time by the unit that its name ends in; null for any other value. */
+function inUnit(words: Words, name: string, one: string | number | boolean | null): Html | null {
+  const [, , unit = ''] = UNIT.exec(name) ?? [];
+  if (!/^\d{1,30}$/.test(String(one))) return null;
+  if (/minor/i.test(unit)) return data(minorText(BigInt(String(one))));
+  return /^_?s$/i.test(unit) ? span(words, Number(one) * 1000) : null;
+}
+
 /** Shows what an id names. */
 export type AuditNames = Readonly<{
   target(text: string): Html;
-  state(state: AuditedState): Html;
+  /** @param target what the entry is about */
+  state(state: AuditedState, target: string): Html;
 }>;
 
 type InStore = Readonly<{ storeId: string; mode: Mode }>;
@@ -47,21 +70,46 @@ export async function readAuditNames(
     const href = await pageOf(deps, visit, id);
     if (href !== null) named.set(id, link(href, id));
   }
+  const networks = await readNetworks(deps, entries);
+  const format = createAddressFormat(deps.config);
+  /** A destination is stored as a key, by the network of its refund or under the network's name. */
+  const address = (name: string, one: unknown, target: string): Html | null => {
+    const network =
+      name === 'destination' ? networks.get(target) : deps.config.networks.find(({ key }) => key === name)?.key;
+    return network && KEY.test(String(one)) ? data(format(network, String(one))) : null;
+  };
   const value = (name: string, one: string | number | boolean | null): Html => {
     const ms =
       typeof one === 'number' && TIME_NAME.test(name) ? one : TIME.test(String(one)) ? Date.parse(String(one)) : 0;
     if (ms >= timeMs.least && ms <= timeMs.most) return time(ms);
+    const measured = inUnit(visit.words, name, one);
+    if (measured !== null) return measured;
     if (typeof one !== 'string') return html`${one === null ? '–' : String(one)}`;
     // A role is said with its store: "owner of mer_…".
     return named.get(one) ?? html`${one.split(STORE).map((part) => named.get(part) ?? part)}`;
   };
   return {
     target: (text) => named.get(text) ?? html`<code class="long">${text}</code>`,
-    state: (state) =>
+    state: (state, target) =>
       html`<bdi class="long">${Object.entries(state ?? {}).map(
-        ([name, one], at) => html`${at === 0 ? null : ', '}${name}: ${value(name, one)}`,
+        ([name, one], at) =>
+          html`${at === 0 ? null : ', '}${wordsOf(name)}: ${address(name, one, target) ?? value(name, one)}`,
       )}</bdi>`,
   };
+}
+
+/** Returns the networks of refunds whose destination was changed. */
+async function readNetworks(
+  { database }: DashboardDeps,
+  entries: readonly AuditEntry[],
+): Promise<ReadonlyMap<string, NetworkKey>> {
+  const networks = new Map<string, NetworkKey>();
+  for (const { target, after } of entries) {
+    if (!after || !('destination' in after) || networks.has(target)) continue;
+    const refund = await database.findRefundBy({ id: target });
+    if (refund) networks.set(target, refund.network);
+  }
+  return networks;
 }
 
 /** `id`: what stands behind a name. */

@@ -1,6 +1,7 @@
 /** The audit log on the dashboard: read page by page to its first entry. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { chains } from '../../src/chains/index.ts';
 import { type Dashboard, PASSWORD, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { createObjects } from '../support/store-objects.ts';
 
@@ -31,6 +32,24 @@ test('every entry is on one page, the newest first', () =>
         `<code class="long">t-${ENTRIES - 1}</code>`,
       );
     }
+  }));
+
+test('what was changed is said in words, with amounts and times as people write them', () =>
+  withDashboard(async (dashboard) => {
+    const { api } = dashboard;
+    const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
+    const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'store set', reason: null };
+    const before = { toleranceMinor: 0, topUpGraceS: 1800, latePolicy: 'hold' };
+    const after = { toleranceMinor: 1_250, topUpGraceS: 5_400, latePolicy: 'accept' };
+    await api.database().recordAct(act, { target: 't', before, after });
+    const shown = textOf((await mary.get('/operator/audit')).text);
+    assert.match(shown, 'tolerance: 0.00 , top up grace: 30 minutes , late policy: hold');
+    assert.match(shown, 'tolerance: 12.50 , top up grace: 1 hour, 30 minutes , late policy: accept');
+    assert.match((await mary.get('/operator/audit.csv')).text, 'toleranceMinor: 1250', 'a file has what is stored');
+    const key = 'c0ffee'.padEnd(40, '1');
+    const named = { target: 'cs_1', before: null, after: { 'test:ethereum': key } };
+    await api.database().recordAct({ ...act, command: 'leave refund address' }, named);
+    assert.match(textOf((await mary.get('/operator/audit')).text), chains.evm.address.format(key));
   }));
 
 const linesOf = (csv: string) => csv.trimEnd().split('\r\n').slice(1);
@@ -145,7 +164,7 @@ test('times are the log’s, and what has a page or a name is shown so; what is 
     const [row = ''] = asOperator.values();
     assert.equal([...row.matchAll(/2026-01-11 05:30:00/g)].length, 2, 'in the zone of the page');
     assert.match(textOf(row), 'limit: 1700000000000', 'a number that is no time');
-    assert.match(textOf(row), 'suspendedAtMs: –');
+    assert.match(textOf(row), 'suspended at: –');
     assert.match(row, `<a class="long" href="/operator/stores"><span title="${api.merchantId}">`);
     assert.not.match(row, `/payments/${id}`, 'an operator sees no payments');
     assert.match(textOf(row), /role: owner of A shop\b/);

@@ -96,8 +96,8 @@ const entryTable = (words: Words, entries: readonly AuditEntry[], names: AuditNa
       data(operator),
       data(command),
       names.target(target),
-      names.state(before),
-      names.state(after),
+      names.state(before, target),
+      names.state(after, target),
       data(reason ?? ''),
     ]),
   );
