@@ -42,7 +42,6 @@ import { every, type Round } from './lib/every.ts';
 import { createUrlGuard } from './lib/guard.ts';
 import { giveSignsOfLife } from './lib/heartbeat.ts';
 import { openLog } from './lib/log.ts';
-import { keyNames, readSecretKeys } from './lib/secret-key.ts';
 import { awaitStart } from './lib/start-signal.ts';
 import { runNotices } from './notifications/courier.ts';
 import { runMails } from './notifications/mails.ts';
@@ -114,7 +113,6 @@ async function serve(
     port: api.port,
     metrics_url: `http://${host}:${operators.port}`,
     dashboard_url: dashboardUrl,
-    secret_keys: keyNames(readSecretKeys(config.dataDir, process.env)),
   });
   const ports = { port: api.port, metricsPort: operators.port, dashboardPort: dashboard.port };
   process.send?.({ ready: true, ...ports, baseUrl, dashboardUrl, stores, hasNewCredentials });

@@ -16,7 +16,6 @@ import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { addressKeyOf } from '../../test/support/address-keys.ts';
-import { secretKeysOf } from '../../test/support/secret-keys.ts';
 import { testNetwork } from '../../test/support/test-network.ts';
 import { findNetwork } from './catch-up-networks.ts';
 import { ADDRESSES_WATCHED, type Served } from './growing-world.ts';
@@ -46,7 +45,7 @@ const file = join(folder, 'quayside.db');
 migrate({ file, backupDir: folder });
 const database = openSqliteDatabase({
   file,
-  secretKeys: secretKeysOf(new Uint8Array(32)),
+  secretKey: new Uint8Array(32),
   busyTimeoutMs: 5000,
   bytesMax: null,
   outageWaitS: 600,

@@ -12,7 +12,6 @@ import { openLog } from '../../src/lib/log.ts';
 import { createResolver } from '../../src/lib/resolver.ts';
 import { Pool } from '../../src/lib/undici.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
-import { secretKeysOf } from '../../test/support/secret-keys.ts';
 import { secretKey } from '../../test/support/temp-database.ts';
 
 const PER_ENDPOINT_MAX = 16;
@@ -20,7 +19,7 @@ const PER_ENDPOINT_MAX = 16;
 async function dispatch(file: string, names: string): Promise<void> {
   const database = openDeliveryDatabase({
     file,
-    secretKeys: secretKeysOf(secretKey),
+    secretKey,
     busyTimeoutMs: 5_000,
     bytesMax: null,
   });

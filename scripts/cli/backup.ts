@@ -36,7 +36,7 @@ import { askNewPassphrase, withTerminal } from './signer.ts';
 import { table } from './table.ts';
 
 const INDEX_MAX = 2 ** 31 - 1;
-const passphraseOption: Option = {
+export const passphraseOption: Option = {
   value: 'FILE',
   help: 'read the passphrase from the first line of a file that only you can read; without it, you are asked',
 };
@@ -167,7 +167,7 @@ function installationOf({ env, cwd }: Input): string | null {
 }
 
 /** Restores a backup into a scratch folder within `parent`, and checks it. */
-async function prove(file: string, parent: string, passphrase: Uint8Array) {
+export async function prove(file: string, parent: string, passphrase: Uint8Array) {
   const { manifest, ledgerEntries, problems } = await proveBackup(file, parent, passphrase);
   const { made_at_ms, counts, files } = manifest;
   const names = files.map(({ name }) => name);
@@ -264,7 +264,11 @@ function beforeThaw({ files, manifest, networks }: Restored, folder: string): re
 }
 
 /** Gives `work` the passphrase, and wipes it. @throws Fault permanent `not_found`, `passphrase_file_open` */
-async function withPassphrase<T>(input: Input, isNew: boolean, work: (passphrase: Buffer) => Promise<T>): Promise<T> {
+export async function withPassphrase<T>(
+  input: Input,
+  isNew: boolean,
+  work: (passphrase: Buffer) => Promise<T>,
+): Promise<T> {
   const named = textOption(input, 'passphrase-file');
   const what = 'Passphrase of the backup';
   const passphrase =

@@ -12,7 +12,6 @@ import { countOf, exitCodeOf, type Finding, failure, findingLines, ok } from '..
 import { type Input, type OfflineCommand, textOption } from './command.ts';
 import { installationFindings } from './doctor-installation.ts';
 import { databaseFindings, diskFindings, permissionFindings, versionFindings } from './doctor-machine.ts';
-import { secretKeyFindings } from './doctor-secret-key.ts';
 import { readPlaces } from './explain-places.ts';
 import { writeBundle } from './support-bundle.ts';
 
@@ -102,8 +101,7 @@ async function openedFindings({ env, options }: Pick<Input, 'env' | 'options'>, 
       const { nodeFindings } = await import('./doctor-node.ts');
       const nodes = options['without-nodes'] ? [] : places.map((place) => nodeFindings(place, systemClock));
       const own = await installationFindings(installation, options.full === true);
-      const secretKey = await secretKeyFindings(installation, env);
-      return [...own, ...secretKey, ...(await Promise.all(nodes)).flat()];
+      return [...own, ...(await Promise.all(nodes)).flat()];
     } finally {
       database.close();
     }

@@ -37,7 +37,7 @@ import {
   refundsRequest,
   refundsShow,
 } from './refunds.ts';
-import { secretKeyRetire, secretKeyRotate, secretKeyStatus } from './secret-key.ts';
+import { secretKeyRotate } from './secret-key.ts';
 import { sessionShow } from './session.ts';
 import { signerChangePassphrase, signerImport, signerInit, signerShow } from './signer.ts';
 import { signerApprove } from './signer-approve.ts';
@@ -134,9 +134,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   sweepStatus,
   ledgerVerify,
   exportBooks,
-  secretKeyStatus,
   secretKeyRotate,
-  secretKeyRetire,
   auditList,
   backupVerify,
   backup,

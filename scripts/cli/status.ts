@@ -105,7 +105,6 @@ export const status: Command = {
 
 /** Stores, and a rotation of the secret key, that need somebody. */
 async function readUnfinished(database: Installation['database']) {
-  const secretKey = await database.secretKeyState();
   const suspended = await database.suspendedStores();
   const waiting = (await database.listStores())
     .filter(({ status, refusal }) => status === 'pending' && !refusal)
@@ -114,12 +113,10 @@ async function readUnfinished(database: Installation['database']) {
     json: {
       suspended_stores: suspended,
       waiting_stores: waiting,
-      secret_key: { version: secretKey.current, rotated: secretKey.isFinished },
     },
     lines: [
       ...waiting.map((id) => `store ${id} waits for you: \`quayside store decide ${id} approve\`, or refuse it`),
       ...suspended.map((id) => `store ${id} is suspended: \`quayside store decide ${id} resume\` ends it`),
-      ...(secretKey.isFinished ? [] : ['a rotation of the secret key is unfinished: `quayside secret-key rotate`']),
     ],
   };
 }

@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts';
 import type { OpenOptions } from '../database/sqlite/open.ts';
 import type { WriteMeasure } from '../database/sqlite/write-queue.ts';
 import type { Log } from '../lib/log.ts';
-import { databaseFile, readSecretKeys, type SecretKeys } from '../lib/secret-key.ts';
+import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 
 /** How long a write waits for other processes' writes, which take milliseconds except on slow disks. */
 const BUSY_TIMEOUT_MS = 5000;
@@ -22,14 +22,14 @@ export type WriteHooks = Readonly<{
   log?: Log;
 }>;
 
-/** @throws Fault: see `readSecretKeys` */
+/** @throws Fault: see `readSecretKey` */
 export const databaseOptions = (
   { dataDir, limits }: Pick<Config, 'dataDir' | 'limits'>,
   env: NodeJS.ProcessEnv,
   { beforeCommit, onWrite, log }: WriteHooks,
-): OpenOptions & Readonly<{ secretKeys: SecretKeys }> => ({
+): OpenOptions & Readonly<{ secretKey: Uint8Array }> => ({
   file: databaseFile(dataDir),
-  secretKeys: readSecretKeys(dataDir, env),
+  secretKey: readSecretKey(dataDir, env),
   busyTimeoutMs: BUSY_TIMEOUT_MS,
   bytesMax: limits.storageBytesMax,
   ...(beforeCommit && { beforeCommit }),

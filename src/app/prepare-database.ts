@@ -11,7 +11,7 @@ import { migrate } from '../database/sqlite/migrate.ts';
 import { settleEngines } from '../database/sqlite/payouts/settling-in.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { databaseFile, readSecretKeys } from '../lib/secret-key.ts';
+import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 import { signerFiles } from '../signer/files.ts';
 import { retireUnknownUse } from './retire-given.ts';
 
@@ -19,7 +19,7 @@ import { retireUnknownUse } from './retire-given.ts';
  * Creates the data directory, the secret key and the database if missing, and brings the database to the current
  * schema. Retires addresses that may have been given out in a gap, and lets payouts settle in after a gap. Only
  * for a process that knows that no older program uses it.
- * @throws Fault permanent `live_data_folder`; see `migrate` and `readSecretKeys`
+ * @throws Fault permanent `live_data_folder`; see `migrate` and `readSecretKey`
  */
 export function prepareDatabase(
   config: Config,
@@ -33,7 +33,7 @@ export function prepareDatabase(
     throw liveFolder(config.dataDir);
   }
   // The key comes first: a database without its key is refused, and a missing database gets a new key.
-  readSecretKeys(config.dataDir, env);
+  readSecretKey(config.dataDir, env);
   migrate({ file, backupDir: join(config.dataDir, 'backups'), ...(log && { log }) });
   retireUnknownUse({ dataDir: config.dataDir, clock, log });
   if (config.signer)

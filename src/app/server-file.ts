@@ -14,8 +14,6 @@ const schema = z.object({
   port: z.int(),
   metrics_url: z.string(),
   dashboard_url: z.string(),
-  /** The versions of the secret key at the start. */
-  secret_keys: z.array(z.object({ version: z.int(), id: z.string() })),
 });
 
 type ServerFile = z.infer<typeof schema>;

@@ -22,7 +22,7 @@ export type HotRole = (typeof hotRoles)[number];
  */
 export type Wallet = Readonly<{ role: HotRole; index?: number }> | Readonly<{ role: 'collection'; index: number }>;
 
-/** Pays `units` base units of a token from the refund wallet. `createIntentMacs` made `mac`. */
+/** Pays `units` base units of a token from the refund wallet. `createIntentMac` made `mac`. */
 export type RefundIntent = Readonly<{
   kind: 'refund';
   id: string;
@@ -121,24 +121,14 @@ export function intentMac(macKey: Uint8Array, refund: MacedRefund): string {
   return bytesToHex(hmac(sha256, macKey, utf8ToBytes(parts.join('\n'))));
 }
 
-/**
- * Returns the MAC of a refund under a version of the secret key, or null if that version is not known. Version 1 is not
- * named in its MACs; others are `v<version>.` and the hex digits.
- */
-export type IntentMacs = (refund: MacedRefund, version: number) => string | null;
+/** Returns the MAC of a refund under the installation's secret key. */
+export type IntentMac = (refund: MacedRefund) => string;
 
-/** @param find returns the installation's secret key of a version, or null */
-export const createIntentMacs =
-  (find: (version: number) => Uint8Array | null): IntentMacs =>
-  (refund, version) => {
-    const secretKey = find(version);
-    if (!secretKey) return null;
-    const mac = intentMac(intentMacKey(secretKey), refund);
-    return version === 1 ? mac : `v${version}.${mac}`;
-  };
-
-/** Returns the version of the secret key that made an intent's MAC. */
-export const intentMacVersion = (mac: string): number => Number(/^v([1-9]\d{0,5})\./.exec(mac)?.[1] ?? 1);
+/** Derives the key of the MACs once. */
+export function createIntentMac(secretKey: Uint8Array): IntentMac {
+  const macKey = intentMacKey(secretKey);
+  return (refund) => intentMac(macKey, refund);
+}
 
 /**
  * Returns an intent as two of them are compared: without its MAC, which proves where the intent comes from and changes

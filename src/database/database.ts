@@ -35,7 +35,6 @@ import type { ProofDatabase } from './proofs.ts';
 import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
 import type { ReportDatabase } from './reports.ts';
-import type { SecretKeyDatabase } from './secret-keys.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
 import type { SessionListDatabase, SessionPaging } from './session-lists.ts';
 import type { Conversion, SessionRequest } from './session-request.ts';
@@ -272,7 +271,6 @@ export interface Database
     PeopleDatabase,
     RecoveryDatabase,
     RefundDatabase,
-    SecretKeyDatabase,
     SenderReportDatabase,
     SessionListDatabase<SessionSummary>,
     ReportDatabase,

@@ -142,7 +142,6 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     freeze: (reason, frozenBy) => call('freeze', { reason, frozenBy }),
     thaw: (approval) => call('thaw', { approval }),
     backup,
-    secretKeys: () => call('secretKeys', {}),
     async close() {
       for (const one of open) one.destroy(unreachable('was disconnected'));
       agent.destroy();

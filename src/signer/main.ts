@@ -22,7 +22,7 @@ import type { NetworkKey } from '../core/transfer.ts';
 import { systemClock } from '../lib/clock.ts';
 import { giveSignsOfLife } from '../lib/heartbeat.ts';
 import { openLog } from '../lib/log.ts';
-import { openSecretKeys } from '../lib/secret-key.ts';
+import { openSecretKey } from '../lib/secret-key.ts';
 import { checkSignerDir, signerFiles, takeSignerLock } from './files.ts';
 import { openJournal } from './journal.ts';
 import { type Keystore, readKeystore } from './keystore.ts';
@@ -105,11 +105,11 @@ async function run({ dir, secretKeyFile, unlock }: Arguments): Promise<void> {
       checkOwner(keystore, journal.fingerprint, files.journal);
       const walletKeys = await loadWalletKeys(policy);
       const { spendings, prepareToSign } = lazySpendings(policy);
-      const secretKeys = openSecretKeys(secretKeyFile);
+      const secretKey = openSecretKey(secretKeyFile);
       const seed = await unlockSeed(keystore, unlock);
       if (!seed) return;
       const policyText = readFileSync(files.policy, 'utf8');
-      const parts = { secretKeys, policy, policyText, journal, walletKeys, spendings, clock: systemClock, log };
+      const parts = { secretKey, policy, policyText, journal, walletKeys, spendings, clock: systemClock, log };
       const service = openSigningService({ seed, ...parts });
       try {
         const server = await serveSigningService({ socket: files.socket, service, prepareToSign, log });

@@ -166,10 +166,6 @@ export const calls = {
   thaw: { params: z.strictObject({ approval }), result: freezeState },
   /** Its result is not JSON but the bytes of the file, while other calls are served. */
   backup: { params: z.strictObject({}), result: z.never() },
-  secretKeys: {
-    params: z.strictObject({}),
-    result: z.array(z.strictObject({ version: z.int().positive(), id: hex('12') })).readonly(),
-  },
 } as const;
 
 export type CallName = keyof typeof calls;

@@ -242,9 +242,6 @@ function serve(service: SigningService, method: JsonCallName, params: unknown): 
     }
     case 'thaw':
       return service.thaw(read(method, params).approval);
-    case 'secretKeys':
-      read(method, params);
-      return service.secretKeys();
   }
 }
 

@@ -8,7 +8,6 @@ import type { Intent } from '../core/intent.ts';
 import type { FormerWallet } from '../core/outgoing.ts';
 import type { Terms } from '../core/spend.ts';
 import type { NetworkKey } from '../core/transfer.ts';
-import type { KeyName } from '../lib/secret-key.ts';
 
 /** An approver's ed25519 signature (hex) of an `ApprovalText`: a refund above the caps, or the end of a freeze. */
 export type Approval = Readonly<{ approver: string; untilS: number; signature: string }>;
@@ -119,6 +118,4 @@ export interface SignerControl {
    * @throws Fault transient `signer_unreachable`, also within the file; `backup_running`, `backup_blocked`
    */
   backup(): AsyncGenerator<Uint8Array, void>;
-  /** Returns the versions of the installation's secret key by which the signer checks refunds. */
-  secretKeys(): Promise<readonly KeyName[]>;
 }

@@ -9,12 +9,11 @@ import { chains } from '../chains/index.ts';
 import type { SignedSpend, Spending, SpendKey, SpendOrder, WalletKeys } from '../chains/spend.ts';
 import { Fault, invariant } from '../core/fault.ts';
 import {
-  createIntentMacs,
+  createIntentMac,
   type HotRole,
   hotRoles,
   type Intent,
-  type IntentMacs,
-  intentMacVersion,
+  type IntentMac,
   isPayback,
   type PaybackIntent,
   type Wallet,
@@ -23,7 +22,6 @@ import type { FormerWallet } from '../core/outgoing.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { type KeyName, keyNames, type SecretKeys } from '../lib/secret-key.ts';
 import { sealBackup } from './backup.ts';
 import { type CapUses, capWindows, checkCount, type Grant, grantFee, grantGas, grantRefund } from './caps.ts';
 import { type Freezing, openFreezing } from './freeze.ts';
@@ -37,7 +35,7 @@ type SigningServiceOptions = Readonly<{
   /** 64 bytes; wiped by `close`. */
   seed: Uint8Array;
   /** The installation's secret key, by which refunds' MACs are checked. */
-  secretKeys: SecretKeys;
+  secretKey: Uint8Array;
   policy: Policy;
   /** The file that the policy was read from, for backups. */
   policyText: string;
@@ -60,8 +58,6 @@ export interface SigningService extends Omit<Freezing, 'refuseIfFrozen'> {
   fence(network: NetworkKey): number;
   /** Makes an encrypted backup; see `sealBackup`. */
   backup(): AsyncGenerator<Buffer, void>;
-  /** Returns the versions of the secret key that are known now. */
-  secretKeys(): KeyName[];
   /** Wipes the seed. */
   close(): void;
 }
@@ -76,7 +72,7 @@ const NO_GRANT: Grant = { capUse: null, approval: null };
 /** Returns the service; opens nothing itself. */
 export function openSigningService({
   seed,
-  secretKeys,
+  secretKey,
   policy,
   policyText,
   journal,
@@ -85,7 +81,7 @@ export function openSigningService({
   clock,
   log,
 }: SigningServiceOptions): SigningService {
-  const macOf = createIntentMacs(secretKeys.find);
+  const macOf = createIntentMac(secretKey);
   const { refuseIfFrozen, ...freezing } = openFreezing({ policy, policyText, journal, clock, log });
 
   /** @throws Fault `signer_refused_policy` */
@@ -343,7 +339,6 @@ export function openSigningService({
       return journal.fence(network);
     },
     backup: () => sealBackup(seed, { policy: policyText, journal, madeAtMs: clock.nowMs() }),
-    secretKeys: () => keyNames(secretKeys),
     close: () => void seed.fill(0),
   };
 }
@@ -351,26 +346,19 @@ export function openSigningService({
 const isSame = (one: Wallet, other: Wallet): boolean =>
   one.role === other.role && (one.index ?? 0) === (other.index ?? 0);
 
-function isMacRight(intent: PaybackIntent, macOf: IntentMacs): boolean {
+function isMacRight(intent: PaybackIntent, macOf: IntentMac): boolean {
   const given = Buffer.from(intent.mac);
-  const expected = Buffer.from(macOf(intent, intentMacVersion(intent.mac)) ?? '');
+  const expected = Buffer.from(macOf(intent));
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-/** @throws Fault `signer_refused_mac`, `signer_refused_key` */
-function checkMac(intent: PaybackIntent, macOf: IntentMacs): void {
-  const version = intentMacVersion(intent.mac);
-  if (macOf(intent, version) === null) {
-    throw refused(
-      'key',
-      `the refund’s MAC needs version ${version} of the secret key, which the signer does not have: give it the ` +
-        'installation’s key file, and restart it if it runs on its own. `quayside secret-key status` shows both',
-    );
-  }
+/** @throws Fault `signer_refused_mac` */
+function checkMac(intent: PaybackIntent, macOf: IntentMac): void {
   if (isMacRight(intent, macOf)) return;
   throw refused(
     'mac',
-    'the refund was altered after its destination was set, or created with another secret key; it will not be paid',
+    'the refund was altered after its destination was set, or created with another secret key than the signer has; it ' +
+      'will not be paid. After `quayside secret-key rotate`, give the signer the new key file and restart it',
   );
 }
 

@@ -12,7 +12,6 @@ import { createRowMacs } from '../../src/database/sqlite/row-macs.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
-import { dataKeysOf } from '../support/secret-keys.ts';
 import { openTempDatabase, secretKey } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 
@@ -70,7 +69,7 @@ async function openShop(orders: number) {
         session_id: string | null;
       };
       const forged = { ...row, ...change };
-      const mac = createRowMacs(dataKeysOf(secretKey)).seal(
+      const mac = createRowMacs(secretKey).seal(
         macedAddress({
           family: 'evm',
           mode: 'test',

@@ -14,7 +14,6 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
-import { secretKeysOf } from '../support/secret-keys.ts';
 import { testNetwork } from '../support/test-network.ts';
 
 const evm = { family: 'evm', mode: 'test', source: 'xpub one' } as const;
@@ -82,7 +81,7 @@ async function start(dataDir: string): Promise<Installation> {
   const marks = openAddressMarks(addressMarksFile(dataDir));
   const database = openSqliteDatabase({
     file,
-    secretKeys: secretKeysOf(new Uint8Array(32).fill(7)),
+    secretKey: new Uint8Array(32).fill(7),
     busyTimeoutMs: 5000,
     bytesMax: null,
     outageWaitS: 600,

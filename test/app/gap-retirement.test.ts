@@ -13,7 +13,7 @@ import { mayHaveGiven } from '../../src/database/sqlite/gap-retirement.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { HOUR_MS } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
-import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
+import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { newSessionId } from '../../src/lib/session-id.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
@@ -51,7 +51,7 @@ function openMachine() {
     const marks = openAddressMarks(addressMarksFile(dataDir));
     const opened = openSqliteDatabase({
       file: databaseFile(dataDir),
-      secretKeys: readSecretKeys(dataDir, {}),
+      secretKey: readSecretKey(dataDir, {}),
       ...{ busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600, beforeTake: marks.cover },
     });
     await retireGivenAddresses({ database: opened, marks, clock, log });

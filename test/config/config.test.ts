@@ -7,7 +7,7 @@ import { loadConfig, withPort } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { contrast } from '../../src/lib/accent.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
-import { readSecretKeys } from '../../src/lib/secret-key.ts';
+import { readSecretKey } from '../../src/lib/secret-key.ts';
 import { sourceNames } from '../../src/rates/source.ts';
 import { openConfigs } from '../support/operator-config.ts';
 import { plainSweepPolicy } from '../support/plain-policies.ts';
@@ -556,29 +556,29 @@ test('the configuration accepts exactly the existing rate sources', () => {
 
 test('the secret key is created once, for its owner only, and never beside an existing database', () => {
   const dataDir = join(folder, 'keys');
-  const first = readSecretKeys(dataDir, {}).find(1);
-  assert.is(first?.length, 32);
+  const first = readSecretKey(dataDir, {});
+  assert.is(first.length, 32);
   assert.is(statSync(join(dataDir, 'secret.key')).mode & 0o777, 0o600);
-  assert.equal(readSecretKeys(dataDir, {}).find(1), first);
+  assert.equal(readSecretKey(dataDir, {}), first);
   writeFileSync(join(folder, 'mounted'), `${'ab'.repeat(32)}\n`, { mode: 0o440 });
-  assert.is(readSecretKeys(dataDir, { QUAYSIDE_SECRET_KEY_FILE: join(folder, 'mounted') }).find(1)?.[0], 0xab);
+  assert.is(readSecretKey(dataDir, { QUAYSIDE_SECRET_KEY_FILE: join(folder, 'mounted') })[0], 0xab);
   for (const mode of [0o444, 0o460, 0o601]) {
     chmodSync(join(folder, 'mounted'), mode);
-    const read = () => readSecretKeys(dataDir, { QUAYSIDE_SECRET_KEY_FILE: join(folder, 'mounted') });
+    const read = () => readSecretKey(dataDir, { QUAYSIDE_SECRET_KEY_FILE: join(folder, 'mounted') });
     assert.throws(read, /mounted is open to other users of this machine; run: chmod o=,g-w /, mode.toString(8));
   }
   for (const mode of [0o640, 0o604]) {
     chmodSync(join(dataDir, 'secret.key'), mode);
     const open = /secret\.key is open to other users of this machine; run: chmod 600 /;
-    assert.throws(() => readSecretKeys(dataDir, {}), open, mode.toString(8));
+    assert.throws(() => readSecretKey(dataDir, {}), open, mode.toString(8));
   }
   chmodSync(join(dataDir, 'secret.key'), 0o600);
 
   writeFileSync(join(dataDir, 'secret.key'), 'short');
-  assert.throws(() => readSecretKeys(dataDir, {}), /64 hex digits/);
+  assert.throws(() => readSecretKey(dataDir, {}), /64 hex digits/);
   rmSync(join(dataDir, 'secret.key'));
   writeFileSync(join(dataDir, 'quayside.db'), '');
-  assert.throws(() => readSecretKeys(dataDir, {}), /secret\.key cannot be read; restore it/);
+  assert.throws(() => readSecretKey(dataDir, {}), /secret\.key cannot be read; restore it/);
 });
 
 test.run();

@@ -16,7 +16,7 @@ import { intentMac, intentMacKey, type RefundIntent } from '../../src/core/inten
 import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { databaseFile, readSecretKeys, secretKeyFile } from '../../src/lib/secret-key.ts';
+import { databaseFile, readSecretKey, secretKeyFile } from '../../src/lib/secret-key.ts';
 import { openJournal } from '../../src/signer/journal.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
 import { makeSigner } from '../../src/signer/setup.ts';
@@ -106,10 +106,10 @@ test('killed at each commit of a payout, indexer and signer pay each refund once
   const env = { ...process.env, QUAYSIDE_CONFIG: configFile };
 
   mkdirSync(dataDir);
-  const secretKeys = readSecretKeys(dataDir, env);
+  const secretKey = readSecretKey(dataDir, env);
   const file = databaseFile(dataDir);
   migrate({ file, backupDir: dataDir });
-  const database = openSqliteDatabase({ file, secretKeys, busyTimeoutMs: 10_000, bytesMax: null, outageWaitS: 600 });
+  const database = openSqliteDatabase({ file, secretKey, busyTimeoutMs: 10_000, bytesMax: null, outageWaitS: 600 });
   opened.push(() => database.close());
   const facts = new Sqlite(file, { readonly: true });
   opened.push(() => facts.close());
@@ -120,7 +120,7 @@ test('killed at each commit of a payout, indexer and signer pay each refund once
   assert.ok(await signer.ready, signer.output());
 
   const payees = [1, 2].map((n) => n.toString(16).padStart(40, 'c'));
-  const intents = payees.map((to, at) => refundTo(to, `rf_${at}`, secretKeys.find(1) ?? new Uint8Array()));
+  const intents = payees.map((to, at) => refundTo(to, `rf_${at}`, secretKey));
   const nowMs = systemClock.nowMs();
   const plan = intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }));
   await database.planPayouts(plan);

@@ -117,7 +117,7 @@ test('a whole installation has nothing wrong, and every part is named', async ()
   assert.equal([code, bad], [0, []], text);
   const areas =
     'version configuration permissions disk database ledger server rates network addresses webhooks payouts signer ' +
-    'backup notices node secret-key';
+    'backup notices node';
   assert.equal([...new Set(all.map(({ area }) => area))].sort(), areas.split(' ').sort());
   assert.match(text, `of chain ${SANDBOX_CHAIN_ID}, with USDT and USDC, `);
   assert.match(text, 'at block');

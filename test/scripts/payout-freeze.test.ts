@@ -7,7 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Database } from '../../src/database/database.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
-import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
+import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { makeInstallation, runQuayside } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-freeze-'));
@@ -27,7 +27,7 @@ async function answer(...words: string[]) {
 /** Works on the installation's database, as its processes would. */
 async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
   const dataDir = join(folder, 'data');
-  const options = { file: databaseFile(dataDir), secretKeys: readSecretKeys(dataDir, {}) };
+  const options = { file: databaseFile(dataDir), secretKey: readSecretKey(dataDir, {}) };
   const database = openSqliteDatabase({ ...options, busyTimeoutMs: 10_000, bytesMax: null, outageWaitS: 600 });
   try {
     return await work(database);

@@ -6,7 +6,7 @@ import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
-import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
+import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { makeInstallation, runQuayside } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-outgoing-'));
@@ -22,7 +22,7 @@ const list = async () => JSON.parse((await run('payouts', 'outgoing', KEY, '--js
 
 async function save(): Promise<void> {
   const dataDir = join(folder, 'data');
-  const options = { file: databaseFile(dataDir), secretKeys: readSecretKeys(dataDir, {}) };
+  const options = { file: databaseFile(dataDir), secretKey: readSecretKey(dataDir, {}) };
   const database = openSqliteDatabase({ ...options, busyTimeoutMs: 10_000, bytesMax: null, outageWaitS: 600 });
   const [wallet, treasury, payee] = ['a1', 'a2', 'b1'].map((part) => part.repeat(20)) as [string, string, string];
   await database.recordOwnWallets(KEY, [

@@ -12,7 +12,7 @@ import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
+import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { createDatabaseFile } from '../support/database-file.ts';
 import { runQuayside } from '../support/quayside-process.ts';
@@ -46,11 +46,11 @@ test.before(() => {
   mkdirSync(dataDir);
   const signer = { dir: place.dir, unlock: 'external' };
   writeFileSync(file, JSON.stringify({ data_dir: 'data', signer, networks: { one: network } }));
-  const secretKeys = readSecretKeys(dataDir, {});
+  const secretKey = readSecretKey(dataDir, {});
   createDatabaseFile(databaseFile(dataDir));
   database = openSqliteDatabase({
     file: databaseFile(dataDir),
-    secretKeys,
+    secretKey,
     busyTimeoutMs: 5000,
     bytesMax: null,
     outageWaitS: 600,

@@ -6,10 +6,10 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import { createIntentMacs } from '../../src/core/intent.ts';
+import { createIntentMac } from '../../src/core/intent.ts';
 import { writeIntent } from '../../src/database/sqlite/column-types.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
-import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
+import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { approverOf, signApproval } from '../../src/signer/approval.ts';
 import { readRequestFile, textOf } from '../../src/signer/approval-file.ts';
 import { createDatabaseFile } from '../support/database-file.ts';
@@ -60,10 +60,10 @@ const older = { approver: 'ab'.repeat(32), untilS: 1, signature: 'cd'.repeat(64)
 
 mkdirSync(dataDir);
 writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { one: network } }));
-const secretKeys = readSecretKeys(dataDir, {});
+const secretKey = readSecretKey(dataDir, {});
 createDatabaseFile(databaseFile(dataDir));
 /** With this installation’s key: a destination that nobody set cannot be approved. */
-const mac = createIntentMacs(secretKeys.find)(intent, 1);
+const mac = createIntentMac(secretKey)(intent);
 const terms = {
   ...{ duePar: '10', tolerancePar: '0', accepts: ['USDT'], expiresAtS: 800, inclusionGraceS: {}, topUpGraceS: 100 },
   ...{ monitoringS: 1000, latePolicy: 'hold', options: [], conversion: null },
@@ -88,7 +88,7 @@ raw.exec(`
   INSERT INTO payouts (id, kind, network, intent, session_id, state, generation, not_before_ms, created_at_ms, updated_at_ms)
     VALUES ('rf_1', 'refund', 'test:one', '${writeIntent(intent)}', 'cs_1', 'waiting', 0, 0, 1, 2)`);
 const database = openSqliteDatabase({
-  ...{ file: databaseFile(dataDir), secretKeys, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 },
+  ...{ file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 },
 });
 test.after(() => {
   raw.close();

@@ -325,13 +325,13 @@ async function addAddresses(source: string, count: number, firstIndex: number, s
 
 async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
   const { openSqliteDatabase } = await import('../../src/database/sqlite/sqlite-database.ts');
-  const { readSecretKeys } = await import('../../src/lib/secret-key.ts');
+  const { readSecretKey } = await import('../../src/lib/secret-key.ts');
   const dataDir = join(dir, 'data');
   const file = join(dataDir, 'quayside.db');
   migrate({ file, backupDir: join(dataDir, 'backups') });
   const database = openSqliteDatabase({
     file,
-    secretKeys: readSecretKeys(dataDir, {}),
+    secretKey: readSecretKey(dataDir, {}),
     busyTimeoutMs: 5000,
     bytesMax: null,
     outageWaitS: 600,

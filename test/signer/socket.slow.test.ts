@@ -297,7 +297,7 @@ test('no number that a request can have ends the signer', async () => {
     fence: { network: 'test:one' },
     freezeState: {},
     thaw: { approval },
-    secretKeys: {},
+    secretKey: {},
     sign: {
       ...plain,
       ...base,

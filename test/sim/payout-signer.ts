@@ -16,7 +16,6 @@ import type { Log } from '../../src/lib/log.ts';
 import { createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
 import type { NetworkPolicy } from '../../src/signer/policy.ts';
 import { openSigningService, type SigningService } from '../../src/signer/signing-service.ts';
-import { secretKeysOf } from '../support/secret-keys.ts';
 import { decodeSpend, encodeSpend, type Lane, lanes, signedIntents, TREASURY } from './payout-chain.ts';
 
 const secretKey = new Uint8Array(32).fill(7);
@@ -111,7 +110,7 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>, content
       };
       const policy = { networks: [network], approvers: [] };
       const parts = {
-        secretKeys: secretKeysOf(secretKey),
+        secretKey,
         policy,
         policyText: '',
         journal,

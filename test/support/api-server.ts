@@ -28,7 +28,7 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { writeSecretFile } from '../../src/lib/secret-file.ts';
-import { keyTableText, openSecretKeys } from '../../src/lib/secret-key.ts';
+import { openSecretKey, secretKeyText } from '../../src/lib/secret-key.ts';
 import { createAddressFormat, createDestinationCheck } from '../../src/payments/destination.ts';
 import type { Simulate } from '../../src/payments/simulation.ts';
 import { createRates } from '../../src/rates/rates.ts';
@@ -149,7 +149,7 @@ export type ApiServerOptions = Readonly<{
 function makeKeyFile(folder: string) {
   const secretKey = new Uint8Array(randomBytes(32));
   const keyFile = join(folder, 'secret.key');
-  writeSecretFile(keyFile, keyTableText(new Map([[1, secretKey]])));
+  writeSecretFile(keyFile, secretKeyText(secretKey));
   return { secretKey, keyFile };
 }
 
@@ -162,7 +162,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const open = () =>
     openSqliteDatabase({
       file,
-      secretKeys: openSecretKeys(keyFile),
+      secretKey: openSecretKey(keyFile),
       busyTimeoutMs: options.busyTimeoutMs ?? 2000,
       bytesMax: null,
       outageWaitS: 600,

@@ -16,7 +16,7 @@ import type { Intent, Wallet } from '../../src/core/intent.ts';
 import type { Currency, Token } from '../../src/core/transfer.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { databaseFile, readSecretKeys } from '../../src/lib/secret-key.ts';
+import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { openBackup } from '../../src/signer/backup.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
@@ -193,11 +193,11 @@ export async function openPayoutShop(chain: PayoutChain) {
     },
     /** Plans payouts in the instance's own database, as a sweep does. */
     async plan(payouts: readonly Readonly<{ intent: Intent; servesId?: string }>[]): Promise<void> {
-      const secretKeys = readSecretKeys(quayside.dataDir, {});
+      const secretKey = readSecretKey(quayside.dataDir, {});
       const file = databaseFile(quayside.dataDir);
       const database = openSqliteDatabase({
         file,
-        secretKeys,
+        secretKey,
         busyTimeoutMs: 10_000,
         bytesMax: null,
         outageWaitS: 600,

@@ -1,6 +1,5 @@
 /**
- * An installation with a value of every kind that the secret key protects, and rotations of it on another connection,
- * as the operator's tool makes them beside a running server.
+ * An installation with a value of every kind that the secret key protects, and rotations of it.
  *
  * @module
  */
@@ -9,8 +8,6 @@ import * as assert from 'uvu/assert';
 import type { RotationParts } from '../../src/app/secret-key-rotation.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Database } from '../../src/database/database.ts';
-import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
-import { openSecretKeys } from '../../src/lib/secret-key.ts';
 import type { ApiServer } from './api-server.ts';
 import { approve } from './approve.ts';
 import { confirmTip, openSale, type Sale } from './payment-scenes.ts';
@@ -27,31 +24,13 @@ const shown = chains.evm.address.format;
 
 export const keyFileOf = ({ file }: Pick<ApiServer, 'file'>): string => join(dirname(file), 'secret.key');
 
-/** Opens the file as another process does. */
-export const connectBeside = ({ file }: Pick<ApiServer, 'file'>): Database =>
-  openSqliteDatabase({
-    file,
-    secretKeys: openSecretKeys(keyFileOf({ file })),
-    busyTimeoutMs: 5_000,
-    bytesMax: null,
-    outageWaitS: 600,
-  });
-
-/** The parts of a rotation of an installation whose server and signer do not run. */
-export const rotationParts = (
-  api: Pick<ApiServer, 'file'>,
-  database: Database,
-  more: Partial<RotationParts> = {},
-): RotationParts => ({
-  dataDir: dirname(api.file),
+/** The parts of a rotation; its backup is a copy that nobody reads. */
+export const rotationParts = (file: string, onStep: (name: string) => void = () => {}): RotationParts => ({
+  dataDir: dirname(file),
   env: {},
-  database,
-  askSigner: null,
-  isSignerOwn: true,
-  to: null,
   act: operator('secret-key rotate', 1_900_000_000_000),
-  onProgress: () => {},
-  ...more,
+  backup: async () => {},
+  onStep,
 });
 
 export type Contents = Readonly<{
@@ -186,9 +165,12 @@ export async function checkAll(api: ApiServer, contents: Contents): Promise<void
   const { addresses } = (await database.findSession(sale.id)) ?? {};
   assert.ok(addresses?.evm, 'the session has its address');
   assert.is((await database.findRefundBy({ id: refunds.named }))?.destination?.key, named);
-  assert.is((await database.findRefundBy({ id: refunds.approved }))?.destination?.key, named);
   assert.equal(
     (await database.listAlarms(50)).filter(({ code }) => code === 'row_altered').map(({ message }) => message),
     [],
   );
 }
+
+/** Ends the approved refund, which a rotation refuses. */
+export const endApproval = (api: Pick<ApiServer, 'database'>, { refunds }: Contents): Promise<boolean | null> =>
+  api.database().rejectRefund(refunds.approved, 'no', 1_900_000_000_000);

@@ -10,7 +10,6 @@ import { join } from 'node:path';
 import type { Database } from '../../src/database/database.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { createDatabaseFile } from './database-file.ts';
-import { secretKeysOf } from './secret-keys.ts';
 
 export type TempDatabase = Readonly<{
   database: Database;
@@ -25,7 +24,7 @@ export const secretKey = new Uint8Array(32).fill(7);
 
 /** Connects to such a database's file, for a separate program. */
 export const connectTo = (file: string, busyTimeoutMs = 5000, outageWaitS = 600): Database =>
-  openSqliteDatabase({ file, secretKeys: secretKeysOf(secretKey), busyTimeoutMs, bytesMax: null, outageWaitS });
+  openSqliteDatabase({ file, secretKey, busyTimeoutMs, bytesMax: null, outageWaitS });
 
 export function openTempDatabase(outageWaitS = 600): TempDatabase {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-store-'));

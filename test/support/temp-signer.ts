@@ -13,7 +13,6 @@ import type { Spending } from '../../src/chains/spend.ts';
 import { type Intent, intentMac, intentMacKey, type RefundIntent, type ReturnIntent } from '../../src/core/intent.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
-import type { SecretKeys } from '../../src/lib/secret-key.ts';
 import { type ApprovalText, type PaidThrough, paybackText } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { canonicalIntent, createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
@@ -22,7 +21,6 @@ import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
 import { makeSigner } from '../../src/signer/setup.ts';
 import type { SignRequest } from '../../src/signer/signer.ts';
 import { openSigningService, type SigningService } from '../../src/signer/signing-service.ts';
-import { secretKeysOf } from './secret-keys.ts';
 
 /** The first test vector of BIP-39: 24 words of an entropy of zeros. */
 export const mnemonic = `${'abandon '.repeat(23)}art`;
@@ -132,13 +130,13 @@ export function openSigningServiceIn(
   clock: Pick<Clock, 'nowMs'>,
   wrap = (journal: Journal) => journal,
   spendings: ReadonlyMap<Family, Spending> = new Map([['evm', evmSpending]]),
-  secretKeys: SecretKeys = secretKeysOf(secretKey),
+  key: Uint8Array = secretKey,
 ): OpenSigningService {
   const files = signerFiles(dir);
   const journal = openJournal(files.journal);
   const service = openSigningService({
     seed: new Uint8Array(seed),
-    secretKeys,
+    secretKey: key,
     policyText: readFileSync(files.policy, 'utf8'),
     policy: loadPolicy(files.policy),
     journal: wrap(journal),

@@ -2,7 +2,6 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type DeliveryDatabase, openDeliveryDatabase } from '../../src/database/sqlite/delivery-database.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
-import { secretKeysOf } from '../support/secret-keys.ts';
 import { secretKey } from '../support/temp-database.ts';
 import { until } from '../support/until.ts';
 import { inShop, webhookConfig } from '../support/webhook-shop.ts';
@@ -50,7 +49,7 @@ test(
     const onWrite = ({ rows }: { rows: number }) => {
       if (rows > 0) transactions++;
     };
-    const options = { file: shop.file, secretKeys: secretKeysOf(secretKey), busyTimeoutMs: 5_000, bytesMax: null };
+    const options = { file: shop.file, secretKey, busyTimeoutMs: 5_000, bytesMax: null };
     const database = openDeliveryDatabase({ ...options, onWrite });
     const { counts, watched } = watch(database);
     const dispatcher = shop.dispatch({ database: watched });

@@ -10,7 +10,7 @@ import { checkIntegrity } from '../../database/sqlite/integrity.ts';
 import { migrate } from '../../database/sqlite/migrate.ts';
 import { describeSnapshot } from '../../database/sqlite/snapshot.ts';
 import { openSqliteDatabase } from '../../database/sqlite/sqlite-database.ts';
-import { openSecretKeys } from '../../lib/secret-key.ts';
+import { openSecretKey } from '../../lib/secret-key.ts';
 import { damaged, unpackArchive } from './archive.ts';
 import { type Manifest, manifestSchema } from './manifest.ts';
 import { openScratch } from './scratch.ts';
@@ -44,9 +44,9 @@ export async function withUnpacked<T>(
     const path = join(folder, 'quayside.db');
     const problems = problemsOf(path, manifest);
     migrate({ file: path, backupDir: null });
-    const secretKeys = openSecretKeys(join(folder, 'secret.key'));
+    const secretKey = openSecretKey(join(folder, 'secret.key'));
     const options = { file: path, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null, outageWaitS: 0 };
-    const database = openSqliteDatabase({ ...options, secretKeys });
+    const database = openSqliteDatabase({ ...options, secretKey });
     try {
       return await work({ folder, manifest, problems, database });
     } finally {

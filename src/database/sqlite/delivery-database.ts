@@ -2,12 +2,10 @@
  * The part of the port that sending webhooks needs, on a connection of its own. It loads far less than the whole port.
  * @module
  */
-import type { SecretKeys } from '../../lib/secret-key.ts';
 import type { Database } from '../database.ts';
 import { createAlarmWriter } from './alarms.ts';
 import { attemptCommands } from './attempts.ts';
 import { claimCommands } from './claims.ts';
-import { createDataKeys } from './data-keys.ts';
 import { createDueTimes } from './due.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { changeCounter, type OpenOptions, openDatabase } from './open.ts';
@@ -33,11 +31,11 @@ export type DeliveryDatabase = Pick<
  * Opens a file that `migrate` has brought to the current schema.
  * @throws Fault: see `openSqliteDatabase`
  */
-export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKeys: SecretKeys }>): DeliveryDatabase {
+export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey: Uint8Array }>): DeliveryDatabase {
   const db = openDatabase(options);
   try {
     refuseOtherSchema(db);
-    const vault = createVault(createDataKeys(db, options.secretKeys));
+    const vault = createVault(options.secretKey);
     checkKey(db, vault);
     const due = createDueTimes(db);
     const refused = createRefusedDeliveries(db, due);

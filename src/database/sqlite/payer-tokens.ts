@@ -4,33 +4,20 @@
  * @module
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { permanent } from '../../core/fault.ts';
 import type { Database } from '../database.ts';
-import type { DataKeys } from './data-keys.ts';
 
 const HEX_DIGITS = 32;
 
-/** Tokens are made with the current version of the secret key; those of every known version are accepted. */
-export function payerTokens(keys: DataKeys): Pick<Database, 'payerToken' | 'isPayerToken'> {
-  function tokenOf(sessionId: string, version: number): string | null {
-    const secretKey = keys.find(version);
-    if (!secretKey) return null;
-    const key = createHmac('sha256', secretKey).update('quayside payer token v1').digest();
-    return createHmac('sha256', key).update(sessionId).digest('hex').slice(0, HEX_DIGITS);
-  }
+export function payerTokens(secretKey: Uint8Array): Pick<Database, 'payerToken' | 'isPayerToken'> {
+  const key = createHmac('sha256', secretKey).update('quayside payer token v1').digest();
+  const tokenOf = (sessionId: string): string =>
+    createHmac('sha256', key).update(sessionId).digest('hex').slice(0, HEX_DIGITS);
 
   return {
-    payerToken(sessionId) {
-      const token = tokenOf(sessionId, keys.current());
-      if (token !== null) return token;
-      throw permanent('secret_key_wrong', `Version ${keys.current()} of the secret key is missing; restore it.`);
-    },
+    payerToken: tokenOf,
     isPayerToken(sessionId, text) {
-      const given = Buffer.from(text);
-      return keys.versions().some((version) => {
-        const expected = Buffer.from(tokenOf(sessionId, version) ?? '');
-        return given.length === HEX_DIGITS && expected.length === HEX_DIGITS && timingSafeEqual(expected, given);
-      });
+      const [given, expected] = [Buffer.from(text), Buffer.from(tokenOf(sessionId))];
+      return given.length === expected.length && timingSafeEqual(expected, given);
     },
   };
 }

@@ -5,7 +5,6 @@
  */
 import { systemClock } from '../../lib/clock.ts';
 import { createAlarmWriter } from './alarms.ts';
-import type { DataKeys } from './data-keys.ts';
 import type { Db } from './open.ts';
 import { createRowMacs, type MacedRow, type RowMacs } from './row-macs.ts';
 
@@ -25,9 +24,9 @@ export type RowGuard = Pick<RowMacs, 'seal'> &
     refuse(table: string, name: string, remedy: string): void;
   }>;
 
-export function createRowGuard(db: Db, dataKeys: DataKeys): RowGuard {
+export function createRowGuard(db: Db, secretKey: Uint8Array): RowGuard {
   const raiseAlarm = createAlarmWriter(db);
-  const { seal, isIntact } = createRowMacs(dataKeys);
+  const { seal, isIntact } = createRowMacs(secretKey);
   const reported = new Set<string>();
 
   /** Raises the alarm after the current transaction, which may be one that only reads. */

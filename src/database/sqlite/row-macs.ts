@@ -3,13 +3,11 @@
  * to the database file alone is not enough to redirect money, or to get the rights of another key.
  *
  * A MAC is HMAC-SHA256 over the table, the primary key and the fields, each with its type and its length in bytes, so
- * that no row reads as another. It is stored as `v<version>.<base64url>`; the version is that of the data key.
+ * that no row reads as another. It is stored as `v1.<base64url>`; `v1` names the form.
  *
  * @module
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { permanent } from '../../core/fault.ts';
-import { type DataKeys, versionOf } from './data-keys.ts';
 
 type Field = string | number | null;
 
@@ -22,39 +20,19 @@ export type RowMacs = Readonly<{
   isIntact(row: MacedRow, mac: string | null): boolean;
 }>;
 
-const MAC = /^v[1-9]\d{0,5}\.([A-Za-z0-9_-]{43})$/;
+const MAC = /^v1\.([A-Za-z0-9_-]{43})$/;
 
-export function createRowMacs(keys: DataKeys): RowMacs {
-  const macKeys = new WeakMap<Uint8Array, Buffer>();
-
-  /** Returns the key of a version's MACs; null if the version is not known. */
-  function macKeyOf(version: number): Buffer | null {
-    const dataKey = keys.find(version);
-    if (!dataKey) return null;
-    const known = macKeys.get(dataKey);
-    if (known) return known;
-    const made = createHmac('sha256', dataKey).update('quayside row mac v1').digest();
-    macKeys.set(dataKey, made);
-    return made;
-  }
-
-  function macOf(row: MacedRow, version: number): Buffer | null {
-    const macKey = macKeyOf(version);
-    return macKey && createHmac('sha256', macKey).update(encode(row)).digest();
-  }
+export function createRowMacs(secretKey: Uint8Array): RowMacs {
+  const macKey = createHmac('sha256', secretKey).update('quayside row mac v1').digest();
+  const macOf = (row: MacedRow): Buffer => createHmac('sha256', macKey).update(encode(row)).digest();
 
   return {
-    seal(row) {
-      const version = keys.current();
-      const mac = macOf(row, version);
-      if (!mac) throw permanent('secret_key_wrong', `Version ${version} of the secret key is missing; restore it.`);
-      return `v${version}.${mac.toString('base64url')}`;
-    },
+    seal: (row) => `v1.${macOf(row).toString('base64url')}`,
     isIntact(row, mac) {
-      const [, text = ''] = MAC.exec(mac ?? '') ?? [];
-      const expected = text === '' ? null : macOf(row, versionOf(mac) ?? 0);
-      const given = Buffer.from(text, 'base64url');
-      return expected !== null && given.length === expected.length && timingSafeEqual(given, expected);
+      const [, text] = MAC.exec(mac ?? '') ?? [];
+      if (text === undefined) return false;
+      const [expected, given] = [macOf(row), Buffer.from(text, 'base64url')];
+      return given.length === expected.length && timingSafeEqual(given, expected);
     },
   };
 }

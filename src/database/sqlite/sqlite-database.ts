@@ -2,9 +2,8 @@
  * The database port on one SQLite file. Each part of the port is a file of this folder; they are put together here.
  * @module
  */
-import { createIntentMacs, type IntentMacs } from '../../core/intent.ts';
+import { createIntentMac, type IntentMac } from '../../core/intent.ts';
 import { modeOf } from '../../core/transfer.ts';
-import type { SecretKeys } from '../../lib/secret-key.ts';
 import type { TargetedAct } from '../audit-log.ts';
 import type { Database } from '../database.ts';
 import { alarmCommands, createAlarmEnder, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
@@ -15,7 +14,6 @@ import { blockCommands, createBlocks } from './blocks.ts';
 import { bookQueries } from './bookkeeping.ts';
 import { claimCommands } from './claims.ts';
 import { comparisonQueries } from './comparison.ts';
-import { createDataKeys, type DataKeys } from './data-keys.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createDueTimes } from './due.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
@@ -74,7 +72,6 @@ import { reportQueries } from './reports.ts';
 import { rereadCommands } from './reread.ts';
 import { retirementCommands } from './retirement.ts';
 import { createRowGuard, type RowGuard } from './row-guard.ts';
-import { secretKeyCommands } from './secret-keys/rotation.ts';
 import { senderReportCommands } from './sender-report.ts';
 import { sessionListQueries } from './session-lists.ts';
 import { createCountingSums } from './session-sums.ts';
@@ -95,7 +92,7 @@ export type SqliteDatabaseOptions = OpenOptions &
   Partial<TextFormats> &
   Readonly<{
     /** Encrypts the secrets in the file, and makes the MACs of its rows. */
-    secretKeys: SecretKeys;
+    secretKey: Uint8Array;
     /** At most this long after its deadline a session stays open because a network is unread. */
     outageWaitS: number;
     beforeTake?: BeforeTake;
@@ -115,12 +112,13 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   const db = openDatabase(options);
   try {
     refuseOtherSchema(db);
-    const keys = createDataKeys(db, options.secretKeys);
-    const vault = createVault(keys);
+    const { secretKey } = options;
+    const vault = createVault(secretKey);
     checkKey(db, vault);
-    const guard = createRowGuard(db, keys);
+    const guard = createRowGuard(db, secretKey);
     const own = options.act ? recordWrites(db, options.act) : db;
-    const sealing = { keys, vault, guard, macOf: createIntentMacs(keys.find), claimTokens: createClaimTokens(keys) };
+    const macs = { macOf: createIntentMac(secretKey), claimTokens: createClaimTokens(secretKey) };
+    const sealing = { secretKey, vault, guard, ...macs };
     const commandsOver = (connection: Db): Database => ({ ...assemble(connection, sealing, options), recordAs });
     const recordAs = createRecordAs(db, commandsOver);
     return commandsOver(own);
@@ -132,15 +130,15 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
 
 /** What uses the secret key. */
 type Sealing = Readonly<{
-  keys: DataKeys;
+  secretKey: Uint8Array;
   vault: Vault;
   guard: RowGuard;
-  macOf: IntentMacs;
+  macOf: IntentMac;
   claimTokens: ClaimTokens;
 }>;
 
 function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omit<Database, 'recordAs'> {
-  const { keys, vault, guard } = sealing;
+  const { secretKey, vault, guard } = sealing;
   const { outageWaitS, beforeTake = () => {} } = options;
   const formats = formatsOf(options);
   const raiseAlarm = createAlarmWriter(db);
@@ -178,8 +176,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     ...peopleCommands(db, { vault, recordAct, raiseAlarm }),
     ...mailCommands(db, vault, jobs),
     ...poolCommands(db, guard, raiseAlarm, facts.addresses),
-    ...payerTokens(keys),
-    ...secretKeyCommands(db, { ...sealing, recordAct }),
+    ...payerTokens(secretKey),
     ...sessionCommands(db, findSession, {
       ...facts,
       ...own,

@@ -1,13 +1,12 @@
 /**
- * Encrypts secrets at rest with AES-256-GCM (NIST SP 800-38D). A sealed text is `v<version of the key>.` and base64 of
- * nonce (12 bytes), tag (16) and ciphertext. The name of the secret is authenticated too, so that one row's secret
+ * Encrypts secrets at rest with AES-256-GCM (NIST SP 800-38D). A sealed text is `v1.` and base64 of nonce (12 bytes),
+ * tag (16) and ciphertext. The name of the secret is authenticated too, so that one row's secret
  * cannot be moved to another.
  * @module
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { eq } from 'drizzle-orm';
-import { type Fault, permanent } from '../../core/fault.ts';
-import { type DataKeys, versionOf } from './data-keys.ts';
+import { Fault, permanent } from '../../core/fault.ts';
 import type { Db } from './open.ts';
 import { guarded } from './storage-fault.ts';
 import { meta } from './tables.ts';
@@ -15,6 +14,8 @@ import { meta } from './tables.ts';
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+/** Names the form of a sealed text. */
+const FORM = 'v1.';
 
 export type Vault = Readonly<{
   seal(secret: string, name: string): string;
@@ -22,51 +23,41 @@ export type Vault = Readonly<{
   open(sealed: string, name: string): string;
 }>;
 
-export function createVault(keys: DataKeys): Vault {
-  /** @throws Fault permanent `secret_key_wrong` */
-  function keyOf(version: number, name: string): Uint8Array {
-    const key = keys.find(version);
-    if (!key) throw wrongKey(name, `needs version ${version} of the secret key, and the key file has`, keys);
-    if (key.byteLength === KEY_BYTES) return key;
+/** @throws Fault permanent `secret_key_wrong` for a key of another length */
+export function createVault(key: Uint8Array): Vault {
+  if (key.byteLength !== KEY_BYTES)
     throw permanent('secret_key_wrong', `The secret key has ${key.byteLength} bytes; it needs ${KEY_BYTES}.`);
-  }
-
   return {
     seal(secret, name) {
-      const version = keys.current();
       const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv('aes-256-gcm', keyOf(version, name), nonce).setAAD(Buffer.from(name));
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(name));
       const sealed = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
-      return `v${version}.${Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64')}`;
+      return `${FORM}${Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64')}`;
     },
     open(sealed, name) {
-      const version = versionOf(sealed);
-      if (version === null) throw wrongKey(name, 'is not sealed in a known form; the key file has', keys);
-      const bytes = Buffer.from(sealed.slice(sealed.indexOf('.') + 1), 'base64');
+      if (!sealed.startsWith(FORM)) throw wrongKey(name, 'is not sealed in a known form');
+      const bytes = Buffer.from(sealed.slice(FORM.length), 'base64');
       const nonce = bytes.subarray(0, NONCE_BYTES);
       const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
-      const key = keyOf(version, name);
       try {
         const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
           .setAAD(Buffer.from(name))
           .setAuthTag(tag);
         return decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
       } catch (error) {
-        throw wrongKey(name, `is not opened by version ${version} of this secret key; the key file has`, keys, error);
+        throw wrongKey(name, 'is not opened by this secret key', error);
       }
     },
   };
 }
 
-function wrongKey(name: string, why: string, keys: DataKeys, cause?: unknown): Fault {
-  const versions = keys.versions().join(', ');
-  return permanent(
+const wrongKey = (name: string, why: string, cause?: unknown): Fault =>
+  permanent(
     'secret_key_wrong',
-    `"${name}" ${why} ${versions}. Restore the secret key that belongs to this database (data/secret.key, or the ` +
-      'file named by QUAYSIDE_SECRET_KEY_FILE).',
+    `"${name}" ${why}. Restore the secret key that belongs to this database (data/secret.key, or the file named by ` +
+      'QUAYSIDE_SECRET_KEY_FILE). If `quayside secret-key rotate` was interrupted, run it again: it ends what it began.',
     cause,
   );
-}
 
 const PROBE = 'the secret key of this database';
 /**
@@ -87,8 +78,22 @@ export function checkKey(db: Db, vault: Vault): void {
   vault.open(kept.value, PROBE);
 }
 
-/** Makes a version of the secret key the current one, within a transaction: the probe is sealed with it. */
-export function sealProbe(db: Db, keys: DataKeys, version: number): void {
-  const value = createVault({ ...keys, current: () => version }).seal(PROBE, PROBE);
-  db.orm.update(meta).set({ value }).where(eq(meta.name, 'sealed_probe')).run();
+/** Returns whether a vault has the key that the file is sealed with; true for a file that no key was used with. */
+export function opensProbe(db: Db, vault: Vault): boolean {
+  const kept = db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get();
+  try {
+    return kept === undefined || vault.open(kept.value, PROBE) === PROBE;
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'secret_key_wrong') return false;
+    throw error;
+  }
+}
+
+/** Makes the vault's key the one of the file, within a transaction. */
+export function sealProbe(db: Db, vault: Vault): void {
+  db.orm
+    .update(meta)
+    .set({ value: vault.seal(PROBE, PROBE) })
+    .where(eq(meta.name, 'sealed_probe'))
+    .run();
 }

@@ -9,7 +9,6 @@ import * as assert from 'uvu/assert';
 import type { RecordedAttempt } from '../../../src/database/database.ts';
 import { openDeliveryDatabase } from '../../../src/database/sqlite/delivery-database.ts';
 import { createRandom } from '../../../src/sandbox/random.ts';
-import { secretKeysOf } from '../../support/secret-keys.ts';
 import { connectTo, secretKey } from '../../support/temp-database.ts';
 import { inShop } from '../../support/webhook-shop.ts';
 
@@ -63,7 +62,7 @@ test(
     for (let n = 0; n < 20; n++) await shop.cancelOne();
     const rows: number[] = [];
     const onWrite = (measure: { rows: number }) => void rows.push(measure.rows);
-    const options = { file: shop.file, secretKeys: secretKeysOf(secretKey), busyTimeoutMs: 5_000, bytesMax: null };
+    const options = { file: shop.file, secretKey, busyTimeoutMs: 5_000, bytesMax: null };
     const database = openDeliveryDatabase({ ...options, onWrite });
     const limits = { nowMs: shop.clock.nowMs(), leaseMs: 60_000, limit: 100, perEndpointMax: 2 };
     let claimed = await database.claimDeliveries(limits);

@@ -22,7 +22,6 @@ import {
   show,
 } from '../../conformance/database/place.ts';
 import { loaderOptions, ownProgram } from '../../support/own-program.ts';
-import { secretKeysOf } from '../../support/secret-keys.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import { audit, undelivered } from './audit.ts';
 
@@ -141,7 +140,7 @@ test(
     const bytesMax = 1_600_000;
     const small = openSqliteDatabase({
       file: place.file,
-      secretKeys: secretKeysOf(secretKey),
+      secretKey,
       busyTimeoutMs: 1000,
       bytesMax,
       outageWaitS: 600,

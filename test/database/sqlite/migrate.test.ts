@@ -24,7 +24,6 @@ import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database
 import * as tables from '../../../src/database/sqlite/tables.ts';
 import { installationFolder } from '../../../src/lib/installation.ts';
 import { built } from '../../support/built.ts';
-import { secretKeysOf } from '../../support/secret-keys.ts';
 
 type Folder = Readonly<{ file: string; backupDir: string; directory: string; write(name: string, text: string): void }>;
 
@@ -71,7 +70,7 @@ const refuses = (work: () => unknown, code: string, words: RegExp) =>
 const open = (file: string) =>
   openSqliteDatabase({
     file,
-    secretKeys: secretKeysOf(new Uint8Array(32)),
+    secretKey: new Uint8Array(32),
     busyTimeoutMs: 1000,
     bytesMax: null,
     outageWaitS: 600,

@@ -7,25 +7,24 @@ import * as assert from 'uvu/assert';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
 import { createVault } from '../../../src/database/sqlite/vault.ts';
 import { merchant, T0_MS } from '../../conformance/database/place.ts';
-import { dataKeysOf, secretKeysOf } from '../../support/secret-keys.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 
 const isWrongKey = (error: { code?: string; kind?: string; message: string }): boolean =>
   error.code === 'secret_key_wrong' && error.kind === 'permanent' && /secret key/i.test(error.message);
 
 test('a sealed secret opens with its key and name, and sealing it twice gives different texts', () => {
-  const vault = createVault(dataKeysOf(randomBytes(32)));
+  const vault = createVault(randomBytes(32));
   for (const secret of ['', 'whsec_abc', 'ключ 🔑', 'x'.repeat(10_000)]) {
     const sealed = vault.seal(secret, 'key k1');
     assert.is(vault.open(sealed, 'key k1'), secret);
     assert.is.not(vault.seal(secret, 'key k1'), sealed);
     assert.throws(() => vault.open(sealed, 'key k2'), isWrongKey);
-    assert.throws(() => createVault(dataKeysOf(randomBytes(32))).open(sealed, 'key k1'), isWrongKey);
+    assert.throws(() => createVault(randomBytes(32)).open(sealed, 'key k1'), isWrongKey);
   }
 });
 
 test('one changed bit anywhere is detected', () => {
-  const vault = createVault(dataKeysOf(randomBytes(32)));
+  const vault = createVault(randomBytes(32));
   const bytes = Buffer.from(vault.seal('secret', 'n').slice(3), 'base64');
   for (let at = 0; at < bytes.length * 8; at++) {
     const changed = Buffer.from(bytes);
@@ -36,14 +35,14 @@ test('one changed bit anywhere is detected', () => {
 });
 
 test('a key of another length is refused', () => {
-  assert.throws(() => createVault(dataKeysOf(new Uint8Array(16))).seal('secret', 'n'), isWrongKey);
+  assert.throws(() => createVault(new Uint8Array(16)).seal('secret', 'n'), isWrongKey);
 });
 
 test('a file opens only with the key that it was first opened with', () => {
   const place = openTempDatabase();
   const other = {
     file: place.file,
-    secretKeys: secretKeysOf(randomBytes(32)),
+    secretKey: randomBytes(32),
     busyTimeoutMs: 1000,
     bytesMax: null,
     outageWaitS: 600,

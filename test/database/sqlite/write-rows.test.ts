@@ -17,7 +17,6 @@ import {
   sessionOf,
   T0_MS,
 } from '../../conformance/database/place.ts';
-import { secretKeysOf } from '../../support/secret-keys.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { audit } from './audit.ts';
@@ -31,7 +30,7 @@ function measured() {
   const rows: number[] = [];
   const database = openSqliteDatabase({
     file: place.file,
-    secretKeys: secretKeysOf(new Uint8Array(32).fill(7)),
+    secretKey: new Uint8Array(32).fill(7),
     busyTimeoutMs: 5000,
     bytesMax: null,
     outageWaitS: 600,

@@ -8,12 +8,11 @@
 import { writeSync } from 'node:fs';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
 import { addressOf, Feed, newSession, pays, sessionOf, T0_MS } from '../../conformance/database/place.ts';
-import { secretKeysOf } from '../../support/secret-keys.ts';
 
 const [file = '', role = 'all', first = '0', count = '0'] = process.argv.slice(2);
 const database = openSqliteDatabase({
   file,
-  secretKeys: secretKeysOf(new Uint8Array(32).fill(7)),
+  secretKey: new Uint8Array(32).fill(7),
   busyTimeoutMs: 20_000,
   bytesMax: null,
   outageWaitS: 600,

@@ -2,7 +2,7 @@
  * The MAC of a refund's destination, which the signer verifies: what it covers, and whether a row still has its own.
  * @module
  */
-import { type IntentMacs, intentMacVersion, type MacedRefund } from '../../../core/intent.ts';
+import type { IntentMac, MacedRefund } from '../../../core/intent.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';
 import type { refunds } from '../tables.ts';
 
@@ -17,9 +17,9 @@ export const boundTo = ({ id, network, currency, units, sessionId, amountMinor, 
 };
 
 /** Returns what a destination's MAC covers; null if the destination is not the one that was set. */
-export function macedDestination(macOf: IntentMacs, row: Row): MacedRefund | null {
+export function macedDestination(macOf: IntentMac, row: Row): MacedRefund | null {
   const { destination, mac } = row;
   if (destination === null || mac === null) return null;
   const bound = boundTo(row, destination);
-  return macOf(bound, intentMacVersion(mac)) === mac ? bound : null;
+  return macOf(bound) === mac ? bound : null;
 }

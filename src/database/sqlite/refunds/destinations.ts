@@ -4,15 +4,14 @@
  * @module
  */
 import { and, eq } from 'drizzle-orm';
-import { invariant, permanent } from '../../../core/fault.ts';
-import type { IntentMacs, MacedRefund, PaybackIntent } from '../../../core/intent.ts';
+import { invariant } from '../../../core/fault.ts';
+import type { IntentMac, PaybackIntent } from '../../../core/intent.ts';
 import { type DestinationFrom, exceedsAutomatic, mayReplace } from '../../../core/refund.ts';
 import type { Mode, NetworkKey } from '../../../core/transfer.ts';
 import { toSeconds } from '../../../lib/clock.ts';
 import type { OperatorAct } from '../../audit-log.ts';
 import type { DestinationCheck, DestinationFault, RedirectRefundOutcome, RefundDatabase } from '../../refunds.ts';
 import type { RecordAct } from '../audit-log.ts';
-import type { DataKeys } from '../data-keys.ts';
 import { writeOrTry } from '../dry-run.ts';
 import type { Db } from '../open.ts';
 import type { Payouts } from '../payouts/payouts.ts';
@@ -46,7 +45,7 @@ type Destination = Readonly<{
   mac: string;
 }>;
 
-type DestinationParts = Readonly<{ addresses: Addresses; guard: RowGuard; macOf: IntentMacs; keys: DataKeys }>;
+type DestinationParts = Readonly<{ addresses: Addresses; guard: RowGuard; macOf: IntentMac }>;
 
 /** To be called within a transaction. */
 export type RefundDestinations = Readonly<{
@@ -64,19 +63,7 @@ export type RefundDestinations = Readonly<{
   intentOf(row: RefundRow): PaybackIntent;
 }>;
 
-export function createRefundDestinations(
-  db: Db,
-  { addresses, guard, macOf, keys }: DestinationParts,
-): RefundDestinations {
-  function sealed(refund: MacedRefund, version: number): string {
-    const mac = macOf(refund, version);
-    if (mac !== null) return mac;
-    throw permanent(
-      'secret_key_wrong',
-      `Refund ${refund.id} needs version ${version} of the secret key, which is missing. Restore the secret key.`,
-    );
-  }
-
+export function createRefundDestinations(db: Db, { addresses, guard, macOf }: DestinationParts): RefundDestinations {
   function allLeft(sessionId: string): Readonly<Record<NetworkKey, string>> {
     const rows = db.orm.select().from(refundAddresses).where(eq(refundAddresses.sessionId, sessionId)).all();
     const intact = rows.filter((row) => {
@@ -114,7 +101,7 @@ export function createRefundDestinations(
       destination: key,
       destinationFrom: from,
       linkSeen,
-      mac: sealed(boundTo(refund, key), keys.current()),
+      mac: macOf(boundTo(refund, key)),
     }),
     intentOf(row) {
       const { destination, mac } = row;

@@ -3,7 +3,7 @@
  * planned in the transaction of the refund's own step.
  * @module
  */
-import type { IntentMacs } from '../../../core/intent.ts';
+import type { IntentMac } from '../../../core/intent.ts';
 import { refundEntry } from '../../../core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';
 import { exceedsAutomatic, judgeRefund, nextRefundStep, type RefundPolicy, refundable } from '../../../core/refund.ts';
@@ -11,7 +11,6 @@ import { toSeconds } from '../../../lib/clock.ts';
 import type { HeldReturnDatabase } from '../../held-money.ts';
 import type { CreateRefundOutcome, DestinationCheck, NewRefund, RefundDatabase } from '../../refunds.ts';
 import type { RecordAct } from '../audit-log.ts';
-import type { DataKeys } from '../data-keys.ts';
 import { writeOrTry } from '../dry-run.ts';
 import type { HeldRecords } from '../held-records.ts';
 import type { Ledger } from '../ledger.ts';
@@ -38,8 +37,7 @@ type Parts = Readonly<{
   settlement: RefundSettlement;
   payouts: Payouts;
   ledger: Ledger;
-  macOf: IntentMacs;
-  keys: DataKeys;
+  macOf: IntentMac;
   guard: RowGuard;
   addresses: Addresses;
   replays: Replays;

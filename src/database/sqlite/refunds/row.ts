@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, ne, or, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import type { IntentMacs, PaybackIntent } from '../../../core/intent.ts';
+import type { IntentMac, PaybackIntent } from '../../../core/intent.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
 import type { Mode } from '../../../core/transfer.ts';
 import type { NewRefund, Refund, RefundDatabase } from '../../refunds.ts';
@@ -63,7 +63,7 @@ export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
 }
 
 type Parts = Readonly<{
-  macOf: IntentMacs;
+  macOf: IntentMac;
   claimTokens: ClaimTokens;
   guard: Pick<RowGuard, 'refuse'>;
   findSession: FindSessionRow;
@@ -143,7 +143,7 @@ export function createRefundRows(db: Db, parts: Parts): RefundRows {
       ...shown,
       orderId: session.orderId,
       destination: destinationOf(row),
-      claim: claim !== null && claimUntilS !== null ? { token: claim.token, untilS: claimUntilS } : null,
+      claim: claim !== null && claimUntilS !== null ? { token: claim, untilS: claimUntilS } : null,
     };
   }
 
