@@ -169,8 +169,6 @@ export function createPayer(options: PayerOptions): Payer {
       pace,
       allotting,
       clock,
-      onQuote: balances.recordQuote,
-      onRotated: () => walletWatch.expire(),
       onDepositNumbers: walletWatch.learnNumbers,
       holdOnNew,
       isDoubted: () => holdOnNew() !== null,
@@ -194,7 +192,9 @@ export function createPayer(options: PayerOptions): Payer {
     const { id } = open.payout;
     const { memory = { sentAtMs: null, outbidAtMs: null }, retryMs = 0 } = schedule.get(id) ?? {};
     try {
-      const progress = await advancePayout(open, memory);
+      const { quoted, isRotated, ...progress } = await advancePayout(open, memory);
+      if (quoted) balances.recordQuote(quoted.draft, quoted.quote);
+      if (isRotated) walletWatch.expire();
       await recordFault(open, null);
       schedule.set(id, { ...progress, retryMs: 0, fault: null });
     } catch (error) {

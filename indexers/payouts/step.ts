@@ -54,10 +54,6 @@ type AdvanceParts = Readonly<{
   /** Queues allotting and signing. One at a time where numbers must not have gaps. */
   allotting: PQueue;
   clock: Clock;
-  /** Called with each quote of a first attempt: what a payout takes now, or why it is impossible. */
-  onQuote(draft: SpendDraft, quote: Quote): void;
-  /** Called when the signer says that another wallet pays now. */
-  onRotated(): void;
   /**
    * Called with a deposit address's first free number at finality before the address gets its next number, so that what
    * has used numbers which were not given out here can be learned.
@@ -73,7 +69,14 @@ type AdvanceParts = Readonly<{
 export type Memory = Recent;
 
 /** When the payout is due next, and what to remember until then. */
-export type Progress = Readonly<{ nextAtMs: number; memory: Memory }>;
+export type Progress = Readonly<{
+  nextAtMs: number;
+  memory: Memory;
+  /** The newest quote of a first attempt, with what it is for; null if none was asked for. */
+  quoted: Readonly<{ draft: SpendDraft; quote: Quote }> | null;
+  /** The signer says that another wallet pays now. */
+  isRotated: boolean;
+}>;
 
 export type AdvancePayout = (open: OpenPayout, memory: Memory) => Promise<Progress>;
 
@@ -85,6 +88,8 @@ type Work = {
   readonly draft: SpendDraft;
   attempts: readonly Attempt[];
   memory: Memory;
+  quoted: Progress['quoted'];
+  isRotated: boolean;
   outcome: Awaited<ReturnType<PayoutNode['outcome']>> | null;
 };
 
@@ -92,7 +97,17 @@ export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
   return async ({ payout, approvals, attempts }, memory) => {
     const payer = await payerOf(parts, payout, attempts);
     const draft = await parts.wallets.draft(payout.intent, { payer });
-    const work: Work = { parts, payout, approvals, draft, attempts, memory, outcome: null };
+    const work: Work = {
+      parts,
+      payout,
+      approvals,
+      draft,
+      attempts,
+      memory,
+      quoted: null,
+      isRotated: false,
+      outcome: null,
+    };
     for (let steps = 0; steps < STEPS_MAX; steps++) {
       const next = (await isFrozen(work)) ? decideFrozen : decide;
       const step: Step = next(payout, work.attempts, work.outcome, work.memory, parts.clock.nowMs(), parts.pace);
@@ -119,7 +134,12 @@ async function payerOf(
 
 const isFrozen = async ({ parts, payout }: Work) => (await parts.database.findFreeze(payout.network)) !== null;
 const nameOf = ({ payout: { id, generation } }: Work) => ({ id, generation });
-const restUntil = ({ memory }: Work, nextAtMs: number): Progress => ({ nextAtMs, memory });
+const restUntil = ({ memory, quoted, isRotated }: Work, nextAtMs: number): Progress => ({
+  nextAtMs,
+  memory,
+  quoted,
+  isRotated,
+});
 const lookAgain = (work: Work): Progress => restUntil(work, work.parts.clock.nowMs());
 const later = ({ parts, payout }: Work): number => nextLookAtMs(payout, parts.clock.nowMs());
 
@@ -170,12 +190,12 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
 /** Makes a first attempt: a number, a quote, and the signature, before another payout gets the wallet's next number. */
 async function begin(work: Work): Promise<Progress | null> {
   const { parts, payout, draft } = work;
-  const { node, database, clock, onQuote } = parts;
+  const { node, database, clock } = parts;
   const nonce = await nextNonce(work);
   if (nonce === 'soon') return restUntil(work, clock.nowMs() + LANE_WAIT_MS);
   if (typeof nonce === 'object' && nonce !== null) return waitFor(work, nonce);
   const quote = await node.quote(draft, nonce, []);
-  onQuote(draft, quote);
+  work.quoted = { draft, quote };
   const refusal = isRefused(quote) ? quote.refused : null;
   const isUseless = isNothingLent(payout, refusal, clock.nowMs());
   if (isUseless && (await database.cancelPayout(payout.id, clock.nowMs()))) return lookAgain(work);
@@ -292,7 +312,7 @@ async function refused(work: Work, attempt: number, fault: Fault): Promise<Progr
   if (code === 'signer_refused_wallet') {
     // Nothing is wrong with the payout: it is drafted again once the wallets are known that pay now.
     await database.withdrawAttempt({ ...name, attempt, wait, nextLookAtMs: nowMs + LANE_WAIT_MS, nowMs });
-    work.parts.onRotated();
+    work.isRotated = true;
     return restUntil(work, nowMs + LANE_WAIT_MS);
   }
   await database.withdrawAttempt({ ...name, attempt, wait, nextLookAtMs: later(work), nowMs });
