@@ -310,8 +310,9 @@ export interface Database
   listNetworkLags(network: NetworkKey, fromMs: number): Promise<readonly NetworkLag[]>;
 
   /**
-   * Leases up to `limit` due deliveries, in turn from each endpoint (of single sessions: from each host) that has any.
-   * Within one endpoint and session, a delivery waits until earlier ones had their first attempt and none is leased.
+   * Leases up to `limit` due deliveries, in turn from each endpoint that has any. URLs of single sessions share the
+   * places of one endpoint for each host. Within one endpoint and session, a delivery waits until earlier ones had their
+   * first attempt and none is leased.
    * Deliveries whose lease ran out are due again.
    */
   claimDeliveries(

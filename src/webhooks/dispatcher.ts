@@ -2,9 +2,8 @@
  * Sends the deliveries that are due and records the results: claim → send → record.
  *
  * A delivery is leased while it is being sent. If this process dies, the lease runs out and the delivery is due again,
- * so an event arrives at least once. What cannot start now stays in the database, but for what is claimed ahead for
- * endpoints that answer quickly.
- * @module
+ * so an event arrives at least once. What cannot start now stays in the database. Only endpoints that answer quickly
+ * are claimed ahead.
  */
 import { randomUUID } from 'node:crypto';
 import { stampedHeaders, stampWebhook, verdict, type WebhookStamp } from '../core/delivery.ts';
@@ -22,10 +21,7 @@ import { createTally } from './tally.ts';
 
 /** Deliveries under way at once, at most. Bounds sockets and memory. */
 const IN_FLIGHT_MAX = 512;
-/**
- * Of them, those to endpoints that have not answered lately, and to hosts of single sessions' endpoints that have
- * answered nothing yet. The others wait for none of these, however many dead hosts there are.
- */
+/** Of them, those to endpoints that do not answer, or to URLs of single sessions. The others wait for none. */
 const UNPROVEN_MAX = IN_FLIGHT_MAX / 2;
 /** Deliveries that are claimed ahead and wait in this process, at most. */
 const AHEAD_MAX = 512;
@@ -149,7 +145,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     if (!sent) return null;
     const { status, durationMs } = sent.attempt;
     if (status !== null) return durationMs;
-    // Whether and when the others are tried is for the circuit breakers to say.
+    // The endpoint's pause decides when the others are tried.
     giveBack(lanes.takeBack(delivery.endpointId));
     return Math.max(durationMs, UNANSWERED_MS);
   }

@@ -1,16 +1,15 @@
 /**
- * What was claimed, by endpoint: so many are sent to it at once, and the rest waits here.
+ * Claimed deliveries by endpoint: a bounded number is sent at once, and the rest waits here.
  *
  * An endpoint that answers quickly is claimed ahead, so that the next POST does not wait for the database and many
  * results are recorded in one transaction.
- * @module
  */
 
-/** What an endpoint is expected to take within this time is claimed ahead … */
+/** Deliveries that an endpoint is expected to take within this time are claimed ahead. */
 const AHEAD_MS = 250;
-/** … up to so many. */
+/** Deliveries claimed ahead for one endpoint, at most. */
 const AHEAD_MAX = 240;
-/** An endpoint that becomes slower is believed at once; one that becomes quicker by this share with each attempt. */
+/** A slower attempt counts in full; a quicker one lowers the expected time by this share of the difference. */
 const QUICKER_SHARE = 0.2;
 
 type Lanes<T> = Readonly<{

@@ -1,16 +1,15 @@
 /**
- * Records the results of attempts, those that come together in one transaction: most of the cost of a delivery would
- * otherwise be the disk's. The next deliveries can be claimed in the same one.
- * @module
+ * Records the results of attempts. Results that come together share one transaction, because its flush costs more than
+ * they do. The next deliveries can be claimed in the same transaction.
  */
 import { Fault } from '../core/fault.ts';
 import type { Database, RecordedAttempt } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 
-/** A result waits for others at most so long … */
+/** A result waits at most this long for others. */
 const GATHER_MS_MAX = 100;
-/** … and until so many have come. */
+/** Results that are recorded together, at most. */
 const BATCH_MAX = 128;
 const RETRY_MS_MIN = 50;
 const RETRY_MS_MAX = 2_000;

@@ -277,6 +277,23 @@ export function endpointsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'more hosts that sessions name than a claim looks at do not hide another',
+    inWorld(makePlace, async ({ database }) => {
+      const keys = Array.from({ length: 262 }, (_, n) => `${n}`.padStart(40, 'a'));
+      await database.addAddresses({ family: 'evm', mode: 'test', source: 'xpub one', firstIndex: 40, keys });
+      for (let n = 0; n < 260; n++) await cancelNew(database, `d${n}`, T0_MS, `https://dead${n}.example/`);
+      const claim = async () => {
+        const limits = { nowMs: T0_MS + 100, leaseMs: 60_000, limit: 300, perEndpointMax: 1 };
+        return (await database.claimDeliveries(limits)).map(({ url }) => url);
+      };
+      const first = [...(await claim()), ...(await claim())];
+      assert.is(new Set(first).size, 260);
+      await cancelNew(database, 'last', T0_MS, 'https://alive.example/');
+      assert.equal([...(await claim()), ...(await claim())], ['https://alive.example/']);
+    }),
+  );
+
+  test(
     'endpoints of single sessions share the places of their host',
     inWorld(makePlace, async ({ database }) => {
       for (let n = 0; n < 10; n++) await cancelNew(database, `d${n}`, T0_MS + n, `https://dead.example/orders/${n}`);
