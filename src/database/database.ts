@@ -311,8 +311,8 @@ export interface Database
 
   /**
    * Leases up to `limit` due deliveries, in turn from each endpoint that has any. URLs of single sessions share the
-   * places of one endpoint for each host. Within one endpoint and session, a delivery waits until earlier ones had their
-   * first attempt and none is leased.
+   * places of one endpoint for each host. Within one endpoint and session, a delivery waits until earlier ones had
+   * their first attempt and none is leased.
    * Deliveries whose lease ran out are due again.
    */
   claimDeliveries(
