@@ -297,7 +297,6 @@ test('no number that a request can have ends the signer', async () => {
     fence: { network: 'test:one' },
     freezeState: {},
     thaw: { approval },
-    secretKey: {},
     sign: {
       ...plain,
       ...base,
