@@ -146,14 +146,16 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
       const shareMs = (nowMs - first.askedAtMs) * GROUP_WAIT_SHARE;
       const untilMs = nowMs + Math.min(GROUP_MS_MAX, Math.max(GROUP_MS_MIN, shareMs));
       const rowsBefore = Number(changedRows.get());
+      const isAlone = waiting.size === 1;
       for (const job of waiting) {
         tried.push(job);
         try {
-          const result = inTransaction(job.work);
+          // One write alone needs no savepoint, for which SQLite copies each page that changes.
+          const result = isAlone ? job.work() : inTransaction(job.work);
           ended.push(() => job.resolve(result));
         } catch (error) {
           // Some errors (a full disk) end the whole transaction.
-          if (!client.inTransaction) throw error;
+          if (isAlone || !client.inTransaction) throw error;
           ended.push(() => reject(job, error));
         }
         const isFull = tried.length >= GROUP_WRITES_MAX || Number(changedRows.get()) - rowsBefore >= GROUP_ROWS_MAX;
