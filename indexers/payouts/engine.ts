@@ -15,7 +15,7 @@ import { Fault, permanent, transient } from '../../src/core/fault.ts';
 import type { PayoutRules } from '../../src/core/payout.ts';
 import { reason } from '../../src/core/reasons.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { Freeze } from '../../src/database/freezes.ts';
+import { endOf, type Freeze } from '../../src/database/freezes.ts';
 import type { OpenPayout } from '../../src/database/money-out.ts';
 import { isFollowed } from '../../src/database/network-health.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -87,7 +87,8 @@ const frozenFault = (freeze: Freeze | null): Fault | null =>
   freeze &&
   transient(
     'payouts_frozen',
-    reason('payouts_frozen', { network: freeze.network, by: freeze.frozenBy, why: freeze.reason }).message,
+    reason('payouts_frozen', { network: freeze.network, by: freeze.frozenBy, why: freeze.reason, end: endOf(freeze) })
+      .message,
   );
 
 /** Returns how often the same bytes are broadcast, and when a fee is compared with the price. */

@@ -30,7 +30,7 @@ export type UsedNumber = Readonly<{
 }>;
 
 /** How far a halted wallet was read: `free` is the number after those that were, `left` how many it used from there. */
-type ReadLane = Readonly<{ payer: string; free: number; left: number }>;
+export type ReadLane = Readonly<{ payer: string; free: number; left: number }>;
 
 export type LaneParts = Omit<ExitParts, 'node' | 'database'> &
   Readonly<{

@@ -70,6 +70,6 @@ async function freeze({ network: { key }, database, clock }: LearnWalletsParts):
   const message =
     `Money out is frozen on ${key}: the signer did not say in time which wallets are ours, and ${reason}. Start the signer, ` +
     `compare \`quayside payouts list\` with the wallets' transactions on the chain, settle what is paid already ` +
-    `(\`quayside payouts resolve\`), then run \`quayside payouts thaw ${key} --reason …\``;
+    `(\`quayside payouts resolve\`), then run \`quayside payouts reconcile ${key} --reason …\``;
   await database.raiseAlarm({ atMs: nowMs, code: CODE, message, network: key, sessionId: null });
 }

@@ -21,7 +21,7 @@ type SettlingInParts = Readonly<{
   /** `SpendRules.settleMs`. */
   settleMs: number;
   chainNode: Pick<Node, 'head'>;
-  database: Pick<Database, 'beatEngine' | 'settleEngine'>;
+  database: Pick<Database, 'beatEngine' | 'settleEngine' | 'listEngines'>;
   clock: Pick<Clock, 'nowMs'>;
 }>;
 
@@ -46,13 +46,18 @@ export function createSettlingIn(parts: SettlingInParts): SettlingIn {
   /** The head when the time was over. */
   let lastNumber: number | null = null;
 
+  /** An operator who reconciles the network lets it settle in, too. */
+  const readUntilMs = async (): Promise<number | null> =>
+    (await database.listEngines()).find((one) => one.network === network)?.settlingUntilMs ?? null;
+
   return {
     async beat() {
       const nowMs = clock.nowMs();
-      if (nowMs >= beatAtMs && nowMs < beatAtMs + BEAT_MS) return;
-      const known = await database.beatEngine(network, nowMs);
+      const isDue = nowMs < beatAtMs || nowMs >= beatAtMs + BEAT_MS;
+      const known = isDue ? await database.beatEngine(network, nowMs) : await readUntilMs();
+      if (isDue) beatAtMs = nowMs;
       if (known !== untilMs) lastNumber = null;
-      [beatAtMs, untilMs] = [nowMs, known];
+      untilMs = known;
     },
     async renew(floor, lastLook) {
       if (untilMs === null) return;

@@ -252,12 +252,8 @@ function beforeThaw({ files, manifest, networks }: Restored, folder: string): re
     ...(files.includes('signer.backup') ? [signer] : []),
     ['Start, and wait until `quayside status` shows every network as following; sessions offer no other.'],
     [
-      'On each network that pays out, take over what the signer knows:',
-      ...networks.map((key) => `quayside payouts adopt ${key}`),
-    ],
-    [
-      'Look at what left the wallets since the backup and is unknown here:',
-      ...networks.map((key) => `quayside payouts outgoing ${key}`),
+      'On each network that pays out, take over what the signer knows, and look at what left the wallets since:',
+      ...networks.map((key) => `quayside payouts reconcile ${key} --reason …`),
     ],
     ['quayside payouts thaw --reason "compared with the chain"'],
   ];

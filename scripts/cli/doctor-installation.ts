@@ -12,6 +12,7 @@ import { PROVED_AGE_DAYS_MAX } from '../../src/app/watches/backup.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { unreadMinutes } from '../../src/core/wallet-books.ts';
+import { endOf } from '../../src/database/freezes.ts';
 import type { EngineReason } from '../../src/database/money-out.ts';
 import { isInformed, type NoticeTarget } from '../../src/database/notices.ts';
 import { isSenderSilent } from '../../src/database/sender-report.ts';
@@ -132,14 +133,14 @@ async function payoutFindings({ config, database, clock }: Installation): Promis
   const stuck = stats.counts.filter(({ state }) => state === 'stuck').reduce((sum, { count }) => sum + count, 0);
   const found = [
     ...freezes.map((one) =>
-      failure(
-        'payouts',
-        `money out is frozen: ${freezeText(one)}`,
-        `find out why, then \`quayside payouts thaw${one.network ? ` ${one.network}` : ''} --reason …\``,
-      ),
+      failure('payouts', `money out is frozen: ${freezeText(one)}`, `find out why, then ${endOf(one)}`),
     ),
     ...lanes.map(({ network, message }) =>
-      failure('payouts', `${network}: a wallet is halted: ${message}`, `\`quayside payouts resume ${network}\``),
+      failure(
+        'payouts',
+        `${network}: a wallet is halted: ${message}`,
+        `\`quayside payouts reconcile ${network} --reason …\``,
+      ),
     ),
     ...engines.flatMap(({ network, reason }) => engineFinding(network, reason) ?? []),
     ...(stuck > 0 ? [failure('payouts', `${stuck} are stuck`, '`quayside payouts list --state stuck` shows why')] : []),

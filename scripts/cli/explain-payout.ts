@@ -4,6 +4,7 @@
  */
 import { attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
 import { isPassing } from '../../src/core/reasons.ts';
+import { endOf } from '../../src/database/freezes.ts';
 import type { Refund } from '../../src/database/refunds.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
 import { type Link, link, type Mark } from './explain-link.ts';
@@ -76,7 +77,7 @@ async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
   if (state === 'failed') return link('outcome', 'broken', `it failed: ${why ?? 'no reason is known'}`);
   const freeze = await scene.database.findFreeze(network);
   if (freeze) {
-    const advice = `find out why; then \`quayside payouts thaw${freeze.network ? ` ${freeze.network}` : ''} --reason …\``;
+    const advice = `find out why; then ${endOf(freeze)}`;
     return link('outcome', 'broken', `money out is frozen: ${freezeText(freeze)}`, advice);
   }
   if (!scene.config.signer) {

@@ -83,7 +83,7 @@ export const heldReturn: Command = {
         throw refuse(`it did not come from one address alone: name one with --to; ${show} shows its transfers`);
       case 'not_adopted':
         throw refuse(
-          'this database was restored from a backup, and the money may have been returned before: run `quayside payouts adopt <network>`',
+          'this database was restored from a backup, and the money may have been returned before: run `quayside payouts reconcile <network>`',
         );
       default:
         throw refuse(`${amountOf(held)} ${whyNotOpen(held)}; ${show} shows what became of it`);

@@ -177,7 +177,7 @@ export const networksSkip: Command = {
           ? [
               `money out ${isDryRun ? 'would be' : 'is'} frozen on ${network.key} until then, because refunds that are not ` +
                 'known here may have been paid in these blocks; if no node ever has them, compare the wallets in an explorer, ' +
-                `then \`quayside payouts thaw ${network.key} --reason …\``,
+                `then \`quayside payouts reconcile ${network.key} --reason …\``,
             ]
           : []),
       ],

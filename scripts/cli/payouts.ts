@@ -95,25 +95,6 @@ export const payoutsShow: Command = {
   },
 };
 
-export const payoutsAdopt: Command = {
-  name: 'payouts adopt',
-  args: ['network'],
-  summary:
-    'After restoring a backup: adopt from the signer what it has signed since. First stop every other installation.',
-  options: {},
-  async run(input, installation) {
-    const network = networkOf(installation.config.networks, input.args[0] ?? '');
-    const { signatures, added } = await adopt(network, installation);
-    return {
-      json: { network: network.key, signatures, added },
-      lines: [
-        `the signer has signed ${signatures} attempts on ${network.key}; missing here, and now added: ${added}`,
-        'payouts resume within half a minute',
-      ],
-    };
-  },
-};
-
 /** Adopts what the signer has signed. @throws Fault permanent `no_signer` */
 export async function adopt({ key, family }: NetworkConfig, { database, config, clock }: Installation) {
   if (!config.signer)
@@ -145,7 +126,7 @@ export async function adoptIfBehind(
   if (isDryRun) {
     throw permanent(
       NOT_ADOPTED,
-      `the signer has signed more than is known here: run \`quayside payouts adopt ${key}\``,
+      `the signer has signed more than is known here: run \`quayside payouts reconcile ${key}\``,
     );
   }
   await adopt(network, installation);

@@ -25,10 +25,10 @@ import { notifyAdd, notifyList, notifyProve, notifyRemove, notifyTest } from './
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
-import { payoutsOutgoing } from './payout-outgoing.ts';
+import { payoutsReconcile } from './payout-reconcile.ts';
 import { payoutsResolve } from './payout-resolve.ts';
 import { payoutsResume } from './payout-resume.ts';
-import { payoutsAdopt, payoutsList, payoutsShow } from './payouts.ts';
+import { payoutsList, payoutsShow } from './payouts.ts';
 import {
   refundsApprove,
   refundsDestination,
@@ -124,11 +124,10 @@ const commands: readonly (Command | OfflineCommand)[] = [
   payoutsShow,
   payoutsResolve,
   payoutsResume,
-  payoutsAdopt,
+  payoutsReconcile,
   payoutsFreeze,
   payoutsThaw,
   walletList,
-  payoutsOutgoing,
   sweepPlan,
   sweepRun,
   sweepStatus,

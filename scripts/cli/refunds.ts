@@ -166,7 +166,7 @@ async function askApproval(input: Input, refund: Refund): Promise<void> {
 /** Says what to do with a refund that is not approved yet and may have been paid. */
 const maybePaidText = ({ id, network }: Pick<Refund, 'id' | 'network'>, so: string): string =>
   `refund ${id} may have been paid at its present address by what is not known here, so ${so}: \`quayside status\` ` +
-  `shows what payouts wait for, and \`quayside payouts outgoing ${network}\` the transfers. After a start, try again in ` +
+  `shows what payouts wait for, and \`quayside payouts reconcile ${network} --dry-run\` the transfers. After a start, try again in ` +
   'some minutes. Where a transfer equals it, approve it: it then waits for your answer, and is not paid before';
 
 export const refundsReject: Command = {

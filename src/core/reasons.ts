@@ -31,9 +31,8 @@ const reasons = {
   },
   payouts_frozen: {
     passes: false,
-    text: ({ network, by, why }: Readonly<{ network: string | null; by: string; why: string }>) =>
-      `money out is frozen on ${network ?? 'every network'} by ${by}: ${why}. ` +
-      `\`quayside payouts thaw${network === null ? '' : ` ${network}`} --reason …\` ends that`,
+    text: ({ network, by, why, end }: Readonly<{ network: string | null; by: string; why: string; end: string }>) =>
+      `money out is frozen on ${network ?? 'every network'} by ${by}: ${why}. ${end} ends that`,
   },
   payouts_settling: {
     passes: true,
@@ -68,7 +67,7 @@ const reasons = {
     text: ({ network, payer, ours, counted }: NetworkValues & WalletValues & Readonly<{ counted: number }>) =>
       `The node counts ${counted} final transactions of wallet ${payer} on ${network}, but only ${ours} were made ` +
       `here: somebody else spends from it, or this database is older than the signer's journal. No more payouts leave ` +
-      `it. Find the cause, then run \`quayside payouts resume ${network}\`.`,
+      `it. Find the cause, then run \`quayside payouts reconcile ${network} --reason …\`.`,
   },
   payout_bytes_differ: {
     passes: false,
@@ -167,7 +166,7 @@ const refusals = {
     resolvePaid(id, 'TRANSACTION'),
   payout_being_signed: ({ id, network }: PayoutValues & NetworkValues) =>
     `an attempt of payout ${id} is allotted and may be signed at this moment: run the command again, or, if no engine ` +
-    `runs, \`quayside payouts adopt ${network}\` first`,
+    `runs, \`quayside payouts reconcile ${network}\` first`,
   payout_was_paid: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
     `${tx} has paid payout ${id}: run ${resolvePaid(id, tx)}`,
   payout_may_be_included: ({ id, txs }: PayoutValues & Readonly<{ txs: string }>) =>

@@ -31,6 +31,12 @@ export const RESTORED = 'restored_from_backup';
 export const isAutomatic = ({ code }: Pick<Freeze, 'code'>): boolean =>
   code !== FROZEN_BY_OPERATOR && code !== RESTORED;
 
+/** Returns the command that ends a freeze. */
+export const endOf = ({ network, code }: Pick<Freeze, 'network' | 'code'>): string =>
+  network !== null && isAutomatic({ code })
+    ? `\`quayside payouts reconcile ${network} --reason …\``
+    : `\`quayside payouts thaw${network === null ? '' : ` ${network}`} --reason …\``;
+
 /** What was shown to whoever ends freezes: as `listFreezes` returned them, and the ids that `listForeign` returned. */
 export type SeenFreezes = Readonly<{ freezes: readonly Freeze[]; transfers: readonly number[] }>;
 

@@ -169,7 +169,7 @@ export function restoreConforms(
     const put = await payThenPutBack(600, () => {}, 'signer');
     await untilStopped('signer_journal_behind');
     await isPaidOnce(put, 600);
-    await quayside.cli('payouts', 'adopt', bench.network);
+    await quayside.cli('payouts', 'reconcile', bench.network);
     await paysAnother(600);
     await isPaidOnce(put, 600);
   });

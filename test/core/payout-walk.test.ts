@@ -32,10 +32,10 @@ test('the walk reaches every state that a payout has, and every reason to be stu
 test('the walk meets every refusal of the signer that an engine goes on after, and every freeze', () => {
   const moves = [...found.values()].flat();
   const met = new Set(moves.flatMap(({ what }) => (what.startsWith('refuses: ') ? what.slice(9) : [])));
-  // After these, the engine stops until `payouts adopt`.
+  // After these, the engine stops until `payouts reconcile`.
   const stopping = ['fence', 'nonce'];
   assert.equal([...met, ...stopping].sort(), [...signerRules].sort());
-  assert.ok(moves.some(({ what }) => what === 'payouts adopt'));
+  assert.ok(moves.some(({ what }) => what === 'payouts reconcile'));
   for (const lost of ['unseen', 'known'] as const)
     assert.ok(
       spots.some((spot) => spot.lost === lost),

@@ -372,7 +372,7 @@ function operatorMoves(spot: Spot): Move[] {
   }
   if (attempts.at(-1) === 'allotted') {
     const isFirst = attempts.length === 1 && state === 'sent';
-    moves.push(by('payouts adopt', { attempts: attempts.slice(0, -1), ...(isFirst && { state: 'waiting' }) }));
+    moves.push(by('payouts reconcile', { attempts: attempts.slice(0, -1), ...(isFirst && { state: 'waiting' }) }));
   }
   for (const [named, isAgreed] of namedBy(spot)) {
     const exit = judgePaid(payout, evidence, named, isAgreed);

@@ -21,7 +21,7 @@ const keyVersions = async (): Promise<number[]> =>
 /** The signer is unlocked after everything else has started. Until its journal is adopted, refunds are refused. */
 const adopt = () =>
   until('the signer is adopted', () =>
-    quayside.cli('payouts', 'adopt', bench.network).then(
+    quayside.cli('payouts', 'reconcile', bench.network).then(
       () => true,
       (error: Error) => {
         assert.match(error.message, 'signer_unreachable');

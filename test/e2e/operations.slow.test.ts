@@ -280,7 +280,7 @@ test('a database that was put back alone pays nothing until it has adopted what 
 
   await untilStopped('payouts_not_adopted');
   const { page, complaints } = await signIn({});
-  assert.is((await quayside.cli('payouts', 'adopt', network)).added, 1);
+  assert.is((await quayside.cli('payouts', 'reconcile', network)).added, 1);
   // What was signed is watched while money out is frozen, too.
   assert.is((await shop.completed(id)).transaction_hash, tx);
   await page.goto(`${dashboardUrl()}/operator/wallets`);

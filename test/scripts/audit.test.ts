@@ -149,7 +149,7 @@ const testedElsewhere: Readonly<Record<string, string>> = {
 };
 
 /** Whose first write is recorded without states, by the connection that every command gets. */
-const plain = ['payouts adopt', 'sweep run', 'address-pool import', 'webhooks recover'];
+const plain = ['payouts reconcile', 'sweep run', 'address-pool import', 'webhooks recover'];
 
 /** What changes no row. Some send something, such as `pay` and `notify test`. */
 const readers = [
@@ -166,7 +166,7 @@ const readers = [
   ],
   ...['session show', 'pay', 'held list', 'held show', 'webhooks list', 'webhooks attempts', 'webhooks test'],
   ...['webhooks show', 'webhooks secret', 'events list', 'events show', 'refunds list', 'refunds show'],
-  ...['refunds request', 'payouts list', 'payouts show', 'payouts outgoing', 'sweep plan', 'sweep status'],
+  ...['refunds request', 'payouts list', 'payouts show', 'sweep plan', 'sweep status'],
   ...['notify test', 'notify list', 'user list', 'export'],
   ...['wallet list'],
   ...['ledger verify', 'audit list', 'signer drill'],

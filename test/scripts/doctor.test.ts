@@ -191,7 +191,7 @@ test('a disk that is nearly full, stale rates, an endpoint that fails, and a fre
   const nowMs = systemClock.nowMs();
   const frozen = { network: followed.key, code: 'operator', reason: 'a test', frozenBy: 'alice', sinceMs: nowMs };
   await database.freezePayouts(frozen, null);
-  await assertOnly('error', 'payouts', 'money out is frozen', 'payouts thaw');
+  await assertOnly('error', 'payouts', 'money out is frozen', 'payouts reconcile');
   await thawAll(database, followed.key, { atMs: nowMs, operator: 'a', command: 'x', reason: 'over' });
   const alarm = {
     atMs: nowMs,

@@ -363,7 +363,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   };
   await database.freezePayouts(frozen, null);
   const told = await explain(sessionId);
-  assertBroken(told, 'outcome', /money out is frozen: .*money left/, 'payouts thaw test:ethereum');
+  assertBroken(told, 'outcome', /money out is frozen: .*money left/, 'payouts reconcile test:ethereum');
   await runQuayside(['refunds', 'reject', lost, '--failure-reason', 'twice'], variables);
   assert.match((await explain(sessionId)).text, '✗ outcome: it failed: twice');
 });

@@ -44,9 +44,12 @@ const frozen = async () =>
 test('a network is named by its key, or by its name alone', async () => {
   const { network } = await answer('payouts', 'freeze', 'ethereum', '--reason', 'x', '--dry-run');
   assert.is(network, KEY);
-  const { code, err } = await run('payouts', 'adopt', 'ethereum');
+  const { code, err } = await run('payouts', 'reconcile', 'ethereum');
   assert.equal([code, /has no `signer`/.test(err)], [1, true], err);
-  assert.match((await run('payouts', 'adopt', 'tron')).err, 'there is no network "tron"; configured: test:ethereum');
+  assert.match(
+    (await run('payouts', 'reconcile', 'tron')).err,
+    'there is no network "tron"; configured: test:ethereum',
+  );
 });
 
 test('a freeze needs a reason and a network that exists, and a dry run changes nothing', async () => {

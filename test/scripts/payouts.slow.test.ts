@@ -80,9 +80,9 @@ test('a restored database adopts what was signed since, and shows every attempt'
   const { tx } = await signer.sign(firstOf(intent, 4, { fence: 3 }));
   await signer.close();
 
-  assert.is((await run('payouts', 'adopt', 'test:none')).code, 3);
-  assert.equal(await answer('payouts', 'adopt', NETWORK), { network: NETWORK, signatures: 1, added: 1 });
-  assert.equal(await answer('payouts', 'adopt', NETWORK), { network: NETWORK, signatures: 1, added: 0 });
+  assert.is((await run('payouts', 'reconcile', 'test:none')).code, 3);
+  assert.equal(await answer('payouts', 'reconcile', NETWORK), { network: NETWORK, signatures: 1, added: 1 });
+  assert.equal(await answer('payouts', 'reconcile', NETWORK), { network: NETWORK, signatures: 1, added: 0 });
   const [listed] = await answer('payouts', 'list', '--state', 'sent', '--network', NETWORK, '--kind', 'refund');
   assert.equal([listed.id, listed.amount, listed.state], ['rf_lost', '12.50 USDT', 'sent']);
   const shown = await answer('payouts', 'show', 'rf_lost');

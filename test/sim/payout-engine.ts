@@ -102,7 +102,6 @@ export function startEngine({ network, lane, node, signer, database, clock, fuse
     ],
   };
   const blockAt = (number: number) => ({ ...genesis, number, timeS: Math.floor(clock.nowMs() / 1000) });
-  const rules = chains[familyOf[lane]].spendRules;
   return createPayer({
     network: {
       key: network,
@@ -114,10 +113,10 @@ export function startEngine({ network, lane, node, signer, database, clock, fuse
       sweep: plainSweepPolicy,
       payoutExpiryMs: WAIT_MS[lane],
     },
-    rules: machine ? rules : { ...rules, settleMs: undefined },
+    rules: chains[familyOf[lane]].spendRules,
     node: mortal(node, fuse),
     chainNode: {
-      head: async () => (machine ? blockAt(machine.blocks().head) : genesis),
+      head: async () => blockAt(machine?.blocks().head ?? 0),
       finalized: async () => (machine ? blockAt(machine.blocks().final) : genesis),
     },
     signer: mortal(signer, fuse),

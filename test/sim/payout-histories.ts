@@ -40,6 +40,9 @@ const EXPECTED = [
   'blocks skipped',
   'blocks read again',
   'thawed over blocks',
+  'reconciled by one who is true',
+  'reconciled by one who is lazy',
+  'reconciled by one who is wrong',
 ];
 
 /** Histories that once went wrong, and what must be right in them. */

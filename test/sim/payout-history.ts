@@ -22,7 +22,7 @@ import { type Fuse, Killed, overSocket, startEngine } from './payout-engine.ts';
 import { createMachine, type Machine } from './payout-machine.ts';
 import { endAny, meddle, operate, revive } from './payout-operator.ts';
 import { keyOf, macKey, type SimSigner } from './payout-signer.ts';
-import type { Engine, Stage } from './payout-stage.ts';
+import { type Engine, type Stage, tempers } from './payout-stage.ts';
 
 const STEPS = 12;
 const HEALING_STEPS_MAX = 120;
@@ -82,6 +82,7 @@ export async function playHistory(
     },
     planned: new Map(),
     operator,
+    temper: operator ? (tempers[seed % tempers.length] ?? 'true') : 'true',
     endedUnpaid: new Set(),
     hasBackup: { yes: false },
     restart: () => restart(stage),

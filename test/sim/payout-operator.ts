@@ -6,13 +6,14 @@
  */
 import { adoptPayouts, isBehindSigner } from '../../indexers/payouts/adoption.ts';
 import { type ExitParts, retry, settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
-import { explainNumbers, type LaneParts } from '../../indexers/payouts/halted-lanes.ts';
+import { isEmpty, type ReconcileParts, reconcile, settledBy, survey } from '../../indexers/payouts/reconcile.ts';
 import { createPayoutWallets } from '../../indexers/payouts/wallets.ts';
 import { chains } from '../../src/chains/index.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { isPayback } from '../../src/core/intent.ts';
 import type { Payout } from '../../src/core/payout.ts';
 import type { BlockGap } from '../../src/database/recovery.ts';
+import type { Mined } from './payout-chain.ts';
 import { actOf } from './payout-machine.ts';
 import { familyOf, tokens } from './payout-signer.ts';
 import type { Stage } from './payout-stage.ts';
@@ -21,7 +22,10 @@ import type { Stage } from './payout-stage.ts';
 export async function operate(stage: Stage, { code }: Fault): Promise<void> {
   if (code === 'payouts_not_adopted' || code === 'signer_refused_nonce') await adopt(stage);
   if (!stage.operator?.chance(0.3)) return;
-  if (code === 'payouts_frozen') await closeGaps(stage);
+  if (code === 'payouts_frozen') {
+    await closeGaps(stage);
+    await reconcileNetwork(stage);
+  }
   // A lock shows that something has paid.
   if (code === 'payout_outcome_unclear') await settleIn(stage, { from: 1, to: stage.chain.final().length });
 }
@@ -46,7 +50,7 @@ const isUpToDate = (stage: Stage): Promise<boolean> =>
     if (await isBehindSigner(network, bench.main.database, signer)) await adopt(stage);
   });
 
-function exitParts({ bench, network, lane, chain, signer, clock }: Stage): ExitParts & LaneParts {
+function exitParts({ bench, network, lane, chain, signer, clock }: Stage): ExitParts & Omit<ReconcileParts, 'network'> {
   const { spendRules: rules } = chains[familyOf[lane]];
   const wallets = createPayoutWallets({ network, tokens, rules, signer });
   const act = actOf('payouts resolve', clock.nowMs());
@@ -61,7 +65,7 @@ function exitParts({ bench, network, lane, chain, signer, clock }: Stage): ExitP
 export async function revive(stage: Stage): Promise<boolean> {
   const { bench, network, random } = stage;
   const { database } = bench.main;
-  let found = await resumeWallets(stage);
+  let found = await reconcileNetwork(stage);
   const stuck = () => database.listPayouts({ network, state: 'stuck', limit: 100 });
   const isForeign = ({ wait }: Payout): boolean => wait?.code === 'payout_nonce_foreign';
   // An attempt that is unknown here may have paid it already.
@@ -76,19 +80,43 @@ export async function revive(stage: Stage): Promise<boolean> {
   return found;
 }
 
-/** @returns whether a wallet was halted */
-async function resumeWallets(stage: Stage): Promise<boolean> {
-  const { bench, network, chain, clock, operator } = stage;
+/**
+ * Reconciles the network, as an explorer shows what has paid. One who is lazy answers rarely. One who is wrong names
+ * other transactions half of the time: the nodes show what they are.
+ * @returns whether a wallet was halted
+ */
+async function reconcileNetwork(stage: Stage): Promise<boolean> {
+  const { bench, network, chain, operator, count, note } = stage;
   const { database } = bench.main;
-  const halted = (await database.haltedLanes()).filter((lane) => lane.network === network);
-  if (halted.length === 0) return false;
-  if (operator) {
-    // What nothing explains is somebody else's: the wallets go on after it.
-    if (!(await isUpToDate(stage)) || !(await attempted(() => explainNumbers(exitParts(stage), halted)))) return true;
+  const isHalted = (await database.haltedLanes()).some((lane) => lane.network === network);
+  const isFrozen = (await database.findFreeze(network)) !== null;
+  if ((!isHalted && !isFrozen) || (stage.temper === 'lazy' && !operator?.chance(0.2))) return isHalted;
+  await attempted(async () => {
+    await adopt(stage);
+    const isWrong = stage.temper === 'wrong' && operator?.chance(0.5) && (await stage.machine?.gaps())?.length === 0;
+    const all = chain.final().flat();
+    const wrong = operator?.shuffled(all).slice(0, 2) ?? [];
+    const named = (isWrong ? wrong : await unknownPayments(stage, all)).map(({ tx }) => tx);
+    const parts = { ...exitParts(stage), network };
+    const seen = await survey(parts, named);
+    if (isEmpty(seen)) return;
+    const left = await reconcile(parts, seen);
+    note(`  reconciled: ${settledBy(seen).map(({ id }) => id)} settled, ${left.length} freezes left`);
+    count(`reconciled by one who is ${stage.temper}`);
+  });
+  return isHalted;
+}
+
+/** Returns final transactions that paid what is open here, and of which nothing here is an attempt. */
+async function unknownPayments({ bench }: Stage, all: readonly Mined[]): Promise<readonly Mined[]> {
+  const { database } = bench.main;
+  const unknown: Mined[] = [];
+  for (const one of all) {
+    const payout = one.paid ? await database.findPayout(one.intentId) : null;
+    if (!payout || payout.state === 'succeeded' || (await database.findAttemptOwner(one.tx)) !== null) continue;
+    unknown.push(one);
   }
-  for (const { payer } of halted)
-    await database.resumeLane(network, payer, chain.nonceOf(payer, chain.final()), clock.nowMs());
-  return true;
+  return unknown;
 }
 
 /** Why a command is refused that an operator runs again later. */
@@ -168,7 +196,7 @@ async function closeGaps(stage: Stage): Promise<void> {
       if (!(await machine?.reread(gap))) continue;
       note(`blocks ${gap.from} to ${gap.to} are read again`);
       count('blocks read again');
-    } else if (gap.holdsPayouts && (await settleIn(stage, gap)) && (await thaw(stage))) {
+    } else if (gap.holdsPayouts && (await settleIn(stage, gap)) && (await reconciled(stage))) {
       note(`blocks ${gap.from} to ${gap.to} were compared in an explorer, and the network is thawed`);
       count('thawed over blocks');
     }
@@ -195,12 +223,8 @@ async function settleIn(stage: Stage, { from, to }: Pick<BlockGap, 'from' | 'to'
   return true;
 }
 
-/** Ends the freeze for blocks that were passed over. */
-async function thaw({ bench, network, clock }: Stage): Promise<boolean> {
-  const { database } = bench.main;
-  const freezes = (await database.listFreezes()).filter(
-    (one) => one.network === network && one.code === 'blocks_unsearched',
-  );
-  const act = actOf('payouts thaw', clock.nowMs());
-  return (await database.thawPayouts({ freezes, transfers: [] }, act)).length > 0;
+/** Reconciles the network. @returns whether it is frozen no longer */
+async function reconciled(stage: Stage): Promise<boolean> {
+  await reconcileNetwork(stage);
+  return (await stage.bench.main.database.findFreeze(stage.network)) === null;
 }

@@ -17,6 +17,10 @@ import type { Machine } from './payout-machine.ts';
 /** `hasLooked`: it has begun, so that what is uncertain after a start is known to be so. */
 export type Engine = { payer: Payer; fuse: Fuse; hasLooked: boolean };
 
+/** `true`: says yes to true rows, at once. */
+export const tempers = ['true', 'lazy', 'wrong'] as const;
+export type Temper = (typeof tempers)[number];
+
 export type Stage = Readonly<{
   random: Random;
   clock: HandClock;
@@ -33,6 +37,8 @@ export type Stage = Readonly<{
   planned: Map<string, Intent>;
   /** What an operator does besides what messages tell; null: nothing, as in histories of seeds below `WIDER_FROM`. */
   operator: Random | null;
+  /** How the operator answers when a network is frozen. */
+  temper: Temper;
   /** Payouts that operators have ended as never paid. */
   endedUnpaid: Set<string>;
   hasBackup: { yes: boolean };

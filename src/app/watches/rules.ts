@@ -125,7 +125,7 @@ export const watchRules = {
   payouts_frozen: rule(
     'frozen',
     0,
-    'Nothing is signed or sent there. Find the cause, then `quayside payouts thaw [network] --reason REASON`',
+    'Nothing is signed or sent there. Find the cause, then `quayside payouts reconcile <network> --reason REASON`',
   ),
   refunds_overdue: rule('refunds', 0, 'They wait until it is resolved; no money is lost. See `quayside payouts list`'),
 } as const satisfies Readonly<Record<string, Rule>>;

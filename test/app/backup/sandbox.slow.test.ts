@@ -55,11 +55,11 @@ test('payments and refunds go on after a restore on a new machine', async () => 
   const printed = [...out.matchAll(/^ +(?:\d+\. )?quayside (payouts .+)$/gm)].map(([, words = '']) => words);
   assert.equal(
     printed.slice(0, 4).sort(),
-    networks.map((key) => `payouts adopt ${key}`),
+    networks.map((key) => `payouts reconcile ${key}`),
   );
   assert.equal(
     printed.slice(4, 8).sort(),
-    networks.map((key) => `payouts outgoing ${key}`),
+    networks.map((key) => `payouts reconcile ${key} --dry-run`),
   );
   for (const words of printed.slice(0, -1)) {
     await find(words, () => restored.tool(...words.split(' ')).catch(refusedBySigner));

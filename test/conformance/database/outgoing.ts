@@ -102,7 +102,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
         alarms.map(({ code, network: of }) => [code, of]),
         [['wallet_outflow_foreign', network]],
       );
-      assert.match(alarms[0]?.message ?? '', /^Transaction t1 .*`quayside payouts thaw test:one --reason/);
+      assert.match(alarms[0]?.message ?? '', /^Transaction t1 .*`quayside payouts reconcile test:one --reason/);
       const [entry] = await database.listAudit(1);
       assert.equal([entry?.operator, entry?.command, entry?.target], ['quayside', 'payouts freeze', network]);
       await thawAll(database, network, act('payouts thaw'));

@@ -133,6 +133,6 @@ const missingText = (network: NetworkKey, asset: Asset, what: string): string =>
   `The refund and gas wallets of ${network} ${what}. Compare the wallets' transactions in an explorer with ` +
   '`quayside payouts list`. ' +
   (asset === 'native'
-    ? `Money out is frozen on ${network}. If somebody here took it, for a stake, say, run \`quayside payouts thaw ${network} --reason …\`; otherwise `
+    ? `Money out is frozen on ${network}. If somebody here took it, for a stake, say, run \`quayside payouts reconcile ${network} --reason …\`; otherwise `
     : `If nobody here took it, run \`quayside payouts freeze ${network} --reason …\` and `) +
   'move what is left to another seed.';

@@ -1,0 +1,157 @@
+/**
+ * Reconciles a frozen network on an operator's word: what no payout explains is listed beside the open refunds that it
+ * may have paid. A refund is settled only by what every node shows; the rest is acknowledged, so that a refund which
+ * equals it asks first.
+ *
+ * Before the freeze ends, the network settles in once more: nothing is signed until every block of this moment is final
+ * and read.
+ * @module
+ */
+import { Fault, transient } from '../../src/core/fault.ts';
+import { isPayback } from '../../src/core/intent.ts';
+import { isPaidBy } from '../../src/core/outgoing.ts';
+import type { Payout } from '../../src/core/payout.ts';
+import { reason } from '../../src/core/reasons.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Database } from '../../src/database/database.ts';
+import { type Freeze, isAutomatic } from '../../src/database/freezes.ts';
+import type { OutgoingRecord } from '../../src/database/outgoing.ts';
+import { settlePaid } from './exits.ts';
+import { explainNumbers, type LaneParts, passNumbers, type ReadLane, type UsedNumber } from './halted-lanes.ts';
+
+/** Transfers that one run lists. With more, the network stays frozen for the rest. */
+const LISTED_MAX = 100;
+/** Open refunds that are compared, of each state. */
+const OPEN_MAX = 1_000;
+
+export type ReconcileParts = Omit<LaneParts, 'database' | 'isDryRun'> &
+  Readonly<{
+    network: NetworkKey;
+    database: LaneParts['database'] &
+      Pick<
+        Database,
+        | 'listFreezes'
+        | 'listForeign'
+        | 'listEngines'
+        | 'haltedLanes'
+        | 'findPayout'
+        | 'settleEngine'
+        | 'resumeLane'
+        | 'raiseLane'
+        | 'thawPayouts'
+      >;
+  }>;
+
+/** A transaction that an operator names: only an explorer explains it. */
+export type NamedTransaction = Readonly<{ tx: string; settles: string | null; refusal: string | null }>;
+
+/** What no payout explains, and the refund that it paid, as every node shows; null if none. */
+export type Survey = Readonly<{
+  freezes: readonly Freeze[];
+  transfers: readonly Readonly<{ transfer: OutgoingRecord; settles: string | null; refusal: string | null }>[];
+  numbers: readonly UsedNumber[];
+  named: readonly NamedTransaction[];
+  lanes: readonly ReadLane[];
+}>;
+
+/** Returns whether there is anything to agree to. */
+export const isEmpty = ({ freezes, transfers, numbers, named, lanes }: Survey): boolean =>
+  [freezes, transfers, numbers, named, lanes].every(({ length }) => length === 0);
+
+/**
+ * Lists what no payout explains, and asks the nodes which refunds it paid. Changes nothing.
+ * @param named transactions that the operator names
+ * @throws Fault those of node, signer and database
+ */
+export async function survey(parts: ReconcileParts, named: readonly string[]): Promise<Survey> {
+  const { network, database } = parts;
+  const freezes = (await database.listFreezes()).filter((one) => one.network === network && isAutomatic(one));
+  const open = await openRefunds(parts);
+  /** One transaction settles one refund. */
+  const settled = new Set<string>();
+  const find = async (tx: string, refunds: readonly Payout[]) => {
+    let refusal: string | null = null;
+    for (const refund of refunds.filter(({ id }) => !settled.has(id))) {
+      refusal = await refusalOf(parts, refund, tx);
+      if (refusal !== null) continue;
+      settled.add(refund.id);
+      return { settles: refund.id, refusal: null };
+    }
+    return { settles: null, refusal };
+  };
+  const transfers = [];
+  for (const transfer of await database.listForeign(network, LISTED_MAX)) {
+    const equal = open.filter((refund) => isPaidBy(refund, transfer));
+    transfers.push({ transfer, ...(await find(transfer.tx, equal)) });
+  }
+  const known = new Set(transfers.map(({ transfer }) => transfer.tx));
+  const explained: NamedTransaction[] = [];
+  for (const tx of new Set(named)) if (!known.has(tx)) explained.push({ tx, ...(await find(tx, open)) });
+  const halted = (await database.haltedLanes()).filter(
+    (one) => one.network === network && one.code === 'payout_nonce_foreign',
+  );
+  const { lanes, used } = await explainNumbers({ ...parts, isDryRun: true }, halted);
+  const numbers = used.filter(({ spent }) => !spent || !(known.has(spent.tx) || named.includes(spent.tx)));
+  return { freezes, transfers, numbers, named: explained, lanes };
+}
+
+/**
+ * Does what a survey says: settles the refunds, acknowledges the transfers, lets halted wallets go on, and ends the
+ * freezes that were shown.
+ * @returns the freezes that are left, for what has come since
+ * @throws Fault if something has changed since; what was settled stays settled, and the network stays frozen
+ */
+export async function reconcile(parts: ReconcileParts, seen: Survey): Promise<readonly Freeze[]> {
+  const { network, database, act } = parts;
+  await refuseSettling(parts);
+  // What is final at this moment is read before anything is signed.
+  await database.settleEngine(network, act.atMs, act.atMs);
+  for (const { id, tx } of settledBy(seen)) {
+    const payout = await database.findPayout(id);
+    if (payout && payout.tx !== tx) await settlePaid({ ...parts, isDryRun: false }, payout, tx, false);
+  }
+  await passNumbers(database, network, seen.lanes, act.atMs);
+  const transfers = seen.transfers.map(({ transfer }) => transfer.id);
+  await database.thawPayouts({ freezes: seen.freezes, transfers }, act);
+  return (await database.listFreezes()).filter((one) => one.network === network && isAutomatic(one));
+}
+
+/** Returns the refunds that are settled, each with its transaction. */
+export const settledBy = ({ transfers, named, numbers }: Survey): readonly Readonly<{ id: string; tx: string }>[] =>
+  [
+    ...transfers.map(({ settles, transfer: { tx } }) => ({ id: settles, tx })),
+    ...named.map(({ settles, tx }) => ({ id: settles, tx })),
+    ...numbers.map(({ settles, spent }) => ({ id: settles, tx: spent?.tx ?? '' })),
+  ].flatMap(({ id, tx }) => (id === null ? [] : [{ id, tx }]));
+
+/** @returns why a transaction does not settle a refund; null if it does, as every node shows */
+async function refusalOf(parts: ReconcileParts, refund: Payout, tx: string): Promise<string | null> {
+  try {
+    await settlePaid({ ...parts, isDryRun: true }, refund, tx, false);
+    return null;
+  } catch (error) {
+    if (!(error instanceof Fault) || error.kind === 'transient') throw error;
+    return error.message;
+  }
+}
+
+/** Returns open refunds and returns, the oldest first. */
+async function openRefunds({ database, network }: ReconcileParts): Promise<readonly Payout[]> {
+  const states = ['waiting', 'sent', 'stuck'] as const;
+  const pages = await Promise.all(states.map((state) => database.listPayouts({ network, state, limit: OPEN_MAX })));
+  return pages
+    .flat()
+    .filter(({ intent }) => isPayback(intent))
+    .sort((a, b) => a.createdAtMs - b.createdAtMs);
+}
+
+/** What is on its way may explain more in some minutes. @throws Fault transient `payouts_settling` */
+export async function refuseSettling({
+  database,
+  network,
+}: Pick<ReconcileParts, 'database' | 'network'>): Promise<void> {
+  const untilMs = (await database.listEngines()).find((one) => one.network === network)?.settlingUntilMs ?? null;
+  if (untilMs === null) return;
+  const until = untilMs === 0 ? null : new Date(untilMs).toISOString();
+  throw transient('payouts_settling', `${reason('payouts_settling', { network, until }).message}. Reconcile it then`);
+}

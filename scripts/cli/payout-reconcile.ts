@@ -1,0 +1,146 @@
+/**
+ * Reconciles a network that stands still: adopts what the signer has signed, lists what no payout explains, and ends
+ * the freeze after one yes.
+ * @module
+ */
+import {
+  isEmpty,
+  type ReconcileParts,
+  reconcile,
+  refuseSettling,
+  type Survey,
+  settledBy,
+  survey,
+} from '../../indexers/payouts/reconcile.ts';
+import { coinText } from '../../src/chains/coin-text.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import { permanent } from '../../src/core/fault.ts';
+import { openTerminal } from '../../src/signer/terminal.ts';
+import {
+  type Command,
+  dryRunOption,
+  type Input,
+  type Installation,
+  moment,
+  operatorAct,
+  reasonOption,
+  textOption,
+  usage,
+} from './command.ts';
+import { networkOf } from './network-name.ts';
+import { withPayoutAccess } from './payout-access.ts';
+import { adopt } from './payouts.ts';
+import { table } from './table.ts';
+
+/** Payouts that are named as those signed next. */
+const NEXT_MAX = 5;
+
+export const payoutsReconcile: Command = {
+  name: 'payouts reconcile',
+  needsSandbox: true,
+  args: ['network'],
+  summary: 'After a restore or a freeze: adopt what the signer has signed, show what no payout explains, and go on.',
+  options: {
+    tx: { value: 'TX,…', help: 'transactions that only an explorer shows: those that paid an open refund settle it' },
+    reason: reasonOption,
+    yes: { help: 'do not ask' },
+    'dry-run': dryRunOption,
+  },
+  notes: [
+    'First stop every other installation of this signer. If the index of a wallet was raised after the state that was put',
+    'back, raise it in the signer’s policy first: nothing watches a wallet above that.',
+    'A refund is settled only by what every node shows. All else is acknowledged: a refund that equals it asks first.',
+  ],
+  async run(input, installation) {
+    const network = networkOf(installation.config.networks, input.args[0] ?? '');
+    const isDryRun = input.options['dry-run'] === true;
+    const act = operatorAct(payoutsReconcile, input, installation.clock);
+    const { signatures, added } = isDryRun ? { signatures: null, added: 0 } : await adopt(network, installation);
+    return withPayoutAccess(network, installation, async (access) => {
+      const parts: ReconcileParts = { ...access, network: network.key, database: installation.database, act };
+      const seen = await survey(parts, namedIn(input, network));
+      const shown = rowsOf(seen, network, installation);
+      const lines = shown.length === 0 ? [] : table([HEAD, ...shown.map((row) => Object.values(row))]);
+      const hasMore = !isEmpty(seen);
+      if (hasMore && !isDryRun) {
+        await refuseSettling(parts);
+        if (act.reason === null) throw usage('--reason is required: the audit log keeps what was found out');
+        await expectYes(input, [...causes(seen), ...lines]);
+      }
+      const left = isDryRun || !hasMore ? seen.freezes : await reconcile(parts, seen);
+      const json = { network: network.key, dry_run: isDryRun, signatures, added, unexplained: shown };
+      return {
+        json: { ...json, settled: settledBy(seen), still_frozen: left.map(({ code, reason }) => ({ code, reason })) },
+        lines: [
+          ...(isDryRun ? [] : [`adopted from the signer: ${added} of ${signatures} signatures were not known here`]),
+          ...(isDryRun || left.length > 0 ? causes({ ...seen, freezes: left }) : []),
+          ...lines,
+          ...(isDryRun ? [] : await nextLines(network, installation, left.length > 0)),
+        ],
+        isBad: !isDryRun && left.length > 0,
+      };
+    });
+  },
+};
+
+const HEAD = ['TRANSACTION', 'SEEN', 'AMOUNT', 'TO', 'WHAT IT IS'] as const;
+type Row = Readonly<{ transaction_hash: string; seen: string; amount: string; to: string; is: string }>;
+
+/** @throws Fault permanent `usage` for what is no transaction id */
+function namedIn(input: Input, { key, family }: NetworkConfig): string[] {
+  const words = (textOption(input, 'tx') ?? '').split(',').filter(Boolean);
+  return words.map((word) => {
+    const tx = chains[family].transactionId(word.trim());
+    if (tx === null) throw usage(`--tx has "${word}", which is no transaction id of ${key}`);
+    return tx;
+  });
+}
+
+function rowsOf(seen: Survey, network: NetworkConfig, { config }: Pick<Installation, 'config'>): Row[] {
+  const { format } = chains[network.family].address;
+  const amount = (currency: Parameters<typeof coinText>[2], units: bigint) =>
+    coinText(config.networks, network.key, currency, units);
+  const is = (settles: string | null, other: string | null) =>
+    settles === null ? `not ours, known${other === null ? '' : `: ${other}`}` : `pays ${settles}`;
+  return [
+    ...seen.transfers.map(({ transfer: one, settles, refusal }) => ({
+      ...{ transaction_hash: one.tx, seen: moment(one.seenAtMs), amount: amount(one.currency, one.units) },
+      ...{ to: format(one.to), is: is(settles, refusal) },
+    })),
+    ...seen.numbers.map(({ payer, nonce, spent, settles, refusal }) => ({
+      ...{ transaction_hash: spent?.tx ?? `number ${nonce} of ${format(payer)}`, seen: '' },
+      amount: (spent?.tokens ?? []).map(({ currency, units }) => amount(currency, units)).join(', '),
+      to: (spent?.tokens ?? []).map(({ to }) => format(to)).join(', '),
+      is: spent ? is(settles, refusal) : 'not known: name it with --tx, as an explorer shows it',
+    })),
+    ...seen.named.map(({ tx, settles, refusal }) => ({
+      ...{ transaction_hash: tx, seen: '', amount: '', to: '', is: is(settles, refusal) },
+    })),
+  ];
+}
+
+const causes = ({ freezes }: Survey): string[] =>
+  freezes.map(({ reason, sinceMs }) => `frozen since ${moment(sinceMs)}: ${reason}`);
+
+/** @throws Fault permanent `usage` if nobody can be asked, `not_agreed` */
+async function expectYes(input: Input, lines: readonly string[]): Promise<void> {
+  if (input.options.yes === true) return;
+  const terminal = openTerminal();
+  try {
+    if (!terminal.isInteractive) throw usage(`look at this, then add --yes: ${lines.join('; ')}`);
+    for (const line of lines) terminal.say(line);
+    if (/^y(es)?$/i.test(await terminal.ask('Is this so, and may payouts go on? [y/N] '))) return;
+    throw permanent('not_agreed', 'it stays frozen: the answer was not yes');
+  } finally {
+    terminal.close();
+  }
+}
+
+/** Says what is signed next, or why nothing is. */
+async function nextLines({ key }: NetworkConfig, { database }: Installation, isFrozen: boolean): Promise<string[]> {
+  if (isFrozen) return [`${key} stays frozen: look at what has come since, and run this command again`];
+  const next = await database.listPayouts({ network: key, state: 'waiting', limit: NEXT_MAX });
+  const named = next.length === 0 ? 'nothing waits' : `next: ${next.map(({ id }) => id).join(', ')}`;
+  return [`payouts on ${key} go on once every block of now is final and read; ${named}`];
+}
