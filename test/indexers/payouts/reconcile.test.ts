@@ -1,4 +1,4 @@
-/** A frozen network is reconciled: what is unexplained is shown, a refund is settled by the nodes alone, and pays once. */
+/** A frozen network is reconciled: what is unexplained is shown, and a refund is settled by the nodes alone, once. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isEmpty, type ReconcileParts, reconcile, settledBy, survey } from '../../../indexers/payouts/reconcile.ts';
