@@ -1,5 +1,5 @@
 /**
- * Reconciles a frozen network once an operator agrees: what no payout explains is listed beside the open refunds that it
+ * Reconciles a frozen network once an operator agrees: what no payout explains is listed beside open refunds that it
  * may have paid. A refund is settled only by what every node shows; the rest is acknowledged, so that a refund which
  * equals it asks first.
  *
