@@ -37,7 +37,8 @@ async function adopt(stage: Stage): Promise<void> {
   const { added } = await adoptPayouts({ network, rules, signer, database, nowMs: clock.nowMs(), page: 2 });
   note(`  adopted ${added}`);
   count('adopted');
-  stage.restart();
+  // An engine that runs goes on: it only takes the next turn.
+  if (added > 0) stage.restart();
 }
 
 /**
