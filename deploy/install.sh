@@ -66,7 +66,7 @@ for part in dist node_modules config package.json package-lock.json CHANGELOG.md
   run cp -R "$here/$part" "$app.new/"
 done
 run cp "$here/scripts/quayside.mjs" "$here/scripts/build.mjs" "$app.new/scripts/"
-run cp "$here/docs/deploy.md" "$app.new/docs/"
+run cp "$here/docs/operate.md" "$app.new/docs/"
 # Optional packages are the Node that `npm ci` brings for trying: the units run /usr/bin/node, which you keep up to date.
 run npm prune --omit=dev --omit=optional --ignore-scripts --prefix "$app.new"
 system chown -R root:root "$app.new"
@@ -98,5 +98,5 @@ Left to you:
   1. describe your nodes in $etc/quayside.json, then: sudo -u quayside -- env QUAYSIDE_CONFIG=/etc/quayside/quayside.json
      QUAYSIDE_DATA_DIR=/var/lib/quayside quayside doctor
   2. systemctl enable --now quayside   (after an upgrade: systemctl start quayside quayside-signer)
-  3. for money out, docs/deploy.md says how the signer is set up
+  3. for money out, docs/operate.md says how the signer is set up
 END

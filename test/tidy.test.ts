@@ -43,8 +43,8 @@ test('caught: an inexact version and a script that runs nothing', () => {
   assert.is(manifestFindings(wrong, new Map()).length, 2);
 });
 
-test('docs/dependencies.md says why each package is there', () => {
-  const found = dependencyFindings(manifest, readFileSync('docs/dependencies.md', 'utf8'));
+test('docs/internals/dependencies.md says why each package is there', () => {
+  const found = dependencyFindings(manifest, readFileSync('docs/internals/dependencies.md', 'utf8'));
   assert.is(found.length, 0, `\n  ${found.join('\n  ')}\n`);
 });
 

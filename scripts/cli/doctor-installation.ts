@@ -150,7 +150,7 @@ async function payoutFindings({ config, database, clock }: Installation): Promis
             warning(
               'payouts',
               `${network}: a former ${role} wallet still holds tokens`,
-              '`quayside wallet list` shows it; docs/money-out.md says how to empty it by hand',
+              '`quayside wallet list` shows it; docs/money.md says how to empty it by hand',
             ),
           ]
         : [],
@@ -189,7 +189,7 @@ async function signerFindings({ config, database }: Installation): Promise<Findi
     const { counts } = await database.payoutStats();
     const open = counts.some(({ state }) => state === 'waiting' || state === 'sent' || state === 'stuck');
     return open
-      ? [failure('signer', 'payouts wait, and the configuration has no `signer`', 'set one up: docs/money-out.md')]
+      ? [failure('signer', 'payouts wait, and the configuration has no `signer`', 'set one up: docs/money.md')]
       : [ok('signer', 'none is configured: this installation only receives money')];
   }
   try {
@@ -214,7 +214,7 @@ async function signerFindings({ config, database }: Installation): Promise<Findi
 async function otherFindings(installation: Installation): Promise<Finding[]> {
   const { config, database } = installation;
   const alarms = (await database.listOpenAlarms()).map(({ code, message }) =>
-    warning('alarms', `${code}: ${message}`, 'docs/alarms.md says what to do about it'),
+    warning('alarms', `${code}: ${message}`, 'docs/reference/alarms.md says what to do about it'),
   );
   const compared = (await database.listComparisons()).flatMap(({ network, differs, message }) =>
     differs
@@ -247,7 +247,7 @@ function noticeFinding(targets: readonly NoticeTarget[], isLive: boolean): Findi
 
 function backupFinding({ dataDir }: Installation['config'], nowMs: number, isLive: boolean): Finding {
   const { newest, proved, failure: failed } = readBackupReport(dataDir);
-  const next = 'set `backup.nightly`, or run `quayside backup --prove` by a timer: docs/backups.md';
+  const next = 'set `backup.nightly`, or run `quayside backup --prove` by a timer: docs/operate.md';
   if (failed) return warning('backup', `the scheduled backup failed at ${moment(failed.at_ms)}: ${failed.message}`);
   if (!newest) {
     const none = 'no backup was made here';

@@ -97,7 +97,7 @@ export function databaseFindings({ dataDir }: Pick<Config, 'dataDir'>): Finding[
   const file = databaseFile(dataDir);
   if (!existsSync(file)) return [failure('database', `${file} does not exist yet`, 'start Quayside: `npm start`')];
   const restore =
-    'stop Quayside, keep a copy of the file, and restore a backup (docs/operations.md#backups); until then nothing in it can be trusted';
+    'stop Quayside, keep a copy of the file, and restore a backup (docs/operate.md#backups); until then nothing in it can be trusted';
   try {
     const { pages, foreignKeys, unbalanced, entriesChecked, version } = checkIntegrity(file, LEDGER_ENTRIES);
     const damage = [...pages, ...foreignKeys].map((text) => failure('database', text, restore));

@@ -85,7 +85,7 @@ async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
       'outcome',
       'broken',
       'nothing can be signed: the configuration has no `signer`',
-      'set one up: docs/money-out.md',
+      'set one up: docs/money.md',
     );
   }
   if (state === 'stuck') {

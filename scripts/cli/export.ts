@@ -36,7 +36,7 @@ export const exportBooks: Command = {
   notes: [
     ...Object.entries(kinds).map(([kind, what]) => `${kind}: ${what}.`),
     'The time is when the ledger booked it: for a payment, when it was credited. A month is --from 2026-11-01 --to',
-    '2026-12-01. Rows are never changed later: a reorg adds a row with the amount below zero. docs/accounting.md',
+    '2026-12-01. Rows are never changed later: a reorg adds a row with the amount below zero. docs/reference/exports.md',
     'describes the columns. --json prints a summary, and needs --output.',
   ],
   async run(input, installation) {

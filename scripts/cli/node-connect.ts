@@ -95,7 +95,7 @@ async function planChange(input: Input): Promise<Plan> {
   const { env, cwd } = input;
   const [wanted = '', address = ''] = input.args;
   if (!env.QUAYSIDE_CONFIG) {
-    throw usage('there are no settings to change: name your file in QUAYSIDE_CONFIG (docs/nodes.md has an example)');
+    throw usage('there are no settings to change: name your file in QUAYSIDE_CONFIG (docs/networks.md has an example)');
   }
   const file = realpathSync(resolve(cwd, env.QUAYSIDE_CONFIG));
   const name = settingsName(input, wanted);

@@ -61,7 +61,7 @@ export async function payoutStatus({ database, config, clock }: Installation) {
       ...(freezes.length > 0 || openCount > 0 ? signer : []),
       ...(openCount === 0 ? [] : [`payouts open: ${openCount}`]),
       ...(openCount > 0 && !config.signer
-        ? ['  they cannot be signed: the configuration has no `signer` (docs/money-out.md)']
+        ? ['  they cannot be signed: the configuration has no `signer` (docs/money.md)']
         : []),
       ...waits.map(
         ({ network, reason, payouts, oldest_s }) =>

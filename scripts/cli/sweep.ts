@@ -156,7 +156,7 @@ async function withSweepers<T>(
   work: (sweepers: readonly Opened[]) => Promise<T>,
 ): Promise<T> {
   if (!config.signer)
-    throw permanent('no_signer', 'the configuration has no `signer`, so nothing can be swept (docs/money-out.md)');
+    throw permanent('no_signer', 'the configuration has no `signer`, so nothing can be swept (docs/money.md)');
   const networks = chosen(input, config);
   const signer = openConfiguredSigner(config.signer);
   const nodes: PayoutNode[] = [];

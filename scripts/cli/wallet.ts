@@ -37,7 +37,7 @@ export const walletList: Command = {
     ]);
     return {
       json: wallets,
-      lines: wallets.length > 0 ? lines : ['no wallet was read yet: payouts need a signer (docs/money-out.md)'],
+      lines: wallets.length > 0 ? lines : ['no wallet was read yet: payouts need a signer (docs/money.md)'],
     };
   },
 };

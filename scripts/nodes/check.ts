@@ -32,7 +32,7 @@ const SUBSCRIBED_MS_MAX = 5_000;
 const LOOK_MS = 50;
 /** What a reorg between two requests looks like: the check is made once more. */
 const REPLACED: readonly string[] = ['node_block_unknown', 'node_range_broken', 'node_inconsistent'];
-const SEE_DOCS = 'docs/nodes.md says what a node must serve';
+const SEE_DOCS = 'docs/networks.md says what a node must serve';
 
 export type CheckOptions = Readonly<{
   network: NetworkConfig;

@@ -132,7 +132,7 @@ async function order(database: ReturnType<typeof openDatabase>, name: string) {
   return outcome.session;
 }
 
-test('a newer version migrates after a copy, and the earlier one starts on that copy as docs/backups.md says', async () => {
+test('a newer version migrates after a copy, and the earlier one starts on that copy as docs/operate.md says', async () => {
   assert.is((await tool(installationFolder, 'store', 'add', 'Shop')).code, 0);
   await opened(addAddresses);
   const copy = join(config.dataDir, 'backups', `quayside-before-${next}_more.db`);

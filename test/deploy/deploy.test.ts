@@ -207,7 +207,7 @@ function builtCheckout(): string {
   for (const path of [
     'scripts/quayside.mjs',
     'scripts/build.mjs',
-    'docs/deploy.md',
+    'docs/operate.md',
     'LICENSE',
     'CHANGELOG.md',
     'SECURITY.md',

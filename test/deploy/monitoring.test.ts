@@ -13,7 +13,7 @@ import { handClock } from '../support/hand-clock.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 
-const page = readFileSync('docs/metrics.md', 'utf8');
+const page = readFileSync('docs/reference/metrics.md', 'utf8');
 const rules = readFileSync('deploy/monitoring/alerts.yml', 'utf8');
 const dashboard = readFileSync('deploy/monitoring/grafana/dashboards/quayside.json', 'utf8');
 
@@ -127,7 +127,9 @@ test('every rule is on the page with its severity, says what to do, and is teste
 test('an alarm that counts as critical exists', () => {
   const [, codes = ''] = /code=~"([^"]+)"/.exec(rules) ?? [];
   assert.ok(rules.includes(`code!~"${codes}"`), 'the two rules about alarms share one list');
-  const documented = [...readFileSync('docs/alarms.md', 'utf8').matchAll(/^\| `(\w+)`/gm)].map(([, code = '']) => code);
+  const documented = [...readFileSync('docs/reference/alarms.md', 'utf8').matchAll(/^\| `(\w+)`/gm)].map(
+    ([, code = '']) => code,
+  );
   for (const part of codes.split('|'))
     assert.ok(
       documented.some((code) => new RegExp(`^(${part})$`).test(code)),

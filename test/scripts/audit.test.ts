@@ -172,7 +172,7 @@ const readers = [
   ...['ledger verify', 'audit list', 'signer drill'],
 ];
 
-/** Changes a folder of no installation yet, the signer's, what is installed, or nothing (docs/operations.md). */
+/** Changes a folder of no installation yet, the signer's, what is installed, or nothing (docs/operate.md). */
 const unrecorded = [
   ...['restore', 'address-pool derive', 'backup verify', 'doctor'],
   ...['node check', 'node connect', 'node sync'],

@@ -164,7 +164,7 @@ test('a node of another chain, an old one, and one that does not answer', async 
   write({}, { chain_id: '5' });
   await assertOnly('error', 'node', `expected a node of chain 5, found chain ${SANDBOX_CHAIN_ID}`, 'networks show');
   write({}, { witness_url: 'http://127.0.0.1:9' });
-  await assertOnly('error', 'node', 'its second node (witness_url)', 'docs/nodes.md');
+  await assertOnly('error', 'node', 'its second node (witness_url)', 'docs/networks.md');
   write();
   await node.stop();
   await assertOnly('error', 'node', 'test:ethereum: its node', 'networks show');
@@ -202,7 +202,7 @@ test('a disk that is nearly full, stale rates, an endpoint that fails, and a fre
     key: 'clock',
   };
   await database.keepAlarm(alarm);
-  await assertOnly('warning', 'alarms', 'clock_skewed: off by 90 s', 'docs/alarms.md');
+  await assertOnly('warning', 'alarms', 'clock_skewed: off by 90 s', 'docs/reference/alarms.md');
   await database.endAlarm('clock', nowMs);
 });
 

@@ -352,7 +352,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
     await explain(sessionId),
     'outcome',
     'nothing can be signed: the configuration has no `signer`',
-    'docs/money-out.md',
+    'docs/money.md',
   );
   const frozen = {
     network: 'test:ethereum' as const,

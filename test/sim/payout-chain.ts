@@ -80,7 +80,7 @@ export interface Chain {
   step(): void;
   /**
    * Forgets what waits behind a number that no node has. Nodes show nothing of it, so one that was put back cannot
-   * wait for it (docs/money-out.md, "After a gap").
+   * wait for it (docs/money.md, "After a gap").
    */
   forgetHidden(): void;
   /** Someone else uses the wallet's next number. */

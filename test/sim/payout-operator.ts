@@ -1,5 +1,5 @@
 /**
- * Operators of a simulated history: they do what messages and docs/money-out.md tell them to, and what the commands
+ * Operators of a simulated history: they do what messages and docs/money.md tell them to, and what the commands
  * allow.
  *
  * @module

@@ -17,7 +17,7 @@ export function watchPayouts(
 ): Watch {
   /** Returns why nobody pays on a network; null while somebody may. */
   async function reasonOf({ network, oldestDueMs }: OverdueRefunds, nowMs: number): Promise<string | null> {
-    if (!config.signer) return 'the configuration has no `signer` (docs/money-out.md)';
+    if (!config.signer) return 'the configuration has no `signer` (docs/money.md)';
     if (!config.networks.some(({ key }) => key === network)) return `the configuration has no ${network}; add it again`;
     if (nowMs < oldestDueMs + PATIENCE_MS) return null;
     const engine = (await database.listEngines()).find((one) => one.network === network);

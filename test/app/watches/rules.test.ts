@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { watchRules } from '../../../src/app/watches/rules.ts';
 
 test('the operators’ page says of every lasting alarm what it means and what to do', () => {
-  const page = readFileSync('docs/alarms.md', 'utf8');
+  const page = readFileSync('docs/reference/alarms.md', 'utf8');
   for (const code of Object.keys(watchRules)) {
     // A halt has the code of its reason.
     const row =
