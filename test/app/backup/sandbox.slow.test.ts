@@ -54,15 +54,12 @@ test('payments and refunds go on after a restore on a new machine', async () => 
   // The commands are those that the restore printed.
   const printed = [...out.matchAll(/^ +(?:\d+\. )?quayside (payouts .+)$/gm)].map(([, words = '']) => words);
   assert.equal(
-    printed.slice(0, 4).sort(),
-    networks.map((key) => `payouts reconcile ${key}`),
-  );
-  assert.equal(
-    printed.slice(4, 8).sort(),
-    networks.map((key) => `payouts reconcile ${key} --dry-run`),
+    printed.slice(0, -1).sort(),
+    networks.map((key) => `payouts reconcile ${key} --reason …`),
   );
   for (const words of printed.slice(0, -1)) {
-    await find(words, () => restored.tool(...words.split(' ')).catch(refusedBySigner));
+    const given = words.replace('…', 'restored').split(' ');
+    await find(words, () => restored.tool(...given, '--yes').catch(refusedBySigner));
   }
   assert.is(printed.at(-1), 'payouts thaw --reason "compared with the chain"');
   await restored.tool('payouts', 'thaw', '--reason', 'compared with the chain');

@@ -106,7 +106,7 @@ for (const family of ['tron', 'solana'] as const) {
     assert.equal([transfer?.currency, transfer?.from, transfer?.to], ['native', wallet, thief[family]]);
     const alarm = (await database.listAlarms(10)).find(({ code }) => code === 'wallet_outflow_foreign');
     assert.match(alarm?.message ?? '', `Transaction ${transfer?.tx} in block`);
-    assert.match(alarm?.message ?? '', `payouts thaw ${network} --reason`);
+    assert.match(alarm?.message ?? '', `payouts reconcile ${network} --reason`);
     await pass(FINAL_MS[family]);
     assert.match(service.freezeState().freeze?.reason ?? '', 'moved money out of the refund wallet');
     assert.equal(
@@ -127,7 +127,7 @@ for (const family of ['tron', 'solana'] as const) {
     assert.ok(lastedMs >= SHORT_MS - READ_MS, `after ${lastedMs} ms`);
     assert.equal(await codes(), ['wallet_balance_short']);
     const alarm = (await database.listAlarms(10)).find(({ code }) => code === 'wallet_balance_short');
-    assert.match(alarm?.message ?? '', `payouts thaw ${network} --reason`);
+    assert.match(alarm?.message ?? '', `payouts reconcile ${network} --reason`);
     await pass(READ_MS);
     assert.match(service.freezeState().freeze?.reason ?? '', 'has left the wallets, and no payout explains it');
   });
