@@ -18,6 +18,7 @@ import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { openBackup } from '../../src/signer/backup.ts';
+import { openConfiguredSigner } from '../../src/signer/client.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
 import { restoreSigner } from '../../src/signer/setup.ts';
@@ -230,11 +231,15 @@ export async function openPayoutShop(chain: PayoutChain) {
       return show(id);
     },
     /** Waits until the signer serves: it is unlocked after everything else has started. */
-    untilUnlocked: () =>
-      until('the signer is unlocked', async () => {
-        const { versions } = await quayside.cli('secret-key', 'status');
-        return versions.every((one: Json) => one.signer_has_it === true);
-      }),
+    async untilUnlocked() {
+      const client = openConfiguredSigner(signer);
+      const answers = () =>
+        client.freezeState().then(
+          () => true,
+          () => false,
+        );
+      await until('the signer is unlocked', answers).finally(() => client.close());
+    },
     /**
      * Lets the chain's time pass if the engine waits for that, up to the time it names: what it says may be over, and
      * more time would end what it has signed since.
