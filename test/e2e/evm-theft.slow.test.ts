@@ -75,6 +75,30 @@ test('a transfer of nothing in the name of a wallet is ignored; one above zero f
   const { id, payee } = await refund(session, '1.00');
   await until('it is under way', async () => (await show(id)).status === 'processing');
   assert.equal(await paidTo(payee), []);
+
+  const words = ['payouts', 'reconcile', shop.network] as const;
+  assert.match(await quayside.cli(...words).then(() => 'reconciled', String), '--reason is required');
+  assert.match(
+    await quayside.cli(...words, '--reason', 'a test').then(() => 'reconciled', String),
+    /add --yes: frozen since/,
+  );
+  const shown = await quayside.cli(...words, '--dry-run');
+  const rows: Json[] = shown.unexplained.filter((one: Json) => one.transaction_hash === tx);
+  assert.equal([rows.length, shown.settled], [1, []]);
+  assert.match(rows[0]?.is, 'not ours, known');
+  const frozen = async () => (await quayside.cli('status')).payouts.frozen.length > 0;
+  assert.equal([await frozen(), await paidTo(payee)], [true, []]);
+  // The wallet's number, which is final later than the transfer is seen, may freeze the network once more.
+  await until('it is reconciled, and the refund is paid', async () => {
+    if (await frozen()) await quayside.cli(...words, '--reason', 'a stolen key', '--yes').catch(expectStillFrozen);
+    return (await show(id)).status === 'completed';
+  });
+  assert.equal(await paidTo(payee), [shop.unitsOf(100, 'USDT')]);
+  assert.equal((await quayside.cli('status')).payouts.halted_wallets, []);
 });
+
+function expectStillFrozen(error: unknown): void {
+  assert.match(String(error), /payouts_settling|"still_frozen":\[\{/);
+}
 
 closeBooks(shop);
