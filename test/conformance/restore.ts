@@ -23,8 +23,17 @@ export type RestoreTraits = Readonly<{
   failNext?: Readonly<{ currency: Currency; run(fund: () => Promise<unknown>): Promise<void> }>;
   /** Of a simulated node: what keeps blocks from being read that are older than a few seconds, at least. */
   unreadable?: FaultSettings;
-  /** Where nodes hold what is in no block yet: makes no more blocks, one block, and blocks again. */
-  pool?: Readonly<{ pause(): Promise<unknown>; mine(): Promise<unknown>; resume(): Promise<unknown> }>;
+  /** Where nodes hold what is in no block yet. */
+  pool?: Readonly<{
+    /** Makes no more blocks. */
+    pause(): Promise<unknown>;
+    /** Makes one block. */
+    mine(): Promise<unknown>;
+    /** Makes blocks that take no payment. */
+    hold(): Promise<unknown>;
+    /** Makes blocks as before. */
+    resume(): Promise<unknown>;
+  }>;
   /** Where transactions expire. */
   expiry?: Readonly<{
     /** Sends signed bytes to the node, where nothing on the chain excludes a second payment. */
@@ -149,18 +158,18 @@ export function restoreConforms(
     assert.equal(await paidTo(other.payee, currency), [bench.unitsOf(cents, currency)]);
   }
 
-  test('a database that is put back alone pays nothing before it knows what the signer has signed; settle --paid is enough', async () => {
+  test('a database that is put back alone pays nothing before it knows what the signer has signed; resolve --paid is enough', async () => {
     const put = await payThenPutBack(500, () => {}, 'data');
     await untilStopped('payouts_not_adopted');
     const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === put.id);
-    const settle = (tx: string) =>
-      quayside.cli('payouts', 'settle', listed.id, '--paid', tx, '--reason', 'the database was restored');
-    const refusal = (tx: string) => settle(tx).then(() => 'settled', String);
+    const resolve = (tx: string) =>
+      quayside.cli('payouts', 'resolve', listed.id, '--paid', tx, '--reason', 'the database was restored');
+    const refusal = (tx: string) => resolve(tx).then(() => 'resolved', String);
     assert.match(await refusal(before.tx), 'payout_of_another');
     const strange = await chain.pay(put.payee, 'USDT', units(500));
     if (typeof strange === 'string') assert.match(await refusal(strange), /payout_not_shown|payout_outcome_unclear/);
     assert.is((await show(put.id)).status, 'processing');
-    await settle(put.tx);
+    await resolve(put.tx);
     await isPaidOnce(put, 500);
     await paysAnother(500);
   });
@@ -301,6 +310,7 @@ export function restoreConforms(
       const sent = sentBytes() as Sent;
       await quayside.stop();
       putBack();
+      await pool.hold();
       await quayside.start();
       await untilStopped('payouts_settling');
       await until('the number is named', async () => {
@@ -350,9 +360,17 @@ export function restoreConforms(
     assert.is((await completedInTime(id)).transaction_hash, tx);
     assert.equal(await paidTo(payee), [units(900)]);
     // The freeze ends by itself, too, a moment after its transfer is explained.
-    await quayside
-      .cli('payouts', 'thaw', bench.network, '--reason', 'the refund was requested again', '--yes')
-      .catch((error: Error) => assert.match(error.message, 'has no freeze of its own'));
+    const reconcile = ['payouts', 'reconcile', bench.network, '--reason', 'the refund was requested again', '--yes'];
+    await until('the network is reconciled', async () => {
+      if (expiry) await passAwaited(expiry.pass);
+      return quayside.cli(...reconcile).then(
+        () => true,
+        (error: unknown) => {
+          assert.match(String(error), 'payouts_settling');
+          return false;
+        },
+      );
+    });
     const rest = await refund(await paidSession(300), '3.00');
     await completedInTime(rest.id);
     assert.equal(await paidTo(rest.payee), [units(300)]);
