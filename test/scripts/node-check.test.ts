@@ -177,7 +177,7 @@ test('what is wrong in one check of several is kept, and stands before what is r
 
 test('a node of another chain, and one that does not answer, are refused at once', async () => {
   node.faults.set({ rates: { wrong_chain: 1 } });
-  await assertOnly('error', 'identity', /expected a node of chain 900001/, /docs\/nodes\.md/);
+  await assertOnly('error', 'identity', /expected a node of chain 900001/, /docs\/networks\.md/);
   node.faults.heal();
   const nothing = await check('sepolia', 'ws://127.0.0.1:9');
   assert.equal([nothing.code, nothing.bad.map((one) => one.check)], [2, ['identity']]);
