@@ -58,7 +58,7 @@ test('without a signer the alarm names a page that exists', async () => {
     clock.advance(2 * MINUTE_MS);
     const [message = ''] = await watcher(database, clock, { signer: null, networks: [{ key: network }] })();
     const [, page = ''] = /\((\S+\.md)\)/.exec(message) ?? [];
-    assert.match(readFileSync(page, 'utf8'), /^# Money out/);
+    assert.match(readFileSync(page, 'utf8'), /^# Money:/);
   });
 });
 
