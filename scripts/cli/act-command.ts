@@ -10,7 +10,6 @@ import {
   readInput,
   textOf,
 } from '../../src/acts/act.ts';
-import { issueKey } from '../../src/app/new-credentials.ts';
 import {
   type Command,
   dryRunOption,
@@ -99,9 +98,7 @@ const contextOf = (command: Command, input: Input, { config, database, clock }: 
   nowMs: clock.nowMs(),
   act: operatorAct(command, input, clock),
   scope: null,
-  newId: null,
   networks: config.networks,
-  issueKey,
 });
 
 const factLines = (facts: readonly Fact[]): string[] =>

@@ -13,6 +13,7 @@ import {
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
+import { endOf } from '../../src/database/freezes.ts';
 import { openTerminal } from '../../src/signer/terminal.ts';
 import {
   type Answer,
@@ -100,10 +101,7 @@ async function resumeWallets(network: NetworkConfig, input: Input, installation:
 async function whyNotHalted(database: Pick<Database, 'findFreeze'>, key: NetworkConfig['key']): Promise<string> {
   const freeze = await database.findFreeze(key);
   if (!freeze) return `no wallet on ${key} is halted; \`quayside status\` shows what payouts wait for`;
-  return (
-    `no wallet on ${key} is halted, but money out is frozen: ${freeze.reason}. ` +
-    `\`quayside payouts thaw${freeze.network ? ` ${key}` : ''} --reason …\` ends that`
-  );
+  return `no wallet on ${key} is halted, but money out is frozen: ${freeze.reason}. ${endOf(freeze)} ends that`;
 }
 
 /** Asks whether the wallets may go on after transactions that no payout explains. @throws Fault permanent */

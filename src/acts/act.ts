@@ -9,7 +9,6 @@ import { permanent } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database } from '../database/database.ts';
-import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
 
 /** A time in a sentence or a fact. */
 export type Moment = Readonly<{ atMs: number }>;
@@ -40,16 +39,7 @@ export type Context = Readonly<{
   act: OperatorAct;
   /** The store and mode of a merchant's page: nothing else is found there. Null for the operator. */
   scope: Readonly<{ storeId: string; mode: Mode }> | null;
-  /** The id of what the act makes, if its form names one, so that a form that is sent twice makes one thing. */
-  newId: string | null;
   networks: readonly NetworkConfig[];
-  issueKey(
-    storeId: string,
-    mode: Mode,
-    scopes: readonly Scope[],
-    nowMs: number,
-    life: Pick<ApiKey, 'expiresAtMs' | 'sources'>,
-  ): Readonly<{ key: string; row: NewApiKey }>;
 }>;
 
 /** An input as people give it: an option of the command, a field of the form. */

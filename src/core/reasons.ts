@@ -118,7 +118,7 @@ const reasons = {
   refund_equals_transfer: {
     passes: false,
     text: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
-      `${equalTransferText(tx)}, and an operator has acknowledged it with \`quayside payouts thaw\`. If it paid this ` +
+      `${equalTransferText(tx)}, and an operator has acknowledged it. If it paid this ` +
       `refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payouts resolve ${id} --retry --yes --reason …\` ` +
       'has it paid',
   },

@@ -3,7 +3,6 @@ import { type Act, type Context, type Fact, isRefusal, type Outcome, type Refusa
 import { type Html, html } from '../lib/html.ts';
 import type { Planned } from './change.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
-import { idOfForm } from './once.ts';
 import type { Reply, StoreAt, Visit } from './page.ts';
 import { sentence, sentenceText, shownValue } from './sentence.ts';
 import { facts } from './show.ts';
@@ -13,8 +12,6 @@ type Use = Readonly<{
   texts: Readonly<Record<string, string | undefined>>;
   /** Where Cancel leads, and the page that says what was done. */
   back: string;
-  /** The kind of the id of what it makes, such as `key`. */
-  makes?: string;
   reason?: string | null;
   /** The page of the form, with what is wrong. */
   refused(fault: Html): Promise<Reply> | Reply;
@@ -29,14 +26,14 @@ export async function planAct<I, P extends object>(
   deps: DashboardDeps,
   visit: Visit<StoreAt | null>,
   act: Act<I, P>,
-  { texts, back, makes, reason = null, refused, page, above = null }: Use,
+  { texts, back, reason = null, refused, page, above = null }: Use,
 ): Promise<Planned> {
   const { words } = visit;
   const answerTo = async ({ refusal, because }: Refusal) =>
     refusal === 'not_found' ? null : refused(sentence(words, because));
   const given = readInput(act, texts);
   if (isRefusal(given)) return answerTo(given);
-  const context = contextOf(deps, visit, { name: act.name, reason, makes });
+  const context = contextOf(deps, visit, { name: act.name, reason });
   const plan = await act.plan(context, given.input);
   if (isRefusal(plan)) return answerTo(plan);
   const asks = typeof act.asks === 'function' ? act.asks(plan) : act.asks;
@@ -71,16 +68,14 @@ export const actFacts = ({ words }: Pick<Visit<unknown>, 'words'>, all: readonly
 
 function contextOf(
   deps: DashboardDeps,
-  { at, form, visitor, nowMs }: Visit<StoreAt | null>,
-  { name, reason, makes }: Readonly<{ name: string; reason: string | null; makes: string | undefined }>,
+  { at, visitor, nowMs }: Visit<StoreAt | null>,
+  { name, reason }: Readonly<{ name: string; reason: string | null }>,
 ): Context {
   return {
     database: deps.database,
     nowMs,
     act: { ...actOf(visitor.person, name, deps.clock), reason },
     scope: at,
-    newId: makes === undefined ? null : `${makes}_${idOfForm(visitor, form.once, nowMs)}`,
     networks: deps.config.networks,
-    issueKey: deps.issue.key,
   };
 }

@@ -211,7 +211,10 @@ export function restoreConforms(
       const reject = () => quayside.cli('refunds', 'reject', payout).then(() => 'rejected', String);
       assert.match(await reject(), /may have been paid, so it is not rejected: blocks .* were skipped/);
       const resume = await quayside.cli('payouts', 'resume', bench.network).then(() => 'resumed', String);
-      assert.match(resume, /no wallet on .* is halted, but money out is frozen: blocks .* were skipped.*payouts thaw/);
+      assert.match(
+        resume,
+        /no wallet on .* is halted, but money out is frozen: blocks .* were skipped.*payouts reconcile/,
+      );
       const reread = [
         'networks',
         'reread',
