@@ -45,7 +45,7 @@ export type ReconcileParts = Omit<LaneParts, 'database' | 'isDryRun'> &
 /** A transaction that an operator names: only an explorer explains it. */
 export type NamedTransaction = Readonly<{ tx: string; settles: string | null; refusal: string | null }>;
 
-/** What no payout explains, and the refund that it paid, as every node shows; null if none. */
+/** Unexplained transactions, each with the open refund that it paid according to every node; null if none. */
 export type Survey = Readonly<{
   freezes: readonly Freeze[];
   transfers: readonly Readonly<{ transfer: OutgoingRecord; settles: string | null; refusal: string | null }>[];
@@ -104,7 +104,7 @@ export async function survey(parts: ReconcileParts, named: readonly string[]): P
 export async function reconcile(parts: ReconcileParts, seen: Survey): Promise<readonly Freeze[]> {
   const { network, database, act } = parts;
   await refuseSettling(parts);
-  // What is final at this moment is read before anything is signed.
+  // The engine reads up to the present final block before it signs anything.
   await database.settleEngine(network, act.atMs, act.atMs);
   for (const { id, tx } of settledBy(seen)) {
     const payout = await database.findPayout(id);
@@ -145,7 +145,7 @@ async function openRefunds({ database, network }: ReconcileParts): Promise<reado
     .sort((a, b) => a.createdAtMs - b.createdAtMs);
 }
 
-/** What is on its way may explain more in some minutes. @throws Fault transient `payouts_settling` */
+/** Refuses while pending transactions may still become final. @throws Fault transient `payouts_settling` */
 export async function refuseSettling({
   database,
   network,

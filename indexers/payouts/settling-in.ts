@@ -1,5 +1,5 @@
 /**
- * Settling-in: after a start without a heartbeat of the last two minutes, the machine may have been put back to an
+ * Settling-in: after a start without a heartbeat of the last two minutes, the machine may have been restored to an
  * earlier state, and what was signed since may be on its way. Nothing is signed, and nothing ends as never paid, for a
  * fixed time of the family and until the head of that moment is final and read. Transactions that were on their way
  * have then expired, or a node has shown them.

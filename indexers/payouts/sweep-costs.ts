@@ -64,7 +64,7 @@ function shortOf(rules: SpendRules, sweep: SweepIntent, quote: Quote): Short | n
   const payer = rules.payer(sweep);
   if (!isRefused(quote) || quote.refused !== 'native_short' || payer.role !== 'collection') return null;
   if (!quote.missing) return null;
-  // What the address holds already counts, too: otherwise coin sent in small parts would never be too much.
+  // Count the coin that the address holds, too: otherwise coin sent in small parts would never be too much.
   const { units: missing, costUnits: cost = missing, loan } = quote.missing;
   return { index: payer.index, missing, cost, loan };
 }

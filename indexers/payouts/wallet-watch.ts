@@ -218,7 +218,7 @@ async function refusePending(
     const pending = (await node.count(key))?.pending ?? 0;
     const known = await database.nextNonce(network.key, key);
     const final = typeof seen === 'number' ? seen : seen.head;
-    // What is final halts the wallet.
+    // Final ones halt the wallet.
     if (pending <= Math.max(known?.unsignedNonce ?? 0, final)) continue;
     if (await isEmptied({ node, wallets }, key)) continue;
     const wallet = chains[network.family].address.format(key);
