@@ -31,17 +31,13 @@ export type RefundIntent = Readonly<{
   /** Address key of the payer. */
   to: string;
   units: bigint;
-  /**
-   * What it counts against: the session, and the amount in the API's form ("33.00"). Refunds whose destination was set
-   * by an older version have none.
-   */
-  session?: Readonly<{ id: string; amount: string }> | undefined;
+  /** What it counts against: the session, and the amount in the API's form ("33.00"). */
+  session: Readonly<{ id: string; amount: string }>;
   mac: string;
 }>;
 
 /** Returns held money of a session, from the refund wallet: a refund that the operator makes, not the merchant. */
-export type ReturnIntent = Omit<RefundIntent, 'kind' | 'session'> &
-  Readonly<{ kind: 'return'; session: NonNullable<RefundIntent['session']>; held: HeldKind }>;
+export type ReturnIntent = Omit<RefundIntent, 'kind'> & Readonly<{ kind: 'return'; held: HeldKind }>;
 
 /** What pays somebody outside from the refund wallet, and has a MAC. */
 export type PaybackIntent = RefundIntent | ReturnIntent;
@@ -108,16 +104,10 @@ export const intentMacKey = (secretKey: Uint8Array): Uint8Array =>
  * redirect a refund or book it on another session. The parts are joined by line feeds, which none of them may contain.
  */
 export function intentMac(macKey: Uint8Array, refund: MacedRefund): string {
-  const plain = [refund.id, refund.network, refund.currency, refund.to, refund.units.toString()];
-  const { session, held } = refund;
-  // No id has a space, so that no text of the one form is one of the other.
-  const bound = session ? [session.id, session.amount] : [];
-  const parts =
-    held !== undefined
-      ? ['return intent v1', ...plain, ...bound, held]
-      : session
-        ? ['refund intent v2', ...plain, ...bound]
-        : plain;
+  const { id, network, currency, to, units, session, held } = refund;
+  const paid = [id, network, currency, to, units.toString(), session.id, session.amount];
+  // No text of the one kind is one of the other: their first lines differ.
+  const parts = held === undefined ? ['refund intent v2', ...paid] : ['return intent v1', ...paid, held];
   return bytesToHex(hmac(sha256, macKey, utf8ToBytes(parts.join('\n'))));
 }
 

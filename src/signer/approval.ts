@@ -44,7 +44,7 @@ export function paybackText(
   const contract = address.parse(token.address);
   const lines = [
     'quayside payout approval v2',
-    `payout: ${intent.kind} ${intent.id}${session ? ` of session ${session.id}, ${session.amount}` : ''}`,
+    `payout: ${intent.kind} ${intent.id} of session ${session.id}, ${session.amount}`,
     `network: ${intent.network} (${family}, chain ${chainId})`,
     `token: ${intent.currency}, contract ${contract === null ? token.address : address.format(contract)}`,
     `amount: ${formatUnits(intent.units, token.decimals, 2)} ${intent.currency} (${intent.units} base units)`,

@@ -59,23 +59,19 @@ const terms = z
   .readonly();
 
 const intentBase = { id: intentId, network: networkKey };
+const session = z.strictObject({ id: intentId, amount: z.string().regex(/^(0|[1-9]\d{0,29})\.\d{2}$/) }).readonly();
 const payback = {
   ...intentBase,
   currency,
   to: addressKey,
   units,
-  mac: z.string().regex(/^(v[1-9]\d{0,5}\.)?[0-9a-f]{64}$/),
+  session,
+  mac: hex('64'),
 };
-const session = z.strictObject({ id: intentId, amount: z.string().regex(/^(0|[1-9]\d{0,29})\.\d{2}$/) }).readonly();
-
 /** The form of an intent on the socket and in the signer's journal. */
 export const intentWire = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('refund'),
-    ...payback,
-    session: session.optional(),
-  }),
-  z.strictObject({ kind: z.literal('return'), ...payback, session, held: z.enum(heldKinds) }),
+  z.strictObject({ kind: z.literal('refund'), ...payback }),
+  z.strictObject({ kind: z.literal('return'), ...payback, held: z.enum(heldKinds) }),
   z.strictObject({
     kind: z.literal('sweep'),
     ...intentBase,

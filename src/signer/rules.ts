@@ -39,7 +39,6 @@ export const signerRules = [
   'nonce',
   'wallet',
   'mac',
-  'key',
   'approval',
   'cap',
   'terms',

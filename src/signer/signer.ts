@@ -66,9 +66,8 @@ export type JournalEntry = SignedSpend &
  * journal cannot be written; nothing was signed); permanent `signer_refused_*`. Of these, `_approval` needs an
  * approver's signature, `_cap` needs time or, of a refund, that signature, `_frozen` means that an approver has to end
  * a freeze, `_fence` that another engine or a later state of the database was served before, `_mac` that the intent was
- * altered, `_key` that its MAC needs a version of the secret key that the signer does not have, and `_wallet` that
- * another wallet pays since the policy was changed. The others mean that the request breaks a rule: `_request`,
- * `_policy`, `_intent`, `_generation`, `_attempt`, `_nonce`, `_terms`, `_check`.
+ * altered, and `_wallet` that another wallet pays since the policy was changed. The others mean that the request breaks
+ * a rule: `_request`, `_policy`, `_intent`, `_generation`, `_attempt`, `_nonce`, `_terms`, `_check`.
  */
 export interface Signer {
   wallets(network: NetworkKey): Promise<SignerWallets>;

@@ -14,7 +14,16 @@ test('payouts, what they wait for, halted wallets and balances', async () => {
   const config = { networks: [testNetwork({ name: 'one', xpub: null })], dataDir: tmpdir() };
   const network = 'test:one';
   const nowMs = clock.nowMs();
-  const refund = { kind: 'refund', id: 'rf_1', network, currency: 'USDT', to: 'b', units: 5n, mac: 'c' } as const;
+  const refund = {
+    kind: 'refund',
+    session: { id: 'cs_1', amount: '5.00' },
+    id: 'rf_1',
+    network,
+    currency: 'USDT',
+    to: 'b',
+    units: 5n,
+    mac: 'c',
+  } as const;
   await database.planPayouts([{ intent: refund, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
   const wait = { code: 'token_short', message: 'it has 3' };
   await database.recordWait({ id: 'rf_1', generation: 0, wait, nextLookAtMs: nowMs, nowMs });

@@ -102,7 +102,13 @@ for (const family of families) {
     const { keyAt } = await bench;
     const refunds = fc.record({ units, index, currency }).map(
       ({ index: payee, ...rest }): RefundIntent => ({
-        ...{ kind: 'refund', id: `rf_${rest.units}`, to: keyAt(payee), mac: 'ab'.repeat(32) },
+        ...{
+          kind: 'refund',
+          session: { id: 'cs_1', amount: '5.00' },
+          id: `rf_${rest.units}`,
+          to: keyAt(payee),
+          mac: 'ab'.repeat(32),
+        },
         ...{ ...base, ...rest },
       }),
     );
@@ -135,7 +141,16 @@ for (const family of families) {
   test(`${family}: other payees, amounts, tokens, kinds and terms are found`, async () => {
     const { sign, opinion, keyAt } = await bench;
     const refund: RefundIntent = {
-      ...{ kind: 'refund', id: 'rf_1', ...base, currency: 'USDT', to: keyAt(1), units: 5_000n, mac: 'ab'.repeat(32) },
+      ...{
+        kind: 'refund',
+        session: { id: 'cs_1', amount: '5.00' },
+        id: 'rf_1',
+        ...base,
+        currency: 'USDT',
+        to: keyAt(1),
+        units: 5_000n,
+        mac: 'ab'.repeat(32),
+      },
     };
     const terms = termsOf(family, refund, 3);
     assert.equal(opinion(refund, terms, sign(refund, terms)), []);

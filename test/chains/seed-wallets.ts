@@ -66,6 +66,7 @@ export function createSeedWallets(
         payees += 1;
         return {
           kind: 'refund',
+          session: { id: 'cs_1', amount: '5.00' },
           id: `rf_${payees}`,
           network: 'test:any',
           currency,

@@ -78,6 +78,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
     .record({ id, currency, payee: fc.integer({ min: 0, max: 1_000 }), units })
     .map(({ payee, ...rest }) => ({
       kind: 'refund',
+      session: { id: 'cs_1', amount: '5.00' },
       ...rest,
       network: 'live:any',
       to: bench.payee(payee),

@@ -16,7 +16,16 @@ const transfer: OutgoingTransfer = {
   units: 5n,
   blockNumber: 9,
 };
-const refund = { kind: 'refund', id: 'r1', network, currency: 'USDT', to: 'bb', units: 5n, mac: '' } as const;
+const refund = {
+  kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
+  id: 'r1',
+  network,
+  currency: 'USDT',
+  to: 'bb',
+  units: 5n,
+  mac: '',
+} as const;
 
 const claimant = (
   state: PayoutState,

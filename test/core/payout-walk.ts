@@ -66,10 +66,11 @@ const network = 'test:one';
 const rulesOf = (lane: PayoutRules['lane']): PayoutRules => ({ lane, resendMs: 1000, outbidMs: 1000 });
 const ended = { tx: 't', feeUnits: 1n } as const;
 
-const payback = { id: 'p', network, currency: 'USDT', to: 'bb', units: 5n, mac: '' } as const;
+const session = { id: 's', amount: '5.00' };
+const payback = { id: 'p', network, currency: 'USDT', to: 'bb', units: 5n, session, mac: '' } as const;
 const intents: Readonly<Record<Intent['kind'], Intent>> = {
   refund: { ...payback, kind: 'refund' },
-  return: { ...payback, kind: 'return', session: { id: 's', amount: '5.00' }, held: 'late' },
+  return: { ...payback, kind: 'return', held: 'late' },
   sweep: { kind: 'sweep', id: 'p', network, currency: 'USDT', from: [{ index: 0, units: 5n }] },
   gas: { kind: 'gas', id: 'p', network, form: 'transfer', index: 0, units: 5n },
 };

@@ -27,7 +27,16 @@ const never: Recent = { sentAtMs: null, outbidAtMs: null };
 const payout: Payout = {
   id: 'rf_1',
   network: 'test:one',
-  intent: { kind: 'refund', id: 'rf_1', network: 'test:one', currency: 'USDT', to: 'b', units: 5n, mac: 'c' },
+  intent: {
+    kind: 'refund',
+    session: { id: 'cs_1', amount: '5.00' },
+    id: 'rf_1',
+    network: 'test:one',
+    currency: 'USDT',
+    to: 'b',
+    units: 5n,
+    mac: 'c',
+  },
   sessionId: null,
   servesId: null,
   state: 'sent',

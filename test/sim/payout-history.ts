@@ -208,8 +208,9 @@ type Shape = Omit<Parameters<typeof intentMac>[1], 'session' | 'held'>;
 
 /** Makes a refund, or a return of held money. */
 function payback(shape: Shape): Intent {
-  if (shape.units % 2n === 0n) return { kind: 'refund', ...shape, mac: intentMac(macKey, shape) };
-  const bound = { ...shape, session: { id: `cs_${shape.id}`, amount: '1.00' }, held: 'late' } as const;
+  const refund = { ...shape, session: { id: `cs_${shape.id}`, amount: '1.00' } };
+  if (shape.units % 2n === 0n) return { kind: 'refund', ...refund, mac: intentMac(macKey, refund) };
+  const bound = { ...refund, held: 'late' } as const;
   return { kind: 'return', ...bound, mac: intentMac(macKey, bound) };
 }
 

@@ -59,7 +59,17 @@ export const terms = (nonce: number, maxFeeGwei = 20): SignRequest['terms'] => (
 
 /** A refund as the database writes it, its MAC included. */
 export function refundOf(id: string, units: bigint, more: Partial<RefundIntent> = {}): RefundIntent {
-  const plain = { kind: 'refund', id, network: 'test:one', currency: 'USDT', to: payer, units, ...more } as const;
+  const session = { id: 'cs_1', amount: '1.00' };
+  const plain = {
+    kind: 'refund',
+    id,
+    network: 'test:one',
+    currency: 'USDT',
+    to: payer,
+    units,
+    session,
+    ...more,
+  } as const;
   return { ...plain, mac: more.mac ?? intentMac(intentMacKey(secretKey), plain) };
 }
 

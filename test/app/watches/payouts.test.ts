@@ -26,7 +26,16 @@ async function withRefund(work: (database: Database, clock: HandClock) => Promis
   const clock = handClock();
   const { database, close } = openTempDatabase();
   const nowMs = clock.nowMs();
-  const intent = { kind: 'refund', id: 'rf_1', network, currency: 'USDT', to: 'b', units: 5n, mac: 'c' } as const;
+  const intent = {
+    kind: 'refund',
+    session: { id: 'cs_1', amount: '5.00' },
+    id: 'rf_1',
+    network,
+    currency: 'USDT',
+    to: 'b',
+    units: 5n,
+    mac: 'c',
+  } as const;
   await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs + MINUTE_MS, nowMs }]);
   try {
     await work(database, clock);

@@ -28,6 +28,7 @@ const FIRST = { jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] };
 
 const intent: RefundIntent = {
   kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
   id: '0'.repeat(26),
   network: 'test:recorded',
   currency: 'USDT',

@@ -115,7 +115,7 @@ test('a refund is, byte for byte, what web3.js makes of its lock, its account an
     fc.property(all, ({ units, limit, price, blockhash, lock: lamports, to: index, id }) => {
       const to = owner(index);
       const base = { network: 'live:any', currency: 'USDC', mac: 'ab'.repeat(32) } as const;
-      const intent: RefundIntent = { kind: 'refund', id, to, units, ...base };
+      const intent: RefundIntent = { kind: 'refund', session: { id: 'cs_1', amount: '5.00' }, id, to, units, ...base };
       const terms = { ...termsOf(blockhash, limit, price), lock_deposit_lamports: String(lamports) };
       const payer = solanaSpending.derive(seed, { role: 'refund' });
       const { bytes } = solanaSpending.sign({ network, intent, terms }, [payer]);

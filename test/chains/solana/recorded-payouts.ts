@@ -24,7 +24,16 @@ import {
 
 /** A refund of one unit by the wallet that was paid. */
 const draftTo = (to: string): SpendDraft => ({
-  intent: { kind: 'refund', id: 'rf_1', network: 'test:solana', currency: 'USDT', to, units: 1n, mac: '' },
+  intent: {
+    kind: 'refund',
+    session: { id: 'cs_1', amount: '5.00' },
+    id: 'rf_1',
+    network: 'test:solana',
+    currency: 'USDT',
+    to,
+    units: 1n,
+    mac: '',
+  },
   payer: key(payee),
   owners: [key(payee)],
   to,

@@ -44,6 +44,7 @@ const terms = (intent: Intent): Terms => ({
 
 const refund = (id: string, to: string, units: bigint): RefundIntent => ({
   kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
   id,
   network: 'live:solana',
   currency: 'USDT',

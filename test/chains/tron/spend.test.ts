@@ -45,6 +45,7 @@ const terms = (intent: Intent, variant = 0): Terms => ({
 
 const refund: RefundIntent = {
   kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
   id: 'rf_00000000000000000000000001',
   network: 'live:tron',
   currency: 'USDT',

@@ -11,6 +11,7 @@ const payer = 'a'.repeat(40);
 
 const refund = (id: string): RefundIntent => ({
   kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
   id,
   network,
   currency: 'USDT',

@@ -15,7 +15,16 @@ const freeze = (of: Freeze['network'], reason = 'a key was lost'): Freeze => ({
   sinceMs: T0_MS,
 });
 const seen = (...freezes: Freeze[]) => ({ freezes, transfers: [] });
-const intent = { kind: 'refund', id: 'r1', network, currency: 'USDT', to: 'b', units: 5n, mac: 'c' } as const;
+const intent = {
+  kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
+  id: 'r1',
+  network,
+  currency: 'USDT',
+  to: 'b',
+  units: 5n,
+  mac: 'c',
+} as const;
 const attempt = { id: 'r1', generation: 0, attempt: 0, payer: 'a', payerRole: 'refund', nonce: null } as const;
 
 /** Freezes of money out. */

@@ -17,6 +17,7 @@ export const [wallet, gas, treasury, later, payee] = ['a1', 'a2', 'a3', 'a4', 'b
 
 export const refund = (id: string, units = 500n): RefundIntent => ({
   kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
   id,
   network,
   currency: 'USDT',

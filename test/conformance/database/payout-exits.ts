@@ -12,6 +12,7 @@ const plain = { network, currency: 'USDT' } as const;
 const refund = (id: string): RefundIntent => ({
   ...plain,
   kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
   id,
   to: payee,
   units: 5n,

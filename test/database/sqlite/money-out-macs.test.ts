@@ -31,6 +31,7 @@ const leaves = (tx: string): ChainTransfer => ({
 });
 const intent: RefundIntent = {
   kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
   id: 'rf_1',
   network,
   currency: 'USDT',

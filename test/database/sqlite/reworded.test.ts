@@ -15,7 +15,16 @@ import { audit } from './audit.ts';
 
 const network = 'test:one';
 const [wallet, payee] = ['a1'.repeat(20), 'b1'.repeat(20)];
-const refund = { kind: 'refund', id: 'rf_1', network, currency: 'USDT', to: payee, units: 500n, mac: 'c' } as const;
+const refund = {
+  kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
+  id: 'rf_1',
+  network,
+  currency: 'USDT',
+  to: payee,
+  units: 500n,
+  mac: 'c',
+} as const;
 const name = { id: 'rf_1', generation: 0, attempt: 0 } as const;
 const terms = { nonce: '0' };
 const own = { payer: wallet, payerRole: 'refund', nonce: 0, terms, feeUnitsMax: 9n } as const;

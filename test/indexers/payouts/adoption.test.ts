@@ -18,6 +18,7 @@ const entry = (id: number): JournalEntry => ({
   id,
   intent: {
     kind: 'refund',
+    session: { id: 'cs_1', amount: '5.00' },
     id: `rf_${id}`,
     network,
     currency: 'USDT',

@@ -128,6 +128,7 @@ export const onBench =
           const plans = ids.map((id) => {
             const shape = {
               kind: 'refund',
+              session: { id: 'cs_1', amount: '5.00' },
               id,
               network,
               currency: 'USDT',

@@ -93,7 +93,15 @@ test(
   'an altered payout waits for a person',
   onBench(async ({ plan, pass, database, alarms }) => {
     await plan('r1');
-    const intent = { kind: 'refund', id: 'r2', network, currency: 'USDT', to: 'e'.repeat(40), units: 5n } as const;
+    const intent = {
+      kind: 'refund',
+      session: { id: 'cs_1', amount: '5.00' },
+      id: 'r2',
+      network,
+      currency: 'USDT',
+      to: 'e'.repeat(40),
+      units: 5n,
+    } as const;
     const mac = intentMac(macKey, { ...intent, units: 4n });
     await database.planPayouts([
       { intent: { ...intent, mac }, sessionId: null, servesId: null, notBeforeMs: 0, nowMs: 0 },

@@ -32,7 +32,7 @@ export function createLostRefunds(db: Db): (sessionId: string, exceptId: string)
   );
   return (sessionId, exceptId) =>
     lost.all({ sessionId, exceptId }).flatMap(({ network, intent, tx }) => {
-      if (!isPayback(intent) || !intent.session) return [];
+      if (!isPayback(intent)) return [];
       const heldKind = intent.kind === 'return' ? intent.held : null;
       const amountMinor = parseUnits(intent.session.amount, MINOR_DECIMALS);
       if (amountMinor === null) return [];

@@ -68,6 +68,7 @@ const freshPayee = (): string => solanaOfflineKeys.derive(seed, 1_000 + ++payees
 let refunds = 0;
 const refund = (units: bigint, to = freshPayee(), id = `rf_${++refunds}`): RefundIntent => ({
   kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
   id,
   network: 'test:solana',
   currency: 'USDT',

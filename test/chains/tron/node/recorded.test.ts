@@ -326,6 +326,7 @@ async function outcomeOf(name: string, intent: Intent, port: '' | 'solidity.' = 
 test('the outcome of a payout, from the block’s result, the info’s and the receipt’s', async () => {
   const refund = (units: bigint): Intent => ({
     kind: 'refund',
+    session: { id: 'cs_1', amount: '5.00' },
     id: 'po_1',
     network: 'live:tron',
     currency: 'USDT',
