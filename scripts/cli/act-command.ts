@@ -10,6 +10,7 @@ import {
   readInput,
   textOf,
 } from '../../src/acts/act.ts';
+import { createDestinationCheck } from '../../src/payments/destination.ts';
 import {
   type Command,
   dryRunOption,
@@ -22,7 +23,7 @@ import {
 } from './command.ts';
 import { table } from './table.ts';
 
-/** `notes`: lines below the options in its help. `next`: what is run next, printed after it was done. */
+/** `notes`: lines below the options in its help. */
 type More = Readonly<{ notes?: readonly string[] }>;
 
 /** Returns the command that does an act. */
@@ -62,7 +63,11 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes }: More =
       if (isRefusal(outcome)) throw faultOf(outcome, prefix);
       return {
         json: { id: target, ...outcome.json, dry_run: false },
-        lines: [englishOf(outcome.said), ...factLines(outcome.facts ?? [])],
+        lines: [
+          englishOf(outcome.said),
+          ...factLines(outcome.facts ?? []),
+          ...(outcome.next === undefined ? [] : [`Next, run: quayside ${outcome.next}`]),
+        ],
       };
     },
   };
@@ -98,7 +103,9 @@ const contextOf = (command: Command, input: Input, { config, database, clock }: 
   nowMs: clock.nowMs(),
   act: operatorAct(command, input, clock),
   scope: null,
+  personId: null,
   networks: config.networks,
+  destinationCheck: () => createDestinationCheck(config),
 });
 
 const factLines = (facts: readonly Fact[]): string[] =>

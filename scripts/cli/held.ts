@@ -3,21 +3,13 @@
  * @module
  */
 
-import { permanent } from '../../src/core/fault.ts';
+import { englishOf } from '../../src/acts/act.ts';
+import { acceptEffect, acceptHeld, acceptJson, heldAmount } from '../../src/acts/held.ts';
 import { type HeldKind, type HeldState, heldKinds, openPar } from '../../src/core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { AcceptHeldOutcome, HeldMoney, HeldSession } from '../../src/database/held-money.ts';
-import {
-  type Command,
-  choiceOption,
-  moment,
-  notFound,
-  operatorAct,
-  reasonOption,
-  textOption,
-  wholeOption,
-} from './command.ts';
+import type { HeldMoney } from '../../src/database/held-money.ts';
+import { type Command, choiceOption, moment, notFound, operatorAct, textOption, wholeOption } from './command.ts';
 import { findSession, paymentLines } from './session.ts';
 import { table } from './table.ts';
 
@@ -55,7 +47,7 @@ export const heldList: Command = {
     const rows = all.map((held) => [
       held.id,
       held.kind,
-      amountOf(held),
+      heldAmount(held),
       stateText(held),
       held.sessionId,
       held.orderId,
@@ -76,13 +68,13 @@ export const heldShow: Command = {
     const session = await findSession(database, held.sessionId);
     const tried =
       held.state === 'open'
-        ? await database.acceptHeldMoney(held.id, operatorAct(heldAccept, input, clock), true)
+        ? await database.acceptHeldMoney(held.id, operatorAct(acceptHeld, input, clock), true)
         : null;
-    const effect = tried && effectText(tried);
+    const accepting = tried?.kind === 'done' ? tried : null;
     return {
       json: {
         ...shown(held),
-        accepting: tried?.kind === 'done' ? change(tried) : null,
+        accepting: accepting && acceptJson(accepting),
         returns: held.returns.map(({ id, status, amountMinor, currency, network, tx }) => {
           const amount = formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS);
           return { id, status, amount, currency, network, transaction_hash: tx };
@@ -92,13 +84,13 @@ export const heldShow: Command = {
         ...table([
           ['held', `${held.id} (${stateText(held)})`],
           ['kind', `${held.kind}: ${meanings[held.kind]}`],
-          ['amount', amountOf(held)],
+          ['amount', heldAmount(held)],
           ['session', `${held.sessionId} (order ${held.orderId}), ${session.life.status}`],
           ['store', `${held.storeId} (${held.mode})`],
           ['due', `${value(session.terms.duePar)} in ${session.terms.accepts.join(' or ')}`],
           ['since', moment(held.openedAtMs)],
           ...(held.settledAtMs === null ? [] : [['settled', `${value(held.settledPar)}, ${moment(held.settledAtMs)}`]]),
-          ...(effect === null ? [] : [['if accepted', effect]]),
+          ...(accepting ? [['if accepted', englishOf(acceptEffect(accepting))]] : []),
           ...held.returns.map((one) => [
             one.status === 'completed' ? 'returned' : 'return',
             `${formatUnits(one.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${one.currency} on ${one.network}: ` +
@@ -112,40 +104,6 @@ export const heldShow: Command = {
   },
 };
 
-export const heldAccept: Command = {
-  name: 'held accept',
-  args: ['id'],
-  summary: 'Accept held money: the session is paid with it, or it is settled where nothing is left to pay.',
-  options: {
-    reason: reasonOption,
-    'dry-run': { help: 'show what would change, and change nothing' },
-  },
-  notes: [
-    'late, short: the session is paid with all that it received, however little, and payment.completed is sent.',
-    'surplus: settled; nothing else changes. The merchant can refund it.',
-    'wrong_token: counts one to one, if the price is in a stablecoin and the session is not paid yet; otherwise it is',
-    '  settled, and nothing else changes.',
-  ],
-  async run(input, { database, clock }) {
-    const isDryRun = input.options['dry-run'] === true;
-    const id = input.args[0] ?? '';
-    const outcome = await database.acceptHeldMoney(id, operatorAct(heldAccept, input, clock), isDryRun);
-    if (outcome.kind === 'not_found') throw unknown(id);
-    if (outcome.kind === 'not_open') {
-      const why = whyNotOpen(outcome.held);
-      throw permanent('refused', `${id} ${why}: \`quayside held show ${id}\``);
-    }
-    const { held } = outcome;
-    return {
-      json: { ...shown(held), ...change(outcome), dry_run: isDryRun },
-      lines: [
-        `${isDryRun ? 'would accept' : 'accepted'} ${amountOf(held)} (${held.kind}) of session ${held.sessionId}`,
-        effectText(outcome) ?? '',
-      ],
-    };
-  },
-};
-
 /** Returns what becomes of held money, with its returns. */
 function stateText({ state, returns }: HeldMoney): string {
   if (state !== 'gone') return state;
@@ -153,57 +111,14 @@ function stateText({ state, returns }: HeldMoney): string {
   return returns.some(({ status }) => status === 'completed') ? 'returned' : state;
 }
 
-/** Returns why nothing can be decided about held money that is not open. */
-export function whyNotOpen(held: HeldMoney): string {
-  const state = stateText(held);
-  if (state === 'returning') return 'is being returned';
-  if (state === 'returned') return 'was returned';
-  return state === 'settled' ? 'was decided about already' : 'counts by now, or a reorg took it';
-}
-
 const value = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
 
-/** Returns what is still to be decided about; if nothing is, what was. */
-export const amountOf = (held: HeldMoney): string =>
-  `${value(held.state === 'open' ? openPar(held) : held.settledPar)} ${held.currency}`;
-
 /** @throws Fault permanent `not_found` */
-export async function findHeld(database: Pick<Database, 'findHeldMoney'>, id: string): Promise<HeldMoney> {
+async function findHeld(database: Pick<Database, 'findHeldMoney'>, id: string): Promise<HeldMoney> {
   const held = await database.findHeldMoney(id);
   if (held) return held;
-  throw unknown(id);
+  throw notFound(`there is no held money ${id}; \`quayside held list --state any\` shows all`);
 }
-
-const unknown = (id: string) =>
-  notFound(
-    `there is no held money ${id}; \`quayside held list --state any\` shows all, with the ids (held_…) to use here`,
-  );
-
-function effectText(outcome: AcceptHeldOutcome): string | null {
-  if (outcome.kind !== 'done') return null;
-  const { effect, before, after } = outcome;
-  switch (effect) {
-    case 'paid':
-      return `the session is paid${after.paidLate ? ' late' : ''} with ${value(after.confirmedPar)} of ${value(after.duePar)} (it was ${before.status})`;
-    case 'credited':
-      return `${value(after.confirmedPar)} of ${value(after.duePar)} count; the session stays ${after.status} until the rest comes or its time is up`;
-    case 'acknowledged':
-      return `settled; the session stays ${after.status} with ${value(after.confirmedPar)} of ${value(after.duePar)}`;
-  }
-}
-
-const face = ({ status, confirmedPar, duePar, paidLate }: HeldSession) => ({
-  status,
-  confirmed: value(confirmedPar),
-  due: value(duePar),
-  paid_late: paidLate,
-});
-
-const change = ({ effect, before, after }: Extract<AcceptHeldOutcome, { kind: 'done' }>) => ({
-  effect,
-  before: face(before),
-  after: face(after),
-});
 
 const shown = (held: HeldMoney) => ({
   id: held.id,

@@ -1,6 +1,7 @@
 /** The commands of `quayside`, and how often each subject is needed. */
 
 import { acknowledgeAlarm } from '../../src/acts/alarms.ts';
+import { acceptHeld, returnHeld } from '../../src/acts/held.ts';
 import { decideStore } from '../../src/acts/store-decisions.ts';
 import { setStore } from '../../src/acts/stores.ts';
 import { commandOf } from './act-command.ts';
@@ -13,8 +14,7 @@ import { doctor } from './doctor.ts';
 import { eventsList, eventsShow } from './events.ts';
 import { explain } from './explain.ts';
 import { exportBooks } from './export.ts';
-import { heldAccept, heldList, heldShow } from './held.ts';
-import { heldReturn } from './held-return.ts';
+import { heldList, heldShow } from './held.ts';
 import { keyCreate, keyList, keyRevoke, keyShow } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
 import { networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
@@ -98,8 +98,22 @@ const commands: readonly (Command | OfflineCommand)[] = [
   pay,
   heldList,
   heldShow,
-  heldAccept,
-  heldReturn,
+  commandOf(acceptHeld, {
+    notes: [
+      'late, short: the session is paid with all that it received, however little, and payment.completed is sent.',
+      'surplus: settled; nothing else changes. The merchant can refund it.',
+      'wrong_token: counts one to one, if the price is in a stablecoin and the session is not paid yet; otherwise it is',
+      '  settled, and nothing else changes.',
+    ],
+  }),
+  commandOf(returnHeld, {
+    notes: [
+      'Whole cents of one coin on one network are returned at a time; --network and --currency choose among several.',
+      'The signer’s caps apply: `quayside refunds approve` approves a return above them.',
+      '`quayside refunds reject` takes it back while nothing that was signed for it can pay. It is paid once the money is',
+      'final.',
+    ],
+  }),
   webhooksList,
   webhooksAdd,
   webhooksRemove,

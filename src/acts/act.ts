@@ -9,11 +9,14 @@ import { permanent } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database } from '../database/database.ts';
+import type { DestinationCheck } from '../database/refunds.ts';
 
 /** A time in a sentence or a fact. */
 export type Moment = Readonly<{ atMs: number }>;
-/** A fact's value: data of no language, a time, or words. */
-export type Value = string | number | Moment | Sentence;
+/** An address that money goes to: it is shown whole. */
+export type Address = Readonly<{ address: string }>;
+/** A fact's value: data of no language, a time, an address, or words. */
+export type Value = string | number | Moment | Address | Sentence;
 /** English with `{name}` places and `backticks` around code. Merchants' sentences are translated by their English. */
 export type Sentence = Readonly<{ english: string; values: Readonly<Record<string, Value>> }>;
 export type Fact = readonly [label: Sentence, value: Value];
@@ -31,6 +34,11 @@ export const refuse = (refusal: Refusal['refusal'], because: Sentence): Refusal 
 
 export const isRefusal = (result: object): result is Refusal => 'refusal' in result;
 
+export const REASON_CHARS_MAX = 200;
+
+/** Said where a required reason is missing, or too long. */
+export const needsReason: Sentence = say('Say why, in at most {max} characters.', { max: REASON_CHARS_MAX });
+
 /** What acts work on. */
 export type Context = Readonly<{
   database: Database;
@@ -39,7 +47,10 @@ export type Context = Readonly<{
   act: OperatorAct;
   /** The store and mode of a merchant's page: nothing else is found there. Null for the operator. */
   scope: Readonly<{ storeId: string; mode: Mode }> | null;
+  /** The id of the person who does it for a store. Null for the operator, whom a store's limits do not bind. */
+  personId: string | null;
   networks: readonly NetworkConfig[];
+  destinationCheck(): Promise<DestinationCheck>;
 }>;
 
 /** An input as people give it: an option of the command, a field of the form. */
@@ -72,11 +83,15 @@ export type Review = Readonly<{
   json?: Readonly<Record<string, unknown>>;
 }>;
 
-/** What was done. `json`: the same for programs; `facts`: what is shown once, such as a secret. */
+/**
+ * What was done. `json`: the same for programs; `facts`: what is shown once, such as a secret; `next`: the command that
+ * shows how it goes on.
+ */
 export type Outcome = Readonly<{
   said: Sentence;
   json: Readonly<Record<string, unknown>>;
   facts?: readonly Fact[];
+  next?: string;
 }>;
 
 type Needs = StorePermission | InstallationPermission;
@@ -131,6 +146,7 @@ export const englishOf = ({ english, values }: Sentence): string =>
 export function textOf(value: Value): string {
   if (typeof value !== 'object') return String(value);
   if ('english' in value) return englishOf(value);
+  if ('address' in value) return value.address;
   return new Date(value.atMs).toISOString().replace('T', ' ').slice(0, 19);
 }
 

@@ -1,5 +1,15 @@
 /** A form of an act: the page that confirms it, and what the page says afterwards. */
-import { type Act, type Context, type Fact, isRefusal, type Outcome, type Refusal, readInput } from '../acts/act.ts';
+import {
+  type Act,
+  type Context,
+  type Fact,
+  isRefusal,
+  needsReason,
+  type Outcome,
+  REASON_CHARS_MAX,
+  type Refusal,
+  readInput,
+} from '../acts/act.ts';
 import { type Html, html } from '../lib/html.ts';
 import type { Planned } from './change.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
@@ -33,6 +43,9 @@ export async function planAct<I, P extends object>(
     refusal === 'not_found' ? null : refused(sentence(words, because));
   const given = readInput(act, texts);
   if (isRefusal(given)) return answerTo(given);
+  if (act.reason === 'required' && (reason === null || reason.length > REASON_CHARS_MAX)) {
+    return refused(sentence(words, needsReason));
+  }
   const context = contextOf(deps, visit, { name: act.name, reason });
   const plan = await act.plan(context, given.input);
   if (isRefusal(plan)) return answerTo(plan);
@@ -66,7 +79,8 @@ export async function planAct<I, P extends object>(
 export const actFacts = ({ words }: Pick<Visit<unknown>, 'words'>, all: readonly Fact[]): Html =>
   facts(all.map(([label, value]) => [sentence(words, label), shownValue(words, value)]));
 
-function contextOf(
+/** Returns what an act works on, for its form. */
+export function contextOf(
   deps: DashboardDeps,
   { at, visitor, nowMs }: Visit<StoreAt | null>,
   { name, reason }: Readonly<{ name: string; reason: string | null }>,
@@ -76,6 +90,8 @@ function contextOf(
     nowMs,
     act: { ...actOf(visitor.person, name, deps.clock), reason },
     scope: at,
+    personId: at === null ? null : visitor.person.id,
     networks: deps.config.networks,
+    destinationCheck: async () => deps.checkDestination,
   };
 }

@@ -3,6 +3,8 @@
  * person may open, people and stores by their names. What is stored stays as it is.
  * @module
  */
+
+import { minorText } from '../acts/refund-words.ts';
 import { isAllowed, type StorePermission } from '../core/access.ts';
 import type { Mode, NetworkKey } from '../core/transfer.ts';
 import type { AuditEntry, AuditedState } from '../database/audit-log.ts';
@@ -10,7 +12,6 @@ import { type Html, html } from '../lib/html.ts';
 import { createAddressFormat } from '../payments/destination.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { Visit } from './page.ts';
-import { minorText } from './refund-text.ts';
 import { data, span, time } from './show.ts';
 import type { Words } from './texts.ts';
 

@@ -2,11 +2,12 @@
  * What a payment received, with its coins and networks. Amounts are at par, exact.
  * @module
  */
+
+import { minorText } from '../acts/refund-words.ts';
 import type { EarlierRefund } from '../core/refund.ts';
 import { type ReceiptSum, sortOut, sumPar } from '../core/session.ts';
 import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';
 import type { SessionSummary } from '../database/database.ts';
-import { minorText } from './refund-text.ts';
 import { coins } from './show.ts';
 
 type Came = Pick<SessionSummary, 'terms' | 'life' | 'standing' | 'sums'>;

@@ -2,6 +2,8 @@
  * The list of refunds as CSV.
  * @module
  */
+
+import { minorText } from '../acts/refund-words.ts';
 import { coinOf } from '../chains/coin-text.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { nameOf } from '../core/transfer.ts';
@@ -10,7 +12,6 @@ import type { Refund, RefundFilter } from '../database/refunds.ts';
 import type { Cells } from '../lib/export-text.ts';
 import type { DashboardDeps } from './deps.ts';
 import { writeSlices } from './export.ts';
-import { minorText } from './refund-text.ts';
 
 /** Refunds that are read at once. */
 const SLICE_ROWS = 50;

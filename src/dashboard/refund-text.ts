@@ -2,24 +2,19 @@
  * What pages say about refunds: amounts, states, and what a refund waits for.
  * @module
  */
-import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
+import { amountText, addressFault as faultOfAddress, minorText, storeSuspended } from '../acts/refund-words.ts';
 import type { RefundStatus } from '../core/refund.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Session } from '../database/database.ts';
 import type { CreateRefundOutcome, DestinationFault, Refund, RefundRoom } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';
-import { exampleAddress } from '../payments/destination.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { StoreAt } from './page.ts';
+import { sentenceText } from './sentence.ts';
 import { badge, data, facts, grouped, networkTitle, type Tone } from './show.ts';
 import type { Words } from './texts.ts';
 
 export const refundsPath = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/refunds`;
-
-export const minorText = (minor: bigint): string => formatUnits(minor, MINOR_DECIMALS, MINOR_DECIMALS);
-
-export const amountText = ({ amountMinor, currency }: Pick<Refund, 'amountMinor' | 'currency'>): string =>
-  `${minorText(amountMinor)} ${currency}`;
 
 /** Another address may withdraw an approval that was given, so one that is processing may wait for it, too. */
 export const waitsForApproval = ({ status, needsApproval, approvedAtMs }: Refund): boolean =>
@@ -55,7 +50,7 @@ export const addressFault = (
   words: Words,
   network: NetworkKey,
   why: DestinationFault,
-): string => words.say(`refunds.bad_${why}`, { example: exampleAddress(config, network) });
+): string => sentenceText(words, faultOfAddress(config.networks, network, why));
 
 /** Writes what is left to refund, by coin: "6.00 USDT, 2.50 USDC". */
 export const leftText = ({ coins }: RefundRoom): string =>
@@ -78,7 +73,7 @@ export function refusalText(
     case 'bad_destination':
       return addressFault(deps, words, payments[0]?.networkKey ?? 'test:', outcome.why);
     case 'store_suspended':
-      return words.say('refunds.suspended');
+      return sentenceText(words, storeSuspended.because);
     case 'not_adopted':
       return words.say('refunds.not_adopted');
     case 'duplicate_refund_id':

@@ -1,7 +1,7 @@
 /** How the dashboard shows sentences of acts: in the person's language if it is translated, else in English. */
-import { englishOf, type Sentence, type Value } from '../acts/act.ts';
+import { englishOf, type Sentence, textOf, type Value } from '../acts/act.ts';
 import { filledProse, type Html, html } from '../lib/html.ts';
-import { data, time } from './show.ts';
+import { data, grouped, time } from './show.ts';
 import type { TextKey, Words } from './texts.ts';
 
 /** The texts of acts have their English as key; operators' have no translation. */
@@ -27,16 +27,15 @@ export function sentenceText(words: Words, { english, values }: Sentence): strin
     Object.fromEntries(
       Object.entries(values).map(([name, value]) => [
         name,
-        typeof value === 'object' ? sentenceText(words, 'english' in value ? value : timeText(value.atMs)) : value,
+        typeof value === 'object' && 'english' in value ? sentenceText(words, value) : textOf(value),
       ]),
     ),
   );
 }
 
-const timeText = (atMs: number): Sentence => ({ english: new Date(atMs).toISOString(), values: {} });
-
 /** Shows a value of a fact. */
 export function shownValue(words: Words, value: Value): Html {
   if (typeof value !== 'object') return data(value);
+  if ('address' in value) return grouped(value.address);
   return 'english' in value ? sentence(words, value) : time(value.atMs);
 }

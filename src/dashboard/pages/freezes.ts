@@ -2,6 +2,7 @@
  * Freezes of money out, of one network or of every network: who froze it and why, a form for each, and for one more.
  * @module
  */
+import { REASON_CHARS_MAX } from '../../acts/act.ts';
 import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
@@ -9,7 +10,7 @@ import { FROZEN_BY_OPERATOR, type Freeze, OUTFLOW_FOREIGN } from '../../database
 import type { PayoutEngine } from '../../database/money-out.ts';
 import type { OutgoingRecord } from '../../database/outgoing.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { BECAUSE_CHARS_MAX, becauseField } from '../because.ts';
+import { becauseField } from '../because.ts';
 import { changeFields, type Plan, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
@@ -95,7 +96,7 @@ export async function freezeForms(
 export const byBecause = (words: Words, { frozenBy, reason }: Freeze): Html =>
   words.html('operator-wallets.by_because', { person: frozenBy, reason });
 
-const reasonOf = ({ form }: Visit<null>): string => (form.because ?? '').trim().slice(0, BECAUSE_CHARS_MAX);
+const reasonOf = ({ form }: Visit<null>): string => (form.because ?? '').trim().slice(0, REASON_CHARS_MAX);
 
 /** What is confirmed for both. */
 const confirmed = (

@@ -3,6 +3,7 @@
  * not end by itself.
  * @module
  */
+import { REASON_CHARS_MAX } from '../../acts/act.ts';
 import { coinText } from '../../chains/coin-text.ts';
 import { isAllowed } from '../../core/access.ts';
 import { isPayback } from '../../core/intent.ts';
@@ -10,7 +11,7 @@ import { assetOf, unitsOf } from '../../core/ledger.ts';
 import { type Attempt, attemptName, delayOf, type Payout } from '../../core/payout.ts';
 import { isUnsigned } from '../../core/payout-exit.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { BECAUSE_CHARS_MAX, becauseField } from '../because.ts';
+import { becauseField } from '../because.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
@@ -221,8 +222,8 @@ async function planRejecting(deps: DashboardDeps, visit: Visit<null>, payout: Pa
   const { words } = visit;
   const path = `${PATH}/${payout.id}`;
   const because = (visit.form.because ?? '').trim();
-  if (because === '' || because.length > BECAUSE_CHARS_MAX) {
-    return { to: path, said: words.say('operator-payouts.reject_reason', { count: BECAUSE_CHARS_MAX }) };
+  if (because === '' || because.length > REASON_CHARS_MAX) {
+    return { to: path, said: words.say('operator-payouts.reject_reason', { count: REASON_CHARS_MAX }) };
   }
   return {
     command: 'refunds reject',

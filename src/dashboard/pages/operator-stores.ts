@@ -3,7 +3,7 @@
  * @module
  */
 
-import { say } from '../../acts/act.ts';
+import { REASON_CHARS_MAX, say } from '../../acts/act.ts';
 import { decideStore, meanings, type StoreDecision, storeDecisions } from '../../acts/store-decisions.ts';
 import type { Person } from '../../database/people.ts';
 import type { MerchantStore } from '../../database/stores.ts';
@@ -18,7 +18,6 @@ import type { Words } from '../texts.ts';
 
 const PATH = '/operator/stores';
 const ROWS_MAX = 50;
-const BECAUSE_CHARS_MAX = 200;
 
 export const operatorStorePages = (deps: DashboardDeps): readonly CommonPage[] => [
   { method: 'get', path: PATH, needs: 'installation:read', answer: (visit) => page(deps, visit, null) },
@@ -31,7 +30,7 @@ export const operatorStorePages = (deps: DashboardDeps): readonly CommonPage[] =
           texts: { store: visit.params.merchant, decision },
           back: PATH,
           reason: meanings[decision].needsReason
-            ? (visit.form.because ?? '').trim().slice(0, BECAUSE_CHARS_MAX) || null
+            ? (visit.form.because ?? '').trim().slice(0, REASON_CHARS_MAX) || null
             : null,
           refused: (fault) => page(deps, visit, fault),
         }),
@@ -73,7 +72,7 @@ function ownersOf(words: Words, { id }: MerchantStore, people: readonly Person[]
 }
 
 const because = (words: Words): Html =>
-  html`<label>${words.say('operator-stores.because')} <input name="because" maxlength="${BECAUSE_CHARS_MAX}" required></label>`;
+  html`<label>${words.say('operator-stores.because')} <input name="because" maxlength="${REASON_CHARS_MAX}" required></label>`;
 
 const form = (visit: Visit<null>, store: MerchantStore, decision: StoreDecision): Html => {
   const { words } = visit;

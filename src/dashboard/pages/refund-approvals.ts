@@ -3,6 +3,8 @@
  * refund's page, and for operators from the payout's.
  * @module
  */
+
+import { amountText } from '../../acts/refund-words.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Refund } from '../../database/refunds.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -10,7 +12,7 @@ import { commonChange, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, StorePage, Visit } from '../page.ts';
 import { APPROVAL_BYTES_MAX, requestFileOf } from '../refund-signatures.ts';
-import { amountText, refundsPath, whatIsPaid } from '../refund-text.ts';
+import { refundsPath, whatIsPaid } from '../refund-text.ts';
 import { english, faultMessage, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { findRefund } from './refunds.ts';

@@ -4,6 +4,8 @@
  * @module
  */
 import { createHash } from 'node:crypto';
+import { needsReason, REASON_CHARS_MAX } from '../../acts/act.ts';
+import { amountText, minorText } from '../../acts/refund-words.ts';
 import { readRefundAmount, refundReasons } from '../../core/refund.ts';
 import { type Currency, currencies } from '../../core/transfer.ts';
 import type { Session } from '../../database/database.ts';
@@ -18,9 +20,7 @@ import { coinNames, confirmedText } from '../received.ts';
 import { namedBy, readRefundPeople, refundBackground } from '../refund-people.ts';
 import {
   addressFault,
-  amountText,
   leftText,
-  minorText,
   refundBadge,
   refundsPath,
   refusalText,
@@ -28,6 +28,7 @@ import {
   waitsForApproval,
   whatIsPaid,
 } from '../refund-text.ts';
+import { sentenceText } from '../sentence.ts';
 import { copied, data, facts, faultMessage, grouped, networkTitle, price } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { findPayment } from './payment.ts';
@@ -36,7 +37,6 @@ import { findRefund, refundPage } from './refunds.ts';
 
 const ADDRESS_CHARS_MAX = 128;
 const NOTE_CHARS_MAX = 500;
-const BECAUSE_CHARS_MAX = 200;
 const REFUNDS_SHOWN = 100;
 const DAY_S = 86_400;
 
@@ -271,8 +271,7 @@ const planRefusal: PlanOf = async (deps, visit, refund) => {
   const again = (fault: string) => refundPage(deps, visit, refund, fault);
   const because = (form.because ?? '').trim();
   if (!waitsForApproval(refund)) return again(words.say('refund-changes.not_waiting'));
-  if (because === '' || because.length > BECAUSE_CHARS_MAX)
-    return again(words.say('refund-changes.say_why', { max: BECAUSE_CHARS_MAX }));
+  if (because === '' || because.length > REASON_CHARS_MAX) return again(sentenceText(words, needsReason));
   return {
     command: 'refuse refund',
     target: refund.id,

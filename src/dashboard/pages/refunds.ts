@@ -2,6 +2,8 @@
  * Refunds of a store: the list, with filters that live in the address, and as CSV; one refund with what it waits for.
  * @module
  */
+
+import { amountText } from '../../acts/refund-words.ts';
 import { isAllowed } from '../../core/access.ts';
 import { delayOf } from '../../core/payout.ts';
 import type { RefundStatus } from '../../core/refund.ts';
@@ -16,7 +18,7 @@ import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportRefunds } from '../refund-export.ts';
 import { namedBy, readRefundPeople, refundBackground } from '../refund-people.ts';
 import { approvalSection } from '../refund-signatures.ts';
-import { amountText, refundState, refundsPath, waitsForAddress, waitsForApproval } from '../refund-text.ts';
+import { refundState, refundsPath, waitsForAddress, waitsForApproval } from '../refund-text.ts';
 import {
   countdown,
   data,

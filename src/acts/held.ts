@@ -1,0 +1,263 @@
+/** What is decided about held money: it is accepted, or returned as a payout of its own. */
+import * as z from 'zod';
+import type { StorePermission } from '../core/access.ts';
+import { type HeldPart, openPar } from '../core/held-money.ts';
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../core/money.ts';
+import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';
+import type { AcceptHeldOutcome, HeldMoney, HeldSession, ReturnHeldOutcome } from '../database/held-money.ts';
+import type { Refund } from '../database/refunds.ts';
+import {
+  type Act,
+  type Context,
+  type Field,
+  isRefusal,
+  type Refusal,
+  read,
+  refuse,
+  type Sentence,
+  say,
+} from './act.ts';
+import { aboveDailyLimit, addressFault, amountText, minorText, storeSuspended, titleOf } from './refund-words.ts';
+
+const ADDRESS_CHARS_MAX = 128;
+
+const coins = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
+
+/** Returns what is still to be decided about; if nothing is, what was. */
+export const heldAmount = (held: HeldMoney): string =>
+  `${coins(held.state === 'open' ? openPar(held) : held.settledPar)} ${held.currency}`;
+
+const heldField: Field = { label: say('Held'), help: 'its id', isArgument: true };
+
+const isDecided = refuse('refused', say('It is decided already.'));
+
+/** Returns held money that the page, or the operator, may decide about. */
+async function findOpen({ database, scope }: Context, id: string): Promise<HeldMoney | Refusal> {
+  const held = await database.findHeldMoney(id);
+  if (!held || (scope && (held.storeId !== scope.storeId || held.mode !== scope.mode))) {
+    const values = { id };
+    return refuse('not_found', say('There is no held money {id}; `quayside held list --state any` shows all.', values));
+  }
+  return held.state === 'open' ? held : isDecided;
+}
+
+type Accepted = Extract<AcceptHeldOutcome, Readonly<{ kind: 'done' }>>;
+
+const statusWords = {
+  pending: say('pending'),
+  paid: say('paid'),
+  expired: say('expired'),
+  canceled: say('canceled'),
+  failed: say('failed'),
+} satisfies Record<HeldSession['status'], Sentence>;
+
+/** Returns what accepting does to the payment. */
+export function acceptEffect({ effect, after }: Accepted): Sentence {
+  const [has, due] = [coins(after.confirmedPar), coins(after.duePar)];
+  if (effect === 'credited') return say('{has} of {due} count; the payment waits for the rest.', { has, due });
+  return effect === 'paid'
+    ? say(
+        'The payment is paid with {has} of {due}, and your shop is told so. It stays with you; a paid payment can be refunded.',
+        { has, due },
+      )
+    : say('Nothing else changes: the payment stays {status}. It stays with you; a paid payment can be refunded.', {
+        status: statusWords[after.status],
+      });
+}
+
+const sessionJson = ({ status, confirmedPar, duePar, paidLate }: HeldSession) => ({
+  status,
+  confirmed: coins(confirmedPar),
+  due: coins(duePar),
+  paid_late: paidLate,
+});
+
+/** Returns what accepting does, for programs. */
+export const acceptJson = ({ effect, before, after }: Accepted) => ({
+  effect,
+  before: sessionJson(before),
+  after: sessionJson(after),
+});
+
+export const acceptHeld: Act<{ held: string }, Accepted, StorePermission> = {
+  name: 'held accept',
+  summary: 'Accept held money: the session is paid with it, or it is settled where nothing is left to pay.',
+  needs: 'held:decide',
+  asks: 'second factor',
+  reason: 'optional',
+  input: z.object({ held: z.string() }),
+  fields: { held: heldField },
+  async plan(context, { held: id }) {
+    const held = await findOpen(context, id);
+    if (isRefusal(held)) return held;
+    const tried = await context.database.acceptHeldMoney(id, context.act, true);
+    return tried.kind === 'done' ? tried : isDecided;
+  },
+  review: (tried) => ({
+    title: say('Accept {amount}?', { amount: heldAmount(tried.held) }),
+    target: tried.held.id,
+    facts: [],
+    notes: [acceptEffect(tried), say('This cannot be taken back.')],
+    button: say('Accept {amount}', { amount: heldAmount(tried.held) }),
+    json: acceptJson(tried),
+  }),
+  async run({ database, act }, { held: { id } }) {
+    const done = await database.acceptHeldMoney(id, act, false);
+    return done.kind === 'done' ? { said: say('It is accepted.'), json: acceptJson(done) } : isDecided;
+  },
+};
+
+type Wish = Readonly<{ held: string; to?: string; toSender?: boolean; network?: NetworkKey; currency?: Currency }>;
+type ReturnPlan = Readonly<{ held: HeldMoney; refund: Refund; wish: Wish; title: string }>;
+
+export const nothingReturnable = say('Less than one cent of it is left in each coin, so nothing can be returned.');
+
+/** Returns what can be returned of it, one coin on one network at a time. */
+export async function returnableParts(context: Context, held: string): Promise<readonly HeldPart[]> {
+  // No part is on a network of this name, so the outcome lists them all.
+  const tried = await order(context, { held, network: 'test:' }, true);
+  return tried.kind === 'choose' ? tried.parts : [];
+}
+
+const order = async (
+  { database, act, personId, destinationCheck }: Context,
+  { held: id, to, network, currency }: Wish,
+  isDryRun: boolean,
+): Promise<ReturnHeldOutcome> =>
+  database.returnHeldMoney(
+    {
+      id,
+      to: to ?? null,
+      ...(network && { network }),
+      ...(currency && { currency }),
+      act,
+      requestedBy: personId,
+      isDryRun,
+    },
+    await destinationCheck(),
+  );
+
+export const returnHeld: Act<Wish, ReturnPlan, StorePermission> = {
+  name: 'held return',
+  summary: 'Send held money back from the refund wallet; if that fails, it is held again.',
+  needs: 'held:decide',
+  asks: 'second factor',
+  reason: 'required',
+  input: z.object({
+    held: z.string(),
+    to: read((text) => (text !== '' && text.length <= ADDRESS_CHARS_MAX ? text : say('Name an address.'))).optional(),
+    toSender: read((text) => text === 'yes').optional(),
+    network: z.string().optional(),
+    currency: read(
+      (text) => currencies.find((one) => one === text) ?? say('"{text}" is no coin, expected USDT or USDC', { text }),
+    ).optional(),
+  }) as unknown as Act<Wish, ReturnPlan>['input'],
+  fields: {
+    held: heldField,
+    to: { label: say('To'), help: 'the address to pay', value: 'ADDRESS' },
+    toSender: { label: say('To'), help: 'pay the address that it came from, which may be an exchange’s' },
+    network: { label: say('Network'), help: 'only what came on this network, such as live:mychain', value: 'KEY' },
+    currency: { label: say('Amount'), help: `only this coin: ${currencies.join(', ')}`, value: 'COIN' },
+  },
+  async plan(context, wish) {
+    if ((wish.to === undefined) !== (wish.toSender === true)) return refuse('usage', say('Name an address.'));
+    const { networks } = context;
+    if (wish.network !== undefined && !networks.some(({ key }) => key === wish.network)) {
+      const values = { network: wish.network };
+      return refuse('usage', say('no network {network} is configured; `quayside networks show` shows all', values));
+    }
+    const held = await findOpen(context, wish.held);
+    if (isRefusal(held)) return held;
+    const tried = await order(context, wish, true);
+    if (tried.kind !== 'done') return refusalOf(context, held, wish, tried);
+    return { held, refund: tried.refund, wish, title: titleOf(networks, tried.refund.network) };
+  },
+  review: ({ held, refund, title }) => ({
+    title: say('Return {amount}?', { amount: amountText(refund) }),
+    target: held.id,
+    facts: [
+      [say('Amount'), amountText(refund)],
+      [say('Network'), title],
+      [say('To'), { address: refund.destination?.address ?? '' }],
+    ],
+    notes: [say('It is paid from the refund wallet, and cannot be taken back once it is signed.')],
+    button: say('Return {amount}', { amount: amountText(refund) }),
+    isDangerous: true,
+    typed: minorText(refund.amountMinor),
+    json: returnJson(held, refund),
+  }),
+  async run(context, { held, wish }) {
+    const done = await order(context, wish, false);
+    if (done.kind !== 'done') return refusalOf(context, held, wish, done);
+    const { refund } = done;
+    return {
+      said: say('It is being returned.'),
+      json: returnJson(held, refund),
+      next: `refunds show ${refund.id}`,
+    };
+  },
+};
+
+const returnJson = ({ kind }: HeldMoney, refund: Refund) => ({
+  kind,
+  return: refund.id,
+  amount: minorText(refund.amountMinor),
+  currency: refund.currency,
+  network: refund.network,
+  address: refund.destination?.address ?? '',
+  address_from: refund.destination?.from ?? null,
+});
+
+const needsReconcile = say(
+  'This database was restored from a backup, and the money may have been returned before: run `quayside payouts reconcile <network>`.',
+);
+
+/** Returns why held money was not returned. */
+async function refusalOf(
+  context: Context,
+  { id, sessionId, storeId }: HeldMoney,
+  { network }: Wish,
+  outcome: Exclude<ReturnHeldOutcome, Readonly<{ kind: 'done' }>>,
+): Promise<Refusal> {
+  const { database, networks, scope, nowMs } = context;
+  const refused = (because: Sentence) => refuse('refused', because);
+  switch (outcome.kind) {
+    case 'choose': {
+      const parts = outcome.parts.map((part) => `${amountText(part)} (${part.network})`).join(', ');
+      return refused(outcome.parts.length === 0 ? nothingReturnable : say('Choose what to return: {parts}', { parts }));
+    }
+    case 'bad_destination': {
+      const chosen = network ?? (await returnableParts(context, id))[0]?.network ?? 'test:';
+      return refused(addressFault(networks, chosen, outcome.why));
+    }
+    case 'store_suspended':
+      return storeSuspended;
+    case 'daily_limit':
+      return aboveDailyLimit((await database.refundRoom(sessionId, nowMs))?.dayLeftMinor ?? null);
+    case 'above_limit': {
+      const amount = minorText(BigInt((await database.refundPolicy(storeId)).refundAutoMinor));
+      return refused(
+        say(
+          'More than {amount} is not returned without an approval. Ask whoever runs this installation: `quayside held return {id} --to ADDRESS`',
+          { amount, id },
+        ),
+      );
+    }
+    case 'refunded':
+      return refused(say('Refunds of its payment have used the money.'));
+    case 'senders_differ':
+      return refused(
+        say('It did not come from one address alone: `quayside held show {id}` shows its transfers.', { id }),
+      );
+    case 'not_adopted':
+      return refused(
+        scope === null
+          ? needsReconcile
+          : say(
+              'The database was restored from a backup, and the money may have been returned before. Ask whoever runs this installation.',
+            ),
+      );
+    default:
+      return isDecided;
+  }
+}
