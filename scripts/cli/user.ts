@@ -130,9 +130,10 @@ export const userList: Command = {
 
 const roleText = ({ role, storeId }: Membership): string => (storeId === null ? role : `${role} of ${storeId}`);
 
-function stateOf({ isReady, removedAtMs }: Person): string {
+function stateOf({ isReady, hasFactor, removedAtMs }: Person): string {
   if (removedAtMs !== null) return `removed ${moment(removedAtMs)}`;
-  return isReady ? 'ready' : 'link not used yet';
+  if (!isReady) return 'link not used yet';
+  return hasFactor ? 'ready' : 'no second factor yet';
 }
 
 async function membershipOf(input: Input, { database }: Installation): Promise<Membership> {

@@ -15,6 +15,7 @@ import { BodyError } from '../lib/request-body.ts';
 import { staticDocument } from '../lib/static-document.ts';
 import { UTC } from '../lib/zone.ts';
 import { SCRIPT_PATH, STYLE_PATH, script, styleSheet } from './assets.ts';
+import { FIRST_FACTOR_PATH } from './change.ts';
 import type { DashboardDeps, SignInDeps } from './deps.ts';
 import { documentOf, framed, type MenuStore } from './frame.ts';
 import { serveLinks } from './link.ts';
@@ -23,6 +24,7 @@ import { type FileReply, isOperatorPage, isStorePage, type Page, type Reply, typ
 import { dashboardPages } from './pages.ts';
 import { onlyOwnForms, onlyOwnName, protect } from './policy.ts';
 import { refuse } from './refusal.ts';
+import { isFactorRequired } from './second-factor.ts';
 import { UNASKED } from './show.ts';
 import { serveSignIn } from './sign-in.ts';
 import { OPERATOR_LANGUAGE, setLanguage, type Words, wordsFor } from './texts.ts';
@@ -110,6 +112,10 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
   }
   setLanguage(response, isOperatorPage(page) ? OPERATOR_LANGUAGE : visitor.person.language);
   const words = wordsFor(deps.languages, response);
+  if (!visitor.person.hasFactor && isFactorRequired(deps.config.networks) && page.path !== FIRST_FACTOR_PATH) {
+    response.redirect(303, FIRST_FACTOR_PATH);
+    return;
+  }
   const { store, mode, ...params } = request.params as Record<string, string>;
   const at: StoreAt | null =
     isStorePage(page) && (mode === 'live' || mode === 'test') ? { storeId: store ?? '', mode } : null;

@@ -15,7 +15,7 @@ import { createOnce, onceField } from './once.ts';
 import type { CommonPage, Reply, StoreAt, StorePage, Visit } from './page.ts';
 import { passkeyButton } from './passkey-button.ts';
 import { faultMessage } from './show.ts';
-import { maySudo, type Proof, proveAgain, purposeOf } from './sudo.ts';
+import { neededFor, type Proof, proveAgain, purposeOf } from './sudo.ts';
 import type { Words } from './texts.ts';
 
 /** The page that confirms. */
@@ -24,8 +24,8 @@ export type Review = Readonly<{
   /** What follows from it, with what cannot be undone. */
   consequence: Html;
   button: string;
-  /** Where Cancel leads. */
-  back: string;
+  /** Where Cancel leads; null for what cannot wait. */
+  back: string | null;
   /** It lets money or power out: the second factor is asked for again. */
   needsSudo: boolean;
   /** Names of the fields that `consequence` asks for. They are typed on this page each time, and never carried on. */
@@ -57,6 +57,9 @@ export type Plan = Readonly<{
 /** A plan; or an answer at once: a form with its fault, or null where there is nothing by that name. */
 export type Planned = Plan | Reply;
 
+/** Where somebody sets up the first second factor. */
+export const FIRST_FACTOR_PATH = '/account/app';
+
 type PlanOf<At> = (visit: Visit<At>) => Promise<Planned>;
 
 /** A form of one store and mode. */
@@ -78,7 +81,10 @@ export const changeFields = ({ visitor, nowMs }: Pick<Visit<unknown>, 'visitor' 
 /** `token`: the session's new one, where the second factor was proved. */
 type Answered = Readonly<{ reply: Reply; token: string | null }>;
 
-function answering<At>(deps: DashboardDeps, plan: PlanOf<At>): (visit: Visit<At>) => Promise<Reply> {
+function answering<At extends StoreAt | null>(
+  deps: DashboardDeps,
+  plan: PlanOf<At>,
+): (visit: Visit<At>) => Promise<Reply> {
   const once = createOnce<Answered>();
   return async (visit) => {
     const { visitor, path, form, nowMs } = visit;
@@ -92,15 +98,22 @@ function answering<At>(deps: DashboardDeps, plan: PlanOf<At>): (visit: Visit<At>
   };
 }
 
-async function answer<At>(deps: DashboardDeps, visit: Visit<At>, plan: PlanOf<At>): Promise<Answered> {
-  const { visitor, form, nowMs, words } = visit;
+async function answer<At extends StoreAt | null>(
+  deps: DashboardDeps,
+  visit: Visit<At>,
+  plan: PlanOf<At>,
+): Promise<Answered> {
+  const { visitor, form, words } = visit;
   const planned = await plan(visit);
   if (planned === null || !('act' in planned)) return { reply: planned, token: null };
   const { review, command, target, reason = null } = planned;
+  const needed = review?.needsSudo ? neededFor(deps, visit) : 'nothing';
+  if (needed === 'a factor')
+    return { reply: { to: FIRST_FACTOR_PATH, said: words.say('change.no_factor') }, token: null };
   let token: string | null = null;
   const again = async (fault: string | null): Promise<Answered> => {
     invariant(review, 'only what is reviewed is shown again');
-    const asksProof = review.needsSudo && token === null && !maySudo(visitor, nowMs);
+    const asksProof = needed === 'a proof' && token === null;
     return { reply: await reviewPage(deps, visit, review, { fault, asksProof }), token };
   };
   if (review) {
@@ -108,7 +121,7 @@ async function answer<At>(deps: DashboardDeps, visit: Visit<At>, plan: PlanOf<At
     if (review.typed !== undefined && form.typed?.trim() !== review.typed) {
       return again(words.say('change.not_typed', { text: review.typed }));
     }
-    if (review.needsSudo && !maySudo(visitor, nowMs)) {
+    if (needed === 'a proof') {
       const proof = proofOf(visit, review);
       if (!proof) return again(words.say('change.no_code'));
       token = await proveAgain(deps, visitor, proof);
@@ -167,7 +180,7 @@ ${
     : html`<label>${words.html('change.type', { text: html`<code>${typed}</code>` })} <input name="typed" autocomplete="off" autocapitalize="none" spellcheck="false" required></label>`
 }
 ${asksProof ? codeField(words, ids.length === 0 ? null : passkeys.request(ids, purposeOf(visitor, path, carried))) : null}
-<p class="actions"><a class="button plain" href="${back}">${words.say('change.cancel')}</a> <button${isDangerous ? html` class="danger"` : null}>${button}</button></p>
+<p class="actions">${back === null ? null : html`<a class="button plain" href="${back}">${words.say('change.cancel')}</a> `}<button${isDangerous ? html` class="danger"` : null}>${button}</button></p>
 </form>`;
   return { title, content, status: fault === null ? 200 : 403 };
 }

@@ -1,9 +1,10 @@
 /**
- * The page of a one-time link: somebody sets a password and a second factor, and is signed in.
+ * The page of a one-time link: somebody sets a password and a second factor, and is signed in. While every network is
+ * simulated, the second factor may wait.
  * @module
  */
 import type { Express, Request, Response } from 'express';
-import type { Person } from '../database/people.ts';
+import type { NewFactor, Person } from '../database/people.ts';
 import { readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { qrSvg } from '../lib/qr.ts';
@@ -11,7 +12,15 @@ import { actOf, type SignInDeps } from './deps.ts';
 import { copyWords, documentOf, languageSwitch } from './frame.ts';
 import { whyWeak } from './passwords.ts';
 import { refuse } from './refusal.ts';
-import { newRecoveryCodes, recoveryHash, secretOfLink, secretText, setUpUri, stepOf } from './second-factor.ts';
+import {
+  isFactorRequired,
+  newRecoveryCodes,
+  recoveryHash,
+  secretOfLink,
+  secretText,
+  setUpUri,
+  stepOf,
+} from './second-factor.ts';
 import { faultMessage } from './show.ts';
 import { keepLanguage } from './sign-in.ts';
 import { chosenLanguage, type Words, wordsFor } from './texts.ts';
@@ -47,7 +56,9 @@ export function serveLinks(app: Express, deps: SignInDeps): void {
     if ('codes' in outcome) {
       outcome.give(response);
       await keepLanguage(deps, response, link.person);
-      response.type('html').send(documentOf(words, words.say('link.codes_title'), codesPage(words, outcome.codes)));
+      if (outcome.codes === null) response.redirect(303, '/');
+      else
+        response.type('html').send(documentOf(words, words.say('link.codes_title'), codesPage(words, outcome.codes)));
     } else if (outcome.status === 404) refuseGone(response);
     else sendForm(deps, request, response, { ...link, ...outcome });
   });
@@ -57,31 +68,37 @@ export function serveLinks(app: Express, deps: SignInDeps): void {
 type OpenLink = Readonly<{ person: Person; salt: string }>;
 
 type Refused = Readonly<{ status: number; fault: string }>;
-type Claimed = Readonly<{ codes: readonly string[]; give(response: Response): void }>;
+/** `codes`: for recovery; null where the second factor is set up later. */
+type Claimed = Readonly<{ codes: readonly string[] | null; give(response: Response): void }>;
 
 async function claim(
-  { database, sessions, passwords, clock }: SignInDeps,
+  { database, sessions, passwords, clock, config }: SignInDeps,
   words: Words,
   request: Request,
   { person, salt, form }: OpenLink & Readonly<{ form: Readonly<Record<string, string>> }>,
 ): Promise<Claimed | Refused> {
-  const { password = '', code = '' } = form;
+  const { password = '', code = '', later } = form;
   const weak = whyWeak(words, password, person.name);
   if (weak !== null) return { status: 400, fault: weak };
   const token = String(request.params.token);
-  const totpSecret = secretOfLink(token, salt);
-  const totpStep = stepOf(totpSecret, code.replace(/\s/g, ''), clock.nowMs(), 0);
-  if (totpStep === null) {
-    return { status: 400, fault: words.say('link.code_wrong') };
-  }
+  const codes = later === 'yes' && !isFactorRequired(config.networks) ? null : newRecoveryCodes();
+  const factor = codes && newFactor(secretOfLink(token, salt), code, codes, clock.nowMs());
+  if (codes && !factor) return { status: 400, fault: words.say('link.code_wrong') };
   const stored = await passwords.hash(password);
   if (stored === null) return { status: 503, fault: words.say('sign-in.busy') };
-  const codes = newRecoveryCodes();
   const { session, give } = sessions.prepare(request, person.id);
-  const secrets = { password: stored, totpSecret, totpStep, recoveryHashes: codes.map(recoveryHash) };
   const act = actOf(person, 'use a one-time link', clock);
-  const isClaimed = await database.claimSignInLink({ hash: hashOf(token), secrets, session }, act);
+  const isClaimed = await database.claimSignInLink(
+    { hash: hashOf(token), secrets: { password: stored, factor }, session },
+    act,
+  );
   return isClaimed ? { codes, give } : { status: 404, fault: words.say('link.gone') };
+}
+
+/** Returns a factor as it is stored; null if the code is not what its app shows now. */
+export function newFactor(totpSecret: string, code: string, codes: readonly string[], nowMs: number): NewFactor | null {
+  const totpStep = stepOf(totpSecret, code.replace(/\s/g, ''), nowMs, 0);
+  return totpStep === null ? null : { totpSecret, totpStep, recoveryHashes: codes.map(recoveryHash) };
 }
 
 /** Renders the secret of one-time codes, to be scanned or typed into an app. */
@@ -98,7 +115,7 @@ export const secretShown = (
 type Shown = OpenLink & Readonly<{ status: number; fault: string | null }>;
 
 function sendForm(
-  { url, languages }: SignInDeps,
+  { url, languages, config }: SignInDeps,
   request: Request,
   response: Response,
   { person, salt, status, fault }: Shown,
@@ -106,18 +123,22 @@ function sendForm(
   const secret = secretOfLink(String(request.params.token), salt);
   const words = wordsFor(languages, response);
   const language = chosenLanguage(languages, response);
+  const later = isFactorRequired(config.networks)
+    ? null
+    : html` <button class="plain" name="later" value="yes" formnovalidate>${words.say('link.later')}</button>`;
   const page = html`<main id="main" class="narrow">
 <h1>${words.say('link.welcome', { name: person.name })}</h1>
 ${faultMessage(fault)}
 <form method="post" action="${request.path}${language === null ? '' : `?lang=${language}`}" class="card">
 <input type="hidden" name="username" autocomplete="username" value="${person.name}">
-<h2>${words.say('link.scan')}</h2>
-${secretShown(words, { url, secret, name: person.name })}
-<label>${words.say('link.code')} <input name="code" dir="ltr" autocomplete="one-time-code" inputmode="numeric" pattern="[0-9 ]*" required></label>
 <h2>${words.say('link.choose')}</h2>
 <label>${words.say('link.password')} <input name="password" type="password" autocomplete="new-password" minlength="12" required></label>
 <p class="hint">${words.say('link.hint')}</p>
-<button>${words.say('link.button')}</button>
+<h2>${words.say('link.scan')}</h2>
+${secretShown(words, { url, secret, name: person.name })}
+<label>${words.say('link.code')} <input name="code" dir="ltr" autocomplete="one-time-code" inputmode="numeric" pattern="[0-9 ]*" required></label>
+<p class="actions"><button>${words.say('link.button')}</button>${later}</p>
+${later === null ? null : html`<p class="hint">${words.say('link.later_hint')}</p>`}
 </form>
 </main>${languageSwitch(languages, words)}`;
   response

@@ -5,6 +5,7 @@
  */
 import { createHash, createHmac } from 'node:crypto';
 import { HOTP, Secret, TOTP } from 'otpauth';
+import type { NetworkConfig } from '../config/network.ts';
 import type { SignInSecrets, UsedFactor } from '../database/people.ts';
 
 const STEP_S = 30;
@@ -14,6 +15,10 @@ const SECRET_BYTES = 20;
 
 const RECOVERY_CODES = 10;
 const RECOVERY_BYTES = 10;
+
+/** Returns whether everybody needs a second factor: from the first network on that is not simulated. */
+export const isFactorRequired = (networks: readonly Pick<NetworkConfig, 'sandbox'>[]): boolean =>
+  networks.some(({ sandbox }) => !sandbox);
 
 const secretOf = (key: string, text: string): string =>
   createHmac('sha256', key).update(`one-time codes ${text}`).digest().subarray(0, SECRET_BYTES).toString('hex');
@@ -67,6 +72,7 @@ export function usedFactor(
   code: string,
   nowMs: number,
 ): UsedFactor | null {
+  if (totpSecret === null) return null;
   const digits = code.replace(/\s/g, '');
   if (!/^\d+$/.test(digits)) return { recoveryHash: recoveryHash(code) };
   const step = stepOf(totpSecret, digits, nowMs, totpStep);

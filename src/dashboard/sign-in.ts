@@ -1,6 +1,6 @@
 /**
  * Signing in and out. Name, password and second factor are sent together and refused with one answer, so that nobody
- * learns which of them was wrong, and no session is ever half signed in.
+ * learns which of them was wrong, and no session is ever half signed in. Who has no factor yet leaves the code empty.
  * @module
  */
 import type { Express, Request, Response } from 'express';
@@ -115,14 +115,14 @@ async function signIn(deps: SignInDeps, request: Request, form: Form): Promise<S
   if (proved === null || proved === 'wrong' || proved === 'busy') return proved ?? 'wrong';
   const { session, give } = sessions.prepare(request, proved.person.id);
   const { person } = proved;
-  const isRecovered = 'recoveryHash' in proved.factor;
+  const isRecovered = proved.factor !== null && 'recoveryHash' in proved.factor;
   return (await database.signIn(session, proved, actOf(person, 'sign in', clock)))
     ? { person, isRecovered, give }
     : 'wrong';
 }
 
-/** `password`: as it is stored; null if a passkey was enough. */
-type Proved = Readonly<{ person: Person; factor: UsedFactor; password: string | null }>;
+/** `password`: as it is stored; null if a passkey was enough. `factor`: null for a person who has none. */
+type Proved = Readonly<{ person: Person; factor: UsedFactor | null; password: string | null }>;
 
 async function checkPassword(
   { database, passwords, clock }: SignInDeps,
@@ -137,6 +137,7 @@ async function checkPassword(
   if (!secrets || !isRight) return 'wrong';
   const { person, password: stored } = secrets;
   if ('person' in second) return second.person.id === person.id ? { ...second, password: stored } : 'wrong';
+  if (!person.hasFactor) return { person, factor: null, password: stored };
   const factor = usedFactor(secrets, second.code, nowMs);
   return factor ? { person, factor, password: stored } : 'wrong';
 }
@@ -184,8 +185,8 @@ ${isEnded ? html`<p class="message attention" role="status">${words.say('sign-in
 <form method="post" action="${actionOf({ language, to })}" class="card">
 <label>${words.say('sign-in.name')} <input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required></label>
 <label>${words.say('sign-in.password')} <input name="password" type="password" autocomplete="current-password" required></label>
-<label>${words.say('general.code')} <input name="code" autocomplete="one-time-code" inputmode="text" spellcheck="false" dir="ltr" required></label>
-<p class="hint">${words.say('sign-in.recovery')}</p>
+<label>${words.say('general.code')} <input name="code" autocomplete="one-time-code" inputmode="text" spellcheck="false" dir="ltr"></label>
+<p class="hint">${words.say('sign-in.recovery')} ${words.say('sign-in.no_factor')}</p>
 <button>${words.say('sign-in.button')}</button>
 ${asked === null ? null : passkeyButton(words, { field: 'passkey', text: words.say('sign-in.passkey'), asked })}
 </form>

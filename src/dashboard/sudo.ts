@@ -1,12 +1,14 @@
 /**
  * Proving the second factor again, for what lets money or power out: by a code, or by a passkey that signs for this
- * very form. The session gets another token then. Recovery codes are for signing in, and do not count here.
+ * very form. The session gets another token then. Recovery codes are for signing in, and do not count here. Who has no
+ * factor yet proves nothing while every network is simulated, except for what is live.
  * @module
  */
 import { createHash } from 'node:crypto';
 import type { UsedFactor } from '../database/people.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
-import { usedFactor } from './second-factor.ts';
+import type { StoreAt } from './page.ts';
+import { isFactorRequired, usedFactor } from './second-factor.ts';
 import { hashOf, newToken, SUDO_MS, type Visitor } from './web-session.ts';
 
 /** How long requests that were on their way are still taken with the token of before. */
@@ -14,7 +16,14 @@ const PREVIOUS_MS = 10_000;
 
 type SudoDeps = Pick<DashboardDeps, 'database' | 'clock' | 'passkeys'>;
 
-export const maySudo = ({ session }: Pick<Visitor, 'session'>, nowMs: number): boolean => session.sudoUntilMs > nowMs;
+/** Returns what a visitor needs for what lets money or power out: nothing, a proof, or first of all a factor. */
+export function neededFor(
+  { config }: Pick<DashboardDeps, 'config'>,
+  { visitor: { session, person }, at, nowMs }: Readonly<{ visitor: Visitor; at: StoreAt | null; nowMs: number }>,
+): 'nothing' | 'a proof' | 'a factor' {
+  if (!person.hasFactor) return isFactorRequired(config.networks) || at?.mode === 'live' ? 'a factor' : 'nothing';
+  return session.sudoUntilMs > nowMs ? 'nothing' : 'a proof';
+}
 
 /** What somebody proves with: a one-time code, or what the script sends for a passkey. */
 export type Proof = Readonly<{ code: string }> | Readonly<{ passkey: string; purpose: string }>;

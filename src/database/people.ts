@@ -7,12 +7,13 @@
 import type { Membership } from '../core/access.ts';
 import type { OperatorAct } from './audit-log.ts';
 
-/** `isReady`: a password and a second factor are set. */
+/** `isReady`: a password is set. `hasFactor`: so is an authenticator app, without which there are no passkeys. */
 export type Person = Readonly<{
   id: string;
   name: string;
   memberships: readonly Membership[];
   isReady: boolean;
+  hasFactor: boolean;
   /** The time zone in which the person looks at pages; null for each store's own. */
   zone: string | null;
   /** The language of the pages, as its code; null for the browser's. */
@@ -22,7 +23,12 @@ export type Person = Readonly<{
 }>;
 
 /** What a sign-in is checked against. `totpStep` is the newest 30-second step whose code was used. */
-export type SignInSecrets = Readonly<{ person: Person; password: string; totpSecret: string; totpStep: number }>;
+export type SignInSecrets = Readonly<{
+  person: Person;
+  password: string;
+  totpSecret: string | null;
+  totpStep: number;
+}>;
 
 /**
  * Where somebody is signed in. `device` and `address` are what the browser and the connection said. Until `sudoUntilMs`
@@ -67,19 +73,18 @@ export type Passkey = Readonly<{
   usedAtMs: number | null;
 }>;
 
-/** What a person sets with a one-time link. */
-export type NewSecrets = Readonly<{
-  password: string;
-  totpSecret: string;
-  totpStep: number;
-  recoveryHashes: readonly string[];
-}>;
+/** An authenticator app, with the recovery codes that stand for it. */
+export type NewFactor = Readonly<{ totpSecret: string; totpStep: number; recoveryHashes: readonly string[] }>;
 
-/** One of them, as somebody who is signed in sets it. */
+/** What a person sets with a one-time link. `factor`: null to set it up later. */
+export type NewSecrets = Readonly<{ password: string; factor: NewFactor | null }>;
+
+/** What somebody who is signed in sets. `first`: the app of a person who has none. */
 export type ChangedSecret =
   | Pick<NewSecrets, 'password'>
-  | Pick<NewSecrets, 'totpSecret' | 'totpStep'>
-  | Pick<NewSecrets, 'recoveryHashes'>;
+  | Pick<NewFactor, 'totpSecret' | 'totpStep'>
+  | Pick<NewFactor, 'recoveryHashes'>
+  | Readonly<{ first: NewFactor }>;
 
 export interface PeopleDatabase {
   /** @returns false when the name is taken, in any spelling */
@@ -126,12 +131,13 @@ export interface PeopleDatabase {
   /**
    * Uses the factor up and starts a session; one that begins with a recovery code may not do more until something else
    * is proved.
-   * @param proved `password`: as it was stored when it was found right; null if none was asked for
-   * @returns false when the factor was used before, or when password or app was replaced meanwhile
+   * @param proved `password`: as it was stored when it was found right; null if none was asked for. `factor`: null for
+   * a person who has none, whose session may not do more either
+   * @returns false when the factor was used before, or when password or app was replaced or set up meanwhile
    */
   signIn(
     session: WebSession,
-    proved: Readonly<{ factor: UsedFactor; password: string | null }>,
+    proved: Readonly<{ factor: UsedFactor | null; password: string | null }>,
     act: OperatorAct,
   ): Promise<boolean>;
 
@@ -158,7 +164,7 @@ export interface PeopleDatabase {
    * Sets what somebody signs in with who is signed in: the former one ends, and so do the person's other sessions. The
    * count of attempts is cleared. An app that takes the place of one that is lost, in a session that began with a
    * recovery code, raises an alarm.
-   * @returns false when the session has ended
+   * @returns false when the session has ended, or the person has an app where it would be the first
    */
   changeSecret(
     session: Pick<WebSession, 'personId' | 'formToken'>,

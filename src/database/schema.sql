@@ -772,7 +772,7 @@ CREATE TABLE people (
   zone TEXT, -- null: that of the store
   language TEXT, -- null: that of the browser
   password TEXT, -- scrypt, as a PHC string; null until the one-time link is used
-  totp_secret TEXT, -- sealed
+  totp_secret TEXT, -- sealed; null until an authenticator app is set up
   totp_step INTEGER NOT NULL, -- of the newest code used; up to it, codes are refused
   failures INTEGER NOT NULL, -- attempts to sign in since the last that succeeded
   locked_until_ms INTEGER NOT NULL,
@@ -784,7 +784,7 @@ CREATE TABLE people (
   link_expires_at_ms INTEGER,
   created_at_ms INTEGER NOT NULL,
   removed_at_ms INTEGER,
-  CHECK ((password IS NULL) = (totp_secret IS NULL)),
+  CHECK (password IS NOT NULL OR totp_secret IS NULL),
   CHECK ((link_hash IS NULL) = (link_salt IS NULL) AND (link_hash IS NULL) = (link_expires_at_ms IS NULL))
 ) STRICT;
 CREATE UNIQUE INDEX people_by_name ON people (name) WHERE removed_at_ms IS NULL;

@@ -14,6 +14,7 @@ import { addNote, createObjects, LOGO_HASH, type StoreObjects, withObjects } fro
 const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /': ['operator', 'owner', 'accountant', 'staff'],
   'get /account': ['operator', 'owner', 'accountant', 'staff'],
+  'get /account/app': ['operator', 'owner', 'accountant', 'staff'],
   'post /account/password': ['operator', 'owner', 'accountant', 'staff'],
   'post /account/app': ['operator', 'owner', 'accountant', 'staff'],
   'post /account/recovery-codes': ['operator', 'owner', 'accountant', 'staff'],

@@ -291,6 +291,7 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'team', path: `${store}/team`, cookie: owner.cookie() },
     { name: 'new-store', path: '/stores/new', cookie: owner.cookie() },
     { name: 'account', path: '/account', cookie: owner.cookie() },
+    { name: 'account-app', path: '/account/app', cookie: owner.cookie() },
     ...(await answerPages(dashboard, owner, unproved)),
     { name: 'operator-refund', path: `/operator/payouts/${made.processing}`, cookie: operator.cookie() },
     ...operatorPages.map(([name, path]) => ({

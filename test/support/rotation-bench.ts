@@ -128,7 +128,7 @@ async function addPersonAndTarget(database: Database, act: ReturnType<typeof ope
     ...{ hash: 's', personId: 'usr_1', device: 'd', address: '127.0.0.1' },
     ...{ startedAtMs: atMs, seenAtMs: atMs, sudoUntilMs: 0, formToken: 'f' },
   };
-  const secrets = { password: 'p', totpSecret: 'TOTPSECRET', totpStep: 0, recoveryHashes: [] };
+  const secrets = { password: 'p', factor: { totpSecret: 'TOTPSECRET', totpStep: 0, recoveryHashes: [] } };
   assert.ok(await database.claimSignInLink({ hash: 'link', secrets, session }, act));
   await database.addNoticeTarget(
     {

@@ -1,17 +1,19 @@
 /**
  * What somebody signs in with, changed by themselves: the password, the authenticator app, the recovery codes. Each
  * change asks for the second factor and ends the other sessions. Who has lost the app signs in with a
- * recovery code, and replaces it with the password; for what else is lost there is `quayside user reset`.
+ * recovery code, and replaces it with the password; for what else is lost there is `quayside user reset`. The first app
+ * of somebody who has none is set up with the password.
  * @module
  */
 import type { ChangedSecret } from '../../database/people.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { changeFields, commonChange, type Plan, type Planned, type Review } from '../change.ts';
+import { sortableId } from '../../lib/id.ts';
+import { changeFields, commonChange, FIRST_FACTOR_PATH, type Plan, type Planned, type Review } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { codesShown, secretShown } from '../link.ts';
+import { codesShown, newFactor, secretShown } from '../link.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { whyWeak } from '../passwords.ts';
-import { newRecoveryCodes, recoveryHash, secretOfForm, stepOf } from '../second-factor.ts';
+import { isFactorRequired, newRecoveryCodes, recoveryHash, secretOfForm, stepOf } from '../second-factor.ts';
 import { badge, data, facts } from '../show.ts';
 
 const BACK = '/account';
@@ -20,19 +22,28 @@ const FEW_CODES = 3;
 
 const paths = {
   password: '/account/password',
-  app: '/account/app',
+  app: FIRST_FACTOR_PATH,
   codes: '/account/recovery-codes',
 } as const;
 
-export const accountFactorPages = (deps: DashboardDeps): readonly CommonPage[] => [
-  commonChange(deps, {
-    path: paths.password,
+export function accountFactorPages(deps: DashboardDeps): readonly CommonPage[] {
+  const app = commonChange(deps, {
+    path: paths.app,
     needs: 'to be signed in',
-    plan: async (visit) => planPassword(deps, visit),
-  }),
-  commonChange(deps, { path: paths.app, needs: 'to be signed in', plan: async (visit) => planApp(deps, visit) }),
-  commonChange(deps, { path: paths.codes, needs: 'to be signed in', plan: async (visit) => planCodes(visit) }),
-];
+    plan: async (visit) => (visit.visitor.person.hasFactor ? planApp(deps, visit) : planFirstApp(deps, visit)),
+  });
+  return [
+    commonChange(deps, {
+      path: paths.password,
+      needs: 'to be signed in',
+      plan: async (visit) => planPassword(deps, visit),
+    }),
+    app,
+    // Where somebody without a factor is led to.
+    { ...app, method: 'get', answer: (visit) => app.answer({ ...visit, form: { once: sortableId(visit.nowMs) } }) },
+    commonChange(deps, { path: paths.codes, needs: 'to be signed in', plan: async (visit) => planCodes(visit) }),
+  ];
+}
 
 /** Shows how many recovery codes are left, and the buttons of each change. */
 export async function factorSection({ database }: DashboardDeps, visit: Visit<null>): Promise<Html> {
@@ -43,9 +54,14 @@ export async function factorSection({ database }: DashboardDeps, visit: Visit<nu
 <button class="plain">${words.say(`account-factors.${which}`)}</button></form>`;
   return html`<section class="card" aria-labelledby="factors"><h2 id="factors">${words.say('account-factors.title')}</h2>
 ${visitor.session.isRecovered ? html`<p class="message attention">${words.say('account-factors.recovered')}</p>` : null}
-<p class="hint">${words.say('account-factors.text')}</p>
+${
+  visitor.person.hasFactor
+    ? html`<p class="hint">${words.say('account-factors.text')}</p>
 ${facts([[words.say('account-factors.left'), html`${data(left)}${few}`]])}
-<div class="actions">${form('password')}${form('app')}${form('codes')}</div></section>`;
+<div class="actions">${form('password')}${form('app')}${form('codes')}</div>`
+    : html`<p class="hint">${words.say('link.later_hint')}</p>
+<div class="actions"><a class="button" href="${paths.app}">${words.say('account-factors.first_button')}</a>${form('password')}</div>`
+}</section>`;
 }
 
 /** What the changes have in common. `consequence` is what the page that confirms shows. */
@@ -157,8 +173,45 @@ ${secretShown(words, { url: deps.url, secret: totpSecret, name: visitor.person.n
   };
 }
 
+/** The first app of somebody who had none: the password proves who it is, and recovery codes come with it. */
+function planFirstApp(deps: DashboardDeps, visit: Visit<null>): Planned {
+  const { visitor, form, nowMs, words } = visit;
+  const { once = '', new_code = '' } = form;
+  if (once === '') return { to: paths.app };
+  const isRequired = isFactorRequired(deps.config.networks);
+  const totpSecret = secretOfForm(visitor.formToken, once);
+  const codes = newRecoveryCodes();
+  const first = newFactor(totpSecret, new_code, codes, nowMs);
+  const consequence = html`<p>${words.say(isRequired ? 'account-factors.first_required' : 'account-factors.first_text')}</p>
+${secretShown(words, { url: deps.url, secret: totpSecret, name: visitor.person.name })}
+<label>${words.say('link.code')} <input name="new_code" dir="ltr" autocomplete="off" inputmode="numeric" pattern="[0-9 ]*" required></label>
+${currentPassword(visit)}`;
+  return {
+    command: 'set up authenticator app',
+    target: visitor.person.id,
+    review: {
+      title: words.say('account-factors.first_title'),
+      button: words.say('account-factors.first_button'),
+      back: isRequired ? null : BACK,
+      needsSudo: false,
+      consequence,
+      asks: ['username', 'current', 'new_code'],
+    },
+    async before() {
+      const wrong = await passwordFault(deps, visit);
+      if (wrong !== null) return { fault: wrong };
+      return first === null ? { fault: words.say('link.code_wrong') } : undefined;
+    },
+    async act(database, act) {
+      if (first === null || !(await database.changeSecret(visitor.session, { first }, act))) return { to: BACK };
+      return { title: words.say('link.codes'), content: codesShown(words, codes, '/') };
+    },
+  };
+}
+
 function planCodes(visit: Visit<null>): Planned {
   const { visitor, words } = visit;
+  if (!visitor.person.hasFactor) return { to: paths.app };
   return {
     ...planOf(visit, 'codes', 'make recovery codes', {
       consequence: html`<p>${words.say('account-factors.codes_text')}</p>`,

@@ -5,7 +5,7 @@
  */
 import type { Passkey } from '../../database/people.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { changeFields, commonChange, type Planned } from '../change.ts';
+import { changeFields, commonChange, FIRST_FACTOR_PATH, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Visit } from '../page.ts';
 import { passkeyButton } from '../passkey-button.ts';
@@ -34,6 +34,7 @@ const usedAt = (words: Words, { usedAtMs }: Passkey): Html | string =>
 /** Renders the person's passkeys, and the form for another one. */
 export async function passkeySection({ database, passkeys }: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { visitor, words } = visit;
+  if (!visitor.person.hasFactor) return html``;
   const own = await database.listPasskeys(visitor.person.id);
   const remove = (id: string): Html => html`<form method="post" action="/account/passkeys/remove">${changeFields(visit)}
 <input type="hidden" name="id" value="${id}"><button class="plain">${words.say('passkeys.remove')}</button></form>`;
@@ -61,6 +62,7 @@ async function planNew({ passkeys }: DashboardDeps, { visitor, form, nowMs, word
   const { person, formToken } = visitor;
   const name = (form.name ?? '').trim().slice(0, NAME_CHARS_MAX) || words.say('passkeys.unnamed');
   const sent = form.passkey ?? '';
+  if (!person.hasFactor) return { to: FIRST_FACTOR_PATH };
   if (sent === '') return { to: BACK, said: words.say('passkeys.no_script') };
   return {
     command: 'add passkey',

@@ -23,8 +23,19 @@ const WEB_SESSIONS_MAX = 20;
 
 const noLink = { linkHash: null, linkSalt: null, linkExpiresAtMs: null };
 
-const kindOf = (factor: UsedFactor): string =>
-  'totpStep' in factor ? 'one-time code' : 'passkeyId' in factor ? 'passkey' : 'recovery code';
+const noFactor = { totpSecret: null, totpStep: 0, recoveryHashes: [] };
+
+/** A session that may not do what needs a second factor. */
+const unproved = (session: WebSession): WebSession => ({ ...session, sudoUntilMs: 0 });
+
+const kindOf = (factor: UsedFactor | null): string =>
+  factor === null
+    ? 'none'
+    : 'totpStep' in factor
+      ? 'one-time code'
+      : 'passkeyId' in factor
+        ? 'passkey'
+        : 'recovery code';
 
 const shown = ({ role, storeId }: Membership): string => (storeId === null ? role : `${role} of ${storeId}`);
 
@@ -50,6 +61,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
       name: row.name,
       memberships: own.map(({ role, storeId }) => ({ role, storeId }) as Membership),
       isReady: row.password !== null,
+      hasFactor: row.totpSecret !== null,
       zone: row.zone,
       language: row.language,
       createdAtMs: row.createdAtMs,
@@ -109,15 +121,18 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
 
   /**
    * Uses a factor up, and ends the delay after wrong attempts. A recovery code raises an alarm.
-   * @returns false when the factor was used before, or its app was replaced meanwhile
+   * @param factor null: of a person who has none
+   * @returns false when the factor was used before, or its app was replaced or set up meanwhile
    */
   function useFactor(
     { id, name, totpSecret, recoveryHashes }: PersonRow,
-    factor: UsedFactor,
+    factor: UsedFactor | null,
     { address }: Pick<WebSession, 'address'>,
     act: OperatorAct,
   ): boolean {
-    if ('totpStep' in factor) {
+    if (factor === null) {
+      if (totpSecret !== null) return false;
+    } else if ('totpStep' in factor) {
       const { totpStep } = factor;
       if (totpSecret === null || vault.open(totpSecret, totpSecretName(id)) !== factor.totpSecret) return false;
       const isNewer = and(eq(people.id, id), lt(people.totpStep, totpStep));
@@ -137,8 +152,9 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
     return true;
   }
 
-  function setSecrets(personId: string, secrets: NewSecrets): void {
-    writeSecrets(db, vault, personId, secrets);
+  /** Takes the place of everything that a person signs in with. */
+  function setSecrets(personId: string, { password, factor }: NewSecrets): void {
+    writeSecrets(db, vault, personId, { password, ...(factor ?? noFactor) });
     orm.delete(passkeys).where(eq(passkeys.personId, personId)).run();
   }
 
@@ -251,8 +267,9 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         if (rowOfLink(hash, session.startedAtMs)?.id !== session.personId) return false;
         endAccess(session.personId);
         setSecrets(session.personId, secrets);
-        startSession(session);
-        recordAct(act, { target: session.personId, before: null, after: { password: 'set', second_factor: 'set' } });
+        startSession(secrets.factor ? session : unproved(session));
+        const after = { password: 'set', second_factor: secrets.factor ? 'set' : 'none' };
+        recordAct(act, { target: session.personId, before: null, after });
         return true;
       });
     },
@@ -270,17 +287,17 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
     async findSignInSecrets(name) {
       return db.read(() => {
         const row = rowNamed(name);
-        if (!row || row.password === null || row.totpSecret === null) return null;
-        const totpSecret = vault.open(row.totpSecret, totpSecretName(row.id));
+        if (!row || row.password === null) return null;
+        const totpSecret = row.totpSecret && vault.open(row.totpSecret, totpSecretName(row.id));
         return { person: toPerson(row), password: row.password, totpSecret, totpStep: row.totpStep };
       });
     },
     async signIn(session, { factor, password }, act) {
       return db.write(() => {
         const row = rowOf(session.personId);
-        if (!row || (password !== null && row.password !== password) || !useFactor(row, factor, session, act))
-          return false;
-        startSession(session, 'recoveryHash' in factor);
+        if (!row || (password !== null && row.password !== password)) return false;
+        if (!useFactor(row, factor, session, act)) return false;
+        startSession(factor ? session : unproved(session), factor !== null && 'recoveryHash' in factor);
         const after = { second_factor: kindOf(factor), address: session.address };
         recordAct(act, { target: session.personId, before: null, after });
         return true;

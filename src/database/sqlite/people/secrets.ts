@@ -4,7 +4,7 @@
  */
 import { and, eq } from 'drizzle-orm';
 import type { OperatorAct } from '../../audit-log.ts';
-import type { ChangedSecret, NewSecrets, PeopleDatabase } from '../../people.ts';
+import type { ChangedSecret, NewFactor, PeopleDatabase } from '../../people.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
@@ -15,15 +15,19 @@ import { endOtherSessions } from './web-sessions.ts';
 /** The name under which the secret of a person's one-time codes is sealed. */
 export const totpSecretName = (personId: string): string => `one-time codes of ${personId}`;
 
+/** What is undefined stays as it is. */
+type WrittenSecrets = Partial<
+  Omit<NewFactor, 'totpSecret'> & Readonly<{ password: string; totpSecret: string | null }>
+>;
+
 /** Takes the place of what a person has; clears the account's count of attempts. To be used within a transaction. */
 export function writeSecrets(
   { orm }: Pick<Db, 'orm'>,
   vault: Vault,
   personId: string,
-  { password, totpSecret, totpStep, recoveryHashes }: Partial<NewSecrets>,
+  { password, totpSecret, totpStep, recoveryHashes }: WrittenSecrets,
 ): void {
-  const sealed = totpSecret === undefined ? undefined : vault.seal(totpSecret, totpSecretName(personId));
-  // What is undefined stays as it is.
+  const sealed = totpSecret && vault.seal(totpSecret, totpSecretName(personId));
   orm
     .update(people)
     .set({ password, totpSecret: sealed, totpStep, recoveryHashes, failures: 0, lockedUntilMs: 0 })
@@ -40,7 +44,7 @@ type SecretParts = Readonly<{
 /** Returns the state that the audit log records. */
 function auditedOf(changed: ChangedSecret) {
   if ('password' in changed) return { password: 'set' };
-  if ('totpSecret' in changed) return { second_factor: 'set' };
+  if ('totpSecret' in changed || 'first' in changed) return { second_factor: 'set' };
   return { recovery_codes: changed.recoveryHashes.length };
 }
 
@@ -49,6 +53,9 @@ export function secretCommands(
   { vault, recordAct, raiseAlarm }: SecretParts,
 ): Pick<PeopleDatabase, 'changeSecret' | 'countRecoveryCodes'> {
   const { orm, read, write } = db;
+
+  const hasApp = (personId: string): boolean =>
+    orm.select({ secret: people.totpSecret }).from(people).where(eq(people.id, personId)).get()?.secret !== null;
 
   /** Ends the right to replace the app without the one before, and tells whoever looks at alarms. */
   function replaceLost({ hash, personId, address }: typeof webSessions.$inferSelect, { atMs }: OperatorAct): void {
@@ -65,9 +72,9 @@ export function secretCommands(
       return write(() => {
         const isIt = and(eq(webSessions.personId, personId), eq(webSessions.formToken, formToken));
         const session = orm.select().from(webSessions).where(isIt).get();
-        if (!session) return false;
+        if (!session || ('first' in changed && hasApp(personId))) return false;
         const isLost = session.isRecovered && 'totpSecret' in changed;
-        writeSecrets(db, vault, personId, changed);
+        writeSecrets(db, vault, personId, 'first' in changed ? changed.first : changed);
         endOtherSessions(db, personId, formToken);
         const after = auditedOf(changed);
         recordAct(act, { target: personId, before: null, after: { ...after, ...(isLost && { by: 'recovery code' }) } });
