@@ -170,7 +170,6 @@ export function createPayer(options: PayerOptions): Payer {
       pace,
       allotting,
       clock,
-      onDepositNumbers: walletWatch.learnNumbers,
       holdOnNew,
       isDoubted: () => holdOnNew() !== null,
     });

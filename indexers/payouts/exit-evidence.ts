@@ -6,7 +6,7 @@
 import { type PayoutNode, type SpendDraft, type Spent, UnclearOutcome } from '../../src/chains/spend.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import { isPaidBy } from '../../src/core/outgoing.ts';
-import { type Attempt, isSigned, LEARNED_GENERATION, type Payout, type SignedAttempt } from '../../src/core/payout.ts';
+import { type Attempt, isSigned, type Payout, type SignedAttempt } from '../../src/core/payout.ts';
 import type { Evidence, NamedPayment, ShownGeneration, ShownOutcome } from '../../src/core/payout-exit.ts';
 import type { Outcome } from '../../src/core/spend.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -29,8 +29,7 @@ export async function gatherEvidence(
   { intent }: Pick<Payout, 'intent'>,
   attempts: readonly Attempt[],
 ): Promise<Evidence> {
-  // What has failed according to the chain itself needs no look.
-  const all = attempts.filter(isSigned).filter(({ generation }) => generation < LEARNED_GENERATION);
+  const all = attempts.filter(isSigned);
   const generations: ShownGeneration[] = [];
   for (const generation of new Set(all.map((one) => one.generation))) {
     const signed = all.filter((one) => one.generation === generation);

@@ -54,11 +54,6 @@ type AdvanceParts = Readonly<{
   /** Queues allotting and signing. One at a time where numbers must not have gaps. */
   allotting: PQueue;
   clock: Clock;
-  /**
-   * Called with a deposit address's first free number at finality before the address gets its next number, so that what
-   * has used numbers which were not given out here can be learned.
-   */
-  onDepositNumbers(payer: string, finalNonce: number): Promise<unknown>;
   /** Returns why nothing new is signed now; null if it may be. */
   holdOnNew(): EngineReason | null;
   /** Whether something that is not known here may still take effect, so that nothing ends as never paid. */
@@ -225,7 +220,6 @@ async function nextNonce(work: Work): Promise<number | null | 'soon' | EngineRea
   const count = await node.count(payer);
   invariant(count, `the node of ${payout.network} counts transactions`);
   const { final, head, pending } = count;
-  if (final !== null && rules.payer(payout.intent).role === 'collection') await parts.onDepositNumbers(payer, final);
   const offer = await database.offerNonce(payout.network, payer, final ?? { head }, clock.nowMs());
   switch (offer.kind) {
     case 'free':

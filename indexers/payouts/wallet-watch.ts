@@ -12,7 +12,7 @@ import type { Node } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { type Fault, invariant, transient } from '../../src/core/fault.ts';
+import { invariant, transient } from '../../src/core/fault.ts';
 import { hotRoles } from '../../src/core/intent.ts';
 import { watchedWallets } from '../../src/core/outgoing.ts';
 import { reason } from '../../src/core/reasons.ts';
@@ -21,38 +21,24 @@ import type { OutgoingClaim } from '../../src/database/outgoing.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { SETTLING } from './settling-in.ts';
-import { createSpendLearner } from './spend-learner.ts';
 import type { PayoutWallets } from './wallets.ts';
 
 /** How often the numbers that a wallet has used are compared with those given out here. */
 const COUNT_MS_MIN = 10_000;
-/** Halted deposit addresses that are looked at again each time. */
-const HALTED_MAX = 16;
 
 type WalletWatchParts = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'reorgDepthMax'>;
   rules: SpendRules;
-  node: Pick<PayoutNode, 'paidBy' | 'failedBy' | 'count' | 'balance' | 'usedBy' | 'readTransfer'>;
+  node: Pick<PayoutNode, 'paidBy' | 'count' | 'balance'>;
   /** The follower's node: what it shows at the start must be read first. */
   chainNode: Pick<Node, 'head' | 'finalized'>;
   database: Pick<
     Database,
-    | 'recordOwnWallets'
-    | 'listNetworks'
-    | 'judgeOutgoing'
-    | 'settleByTransfer'
-    | 'recordLearned'
-    | 'recordFailed'
-    | 'refundsBehind'
-    | 'recordOutgoing'
-    | 'depositIndex'
-    | 'nextNonce'
-    | 'offerNonce'
-    | 'haltedLanes'
+    'recordOwnWallets' | 'listNetworks' | 'judgeOutgoing' | 'settleByTransfer' | 'nextNonce' | 'offerNonce'
   >;
   wallets: PayoutWallets;
   /**
-   * Reads the signer's journal: what it names is adopted, not learned from the chain.
+   * Reads the signer's journal: what it names is adopted, not settled by the chain.
    * @throws Fault permanent `payouts_not_adopted`
    */
   followJournal(): Promise<void>;
@@ -67,12 +53,6 @@ interface WalletWatch {
    * @throws Fault transient `payouts_reading` until the chain of the start has been read; others of node and database
    */
   renew(): Promise<boolean>;
-  /**
-   * Learns the transactions that have used numbers of a wallet or deposit address which were not given out here.
-   * @param finalNonce its first free number at finality
-   * @returns whether more follow: then ask again
-   */
-  learnNumbers(payer: string, finalNonce: number): Promise<boolean>;
   /**
    * Asks every node for transactions of the refund and gas wallets that are on their way and not known here.
    * @throws Fault transient `payouts_settling` if there are
@@ -92,7 +72,6 @@ type Start = Readonly<{
 
 export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
   const { network, rules, node, chainNode, database, wallets, followJournal, clock, log } = parts;
-  const learner = createSpendLearner(parts);
   let start: Start | null = null;
   let isRead = false;
   let countedAtMs = Number.NEGATIVE_INFINITY;
@@ -125,28 +104,9 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
   const readFloor = async (): Promise<number> =>
     (await database.listNetworks()).find((one) => one.network === network.key)?.floor ?? 0;
 
-  const entering = (): Fault =>
-    transient(
-      'payouts_reading',
-      `transactions of our wallets on ${network.key} that were not known here are being entered into the books; ` +
-        'nothing is paid out until then',
-    );
-
   async function compareCounts(counts: Start['counts']): Promise<void> {
     for (const [key, seen] of counts) {
-      if (typeof seen === 'number' && (await learner.learnNumbers(key, seen))) throw entering();
       await database.offerNonce(network.key, key, seen, clock.nowMs());
-    }
-  }
-
-  /** Deposit addresses that were halted while the nodes did not show what used their numbers go on once they do. */
-  async function learnHalted(counts: Start['counts']): Promise<void> {
-    const halted = (await database.haltedLanes()).filter(
-      (one) => one.network === network.key && one.code === 'payout_nonce_foreign' && !counts.has(one.payer),
-    );
-    for (const { payer } of halted.slice(0, HALTED_MAX)) {
-      const count = await node.count(payer);
-      if (count?.final != null) await learner.learnNumbers(payer, count.final);
     }
   }
 
@@ -160,11 +120,8 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
     log.warn({ payout: payout.id, tx }, 'a refund was already paid by a transaction that was not known here');
   }
 
-  /** @returns how many transfers were learned: more of the blocks that were read may follow */
-  async function judge(throughBlock: number): Promise<number> {
-    const { claims, moves } = await database.judgeOutgoing(network.key, clock.nowMs());
-    for (const claim of claims) await settle(claim);
-    return learner.learn(moves.filter(({ blockNumber }) => blockNumber <= throughBlock));
+  async function judge(): Promise<void> {
+    for (const claim of await database.judgeOutgoing(network.key, clock.nowMs())) await settle(claim);
   }
 
   /** Begins again when other wallets pay: nothing leaves them before they are watched. */
@@ -177,7 +134,6 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
   }
 
   return {
-    learnNumbers: learner.learnNumbers,
     refusePending: async () => refusePending(parts, await readCounts()),
     expire() {
       askedAtMs = Number.NEGATIVE_INFINITY;
@@ -192,16 +148,11 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
           reason('payouts_reading', { network: network.key, start: start.number, read: floor }).message,
         );
       }
-      // Balances are compared with the books only once these have all that was on the chain at the start.
-      if ((await judge(isRead ? Number.POSITIVE_INFINITY : start.number)) > 0 && !isRead) {
-        throw entering();
-      }
+      await judge();
       if (!isRead) await compareCounts(start.counts);
       isRead = true;
       if (floor !== countedFloor && clock.nowMs() >= countedAtMs + COUNT_MS_MIN) {
-        const counts = await readCounts();
-        await compareCounts(counts);
-        if (rules.lane === 'sequence') await learnHalted(counts);
+        await compareCounts(await readCounts());
         [countedFloor, countedAtMs] = [floor, clock.nowMs()];
       }
       return isRotated;

@@ -208,11 +208,6 @@ export interface PayoutNode {
    */
   paidBy(draft: SpendDraft, tx: string): Promise<PaidBy | null>;
   /**
-   * Returns what a final transaction of the draft's payer cost that failed, so that it moved nothing; null unless every
-   * configured node shows it so. `nonce` as of `paidBy`.
-   */
-  failedBy(draft: SpendDraft, tx: string): Promise<PaidBy | null>;
-  /**
    * Returns the final transaction that used a wallet's sequence number; null where there are none, or if no node has
    * the old states that tell which it was.
    * @param after a transaction of the wallet with a lower number: without such states, the next blocks are searched

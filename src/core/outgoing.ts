@@ -6,11 +6,9 @@
  * with 0), so decoders leave them out.
  * @module
  */
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { type GasIntent, type HotRole, isPayback, type SweepIntent } from './intent.ts';
+import { type HotRole, isPayback } from './intent.ts';
 import { endedCodes, type Payout } from './payout.ts';
-import type { ChainTransfer, Currency, NetworkKey } from './transfer.ts';
+import type { ChainTransfer, NetworkKey } from './transfer.ts';
 
 /** Whose outgoing transfers are read. The treasury is the merchant's own: its transfers are only recorded. */
 const watchedRoles = ['refund', 'gas', 'treasury'] as const;
@@ -50,9 +48,7 @@ export type Meaning =
   | Readonly<{ kind: 'pays'; payoutId: string }>
   /** A refund may explain it that cannot be settled yet: an attempt of it is signed, or it has no payout. */
   | Readonly<{ kind: 'undecided' }>
-  /** It went to, or for, a wallet of ours: of gas or a sweep, perhaps, that a restored database does not know. */
-  | Readonly<{ kind: 'moved' }>
-  /** The treasury's own. */
+  /** The treasury's own, or to or for another wallet of ours: nobody is paid by it. */
   | Readonly<{ kind: 'recorded' }>
   /** Nothing here explains it. */
   | Readonly<{ kind: 'foreign' }>;
@@ -78,7 +74,7 @@ export function explainOutgoing(
   const free = paid.find(mayBeSettled);
   if (free) return { kind: 'pays', payoutId: free.payout.id };
   if (paid.length > 0 || isPending) return { kind: 'undecided' };
-  return { kind: isToOwn ? 'moved' : 'foreign' };
+  return { kind: isToOwn ? 'recorded' : 'foreign' };
 }
 
 /** Returns whether a transfer is, by network, payee, currency and amount, what a refund pays. */
@@ -110,28 +106,3 @@ const byAge = ({ payout: a }: Claimant, { payout: b }: Claimant): number =>
 
 /** A wallet of the signer's seed by its role and its index. */
 export type IndexedWallet = Readonly<{ role: HotRole; index: number }>;
-
-/**
- * Returns the native coin that a transaction gave a deposit address, or the loan that one made or took back, of which
- * this database does not know.
- */
-export const learnedGas = (
-  network: NetworkKey,
-  gas: Pick<GasIntent, 'form' | 'index' | 'refundIndex' | 'units'>,
-  tx: string,
-): GasIntent => ({ kind: 'gas', id: learnedId('ga', tx), network, ...gas });
-
-/** Returns the sweep that a transaction made, of which this database does not know. */
-export const learnedSweep = (
-  network: NetworkKey,
-  currency: Currency,
-  from: SweepIntent['from'],
-  tx: string,
-): SweepIntent => ({ kind: 'sweep', id: learnedId('sw', tx), network, currency, from });
-
-/** What is learned from the chain has an id that follows from its transaction: nothing there tells the signer's. */
-const learnedId = (prefix: string, tx: string): string =>
-  `${prefix}_${bytesToHex(sha256(utf8ToBytes(tx))).slice(0, LEARNED_ID_CHARACTERS)}`;
-
-/** As many as other ids of payouts have after their prefix. */
-const LEARNED_ID_CHARACTERS = 26;

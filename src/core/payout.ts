@@ -97,14 +97,9 @@ export type PayoutRules = Readonly<{
 
 /** When an attempt has failed on the chain in this many generations, a person must look: each costs its fee. */
 export const GENERATIONS_MAX = 5;
-/**
- * Failed attempts that are learned from the chain are counted from this generation on: the signer does not know them,
- * and the engine goes on as if they had not been.
- */
-export const LEARNED_GENERATION = 1_000_000;
-/** Returns how people name an attempt: its generation, – where it is of none of ours, and its number. */
+/** Returns how people name an attempt: its generation and its number. */
 export const attemptName = ({ generation, attempt }: Pick<Attempt, 'generation' | 'attempt'>): string =>
-  generation < LEARNED_GENERATION ? `${generation}.${attempt}` : `–.${generation - LEARNED_GENERATION}`;
+  `${generation}.${attempt}`;
 /** How long a payout waits after each generation that ended without effect; the last pause repeats. */
 const RENEWAL_MS = [0, 60_000, 300_000, 900_000, 3_600_000] as const;
 /** Replacements within one generation; beyond these, more signatures will not help. */

@@ -3,11 +3,10 @@
  * `core/outgoing.ts` decides what they mean.
  * @module
  */
-import type { GasIntent, PaybackIntent, SweepIntent } from '../core/intent.ts';
 import type { Asset } from '../core/ledger.ts';
 import type { OutgoingTransfer, WatchedRole } from '../core/outgoing.ts';
 import type { Payout } from '../core/payout.ts';
-import type { Currency, NetworkKey } from '../core/transfer.ts';
+import type { NetworkKey } from '../core/transfer.ts';
 
 /** A wallet whose outgoing transfers are read. Ids only rise. */
 export type OwnWallet = Readonly<{ id: number; role: WatchedRole; key: string }>;
@@ -29,31 +28,6 @@ export type OutgoingClaim = Readonly<{ transfer: OutgoingRecord; payout: Payout 
 
 /** A transfer that equals a refund, and that an operator has acknowledged without saying what it was. */
 export type EqualTransfer = Readonly<{ id: number; tx: string }>;
-
-/** What is learned from the chain of our own transactions, each with the wallet that paid for it. */
-export type LearnedIntent = GasIntent | SweepIntent;
-
-/** A final transaction of one of our wallets that is not known here. */
-export type LearnedSpend = Readonly<{
-  /** The outgoing transfer that showed it, which is forgotten; absent if a number did. */
-  transferId?: number | undefined;
-  tx: string;
-  /** Address key of the refund or gas wallet that paid for it, or of the deposit address that was swept. */
-  payer: string;
-  /** `nonce`: its sequence number, null where there are none. */
-  paid: Readonly<{ feeUnits: bigint; nonce: number | null }>;
-  nowMs: number;
-}>;
-
-/** What final transfers mean now. */
-export type OutgoingJudgement = Readonly<{
-  /** To be settled with `settleByTransfer`, once the nodes have confirmed what was paid. */
-  claims: readonly OutgoingClaim[];
-  /** To or for another wallet of ours: to be saved with `recordLearned` or `recordOutgoing`. */
-  moves: readonly OutgoingRecord[];
-  /** How many wait until attempts that are signed have ended. */
-  undecided: number;
-}>;
 
 /** What the wallets of a network should hold of an asset, at least, and since when they hold less. */
 export type BookedWallet = Readonly<{
@@ -92,8 +66,9 @@ export interface OutgoingDatabase extends WalletBooksDatabase {
    * Judges the network's final outgoing transfers: forgets what attempts explain, and for what nothing explains freezes
    * money out on the network, with an alarm and an entry of the audit log. What it froze for is judged again each time:
    * a refund that was lost with the newest state of the database may have been requested again.
+   * @returns the refunds to be settled with `settleByTransfer`, once the nodes have confirmed what was paid
    */
-  judgeOutgoing(network: NetworkKey, nowMs: number): Promise<OutgoingJudgement>;
+  judgeOutgoing(network: NetworkKey, nowMs: number): Promise<readonly OutgoingClaim[]>;
   /**
    * Settles the refund that a transfer paid, as by an attempt learned from the chain.
    * @param paid what the nodes show of the transaction. `nonce`: its sequence number, null where there are none
@@ -107,39 +82,6 @@ export interface OutgoingDatabase extends WalletBooksDatabase {
       nowMs: number;
     }>,
   ): Promise<boolean>;
-  /**
-   * Saves what a transaction between our wallets did that is learned from the chain, as a payout that has succeeded,
-   * with an attempt that has its number and its cost: whoever had it signed, the wallet has paid that. A halted wallet
-   * goes on after the number. Gas or a sweep that waits to do exactly the same is settled by it, and a loan whose
-   * return is not planned gets that.
-   * @returns false if a payout has the transaction or its number already, or a refund that is open may have been paid
-   */
-  recordLearned(
-    input: LearnedSpend &
-      Readonly<{
-        intent: LearnedIntent;
-        /** Address key of the wallet that it paid. */
-        to: string;
-      }>,
-  ): Promise<boolean>;
-  /**
-   * Returns the refunds and returns for which a failed transaction that is not known here may have been, by payee and
-   * amount: those that are open, and those that another transaction of the wallet has settled which was learned from
-   * the chain.
-   */
-  refundsBehind(
-    failed: Readonly<{ network: NetworkKey; payer: string; to: string; currency: Currency; units: bigint }>,
-  ): Promise<readonly Payout[]>;
-  /**
-   * Saves the cost of a failed transaction that is learned from the chain: with the refund that it was for, which goes
-   * on as if it had not been, or as a payout of its own that has failed. It settles nothing. A halted wallet goes on
-   * after its number.
-   * @returns false if a payout has the transaction or its number already, or as many are known to have failed for the
-   * same as the engine itself would have tried
-   */
-  recordFailed(input: LearnedSpend & Readonly<{ intent: LearnedIntent | PaybackIntent }>): Promise<boolean>;
-  /** Records a transfer to or for another wallet of ours that the signer would not have made. */
-  recordOutgoing(transferId: number): Promise<void>;
   /**
    * Returns transfers that are judged, that nothing explains and that nobody has acknowledged, by their ids: the end
    * of their freeze acknowledges them.

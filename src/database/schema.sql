@@ -637,7 +637,6 @@ CREATE UNIQUE INDEX attempts_by_nonce ON payout_attempts (network, payer, nonce)
 -- A nonce whose attempt may yet be refused by the signer must be the wallet's last, or it would leave a gap.
 CREATE UNIQUE INDEX attempts_unsigned ON payout_attempts (network, payer) WHERE nonce IS NOT NULL AND tx IS NULL;
 CREATE INDEX attempts_by_number ON payout_attempts (network, payer, nonce) WHERE nonce IS NOT NULL;
-CREATE INDEX attempts_learned ON payout_attempts (network, payer) WHERE answer_code = 'learned';
 
 -- The nonces of one wallet. No gaps: one is given out in the transaction that allots its attempt, and only the last one can
 -- be taken back.

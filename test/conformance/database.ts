@@ -7,7 +7,6 @@ import { booksConform } from './database/books.ts';
 import { creationConforms } from './database/creation.ts';
 import { dustConforms } from './database/dust.ts';
 import { endpointsConform, quietEndpointsConform } from './database/endpoints.ts';
-import { failedSpendsConform } from './database/failed-spends.ts';
 import { freezesConform } from './database/freezes.ts';
 import { heldMoneyConforms } from './database/held-money.ts';
 import { heldReturnsConform } from './database/held-returns.ts';
@@ -55,7 +54,6 @@ export function storeConforms(makePlace: MakePlace): void {
   adoptionConforms(makePlace);
   freezesConform(makePlace);
   outgoingConforms(makePlace);
-  failedSpendsConform(makePlace);
   judgingConforms(makePlace);
   sweepsConform(makePlace);
   operationsConform(makePlace);

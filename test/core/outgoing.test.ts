@@ -49,11 +49,11 @@ test('the treasury may spend what it likes', () => {
   assert.equal(explainOutgoing({ ...transfer, role: 'treasury' }, null, [], true), { kind: 'recorded' });
 });
 
-test('what went to another wallet of ours was moved, and freezes nothing', () => {
-  assert.equal(explainOutgoing(transfer, null, [], false, true), { kind: 'moved' });
-  assert.equal(explainOutgoing({ ...transfer, role: 'gas' }, null, [], false, true), { kind: 'moved' });
+test('what went to another wallet of ours is recorded, and freezes nothing', () => {
+  assert.equal(explainOutgoing(transfer, null, [], false, true), { kind: 'recorded' });
+  assert.equal(explainOutgoing({ ...transfer, role: 'gas' }, null, [], false, true), { kind: 'recorded' });
   const coins = { ...transfer, role: 'gas', currency: 'native' } as const;
-  assert.equal(explainOutgoing(coins, null, [], false, true), { kind: 'moved' });
+  assert.equal(explainOutgoing(coins, null, [], false, true), { kind: 'recorded' });
   assert.equal(explainOutgoing(coins, null, [], false), { kind: 'foreign' });
   assert.equal(explainOutgoing(transfer, 'r9', [], false, true), { kind: 'ours', payoutId: 'r9' });
 });

@@ -12,7 +12,6 @@ import {
   isRivaled,
   judgeQuote,
   judgeRefusal,
-  LEARNED_GENERATION,
   nextLookAtMs,
   type Payout,
   type PayoutRules,
@@ -217,11 +216,9 @@ test('while frozen nothing is quoted, signed or sent, and what is signed is watc
   assert.is(frozen([attempt], { kind: 'dead' }).kind, 'renew');
 });
 
-test('an attempt is named by generation and number, and those that failed unknown here by their number alone', () => {
-  const names = [0, 2, LEARNED_GENERATION, LEARNED_GENERATION + 3].map((generation) =>
-    attemptName({ generation, attempt: 1 }),
-  );
-  assert.equal(names, ['0.1', '2.1', '–.0', '–.3']);
+test('an attempt is named by generation and number', () => {
+  const names = [0, 2].map((generation) => attemptName({ generation, attempt: 1 }));
+  assert.equal(names, ['0.1', '2.1']);
 });
 
 test('another transaction competes for an attempt’s nonce by the code of the answer, whatever its words', () => {

@@ -232,13 +232,6 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
         .find((one) => one.tx === tx && one.paid && one.intentId === intent.id);
       return mined ? { feeUnits: FEE, nonce: mined.nonce } : null;
     },
-    async failedBy(_draft, tx) {
-      refuseWhenDown();
-      const mined = final()
-        .flat()
-        .find((one) => one.tx === tx && !one.paid);
-      return mined ? { feeUnits: FEE, nonce: mined.nonce } : null;
-    },
     async usedBy(payer, nonce) {
       refuseWhenDown();
       if (!isNumbered || random.chance(chain.weather.pruned)) return null;

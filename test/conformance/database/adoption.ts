@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { GasIntent, RefundIntent } from '../../../src/core/intent.ts';
-import { LEARNED_GENERATION } from '../../../src/core/payout.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { Adoption } from '../../../src/database/money-out.ts';
 import { inWorld, type MakePlace, renewal, T0_MS } from './place.ts';
@@ -225,8 +224,6 @@ export function adoptionConforms(makePlace: MakePlace): void {
     }),
   );
 
-  const fail = (database: Database, tx: string, nonce: number) =>
-    database.recordFailed({ intent: refund('r1'), tx, payer, paid: { feeUnits: 3n, nonce }, nowMs: T0_MS });
   const attemptsOf = async (database: Database, id: string) =>
     (await database.listPayoutAttempts(id)).map((one) => [
       one.generation,
@@ -239,30 +236,6 @@ export function adoptionConforms(makePlace: MakePlace): void {
     const { unbalanced, differences } = await database.verifyLedger();
     assert.equal([unbalanced, differences], [[], []]);
   };
-
-  test(
-    'a failed transaction that was learned from the chain becomes the attempt that the journal names, and costs once',
-    inWorld(makePlace, async ({ database }) => {
-      await plan(database, 'r1');
-      await database.offerNonce(network, payer, 0, T0_MS);
-      assert.ok(await fail(database, 'tx 2', 0));
-      assert.equal(await attemptsOf(database, 'r1'), [[LEARNED_GENERATION, 0, 0, 'tx 2', 3n]]);
-      assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r1', 0, 0, 1)), 2);
-      assert.equal(await attemptsOf(database, 'r1'), [
-        [0, 0, 0, 'tx 1', null],
-        [0, 1, 0, 'tx 2', 3n],
-      ]);
-      const payout = await database.findPayout('r1');
-      assert.equal([payout?.state, payout?.generation, payout?.proof], ['sent', 0, null]);
-      const ended = { tx: 'tx 2', feeUnits: 3n } as const;
-      assert.ok(await database.newGeneration({ id: 'r1', generation: 0, ...renewal, ended, nowMs: T0_MS }));
-      await isBalanced(database);
-      // After another restore, the next one has a place of its own in the books.
-      assert.ok(await fail(database, 'tx 3', 1));
-      assert.is((await attemptsOf(database, 'r1')).at(-1)?.[0], LEARNED_GENERATION + 1);
-      await isBalanced(database);
-    }),
-  );
 
   test(
     'a payment that was learned from the chain becomes the attempt that the journal names, and stays paid',

@@ -18,13 +18,13 @@ export function judgingConforms(makePlace: MakePlace): void {
       await database.judgeOutgoing(network, T0_MS);
       assert.equal(
         (await statesOf(database)).slice(0, 2),
-        ['foreign', 'open'],
-        't3 is foreign, t2 is a move to be read',
+        ['foreign', 'recorded'],
+        't3 is foreign, t2 went to a wallet of ours',
       );
       await plan(database, refund('r1', 3n));
       const claimed = [];
       for (let times = 0; times < 2; times++) {
-        const { claims } = await database.judgeOutgoing(network, T0_MS);
+        const claims = await database.judgeOutgoing(network, T0_MS);
         claimed.push(...claims.map(({ payout, transfer }) => [payout.id, transfer.tx]));
       }
       assert.equal(claimed, [['r1', 't3']]);

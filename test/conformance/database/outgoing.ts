@@ -92,7 +92,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       const block = one.child();
       await one.step({ connect: [{ block, transfers: [leaves('t1')] }] });
       one.chain.push(block);
-      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], moves: [], undecided: 0 });
+      assert.equal(await database.judgeOutgoing(network, T0_MS), []);
       assert.is(await database.findFreeze(network), null, 'it may be reorganised away');
       await one.step({ floor: block.number });
       for (let times = 0; times < 2; times++) await database.judgeOutgoing(network, T0_MS);
@@ -114,60 +114,25 @@ export function outgoingConforms(makePlace: MakePlace): void {
   );
 
   test(
-    'what went to another wallet of ours freezes nothing, and is recorded if it is no move; to the treasury or anybody else, it does',
+    'what went to another wallet of ours is recorded and freezes nothing; to the treasury or anybody else, it does',
     inWorld(makePlace, async ({ database, one }) => {
       await watch(database);
-      await mineFinal(one, leaves('t1', { to: gas }), leaves('t2', { from: gas, to: wallet, currency: 'native' }));
-      for (let times = 0; times < 2; times++) {
-        const { moves, claims } = await database.judgeOutgoing(network, T0_MS);
-        assert.equal([moves.map(({ tx }) => tx), claims], [['t1', 't2'], []]);
-        assert.equal([await statesOf(database), await database.listFreezes()], [['open', 'open'], []]);
-        for (const { id } of times === 1 ? moves : []) await database.recordOutgoing(id);
-      }
-      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], moves: [], undecided: 0 });
-      assert.equal([await statesOf(database), await database.listFreezes()], [['recorded', 'recorded'], []]);
-      assert.is((await database.listOutgoing(network, 1))[0]?.currency, 'native');
-      // Native coin for a deposit address is forgotten once it is learned.
       await database.addAddresses({ family: 'evm', mode: 'test', source: 'signer', firstIndex: 0, keys: [payee] });
-      await mineFinal(one, leaves('t4', { from: gas, currency: 'native', units: 5n }));
-      const { moves } = await database.judgeOutgoing(network, T0_MS);
-      assert.equal([moves.map(({ tx }) => tx), await database.listFreezes()], [['t4'], []]);
-      const intent = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 5n } as const;
-      const paid = { feeUnits: 3n, nonce: null };
-      const learned = { intent, transferId: moves[0]?.id, tx: 't4', payer: gas, to: payee, paid, nowMs: T0_MS };
-      assert.is(await database.recordLearned(learned), true);
-      assert.equal(await statesOf(database), ['recorded', 'recorded'], 'those after it are judged at once');
-      await mineFinal(one, leaves('t3', { to: treasury }));
+      await mineFinal(
+        one,
+        leaves('t1', { to: gas }),
+        leaves('t2', { from: gas, to: wallet, currency: 'native' }),
+        leaves('t3', { from: gas, currency: 'native', units: 5n }),
+      );
+      for (let times = 0; times < 2; times++) assert.equal(await database.judgeOutgoing(network, T0_MS), []);
+      assert.equal(
+        [await statesOf(database), await database.listFreezes()],
+        [['recorded', 'recorded', 'recorded'], []],
+        't3 is gas for a deposit address',
+      );
+      await mineFinal(one, leaves('t4', { to: treasury }));
       await database.judgeOutgoing(network, T0_MS);
       assert.equal([(await statesOf(database))[0], (await database.listFreezes()).length], ['foreign', 1]);
-    }),
-  );
-
-  test(
-    'gas that is learned from the chain is saved once, with its cost and number, and lets a halted wallet go on',
-    inWorld(makePlace, async ({ database }) => {
-      await database.recordOwnWallets(network, [{ role: 'gas', key: wallet }]);
-      await database.addAddresses({ family: 'evm', mode: 'test', source: 'signer', firstIndex: 0, keys: [payee] });
-      await database.offerNonce(network, wallet, 5, T0_MS);
-      assert.equal(await database.nextNonce(network, wallet), { nonce: 5, unsignedNonce: 5, lastTx: null });
-      assert.is(await database.nextNonce(network, later), null);
-      assert.is((await database.offerNonce(network, wallet, 7, T0_MS)).kind, 'halted');
-      const gas = { kind: 'gas', network, form: 'transfer', index: 0, units: 5n } as const;
-      const save = (id: string, tx: string, nonce: number) =>
-        database.recordLearned({
-          ...{ intent: { ...gas, id }, tx, payer: wallet, to: payee },
-          ...{ paid: { feeUnits: 3n, nonce }, nowMs: T0_MS },
-        });
-      assert.is(await save('ga_1', 't1', 5), true);
-      assert.is(await save('ga_2', 't1', 6), false, 'the transaction is known');
-      assert.is(await save('ga_2', 't2', 5), false, 'the number is used');
-      assert.equal([await save('ga_2', 't2', 6), await save('ga_1', 't3', 7)], [true, false]);
-      const given = await database.findPayout('ga_1');
-      assert.equal([given?.state, given?.tx, given?.feeUnits], ['succeeded', 't1', 3n]);
-      assert.equal([await database.haltedLanes(), await database.listFreezes()], [[], []]);
-      assert.equal(await database.offerNonce(network, wallet, 7, T0_MS), { kind: 'free', nonce: 7 });
-      assert.equal(await database.nextNonce(network, wallet), { nonce: 7, unsignedNonce: 7, lastTx: 't2' });
-      await isSound(database);
     }),
   );
 
@@ -182,8 +147,11 @@ export function outgoingConforms(makePlace: MakePlace): void {
       await plan(database, owed);
       const { currency, units } = owed;
       await mineFinal(one, leaves('t1', { to: later, currency, units }));
-      const { claims, moves } = await database.judgeOutgoing(network, T0_MS);
-      assert.equal([claims.map(({ payout }) => payout.id), moves], [['r1'], []]);
+      const claims = await database.judgeOutgoing(network, T0_MS);
+      assert.equal(
+        claims.map(({ payout }) => payout.id),
+        ['r1'],
+      );
     }),
   );
 
@@ -196,7 +164,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       const signature = { id: 1, intent: refund('r1'), generation: 0, attempt: 0, terms: {}, tx: 't1' };
       await database.recordSigned(network, [{ ...signature, bytes: new Uint8Array([1]), signedAtMs: T0_MS }]);
       await mineFinal(one, leaves('t1'));
-      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], moves: [], undecided: 0 });
+      assert.equal(await database.judgeOutgoing(network, T0_MS), []);
       assert.equal([await statesOf(database), await database.listFreezes()], [[], []]);
     }),
   );
@@ -210,7 +178,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       assert.is((await allot(database, refund('r1'), 5)).kind, 'allotted');
       await mineFinal(one, leaves('t1'), leaves('t2', { index: 1 }));
       for (const nonce of [5, 6]) {
-        const { claims } = await database.judgeOutgoing(network, T0_MS);
+        const claims = await database.judgeOutgoing(network, T0_MS);
         const [claim] = claims;
         assert.is(claims.length, 1, 'one transfer settles one refund');
         assert.ok(claim);
@@ -259,7 +227,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       const signature = { id: 1, intent: refund('r1'), generation: 0, attempt: 0, terms: {}, tx: 't1' };
       await database.recordSigned(network, [{ ...signature, bytes: new Uint8Array([1]), signedAtMs: T0_MS }]);
       await mineFinal(one, leaves('t2'));
-      assert.equal(await database.judgeOutgoing(network, T0_MS), { claims: [], moves: [], undecided: 1 });
+      assert.equal(await database.judgeOutgoing(network, T0_MS), []);
       assert.equal(await database.listFreezes(), []);
       const ended = { tx: 't1', feeUnits: 1n };
       await database.settlePayout({ id: 'r1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
@@ -278,7 +246,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       await database.judgeOutgoing(network, T0_MS);
       assert.is((await database.offerNonce(network, wallet, 6, T0_MS)).kind, 'halted');
       await plan(database, refund('r1'));
-      const { claims } = await database.judgeOutgoing(network, T0_MS);
+      const claims = await database.judgeOutgoing(network, T0_MS);
       const [claim] = claims;
       assert.ok(claim);
       assert.ok(
@@ -421,7 +389,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       assert.equal(await kinds(false), found);
       assert.equal(await kinds(false), []);
       assert.is((await database.rereadAnchor(network, number))?.hash, skipped.hash, 'its block is held now');
-      const { claims } = await database.judgeOutgoing(network, T0_MS);
+      const claims = await database.judgeOutgoing(network, T0_MS);
       assert.equal(
         claims.map(({ transfer, payout }) => [transfer.tx, payout.id]),
         [['t4', 'r1']],

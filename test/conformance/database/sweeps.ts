@@ -308,48 +308,6 @@ export function sweepsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a sweep and its gas that are learned from the chain are saved once, with what they cost, and nothing is left to sweep',
-    ready(async (database, one) => {
-      const payer = 'a2'.repeat(20);
-      await database.recordOwnWallets(network, [{ role: 'gas', key: payer }]);
-      await receive(one, pays(keyOf(1), 500n), pays(keyOf(2), 200n));
-      await database.compareBooks({ network, heldUnits: { native: 100n }, nowMs: T0_MS });
-      const from = [
-        { index: 0, units: 5_000_000n },
-        { index: 1, units: 2_000_000n },
-      ];
-      const sweep = { kind: 'sweep', id: 'sw_1', network, currency: 'USDT', from } as const;
-      const gas = { ...gasOf('sw_1', 'ga_1'), id: 'ga_1' };
-      const save = (intent: SweepIntent | GasIntent, tx: string, feeUnits: bigint) =>
-        database.recordLearned({ intent, tx, payer, to: treasury, paid: { feeUnits, nonce: null }, nowMs: T0_MS });
-      assert.equal([await save(sweep, 't1', 3n), await save(gas, 't2', 2n)], [true, true]);
-      assert.equal(
-        [await save({ ...sweep, id: 'sw_2' }, 't1', 3n), await save({ ...gas, id: 'ga_2' }, 't2', 2n)],
-        [false, false],
-        'the transactions are known',
-      );
-      assert.equal([await save(sweep, 't3', 3n), await save(gas, 't4', 2n)], [false, false], 'so are the payouts');
-      for (const [id, tx, feeUnits] of [
-        ['sw_1', 't1', 3n],
-        ['ga_1', 't2', 2n],
-      ] as const) {
-        const saved = await database.findPayout(id);
-        const [attempt] = await database.listPayoutAttempts(id);
-        assert.equal([saved?.state, saved?.tx, saved?.feeUnits], ['succeeded', tx, feeUnits]);
-        assert.equal([attempt?.payer, attempt?.feeUnits], [payer, feeUnits]);
-      }
-      assert.equal(await unswept(database), []);
-      // The coins, and both fees.
-      await database.compareBooks({ network, heldUnits: { native: 88n }, nowMs: T0_MS });
-      assert.equal(
-        (await database.listWalletBooks()).map(({ asset, units, shortSinceMs }) => [asset, units, shortSinceMs]),
-        [['native', 88n, null]],
-      );
-      assert.equal((await database.verifyLedger()).overdrawn, []);
-    }),
-  );
-
-  test(
     'levels are replaced at each reading',
     ready(async (database) => {
       const level = {

@@ -115,7 +115,6 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       return readBroadcast(answer, { method, host });
     },
     paidBy: (draft, tx) => cost(draft, tx, 'succeeded'),
-    failedBy: (draft, tx) => cost(draft, tx, 'failed'),
     usedBy: (payer, nonce, after) => findUsedBy({ payer, nonce, chainId, finalDepth, tokens, after }),
     async readTransfer(payer, treasury, tx) {
       const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));

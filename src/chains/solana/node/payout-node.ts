@@ -63,7 +63,6 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       return readRefusal(answer.error, bytes);
     },
     paidBy: (draft, tx) => cost(draft, tx, 'succeeded'),
-    failedBy: (draft, tx) => cost(draft, tx, 'failed'),
     usedBy: async () => null,
     async readTransfer(payer, treasury, tx) {
       const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));

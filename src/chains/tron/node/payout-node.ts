@@ -86,7 +86,6 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       return readBroadcast(answer, { path: BROADCAST_PATH, host: main.host });
     },
     paidBy: (draft, tx) => cost(draft, tx, 'succeeded'),
-    failedBy: (draft, tx) => cost(draft, tx, 'failed'),
     // There are no numbers, and only a transaction shows a payment.
     usedBy: async () => null,
     async readTransfer(payer, treasury, tx) {

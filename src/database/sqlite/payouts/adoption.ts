@@ -3,9 +3,8 @@
  * restored from a backup up to date from the signer's journal.
  * @module
  */
-import { and, desc, eq, isNotNull, isNull, lt, ne, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, isNotNull, isNull, ne, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import { LEARNED_GENERATION } from '../../../core/payout.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Adoption, MoneyOutDatabase } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
@@ -13,11 +12,10 @@ import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import { lanes, payoutAttempts, payoutEngines } from '../tables.ts';
-import { LEARNED } from './failures.ts';
 import type { NumberFreeze } from './freezes.ts';
 import { createLoanReclaimer } from './loans.ts';
 import { type FollowLost, noWait, type Payouts, unhalted } from './payouts.ts';
-import type { PayoutRow } from './rows.ts';
+import { LEARNED, type PayoutRow } from './rows.ts';
 
 type AdoptionCommands = Pick<MoneyOutDatabase, 'resumeLane' | 'raiseLane' | 'adopt'>;
 
@@ -39,13 +37,7 @@ export function adoptionCommands(
     orm
       .select({ generation: payoutAttempts.generation, terms: payoutAttempts.terms })
       .from(payoutAttempts)
-      .where(
-        and(
-          eq(payoutAttempts.payoutId, sql.placeholder('id')),
-          isNotNull(payoutAttempts.tx),
-          lt(payoutAttempts.generation, LEARNED_GENERATION),
-        ),
-      )
+      .where(and(eq(payoutAttempts.payoutId, sql.placeholder('id')), isNotNull(payoutAttempts.tx)))
       .orderBy(desc(payoutAttempts.generation), desc(payoutAttempts.attempt))
       .limit(1),
   );
@@ -136,11 +128,9 @@ export function adoptionCommands(
   /** @returns whether the signature was unknown here */
   function adoptOne(signature: Adoption, nowMs: number): boolean {
     const { intent, generation, attempt, payer, payerRole, terms, tx, bytes, signedAtMs } = signature;
-    // What was learned from the chain, before the journal that names it was there again. If it has failed, its payout
-    // goes on from it.
+    // What was settled by the chain, before the journal that names it was there again.
     const holder = holderOf.get({ tx });
-    const isFailure = holder !== undefined && holder.generation >= LEARNED_GENERATION;
-    if (holder && holder.payoutId !== intent.id && !(isFailure && steps.find(intent.id))) return false;
+    if (holder && holder.payoutId !== intent.id) return false;
     const payout = payoutOf(signature, nowMs);
     const nonce = terms.nonce === undefined ? null : Number(terms.nonce);
     makeRoom(signature, nonce);

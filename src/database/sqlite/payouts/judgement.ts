@@ -4,12 +4,11 @@
  */
 import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
-import { type Intent, isPayback, type PaybackIntent } from '../../../core/intent.ts';
+import type { PaybackIntent } from '../../../core/intent.ts';
 import { type Claimant, explainOutgoing, type Meaning, type PaidTransfer } from '../../../core/outgoing.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import { OUTFLOW_FOREIGN } from '../../freezes.ts';
 import type {
-  LearnedSpend,
   OutgoingClaim,
   OutgoingDatabase,
   OutgoingRecord,
@@ -23,14 +22,11 @@ import { atFirstUse } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
 import { outgoingTransfers, ownWallets, payoutAttempts, payouts } from '../tables.ts';
 import type { FormatAddress, FormatAmount } from '../text-formats.ts';
-import { createLearnedFailures } from './failures.ts';
 import { createFinalTransfers } from './final-transfers.ts';
 import { type Freezer, type OutflowFreeze, PROGRAM, ROW_ALTERED } from './freezes.ts';
-import { createLoanReturn } from './loans.ts';
 import { createOutgoingCheck, foreignText, macedOutgoing, macedWallet } from './outgoing.ts';
-import type { Learned, PayoutSettlement, Payouts } from './payouts.ts';
+import type { PayoutSettlement, Payouts } from './payouts.ts';
 import { type PayoutRow, toPayout } from './rows.ts';
-import { createWaitingSpends } from './waiting-spends.ts';
 import { createBookReducer } from './wallet-books.ts';
 
 /** Transfers of the treasury that are kept. Its owner may be an exchange, with any number of them. */
@@ -58,10 +54,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   const { orm } = db;
   const { guard, steps, networks, settlement, outflowFreeze } = parts;
   const check = createOutgoingCheck(guard);
-  const { openRefunds, explain } = createExplanation(db, parts, check);
-  const failures = createLearnedFailures(db, parts);
-  const waitingSpend = createWaitingSpends(db);
-  const takeBack = createLoanReturn(db, steps);
+  const explain = createExplanation(db, parts, check);
   const expectLess = createBookReducer(db);
   const attempted = atFirstUse(
     orm
@@ -143,26 +136,6 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     return row && (row.state === 'open' || row.state === 'foreign') && check.isOutgoing(row) ? row : null;
   }
 
-  function forget(transferId: number | undefined): void {
-    const row = transferId === undefined ? null : findUnjudged(transferId);
-    if (row) mark(row, null);
-  }
-
-  /** Returns null if an attempt has the transaction or its number already. */
-  function learnedOf(
-    intent: Intent,
-    { tx, payer, paid: { feeUnits, nonce } }: Omit<LearnedSpend, 'nowMs'>,
-  ): Learned | null {
-    if (attempted.get({ tx })) return null;
-    if (nonce !== null && steps.numberedAttempt(intent.network, payer, nonce)) return null;
-    const payerRole = isPayback(intent) ? 'refund' : gasRoleOf(intent, payer);
-    return { tx, payer, payerRole, nonce, feeUnits };
-  }
-
-  /** A sweep is paid for by the gas wallet, or by the deposit address itself. */
-  const gasRoleOf = ({ kind, network }: Intent, payer: string) =>
-    kind === 'gas' || walletsOf(network).some(({ key }) => key === payer) ? 'gas' : 'collection';
-
   const walletsOf = (network: NetworkKey) =>
     orm.select().from(ownWallets).where(eq(ownWallets.network, network)).orderBy(asc(ownWallets.id)).all();
 
@@ -196,11 +169,9 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     },
     async judgeOutgoing(network, nowMs) {
       const isIdle = () => finalOf(network).rows.length === 0 && !outflowFreeze.isOver(network);
-      if (db.read(isIdle)) return { claims: [], moves: [], undecided: 0 };
+      if (db.read(isIdle)) return [];
       return db.write(() => {
         const claims: OutgoingClaim[] = [];
-        const moves: OutgoingRecord[] = [];
-        let undecided = 0;
         const { rows, goOn } = finalOf(network);
         goOn();
         for (const row of rows) {
@@ -213,16 +184,15 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
             chargeFailed(row, nowMs);
             mark(row, null);
           } else if (meaning.kind === 'recorded') mark(row, 'recorded');
-          else if (meaning.kind === 'moved') moves.push(toRecord(row));
           else if (meaning.kind === 'foreign') {
             freezeFor(row, nowMs);
             mark(row, 'foreign');
-          } else if (meaning.kind === 'undecided') undecided++;
-          else claims.push({ transfer: toRecord(row), payout: toPayout(existing(steps, meaning.payoutId)) });
+          } else if (meaning.kind === 'pays')
+            claims.push({ transfer: toRecord(row), payout: toPayout(existing(steps, meaning.payoutId)) });
         }
         forgetRecorded(network);
         outflowFreeze.endIfOver(network, nowMs);
-        return { claims: withoutRepeats(claims), moves, undecided };
+        return withoutRepeats(claims);
       });
     },
     async settleByTransfer({ transferId, payoutId, paid, nowMs }) {
@@ -236,42 +206,6 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
         settlement.succeedLearned(existing(steps, payoutId), learned, nowMs);
         mark(row, null);
         return true;
-      });
-    },
-    async recordLearned({ intent, transferId, to, nowMs, ...spent }) {
-      return db.write(() => {
-        const learned = learnedOf(intent, spent);
-        if (!learned) return false;
-        // What was planned before, and done by a run that this database has forgotten, is not done again.
-        const waiting = waitingSpend(intent);
-        const planned = { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
-        const { kind, payout } = waiting ? { kind: 'planned', payout: waiting } : steps.plan(planned);
-        if (kind !== 'planned') return false;
-        settlement.succeedLearned(payout, learned, nowMs);
-        if (intent.kind === 'gas' && intent.form === 'delegate' && payout.servesId === null) takeBack(payout, nowMs);
-        forget(transferId);
-        return true;
-      });
-    },
-    async refundsBehind({ network, payer, to, currency, units }) {
-      return db.read(() =>
-        [...openRefunds.all({ network, to }), ...failures.settled({ network, to }, payer)]
-          .filter(({ intent }) => isPayback(intent) && intent.currency === currency && intent.units === units)
-          .map(toPayout),
-      );
-    },
-    async recordFailed({ intent, transferId, nowMs, ...spent }) {
-      return db.write(() => {
-        const learned = learnedOf(intent, spent);
-        if (!learned || !failures.record(intent, learned, nowMs)) return false;
-        forget(transferId);
-        return true;
-      });
-    },
-    async recordOutgoing(transferId) {
-      await db.write(() => {
-        const row = findUnjudged(transferId);
-        if (row) mark(row, 'recorded');
       });
     },
     async listForeign(network, limit) {
@@ -303,7 +237,7 @@ function withoutRepeats(claims: readonly OutgoingClaim[]): OutgoingClaim[] {
 }
 
 /**
- * Returns a function that says what a transfer means, and the query for open refunds to a payee. A refund that is not
+ * Returns a function that says what a transfer means. A refund that is not
  * processing yet may explain a transfer, too.
  */
 function createExplanation(
@@ -349,7 +283,7 @@ function createExplanation(
       ownWallet.all({ network, to }).some(check.isWallet) || (currency === 'native' && isDeposit(network, to));
     return explainOutgoing(transfer, attemptOf, claimants, isPending, isToOwn);
   };
-  return { openRefunds, explain };
+  return explain;
 }
 
 const toRecord = ({ blockHash, position, fromKey, toKey, mac: _mac, ...row }: OutgoingRow): OutgoingRecord => ({

@@ -295,11 +295,6 @@ export type PayoutSettlement = Readonly<{
    * that was restored from a backup does not know its newest ones.
    */
   succeedLearned(row: PayoutRow, learned: Learned, nowMs: number): void;
-  /**
-   * Saves an attempt that is learned from the chain with what it cost, in a generation of its own. A wallet that was
-   * halted because of its number goes on. The payout stays as it is.
-   */
-  chargeLearned(row: PayoutRow, learned: Learned, generation: number, nowMs: number): void;
   /** Fails a payout. A refund that may have been paid waits instead: its amount, once freed, could be paid again. */
   fail(row: PayoutRow, why: EngineReason, nowMs: number): void;
 }>;

@@ -25,3 +25,6 @@ export const toReason = (code: string | null, message: string | null): EngineRea
 export function toAttempt({ payoutId: _, network: __, bytes, ...row }: AttemptRow): Attempt {
   return { ...row, bytes: bytes && new Uint8Array(bytes) };
 }
+
+/** The answer of an attempt that no node was sent from here: the chain has shown it. */
+export const LEARNED = 'learned';

@@ -13,7 +13,6 @@ import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { lanes, payoutAttempts, payouts } from '../tables.ts';
-import { LEARNED } from './failures.ts';
 import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
 import {
   alarmOf,
@@ -28,6 +27,7 @@ import {
 } from './payouts.ts';
 import { holdRefund } from './refund-holds.ts';
 import type { PayoutRow } from './rows.ts';
+import { LEARNED } from './rows.ts';
 
 type Parts = Readonly<{
   steps: Payouts;
@@ -166,11 +166,6 @@ export function createPayoutSettlement(
       insertLearned(row, learned, nowMs);
       endHalt(row, learned.payer, nowMs);
       succeed(row, learned, nowMs);
-    },
-    chargeLearned(row, learned, generation, nowMs) {
-      const own = { ...row, generation };
-      insertLearned(own, learned, nowMs);
-      charge(own, learned, nowMs);
     },
     fail(row, why, nowMs) {
       invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
