@@ -17,13 +17,6 @@ export const REPLAY_ATTEMPTS_MAX = 11;
 const REPLAY_MS_MIN = 1_000;
 const REPLAY_AGAIN_MS_MIN = 120_000;
 
-/** How long after a refusal one delivery is tried again although nothing newer was accepted; it doubles … */
-const PROBE_MS_MIN = 2 * 3_600_000;
-/** … up to this. */
-const PROBE_MS_MAX = 86_400_000;
-/** Such tries in a row of an endpoint that single sessions named: there may be one for each order. */
-export const PROBES_OF_SESSIONS_MAX = 5;
-
 /** An endpoint is disabled after this many answers 410 without another answer in between … */
 const GONE_COUNT_MIN = 3;
 /** … over at least this time. */
@@ -63,7 +56,3 @@ export const isGone = ({ count, sinceMs }: Gone, nowMs: number): boolean =>
 /** Returns when a refused delivery is sent again: soon the first time, then with doubling waits from two minutes on. */
 export const replayAtMs = (attempts: number, nowMs: number): number =>
   nowMs + (attempts <= 1 ? REPLAY_MS_MIN : REPLAY_AGAIN_MS_MIN * 2 ** (attempts - 2));
-
-/** Returns when an endpoint that refused is tried again, after so many tries without a success. */
-export const probeAtMs = (probes: number, nowMs: number): number =>
-  nowMs + Math.min(PROBE_MS_MIN * 2 ** Math.min(probes, 10), PROBE_MS_MAX);

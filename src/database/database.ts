@@ -322,16 +322,12 @@ export interface Database
       limit: number;
       /** Attempts in progress to one endpoint, or to one host's endpoints of single sessions. */
       perEndpointMax: number;
-      /** By id of a store's endpoint that answers: how many more may be leased ahead of those in progress. */
-      ahead?: ReadonlyMap<string, number>;
-      /** Of `limit`, those to endpoints that have not answered the last five, or that single sessions named; or all. */
+      /** Attempts in progress to endpoints that have not answered the last five, and to those of single sessions. */
       unprovenMax?: number;
       /** Leases in the transaction of the attempts that are being recorded in this turn, which free places. */
       isWithRecording?: boolean;
     }>,
   ): Promise<readonly ClaimedDelivery[]>;
-  /** Ends the leases of deliveries that were not tried: they are due again. */
-  returnDeliveries(leased: readonly Pick<ClaimedDelivery, 'id' | 'endpointId' | 'sessionId'>[]): Promise<void>;
   /**
    * Saves attempts and their verdicts, in the order in which they ended, in one transaction. A failed manual attempt
    * leaves the automatic schedule as it was.

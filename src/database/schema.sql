@@ -384,9 +384,6 @@ CREATE TABLE endpoints (
   last_event_at_ms INTEGER,
   -- An endpoint of single sessions is retired after some days without an event, and comes back with the next one.
   retired_at_ms INTEGER,
-  -- A refused delivery is tried again by itself: when the next one is, and how many there were since the last success.
-  probe_at_ms INTEGER,
-  probes INTEGER NOT NULL DEFAULT 0,
   failures INTEGER NOT NULL DEFAULT 0, -- events in a row whose first attempt was not answered with 2xx
   silences INTEGER NOT NULL DEFAULT 0, -- attempts in a row without any answer
   paused_until_ms INTEGER NOT NULL DEFAULT 0,
@@ -394,7 +391,6 @@ CREATE TABLE endpoints (
 ) STRICT;
 CREATE INDEX endpoints_of_store ON endpoints (store_id, mode) WHERE per_session = 0 AND removed = 0;
 CREATE UNIQUE INDEX endpoints_per_session ON endpoints (store_id, mode, url) WHERE per_session = 1 AND removed = 0;
-CREATE INDEX endpoints_probing ON endpoints (probe_at_ms) WHERE probe_at_ms IS NOT NULL;
 CREATE INDEX endpoints_idle ON endpoints (last_event_at_ms)
   WHERE per_session = 1 AND removed = 0 AND retired_at_ms IS NULL;
 CREATE INDEX endpoints_retired ON endpoints (retired_at_ms)

@@ -2,35 +2,26 @@
  * Sends the deliveries that are due and records the results: claim → send → record.
  *
  * A delivery is leased while it is being sent. If this process dies, the lease runs out and the delivery is due again,
- * so an event arrives at least once. What cannot start now stays in the database. Only endpoints that answer quickly
- * are claimed ahead.
+ * so an event arrives at least once. What cannot start now stays in the database.
  */
 import { randomUUID } from 'node:crypto';
 import { stampedHeaders, stampWebhook, verdict, type WebhookStamp } from '../core/delivery.ts';
-import { Fault } from '../core/fault.ts';
 import type { Attempt, ClaimedDelivery, Database, RecordedAttempt } from '../database/database.ts';
 import type { SenderReport } from '../database/sender-report.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';
 import type { Log } from '../lib/log.ts';
-import { createLanes } from './lanes.ts';
 import { createRecorder } from './recorder.ts';
 import { createSender } from './sender.ts';
 import { createTally } from './tally.ts';
 
 /** Deliveries under way at once, at most. Bounds sockets and memory. */
 const IN_FLIGHT_MAX = 512;
-/** Of them, those to endpoints that do not answer, or to URLs of single sessions. The others wait for none. */
-const UNPROVEN_MAX = IN_FLIGHT_MAX / 2;
-/** Deliveries that are claimed ahead and wait in this process, at most. */
-const AHEAD_MAX = 512;
-/** How long one of them may wait before it is given back: its lease has an end. */
-const AHEAD_MS_MAX = 5_000;
+/** Of them, those to endpoints that do not answer, and as many to URLs of single sessions. The others wait for none. */
+const UNPROVEN_MAX = IN_FLIGHT_MAX / 4;
 /** Deliveries in one claim, at most. Kept small, so that the share of an endpoint follows the free capacity. */
 const CLAIM_MAX = 256;
-/** An endpoint that gives no answer counts as at least so slow. */
-const UNANSWERED_MS = 10_000;
 const WAKE_POLL_MS = 100;
 /** How often the database is queried without a wake-up, because deliveries also become due by time. */
 const CLAIM_EVERY_MS = 1_000;
@@ -58,7 +49,7 @@ export type WebhookSettings = Readonly<{
 }>;
 
 export type DispatcherOptions = Readonly<{
-  database: Pick<Database, 'claimDeliveries' | 'returnDeliveries' | 'recordAttempts' | 'changeCount'>;
+  database: Pick<Database, 'claimDeliveries' | 'recordAttempts' | 'changeCount'>;
   config: WebhookSettings;
   clock: Clock;
   log: Log;
@@ -79,11 +70,10 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   } = options;
   const sender = createSender(guard, config, clock);
   const tally = createTally();
-  const leaseMs = config.timeoutMs + AHEAD_MS_MAX + RECORD_MS_MAX;
+  const leaseMs = config.timeoutMs + RECORD_MS_MAX;
   const stopping = new AbortController();
   const abandoning = new AbortController();
   const recorder = createRecorder({ database, clock, log, signal: abandoning.signal, onFlush });
-  const lanes = createLanes(config.perEndpointMax, start);
   /** Those that are being sent or recorded. */
   const underWay = new Set<Promise<void>>();
   let wakeUp = new AbortController();
@@ -95,23 +85,20 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     wakeUp = new AbortController();
     changes = database.changeCount();
     const claimed = await claim();
-    for (const delivery of claimed) lanes.add(delivery.endpointId, delivery);
-    lanes.sweep();
+    for (const delivery of claimed) track(send(delivery));
     return claimed.length > 0 ? 'again' : undefined;
   }
 
-  /** Leases what can start now, and ahead of it what endpoints that answer quickly take next. */
+  /** Leases what can start now. */
   async function claim(): Promise<readonly ClaimedDelivery[]> {
     const free = IN_FLIGHT_MAX - underWay.size;
     if (free <= 0) return [];
     // The less capacity is free, the less of it one endpoint gets, so that many dead endpoints cannot take it all.
     const perEndpointMax = Math.ceil((config.perEndpointMax * free) / IN_FLIGHT_MAX);
-    const aheadShare = Math.max(0, 1 - lanes.waiting() / AHEAD_MAX);
-    const ahead = new Map([...lanes.ahead()].map(([id, more]) => [id, Math.floor(more * aheadShare)]));
-    const limit = Math.min(free, CLAIM_MAX);
-    const limits = { limit, perEndpointMax, ahead, unprovenMax: UNPROVEN_MAX, isWithRecording: isRecording };
+    const limits = { limit: Math.min(free, CLAIM_MAX), perEndpointMax, unprovenMax: UNPROVEN_MAX };
+    const isWithRecording = isRecording;
     isRecording = false;
-    return database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, ...limits });
+    return database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, isWithRecording, ...limits });
   }
 
   function onFlush(): void {
@@ -133,37 +120,14 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     } while (restedMs < ms && !wakeUp.signal.aborted && database.changeCount() === changes);
   }
 
-  /** Sends a delivery whose turn has come, and has its result recorded. @returns how long the endpoint took */
-  async function start(delivery: ClaimedDelivery): Promise<number | null> {
-    if (clock.nowMs() > delivery.leaseUntilMs - leaseMs + AHEAD_MS_MAX) {
-      giveBack([delivery, ...lanes.takeBack(delivery.endpointId)]);
-      return null;
-    }
-    const sending = deliver(delivery);
-    track(sending.then((sent) => sent && recorded(sent, delivery.leaseUntilMs)));
-    const sent = await sending;
-    if (!sent) return null;
-    const { status, durationMs } = sent.attempt;
-    if (status !== null) return durationMs;
-    // The endpoint's pause decides when the others are tried.
-    giveBack(lanes.takeBack(delivery.endpointId));
-    return Math.max(durationMs, UNANSWERED_MS);
-  }
-
-  function recorded(sent: RecordedAttempt, leaseUntilMs: number): Promise<void> {
-    const isRecorded = recorder.add(sent, leaseUntilMs);
-    if (recorder.waiting() === underWay.size && lanes.waiting() === 0) recorder.flush();
-    return isRecorded;
-  }
-
-  function giveBack(unsent: readonly ClaimedDelivery[]): void {
-    if (unsent.length === 0) return;
-    track(
-      database.returnDeliveries(unsent).catch((error) => {
-        // Their leases run out.
-        if (!isTransient(error)) throw error;
-      }),
-    );
+  /** Sends a delivery and has its result recorded. */
+  async function send(delivery: ClaimedDelivery): Promise<void> {
+    const sent = await deliver(delivery);
+    if (!sent) return;
+    const isRecorded = recorder.add(sent, delivery.leaseUntilMs);
+    // As soon as it is worth a transaction: the others are under way meanwhile.
+    if (2 * recorder.waiting() >= underWay.size) recorder.flush();
+    await isRecorded;
   }
 
   /** Counts work as under way, and claims again once it is done: there is free capacity, or a session's next event. */
@@ -220,12 +184,11 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   });
   return {
     wake,
-    state: () => ({ underWay: underWay.size + lanes.waiting(), ...tally.read() }),
+    state: () => ({ underWay: underWay.size, ...tally.read() }),
     async stop() {
       stopping.abort();
       wake();
       await running;
-      giveBack(lanes.takeBack());
       const idle = whenIdle();
       const isDone = new AbortController();
       await Promise.race([idle, clock.sleep(STOP_GRACE_MS, isDone.signal)]);
@@ -236,5 +199,3 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     },
   };
 }
-
-const isTransient = (error: unknown): error is Fault => error instanceof Fault && error.kind === 'transient';

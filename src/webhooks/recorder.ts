@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 
 /** A result waits at most this long for others. */
-const GATHER_MS_MAX = 100;
+const GATHER_MS_MAX = 20;
 /** Results that are recorded together, at most. */
 const BATCH_MAX = 128;
 const RETRY_MS_MIN = 50;

@@ -4,14 +4,14 @@
  * Attempts that ended together are recorded together, so an endpoint that many of them change is written once.
  */
 import { eq, getTableColumns, sql } from 'drizzle-orm';
-import { goneAfter, isGone, isSwitchedOff, pausedUntilMs, probeAtMs, refusalStatuses } from '../../core/endpoint.ts';
+import { goneAfter, isGone, isSwitchedOff, pausedUntilMs } from '../../core/endpoint.ts';
 import { invariant } from '../../core/fault.ts';
 import type { Attempt, Database, DeliveryVerdict, RecordedAttempt } from '../database.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { DueTimes } from './due.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, laterValues } from './prepared.ts';
-import type { RefusedDeliveries } from './refused-deliveries.ts';
+import { prepareReplay } from './refused-deliveries.ts';
 import { type deliveries, endpoints } from './tables.ts';
 
 type AttemptCommands = Pick<Database, 'recordAttempts'>;
@@ -21,15 +21,13 @@ type Changing = Pick<
   'state' | 'attempts' | 'nextAttemptAtMs' | 'manualAtMs' | 'lastStatus' | 'lastError'
 >;
 type DeliveryRow = Changing & Readonly<{ id: string; eventId: string; endpointId: string; sessionId: string }>;
-type Parts = Readonly<{ due: DueTimes; refused: RefusedDeliveries; raiseAlarm: RaiseAlarm }>;
+type Parts = Readonly<{ due: DueTimes; raiseAlarm: RaiseAlarm }>;
 
 const followedNames = [
   'goneCount',
   'goneSinceMs',
   'failingSinceMs',
   'answeredEventId',
-  'probes',
-  'probeAtMs',
   'failures',
   'silences',
   'pausedUntilMs',
@@ -77,7 +75,6 @@ function follow(followed: Followed, row: DeliveryRow, attempt: Attempt, verdict:
   const gone = goneAfter({ count: now.goneCount, sinceMs: now.goneSinceMs }, attempt.status, row.lastStatus, atMs);
   const hasAnswered = verdict.kind === 'delivered';
   const isNewest = hasAnswered && row.eventId > (now.answeredEventId ?? '');
-  const isRefused = verdict.kind === 'failed' && refusalStatuses.includes(attempt.status ?? 0);
   const failures = hasAnswered ? 0 : now.failures + (attempt.attempt === 1 ? 1 : 0);
   const failingSinceMs = hasAnswered ? null : (now.failingSinceMs ?? attempt.startedAtMs);
   const silences = attempt.status === null ? now.silences + 1 : 0;
@@ -95,8 +92,6 @@ function follow(followed: Followed, row: DeliveryRow, attempt: Attempt, verdict:
       silences,
       pausedUntilMs: pausedUntilMs(silences, atMs),
       answeredEventId: isNewest ? row.eventId : now.answeredEventId,
-      probes: hasAnswered ? 0 : now.probes,
-      probeAtMs: isRefused ? (now.probeAtMs ?? probeAtMs(now.probes, atMs)) : now.probeAtMs,
       ...(disables && { disabledAtMs: atMs, disabledReason: reason }),
     },
     answers: followed.answers + (hasAnswered ? 1 : 0),
@@ -104,8 +99,9 @@ function follow(followed: Followed, row: DeliveryRow, attempt: Attempt, verdict:
   };
 }
 
-export function attemptCommands(db: Db, { due, refused, raiseAlarm }: Parts): AttemptCommands {
+export function attemptCommands(db: Db, { due, raiseAlarm }: Parts): AttemptCommands {
   const { client } = db;
+  const replay = prepareReplay(db, due);
   const insertAttempt = client.prepare(
     `INSERT INTO attempts (delivery_id, attempt, trigger, started_at_ms, duration_ms, status, error, response_excerpt,
        timestamp_s, nonce, signature, standard_signature)
@@ -156,7 +152,7 @@ export function attemptCommands(db: Db, { due, refused, raiseAlarm }: Parts): At
         sessionId: null,
       });
     }
-    if (answers > 0 && now.answeredEventId !== null) refused.replay(id, now.answeredEventId, atMs, answers);
+    if (answers > 0 && now.answeredEventId !== null) replay(id, now.answeredEventId, atMs, answers);
   }
 
   function recordAll(recorded: readonly RecordedAttempt[]): void {

@@ -5,10 +5,9 @@ import type { ClaimedDelivery, Database } from '../database.ts';
 import type { SecretPair } from '../webhook-secrets.ts';
 import { type DueTimes, IS_OFF } from './due.ts';
 import type { Db } from './open.ts';
-import type { RefusedDeliveries } from './refused-deliveries.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
-type ClaimCommands = Pick<Database, 'claimDeliveries' | 'returnDeliveries' | 'endLeases'>;
+type ClaimCommands = Pick<Database, 'claimDeliveries' | 'endLeases'>;
 
 /** Due endpoints that are looked at in one claim. At most as many as are under way have no place left. */
 const ENDPOINTS_LOOKED_MAX = 1_024;
@@ -17,10 +16,12 @@ const HOSTS_LOOKED_MAX = 256;
 /** A host may have this many times the attempts in progress that one endpoint may have. */
 const ENDPOINTS_PER_HOST = 8;
 
-/** An endpoint with something due. `silent`: it does not answer; `one_off`: single sessions named it. */
-type Endpoint = Readonly<{ id: string; host: string; isOff: number; group: 'standing' | 'one_off' | 'silent' }>;
-/** The share of a claim's places that a group gets while standing endpoints that answer have something due. */
-const shares = { silent: 0.25, one_off: 0.5, standing: 1 } as const;
+/**
+ * An endpoint with something due. `silent`: it does not answer; `one_off`: single sessions named it. Both groups have a
+ * bounded number of places, and are served first; the rest is for the others.
+ */
+type Endpoint = Readonly<{ id: string; host: string; isOff: number; group: Group }>;
+type Group = 'silent' | 'one_off' | 'standing';
 
 type Due = Readonly<{ id: string; eventId: string; sessionId: string }>;
 type Candidate = Due & Readonly<{ endpointId: string; trigger: 'auto' | 'manual' }>;
@@ -29,44 +30,41 @@ type Limits = Omit<Parameters<ClaimCommands['claimDeliveries']>[0], 'leaseMs' | 
 type Loaded = Omit<ClaimedDelivery, keyof SecretPair | 'attempt' | 'trigger' | 'leaseUntilMs'> &
   Readonly<{ attempts: number; storeId: string }>;
 type Signing = ReturnType<WebhookSecrets['signing']>;
-type Parts = Readonly<{ secrets: WebhookSecrets; due: DueTimes; refused: RefusedDeliveries }>;
+type Parts = Readonly<{ secrets: WebhookSecrets; due: DueTimes }>;
 
 const IS_SILENT = `silences >= ${SILENT_COUNT}`;
 const GROUP = `CASE WHEN e.per_session = 1 THEN 'one_off' WHEN e.${IS_SILENT} THEN 'silent' ELSE 'standing' END AS "group"`;
 const ENDPOINT = `SELECT e.id, e.host, ${IS_OFF} AS isOff, ${GROUP} FROM endpoints AS e`;
 
 /** Counts what is leased, and gives out the places that are left. */
-function openPlaces(leased: readonly Leased[], { perEndpointMax, ahead, limit, unprovenMax = limit }: Limits) {
+function openPlaces(leased: readonly Leased[], { perEndpointMax, limit, unprovenMax = limit }: Limits) {
   const used = new Map<string, number>();
-  const usedBy = (name: string) => used.get(name) ?? 0;
-  const use = (name: string, n: number) => used.set(name, usedBy(name) + n);
-  const aheadOf = ({ id }: Pick<Endpoint, 'id'>) => ahead?.get(id) ?? 0;
-  /** What a place is taken from: one-off endpoints of a host share those of one endpoint. */
-  const hostOf = ({ host }: Pick<Endpoint, 'host'>) => `host ${host}`;
-  const ownerOf = ({ id, host, group }: Pick<Endpoint, 'id' | 'host' | 'group'>) =>
-    group === 'one_off' ? `one-off ${host}` : id;
-  let unproven = 0;
-  for (const one of leased) {
-    use(ownerOf(one), one.n);
-    // What is leased ahead is not under way.
-    use(hostOf(one), aheadOf(one) > 0 ? Math.min(one.n, perEndpointMax) : one.n);
-    if (one.group !== 'standing') unproven += one.n;
+
+  /** Returns what a place is taken from, and how many there are: one-off endpoints of a host share those of one. */
+  function owners({
+    id,
+    host,
+    group,
+  }: Pick<Endpoint, 'id' | 'host' | 'group'>): readonly (readonly [string, number])[] {
+    const ofHost = [`host ${host}`, perEndpointMax * ENDPOINTS_PER_HOST] as const;
+    if (group === 'standing') return [ofHost, [id, perEndpointMax]];
+    const own = group === 'silent' ? ([id, 1] as const) : ([`one-off ${host}`, perEndpointMax] as const);
+    return [ofHost, own, [group, unprovenMax]];
   }
-  const maxOf = ({ group }: Endpoint) => (group === 'silent' ? 1 : perEndpointMax);
-  function free(endpoint: Endpoint): number {
-    const unprovenFree = endpoint.group === 'standing' ? Number.POSITIVE_INFINITY : unprovenMax - unproven;
-    const ofHost = perEndpointMax * ENDPOINTS_PER_HOST - usedBy(hostOf(endpoint));
-    const ofOwner = maxOf(endpoint) - usedBy(ownerOf(endpoint));
-    const more = endpoint.group === 'standing' ? aheadOf(endpoint) : 0;
-    return Math.max(0, Math.min(unprovenFree, ofHost < ofOwner ? ofHost : ofOwner + more));
+
+  function use(endpoint: Pick<Endpoint, 'id' | 'host' | 'group'>, n: number): void {
+    for (const [owner] of owners(endpoint)) used.set(owner, (used.get(owner) ?? 0) + n);
   }
+
+  const free = (endpoint: Endpoint): number =>
+    Math.max(0, Math.min(...owners(endpoint).map(([owner, max]) => max - (used.get(owner) ?? 0))));
+
+  for (const one of leased) use(one, one.n);
   return {
     free,
     take(endpoint: Endpoint): boolean {
       if (free(endpoint) === 0) return false;
-      if (usedBy(ownerOf(endpoint)) < maxOf(endpoint)) use(hostOf(endpoint), 1);
-      use(ownerOf(endpoint), 1);
-      if (endpoint.group !== 'standing') unproven++;
+      use(endpoint, 1);
       return true;
     },
   };
@@ -152,7 +150,7 @@ function prepareDue({ client }: Pick<Db, 'client'>) {
   };
 }
 
-export function claimCommands(db: Db, { secrets, due, refused }: Parts): ClaimCommands {
+export function claimCommands(db: Db, { secrets, due }: Parts): ClaimCommands {
   const { client } = db;
   const finding = prepareDue(db);
   const leased = client.prepare(
@@ -174,18 +172,11 @@ export function claimCommands(db: Db, { secrets, due, refused }: Parts): ClaimCo
     const { nowMs, limit, perEndpointMax } = limits;
     const places = openPlaces(leased.all({ nowMs }) as Leased[], limits);
     const oneOffs = finding.oneOffs(lastHost, nowMs, perEndpointMax);
+    const groups = [finding.standing('silent', nowMs), oneOffs.endpoints, finding.standing('standing', nowMs)];
     const candidates: Candidate[] = [];
-    const waiting = {
-      silent: withRows(finding.standing('silent', nowMs), places, limits),
-      one_off: withRows(oneOffs.endpoints, places, limits),
-      standing: withRows(finding.standing('standing', nowMs), places, limits),
-    };
-    const add = (group: Endpoint['group'], share: number) => {
-      const most = Math.min(limit - candidates.length, Math.floor(limit * share));
-      candidates.push(...takeInTurn(waiting[group], places, most));
-    };
-    for (const group of ['silent', 'one_off', 'standing'] as const) add(group, shares[group]);
-    for (const group of ['one_off', 'silent'] as const) add(group, 1);
+    for (const endpoints of groups) {
+      candidates.push(...takeInTurn(withRows(endpoints, places, limits), places, limit - candidates.length));
+    }
     return { candidates: candidates.sort(byEvent), lastHost: oneOffs.last };
   }
 
@@ -205,7 +196,7 @@ export function claimCommands(db: Db, { secrets, due, refused }: Parts): ClaimCo
   function mustWrite(limits: Limits): boolean {
     const found = choose({ ...limits, limit: 1, unprovenMax: limits.unprovenMax ?? limits.limit });
     if (found.candidates.length === 0) lastHost = found.lastHost;
-    return found.candidates.length > 0 || refused.isProbeDue(limits.nowMs);
+    return found.candidates.length > 0;
   }
 
   /** Leases what was chosen, and returns what is needed to send it. */
@@ -224,31 +215,19 @@ export function claimCommands(db: Db, { secrets, due, refused }: Parts): ClaimCo
   return {
     async claimDeliveries({ leaseMs, isWithRecording = false, ...limits }) {
       const leaseUntilMs = limits.nowMs + leaseMs;
-      let isFirst = isWithRecording;
-      while (isFirst || db.read(() => mustWrite(limits))) {
-        isFirst = false;
-        const leasing = () => {
-          refused.probeSome(limits.nowMs);
-          const found = choose(limits);
-          lastHost = found.lastHost;
-          return leaseAll(found.candidates, leaseUntilMs);
-        };
-        const rows = await db.write(() => due.together(leasing), { isGrouped: true });
-        if (rows.length === 0) continue;
-        const opened = new Map<Signing, SecretPair>();
-        return rows.map(({ attempts, storeId: _, signing, ...row }): ClaimedDelivery => {
-          const pair = opened.get(signing) ?? secrets.open(signing);
-          opened.set(signing, pair);
-          return { ...row, ...pair, attempt: attempts + 1, leaseUntilMs };
-        });
-      }
-      return [];
-    },
-    async returnDeliveries(unsent) {
-      const release = () => {
-        for (const { id, endpointId } of unsent) due.release(id, endpointId);
+      if (!isWithRecording && !db.read(() => mustWrite(limits))) return [];
+      const leasing = () => {
+        const found = choose(limits);
+        lastHost = found.lastHost;
+        return leaseAll(found.candidates, leaseUntilMs);
       };
-      await db.write(() => due.together(release), { isGrouped: true });
+      const rows = await db.write(() => due.together(leasing), { isGrouped: true });
+      const opened = new Map<Signing, SecretPair>();
+      return rows.map(({ attempts, storeId: _, signing, ...row }): ClaimedDelivery => {
+        const pair = opened.get(signing) ?? secrets.open(signing);
+        opened.set(signing, pair);
+        return { ...row, ...pair, attempt: attempts + 1, leaseUntilMs };
+      });
     },
     async endLeases() {
       await db.write(() => due.together(() => due.releaseAll()));

@@ -9,7 +9,6 @@ import { claimCommands } from './claims.ts';
 import { createDueTimes } from './due.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { changeCounter, type OpenOptions, openDatabase } from './open.ts';
-import { createRefusedDeliveries } from './refused-deliveries.ts';
 import { retirementCommands } from './retirement.ts';
 import { senderReportCommands } from './sender-report.ts';
 import { checkKey, createVault } from './vault.ts';
@@ -17,14 +16,7 @@ import { createWebhookSecrets } from './webhook-secrets.ts';
 
 export type DeliveryDatabase = Pick<
   Database,
-  | 'claimDeliveries'
-  | 'returnDeliveries'
-  | 'endLeases'
-  | 'retireEndpoints'
-  | 'recordAttempts'
-  | 'reportSender'
-  | 'changeCount'
-  | 'close'
+  'claimDeliveries' | 'endLeases' | 'retireEndpoints' | 'recordAttempts' | 'reportSender' | 'changeCount' | 'close'
 >;
 
 /**
@@ -38,10 +30,9 @@ export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey
     const vault = createVault(options.secretKey);
     checkKey(db, vault);
     const due = createDueTimes(db);
-    const refused = createRefusedDeliveries(db, due);
     return {
-      ...claimCommands(db, { secrets: createWebhookSecrets(db, vault), due, refused }),
-      ...attemptCommands(db, { due, refused, raiseAlarm: createAlarmWriter(db) }),
+      ...claimCommands(db, { secrets: createWebhookSecrets(db, vault), due }),
+      ...attemptCommands(db, { due, raiseAlarm: createAlarmWriter(db) }),
       ...retirementCommands(db, due),
       ...senderReportCommands(db),
       changeCount: changeCounter(db),

@@ -20,8 +20,6 @@ export type DueTimes = Readonly<{
   /** Makes the first untried delivery of a session due, after one of them was tried. */
   next(line: Line): void;
   lease(id: string, endpointId: string, leaseUntilMs: number): void;
-  /** Ends the lease of a delivery that was not tried. */
-  release(id: string, endpointId: string): void;
   /** Ends all leases. */
   releaseAll(): void;
   /** Brings an endpoint up to date with its deliveries. */
@@ -95,10 +93,6 @@ export function createDueTimes({ client }: Pick<Db, 'client'>): DueTimes {
     },
     lease(id, endpointId, leaseUntilMs) {
       lease.run({ id, leaseUntilMs });
-      refresh(endpointId);
-    },
-    release(id, endpointId) {
-      release.run({ id });
       refresh(endpointId);
     },
     releaseAll() {

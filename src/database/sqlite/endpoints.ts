@@ -29,8 +29,6 @@ const fresh = (url: string) => ({
   failingSinceMs: null,
   answeredEventId: null,
   retiredAtMs: null,
-  probeAtMs: null,
-  probes: 0,
   failures: 0,
   silences: 0,
   pausedUntilMs: 0,

@@ -66,7 +66,6 @@ import { refundCommands } from './refunds/refunds.ts';
 import { createReturned } from './refunds/returned.ts';
 import { createRefundRows, type RefundRows } from './refunds/row.ts';
 import { createRefundSettlement, type RefundSettlement } from './refunds/settlement.ts';
-import { createRefusedDeliveries } from './refused-deliveries.ts';
 import { createReplays } from './replays.ts';
 import { reportQueries } from './reports.ts';
 import { rereadCommands } from './reread.ts';
@@ -153,7 +152,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const findSession = createSessionFinder(db);
   const storeOf = createStoreReader(db, guard);
   const isSuspended = (storeId: string) => storeOf(storeId).isSuspended();
-  const { due, refused, endpoints, outbox } = createSending(db);
+  const { due, endpoints, outbox } = createSending(db);
   const replays = createReplays(db);
   const jobs = createJobs(db);
   const endAlarm = createAlarmEnder(db);
@@ -192,7 +191,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }),
     ...refundCommands(db, { ...facts, ...refunds, ...formats, held: heldRecords, countingSums, transitions }),
     ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, ...formats }),
-    ...webhookCommands(db, { secrets, due, refused, replays, raiseAlarm }),
+    ...webhookCommands(db, { secrets, due, replays, raiseAlarm }),
     ...eventQueries(db),
     ...triggerCommands(db, findSession, outbox),
     ...alarmParts(db, vault, { raiseAlarm, recordAct }),
@@ -209,7 +208,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
 function createSending(db: Db) {
   const due = createDueTimes(db);
   const endpoints = createSessionEndpoints(db);
-  return { due, refused: createRefusedDeliveries(db, due), endpoints, outbox: createOutbox(db, due, endpoints) };
+  return { due, endpoints, outbox: createOutbox(db, due, endpoints) };
 }
 
 /** Stores, and what their merchants were given. */

@@ -278,8 +278,6 @@ export const endpoints = sqliteTable('endpoints', {
   answeredEventId: text(),
   lastEventAtMs: integer(),
   retiredAtMs: integer(),
-  probeAtMs: integer(),
-  probes: integer().notNull().default(0),
   failures: integer().notNull().default(0),
   silences: integer().notNull().default(0),
   pausedUntilMs: integer().notNull().default(0),
