@@ -10,6 +10,8 @@ import {
   readInput,
   textOf,
 } from '../../src/acts/act.ts';
+import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
+import { sortableId } from '../../src/lib/id.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import {
   type Command,
@@ -106,6 +108,8 @@ const contextOf = (command: Command, input: Input, { config, database, clock }: 
   personId: null,
   networks: config.networks,
   destinationCheck: () => createDestinationCheck(config),
+  issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
+  newId: sortableId(clock.nowMs()),
 });
 
 const factLines = (facts: readonly Fact[]): string[] =>

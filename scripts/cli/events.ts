@@ -2,6 +2,7 @@
  * Shows events, exactly as endpoints get them.
  * @module
  */
+import { modes } from '../../src/acts/keys.ts';
 import { eventIdAt, eventTypes, typesNamed } from '../../src/core/event.ts';
 import type { StoredEvent } from '../../src/database/events.ts';
 import {
@@ -15,7 +16,6 @@ import {
   usage,
   wholeOption,
 } from './command.ts';
-import { modes } from './key.ts';
 import { readSince, sinceOption } from './since.ts';
 import { table } from './table.ts';
 

@@ -2,6 +2,7 @@
 
 import { acknowledgeAlarm } from '../../src/acts/alarms.ts';
 import { acceptHeld, returnHeld } from '../../src/acts/held.ts';
+import { createKey, revokeKey } from '../../src/acts/keys.ts';
 import { decideStore } from '../../src/acts/store-decisions.ts';
 import { setStore } from '../../src/acts/stores.ts';
 import { commandOf } from './act-command.ts';
@@ -15,7 +16,7 @@ import { eventsList, eventsShow } from './events.ts';
 import { explain } from './explain.ts';
 import { exportBooks } from './export.ts';
 import { heldList, heldShow } from './held.ts';
-import { keyCreate, keyList, keyRevoke, keyShow } from './key.ts';
+import { keyList, keyShow } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
 import { networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
@@ -85,10 +86,16 @@ const commands: readonly (Command | OfflineCommand)[] = [
   storeList,
   commandOf(setStore),
   commandOf(decideStore),
-  keyCreate,
+  commandOf(createKey, {
+    notes: [
+      'A live key is made only with --scopes. refunds:write makes refunds: a key with it can send money out.',
+      'A request with an expired key, or from another address, is answered like one with an unknown key. Behind a reverse',
+      'proxy, the address is the one that the proxy names: see `trusted_proxies` in the settings.',
+    ],
+  }),
   keyList,
   keyShow,
-  keyRevoke,
+  commandOf(revokeKey),
   userCreate,
   userReset,
   userRole,

@@ -3,6 +3,7 @@
  * @module
  */
 
+import { modes } from '../../src/acts/keys.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { RotationOutcome, RotationStep, WebhookSecret } from '../../src/database/webhook-secrets.ts';
 import { newWebhookSecret } from '../../src/lib/id.ts';
@@ -16,7 +17,6 @@ import {
   reasonOption,
   usage,
 } from './command.ts';
-import { modes } from './key.ts';
 
 const modeOption = { choices: modes, help: 'of a store, which has a secret for each mode (live)' };
 const readMode = (input: Input) => choiceOption(input, 'mode', modes, 'live');

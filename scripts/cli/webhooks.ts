@@ -3,6 +3,7 @@
  * @module
  */
 
+import { modes } from '../../src/acts/keys.ts';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { type ExtendedEventType, extendedEvents } from '../../src/core/event.ts';
 import { permanent } from '../../src/core/fault.ts';
@@ -21,7 +22,6 @@ import {
   usage,
   wholeOption,
 } from './command.ts';
-import { modes } from './key.ts';
 import { table } from './table.ts';
 
 const states: readonly DeliveryState[] = ['waiting', 'delivered', 'failed'];

@@ -5,18 +5,24 @@
 import * as z from 'zod';
 import type { NetworkConfig } from '../config/network.ts';
 import type { InstallationPermission, StorePermission } from '../core/access.ts';
+import type { ExtendedEventType } from '../core/event.ts';
 import { permanent } from '../core/fault.ts';
-import type { Mode } from '../core/transfer.ts';
+import type { Currency, Mode } from '../core/transfer.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database } from '../database/database.ts';
+import type { Endpoint } from '../database/endpoints.ts';
+import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
 import type { DestinationCheck } from '../database/refunds.ts';
+import type { MerchantStore } from '../database/stores.ts';
 
 /** A time in a sentence or a fact. */
 export type Moment = Readonly<{ atMs: number }>;
 /** An address that money goes to: it is shown whole. */
 export type Address = Readonly<{ address: string }>;
-/** A fact's value: data of no language, a time, an address, or words. */
-export type Value = string | number | Moment | Address | Sentence;
+/** A secret or an id to copy. */
+export type Code = Readonly<{ code: string }>;
+/** A fact's value: data of no language, a time, an address, a code, or words. */
+export type Value = string | number | Moment | Address | Code | Sentence;
 /** English with `{name}` places and `backticks` around code. Merchants' sentences are translated by their English. */
 export type Sentence = Readonly<{ english: string; values: Readonly<Record<string, Value>> }>;
 export type Fact = readonly [label: Sentence, value: Value];
@@ -51,6 +57,29 @@ export type Context = Readonly<{
   personId: string | null;
   networks: readonly NetworkConfig[];
   destinationCheck(): Promise<DestinationCheck>;
+  issue: Issuer;
+  /** The id, without its prefix, of what is made. A form that is sent again has the same one. */
+  newId: string;
+}>;
+
+/** Makes what is given to merchants; saves nothing. */
+export type Issuer = Readonly<{
+  /** A key as it is stored (`row`), and its text, which is shown once. */
+  key(
+    storeId: string,
+    mode: Mode,
+    scopes: readonly Scope[],
+    nowMs: number,
+    life: Pick<ApiKey, 'expiresAtMs' | 'sources'>,
+  ): Readonly<{ key: string; row: NewApiKey }>;
+  store(name: string, settlementCurrency: Currency, nowMs: number): MerchantStore;
+  endpoint(
+    storeId: string,
+    mode: Mode,
+    url: string,
+    extendedEvents: readonly ExtendedEventType[],
+    nowMs: number,
+  ): Endpoint & Readonly<{ secret: string }>;
 }>;
 
 /** An input as people give it: an option of the command, a field of the form. */
@@ -92,6 +121,8 @@ export type Outcome = Readonly<{
   json: Readonly<Record<string, unknown>>;
   facts?: readonly Fact[];
   next?: string;
+  /** The form was sent before, so nothing is made again. */
+  isRepeated?: true;
 }>;
 
 type Needs = StorePermission | InstallationPermission;
@@ -100,7 +131,7 @@ type Needs = StorePermission | InstallationPermission;
 type Asks = 'nothing' | 'confirmation' | 'second factor';
 
 export type Act<Input, Plan extends object, Needed extends Needs = Needs> = Readonly<{
-  /** Noun and verb, as the command and as the audit log names it: `key remove`. */
+  /** Noun and verb, as the command and as the audit log names it: `key revoke`. */
   name: string;
   summary: string;
   needs: Needed;
@@ -147,6 +178,7 @@ export function textOf(value: Value): string {
   if (typeof value !== 'object') return String(value);
   if ('english' in value) return englishOf(value);
   if ('address' in value) return value.address;
+  if ('code' in value) return value.code;
   return new Date(value.atMs).toISOString().replace('T', ' ').slice(0, 19);
 }
 

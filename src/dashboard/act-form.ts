@@ -13,6 +13,7 @@ import {
 import { type Html, html } from '../lib/html.ts';
 import type { Planned } from './change.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
+import { idOfForm } from './once.ts';
 import type { Reply, StoreAt, Visit } from './page.ts';
 import { sentence, sentenceText, shownValue } from './sentence.ts';
 import { facts } from './show.ts';
@@ -70,7 +71,7 @@ export async function planAct<I, P extends object>(
     async act(database, own) {
       const outcome = await act.run({ ...context, database, act: own }, plan);
       if (isRefusal(outcome)) return answerTo(outcome);
-      return page ? page(outcome) : { to: back, said: sentenceText(words, outcome.said) };
+      return page && !outcome.isRepeated ? page(outcome) : { to: back, said: sentenceText(words, outcome.said) };
     },
   };
 }
@@ -82,7 +83,7 @@ export const actFacts = ({ words }: Pick<Visit<unknown>, 'words'>, all: readonly
 /** Returns what an act works on, for its form. */
 export function contextOf(
   deps: DashboardDeps,
-  { at, visitor, nowMs }: Visit<StoreAt | null>,
+  { at, visitor, form, nowMs }: Visit<StoreAt | null>,
   { name, reason }: Readonly<{ name: string; reason: string | null }>,
 ): Context {
   return {
@@ -93,5 +94,7 @@ export function contextOf(
     personId: at === null ? null : visitor.person.id,
     networks: deps.config.networks,
     destinationCheck: async () => deps.checkDestination,
+    issue: deps.issue,
+    newId: idOfForm(visitor, form.once, nowMs),
   };
 }

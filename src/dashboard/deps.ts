@@ -2,19 +2,17 @@
  * What the dashboard works on.
  * @module
  */
+import type { Issuer } from '../acts/act.ts';
 import type { Config } from '../config/config.ts';
 import type { ShownSettings } from '../config/shown-settings.ts';
-import type { ExtendedEventType } from '../core/event.ts';
-import type { Currency, Mode } from '../core/transfer.ts';
+import type { Mode } from '../core/transfer.ts';
 import type { PoolLevel } from '../database/address-pools.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database } from '../database/database.ts';
 import type { Endpoint } from '../database/endpoints.ts';
-import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
 import type { ChannelKind, NewNoticeTarget, NoticeTarget, TargetField, TargetText } from '../database/notices.ts';
 import type { Person } from '../database/people.ts';
 import type { DestinationCheck, Refund, RefundApproval } from '../database/refunds.ts';
-import type { MerchantStore } from '../database/stores.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { SourceStatus } from '../rates/rates.ts';
@@ -115,26 +113,6 @@ export type TestAnswer = Readonly<{
   answer: string | null;
   durationMs: number;
   isDelivered: boolean;
-}>;
-
-/** Makes what is given to merchants; saves nothing. */
-export type Issuer = Readonly<{
-  /** A key as it is stored (`row`), and its text, which is shown once. */
-  key(
-    storeId: string,
-    mode: Mode,
-    scopes: readonly Scope[],
-    nowMs: number,
-    life: Pick<ApiKey, 'expiresAtMs' | 'sources'>,
-  ): Readonly<{ key: string; row: NewApiKey }>;
-  store(name: string, settlementCurrency: Currency, nowMs: number): MerchantStore;
-  endpoint(
-    storeId: string,
-    mode: Mode,
-    url: string,
-    extendedEvents: readonly ExtendedEventType[],
-    nowMs: number,
-  ): Endpoint & Readonly<{ secret: string }>;
 }>;
 
 export type SignInDeps = DashboardDeps & Readonly<{ sessions: WebSessions; notices: Notices }>;

@@ -1,7 +1,7 @@
 /** How the dashboard shows sentences of acts: in the person's language if it is translated, else in English. */
 import { englishOf, type Sentence, textOf, type Value } from '../acts/act.ts';
 import { filledProse, type Html, html } from '../lib/html.ts';
-import { data, grouped, time } from './show.ts';
+import { copyCode, data, grouped, time } from './show.ts';
 import type { TextKey, Words } from './texts.ts';
 
 /** The texts of acts have their English as key; operators' have no translation. */
@@ -35,7 +35,9 @@ export function sentenceText(words: Words, { english, values }: Sentence): strin
 
 /** Shows a value of a fact. */
 export function shownValue(words: Words, value: Value): Html {
-  if (typeof value !== 'object') return data(value);
+  if (typeof value === 'number') return html`${value}`;
+  if (typeof value === 'string') return data(value);
   if ('address' in value) return grouped(value.address);
+  if ('code' in value) return copyCode(value.code);
   return 'english' in value ? sentence(words, value) : time(value.atMs);
 }

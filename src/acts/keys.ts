@@ -1,0 +1,226 @@
+/** API keys: one is created, whose secret is shown once, or revoked for good. */
+import * as z from 'zod';
+import type { StorePermission } from '../core/access.ts';
+import type { Mode } from '../core/transfer.ts';
+import { type ApiKey, type Scope, scopes } from '../database/keys.ts';
+import type { MerchantStore } from '../database/stores.ts';
+import { readRange } from '../lib/address-range.ts';
+import { type Act, type Fact, isRefusal, type Refusal, read, refuse, type Sentence, say, textOf } from './act.ts';
+import { storeOf } from './stores.ts';
+import { parseTime } from './times.ts';
+
+export const modes: readonly Mode[] = ['live', 'test'];
+export const KEY_NAME_CHARS_MAX = 64;
+/** Ranges of one key. */
+const SOURCES_MAX = 50;
+
+const modeWords: Readonly<Record<Mode, Sentence>> = { test: say('test'), live: say('live') };
+
+export const readMode = read(
+  (text) => modes.find((mode) => mode === text) ?? say('"{text}" is no mode, expected live or test', { text }),
+);
+
+const readName = read((text) =>
+  text !== '' && text.length <= KEY_NAME_CHARS_MAX
+    ? text
+    : say('A name has 1 to {count} characters.', { count: KEY_NAME_CHARS_MAX }),
+);
+
+const noScope = say('Choose at least one thing that the key may do.');
+
+function scopesOf(text: string): readonly Scope[] | Sentence {
+  const names = text.split(',').flatMap((name) => name.trim() || []);
+  const unknown = names.find((name) => !scopes.some((scope) => scope === name));
+  if (unknown !== undefined) {
+    return say('"{name}" is no scope, expected {scopes}', { name: unknown, scopes: scopes.join(', ') });
+  }
+  return names.length === 0 ? noScope : scopes.filter((scope) => names.includes(scope));
+}
+
+function sourcesOf(text: string): readonly string[] | Sentence {
+  const ranges = text.split(/[\s,]+/).filter((one) => one !== '');
+  const sources = ranges.flatMap((one) => readRange(one) ?? []);
+  if (sources.length !== ranges.length) {
+    return say('An address is not readable: write 203.0.113.7, 203.0.113.0/24 or 2001:db8::7.');
+  }
+  return sources.length <= SOURCES_MAX ? sources : say('A key has at most {count} ranges.', { count: SOURCES_MAX });
+}
+
+/** Returns why a store has no keys; null if it may have some. */
+export function whyNoKeys({ status, refusal }: MerchantStore): Sentence | null {
+  if (refusal) return say('The operator has refused the store: {reason}', { reason: refusal.because });
+  return status === 'approved' ? null : say('Keys can be made once the operator has approved the store.');
+}
+
+type NewKey = Readonly<{
+  store?: string;
+  mode: Mode;
+  name?: string;
+  scopes?: readonly Scope[];
+  expires?: string;
+  from?: readonly string[];
+}>;
+type Life = Pick<ApiKey, 'sources' | 'expiresAtMs'>;
+type NewKeyPlan = Life &
+  Readonly<{ id: string; storeId: string; mode: Mode; name: string | null; granted: readonly Scope[] }>;
+
+export const createKey: Act<NewKey, NewKeyPlan, StorePermission> = {
+  name: 'key create',
+  summary: 'Create an API key and its secret, which are shown once.',
+  needs: 'keys:manage',
+  asks: 'second factor',
+  reason: 'optional',
+  input: z.object({
+    store: z.string().optional(),
+    mode: readMode,
+    name: readName.optional(),
+    scopes: read(scopesOf).optional(),
+    expires: z.string().optional(),
+    from: read(sourcesOf).optional(),
+  }) as unknown as Act<NewKey, NewKeyPlan>['input'],
+  fields: {
+    store: { label: say('Store'), help: 'the store; optional if there is only one', value: 'ID' },
+    mode: { label: say('Mode'), help: 'the mode of the sessions that it creates', choices: modes, isRequired: true },
+    name: { label: say('Name'), help: 'what people call it', value: 'NAME' },
+    scopes: {
+      label: say('It may'),
+      help: `comma-separated: ${scopes.join(', ')}; a test key has all by default`,
+      value: 'LIST',
+    },
+    expires: {
+      label: say('It expires'),
+      help: 'refuse it from then on: `90d`, `2027-11-23` or `2027-11-23T10:00:00Z` (UTC; default: never)',
+      value: 'TIME',
+    },
+    from: {
+      label: say('From'),
+      help: 'addresses that may use it, comma-separated: 203.0.113.0/24,2001:db8::7 (default: all)',
+      value: 'RANGES',
+    },
+  },
+  async plan(context, { store: storeId, mode, name, scopes: wanted, expires, from }) {
+    const granted = wanted ?? (mode === 'test' ? scopes : null);
+    if (!granted) return { ...refuse('usage', noScope), field: 'scopes' };
+    const store = await storeOf(context, storeId);
+    if (isRefusal(store)) return store;
+    const obstacle = whyNoKeys(store);
+    if (obstacle) return refuse('refused', obstacle);
+    const { newId, nowMs } = context;
+    const expiresAtMs = expires === undefined ? null : parseTime(expires, nowMs, 1);
+    if (expiresAtMs !== null && !(expiresAtMs > nowMs)) {
+      return { ...refuse('usage', say('Choose when the key expires.')), field: 'expires' };
+    }
+    return {
+      id: `key_${newId}`,
+      storeId: store.id,
+      mode,
+      name: name ?? null,
+      granted,
+      expiresAtMs,
+      sources: from ?? [],
+    };
+  },
+  review: (plan) => ({
+    title: say('Create this key?'),
+    target: plan.id,
+    facts: factsOf(plan),
+    notes: warningsOf(plan),
+    button: say('Create the key'),
+    json: { store: plan.storeId, mode: plan.mode, name: plan.name, scopes: plan.granted, ...lifeJson(plan) },
+  }),
+  async run({ database, act, issue, nowMs }, plan) {
+    const { id, storeId, mode, name, granted, expiresAtMs, sources } = plan;
+    if (await database.showKey(id)) {
+      const said = say('This key was made already, and was shown then. If it is lost, revoke it.');
+      return { said, json: { id }, isRepeated: true };
+    }
+    const { key, row } = issue.key(storeId, mode, granted, nowMs, { expiresAtMs, sources });
+    await database.createKey({ ...row, id, ...(name !== null && { name }) }, act);
+    const made = { ...row, id, name, expiresAtMs, sources, lastUsedAtMs: null, lastUsedFrom: null };
+    return {
+      said: say('Save both now: they are not shown again.'),
+      json: { ...keyJson({ ...made, createdBy: act.operator }), api_key: key, api_secret: row.secret },
+      facts: [
+        [say('API key'), { code: key }],
+        [say('Secret'), { code: row.secret }],
+        [say('Header'), { code: `X-Merchant-Id: ${storeId}` }],
+        ...factsOf(plan),
+      ],
+    };
+  },
+};
+
+function factsOf({ mode, name, granted, sources, expiresAtMs }: NewKeyPlan): readonly Fact[] {
+  const missing = scopes.filter((scope) => !granted.includes(scope));
+  return [
+    ...(name === null ? [] : [[say('Name'), name] as const]),
+    [say('Mode'), modeWords[mode]],
+    [say('It may'), granted.join(', ')],
+    [say('It may not'), missing.join(', ') || say('nothing is left out')],
+    [say('From'), sources.join(', ') || say('anywhere')],
+    [say('It expires'), expiresAtMs === null ? say('never') : { atMs: expiresAtMs }],
+  ];
+}
+
+const warningsOf = ({ granted }: NewKeyPlan): readonly Sentence[] =>
+  granted.includes('refunds:write')
+    ? [say('Whoever has this key and its secret can send refunds, within the store’s limits.')]
+    : [];
+
+export const unknownKey = (id: string): Refusal =>
+  refuse('not_found', say('there is no key {id}; `quayside key list` shows all', { id }));
+
+export const revokeKey: Act<{ key: string }, ApiKey, StorePermission> = {
+  name: 'key revoke',
+  summary: 'Revoke an API key: requests with it are refused from then on.',
+  needs: 'keys:manage',
+  asks: 'second factor',
+  reason: 'optional',
+  input: z.object({ key: z.string() }),
+  fields: { key: { label: say('Key'), help: 'its id', isArgument: true } },
+  async plan({ database, scope }, { key: id }) {
+    const key = await database.showKey(id);
+    const isOurs = key && (scope === null || (key.storeId === scope.storeId && key.mode === scope.mode));
+    return isOurs ? key : unknownKey(id);
+  },
+  review: ({ id, hint, name, lastUsedAtMs }) => ({
+    title: say('Revoke this key?'),
+    target: id,
+    facts: [],
+    notes: [
+      say('From now on every request with {key} is refused. A revoked key cannot be used again.', {
+        key: name === null ? hint : `${hint} (${name})`,
+      }),
+      lastUsedAtMs === null
+        ? say('It was never used.')
+        : say('It was last used at {time}.', { time: { atMs: lastUsedAtMs } }),
+    ],
+    button: say('Revoke the key'),
+    isDangerous: true,
+    typed: hint.slice(-4),
+  }),
+  async run({ database, act }, { id, hint }) {
+    const isKnown = await database.revokeKey(id, act);
+    return isKnown ? { said: say('{key} is revoked.', { key: hint }), json: { revoked: true } } : unknownKey(id);
+  },
+};
+
+const orNull = (ms: number | null): string | null => (ms === null ? null : textOf({ atMs: ms }));
+const lifeJson = ({ sources, expiresAtMs }: Life) => ({ from: sources, expires_at: orNull(expiresAtMs) });
+
+/** Returns a key for programs. */
+export const keyJson = (key: ApiKey) => ({
+  id: key.id,
+  store: key.storeId,
+  mode: key.mode,
+  name: key.name,
+  hint: key.hint,
+  scopes: key.scopes,
+  ...lifeJson(key),
+  created_at: orNull(key.createdAtMs),
+  created_by: key.createdBy,
+  last_used_at: orNull(key.lastUsedAtMs),
+  last_used_from: key.lastUsedFrom,
+  revoked_at: orNull(key.revokedAtMs),
+  altered: key.isAltered === true,
+});
