@@ -65,7 +65,7 @@ run mkdir -p "$app.new/scripts" "$app.new/docs"
 for part in dist node_modules config package.json package-lock.json CHANGELOG.md SECURITY.md LICENSE; do
   run cp -R "$here/$part" "$app.new/"
 done
-run cp "$here/scripts/quayside.mjs" "$here/scripts/build.mjs" "$app.new/scripts/"
+run cp "$here/scripts/quayside.mjs" "$here/scripts/quayside-signer.mjs" "$here/scripts/build.mjs" "$app.new/scripts/"
 run cp "$here/docs/operate.md" "$app.new/docs/"
 # Optional packages are the Node that `npm ci` brings for trying: the units run /usr/bin/node, which you keep up to date.
 run npm prune --omit=dev --omit=optional --ignore-scripts --prefix "$app.new"
@@ -75,7 +75,9 @@ run rm -rf "$app.previous"
 [ ! -d "$app" ] || run mv "$app" "$app.previous"
 run mv "$app.new" "$app"
 run mkdir -p "$root/usr/local/bin"
-run ln -sfn /opt/quayside/scripts/quayside.mjs "$root/usr/local/bin/quayside"
+for tool in quayside quayside-signer; do
+  run ln -sfn "/opt/quayside/scripts/$tool.mjs" "$root/usr/local/bin/$tool"
+done
 
 # Settings: the group may read them, because they can hold a node's password. Yours are never replaced.
 run mkdir -p "$etc/credentials" "$units"

@@ -3,7 +3,7 @@
  * module; the server alone has 600 of them.
  *
  * `tsc` has written the JavaScript, and every module of it stays: the signer runs from them, so that each file in the
- * process with the keys can be named. This replaces the programs that `npm start` runs, and the tool, and adds
+ * process with the keys can be named. This replaces the programs that `npm start` runs, and the tools, and adds
  * `chunks/`, which they share. Packages with native code or with threads of their own stay in `node_modules`, and so do
  * the SDKs, which are loaded where a payout needs them. The test command joins its test files in the same way.
  * @module
@@ -11,9 +11,10 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 
-/** From the build's folder, without extension: the tool, what `npm start` runs, and the worker threads of these. */
+/** From the build's folder, without extension: the tools, what `npm start` runs, and the worker threads of these. */
 const PROGRAMS = [
   'scripts/quayside',
+  'scripts/quayside-signer',
   'src/main',
   'src/server',
   'src/sandbox/main',

@@ -102,7 +102,7 @@ export const backup: Command = {
       },
       lines: [
         `wrote ${file}: ${mebibytes(bytes)} with ${names.join(', ')}`,
-        ...(config.signer && !signer ? ['The signer’s part is missing: run `quayside signer backup` too.'] : []),
+        ...(config.signer && !signer ? ['The signer’s part is missing: run `quayside-signer backup` too.'] : []),
         ...(proof ? proof.lines : [`Prove it: quayside backup verify ${file}`]),
       ],
       isBad,
@@ -242,7 +242,7 @@ function beforeThaw({ files, manifest, networks }: Restored, folder: string): re
   ];
   const settings = [`Compare ${folder}/settings.json with your settings; \`data_dir\` is ${folder}.`];
   const signer = [
-    `If the signer’s folder is lost: quayside signer restore ${folder}/signer.backup; it asks for the seed phrase.`,
+    `If the signer’s folder is lost: quayside-signer restore ${folder}/signer.backup; it asks for the seed phrase.`,
     'If it is not lost, keep it: its journal is newer.',
   ];
   return [

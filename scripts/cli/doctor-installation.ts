@@ -167,7 +167,7 @@ async function payoutFindings({ config, database, clock }: Installation): Promis
             warning(
               'payouts',
               `${network}: the ${role} wallet is low on ${low.join(', ')}`,
-              '`quayside signer show` has its address',
+              '`quayside-signer show` has its address',
             ),
           ]
         : [],
@@ -199,14 +199,14 @@ async function signerFindings({ config, database }: Installation): Promise<Findi
           failure(
             'signer',
             `frozen by ${freeze.frozenBy}: ${freeze.reason}`,
-            '`quayside signer thaw --help` shows how an approver ends that',
+            '`quayside-signer thaw --help` shows how an approver ends that',
           ),
         ]
       : [ok('signer', 'it answers, and is unlocked')];
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return [
-      failure('signer', error.message, 'look for `signer` in the log; `quayside signer show` looks at its folder'),
+      failure('signer', error.message, 'look for `signer` in the log; `quayside-signer show` looks at its folder'),
     ];
   }
 }

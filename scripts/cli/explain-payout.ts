@@ -108,7 +108,7 @@ const markOf = (code: string): Mark => (isPassing(code) ? 'waiting' : 'broken');
 
 const adviceFor = (code: string, { id }: Payout): string =>
   shortOfMoney.includes(code)
-    ? 'send what is missing to the wallet; `quayside status` shows what it holds, `quayside signer show` its address'
+    ? 'send what is missing to the wallet; `quayside status` shows what it holds, `quayside-signer show` its address'
     : `\`quayside payouts show ${id}\` shows everything about it`;
 
 const whats = {

@@ -23,7 +23,6 @@ import { nodeCheck } from './node-check.ts';
 import { nodeConnect } from './node-connect.ts';
 import { nodeSync } from './node-sync.ts';
 import { notifyAdd, notifyList, notifyProve, notifyRemove, notifyTest } from './notify.ts';
-import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
 import { payoutsReconcile } from './payout-reconcile.ts';
@@ -40,12 +39,6 @@ import {
 } from './refunds.ts';
 import { secretKeyRotate } from './secret-key.ts';
 import { sessionShow } from './session.ts';
-import { signerChangePassphrase, signerImport, signerInit, signerShow } from './signer.ts';
-import { signerApprove } from './signer-approve.ts';
-import { signerBackup, signerRestore } from './signer-backup.ts';
-import { signerDrill } from './signer-drill.ts';
-import { signerFreeze, signerThaw } from './signer-freeze.ts';
-import { signerPolicyAdd } from './signer-policy-add.ts';
 import { status } from './status.ts';
 import { storeAdd, storeList } from './store.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
@@ -161,18 +154,6 @@ const commands: readonly (Command | OfflineCommand)[] = [
   restore,
   addressPoolDerive,
   addressPoolImport,
-  signerInit,
-  signerImport,
-  signerShow,
-  signerChangePassphrase,
-  signerBackup,
-  signerRestore,
-  signerPolicyAdd,
-  signerOperatorKey,
-  signerApprove,
-  signerFreeze,
-  signerThaw,
-  signerDrill,
 ];
 
 /** Separate programs, which need no installation. Each gets the words after its name and returns the exit code. */
@@ -190,10 +171,7 @@ const programs: Tool['programs'] = {
 /** Subjects in the order of the overview. */
 const sections: Tool['sections'] = [
   ['Every day', ['status', 'explain', 'alarm', 'session', 'refunds', 'held', 'webhooks', 'payouts', 'sweep', 'export']],
-  [
-    'Setting up',
-    ['store', 'key', 'user', 'notify', 'node', 'networks', 'address-pool', 'signer', 'pay', 'trigger', 'listen'],
-  ],
+  ['Setting up', ['store', 'key', 'user', 'notify', 'node', 'networks', 'address-pool', 'pay', 'trigger', 'listen']],
   ['Now and then', ['doctor', 'backup', 'restore', 'audit', 'events', 'ledger', 'wallet', 'secret-key', 'tron-ws']],
 ];
 

@@ -99,7 +99,7 @@ export const refundsRequest: Command = {
   options: {},
   notes: [
     '1. here: quayside refunds request <id> > refund.json',
-    '2. on each approver’s machine: quayside signer approve refund.json --key anna.key > anna.json',
+    '2. on each approver’s machine: quayside-signer approve refund.json --key anna.key > anna.json',
     '3. here: quayside refunds approve <id> --approval anna.json, once for each approver',
   ],
   needsSandbox: true,

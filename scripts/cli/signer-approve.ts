@@ -12,13 +12,13 @@ import { moment, type OfflineCommand, textOption, usage, wholeOption } from './c
 import { withTerminal } from './signer.ts';
 
 export const signerApprove: OfflineCommand = {
-  name: 'signer approve',
+  name: 'approve',
   args: ['file'],
   summary: 'Show what a request asks for and sign it, on the approver’s own machine; prints the approval.',
   options: {
     key: {
       value: 'FILE',
-      help: 'a key made by `signer operator-key`; you are asked for its passphrase',
+      help: 'a key made by `quayside-signer init --approver FILE`; you are asked for its passphrase',
       required: true,
     },
     hours: { value: 'N', help: 'how many hours the approval is valid (24)' },
@@ -28,7 +28,7 @@ export const signerApprove: OfflineCommand = {
     const request = readRequestFile(resolve(input.cwd, input.args[0] ?? ''));
     const keyFile = textOption(input, 'key');
     if (keyFile === undefined)
-      throw usage('--key is missing: the approver’s key, made by `quayside signer operator-key`');
+      throw usage('--key is missing: the approver’s key, made by `quayside-signer init --approver FILE`');
     const key = readOperatorKey(resolve(input.cwd, keyFile));
     const untilS = toSeconds(systemClock.nowMs()) + wholeOption(input, 'hours', 1, APPROVAL_S_MAX / 3600, 24) * 3600;
     const text = textOf(request);

@@ -16,7 +16,7 @@ import { mebibytes, openProgressLine } from './progress.ts';
 import { askMnemonic, askNewPassphrase, dirOption, filesOf, withTerminal } from './signer.ts';
 
 export const signerBackup: OfflineCommand = {
-  name: 'signer backup',
+  name: 'backup',
   args: [],
   summary: 'Write an encrypted backup of the running signer’s journal and policy; it goes on signing meanwhile.',
   options: {
@@ -24,7 +24,7 @@ export const signerBackup: OfflineCommand = {
     output: { value: 'FILE', help: 'write to a new file that only you can read (default: standard output)' },
   },
   notes: [
-    'It holds neither the seed nor the keystore. Only the seed phrase opens it, with `quayside signer restore`.',
+    'It holds neither the seed nor the keystore. Only the seed phrase opens it, with `quayside-signer restore`.',
     'Back up the database with it: `quayside backup` makes one file of both. A file of --output is always whole; what was',
     'redirected is not if the exit code is 1. --json prints a summary beside the file, and needs --output.',
   ],
@@ -56,10 +56,9 @@ export const signerBackup: OfflineCommand = {
 };
 
 export const signerRestore: OfflineCommand = {
-  name: 'signer restore',
+  name: 'restore',
   args: ['file'],
-  summary:
-    'Create a signer’s folder from a backup and the seed phrase, which you type; it signs nothing before `adopt`.',
+  summary: 'Create a signer’s folder from a backup and the seed phrase, which you type, with a new passphrase.',
   options: { dir: dirOption },
   runOffline: (input) =>
     withTerminal(async (terminal) => {

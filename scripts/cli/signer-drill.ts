@@ -26,7 +26,7 @@ type Pool = Readonly<{
 }>;
 
 export const signerDrill: Command = {
-  name: 'signer drill',
+  name: 'drill',
   args: [],
   summary: 'Check that your written-down seed phrase restores the addresses in the database.',
   options: {},

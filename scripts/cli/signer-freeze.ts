@@ -12,7 +12,7 @@ import { moment, type OfflineCommand, operatorAct, reasonOption, textOption, usa
 import { dirOption, filesOf } from './signer.ts';
 
 export const signerFreeze: OfflineCommand = {
-  name: 'signer freeze',
+  name: 'freeze',
   args: [],
   summary: 'Freeze the signer: it signs nothing more, on any network, until an approver’s signature ends that.',
   options: {
@@ -35,17 +35,17 @@ export const signerFreeze: OfflineCommand = {
 };
 
 export const signerThaw: OfflineCommand = {
-  name: 'signer thaw',
+  name: 'thaw',
   args: [],
   summary: 'End a freeze of the signer: print what an approver is to sign, then hand the signature in.',
   options: {
     dir: dirOption,
-    approval: { value: 'FILE', help: 'what `quayside signer approve` wrote; without it, the request is printed' },
+    approval: { value: 'FILE', help: 'what `quayside-signer approve` wrote; without it, the request is printed' },
   },
   notes: [
-    '1. here: quayside signer thaw > thaw.json',
-    '2. on the approver’s machine: quayside signer approve thaw.json --key anna.key > thawed.json',
-    '3. here: quayside signer thaw --approval thawed.json',
+    '1. here: quayside-signer thaw > thaw.json',
+    '2. on the approver’s machine: quayside-signer approve thaw.json --key anna.key > thawed.json',
+    '3. here: quayside-signer thaw --approval thawed.json',
     'A signature ends only the freeze that it was made for.',
   ],
   async runOffline(input) {
@@ -82,8 +82,8 @@ export function freezeLines({ freeze, approvers }: FreezeState): string[] {
   return [
     `the signer is frozen on every network, by ${frozenBy} since ${moment(frozenAtMs)}: ${reason} (freeze ${number})`,
     approvers.length > 0
-      ? `an approver ends that (${approvers.join(', ')}); \`quayside signer thaw --help\` shows how`
-      : 'its policy names no approver, so nothing can end that yet: create a key with `quayside signer operator-key`, add it to `approvers` in the signer’s policy.json and restart the signer; then see `quayside signer thaw --help`',
+      ? `an approver ends that (${approvers.join(', ')}); \`quayside-signer thaw --help\` shows how`
+      : 'its policy names no approver, so nothing can end that yet: create a key with `quayside-signer init --approver FILE`, add it to `approvers` in the signer’s policy.json and restart the signer; then see `quayside-signer thaw --help`',
   ];
 }
 
@@ -96,7 +96,7 @@ export async function freezeSigner(dir: string, reason: string, operator: string
     const why = error instanceof Error ? error.message : String(error);
     return {
       isFrozen: false,
-      lines: [`the signer was NOT frozen: ${why}`, 'Run `quayside signer freeze` where it runs, or stop it.'],
+      lines: [`the signer was NOT frozen: ${why}`, 'Run `quayside-signer freeze` where it runs, or stop it.'],
     };
   }
 }

@@ -17,19 +17,19 @@ import { isFields } from '../../src/core/fields.ts';
 import { type HotRole, hotRoles } from '../../src/core/intent.ts';
 import { type SignerFiles, signerFiles } from '../../src/signer/files.ts';
 import { policyHashOf } from '../../src/signer/freeze.ts';
-import { fingerprintOf, readKeystore, replaceKeystore, seedOf } from '../../src/signer/keystore.ts';
+import { fingerprintOf, readKeystore, seedOf } from '../../src/signer/keystore.ts';
+import { createOperatorKey } from '../../src/signer/operator-key.ts';
 import { loadPolicy, type NetworkPolicy, type Policy } from '../../src/signer/policy.ts';
 import { PASSPHRASE_BYTES_MIN } from '../../src/signer/sealed-file.ts';
 import { makeSigner, refuseExistingSigner } from '../../src/signer/setup.ts';
 import { openTerminal, type Terminal } from '../../src/signer/terminal.ts';
 import { type Answer, type Input, type OfflineCommand, type Option, textOption, usage } from './command.ts';
-import { capLines, draftPolicy, readPaidNetworks } from './signer-policy.ts';
+import { capLines, draftPolicy, readPaidNetworks } from './signer-draft.ts';
 import { table } from './table.ts';
 
 const WORDS_BITS = 256;
 const WORDS_ASKED = 3;
 const TRIES_MAX = 3;
-/** Clears the screen and the scrollback. */
 
 export const dirOption: Option = {
   value: 'DIR',
@@ -45,23 +45,30 @@ const makingOptions: Readonly<Record<string, Option>> = {
 };
 
 export const signerInit: OfflineCommand = {
-  name: 'signer init',
+  name: 'init',
   args: [],
   summary: 'Create a seed and its keystore, policy and journal; shows the seed phrase once, on the terminal.',
-  options: makingOptions,
-  runOffline: (input) => making(input, inventMnemonic),
-};
-
-export const signerImport: OfflineCommand = {
-  name: 'signer import',
-  args: [],
-  summary: 'Create a keystore, policy and journal for a seed phrase of 12 to 24 words, which you type.',
-  options: makingOptions,
-  runOffline: (input) => making(input, askMnemonic),
+  options: {
+    ...makingOptions,
+    import: { help: 'take a seed phrase of 12 to 24 words, which you type, in place of a new one' },
+    approver: {
+      value: 'FILE',
+      help: 'create only an approver’s key, in this new file, on the approver’s own machine',
+    },
+  },
+  notes: [
+    'An approver’s key signs refunds above the caps and ends a freeze of the signer (`quayside-signer approve`). Its file',
+    'is encrypted; its public half, which is printed, goes into the policy.',
+  ],
+  runOffline(input) {
+    const approver = textOption(input, 'approver');
+    if (approver !== undefined) return createApprover(resolve(input.cwd, approver));
+    return making(input, input.options.import === true ? askMnemonic : inventMnemonic);
+  },
 };
 
 export const signerShow: OfflineCommand = {
-  name: 'signer show',
+  name: 'show',
   args: [],
   summary: 'Show the signer’s wallets on each network and the xpubs to configure; asks for the passphrase.',
   options: { dir: dirOption },
@@ -70,31 +77,6 @@ export const signerShow: OfflineCommand = {
       const files = filesOf(input);
       const policy = loadPolicy(files.policy);
       return unlocked(files, terminal, (seed) => describe(files, policy, seed));
-    }),
-};
-
-export const signerChangePassphrase: OfflineCommand = {
-  name: 'signer change-passphrase',
-  args: [],
-  summary: 'Encrypt the keystore with a new passphrase; the keys stay the same.',
-  options: { dir: dirOption },
-  runOffline: (input) =>
-    withTerminal((terminal) => {
-      const files = filesOf(input);
-      return unlocked(files, terminal, async (seed) => {
-        const passphrase = await askNewPassphrase(terminal, 'New passphrase');
-        try {
-          replaceKeystore(files.keystore, seed, passphrase);
-        } finally {
-          passphrase.fill(0);
-        }
-        return {
-          json: { keystore: files.keystore, changed: true },
-          lines: [
-            `${files.keystore} now opens only with the new passphrase. Change it where the signer reads it at the start, too.`,
-          ],
-        };
-      });
     }),
 };
 
@@ -138,6 +120,24 @@ const making = (input: Input, findSeed: (terminal: Terminal) => Promise<Uint8Arr
       return await describe(files, loadPolicy(files.policy), seed);
     } finally {
       seed.fill(0);
+    }
+  });
+
+/** Creates an approver's key. A person copies its public half into the signer's policy. */
+const createApprover = (file: string): Promise<Answer> =>
+  withTerminal(async (terminal) => {
+    const passphrase = await askNewPassphrase(terminal, 'Passphrase for the key');
+    try {
+      const approver = createOperatorKey(file, passphrase);
+      return {
+        json: { file, approver },
+        lines: [
+          `wrote the key to ${file}; its public half is ${approver}`,
+          `Add {"name": "…", "key": "${approver}"} to "approvers" in the signer’s policy.json and restart the signer.`,
+        ],
+      };
+    } finally {
+      passphrase.fill(0);
     }
   });
 
@@ -232,7 +232,7 @@ async function inventMnemonic(terminal: Terminal): Promise<Uint8Array> {
   if (!terminal.isInteractive) {
     throw permanent(
       'terminal_needed',
-      'a new seed phrase is shown once, to a person at a terminal; run this at one, or use `quayside signer import`',
+      'a new seed phrase is shown once, to a person at a terminal; run this at one, or use `quayside-signer init --import`',
     );
   }
   const words = generateMnemonic(wordlist, WORDS_BITS).split(' ');

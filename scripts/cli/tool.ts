@@ -1,6 +1,6 @@
 /**
  * A tool as a function: finds the command, reads its options, runs it and returns what to print. `scripts/quayside.ts`
- * is the program around it.
+ * and `scripts/quayside-signer.ts` are the programs around it.
  *
  * Exit codes: 0 done · 1 refused or failed · 2 wrong usage or configuration · 3 what was named does not exist.
  */
@@ -48,7 +48,7 @@ export async function runTool(
   const program = tool.programs[words[0] ?? ''];
   if (program) return { code: await program.run(words.slice(1)), out: '', err: '' };
   if (words[0] === '--version')
-    return ended(EXIT.done, [`${tool.name} ${readShipped<{ version: string }>('package.json').version}`]);
+    return ended(tool, EXIT.done, [`${tool.name} ${readShipped<{ version: string }>('package.json').version}`]);
   if (words[0] === '--completion') return completed(tool, words[1]);
   const wantsHelp = words.includes('--help') || words.includes('-h') || words[0] === 'help';
   const named = words.filter((word) => !['help', '--help', '-h'].includes(word));
@@ -56,13 +56,14 @@ export async function runTool(
   if (!command) return withoutCommand(tool, wantsHelp, named);
   if (wantsHelp) {
     const group = groupHelp(tool.name, listed(tool), command.name);
-    return ended(EXIT.done, [...commandHelp(tool.name, command), ...(group ? ['', ...group] : [])]);
+    return ended(tool, EXIT.done, [...commandHelp(tool.name, command), ...(group ? ['', ...group] : [])]);
   }
   try {
     refuseStaleBuild();
     const input = { ...readInput(command, words.slice(command.name.split(' ').length)), env, cwd };
     const { json, lines, isBad, code } = await runOn(command, input);
     return ended(
+      tool,
       code ?? (isBad ? EXIT.failed : EXIT.done),
       input.options.json ? [JSON.stringify(json, null, 2)] : lines,
     );
@@ -71,7 +72,7 @@ export async function runTool(
     const { code, message } = error;
     const json = words.includes('--json') ? [JSON.stringify({ error: { code, message } }, null, 2)] : [];
     const how = code === 'usage' ? [`usage: ${usageLine(tool.name, command)}`] : [];
-    return ended(exitCode(error), json, [message, ...how]);
+    return ended(tool, exitCode(error), json, [message, ...how]);
   }
 }
 
@@ -85,8 +86,8 @@ const listed = ({ commands, programs }: Tool): readonly Listed[] => [
 function withoutCommand(tool: Tool, wantsHelp: boolean, named: readonly string[]): Ended {
   const all = listed(tool);
   const group = named.length === 1 || wantsHelp ? groupHelp(tool.name, all, named[0] ?? '') : null;
-  if (group) return ended(wantsHelp ? EXIT.done : EXIT.usage, group);
-  if (named.length > 0) return ended(EXIT.usage, [], [unknownCommand(tool.name, all, named)]);
+  if (group) return ended(tool, wantsHelp ? EXIT.done : EXIT.usage, group);
+  if (named.length > 0) return ended(tool, EXIT.usage, [], [unknownCommand(tool.name, all, named)]);
   const lines = overview(tool, all).map((line) => (line.endsWith(':') ? coloured('bold', line, process.stdout) : line));
   return { code: wantsHelp ? EXIT.done : EXIT.usage, out: `${lines.join('\n')}\n`, err: '' };
 }
@@ -94,13 +95,13 @@ function withoutCommand(tool: Tool, wantsHelp: boolean, named: readonly string[]
 function completed(tool: Tool, shell: string | undefined): Ended {
   const script = completion(tool, listed(tool), shell ?? '');
   return script === null
-    ? ended(EXIT.usage, [], [`--completion ${shell ?? ''} is not known, expected ${shells.join(', ')}`])
-    : ended(EXIT.done, script);
+    ? ended(tool, EXIT.usage, [], [`--completion ${shell ?? ''} is not known, expected ${shells.join(', ')}`])
+    : ended(tool, EXIT.done, script);
 }
 
-function ended(code: number, lines: readonly string[], complaints: readonly string[] = []): Ended {
+function ended({ name }: Tool, code: number, lines: readonly string[], complaints: readonly string[] = []): Ended {
   const safe = (text: string) => text.split('\n').map(printable).join('\n');
-  const prefix = coloured('red', 'quayside:', process.stderr);
+  const prefix = coloured('red', `${name}:`, process.stderr);
   return {
     code,
     out: lines.map((line) => `${safe(line)}\n`).join(''),

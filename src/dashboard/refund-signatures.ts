@@ -52,7 +52,7 @@ function steps(visit: Visit<unknown>, refund: Refund, path: string): Html {
   const { words } = visit;
   const file = requestFileOf(refund);
   const link = html`<a href="${path}/request" download>${words.say('refund-approvals.request')}</a>`;
-  const command = html`<code data-copy>quayside signer approve ${file} --key anna.key &gt; anna.json</code>`;
+  const command = html`<code data-copy>quayside-signer approve ${file} --key anna.key &gt; anna.json</code>`;
   return html`<ol><li>${words.html('refund-approvals.step_download', { link })}</li>
 <li>${words.html('refund-approvals.step_sign', { command })}</li>
 <li>${words.say('refund-approvals.step_hand_in')}</li></ol>

@@ -67,7 +67,7 @@ export const readApprovalFile = (file: string): Approval => parseApproval(file, 
 
 /** Reads an approver's signature. @param file its name, for messages @throws Fault permanent `approval_file_invalid` */
 export function parseApproval(file: string, text: string): Approval {
-  const { approver, untilS, signature } = parse(file, text, approvalFile, 'an approval by `quayside signer approve`');
+  const { approver, untilS, signature } = parse(file, text, approvalFile, 'an approval by `quayside-signer approve`');
   return { approver, untilS, signature };
 }
 

@@ -120,7 +120,7 @@ async function* sealContent(content: AsyncIterable<Buffer>, key: ChunkKey): Asyn
  */
 export function openBackup(file: string, seed: Uint8Array): SignerBackup {
   const { line, version, bytes } = readStart(file);
-  if (version < VERSION) throw damaged(file, 'it is not a file of `quayside signer backup`');
+  if (version < VERSION) throw damaged(file, 'it is not a file of `quayside-signer backup`');
   if (version > VERSION) {
     throw permanent(
       'backup_newer',

@@ -34,7 +34,7 @@ export const signerFiles = (dir: string): SignerFiles => ({
 export function checkSignerDir(dir: string): void {
   const found = statSync(dir, { throwIfNoEntry: false });
   if (!found?.isDirectory())
-    throw permanent('signer_dir_missing', `there is no signer in ${dir}; create one with \`quayside signer init\``);
+    throw permanent('signer_dir_missing', `there is no signer in ${dir}; create one with \`quayside-signer init\``);
   if ((found.mode & 0o027) === 0) return;
   throw permanent('signer_dir_open', `other users of this machine can access ${dir}; run: chmod 700 ${dir}`);
 }

@@ -89,7 +89,7 @@ export function openFreezing({ policy, policyText, journal, clock, log }: Freezi
       if (!freeze) return;
       throw refused(
         'frozen',
-        `the signer was frozen at ${new Date(freeze.frozenAtMs).toISOString()} by ${freeze.frozenBy} (${freeze.reason}): an approver ends that, see \`quayside signer thaw --help\``,
+        `the signer was frozen at ${new Date(freeze.frozenAtMs).toISOString()} by ${freeze.frozenBy} (${freeze.reason}): an approver ends that, see \`quayside-signer thaw --help\``,
       );
     },
   };

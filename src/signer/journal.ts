@@ -188,7 +188,7 @@ export function openJournal(file: string): Journal {
   if (!existsSync(file)) {
     throw permanent(
       'journal_missing',
-      `${file} is missing. It records what was signed; without it, a payment could be signed twice. Restore it; for a new signer, run \`quayside signer init\` or \`quayside signer import\``,
+      `${file} is missing. It records what was signed; without it, a payment could be signed twice. Restore it; for a new signer, run \`quayside-signer init\``,
     );
   }
   const client = guarded(() => connect(file));
@@ -206,7 +206,7 @@ function checkOwnership(client: Sqlite.Database, file: string): void {
   if (foreign)
     throw permanent(
       'journal_foreign',
-      `${file} is not a signer's journal of 0.1.0 or later. Restore the right file; a signer that has never signed can begin in an empty folder with \`quayside signer init\``,
+      `${file} is not a signer's journal of 0.1.0 or later. Restore the right file; a signer that has never signed can begin in an empty folder with \`quayside-signer init\``,
     );
   const version = Number(client.pragma('user_version', { simple: true }));
   if (version === VERSION) return;

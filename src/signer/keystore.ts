@@ -7,7 +7,7 @@ import { HDKey } from '@scure/bip32';
 import { mnemonicToSeedSync, validateMnemonic } from '@scure/bip39';
 import { wordlist } from '@scure/bip39/wordlists/english.js';
 import { invariant, permanent } from '../core/fault.ts';
-import { createSecretFile, writeSecretFile } from '../lib/secret-file.ts';
+import { createSecretFile } from '../lib/secret-file.ts';
 import { readSealed, type SealedFile, seal } from './sealed-file.ts';
 
 const KIND = 'seed';
@@ -56,11 +56,6 @@ export function createKeystore(file: string, seed: Uint8Array, passphrase: Uint8
     'keystore_exists',
     `${file} exists already and was not changed; choose another folder, or move the file away`,
   );
-}
-
-/** Replaces the keystore by one with the same seed and a new passphrase. */
-export function replaceKeystore(file: string, seed: Uint8Array, passphrase: Uint8Array): void {
-  writeSecretFile(file, seal(KIND, fingerprintOf(seed), seed, passphrase));
 }
 
 /** Reads a keystore without unlocking it. @throws Fault permanent: see `readSealed` */

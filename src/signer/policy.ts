@@ -87,7 +87,7 @@ const policySchema = z.strictObject({
         name: z.string().regex(/^[^\p{C}]{1,64}$/u, 'expected a name of 1 to 64 characters'),
         key: z
           .string()
-          .regex(/^[0-9a-f]{64}$/, 'expected the 64 hex digits that `quayside signer operator-key` prints'),
+          .regex(/^[0-9a-f]{64}$/, 'expected the 64 hex digits that `quayside-signer init --approver FILE` prints'),
       }),
     )
     .max(APPROVERS_MAX),
@@ -106,7 +106,7 @@ export type PolicySettings = z.infer<typeof policySchema>;
 export function loadPolicy(file: string): Policy {
   const found = statSync(file, { throwIfNoEntry: false });
   if (!found?.isFile())
-    throw permanent('policy_invalid', `there is no policy ${file}; \`quayside signer init\` creates one`);
+    throw permanent('policy_invalid', `there is no policy ${file}; \`quayside-signer init\` creates one`);
   const me = process.getuid?.();
   if ((found.mode & 0o077) !== 0 || (me !== undefined && found.uid !== me && found.uid !== 0)) {
     throw permanent(

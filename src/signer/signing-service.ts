@@ -91,7 +91,7 @@ export function openSigningService({
     if (found && wallets) return { policy: found, wallets };
     throw refused(
       'policy',
-      `the signer's policy has no network ${network}: run \`quayside signer policy add <network>\`, then restart the signer`,
+      `the signer's policy has no network ${network}: run \`quayside-signer policy <network>\`, then restart the signer`,
     );
   }
 

@@ -97,7 +97,7 @@ test('a frozen signer is shown with the way out, on the page of wallets and of t
         /the signer is frozen[\s\S]*2026-11-25 12:00:00[\s\S]*<bdi>ann<\/bdi>: <bdi>a stolen key/,
         path,
       );
-      assert.match(text, '<code>quayside signer thaw</code>', path);
+      assert.match(text, '<code>quayside-signer thaw</code>', path);
     }
     await api.database().reportSignerFreeze(network, null, api.clock.nowMs());
     for (const path of pages) assert.not.match((await mary.get(path)).text, 'the signer is frozen', path);
@@ -109,8 +109,8 @@ test('the page says how the signer is frozen, and how sweeps are made', () =>
     const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n } as const;
     await api.database().recordUnswept(network, [{ ...level, readAtMs: api.clock.nowMs() }]);
     const { text } = await mary.get(PATH);
-    for (const command of ['signer freeze --reason REASON', 'sweep plan', 'sweep run']) {
-      assert.match(text, `quayside ${command}</code>`, command);
+    for (const command of ['quayside-signer freeze --reason REASON', 'quayside sweep plan', 'quayside sweep run']) {
+      assert.match(text, `${command}</code>`, command);
     }
   }));
 

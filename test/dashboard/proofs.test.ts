@@ -13,7 +13,7 @@ test('drills and checks say when they were proved, by whom, and what failed sinc
     const shown = async () => textOf((await mary.get(PATH)).text);
     const before = await shown();
     assert.match(before, 'Last backup never quayside backup');
-    assert.match(before, 'Seed drill never proved quayside signer drill');
+    assert.match(before, 'Seed drill never proved quayside-signer drill');
     assert.match(before, 'Books check never proved quayside ledger verify');
     assert.match((await mary.get(PATH)).text, 'badge attention');
 

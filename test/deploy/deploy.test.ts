@@ -206,6 +206,7 @@ function builtCheckout(): string {
   cpSync('deploy', join(checkout, 'deploy'), { recursive: true });
   for (const path of [
     'scripts/quayside.mjs',
+    'scripts/quayside-signer.mjs',
     'scripts/build.mjs',
     'docs/operate.md',
     'LICENSE',
@@ -243,7 +244,8 @@ test('the installer shows its steps, then does them, and an upgrade keeps settin
       step,
     );
   assert.is(read(join(root, 'opt/quayside/dist/src/main.js')), '// first\n');
-  assert.is(readlinkSync(join(root, 'usr/local/bin/quayside')), '/opt/quayside/scripts/quayside.mjs');
+  for (const tool of ['quayside', 'quayside-signer'])
+    assert.is(readlinkSync(join(root, 'usr/local/bin', tool)), `/opt/quayside/scripts/${tool}.mjs`);
   assert.is(statSync(join(root, 'etc/quayside/quayside.json')).mode & 0o777, 0o640);
   assert.is(statSync(join(root, 'etc/quayside/credentials')).mode & 0o777, 0o700);
   assert.equal(readdirSync(join(root, 'etc/systemd/system')).sort(), ['quayside-signer.service', 'quayside.service']);

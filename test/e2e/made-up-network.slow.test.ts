@@ -64,10 +64,10 @@ test('a refund waits until the network is added to the signer’s policy, and is
   // Until the signer has started, it is that which a plan lacks.
   await until('a plan says what is missing', async () => {
     const plan = await quayside.cli('sweep', 'plan').catch((error: Error) => error.message);
-    return String(plan).includes('run `quayside signer policy add <network>`, then restart the signer');
+    return String(plan).includes('run `quayside-signer policy <network>`, then restart the signer');
   });
   await until('the refund is processing', async () => (await bench.show(id)).status === 'processing');
-  const learned = await quayside.cli('signer', 'policy', 'add', 'velum', '--treasury', treasury);
+  const learned = await quayside.signer('policy', 'velum', '--treasury', treasury);
   const { fee_max, gas_caps } = velum.signer;
   assert.equal(
     [learned.network, learned.added, learned.fee_max, learned.gas_caps],

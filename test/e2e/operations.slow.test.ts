@@ -107,7 +107,7 @@ function alterBytes(tx: string): () => void {
 
 /** Signs a request as the approver does, on a machine of their own. */
 function signElsewhere(request: string, approval: string): void {
-  const words = [built.quayside, 'signer', 'approve', request, '--key', approverKey];
+  const words = [built.quaysideSigner, 'approve', request, '--key', approverKey];
   const input = `yes\n${passphrase}\n`;
   writeFileSync(approval, execFileSync(process.execPath, words, { input, stdio: ['pipe', 'pipe', 'ignore'] }));
 }
@@ -115,9 +115,9 @@ function signElsewhere(request: string, approval: string): void {
 /** Lets the approver sign elsewhere what ends the signer's freeze, and hands it in. */
 async function thawSigner(): Promise<void> {
   const [request, approval] = [join(away, 'thaw.json'), join(away, 'thawed.json')];
-  writeFileSync(request, JSON.stringify(await quayside.cli('signer', 'thaw')));
+  writeFileSync(request, JSON.stringify(await quayside.signer('thaw')));
   signElsewhere(request, approval);
-  await quayside.cli('signer', 'thaw', '--approval', approval);
+  await quayside.signer('thaw', '--approval', approval);
 }
 
 /** Waits until the engine does nothing, for this reason. */
@@ -330,7 +330,7 @@ for (const hasScripts of [true, false]) {
 test('a signer that is frozen signs nothing until an approver ends that, as the page says; then the refund is paid', async () => {
   const { page, complaints } = await signIn({});
   const session = await shop.paidSession(1_000);
-  await quayside.cli('signer', 'freeze', '--reason', 'a stranger on the machine');
+  await quayside.signer('freeze', '--reason', 'a stranger on the machine');
   const { id, payee } = await shop.refund(session, '2.00');
   await shop.untilWaiting('signer_refused_frozen');
   assert.equal(await shop.paidTo(payee), []);

@@ -24,6 +24,7 @@ const PROGRAMS = [
   'indexers/tron.ts',
   'scripts/demo.ts',
   'scripts/quayside.ts',
+  'scripts/quayside-signer.ts',
 ];
 
 /** Runs a program in a process that `preload` changes before the program's first module is loaded. */

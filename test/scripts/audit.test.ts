@@ -10,6 +10,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { quaysideTool } from '../../scripts/cli/quayside.ts';
+import { signerTool } from '../../scripts/cli/signer-tool.ts';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { chains } from '../../src/chains/index.ts';
 import { loadConfig } from '../../src/config/config.ts';
@@ -169,22 +170,22 @@ const readers = [
   ...['refunds request', 'payouts list', 'payouts show', 'sweep plan', 'sweep status'],
   ...['notify test', 'notify list', 'user list', 'export'],
   ...['wallet list'],
-  ...['ledger verify', 'audit list', 'signer drill'],
+  ...['ledger verify', 'audit list', 'drill'],
 ];
 
 /** Changes a folder of no installation yet, the signer's, what is installed, or nothing (docs/operate.md). */
 const unrecorded = [
   ...['restore', 'address-pool derive', 'backup verify', 'doctor'],
   ...['node check', 'node connect', 'node sync'],
-  ...['signer operator-key', 'signer approve', 'signer backup', 'signer restore', 'signer init', 'signer import'],
-  ...['signer show', 'signer change-passphrase', 'signer freeze', 'signer thaw'],
-  'signer policy add',
+  ...['approve', 'backup', 'restore', 'init', 'show', 'freeze', 'thaw', 'policy'],
 ];
 
 test('every command is known here, as one that changes something or as one that does not', () => {
   const known = [...Object.keys(changes), ...Object.keys(testedElsewhere), ...plain, ...readers];
   const namesOf = (isOffline: boolean) =>
-    quaysideTool.commands.flatMap((command) => ('runOffline' in command === isOffline ? [command.name] : []));
+    [...quaysideTool.commands, ...signerTool.commands].flatMap((command) =>
+      'runOffline' in command === isOffline ? [command.name] : [],
+    );
   assert.equal(
     namesOf(false).filter((name) => !known.includes(name)),
     [],

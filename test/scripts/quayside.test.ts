@@ -9,6 +9,8 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { quaysideTool } from '../../scripts/cli/quayside.ts';
+import { signerTool } from '../../scripts/cli/signer-tool.ts';
+import { runTool } from '../../scripts/cli/tool.ts';
 import { readShipped } from '../../src/lib/installation.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 
@@ -452,10 +454,12 @@ test('--help exits with 0: of a command, of a group and of everything, on lines 
   }
   const { out } = await run('--help');
   for (const line of out.split('\n')) assert.ok(line.length <= 130, `${line.length} columns: ${line}`);
-  const shownSubjects = quaysideTool.sections.flatMap(([, subjects]) => subjects).sort();
-  const names = [...quaysideTool.commands.map(({ name }) => name), ...Object.keys(quaysideTool.programs)];
-  const subjects = [...new Set(names.map((name) => name.split(' ')[0] ?? ''))].sort();
-  assert.equal(shownSubjects, subjects, 'the overview has each subject once');
+  for (const tool of [quaysideTool, signerTool]) {
+    const shownSubjects = tool.sections.flatMap(([, subjects]) => subjects).sort();
+    const names = [...tool.commands.map(({ name }) => name), ...Object.keys(tool.programs)];
+    const subjects = [...new Set(names.map((name) => name.split(' ')[0] ?? ''))].sort();
+    assert.equal(shownSubjects, subjects, `the overview of ${tool.name} has each subject once`);
+  }
   const group = await run('payouts');
   assert.equal([group.code, group.err], [2, '']);
   assert.match(group.out, /quayside payouts list/);
@@ -464,6 +468,22 @@ test('--help exits with 0: of a command, of a group and of everything, on lines 
 test('--version names the version', async () => {
   const { version } = readShipped<{ version: string }>('package.json');
   assert.equal(await run('--version'), { code: 0, out: `quayside ${version}\n`, err: '' });
+});
+
+test('the signer has a tool of its own: at most nine commands on one screen, and its own name before its errors', async () => {
+  const runSigner = (...words: string[]) => runTool(signerTool, words, {}, '/');
+  const { version } = readShipped<{ version: string }>('package.json');
+  assert.equal(await runSigner('--version'), { code: 0, out: `quayside-signer ${version}\n`, err: '' });
+  const { code, out } = await runSigner('--help');
+  assert.is(code, 0);
+  assert.match(out, /^quayside-signer: .*\nSetting up:\n {2}init +Create a seed/);
+  assert.ok(signerTool.commands.length <= 9, `${signerTool.commands.length} commands`);
+  assert.ok(out.split('\n').length <= 24, out);
+  for (const line of out.split('\n')) assert.ok(line.length <= 130, `${line.length} columns: ${line}`);
+  const typo = await runSigner('thraw');
+  assert.equal([typo.code, typo.out], [2, '']);
+  assert.match(typo.err, /^quayside-signer: unknown command "thraw"; did you mean `quayside-signer thaw`\?/);
+  assert.match((await run('signer', 'init')).err, 'unknown command "signer init"');
 });
 
 test('a typo is answered with the command that was meant, and not with all of them', async () => {

@@ -100,7 +100,7 @@ test.after(() => {
 
 const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file }, home);
 const requestFile = join(home, 'request.json');
-/** Signs the request as `quayside signer approve` does, and hands it in. */
+/** Signs the request as `quayside-signer approve` does, and hands it in. */
 async function approve(secret: Uint8Array) {
   const approval = signApproval(secret, textOf(readRequestFile(requestFile)), untilS);
   writeFileSync(join(home, 'approval.json'), JSON.stringify({ approves: 'rf_1', ...approval }));

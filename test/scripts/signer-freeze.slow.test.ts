@@ -10,7 +10,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSigner } from '../../src/signer/client.ts';
 import { createOperatorKey } from '../../src/signer/operator-key.ts';
-import { quayside } from '../support/built.ts';
+import { quayside, quaysideSigner } from '../support/built.ts';
 import { endSigners, makeSignerPlace, type SignerProcess, startSigner } from '../support/signer-process.ts';
 import { firstOf, passphrase, policySettings, refundOf, usdt } from '../support/temp-signer.ts';
 
@@ -36,7 +36,7 @@ let signer: SignerProcess;
 const client = openSigner({ socket: place.socket, timeoutMs: 30_000 });
 
 test.before(async () => {
-  assert.is((await run(['store', 'add', 'Shop'])).code, 0);
+  assert.is((await run(['store', 'add', 'Shop'], [], false, quayside)).code, 0);
   await start();
 });
 test.after(async () => {
@@ -53,10 +53,10 @@ async function start() {
 }
 
 /** Runs the command with lines on standard input. */
-function run(words: readonly string[], lines: readonly string[] = [], isAway = false) {
+function run(words: readonly string[], lines: readonly string[] = [], isAway = false, program = quaysideSigner) {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('QUAYSIDE_'));
   const env = { ...Object.fromEntries(inherited), ...(!isAway && { QUAYSIDE_CONFIG: config }) };
-  const child = spawn(process.execPath, [quayside, ...words], { cwd: isAway ? away : dir, env });
+  const child = spawn(process.execPath, [program, ...words], { cwd: isAway ? away : dir, env });
   running.add(child);
   const said = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr'] as const) {
@@ -81,11 +81,11 @@ const ask = (id: string, nonce: number) =>
   );
 
 test('freezing needs a reason, a dry run changes nothing, and a freeze holds across a restart', async () => {
-  assert.is((await run(['signer', 'freeze'])).code, 2);
-  assert.is((await run(['signer', 'thaw'])).code, 1);
-  assert.is((await run(['signer', 'freeze', '--reason', 'x', '--dry-run'])).code, 0);
+  assert.is((await run(['freeze'])).code, 2);
+  assert.is((await run(['thaw'])).code, 1);
+  assert.is((await run(['freeze', '--reason', 'x', '--dry-run'])).code, 0);
   assert.is(await ask('rf_1', 1), 'signed');
-  const frozen = await run(['signer', 'freeze', '--reason', 'a key was lost']);
+  const frozen = await run(['freeze', '--reason', 'a key was lost']);
   assert.is(frozen.code, 0, frozen.stderr);
   assert.match(frozen.stdout, /a key was lost \(freeze 1\)[\s\S]*\(Anna\)/);
   signer.kill('SIGKILL');
@@ -95,10 +95,10 @@ test('freezing needs a reason, a dry run changes nothing, and a freeze holds acr
 });
 
 test('an approver signs elsewhere what is shown, and only that freeze ends by it', async () => {
-  const request = await run(['signer', 'thaw']);
+  const request = await run(['thaw']);
   assert.is(request.code, 0, request.stderr);
   writeFileSync(join(away, 'thaw.json'), request.stdout);
-  const approve = (lines: readonly string[]) => run(['signer', 'approve', 'thaw.json', '--key', key], lines, true);
+  const approve = (lines: readonly string[]) => run(['approve', 'thaw.json', '--key', key], lines, true);
   assert.is((await approve(['no', passphrase])).code, 1);
   assert.is((await approve(['yes', 'a wrong passphrase'])).code, 1);
   const approved = await approve(['yes', passphrase]);
@@ -106,12 +106,12 @@ test('an approver signs elsewhere what is shown, and only that freeze ends by it
   assert.match(approved.stderr, /freeze: 1, [0-9a-f]{32}\n.*\n {2}reason: a key was lost\n/);
   const file = join(dir, 'thawed.json');
   writeFileSync(file, approved.stdout);
-  const thaw = () => run(['signer', 'thaw', '--approval', file, '--json']);
+  const thaw = () => run(['thaw', '--approval', file, '--json']);
   const thawed = await thaw();
   assert.is(thawed.code, 0, thawed.stdout);
   assert.is(JSON.parse(thawed.stdout).approver, approver);
   assert.is(await ask('rf_2', 2), 'signed');
-  await run(['signer', 'freeze', '--reason', 'again']);
+  await run(['freeze', '--reason', 'again']);
   const replayed = await thaw();
   assert.equal([replayed.code, JSON.parse(replayed.stdout).error.code], [1, 'signer_refused_approval']);
   assert.is(await ask('rf_3', 3), 'signer_refused_frozen');
@@ -121,23 +121,19 @@ test('a request that is not in its form is signed by nobody', async () => {
   const file = join(away, 'odd.json');
   for (const text of ['', '{}', '{"request":"quayside signer thaw v1","fingerprint":"5436d724","freeze":null}']) {
     writeFileSync(file, text);
-    const { code, stderr, stdout } = await run(
-      ['signer', 'approve', file, '--key', key, '--json'],
-      ['yes', passphrase],
-      true,
-    );
+    const { code, stderr, stdout } = await run(['approve', file, '--key', key, '--json'], ['yes', passphrase], true);
     assert.equal([code, JSON.parse(stdout).error.code], [1, 'approval_file_invalid'], stderr);
   }
 });
 
 test('`payouts freeze` reaches the signer, and says so where it does not; `payouts thaw` says what is left', async () => {
-  const frozen = await run(['payouts', 'freeze', '--reason', 'theft', '--json']);
+  const frozen = await run(['payouts', 'freeze', '--reason', 'theft', '--json'], [], false, quayside);
   assert.equal([frozen.code, JSON.parse(frozen.stdout).signer_frozen], [0, true], frozen.stderr);
-  const thawed = await run(['payouts', 'thaw', '--reason', 'found']);
+  const thawed = await run(['payouts', 'thaw', '--reason', 'found'], [], false, quayside);
   assert.match(thawed.stdout, /the signer is frozen on every network.+again[\s\S]*\(Anna\)/);
   signer.kill('SIGTERM');
   await signer.ended;
-  const lonely = await run(['payouts', 'freeze', '--reason', 'theft']);
+  const lonely = await run(['payouts', 'freeze', '--reason', 'theft'], [], false, quayside);
   assert.is(lonely.code, 1);
   assert.match(lonely.stdout, /money out is frozen on every network[\s\S]*the signer was NOT frozen/);
 });

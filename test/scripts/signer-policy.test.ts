@@ -1,12 +1,12 @@
 /**
- * `quayside signer policy add`: adding a network to an existing policy, whichever version created it.
+ * `quayside-signer policy`: adding a network to an existing policy, whichever version created it.
  */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { quaysideTool } from '../../scripts/cli/quayside.ts';
+import { signerTool } from '../../scripts/cli/signer-tool.ts';
 import { runTool } from '../../scripts/cli/tool.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy } from '../../src/signer/policy.ts';
@@ -53,8 +53,8 @@ async function add(words: readonly string[], networks: object = { made }) {
   const config = join(dir, 'config.json');
   writeFileSync(config, JSON.stringify({ data_dir: 'data', signer: { dir, unlock: 'prompt' }, networks }));
   const { code, out, err } = await runTool(
-    quaysideTool,
-    ['signer', 'policy', 'add', ...words, '--json'],
+    signerTool,
+    ['policy', ...words, '--json'],
     { QUAYSIDE_CONFIG: config },
     dir,
   );
@@ -93,8 +93,8 @@ test('caps on fees and signatures are copied from the file and printed; without 
   const networks = { made: { ...made, signer: { ...made.signer, ...own } }, other };
   writeFileSync(config, JSON.stringify({ data_dir: 'data', signer: { dir, unlock: 'prompt' }, networks }));
   const say = async (name: string) => {
-    const words = ['signer', 'policy', 'add', name, '--treasury', payers];
-    return (await runTool(quaysideTool, words, { QUAYSIDE_CONFIG: config }, dir)).out;
+    const words = ['policy', name, '--treasury', payers];
+    return (await runTool(signerTool, words, { QUAYSIDE_CONFIG: config }, dir)).out;
   };
   const said = await say('made');
   assert.match(said, 'fees: at most 7.5 per transaction, 30 per hour, 90 per day');
@@ -170,7 +170,7 @@ test('a network that contradicts the policy or cannot be read changes nothing, w
   chmodSync(file, 0o644);
   await refused(own, { made }, 1, 'policy_open', /chmod 600/);
   rmSync(file);
-  assert.match((await add(own)).err, /there is no policy .*`quayside signer init` creates one/);
+  assert.match((await add(own)).err, /there is no policy .*`quayside-signer init` creates one/);
 });
 
 test.run();

@@ -11,7 +11,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
-import { quayside } from '../support/built.ts';
+import { quaysideSigner } from '../support/built.ts';
 import { LONG_NETWORK, lengthenJournal } from '../support/long-journal.ts';
 import { endSigners, makeSignerPlace, startSigner } from '../support/signer-process.ts';
 import { firstOf, mnemonic, passphrase, refundOf, usdt } from '../support/temp-signer.ts';
@@ -26,7 +26,7 @@ test.after(() => {
 
 /** Runs the command with lines on standard input. */
 async function run(words: readonly string[], lines: readonly string[] = []) {
-  const child = spawn(process.execPath, [quayside, ...words], { cwd: home });
+  const child = spawn(process.execPath, [quaysideSigner, ...words], { cwd: home });
   const out: Buffer[] = [];
   const said = { err: '' };
   child.stdout.on('data', (chunk) => out.push(chunk));
@@ -45,21 +45,21 @@ test('backup and restore over real processes: nothing is signed twice, and nothi
   assert.ok(await first.ready, first.output());
   const client = openSigner({ socket: place.socket, timeoutMs: 20_000 });
   const signed = await client.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
-  const { code, bytes, err } = await run(['signer', 'backup', '--dir', place.dir]);
+  const { code, bytes, err } = await run(['backup', '--dir', place.dir]);
   assert.is(code, 0, err);
   await client.close();
   first.kill('SIGTERM');
   await first.ended;
-  const silent = await run(['signer', 'backup', '--dir', place.dir]);
+  const silent = await run(['backup', '--dir', place.dir]);
   assert.equal([silent.code, silent.out], [1, '']);
   assert.match(silent.err, 'Check that it runs and is unlocked');
-  const summary = await run(['signer', 'backup', '--dir', place.dir, '--json']);
+  const summary = await run(['backup', '--dir', place.dir, '--json']);
   assert.is(summary.code, 2);
   assert.match(summary.err, '--output');
 
   const [file, dir] = [join(home, 'signer.backup'), join(home, 'restored')];
   writeFileSync(file, bytes);
-  const words = ['signer', 'restore', file, '--dir', dir];
+  const words = ['restore', file, '--dir', dir];
   const wrong = await run(words, [`${'abandon '.repeat(11)}about`, passphrase]);
   assert.is(wrong.code, 1);
   assert.match(wrong.err, 'this is a backup of the signer');
@@ -103,7 +103,7 @@ test('a long journal is backed up in little memory while refunds are signed, and
 
   const file = join(home, 'long.backup');
   let isDone = false;
-  const backup = run(['signer', 'backup', '--dir', place.dir, '--output', file, '--json']).finally(() => {
+  const backup = run(['backup', '--dir', place.dir, '--output', file, '--json']).finally(() => {
     isDone = true;
   });
   let during = 0;
@@ -140,7 +140,7 @@ test('a long journal is backed up in little memory while refunds are signed, and
   assert.equal(left.sort(), ['keystore.json', 'policy.json']);
 
   const dir = join(home, 'restored-long');
-  const restored = await run(['signer', 'restore', file, '--dir', dir], [mnemonic, passphrase]);
+  const restored = await run(['restore', file, '--dir', dir], [mnemonic, passphrase]);
   assert.is(restored.code, 0, restored.err);
   const copy = new Sqlite(signerFiles(dir).journal);
   assert.equal(copy.pragma('integrity_check'), [{ integrity_check: 'ok' }]);

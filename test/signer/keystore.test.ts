@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createKeystore, fingerprintOf, readKeystore, replaceKeystore, seedOf } from '../../src/signer/keystore.ts';
+import { createKeystore, fingerprintOf, readKeystore, seedOf } from '../../src/signer/keystore.ts';
 import { createOperatorKey, readOperatorKey } from '../../src/signer/operator-key.ts';
 import { refusalOf } from '../support/refusal.ts';
 
@@ -157,21 +157,6 @@ test('a file that others may read is refused, and so is a missing one', () => {
     refusalOf(() => readKeystore(join(dir, 'none.json'))),
     'sealed_file_missing',
   );
-});
-
-test('a new passphrase replaces the old one; a short one is refused', () => {
-  const other = spoiledFile(text);
-  assert.is(
-    refusalOf(() => replaceKeystore(other, seedOf(words), Buffer.from('too short'))),
-    'passphrase_weak',
-  );
-  replaceKeystore(other, seedOf(words), Buffer.from('a new passphrase'));
-  assert.is(statSync(other).mode & 0o777, 0o600);
-  assert.is(
-    refusalOf(() => readKeystore(other).unlock(passphrase)),
-    'passphrase_wrong',
-  );
-  assert.is(hex(readKeystore(other).unlock(Buffer.from('a new passphrase'))), seedHex);
 });
 
 test('an approver’s key does not open as a keystore, nor a keystore as an approver’s key', () => {

@@ -16,3 +16,6 @@ export const built = (source: string): string => join(root, 'dist', source.repla
 
 /** The operator's tool. */
 export const quayside = join(root, 'scripts/quayside.mjs');
+
+/** The signer's tool. */
+export const quaysideSigner = join(root, 'scripts/quayside-signer.mjs');

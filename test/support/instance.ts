@@ -9,7 +9,9 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Tool } from '../../scripts/cli/command.ts';
 import { quaysideTool } from '../../scripts/cli/quayside.ts';
+import { signerTool } from '../../scripts/cli/signer-tool.ts';
 import { runTool } from '../../scripts/cli/tool.ts';
 import { installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from './built.ts';
@@ -28,6 +30,8 @@ export type Instance = Readonly<{
   api(method: 'GET' | 'POST', path: string, body?: unknown): Promise<{ status: number; body: Json }>;
   /** Runs the operator's tool with `--json` and parses its answer. */
   cli(...words: string[]): Promise<Json>;
+  /** The same with the signer's tool. */
+  signer(...words: string[]): Promise<Json>;
   /** All output of the processes on standard error and output. */
   output(): string;
   /**
@@ -128,11 +132,12 @@ export async function startInstance(
     }
   }
 
-  async function cli(...words: string[]): Promise<Json> {
-    const { code, out, err } = await runTool(quaysideTool, [...words, '--json'], env, root);
-    if (code !== 0) throw new Error(`quayside ${words.join(' ')} ended with ${code}: ${err}${out}`);
+  async function run(tool: Tool, words: readonly string[]): Promise<Json> {
+    const { code, out, err } = await runTool(tool, [...words, '--json'], env, root);
+    if (code !== 0) throw new Error(`${tool.name} ${words.join(' ')} ended with ${code}: ${err}${out}`);
     return JSON.parse(out);
   }
+  const cli = (...words: string[]) => run(quaysideTool, words);
 
   const store = await cli('store', 'add', 'Test store');
   const scopes = 'sessions:read,sessions:write,refunds:read,refunds:write';
@@ -178,6 +183,7 @@ export async function startInstance(
       return { status: response.status, body: await response.json() };
     },
     cli,
+    signer: (...words) => run(signerTool, words),
     output: () => output,
     stop,
     kill,

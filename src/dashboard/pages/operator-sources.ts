@@ -143,7 +143,7 @@ async function proofs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   return html`<div class="card">${facts([
     [words.say('operator-sources.backup_made'), made],
     [words.say('operator-sources.restore_drill'), lastProved(deps, visit)],
-    [words.say('operator-sources.seed_drill'), provedText(visit, seed, 'quayside signer drill')],
+    [words.say('operator-sources.seed_drill'), provedText(visit, seed, 'quayside-signer drill')],
     [words.say('operator-sources.books_check'), provedText(visit, books, 'quayside ledger verify')],
   ])}<p class="hint">${words.html('operator-sources.proofs_hint')}</p>
 ${

@@ -225,5 +225,5 @@ async function freezeCard(deps: DashboardDeps, visit: Visit<null>): Promise<Html
       ),
     ],
   )}${await freezeForms(deps, visit, { network: null, path: PATH }, freezes)}
-<h3>${words.say('operator-wallets.signer')}</h3><p class="hint">${words.say('operator-wallets.signer_hint')}</p><p><code data-copy>quayside signer freeze --reason REASON</code></p></section>`;
+<h3>${words.say('operator-wallets.signer')}</h3><p class="hint">${words.say('operator-wallets.signer_hint')}</p><p><code data-copy>quayside-signer freeze --reason REASON</code></p></section>`;
 }

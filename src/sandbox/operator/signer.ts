@@ -30,7 +30,7 @@ export async function makeSandboxSigner(
 async function policyOf(networks: readonly NetworkConfig[]): Promise<PolicySettings> {
   const drafted: PolicySettings['networks'] = {};
   for (const { signer, ...network } of networks) {
-    // A network without caps only receives, until `quayside signer policy add` puts it into the policy.
+    // A network without caps only receives, until `quayside-signer policy` puts it into the policy.
     if (signer) drafted[network.key] = draftNetwork({ ...network, signer }, await strangersAddress(network.family));
   }
   return { version: 1, approvers: [], networks: drafted };

@@ -1,0 +1,31 @@
+/** The commands of `quayside-signer`. */
+import type { Tool } from './command.ts';
+import { signerInit, signerShow } from './signer.ts';
+import { signerApprove } from './signer-approve.ts';
+import { signerBackup, signerRestore } from './signer-backup.ts';
+import { signerDrill } from './signer-drill.ts';
+import { signerFreeze, signerThaw } from './signer-freeze.ts';
+import { signerPolicy } from './signer-policy.ts';
+
+export const signerTool: Tool = {
+  name: 'quayside-signer',
+  purpose: 'sets up and guards the keys that pay',
+  commands: [
+    signerInit,
+    signerShow,
+    signerPolicy,
+    signerDrill,
+    signerBackup,
+    signerRestore,
+    signerFreeze,
+    signerThaw,
+    signerApprove,
+  ],
+  programs: {},
+  sections: [
+    ['Setting up', ['init', 'show', 'policy', 'drill']],
+    ['Keeping it', ['backup', 'restore']],
+    ['When something is wrong', ['freeze', 'thaw']],
+    ['On an approver’s machine', ['approve']],
+  ],
+};
