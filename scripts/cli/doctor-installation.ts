@@ -19,8 +19,8 @@ import { isSenderSilent } from '../../src/database/sender-report.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { type Finding, failure, ok, warning } from '../nodes/finding.ts';
 import { type Installation, moment } from './command.ts';
-import { networkLink, readPlaces } from './explain-places.ts';
 import { freezeText } from './payout-freeze.ts';
+import { networkLink, readPlaces } from './show-network.ts';
 import { withSigner } from './signer-freeze.ts';
 import { importMore, rateLine, readRates } from './status.ts';
 
@@ -88,7 +88,7 @@ async function poolFindings({ config, database }: Installation): Promise<Finding
 async function webhookFindings({ database, clock }: Installation): Promise<Finding[]> {
   const nowMs = clock.nowMs();
   const { failing, disabled, failed } = await database.webhookTrouble(nowMs, nowMs - DAY_MS);
-  const show = (id: string) => `\`quayside webhooks show ${id}\` says what is wrong`;
+  const show = (id: string) => `\`quayside show ${id}\` says what is wrong`;
   const found = [
     ...failing.map(({ id, url }) => failure('webhooks', `${id} (${hostOf(url)}) accepts nothing`, show(id))),
     ...disabled.map(({ id, url }) =>

@@ -8,7 +8,7 @@ import { checkNode } from '../nodes/check.ts';
 import { ownAddresses } from '../nodes/exposure.ts';
 import { type Finding, ok } from '../nodes/finding.ts';
 import { readRecipes, recipeOf } from '../nodes/recipe.ts';
-import type { Place } from './explain-places.ts';
+import type { Place } from './show-network.ts';
 
 type Role = Readonly<{ name: string; network: NetworkConfig }>;
 
@@ -41,6 +41,6 @@ async function examineNode({ name, network }: Role, { report }: Place, clock: Cl
     ...one,
     area: one.area === 'clock' ? one.area : 'node',
     text: `${network.key}: ${name}: ${one.text}`,
-    ...(one.severity === 'error' && { next: `${one.next}; \`quayside networks show ${network.key}\` has its state` }),
+    ...(one.severity === 'error' && { next: `${one.next}; \`quayside show ${network.key}\` has its state` }),
   }));
 }

@@ -12,7 +12,7 @@ import { countOf, exitCodeOf, type Finding, failure, findingLines, ok } from '..
 import { type Input, type OfflineCommand, textOption } from './command.ts';
 import { installationFindings } from './doctor-installation.ts';
 import { databaseFindings, diskFindings, permissionFindings, versionFindings } from './doctor-machine.ts';
-import { readPlaces } from './explain-places.ts';
+import { readPlaces } from './show-network.ts';
 import { writeBundle } from './support-bundle.ts';
 
 export const doctor: OfflineCommand = {

@@ -1,21 +1,11 @@
 /**
- * Shows events, exactly as endpoints get them.
+ * Lists events, exactly as endpoints get them.
  * @module
  */
 import { modes } from '../../src/acts/keys.ts';
 import { eventIdAt, eventTypes, typesNamed } from '../../src/core/event.ts';
 import type { StoredEvent } from '../../src/database/events.ts';
-import {
-  type Command,
-  choiceOption,
-  moment,
-  notFound,
-  storeOf,
-  storeOption,
-  textOption,
-  usage,
-  wholeOption,
-} from './command.ts';
+import { type Command, choiceOption, moment, storeOf, storeOption, textOption, usage, wholeOption } from './command.ts';
 import { readSince, sinceOption } from './since.ts';
 import { table } from './table.ts';
 
@@ -50,38 +40,6 @@ export const eventsList: Command = {
       .slice(0, limit);
     const rows = events.map((one) => [one.id, moment(one.createdAtMs), one.mode, one.type, one.sessionId]);
     return { json: events.map(shown), lines: table([['EVENT', 'AT', 'MODE', 'TYPE', 'SESSION'], ...rows]) };
-  },
-};
-
-export const eventsShow: Command = {
-  name: 'events show',
-  args: ['event'],
-  summary: 'Show the body of an event and where it was sent.',
-  options: {},
-  async run(input, { database }) {
-    const id = input.args[0] ?? '';
-    const event = await database.findEvent(id);
-    if (!event) throw notFound(`there is no event ${id}; \`quayside events list\` shows the newest`);
-    const all = await database.listDeliveries({ sessionId: event.sessionId, limit: LISTED_MAX });
-    const deliveries = all.filter(({ eventId }) => eventId === id);
-    const rows = deliveries.map((one) => [
-      one.id,
-      one.endpointId,
-      one.state,
-      String(one.attempts),
-      String(one.lastStatus ?? one.lastError ?? '-'),
-    ]);
-    return {
-      json: {
-        ...shown(event),
-        deliveries: deliveries.map(({ id: delivery, endpointId, state }) => ({
-          id: delivery,
-          endpoint: endpointId,
-          state,
-        })),
-      },
-      lines: [event.body, '', ...table([['DELIVERY', 'ENDPOINT', 'STATE', 'ATTEMPTS', 'LAST'], ...rows])],
-    };
   },
 };
 

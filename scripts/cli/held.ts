@@ -1,5 +1,5 @@
 /**
- * Held money: lists and shows what counts for nothing, and takes an operator's decision.
+ * Held money: lists and shows what counts for nothing until it is decided.
  * @module
  */
 
@@ -7,10 +7,19 @@ import { englishOf } from '../../src/acts/act.ts';
 import { acceptEffect, acceptHeld, acceptJson, heldAmount } from '../../src/acts/held.ts';
 import { type HeldKind, type HeldState, heldKinds, openPar } from '../../src/core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.ts';
-import type { Database } from '../../src/database/database.ts';
 import type { HeldMoney } from '../../src/database/held-money.ts';
-import { type Command, choiceOption, moment, notFound, operatorAct, textOption, wholeOption } from './command.ts';
+import {
+  type Command,
+  choiceOption,
+  type Input,
+  type Installation,
+  moment,
+  operatorAct,
+  textOption,
+  wholeOption,
+} from './command.ts';
 import { findSession, paymentLines } from './session.ts';
+import { link, type Shown } from './show-link.ts';
 import { table } from './table.ts';
 
 const LISTED_MAX = 1000;
@@ -58,51 +67,44 @@ export const heldList: Command = {
   },
 };
 
-export const heldShow: Command = {
-  name: 'held show',
-  args: ['id'],
-  summary: 'Show held money: its session, its transfers, and what accepting it would do.',
-  options: {},
-  async run(input, { database, clock }) {
-    const held = await findHeld(database, input.args[0] ?? '');
-    const session = await findSession(database, held.sessionId);
-    const tried =
-      held.state === 'open'
-        ? await database.acceptHeldMoney(held.id, operatorAct(acceptHeld, input, clock), true)
-        : null;
-    const accepting = tried?.kind === 'done' ? tried : null;
-    return {
-      json: {
-        ...shown(held),
-        accepting: accepting && acceptJson(accepting),
-        returns: held.returns.map(({ id, status, amountMinor, currency, network, tx }) => {
-          const amount = formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS);
-          return { id, status, amount, currency, network, transaction_hash: tx };
-        }),
-      },
-      lines: [
-        ...table([
-          ['held', `${held.id} (${stateText(held)})`],
-          ['kind', `${held.kind}: ${meanings[held.kind]}`],
-          ['amount', heldAmount(held)],
-          ['session', `${held.sessionId} (order ${held.orderId}), ${session.life.status}`],
-          ['store', `${held.storeId} (${held.mode})`],
-          ['due', `${value(session.terms.duePar)} in ${session.terms.accepts.join(' or ')}`],
-          ['since', moment(held.openedAtMs)],
-          ...(held.settledAtMs === null ? [] : [['settled', `${value(held.settledPar)}, ${moment(held.settledAtMs)}`]]),
-          ...(accepting ? [['if accepted', englishOf(acceptEffect(accepting))]] : []),
-          ...held.returns.map((one) => [
-            one.status === 'completed' ? 'returned' : 'return',
-            `${formatUnits(one.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${one.currency} on ${one.network}: ` +
-              `${one.id} (${one.status}${one.tx === null ? '' : `, ${one.tx}`})`,
-          ]),
+/** Shows held money: its session, its transfers, and what accepting it would do. */
+export async function heldShown({ database, clock }: Installation, input: Input, id: string): Promise<Shown | null> {
+  const held = await database.findHeldMoney(id);
+  if (!held) return null;
+  const session = await findSession(database, held.sessionId);
+  const isOpen = held.state === 'open';
+  const tried = isOpen ? await database.acceptHeldMoney(held.id, operatorAct(acceptHeld, input, clock), true) : null;
+  const accepting = tried?.kind === 'done' ? tried : null;
+  const returns = held.returns.map(({ id: returnId, status, amountMinor, currency, network, tx }) => {
+    const amount = formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS);
+    return { id: returnId, status, amount, currency, network, transaction_hash: tx };
+  });
+  const advice = `\`quayside held accept ${id} --reason …\`, or \`quayside held return ${id} --to ADDRESS --reason …\``;
+  return {
+    kind: 'held',
+    json: { ...shown(held), held_kind: held.kind, accepting: accepting && acceptJson(accepting), returns },
+    lines: [
+      ...table([
+        ['held', `${held.id} (${stateText(held)})`],
+        ['kind', `${held.kind}: ${meanings[held.kind]}`],
+        ['amount', heldAmount(held)],
+        ['session', `${held.sessionId} (order ${held.orderId}), ${session.life.status}`],
+        ['store', `${held.storeId} (${held.mode})`],
+        ['due', `${value(session.terms.duePar)} in ${session.terms.accepts.join(' or ')}`],
+        ['since', moment(held.openedAtMs)],
+        ...(held.settledAtMs === null ? [] : [['settled', `${value(held.settledPar)}, ${moment(held.settledAtMs)}`]]),
+        ...(accepting ? [['if accepted', englishOf(acceptEffect(accepting))]] : []),
+        ...returns.map((one) => [
+          one.status === 'completed' ? 'returned' : 'return',
+          `${one.amount} ${one.currency} on ${one.network}: ${one.id} (${one.status}${one.transaction_hash === null ? '' : `, ${one.transaction_hash}`})`,
         ]),
-        '',
-        ...paymentLines(session),
-      ],
-    };
-  },
-};
+      ]),
+      '',
+      ...paymentLines(session),
+    ],
+    links: isOpen ? [link('credit', 'waiting', `${heldAmount(held)} waits for your decision`, advice)] : [],
+  };
+}
 
 /** Returns what becomes of held money, with its returns. */
 function stateText({ state, returns }: HeldMoney): string {
@@ -112,13 +114,6 @@ function stateText({ state, returns }: HeldMoney): string {
 }
 
 const value = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
-
-/** @throws Fault permanent `not_found` */
-async function findHeld(database: Pick<Database, 'findHeldMoney'>, id: string): Promise<HeldMoney> {
-  const held = await database.findHeldMoney(id);
-  if (held) return held;
-  throw notFound(`there is no held money ${id}; \`quayside held list --state any\` shows all`);
-}
 
 const shown = (held: HeldMoney) => ({
   id: held.id,

@@ -36,7 +36,7 @@ const help = [
   '',
   'It reads the events from the API with a test key: that of the sandbox, or the one in API_KEY and API_SECRET, of the',
   'installation at BASE_URL. It begins with the next event, and sends each once: what the handler missed is shown by',
-  '`quayside events show <event>`. Ctrl-C ends it.',
+  '`quayside show <event>`. Ctrl-C ends it.',
 ];
 
 const print = (line: string): void => void process.stdout.write(`${printable(line)}\n`);

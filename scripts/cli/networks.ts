@@ -1,18 +1,16 @@
 /**
- * Shows the networks, and gets one that has stopped going again.
+ * Gets a network that has stopped going again.
  * @module
  */
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
-import type { Database, NetworkStatus } from '../../src/database/database.ts';
-import { type BlockGap, REWOUND_TRANSFERS_MAX, type Rewound } from '../../src/database/recovery.ts';
+import type { Database } from '../../src/database/database.ts';
+import { REWOUND_TRANSFERS_MAX, type Rewound } from '../../src/database/recovery.ts';
 import {
-  type Answer,
   type Command,
   type Input,
   type Installation,
-  moment,
   operatorAct,
   reasonOption,
   requiredReason,
@@ -20,71 +18,13 @@ import {
   usage,
   wholeOption,
 } from './command.ts';
-import { nextStep } from './network-advice.ts';
 import { networkOf } from './network-name.ts';
 import { openProgress } from './progress.ts';
-import { networkLine } from './status.ts';
 import { table } from './table.ts';
 
 const NUMBER_MAX = 999_999_999_999_999;
 const DIFFERENCES_SHOWN = 50;
 const dryRunOption = { help: 'show what would happen, and change nothing' };
-type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
-
-export const networksShow: Command = {
-  name: 'networks show',
-  args: [],
-  optionalArgs: ['network'],
-  summary: 'Show the networks, or one: node, how far it has been read, why it does not go on, and what to do next.',
-  options: {},
-  needsSandbox: true,
-  async run(input, installation) {
-    const { config, database, clock } = installation;
-    const [name] = input.args;
-    if (name === undefined) return showAll(installation);
-    const one = shown(await readPlace(database, networkOf(config.networks, name)), clock.nowMs());
-    const gap = ({ from, to, because: why, at }: (typeof one.gaps)[number]) => `${from} to ${to} (${at}): ${why}`;
-    return {
-      json: one,
-      lines: table([
-        ['network', one.network],
-        ['node', `${one.node_url}, ${one.node_connected ? 'connected' : 'not connected'}`],
-        ['state', one.state + (one.reason ? ` (${one.reason.code})` : '')],
-        ...(one.reason ? [['reason', one.reason.message]] : []),
-        ['head of the node', String(one.head ?? '-')],
-        ['read up to', one.cursor === null ? '-' : `${one.cursor} ${one.tip_hash} (${one.tip_time})`],
-        ['lag', String(one.lag ?? '-')],
-        ['final up to', String(one.floor ?? '-')],
-        ['reorgs followed', `up to ${one.reorg_depth_max} blocks`],
-        ['reported', one.reported_s_ago === null ? 'never' : `${one.reported_s_ago} s ago`],
-        ...one.gaps.map((open) => ['skipped', gap(open)]),
-        ...(one.next === null ? [] : [['next', one.next]]),
-      ]),
-    };
-  },
-};
-
-async function showAll({ config, database, clock }: Installation): Promise<Answer> {
-  const places = await Promise.all(config.networks.map((network) => readPlace(database, network)));
-  const all = places.map((place) => shown(place, clock.nowMs()));
-  const rows = all.map((one) => [
-    one.network,
-    one.state,
-    String(one.head ?? '-'),
-    String(one.cursor ?? '-'),
-    String(one.lag ?? '-'),
-    String(one.floor ?? '-'),
-    one.gaps.length === 0 ? '' : `${one.gaps.length} open`,
-    one.reason?.code ?? '',
-  ]);
-  return {
-    json: all,
-    lines: [
-      ...table([['NETWORK', 'STATE', 'HEAD', 'READ', 'LAG', 'FINAL', 'GAPS', 'REASON'], ...rows]),
-      ...all.flatMap(({ network, next }) => (next === null ? [] : ['', `${network}: ${next}`])),
-    ],
-  };
-}
 
 export const networksRewind: Command = {
   name: 'networks rewind',
@@ -128,8 +68,7 @@ const rewoundJson = ({ blocks, transfers, credited, sessions, tip }: Rewound) =>
   tip,
 });
 
-const whyNeverRead = (key: string): string =>
-  `${key} has not been read yet; \`quayside networks show ${key}\` says why`;
+const whyNeverRead = (key: string): string => `${key} has not been read yet; \`quayside show ${key}\` says why`;
 
 type NotRewound = Exclude<Awaited<ReturnType<Database['rewindNetwork']>>, Rewound>;
 
@@ -154,7 +93,7 @@ export const networksSkip: Command = {
     'dry-run': dryRunOption,
   },
   notes: [
-    'First try another node: set the network’s url. What is skipped is recorded as a gap, shown by `networks show` and',
+    'First try another node: set the network’s url. What is skipped is recorded as a gap, shown by `status` and',
     'reported by an alarm, until `networks reread` has read it, from any node that has it. Where the wallets have no',
     'sequence numbers (TRON, Solana), money out is frozen meanwhile: refunds may have been paid in those blocks.',
   ],
@@ -220,7 +159,7 @@ export const networksReread: Command = {
     const network = networkOf(config.networks, input.args[0] ?? '');
     const [from, to] = [numberOption(input, 'from'), numberOption(input, 'to')];
     if (to < from) throw usage(`--to is ${to}, below --from ${from}`);
-    const { report } = await readPlace(database, network);
+    const report = (await database.listNetworks()).find((one) => one.network === network.key);
     const tip = report?.cursor?.number;
     if (tip === undefined) throw permanent('refused', whyNeverRead(network.key));
     if (to > tip) throw permanent('refused', `${network.key} has been read up to ${tip} only; name a lower --to`);
@@ -309,34 +248,6 @@ async function reread(
   } finally {
     progress.end();
   }
-}
-
-async function readPlace(database: Database, network: NetworkConfig): Promise<Place> {
-  const report = (await database.listNetworks()).find((one) => one.network === network.key) ?? null;
-  return { network, report, gaps: report ? await database.listGaps(network.key) : [] };
-}
-
-function shown({ network, report, gaps }: Place, nowMs: number) {
-  const next = (report?.cursor?.number ?? -1) + 1;
-  return {
-    ...networkLine(network, report, nowMs),
-    tip_hash: report?.cursor?.hash ?? null,
-    tip_time: report?.cursor ? moment(report.cursor.timeS * 1000) : null,
-    floor: report?.floor ?? null,
-    read_through: report && report.readThroughS > 0 ? moment(report.readThroughS * 1000) : null,
-    reorg_depth_max: network.reorgDepthMax,
-    node_url: withoutSecrets(network.url),
-    gaps: gaps
-      .filter(({ closedAtMs }) => closedAtMs === null)
-      .map(({ from, to, because: why, atMs }) => ({ from, to, because: why, at: moment(atMs) })),
-    next: report && nextStep(report, { network: network.key, next }),
-  };
-}
-
-/** Returns a URL without its path and user part, which often hold an access key. */
-function withoutSecrets(text: string): string {
-  const { protocol, host, pathname, search, username } = new URL(text);
-  return `${protocol}//${host}${username || search || pathname !== '/' ? '/…' : ''}`;
 }
 
 /** @throws Fault permanent `usage` without a reason */

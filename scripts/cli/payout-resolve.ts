@@ -80,7 +80,7 @@ async function resolve(parts: ExitParts, payout: Payout, wish: Wish, isAgreed: b
   const equal = await retry(parts, payout, isAgreed);
   return {
     json,
-    lines: [`${id} ${is} tried again; \`quayside payouts show ${id}\` shows it`, ...agreedText(id, equal)],
+    lines: [`${id} ${is} tried again; \`quayside show ${id}\` shows it`, ...agreedText(id, equal)],
   };
 }
 

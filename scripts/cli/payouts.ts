@@ -1,5 +1,5 @@
 /**
- * Shows payouts, and adopts signatures after a restore.
+ * Lists payouts, and adopts signatures after a restore.
  * @module
  */
 
@@ -11,7 +11,7 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { type Intent, paybackKinds } from '../../src/core/intent.ts';
 import { assetOf, unitsOf } from '../../src/core/ledger.ts';
-import { type Attempt, attemptName, delayOf, type Payout, payoutStates } from '../../src/core/payout.ts';
+import { delayOf, type Payout, payoutStates } from '../../src/core/payout.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { type Command, type Installation, moment, notFound, textOption, usage, wholeOption } from './command.ts';
@@ -58,39 +58,8 @@ export const payoutsList: Command = {
       delayOf(payout)?.code ?? '',
     ]);
     return {
-      json: payouts.map((payout) => shown(payout, config)),
+      json: payouts.map((payout) => shownPayout(payout, config)),
       lines: table([['ID', 'KIND', 'NETWORK', 'STATE', 'AMOUNT', 'CREATED', 'WAITING FOR'], ...rows]),
-    };
-  },
-};
-
-export const payoutsShow: Command = {
-  name: 'payouts show',
-  args: ['id'],
-  summary: 'Show a payout, its attempts, and what it waits for.',
-  options: {},
-  async run(input, { database, config }) {
-    const payout = await database.findPayout(input.args[0] ?? '');
-    if (!payout) throw unknownPayout(input.args[0] ?? '');
-    const attempts = await database.listPayoutAttempts(payout.id);
-    const delay = delayOf(payout);
-    const rows = attempts.map((one) => [
-      attemptName(one),
-      one.nonce === null ? '-' : String(one.nonce),
-      one.tx ?? 'not signed',
-      moment(one.signedAtMs),
-      moment(one.sentAtMs),
-      one.answer ?? '',
-    ]);
-    return {
-      json: { ...shown(payout, config), attempts: attempts.map(shownAttempt) },
-      lines: [
-        `${kindText(payout.intent)} ${payout.id} on ${payout.network}: ${amountOf(payout, config)}, ${payout.state}`,
-        ...(delay ? [`${delay.code}: ${delay.message}`] : []),
-        ...(payout.tx ? [`transaction ${payout.tx}`] : []),
-        '',
-        ...table([['ATTEMPT', 'NUMBER', 'TRANSACTION', 'SIGNED', 'SENT', 'NODE’S ANSWER'], ...rows]),
-      ],
     };
   },
 };
@@ -143,7 +112,8 @@ export function kindText(intent: Intent): string {
 export const amountOf = (payout: Payout, { networks }: Config): string =>
   coinText(networks, payout.network, assetOf(payout.intent), unitsOf(payout.intent));
 
-const shown = (payout: Payout, config: Config) => ({
+/** Returns a payout for programs. */
+export const shownPayout = (payout: Payout, config: Config) => ({
   id: payout.id,
   kind: payout.intent.kind,
   network: payout.network,
@@ -155,16 +125,4 @@ const shown = (payout: Payout, config: Config) => ({
   fee: payout.feeUnits === null ? null : coinText(config.networks, payout.network, 'native', payout.feeUnits),
   created_at: moment(payout.createdAtMs),
   settled_at: payout.settledAtMs === null ? null : moment(payout.settledAtMs),
-});
-
-const shownAttempt = (one: Attempt) => ({
-  generation: one.generation,
-  attempt: one.attempt,
-  payer: one.payer,
-  number: one.nonce,
-  terms: one.terms,
-  transaction_hash: one.tx,
-  signed_at: one.signedAtMs === null ? null : moment(one.signedAtMs),
-  sent_at: one.sentAtMs === null ? null : moment(one.sentAtMs),
-  node_said: one.answer,
 });

@@ -12,13 +12,12 @@ import { auditList } from './audit.ts';
 import { backup, backupVerify, restore } from './backup.ts';
 import type { Command, OfflineCommand, Tool } from './command.ts';
 import { doctor } from './doctor.ts';
-import { eventsList, eventsShow } from './events.ts';
-import { explain } from './explain.ts';
+import { eventsList } from './events.ts';
 import { exportBooks } from './export.ts';
-import { heldList, heldShow } from './held.ts';
+import { heldList } from './held.ts';
 import { keyList, keyShow } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
-import { networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
+import { networksReread, networksRewind, networksSkip } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
 import { nodeConnect } from './node-connect.ts';
 import { nodeSync } from './node-sync.ts';
@@ -28,39 +27,25 @@ import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
 import { payoutsReconcile } from './payout-reconcile.ts';
 import { payoutsResolve } from './payout-resolve.ts';
 import { payoutsResume } from './payout-resume.ts';
-import { payoutsList, payoutsShow } from './payouts.ts';
-import {
-  refundsApprove,
-  refundsDestination,
-  refundsList,
-  refundsReject,
-  refundsRequest,
-  refundsShow,
-} from './refunds.ts';
+import { payoutsList } from './payouts.ts';
+import { refundsApprove, refundsDestination, refundsList, refundsReject, refundsRequest } from './refunds.ts';
 import { secretKeyRotate } from './secret-key.ts';
-import { sessionShow } from './session.ts';
+import { show } from './show.ts';
 import { status } from './status.ts';
 import { storeAdd, storeList } from './store.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import { trigger } from './trigger.ts';
 import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
 import { walletList } from './wallet.ts';
-import { webhooksRecover, webhooksShow } from './webhook-recovery.ts';
+import { webhooksRecover } from './webhook-recovery.ts';
 import { webhooksRotate, webhooksSecret } from './webhook-secrets.ts';
 import { webhooksTest } from './webhook-test.ts';
-import {
-  webhooksAdd,
-  webhooksAttempts,
-  webhooksEnable,
-  webhooksList,
-  webhooksRemove,
-  webhooksResend,
-} from './webhooks.ts';
+import { webhooksAdd, webhooksEnable, webhooksList, webhooksRemove, webhooksResend } from './webhooks.ts';
 
 const commands: readonly (Command | OfflineCommand)[] = [
   status,
   doctor,
-  explain,
+  show,
   alarmList,
   commandOf(acknowledgeAlarm),
   notifyAdd,
@@ -68,7 +53,6 @@ const commands: readonly (Command | OfflineCommand)[] = [
   notifyTest,
   notifyList,
   notifyRemove,
-  networksShow,
   networksRewind,
   networksReread,
   networksSkip,
@@ -94,10 +78,8 @@ const commands: readonly (Command | OfflineCommand)[] = [
   userRole,
   userRemove,
   userList,
-  sessionShow,
   pay,
   heldList,
-  heldShow,
   commandOf(acceptHeld, {
     notes: [
       'late, short: the session is paid with all that it received, however little, and payment.completed is sent.',
@@ -119,23 +101,18 @@ const commands: readonly (Command | OfflineCommand)[] = [
   webhooksRemove,
   webhooksEnable,
   webhooksResend,
-  webhooksAttempts,
   webhooksTest,
-  webhooksShow,
   webhooksRecover,
   eventsList,
-  eventsShow,
   trigger,
   webhooksSecret,
   webhooksRotate,
   refundsList,
-  refundsShow,
   refundsRequest,
   refundsApprove,
   refundsReject,
   refundsDestination,
   payoutsList,
-  payoutsShow,
   payoutsResolve,
   payoutsResume,
   payoutsReconcile,
@@ -170,7 +147,7 @@ const programs: Tool['programs'] = {
 
 /** Subjects in the order of the overview. */
 const sections: Tool['sections'] = [
-  ['Every day', ['status', 'explain', 'alarm', 'session', 'refunds', 'held', 'webhooks', 'payouts', 'sweep', 'export']],
+  ['Every day', ['status', 'show', 'alarm', 'refunds', 'held', 'webhooks', 'payouts', 'sweep', 'export']],
   ['Setting up', ['store', 'key', 'user', 'notify', 'node', 'networks', 'address-pool', 'pay', 'trigger', 'listen']],
   ['Now and then', ['doctor', 'backup', 'restore', 'audit', 'events', 'ledger', 'wallet', 'secret-key', 'tron-ws']],
 ];

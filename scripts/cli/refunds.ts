@@ -6,11 +6,10 @@ import { resolve } from 'node:path';
 import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
-import { delayOf } from '../../src/core/payout.ts';
 import type { RefundStatus } from '../../src/core/refund.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Refund } from '../../src/database/refunds.ts';
-import { claimUrl, createDestinationCheck } from '../../src/payments/destination.ts';
+import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { readSmallFile } from '../../src/signer/approval-file.ts';
 import {
   type Command,
@@ -64,31 +63,9 @@ export const refundsList: Command = {
       whatNext(refund),
     ]);
     return {
-      json: refunds.map((refund) => shown(refund)),
+      json: refunds.map((refund) => shownRefund(refund)),
       lines: table([['ID', 'STATUS', 'AMOUNT', 'NETWORK', 'CREATED', 'MERCHANT’S ID', 'NOTE'], ...rows]),
     };
-  },
-};
-
-export const refundsShow: Command = {
-  name: 'refunds show',
-  args: ['id'],
-  summary: 'Show a refund: its amount, recipient and status, and what it waits for.',
-  options: {
-    link: {
-      help: 'also show the link by which the payer names an address; the audit log and the refund keep that you saw it',
-    },
-  },
-  async run(input, { database, config, clock }) {
-    const refund = await findRefund(database, input.args[0] ?? '');
-    const link = input.options.link === true ? await seenLink(input, refund, { database, config, clock }) : null;
-    const json = { ...shown(refund), ...(link !== null && { claim_url: link }) };
-    const lines = [...describe(refund), ...(link === null ? [] : [['claim link', link]])];
-    const payout = await database.findPayout(refund.id);
-    const delay = payout && delayOf(payout);
-    const waits = delay ? [['payout waits', `${delay.code}: ${delay.message}`]] : [];
-    const state = { payout_state: payout?.state ?? null, payout_waits_for: delay };
-    return { json: { ...json, ...state }, lines: table([...lines, ...waits]) };
   },
 };
 
@@ -133,16 +110,16 @@ export const refundsApprove: Command = {
     const what = `refund ${refund.id} of ${amountText(refund)}${signed}`;
     const own = { approver: approval?.approver ?? null };
     if (input.options['dry-run'] === true) {
-      return { json: { ...shown(refund), ...own, dry_run: true }, lines: [`would approve ${what}`] };
+      return { json: { ...shownRefund(refund), ...own, dry_run: true }, lines: [`would approve ${what}`] };
     }
     await askApproval(input, refund);
     const done = await database.approveRefund(refund.id, approval, clock.nowMs(), refund.destination.key);
     if (done !== 'done') {
       const why = 'it ended or was given another address meanwhile';
-      throw permanent('refused', `${why}: \`quayside refunds show ${refund.id}\` shows what there is to approve`);
+      throw permanent('refused', `${why}: \`quayside show ${refund.id}\` shows what there is to approve`);
     }
     const approved = await findRefund(database, refund.id);
-    return { json: { ...shown(approved), ...own }, lines: [`approved ${what}`] };
+    return { json: { ...shownRefund(approved), ...own }, lines: [`approved ${what}`] };
   },
 };
 
@@ -190,11 +167,11 @@ export const refundsReject: Command = {
       throw permanent(
         'refused',
         `refund ${refund.id} cannot be rejected: it has ended or its payout is in progress (status ${refund.status}); ` +
-          `\`quayside payouts show ${refund.id}\` says what that waits for`,
+          `\`quayside show ${refund.id}\` says what that waits for`,
       );
     }
     return {
-      json: shown(await findRefund(database, refund.id)),
+      json: shownRefund(await findRefund(database, refund.id)),
       lines: [`rejected refund ${refund.id} of ${amountText(refund)}: ${reason}`],
     };
   },
@@ -228,13 +205,13 @@ export const refundsDestination: Command = {
         before.status === 'pending'
           ? maybePaidText(before, 'it keeps its address')
           : `refund ${before.id} is ${before.status}: it has ended or its payment is in progress; ` +
-              `\`quayside refunds show ${before.id}\` shows where it goes`,
+              `\`quayside show ${before.id}\` shows where it goes`,
       );
     }
     const { refund } = outcome;
     const [from, to] = [before.destination?.address ?? 'no address', refund.destination?.address];
     return {
-      json: { ...shown(refund), before: before.destination?.address ?? null, dry_run: isDryRun },
+      json: { ...shownRefund(refund), before: before.destination?.address ?? null, dry_run: isDryRun },
       lines: [
         `${isDryRun ? 'would send' : 'sends'} refund ${refund.id} of ${amountText(refund)} to ${to}, not ${from}`,
       ],
@@ -262,34 +239,15 @@ export const amountText = ({ amountMinor, currency }: Refund): string =>
   `${formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${currency}`;
 
 /** Returns what a refund waits for, or why it failed; empty otherwise. */
-function whatNext(refund: Refund): string {
+export function whatNext(refund: Refund): string {
   if (refund.status === 'failed') return refund.failureReason ?? '';
   if (refund.status !== 'pending') return '';
   if (!refund.destination) return 'waiting for the payer’s address';
   return refund.needsApproval && refund.approvedAtMs === null ? 'waiting for `quayside refunds approve`' : '';
 }
 
-/** Says through what an address came, and that staff may have named it. */
-const sourceText = ({ destination }: Refund): string =>
-  `${destination?.from.replace('_', ' ')}${destination?.isLinkSeen ? ', through a link that staff had seen' : ''}`;
-
-/**
- * Returns the payer's claim link and records that the operator has seen it. The link's holder can name the destination.
- * @throws Fault permanent `refused`
- */
-async function seenLink(
-  input: Input,
-  { id, claim, status, destination }: Refund,
-  { database, config, clock }: Pick<Installation, 'database' | 'config' | 'clock'>,
-): Promise<string> {
-  if (!claim || status !== 'pending' || destination) {
-    throw permanent('refused', `refund ${id} waits for no address, so it has no link`);
-  }
-  await database.recordLinkSeen(id, operatorAct(refundsShow, input, clock));
-  return claimUrl(claim.token, config);
-}
-
-function shown(refund: Refund) {
+/** Returns a refund for programs. */
+export function shownRefund(refund: Refund) {
   return {
     id: refund.id,
     refund_id: refund.refundId,
@@ -312,23 +270,4 @@ function shown(refund: Refund) {
     created_at: moment(refund.createdAtMs),
     processed_at: refund.processedAtMs === null ? null : moment(refund.processedAtMs),
   };
-}
-
-function describe(refund: Refund): string[][] {
-  const address = refund.destination?.address ?? null;
-  return [
-    [
-      'refund',
-      `${refund.id} (${refund.heldKind ? `returns ${refund.heldKind} money` : `merchant’s id ${refund.refundId}`})`,
-    ],
-    ['session', `${refund.sessionId} (order ${refund.orderId})`],
-    ['store', `${refund.storeId} (${refund.mode})`],
-    ['amount', `${amountText(refund)} on ${refund.network}`],
-    ['status', `${refund.status}${whatNext(refund) && `: ${whatNext(refund)}`}`],
-    ['to', address === null ? '-' : `${address} (from the ${sourceText(refund)})`],
-    ['created', moment(refund.createdAtMs)],
-    ...(refund.tx === null ? [] : [['transaction', refund.tx]]),
-    ...(refund.receiptNumber === null ? [] : [['receipt', refund.receiptNumber]]),
-    ...(refund.processedAtMs === null ? [] : [['ended', moment(refund.processedAtMs)]]),
-  ];
 }

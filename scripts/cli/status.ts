@@ -7,8 +7,6 @@ import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
 import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresses/pool-level.ts';
 import { safetyWarnings } from '../../src/app/safety-warnings.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
-import type { NetworkConfig } from '../../src/config/network.ts';
-import type { NetworkStatus } from '../../src/database/database.ts';
 import { isSenderSilent, type SenderReport } from '../../src/database/sender-report.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { alarmLines, alarmShown } from './alarms.ts';
@@ -17,7 +15,10 @@ import type { Command, Installation } from './command.ts';
 import { comparisonStatus } from './comparison-status.ts';
 import { noticeStatus } from './notice-status.ts';
 import { payoutStatus } from './payout-status.ts';
+import { networkFacts, readPlaces, secondsSince } from './show-network.ts';
 import { table } from './table.ts';
+
+type NetworkFacts = ReturnType<typeof networkFacts>;
 
 const ALARMS_SHOWN = 10;
 const RATES_TIMEOUT_MS = 2000;
@@ -32,9 +33,8 @@ export const status: Command = {
     const { database, config, clock } = installation;
     const nowMs = clock.nowMs();
     const running = readServerFile(config.dataDir);
-    const reported = new Map((await database.listNetworks()).map((network) => [network.network, network]));
-    const networks = config.networks.map((network) => networkLine(network, reported.get(network.key) ?? null, nowMs));
-    const gaps = await readGaps(installation);
+    const places = [...(await readPlaces(database, config.networks)).values()];
+    const networks = places.map((place) => networkFacts(place, nowMs));
     const pools = await readPools(installation);
     const rates = running && (await readRates(running.metrics_url));
     const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
@@ -51,7 +51,6 @@ export const status: Command = {
       json: {
         server: running && { pid: running.pid, base_url: running.base_url, metrics_url: running.metrics_url },
         networks,
-        skipped: gaps,
         pools: pools.map(({ family, mode, free, taken, isLow }) => ({ family, mode, free, taken, low: isLow })),
         rates,
         sessions,
@@ -73,7 +72,7 @@ export const status: Command = {
           : 'the server is not running; start it with `npm start`',
         '',
         ...networkTable(networks),
-        ...gaps.map(gapLine),
+        ...networks.flatMap(networkNotes),
         '',
         ...table([
           ['POOL', 'FREE', 'TAKEN', ''],
@@ -121,28 +120,13 @@ async function readUnfinished(database: Installation['database']) {
   };
 }
 
-const gapLine = ({ network, from, to }: Awaited<ReturnType<typeof readGaps>>[number]): string =>
-  `${network}: blocks ${from} to ${to} were skipped; payments in them are not seen`;
+/** What was skipped on a network, and what to do if it does not go on. */
+const networkNotes = ({ network, gaps, next }: NetworkFacts): string[] => [
+  ...gaps.map(({ from, to }) => `${network}: blocks ${from} to ${to} were skipped; payments in them are not seen`),
+  ...(next === null ? [] : [`${network}: ${next}`]),
+];
 
-export function networkLine({ key }: NetworkConfig, report: NetworkStatus | null, nowMs: number) {
-  const cursor = report?.cursor?.number ?? null;
-  // The head is reported once a second and the cursor with every block, so the reported head may be behind.
-  const head = report?.headNumber == null ? null : Math.max(report.headNumber, cursor ?? 0);
-  return {
-    network: key,
-    state: report?.state ?? 'not started',
-    reason: report?.reason ?? null,
-    head,
-    cursor,
-    lag: head === null || cursor === null ? null : head - cursor,
-    node_connected: report?.nodeConnected ?? false,
-    node_heard_s_ago: report && report.nodeHeardAtMs > 0 ? secondsSince(report.nodeHeardAtMs, nowMs) : null,
-    reported_s_ago: report ? secondsSince(report.updatedAtMs, nowMs) : null,
-    pid: report?.pid ?? null,
-  };
-}
-
-const networkTable = (networks: readonly ReturnType<typeof networkLine>[]): string[] =>
+const networkTable = (networks: readonly NetworkFacts[]): string[] =>
   table([
     ['NETWORK', 'STATE', 'HEAD', 'CURSOR', 'LAG', 'NODE', 'REPORTED', 'REASON'],
     ...networks.map((one) => [
@@ -162,8 +146,6 @@ const countsText = (counts: Readonly<Record<string, number>>): string =>
     .map(([name, count]) => `${count} ${name}`)
     .join(', ') || 'none';
 
-const secondsSince = (ms: number, nowMs: number) => Math.max(0, Math.floor((nowMs - ms) / 1000));
-
 function senderLine(report: SenderReport | null, nowMs: number) {
   const json = report && {
     pid: report.pid,
@@ -176,18 +158,6 @@ function senderLine(report: SenderReport | null, nowMs: number) {
   const { delivered, retry, failed } = json.attempts;
   const since = `since its start ${delivered} delivered, ${retry} to retry, ${failed} refused`;
   return { json, line: `webhook sender (pid ${json.pid}): ${json.under_way} under way; ${since}` };
-}
-
-/** Reads the blocks that operators skipped and nobody has read since. */
-async function readGaps({ database, config }: Installation) {
-  const all = await Promise.all(
-    config.networks.map(async ({ key }) =>
-      (await database.listGaps(key))
-        .filter(({ closedAtMs }) => closedAtMs === null)
-        .map(({ from, to }) => ({ network: key, from, to })),
-    ),
-  );
-  return all.flat();
 }
 
 /** Reads the pool of each family and mode, which all networks of that family and mode share. */

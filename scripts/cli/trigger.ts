@@ -25,7 +25,7 @@ export const trigger: Command = {
     const { id: storeId } = await storeOf(input, database);
     const sessionId = textOption(input, 'session') ?? null;
     const { id, body } = await database.triggerEvent({ storeId, sessionId, type, overrides, nowMs: clock.nowMs() });
-    return { json: { id, body }, lines: [body, `\`quayside events show ${id}\` shows where it was sent`] };
+    return { json: { id, body }, lines: [body, `\`quayside show ${id}\` shows where it was sent`] };
   },
 };
 

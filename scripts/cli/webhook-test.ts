@@ -7,7 +7,7 @@ import { createUrlGuard } from '../../src/lib/guard.ts';
 import { attemptLimits, createSender } from '../../src/webhooks/sender.ts';
 import { sendTestEvent, TEST_EVENT_TYPE } from '../../src/webhooks/test-event.ts';
 import { type Command, notFound } from './command.ts';
-import { wrongWith } from './webhook-recovery.ts';
+import { wrongWith } from './webhook-verdict.ts';
 
 export const webhooksTest: Command = {
   name: 'webhooks test',

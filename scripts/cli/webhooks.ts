@@ -1,5 +1,5 @@
 /**
- * Manages webhook endpoints; shows deliveries and their attempts.
+ * Manages webhook endpoints; lists deliveries.
  * @module
  */
 
@@ -7,7 +7,7 @@ import { modes } from '../../src/acts/keys.ts';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { type ExtendedEventType, extendedEvents } from '../../src/core/event.ts';
 import { permanent } from '../../src/core/fault.ts';
-import type { Attempt, Delivery, DeliveryState } from '../../src/database/database.ts';
+import type { Delivery, DeliveryState } from '../../src/database/database.ts';
 import type { Endpoint } from '../../src/database/endpoints.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import {
@@ -136,39 +136,14 @@ export const webhooksResend: Command = {
       if (!(await database.resendDelivery(id, nowMs))) throw unknownDelivery(id);
       return {
         json: { id, due: true },
-        lines: [`${id} is due now; \`quayside webhooks attempts ${id}\` shows the result`],
+        lines: [`${id} is due now; \`quayside show ${id}\` shows the result`],
       };
     }
     const ids = await database.resendEvent(id, nowMs);
     if (ids === null) throw notFound(`there is no event ${id}; \`quayside events list\` shows the newest`);
     return {
       json: { id, due: true, deliveries: ids },
-      lines: [`${ids.length} deliveries of ${id} are due now; \`quayside events show ${id}\` shows them`],
-    };
-  },
-};
-
-export const webhooksAttempts: Command = {
-  name: 'webhooks attempts',
-  args: ['delivery'],
-  summary: 'Show the attempts of a delivery and their answers.',
-  options: {},
-  async run(input, { database }) {
-    const id = input.args[0] ?? '';
-    const attempts = await database.listAttempts(id);
-    if (attempts.length === 0)
-      throw notFound(`there is no attempt of a delivery ${id}; \`quayside webhooks list\` shows deliveries`);
-    const rows = attempts.map((one) => [
-      String(one.attempt),
-      one.trigger,
-      moment(one.startedAtMs),
-      `${one.durationMs} ms`,
-      String(one.status ?? one.error ?? '-'),
-      (one.responseExcerpt ?? '').slice(0, 80).replaceAll(/\s+/g, ' '),
-    ]);
-    return {
-      json: attempts.map(shownAttempt),
-      lines: table([['ATTEMPT', 'TRIGGER', 'STARTED', 'TOOK', 'RESULT', 'ANSWER'], ...rows]),
+      lines: [`${ids.length} deliveries of ${id} are due now; \`quayside show ${id}\` shows them`],
     };
   },
 };
@@ -203,7 +178,8 @@ const shownEndpoint = (one: Endpoint) => ({
   created_at: moment(one.createdAtMs),
 });
 
-const shownDelivery = (one: Delivery) => ({
+/** Returns a delivery for programs. */
+export const shownDelivery = (one: Delivery) => ({
   id: one.id,
   endpoint: one.endpointId,
   event: one.eventId,
@@ -215,14 +191,4 @@ const shownDelivery = (one: Delivery) => ({
   last_status: one.lastStatus,
   last_error: one.lastError,
   created_at: moment(one.createdAtMs),
-});
-
-const shownAttempt = (one: Attempt) => ({
-  attempt: one.attempt,
-  trigger: one.trigger,
-  started_at: moment(one.startedAtMs),
-  duration_ms: one.durationMs,
-  status: one.status,
-  error: one.error,
-  response_excerpt: one.responseExcerpt,
 });

@@ -164,7 +164,7 @@ export const returnHeld: Act<Wish, ReturnPlan, StorePermission> = {
     const { networks } = context;
     if (wish.network !== undefined && !networks.some(({ key }) => key === wish.network)) {
       const values = { network: wish.network };
-      return refuse('usage', say('no network {network} is configured; `quayside networks show` shows all', values));
+      return refuse('usage', say('no network {network} is configured; `quayside status` shows all', values));
     }
     const held = await findOpen(context, wish.held);
     if (isRefusal(held)) return held;
@@ -246,9 +246,7 @@ async function refusalOf(
     case 'refunded':
       return refused(say('Refunds of its payment have used the money.'));
     case 'senders_differ':
-      return refused(
-        say('It did not come from one address alone: `quayside held show {id}` shows its transfers.', { id }),
-      );
+      return refused(say('It did not come from one address alone: `quayside show {id}` shows its transfers.', { id }));
     case 'not_adopted':
       return refused(
         scope === null

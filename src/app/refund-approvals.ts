@@ -46,7 +46,7 @@ async function requestOf({ config, database }: Parts, { id, status }: Refund): P
   if (status !== 'processing' || !intent || !isPayback(intent) || !network) {
     throw permanent(
       'refused',
-      `refund ${id} is ${status}, and nothing of it waits to be signed; \`quayside refunds show ${id}\` shows what it needs`,
+      `refund ${id} is ${status}, and nothing of it waits to be signed; \`quayside show ${id}\` shows what it needs`,
     );
   }
   const { family, chainId, tokens } = network;

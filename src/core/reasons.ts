@@ -112,7 +112,7 @@ const reasons = {
   refund_unapproved: {
     passes: false,
     text: () =>
-      'its destination was changed after it was approved. Look at it with `quayside refunds show`, then approve it ' +
+      'its destination was changed after it was approved. Look at it with `quayside show`, then approve it ' +
       'again with `quayside refunds approve` or reject it with `quayside refunds reject`.',
   },
   refund_equals_transfer: {
@@ -149,7 +149,7 @@ export const isPassing = (code: string): boolean => Object.hasOwn(reasons, code)
 
 const refusals = {
   payout_ended: ({ id, how }: PayoutValues & Readonly<{ how: string }>) =>
-    `payout ${id} has ended (${how}): \`quayside payouts show ${id}\``,
+    `payout ${id} has ended (${how}): \`quayside show ${id}\``,
   payout_of_another: ({ id, tx, ownerId }: PayoutValues & Readonly<{ tx: string; ownerId: string }>) =>
     `${tx} is an attempt of payout ${ownerId}, so it does not pay ${id}`,
   payout_not_shown: ({ network, tx }: NetworkValues & Readonly<{ tx: string }>) =>
@@ -183,7 +183,7 @@ const refusals = {
         `--retry --yes --reason …\`: it is not paid before you have answered for ${other}, too, and can then be ended`,
   payout_moved: ({ id, network }: PayoutValues & NetworkValues) =>
     `payout ${id} has changed meanwhile, or a transfer on ${network} that no payout explains may have paid it: look at ` +
-    `it with \`quayside payouts show ${id}\`, and run the command again`,
+    `it with \`quayside show ${id}\`, and run the command again`,
 } as const;
 
 type Refusals = typeof refusals;

@@ -14,16 +14,10 @@ import { currencyCodes, exponentOf } from '../rates/currencies.ts';
 /** As long as the longest order id and refund id; addresses and transactions are shorter. */
 export const SEARCHED_CHARS_MAX = 128;
 
-const HASH = /^(?:0x)?([0-9a-f]{64})$/i;
-/** A signature of 64 bytes in base58, which names a transaction. */
-const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{86,88}$/;
-
 /** Returns how a transaction's hash may be stored; empty if the text is none. */
-export function transactionSpellings(text: string): readonly string[] {
-  const hash = HASH.exec(text)?.[1]?.toLowerCase();
-  if (hash !== undefined) return [`0x${hash}`, hash];
-  return SIGNATURE.test(text) ? [text] : [];
-}
+export const transactionSpellings = (text: string): readonly string[] => [
+  ...new Set(Object.values(chains).flatMap(({ transactionId }) => transactionId(text) ?? [])),
+];
 
 const AMOUNT = /^(\d{1,18}(?:\.\d{1,18})?)(?: ?([a-z]{3,4}))?$/i;
 

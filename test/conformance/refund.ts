@@ -59,7 +59,7 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     const { id, payee } = await refund(session, '5.00');
     const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
     assert.is((await quayside.cli('refunds', 'approve', listed.id, '--dry-run')).dry_run, true);
-    assert.is((await quayside.cli('refunds', 'show', listed.id)).needs, 'waiting for `quayside refunds approve`');
+    assert.is((await quayside.cli('show', listed.id)).needs, 'waiting for `quayside refunds approve`');
     await stop?.();
     await quayside.cli('refunds', 'approve', listed.id);
     await start?.();
@@ -140,8 +140,8 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     }
     await until('it is returned', async () => (await held())[0].state === 'returned');
     assert.equal(await paidTo(payee), [units(125)]);
-    const { kind: sent, state } = await quayside.cli('payouts', 'show', begun.return);
-    assert.equal([sent, state], ['return', 'succeeded']);
+    const { kind: sent, payout } = await quayside.cli('show', begun.return);
+    assert.equal([sent, payout.state], ['return', 'succeeded']);
     const more = await bench.ask(session, 'beyond', '6.01', payee);
     assert.is(more.body.error?.code, 'REFUND_AMOUNT_EXCEEDED', 'what was returned cannot be refunded');
     const { id: rest, payee: other } = await refund(session, '6.00');
@@ -160,7 +160,7 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     const before = await chain.held(chain.treasury, 'USDT');
     const given = gas && ({ kind: 'gas', id: 'gas-1', network, form: 'transfer', index, units: gas.units } as const);
     await bench.plan([{ intent: sweep }, ...(given ? [{ intent: given, servesId: sweep.id }] : [])]);
-    await until('it is swept', async () => (await quayside.cli('payouts', 'show', sweep.id)).state === 'succeeded');
+    await until('it is swept', async () => (await quayside.cli('show', sweep.id)).state === 'succeeded');
     assert.is((await chain.held(chain.treasury, 'USDT')) - before, units(1_200));
     assert.is(await chain.held(bench.keyOf(session), 'USDT'), 0n);
   });

@@ -140,7 +140,7 @@ export function restoreConforms(
       await quayside.start();
       assert.is((await completedInTime(id)).transaction_hash, tx, 'settled by the transaction that paid it');
       const [{ id: payout }] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
-      const learned = async () => (await quayside.cli('payouts', 'show', payout)).attempts as Json[];
+      const learned = async () => (await quayside.cli('show', payout)).payout.attempts as Json[];
       await until('both transactions are known', async () => (await learned()).length === 2);
       assert.equal(await paidTo(payee, currency), [bench.unitsOf(350, currency)]);
       await paysAnother(350, currency);
@@ -188,7 +188,7 @@ export function restoreConforms(
     test('blocks that were skipped after the machine was put back are searched when they are read; until then nothing is paid', async () => {
       const put = await payThenStop(800, () => faults.set(unreadable));
       const starting = quayside.start();
-      const place = (): Promise<Json> => quayside.cli('networks', 'show', bench.network);
+      const place = (): Promise<Json> => quayside.cli('show', bench.network);
       await until('the node is found to be unreadable', async () => {
         const { reason, head, cursor } = await place();
         return /^node_/.test(reason?.code ?? '') && head > cursor;

@@ -200,7 +200,7 @@ test('pay sends an amount, then exactly the rest, on another network in the othe
   const second = await sandbox.tool('pay', id, '--network', 'ethereum', '--currency', 'USDC');
   assert.is(second.amount, '6.50');
   await sandbox.paid(id);
-  const shown = await sandbox.tool('session', 'show', id);
+  const shown = await sandbox.tool('show', id);
   assert.equal(
     shown.payments.map(({ network, amount }: { network: string; amount: string }) => [network, amount]).sort(),
     [

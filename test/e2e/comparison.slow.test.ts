@@ -30,7 +30,7 @@ const NIGHT_MS_MAX = 480_000;
 
 /** Returns whether every network has final blocks that were read, above those it began with. */
 async function haveFinalBlocks(sandbox: SandboxInstallation, begun: readonly Json[]): Promise<boolean> {
-  const now: readonly Json[] = await sandbox.tool('networks', 'show');
+  const now: readonly Json[] = (await sandbox.tool('status')).networks;
   return now.every(({ floor }, at) => floor !== null && floor > (begun[at]?.floor ?? 0));
 }
 
@@ -42,7 +42,7 @@ async function startBeforeNight() {
     const dataDir = join(folder, `data-${startMs}`);
     const sandbox = sandboxInstallation(dataDir, { ...blocksEvery(BLOCK_MS), QUAYSIDE_COMPARISON__NIGHTLY: nightly });
     const supervisor = await sandbox.start();
-    const begun = await sandbox.tool('networks', 'show');
+    const begun = (await sandbox.tool('status')).networks;
     await until('there are final blocks', () => haveFinalBlocks(sandbox, begun));
     if (systemClock.nowMs() < nightMs) return { sandbox, nightMs };
     await supervisor.end('SIGTERM');

@@ -1,5 +1,5 @@
 /**
- * Each way in which a network can stop that needs an operator, in a whole installation: what `networks show` says leads
+ * Each way in which a network can stop that needs an operator, in a whole installation: what `quayside show` says leads
  * to a command, and the command to a paid session. Nothing is restarted.
  */
 import { test } from 'uvu';
@@ -31,10 +31,10 @@ let bench: FlowInstallation;
 const mine = (name: Name, blocks: number): void => {
   for (let left = blocks; left > 0; left--) nodes[name].world.mine();
 };
-const show = (name: Name): Promise<Json> => bench.quayside.cli('networks', 'show', `test:${name}`);
+const show = (name: Name): Promise<Json> => bench.quayside.cli('show', `test:${name}`);
 const read = (name: Name): number => nodes[name].world.tip().number;
 
-/** Waits until the network is stopped for a reason with such a code. @returns what `networks show` says */
+/** Waits until the network is stopped for a reason with such a code. @returns what `quayside show` says */
 async function stopped(name: Name, code: RegExp): Promise<Json> {
   let now: Json = null;
   await until(`${name} has stopped with ${code}`, async () => {

@@ -88,7 +88,7 @@ const untilShown = (page: Page, path: string, expected: string) =>
 const newestSent = (): Promise<Json> =>
   find('the newest payout is sent', async () => {
     const [payout] = await quayside.cli('payouts', 'list');
-    const { attempts } = await quayside.cli('payouts', 'show', payout.id);
+    const { attempts } = (await quayside.cli('show', payout.id)).payout;
     return attempts.find((one: Json) => one.sent_at !== null);
   });
 

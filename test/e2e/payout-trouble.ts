@@ -58,7 +58,7 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
 
   async function attemptsOf(id: string): Promise<Json[]> {
     const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
-    return (await quayside.cli('payouts', 'show', listed.id)).attempts;
+    return (await quayside.cli('show', listed.id)).payout.attempts;
   }
 
   test('when the base fee rises, a replacement with the same nonce and hardly a higher tip is sent, and paid once', async () => {

@@ -37,7 +37,7 @@ test('while the network drops what it takes, nothing is paid twice and nothing i
   const [rejected, kept] = [await refund(session, '4.00'), await refund(session, '5.00')];
   const listed: Json[] = await quayside.cli('refunds', 'list');
   const payoutOf = async ({ id }: { id: string }): Promise<Json> =>
-    quayside.cli('payouts', 'show', listed.find((one) => one.refund_id === id).id);
+    (await quayside.cli('show', listed.find((one) => one.refund_id === id).id)).payout;
   const sent = async () => (await quayside.cli('payouts', 'list', '--state', 'sent')).length;
   await until('both are sent', async () => (await sent()) === 2);
   const reject = (words: Json) => quayside.cli('refunds', 'reject', words.id).then(() => 'rejected', String);

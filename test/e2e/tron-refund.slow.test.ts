@@ -15,14 +15,14 @@ test('a refund that the node fails to quote says so itself, until it is paid', a
   const { id, payee } = await shop.refund(session, '6.00');
   const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
   const why = await find('the refund says why', async () => {
-    const { payout_state: state, payout_waits_for: delay } = await quayside.cli('refunds', 'show', listed.id);
-    return state === 'waiting' && delay;
+    const { payout } = await quayside.cli('show', listed.id);
+    return payout?.state === 'waiting' && payout.waits_for;
   });
   assert.is(why.code, 'node_error');
   node.faults.heal();
   await shop.completed(id);
   assert.equal(await shop.paidTo(payee), [shop.unitsOf(600, 'USDT')]);
-  assert.is((await quayside.cli('payouts', 'show', listed.id)).waits_for, null);
+  assert.is((await quayside.cli('show', listed.id)).payout.waits_for, null);
 });
 
 closeBooks(shop);

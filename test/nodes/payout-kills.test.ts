@@ -20,7 +20,7 @@ test.before(async () => {
 
 async function attemptsOf(id: string): Promise<Json[]> {
   const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
-  return (await quayside.cli('payouts', 'show', listed.id)).attempts;
+  return (await quayside.cli('show', listed.id)).payout.attempts;
 }
 
 /** Waits until what Quayside signed for a refund is in geth's pool, and returns its hash. */

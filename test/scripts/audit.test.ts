@@ -154,20 +154,10 @@ const plain = ['payouts reconcile', 'sweep run', 'address-pool import', 'webhook
 
 /** What changes no row. Some send something, such as `pay` and `notify test`. */
 const readers = [
-  ...[
-    'notify list',
-    'notify test',
-    'status',
-    'explain',
-    'alarm list',
-    'networks show',
-    'store list',
-    'key list',
-    'key show',
-  ],
-  ...['session show', 'pay', 'held list', 'held show', 'webhooks list', 'webhooks attempts', 'webhooks test'],
-  ...['webhooks show', 'webhooks secret', 'events list', 'events show', 'refunds list', 'refunds show'],
-  ...['refunds request', 'payouts list', 'payouts show', 'sweep plan', 'sweep status'],
+  ...['notify list', 'notify test', 'status', 'show', 'alarm list', 'store list', 'key list', 'key show'],
+  ...['pay', 'held list', 'webhooks list', 'webhooks test'],
+  ...['webhooks secret', 'events list', 'refunds list'],
+  ...['refunds request', 'payouts list', 'sweep plan', 'sweep status'],
   ...['notify test', 'notify list', 'user list', 'export'],
   ...['wallet list'],
   ...['ledger verify', 'audit list', 'drill'],
@@ -227,7 +217,7 @@ test('the tool’s decision about a store ends its alarm', async () => {
 
 test('a command that only reads leaves none', async () => {
   const count = (await database.listAudit(1000)).length;
-  for (const words of [['status'], ['store', 'list'], ['key', 'show', key.id], ['refunds', 'show', approved]]) {
+  for (const words of [['status'], ['store', 'list'], ['key', 'show', key.id], ['show', approved]]) {
     await answer(...words);
   }
   await answer('store', 'set', store, '--late', 'hold', '--dry-run');

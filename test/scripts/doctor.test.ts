@@ -162,12 +162,12 @@ test('the settings that come with the program may be read by all: variables set 
 
 test('a node of another chain, an old one, and one that does not answer', async () => {
   write({}, { chain_id: '5' });
-  await assertOnly('error', 'node', `expected a node of chain 5, found chain ${SANDBOX_CHAIN_ID}`, 'networks show');
+  await assertOnly('error', 'node', `expected a node of chain 5, found chain ${SANDBOX_CHAIN_ID}`, 'quayside show');
   write({}, { witness_url: 'http://127.0.0.1:9' });
   await assertOnly('error', 'node', 'its second node (witness_url)', 'docs/networks.md');
   write();
   await node.stop();
-  await assertOnly('error', 'node', 'test:ethereum: its node', 'networks show');
+  await assertOnly('error', 'node', 'test:ethereum: its node', 'quayside show');
   assert.equal((await examine('--without-nodes')).bad, []);
   await node.start();
 });

@@ -86,14 +86,14 @@ test('a restored database adopts what was signed since, and shows every attempt'
   assert.equal(await answer('payouts', 'reconcile', NETWORK), { ...nothing, signatures: 1, added: 0 });
   const [listed] = await answer('payouts', 'list', '--state', 'sent', '--network', NETWORK, '--kind', 'refund');
   assert.equal([listed.id, listed.amount, listed.state], ['rf_lost', '12.50 USDT', 'sent']);
-  const shown = await answer('payouts', 'show', 'rf_lost');
+  const shown = await answer('show', 'rf_lost');
   assert.equal(
     shown.attempts.map((one: Record<string, unknown>) => [one.transaction_hash, one.number, one.sent_at]),
     [[tx, 4, null]],
   );
-  const { out } = await run('payouts', 'show', 'rf_lost');
+  const { out } = await run('show', 'rf_lost');
   assert.match(out, tx);
-  assert.is((await run('payouts', 'show', 'rf_none')).code, 3);
+  assert.is((await run('show', 'rf_none')).code, 3);
   assert.is(await database.nextFence(NETWORK, 3, 0), 4, 'the engine may sign again');
   signing.kill('SIGTERM');
   await signing.ended;

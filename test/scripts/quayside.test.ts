@@ -205,12 +205,13 @@ test('what others chose cannot control the terminal', async () => {
 });
 
 test('a network that was never read is listed, and the commands that move it refuse with a reason', async () => {
-  const [listed] = await answer('networks', 'show');
+  const [listed] = (await answer('status')).networks;
   assert.equal([listed.network, listed.state, listed.next], ['test:ethereum', 'not started', null]);
-  assert.is((await answer('networks', 'show', 'test:ethereum')).node_url, 'ws://127.0.0.1:1');
+  const shown = await run('show', 'test:ethereum', '--json');
+  assert.equal([shown.code, JSON.parse(shown.out).node_url], [1, 'ws://127.0.0.1:1']);
   const refusals: [words: string[], code: number, error: RegExp][] = [
-    [['show', 'nowhere'], 3, /no network "nowhere"; configured: .*test:ethereum/],
-    [['show', 'ethereum'], 3, /there are several networks "ethereum"/],
+    [['rewind', 'nowhere', '--to', '5', '--reason', 'x'], 3, /no network "nowhere"; configured: .*test:ethereum/],
+    [['rewind', 'ethereum', '--to', '5', '--reason', 'x'], 3, /there are several networks "ethereum"/],
     [['rewind', 'test:ethereum', '--to', '5'], 2, /--reason is missing/],
     [['rewind', 'test:ethereum', '--reason', 'x'], 2, /--to is missing/],
     [['rewind', 'test:ethereum', '--to', '5', '--reason', 'x'], 1, /has not been read yet/],
@@ -392,8 +393,8 @@ const missing = '0'.repeat(26);
 const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
   [2, /^$/],
   [2, /unknown command "nonsense"/, 'nonsense'],
-  [2, /<id> is missing/, 'session', 'show'],
-  [2, /unexpected argument "cs_2"/, 'session', 'show', 'cs_1', 'cs_2'],
+  [2, /<thing> is missing/, 'show'],
+  [2, /unexpected argument "cs_2"/, 'show', 'cs_1', 'cs_2'],
   [2, /--colour/, 'status', '--colour'],
   [2, /--mode is "both", expected live or test/, 'key', 'create', '--mode', 'both'],
   [2, /--mode is missing/, 'key', 'create'],
@@ -413,8 +414,8 @@ const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
   ],
   [2, /--origins: Name at most 20 sites/, 'store', 'set', '--origins', '*'],
   [2, /cannot be an endpoint/, 'webhooks', 'add', 'http://169.254.169.254/latest', '--mode', 'test'],
-  [3, /there is no session cs_nonsense/, 'session', 'show', 'cs_nonsense'],
-  [3, /there is no session/, 'session', 'show', `cs_${missing}`],
+  [3, /no session, order, .* "cs_nonsense" here/, 'show', 'cs_nonsense'],
+  [3, /there is no session/, 'show', `cs_${missing}`],
   [3, /there is no key key_nobody; `quayside key list`/, 'key', 'revoke', 'key_nobody'],
   [3, /there is no store mer_nobody/, 'key', 'create', '--mode', 'test', '--store', 'mer_nobody'],
   [3, /there is no store mer_nobody; `quayside store list`/, 'store', 'set', 'mer_nobody', '--late', 'hold'],
@@ -445,7 +446,7 @@ test('--help exits with 0: of a command, of a group and of everything, on lines 
       ['key', 'create', '--help'],
       /quayside key create \[--store ID\] --mode live\|test \[--name NAME\] \[--scopes LIST\]/,
     ],
-    [['payouts', '--help'], /quayside payouts list[^\n]*\n[\s\S]*quayside payouts show <id>/],
+    [['payouts', '--help'], /quayside payouts list[^\n]*\n[\s\S]*quayside payouts resolve <id>/],
     [['--help'], /\nEvery day:\n {2}status +Show [\s\S]*\nSetting up:\n[\s\S]*\n {2}key +create, list, show, revoke\n/],
   ] as const) {
     const { code, out, err } = await run(...words);

@@ -139,7 +139,7 @@ async function addMoneyOut(api: ApiServer): Promise<void> {
   const network = 'test:ethereum';
   const intent = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 10n ** 16n } as const;
   await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
-  const why = { code: 'payout_outcome_unclear', message: 'the nodes disagree; look with `quayside payouts show ga_1`' };
+  const why = { code: 'payout_outcome_unclear', message: 'the nodes disagree; look with `quayside show ga_1`' };
   await database.stickPayout({ id: 'ga_1', generation: 0, why, haltsPayer: null, nowMs });
   const sweep = {
     kind: 'sweep',
@@ -255,7 +255,7 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     key: 'network:test:bsc',
     atMs: api.clock.nowMs(),
     code: 'network_behind',
-    message: 'test:bsc is 40 blocks behind its node; look at it with `quayside networks show test:bsc`.',
+    message: 'test:bsc is 40 blocks behind its node; look at it with `quayside show test:bsc`.',
     network: 'test:bsc',
     sessionId: null,
   });

@@ -32,17 +32,17 @@ export const watchRules = {
   network_halted: rule(
     'network',
     0,
-    'Nothing is credited there until it is followed again; see `quayside networks show <network>`',
+    'Nothing is credited there until it is followed again; see `quayside show <network>`',
   ),
   network_fault: rule(
     'network',
     'patience',
-    'Payments in later blocks are not seen. Look at the node; `quayside networks show <network>` says what to do',
+    'Payments in later blocks are not seen. Look at the node; `quayside show <network>` says what to do',
   ),
   network_behind: rule(
     'network',
     'patience',
-    'Payments are seen late. `quayside networks show <network>` shows whether it is catching up',
+    'Payments are seen late. `quayside show <network>` shows whether it is catching up',
   ),
   head_stalled: rule(
     'network',
@@ -56,7 +56,7 @@ export const watchRules = {
   payments_slow: rule(
     'payments',
     'patience',
-    'They are credited once the network’s policy is met; `quayside networks show <network>` shows what it waits for',
+    'They are credited once the network’s policy is met; `quayside show <network>` shows what it waits for',
   ),
   address_pool_low: rule('pool', 0, null),
   address_pool_empty: rule('pool', 0, null),
@@ -75,7 +75,7 @@ export const watchRules = {
     'coin',
     0,
     'It is not offered to sessions in another currency until it is halfway back to a dollar. ' +
-      'Sessions that exist still take it at par: `quayside session show <id>` shows one',
+      'Sessions that exist still take it at par: `quayside show <id>` shows one',
   ),
   clock_skewed: rule(
     'clock',
@@ -108,7 +108,7 @@ export const watchRules = {
   webhook_failing: rule(
     'endpoint',
     0,
-    '`quayside webhooks show <endpoint>` says what is wrong; then `quayside webhooks recover <endpoint> --since 3d`',
+    '`quayside show <endpoint>` says what is wrong; then `quayside webhooks recover <endpoint> --since 3d`',
   ),
   webhooks_failed: rule(
     'deliveries',

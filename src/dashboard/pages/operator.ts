@@ -180,7 +180,7 @@ function networksTable(
           ? '–'
           : words.say('operator.blocks', { count: Math.max(0, head - at) }),
         heardAgo(words, status, nowMs),
-        why ? html`${english(why.message)}. <code>quayside networks show ${key}</code>` : '',
+        why ? html`${english(why.message)}. <code>quayside show ${key}</code>` : '',
       ];
     }),
   );

@@ -232,7 +232,7 @@ function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm): OpenQueries {
         const message =
           `The deposit address ${key} (${mode} ${family}) of session ${sessionId} is not the one that the xpub derives ` +
           `at index ${derivationIndex}: somebody changed the database, and has its secret key too. It is no longer ` +
-          `shown. Whoever paid it has paid somebody else: see \`quayside session show ${sessionId}\`. Stop, find out who ` +
+          `shown. Whoever paid it has paid somebody else: see \`quayside show ${sessionId}\`. Stop, find out who ` +
           'was here, and restore a backup from before on a clean machine with `quayside restore`';
         raiseAlarm({ atMs: nowMs, code: 'address_not_derived', message, network: null, sessionId });
       });

@@ -36,7 +36,7 @@ watchdog(
     assert.is(alarm?.key, 'network:test:one');
     assert.is(alarm?.atMs, clock.nowMs());
     assert.is(alarm?.network, 'test:one');
-    assert.match(alarm?.message ?? '', /^one is at fault\. Payments .*`quayside networks show <network>`.*\.$/);
+    assert.match(alarm?.message ?? '', /^one is at fault\. Payments .*`quayside show <network>`.*\.$/);
     assert.equal(await bench.after(10 * PATIENCE_MS, 60_000), ['network_fault']);
     stage.found = [];
     await bench.look();

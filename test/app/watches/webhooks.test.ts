@@ -33,7 +33,7 @@ test(
     assert.equal(await after(MINUTE_MS), ['webhook_failing']);
     const [alarm] = await open();
     assert.is(alarm?.key, `endpoint:${endpoint}`);
-    assert.match(alarm?.message ?? '', /has accepted nothing since .* UTC.*`quayside webhooks show/);
+    assert.match(alarm?.message ?? '', /has accepted nothing since .* UTC.*`quayside show/);
     shop.clock.skip(HOUR_MS);
     await answer(shop, 200, { kind: 'delivered' });
     await look();

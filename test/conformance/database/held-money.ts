@@ -68,7 +68,7 @@ async function alarmOf(database: Database, sessionId: string): Promise<string | 
   if (!found) return undefined;
   const [own] = (await held(database, sessionId)).filter(({ id }) => found.message.includes(id));
   assert.ok(own, 'the alarm names held money of the session');
-  assert.match(found.message, `quayside held show ${own.id}`);
+  assert.match(found.message, `quayside show ${own.id}`);
   return found.code;
 }
 

@@ -46,7 +46,7 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
     const { id, network, sessionId, state } = row;
     const message =
       `Payout ${id} is ${state} here, but the chain shows that it was paid. Its refund stays as it is: look at it with ` +
-      `\`quayside refunds show ${id}\` and tell the merchant.`;
+      `\`quayside show ${id}\` and tell the merchant.`;
     raiseAlarm({ atMs: nowMs, code: 'payout_paid_after_end', message, network, sessionId });
     return { ...row, sessionId: null };
   }

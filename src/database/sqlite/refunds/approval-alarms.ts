@@ -29,7 +29,7 @@ const waits = and(
 
 /** Amount and destination are not in it: whoever asks for a refund writes to the phones of those who decide. */
 const messageOf = (id: string, storeId: string): string =>
-  `Refund ${id} of store ${storeId} waits for an approval: look at it with \`quayside refunds show ${id}\`, then ` +
+  `Refund ${id} of store ${storeId} waits for an approval: look at it with \`quayside show ${id}\`, then ` +
   `\`quayside refunds approve ${id}\`, or \`quayside refunds reject ${id} --reason …\`. The page Refunds of the ` +
   'dashboard decides, too.';
 

@@ -10,12 +10,12 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { ReportedTransfer, TransactionReport } from '../../src/core/lookup.ts';
 import type { TracedAddress, TracedOutgoing } from '../../src/database/traces.ts';
-import { type Link, link } from './explain-link.ts';
-import { payoutLink, payoutLinks } from './explain-payout.ts';
-import { gapLinks, networkLink, type Place, rereadCommand } from './explain-places.ts';
-import { addressText, type Scene } from './explain-scene.ts';
-import { sessionLink } from './explain-session.ts';
-import { transferLink } from './explain-transfer.ts';
+import { type Link, link } from './show-link.ts';
+import { gapLinks, networkLink, type Place, rereadCommand } from './show-network.ts';
+import { payoutLink, payoutLinks } from './show-payout.ts';
+import { addressText, type Scene } from './show-scene.ts';
+import { sessionLink } from './show-session.ts';
+import { transferLink } from './show-transfer.ts';
 
 /** Sessions that one transaction pays and that are shown whole. */
 const SESSIONS_SHOWN_MAX = 10;
@@ -51,7 +51,7 @@ export async function transactionLink(
     keys.length === 0
       ? `${name}: no configured network has transactions of this form`
       : `${name}: nothing of ours is known in it. By its form it may be of ${keys.join(', ')}`;
-  const advice = keys.length === 0 ? null : `ask the nodes: \`quayside explain ${name} --ask-node\``;
+  const advice = keys.length === 0 ? null : `ask the nodes: \`quayside show ${name} --ask-node\``;
   const following = places.map((place) => networkLink(place, scene.nowMs));
   return { root: link('transaction', 'note', text, advice, following), isKnown: false };
 }
@@ -125,12 +125,7 @@ async function lookUp(network: NetworkConfig, tx: string): Promise<TransactionRe
 async function answerLink(scene: Scene, place: Place, tx: string, report: TransactionReport | Fault): Promise<Link> {
   const { key } = place.network;
   if (report instanceof Fault) {
-    return link(
-      'network',
-      'broken',
-      `${key}: its node could not tell: ${report.message}`,
-      `\`quayside networks show ${key}\``,
-    );
+    return link('network', 'broken', `${key}: its node could not tell: ${report.message}`, `\`quayside show ${key}\``);
   }
   if (report.kind === 'unknown')
     return link('network', 'note', `${key}: its node does not know it, or has forgotten it`);
@@ -205,6 +200,6 @@ async function notOurs(
   const more = others.length === 0 ? '' : ` and ${others.length} other(s)`;
   const text = `it pays ${addressText(scene, network.key, first.to)}${more}: none of our addresses`;
   const page = network.explorer ? ` (${network.explorer.replace('{tx}', tx)})` : '';
-  const advice = `compare with the address on the payment page; \`quayside session show\` has it${page}`;
+  const advice = `compare with the address on the payment page; \`quayside show\` has it${page}`;
   return link('match', 'broken', text, advice);
 }

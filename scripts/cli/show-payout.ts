@@ -1,58 +1,58 @@
 /**
- * Money out: a refund with its destination, approval, attempts and outcome; and payouts of other kinds.
+ * A payout: its attempts, what it waits for, and its outcome.
  * @module
  */
-import { attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
+import { type Attempt, attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
 import { isPassing } from '../../src/core/reasons.ts';
 import { endOf } from '../../src/database/freezes.ts';
-import type { Refund } from '../../src/database/refunds.ts';
-import { TRACED_MAX } from '../../src/database/traces.ts';
-import { type Link, link, type Mark } from './explain-link.ts';
-import { at, type Scene } from './explain-scene.ts';
+import { moment } from './command.ts';
 import { freezeText } from './payout-freeze.ts';
-import { amountOf, kindText } from './payouts.ts';
-import { amountText } from './refunds.ts';
+import { amountOf, kindText, shownPayout } from './payouts.ts';
+import { type Link, link, type Mark, type Shown } from './show-link.ts';
+import { at, type Scene } from './show-scene.ts';
+import { table } from './table.ts';
 
 const shortOfMoney: readonly string[] = ['token_short', 'native_short'];
 
-/** Returns a link for each refund and return of a session, oldest first. */
-export async function refundLinks(scene: Scene, sessionId: string): Promise<Link[]> {
-  const refunds = await scene.database.listRefunds({ sessionId, limit: TRACED_MAX });
-  return Promise.all([...refunds].reverse().map((refund) => refundLink(scene, refund)));
-}
-
-async function refundLink(scene: Scene, refund: Refund): Promise<Link> {
-  const { id, heldKind, status, network, processedAtMs } = refund;
-  const name = heldKind ? `return ${id} of ${heldKind} money` : `refund ${id}`;
-  const text = `${name}: ${amountText(refund)} on ${network}, ${status}`;
-  if (status === 'completed') {
-    const paid = `paid to ${refund.destination?.address ?? '?'} at ${at(processedAtMs ?? 0)}, transaction ${refund.tx ?? '?'}`;
-    return link('refund', 'ok', text, null, [link('outcome', 'ok', paid)]);
-  }
-  if (status === 'canceled') return link('refund', 'ok', text);
-  if (status === 'failed') {
-    const why = refund.failureReason ?? 'no reason is known';
-    const advice = 'its amount is free again: the merchant can make another refund';
-    return link('refund', 'ok', text, null, [link('outcome', 'broken', `it failed: ${why}`, advice)]);
-  }
-  if (status === 'pending') return link('refund', 'ok', text, null, [pendingLink(refund)]);
+/** Shows a payout that is no refund. */
+export async function payoutShown(scene: Scene, id: string): Promise<Shown | null> {
   const payout = await scene.database.findPayout(id);
-  const own = payout ? await payoutLinks(scene, payout) : [link('payout', 'waiting', 'its payout is not planned yet')];
-  return link('refund', 'ok', text, null, own);
+  if (!payout) return null;
+  const { json, lines } = await payoutFacts(scene, payout);
+  return { kind: payout.intent.kind, json, lines, links: [await payoutLink(scene, payout)] };
 }
 
-function pendingLink({ id, destination, claim, needsApproval, approvedAtMs }: Refund): Link {
-  if (!destination) {
-    const until = claim ? ` until ${at(claim.untilS * 1000)}, then it fails` : '';
-    const advice = `send the claim link of \`quayside refunds show ${id} --link\` to the payer, or name an address: \`quayside refunds destination ${id} --address ADDRESS --reason …\``;
-    return link('payout', 'waiting', `it waits for the payer’s address${until}`, advice);
-  }
-  if (needsApproval && approvedAtMs === null) {
-    const advice = `\`quayside refunds approve ${id}\`, or \`quayside refunds reject ${id} --reason …\``;
-    return link('payout', 'waiting', 'it is above the store’s limit, and waits for your approval', advice);
-  }
-  return link('payout', 'waiting', 'it is ready, and starts within seconds while the server runs');
+/** Returns a payout and its attempts for people and programs. */
+export async function payoutFacts({ database, config }: Scene, payout: Payout): Promise<Pick<Shown, 'json' | 'lines'>> {
+  const attempts = await database.listPayoutAttempts(payout.id);
+  const rows = attempts.map((one) => [
+    attemptName(one),
+    one.nonce === null ? '-' : String(one.nonce),
+    one.tx ?? 'not signed',
+    moment(one.signedAtMs),
+    moment(one.sentAtMs),
+    one.answer ?? '',
+  ]);
+  return {
+    json: { ...shownPayout(payout, config), attempts: attempts.map(shownAttempt) },
+    lines:
+      rows.length === 0
+        ? []
+        : table([['ATTEMPT', 'NUMBER', 'TRANSACTION', 'SIGNED', 'SENT', 'NODE’S ANSWER'], ...rows]),
+  };
 }
+
+const shownAttempt = (one: Attempt) => ({
+  generation: one.generation,
+  attempt: one.attempt,
+  payer: one.payer,
+  number: one.nonce,
+  terms: one.terms,
+  transaction_hash: one.tx,
+  signed_at: one.signedAtMs === null ? null : moment(one.signedAtMs),
+  sent_at: one.sentAtMs === null ? null : moment(one.sentAtMs),
+  node_said: one.answer,
+});
 
 /** Returns what a payout waits for, its attempts, and its outcome. */
 export async function payoutLinks(scene: Scene, payout: Payout): Promise<Link[]> {
@@ -89,7 +89,7 @@ async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
     );
   }
   if (state === 'stuck') {
-    const advice = `look at it with \`quayside payouts show ${id}\`; then end it with \`quayside payouts resolve ${id}\``;
+    const advice = `look at it with \`quayside show ${id}\`; then end it with \`quayside payouts resolve ${id}\``;
     return link('outcome', 'broken', `it is stuck: ${why ?? 'an operator has to decide'}`, advice);
   }
   const engine = (await scene.database.listEngines()).find((one) => one.network === network);
@@ -109,7 +109,7 @@ const markOf = (code: string): Mark => (isPassing(code) ? 'waiting' : 'broken');
 const adviceFor = (code: string, { id }: Payout): string =>
   shortOfMoney.includes(code)
     ? 'send what is missing to the wallet; `quayside status` shows what it holds, `quayside-signer show` its address'
-    : `\`quayside payouts show ${id}\` shows everything about it`;
+    : `\`quayside show ${id}\` shows everything about it`;
 
 const whats = {
   refund: 'pays back',

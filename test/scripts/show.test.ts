@@ -1,5 +1,5 @@
 /**
- * `quayside explain` on an installation whose chain a test writes: each situation is reached as in reality, and the
+ * `quayside show` on an installation whose chain a test writes: each situation is reached as in reality, and the
  * command must name the link that is broken, what to do, and end with the exit code that follows.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ import { recordAttempt } from '../support/record-attempt.ts';
 import { sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
 import { shiftedClock } from '../support/shifted-clock.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'quayside-explain-'));
+const folder = mkdtempSync(join(tmpdir(), 'quayside-show-'));
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
 const node = await startSandboxNode({ seed: 'explain' });
 const tokens = sandboxTokens.map((token) => ({ ...token, decimals: 6 }));
@@ -35,10 +35,10 @@ type Shown = Readonly<{ step: string; mark: string; text: string; next?: string;
 type Told = Readonly<{ code: number; text: string; finding: string; broken: Shown | null; all: Shown[] }>;
 
 /** Explains once for people and once for programs, which must agree. */
-async function explain(...words: string[]): Promise<Told> {
+async function show(...words: string[]): Promise<Told> {
   const [people, programs] = [
-    await runQuayside(['explain', ...words], variables),
-    await runQuayside(['explain', ...words, '--json'], variables),
+    await runQuayside(['show', ...words], variables),
+    await runQuayside(['show', ...words, '--json'], variables),
   ];
   assert.is(programs.code, people.code);
   const { finding, broken, links } = JSON.parse(programs.out);
@@ -46,7 +46,7 @@ async function explain(...words: string[]): Promise<Told> {
   const all = links.flatMap(flat);
   for (const { text } of all) assert.ok(people.out.includes(text), `the tree shows: ${text}`);
   if (process.env.SHOW)
-    process.stdout.write(`$ quayside explain ${words.join(' ')}\n${people.out}(exit code ${people.code})\n\n`);
+    process.stdout.write(`$ quayside show ${words.join(' ')}\n${people.out}(exit code ${people.code})\n\n`);
   return { code: people.code, text: people.out, finding, broken, all };
 }
 
@@ -123,7 +123,7 @@ test('an order that waits for its first payment: nothing is broken, and the bloc
   const { name, id } = await order();
   const block = await chain.mine();
   await chain.report('following');
-  const told = await explain(name);
+  const told = await show(name);
   assert.equal([told.code, told.finding, told.broken], [0, 'waiting', null]);
   assert.match(told.text, `session: ${id}, order ${name}`);
   assert.match(told.text, '✓ network: test:ethereum: followed, read up to block');
@@ -136,12 +136,12 @@ test('an order that waits for its first payment: nothing is broken, and the bloc
 test('a payment that waits for depth shows how deep it is; credited, and with nobody to tell, that link is broken', async () => {
   const { id, send } = await order();
   const block = await send(10_000_000n);
-  const seen = await explain(id);
+  const seen = await show(id);
   assert.equal([seen.code, seen.finding], [0, 'waiting']);
   assert.match(seen.text, '… confirmations: 1 of 12');
   assert.match(seen.text, 'credit: 0.00 of 10.00 is confirmed, and 10.00 is seen');
   await chain.confirm(block);
-  const paid = await explain(txOf(block, 0));
+  const paid = await show(txOf(block, 0));
   assertBroken(paid, 'delivery', 'has no endpoint in test mode, so nobody was told', 'webhooks add <url> --store');
   assert.match(paid.text, '✓ credit: paid at');
   assert.match(paid.text, '✓ match: to 0x');
@@ -159,7 +159,7 @@ test('a large payment waits for finality, in words', async () => {
   ]);
   for (let n = 0; n < 14; n++) await chain.mine();
   await chain.report('following');
-  const told = await explain('b1');
+  const told = await show('b1');
   assert.equal([told.code, told.finding], [0, 'waiting']);
   assert.match(
     told.text,
@@ -173,14 +173,14 @@ test('a webhook that a firewall refuses, one that failed for good, and an endpoi
   await pay(10_000_000n);
   const page = '<html><head><title>Attention Required! | Cloudflare</title></head></html>';
   await answerAll({ kind: 'retry', atMs: clock.nowMs() + 60_000 }, { status: 403, responseExcerpt: page });
-  const retried = await explain(session);
+  const retried = await show(session);
   const verdict =
     /not accepted in 1 attempt: a firewall or login page answers \(403\), with the page "Attention Required! \| Cloudflare"/;
-  assertBroken(retried, 'delivery', verdict, `webhooks show ${id}`);
+  assertBroken(retried, 'delivery', verdict, `quayside show ${id}`);
   clock.skip(61_000);
   await answerAll({ kind: 'failed' }, { status: 404, responseExcerpt: '' });
   assertBroken(
-    await explain(name),
+    await show(name),
     'delivery',
     /failed for good after 2 attempts: no handler at this URL takes a POST \(404\)/,
     'webhooks resend dlv_',
@@ -189,14 +189,14 @@ test('a webhook that a firewall refuses, one that failed for good, and an endpoi
   const next = await order();
   await next.pay(10_000_000n);
   assertBroken(
-    await explain(next.id),
+    await show(next.id),
     'delivery',
     /the endpoint is disabled since .*answered 410 Gone/,
     `webhooks enable ${id}`,
   );
   await runQuayside(['webhooks', 'enable', id], variables);
   await answerAll({ kind: 'delivered' }, { status: 200 });
-  const told = await explain(next.id);
+  const told = await show(next.id);
   assert.equal([told.code, told.finding], [0, 'ok'], told.text);
   assert.match(told.text, '✓ delivery: to https://8.8.8.8/hook: delivered (200)');
 });
@@ -204,13 +204,13 @@ test('a webhook that a firewall refuses, one that failed for good, and an endpoi
 test('the wrong token, and less than is due: each is held, and the command that decides is named', async () => {
   const wrong = await order(['USDT']);
   await wrong.pay(10_000_000n, 'USDC');
-  const told = await explain(wrong.id);
+  const told = await show(wrong.id);
   assertBroken(told, 'credit', 'the wrong token: the session takes USDT, not USDC', `held list --session ${wrong.id}`);
   assert.match(told.text, /10\.00 USDC is held \(wrong_token: .*\n.*quayside held accept \S+ --reason/);
   const short = await order();
   await short.pay(4_000_000n);
   await end(4_000);
-  const failed = await explain(short.name);
+  const failed = await show(short.name);
   assertBroken(failed, 'credit', 'with too little: 4.00 of 10.00 is confirmed', `held list --session ${short.id}`);
   assert.match(failed.text, '4.00 USDT is held (short: the session ended with too little)');
 });
@@ -220,7 +220,7 @@ test('money that came late, after a cancel, or below the dust floor counts for n
   await end(2_000);
   assert.is((await database.findSession(late.id))?.life.status, 'expired');
   await late.pay(10_000_000n);
-  const told = await explain(late.address);
+  const told = await show(late.address);
   assertBroken(
     told,
     'credit',
@@ -236,14 +236,14 @@ test('money that came late, after a cancel, or below the dust floor counts for n
   await database.cancelSession(cancel);
   await canceled.pay(10_000_000n);
   assertBroken(
-    await explain(canceled.id),
+    await show(canceled.id),
     'credit',
     'the session was canceled, so it does not count',
     'held list --session',
   );
   const dust = await order();
   await dust.send(9_000n);
-  const small = await explain(dust.id);
+  const small = await show(dust.id);
   assertBroken(
     small,
     'credit',
@@ -256,7 +256,7 @@ test('an order that expired without a payment ended well, and names the blocks t
   const { id } = await order(undefined, 60);
   const before = (await database.findSession(id))?.terms.beforeNumbers['test:ethereum'] ?? 0;
   await end(4_000);
-  const told = await explain(id);
+  const told = await show(id);
   assert.equal([told.code, told.broken], [0, null], told.text);
   assert.match(told.text, /✓ credit: expired at .*: nothing came in time/);
   const [, from, to] = REREAD.exec(told.text) ?? [];
@@ -268,11 +268,11 @@ test('a payment that a reorg took away waits, and is looked for at the node', as
   const { id, send } = await order();
   const block = await send(10_000_000n);
   await chain.orphanTip();
-  const told = await explain(id);
+  const told = await show(id);
   assert.equal([told.code, told.finding], [0, 'waiting']);
   assert.match(told.text, `… block: block ${block.number}`);
   assert.match(told.text, 'left the chain in a reorg');
-  assert.match(told.text, `quayside explain ${txOf(block, 0)} --ask-node`);
+  assert.match(told.text, `quayside show ${txOf(block, 0)} --ask-node`);
 });
 
 test('a network that is halted, that is silent, and blocks that were skipped: each is the broken link', async () => {
@@ -287,14 +287,9 @@ test('a network that is halted, that is silent, and blocks that were skipped: ea
       ...{ readThroughS: Math.floor(atMs / 1000), pid: 1, nowMs: atMs },
     });
   await report('halted', clock.nowMs(), { code: 'chain_id_mismatch', message: 'the node is of chain 5' });
-  assertBroken(
-    await explain(id),
-    'network',
-    'halted (read up to block',
-    'set the network’s url to a node of its chain',
-  );
+  assertBroken(await show(id), 'network', 'halted (read up to block', 'set the network’s url to a node of its chain');
   await report('following', Date.now() - 600_000, null);
-  assertBroken(await explain(id), 'network', /its indexer has reported nothing for 6\d\d s/, 'npm start');
+  assertBroken(await show(id), 'network', /its indexer has reported nothing for 6\d\d s/, 'npm start');
   await report('following', clock.nowMs(), null);
   const tip = (await database.listNetworks())[0]?.cursor?.number ?? 0;
   const skip = [
@@ -308,7 +303,7 @@ test('a network that is halted, that is silent, and blocks that were skipped: ea
     'no node has them',
   ];
   assert.is((await runQuayside(skip, variables)).code, 0);
-  const told = await explain(id);
+  const told = await show(id);
   const next = `networks reread test:ethereum --from ${tip + 1} --to ${tip + 3}`;
   assertBroken(told, 'network', `blocks ${tip + 1} to ${tip + 3} were skipped (no node has them)`, next);
   const act = { atMs: clock.nowMs(), operator: 'test', command: 'test', reason: null };
@@ -341,7 +336,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   const payee = '0x1234567890123456789012345678901234567890';
   const lost = await refund('r1', 100n, null);
   const large = await refund('r2', 500n, payee);
-  const waiting = await explain(sessionId);
+  const waiting = await show(sessionId);
   assert.match(waiting.text, /… payout: it waits for the payer’s address until 20/);
   assert.match(waiting.text, `quayside refunds destination ${lost} --address`);
   assert.match(waiting.text, '… payout: it is above the store’s limit, and waits for your approval');
@@ -349,7 +344,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   await runQuayside(['refunds', 'approve', large], variables);
   await database.advanceRefunds(clock.nowMs(), 10);
   assertBroken(
-    await explain(sessionId),
+    await show(sessionId),
     'outcome',
     'nothing can be signed: the configuration has no `signer`',
     'docs/money.md',
@@ -362,10 +357,10 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
     sinceMs: clock.nowMs(),
   };
   await database.freezePayouts(frozen, null);
-  const told = await explain(sessionId);
+  const told = await show(sessionId);
   assertBroken(told, 'outcome', /money out is frozen: .*money left/, 'payouts reconcile test:ethereum');
   await runQuayside(['refunds', 'reject', lost, '--failure-reason', 'twice'], variables);
-  assert.match((await explain(sessionId)).text, '✗ outcome: it failed: twice');
+  assert.match((await show(sessionId)).text, '✗ outcome: it failed: twice');
 });
 
 test('a transaction that was never seen: by its form, by the node, missed, and of others', async () => {
@@ -373,16 +368,16 @@ test('a transaction that was never seen: by its form, by the node, missed, and o
   await chain.mine();
   const tip = (await database.listNetworks())[0]?.cursor?.number ?? 0;
   const hash = `0x${'77'.repeat(32)}`;
-  const unseen = await explain(hash);
+  const unseen = await show(hash);
   assert.equal([unseen.code, unseen.finding], [3, 'not_found']);
   assert.match(unseen.text, 'By its form it may be of test:ethereum');
-  assert.match(unseen.text, `quayside explain ${hash} --ask-node`);
-  assert.equal((await explain(hash, '--ask-node')).code, 3, 'no node has it');
+  assert.match(unseen.text, `quayside show ${hash} --ask-node`);
+  assert.equal((await show(hash, '--ask-node')).code, 3, 'no node has it');
 
   const token = sandboxTokens[0]?.address.slice(2) ?? '';
   const missed = node.pay(to, 10_000_000n, 'direct', token);
   node.world.mine();
-  const told = await explain(missed, '--ask-node');
+  const told = await show(missed, '--ask-node');
   const { number } = node.world.tip();
   assert.ok(number <= tip, `block ${number} counts as read up to ${tip}`);
   assertBroken(
@@ -395,12 +390,7 @@ test('a transaction that was never seen: by its form, by the node, missed, and o
 
   const foreign = node.pay('99'.repeat(20), 10_000_000n, 'direct', token);
   node.world.mine();
-  assertBroken(
-    await explain(foreign, '--ask-node'),
-    'match',
-    /it pays 0x9999.*: none of our addresses/,
-    'session show',
-  );
+  assertBroken(await show(foreign, '--ask-node'), 'match', /it pays 0x9999.*: none of our addresses/, 'quayside show');
 });
 
 test('a loan of energy is called a loan, and what takes it back too', async () => {
@@ -417,9 +407,9 @@ test('a loan of energy is called a loan, and what takes it back too', async () =
   }));
   assert.is(await database.adopt(network.key, { signatures, servedFence: 1, nowMs: clock.nowMs() }), 2);
   for (const [at, [, id, name]] of forms.entries()) {
-    assert.match((await explain(txs[at] ?? '')).text, `${name} ${id} `);
-    const shown = await runQuayside(['payouts', 'show', id], variables);
-    assert.is(shown.out.indexOf(`${name} ${id} on ${network.key}: `), 0, shown.out);
+    assert.match((await show(txs[at] ?? '')).text, `${name} ${id} `);
+    const shown = await runQuayside(['show', id], variables);
+    assert.match(shown.out, new RegExp(`payout: ${name} ${id} .* on ${network.key}`));
     const listed = await runQuayside(['payouts', 'list', '--kind', 'gas'], variables);
     assert.match(listed.out, new RegExp(`^${id} +${name} `, 'm'));
   }
@@ -427,27 +417,22 @@ test('a loan of energy is called a loan, and what takes it back too', async () =
 
 test('addresses: free, retired, spoiled, somebody else’s, a token’s contract; and what is nothing at all', async () => {
   const text = (key: string) => chains.evm.address.format(key);
-  const free = await explain(text(keys[30] ?? ''));
+  const free = await show(text(keys[30] ?? ''));
   assert.equal([free.code, free.finding], [0, 'ok']);
   assert.match(free.text, /our test evm address number 30: no session has it yet; it is watched/);
   assert.match(free.text, REREAD);
   const pool = { family: 'evm', mode: 'test' as const };
   await chain.mine([{ to: keys[31] ?? '', currency: 'USDT', units: 1_000_000n }]);
-  assertBroken(
-    await explain(text(keys[31] ?? '')),
-    'credit',
-    'no session has this address (it is spoiled)',
-    'sweep plan',
-  );
-  const foreign = await explain('0x1234567890123456789012345678901234567890');
+  assertBroken(await show(text(keys[31] ?? '')), 'credit', 'no session has this address (it is spoiled)', 'sweep plan');
+  const foreign = await show('0x1234567890123456789012345678901234567890');
   assert.equal([foreign.code, foreign.finding], [3, 'not_found']);
   assert.match(foreign.text, 'none of our deposit addresses or wallets');
-  const contract = await explain(sandboxTokens[0]?.address ?? '');
+  const contract = await show(sandboxTokens[0]?.address ?? '');
   assert.equal(contract.code, 3);
   assert.match(contract.text, 'the contract of USDT on test:ethereum');
   await database.retireAddresses(pool, 'test', 40);
-  assert.match((await explain(text(keys[30] ?? ''))).text, 'retired: it is watched, and never given to a session');
-  const nothing = await runQuayside(['explain', 'no such order'], variables);
+  assert.match((await show(text(keys[30] ?? ''))).text, 'retired: it is watched, and never given to a session');
+  const nothing = await runQuayside(['show', 'no such order'], variables);
   assert.is(nothing.code, 3);
   assert.match(nothing.err, 'has the form of no transaction or address');
 });

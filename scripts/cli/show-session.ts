@@ -1,21 +1,62 @@
 /**
- * A session from its networks to its refunds.
+ * A session: its facts, and its way from its networks to its refunds.
  * @module
  */
+import { paymentSession } from '../../src/api/session-view.ts';
 import { openPar } from '../../src/core/held-money.ts';
+import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
 import { deadline, enoughPar } from '../../src/core/session.ts';
 import type { Session } from '../../src/database/database.ts';
 import type { HeldMoney } from '../../src/database/held-money.ts';
-import { eventLinks } from './explain-delivery.ts';
-import { type Link, link } from './explain-link.ts';
-import { refundLinks } from './explain-payout.ts';
-import { gapLinks, networkLink, type Place, rereadCommand, sessionRange } from './explain-places.ts';
-import { at, parText, type Scene } from './explain-scene.ts';
-import { transferLink } from './explain-transfer.ts';
+import { optionAddress } from '../../src/payments/option.ts';
+import { moment } from './command.ts';
 import { meanings } from './held.ts';
+import { type Link, link, type Shown } from './show-link.ts';
+import { gapLinks, networkLink, type Place, rereadCommand, sessionRange } from './show-network.ts';
+import { refundLinks } from './show-refund.ts';
+import { at, parText, type Scene } from './show-scene.ts';
+import { transferLink } from './show-transfer.ts';
+import { eventLinks } from './show-webhook.ts';
+import { table } from './table.ts';
 
 const HELD_MAX = 10;
 
+/** Shows a session: its status, what is due, what was received, how it can be paid, and what became of it. */
+export async function sessionShown(scene: Scene, session: Session): Promise<Shown> {
+  const { terms, standing, life, request } = session;
+  return {
+    kind: 'session',
+    json: await paymentSession(session, scene, { scopes: ['sessions:read'] }),
+    lines: [
+      ...table([
+        ['session', session.id],
+        ['order', request.orderId],
+        ['store', `${session.storeId} (${session.mode})`],
+        ['status', `${life.status} (funded ${standing.funded}, ${standing.firm})${life.paidLate ? ', paid late' : ''}`],
+        ['due', `${parText(terms.duePar)} in ${terms.accepts.join(' or ')}`],
+        ['seen', parText(standing.seenPar)],
+        ['confirmed', parText(standing.confirmedPar)],
+        ...(standing.late ? [['late', parText(standing.latePar)]] : []),
+        ['created', moment(session.createdAtS * 1000)],
+        ['expires', moment(terms.expiresAtS * 1000)],
+        ...(life.endedAtS === null ? [] : [['ended', moment(life.endedAtS * 1000)]]),
+      ]),
+      '',
+      ...table([
+        ['PAY ON', 'WITH', 'AMOUNT', 'TO'],
+        ...session.options.map((option) => [
+          option.network,
+          option.currency,
+          formatUnits(option.units, option.decimals, MINOR_DECIMALS),
+          optionAddress(session, option),
+        ]),
+      ]),
+    ],
+    links: [await sessionLink(scene, session)],
+  };
+}
+
+/** Returns a session with all that depends on it. */
 export async function sessionLink(scene: Scene, session: Session): Promise<Link> {
   const { id, request, storeId, mode, life, terms, createdAtS } = session;
   const { database } = scene;
@@ -96,7 +137,7 @@ function missedLinks(scene: Scene, session: Session, isAnyKnown: boolean): Link[
     return range === null ? [] : [rereadCommand(place, range)];
   });
   const text =
-    'no transfer to its addresses is known. If the payer has a transaction hash: `quayside explain HASH --ask-node`';
+    'no transfer to its addresses is known. If the payer has a transaction hash: `quayside show HASH --ask-node`';
   return [link('credit', 'note', text, proofs.length === 0 ? null : `to compare with the nodes: ${proofs.join(', ')}`)];
 }
 

@@ -13,9 +13,9 @@ import { toPar } from '../../src/core/money.ts';
 import { policyFor } from '../../src/core/store-credit.ts';
 import type { Session } from '../../src/database/database.ts';
 import type { TracedTransfer } from '../../src/database/traces.ts';
-import { type Link, link } from './explain-link.ts';
-import { networkLink } from './explain-places.ts';
-import { addressText, at, parText, type Scene, unitsText } from './explain-scene.ts';
+import { type Link, link } from './show-link.ts';
+import { networkLink } from './show-network.ts';
+import { addressText, at, parText, type Scene, unitsText } from './show-scene.ts';
 
 /** A transaction that a reorg took out is usually in another block within this time. */
 const MINED_AGAIN_MS = 3_600_000;
@@ -38,7 +38,7 @@ function lostBlock({ nowMs }: Scene, { tx, block }: TracedTransfer, text: string
     'block',
     isRecent ? 'waiting' : 'broken',
     `${text} left the chain in a reorg; the transfer counts again if a later block contains it`,
-    `ask whether the chain still has it: \`quayside explain ${tx} --ask-node\``,
+    `ask whether the chain still has it: \`quayside show ${tx} --ask-node\``,
   );
 }
 

@@ -1,17 +1,18 @@
 /**
- * What every part of an explanation needs: the installation, the time, and its networks.
+ * What `quayside show` needs to show anything: the installation, the time, and its networks.
  * @module
  */
 import { chains } from '../../src/chains/index.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { type Installation, moment } from './command.ts';
-import { type Places, readPlaces } from './explain-places.ts';
+import { type Places, readPlaces } from './show-network.ts';
 
-export type Scene = Pick<Installation, 'config' | 'database'> & Readonly<{ nowMs: number; places: Places }>;
+export type Scene = Installation & Readonly<{ nowMs: number; places: Places }>;
 
-export async function openScene({ config, database, clock }: Installation): Promise<Scene> {
-  return { config, database, nowMs: clock.nowMs(), places: await readPlaces(database, config.networks) };
+export async function openScene(installation: Installation): Promise<Scene> {
+  const { config, database, clock } = installation;
+  return { ...installation, nowMs: clock.nowMs(), places: await readPlaces(database, config.networks) };
 }
 
 /** Returns a time as people read it. */

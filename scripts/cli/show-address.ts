@@ -5,11 +5,11 @@
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { TracedAddress } from '../../src/database/traces.ts';
-import { type Link, link } from './explain-link.ts';
-import { gapLinks, lastDay, networkLink, rereadCommand } from './explain-places.ts';
-import type { Scene } from './explain-scene.ts';
-import { sessionLink } from './explain-session.ts';
-import { transferLink } from './explain-transfer.ts';
+import { type Link, link } from './show-link.ts';
+import { gapLinks, lastDay, networkLink, rereadCommand } from './show-network.ts';
+import type { Scene } from './show-scene.ts';
+import { sessionLink } from './show-session.ts';
+import { transferLink } from './show-transfer.ts';
 
 /** An address as a family writes it. */
 type Named = Readonly<{ family: Family; key: string; text: string }>;
@@ -45,7 +45,7 @@ export function foreignLink({ config }: Scene, names: readonly Named[]): Link {
     'address',
     'note',
     `${text} is ${what}, and none of our deposit addresses or wallets: money sent there does not reach us`,
-    'compare with the address on the payment page; `quayside session show` has it. If the database was restored from a backup, the address may be newer than it',
+    'compare with the address on the payment page; `quayside show` has it. If the database was restored from a backup, the address may be newer than it',
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * Networks as `quayside explain` sees them: how far each was read, and what may have been missed there.
+ * Networks as they are followed: how far each was read, why one does not go on, and what may have been missed there.
  * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
@@ -7,8 +7,10 @@ import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database, NetworkStatus, Session } from '../../src/database/database.ts';
 import { whyUnfollowed } from '../../src/database/network-health.ts';
 import type { BlockGap } from '../../src/database/recovery.ts';
-import { type Link, link } from './explain-link.ts';
+import { moment } from './command.ts';
 import { nextStep } from './network-advice.ts';
+import { type Link, link, type Shown } from './show-link.ts';
+import { table } from './table.ts';
 
 /** A configured network; `gaps` are open. */
 export type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
@@ -35,6 +37,65 @@ export async function readPlaces(
     return { network, report, gaps: gaps.filter(({ closedAtMs }) => closedAtMs === null) };
   });
   return new Map((await Promise.all(places)).map((place) => [place.network.key, place]));
+}
+
+/** Shows a network: its node, how far it has been read, why it does not go on, and what to do next. */
+export function networkShown(place: Place, nowMs: number): Shown {
+  const one = networkFacts(place, nowMs);
+  return {
+    kind: 'network',
+    json: one,
+    lines: table([
+      ['network', one.network],
+      ['node', `${one.node_url}, ${one.node_connected ? 'connected' : 'not connected'}`],
+      ['state', one.state + (one.reason ? ` (${one.reason.code})` : '')],
+      ...(one.reason ? [['reason', one.reason.message]] : []),
+      ['head of the node', String(one.head ?? '-')],
+      ['read up to', one.cursor === null ? '-' : `${one.cursor} ${one.tip_hash} (${one.tip_time})`],
+      ['lag', String(one.lag ?? '-')],
+      ['final up to', String(one.floor ?? '-')],
+      ['reorgs followed', `up to ${one.reorg_depth_max} blocks`],
+      ['reported', one.reported_s_ago === null ? 'never' : `${one.reported_s_ago} s ago`],
+      ...(one.next === null ? [] : [['next', one.next]]),
+    ]),
+    links: [networkLink(place, nowMs), ...gapLinks(place, { from: 0, to: Number.POSITIVE_INFINITY })],
+  };
+}
+
+/** Returns a network for programs. */
+export function networkFacts({ network, report, gaps }: Place, nowMs: number) {
+  const cursor = report?.cursor?.number ?? null;
+  // The head is reported once a second and the cursor with every block, so the reported head may be behind.
+  const head = report?.headNumber == null ? null : Math.max(report.headNumber, cursor ?? 0);
+  return {
+    network: network.key,
+    state: report?.state ?? 'not started',
+    reason: report?.reason ?? null,
+    head,
+    cursor,
+    lag: head === null || cursor === null ? null : head - cursor,
+    node_connected: report?.nodeConnected ?? false,
+    node_heard_s_ago: report && report.nodeHeardAtMs > 0 ? secondsSince(report.nodeHeardAtMs, nowMs) : null,
+    reported_s_ago: report ? secondsSince(report.updatedAtMs, nowMs) : null,
+    pid: report?.pid ?? null,
+    tip_hash: report?.cursor?.hash ?? null,
+    tip_time: report?.cursor ? moment(report.cursor.timeS * 1000) : null,
+    floor: report?.floor ?? null,
+    read_through: report && report.readThroughS > 0 ? moment(report.readThroughS * 1000) : null,
+    reorg_depth_max: network.reorgDepthMax,
+    node_url: withoutSecrets(network.url),
+    gaps: gaps.map(({ from, to, because: why, atMs }) => ({ from, to, because: why, at: moment(atMs) })),
+    next: report && nextStep(report, { network: network.key, next: (cursor ?? -1) + 1 }),
+  };
+}
+
+/** Returns the whole seconds between two times. */
+export const secondsSince = (ms: number, nowMs: number): number => Math.max(0, Math.floor((nowMs - ms) / 1000));
+
+/** Returns a URL without its path and user part, which often hold an access key. */
+function withoutSecrets(text: string): string {
+  const { protocol, host, pathname, search, username } = new URL(text);
+  return `${protocol}//${host}${username || search || pathname !== '/' ? '/…' : ''}`;
 }
 
 /** Returns the command that compares blocks with a node. */
@@ -84,7 +145,7 @@ export function networkLink(place: Place, nowMs: number): Link {
       : link('network', 'ok', `${network.key}: followed, ${read}`);
   }
   if (why.code === 'indexer_silent' || why.code === 'not_started') {
-    const start = `start Quayside with \`npm start\`, or look for ${network.key} in its log; \`quayside networks show ${network.key}\``;
+    const start = `start Quayside with \`npm start\`, or look for ${network.key} in its log; \`quayside show ${network.key}\``;
     return link('network', 'broken', `${network.key}: ${why.message} (${read})`, start);
   }
   const goesOn = report?.state === 'behind' || report?.state === 'starting';
@@ -92,7 +153,7 @@ export function networkLink(place: Place, nowMs: number): Link {
     'network',
     goesOn ? 'waiting' : 'broken',
     `${network.key}: ${report?.state} (${read}): ${why.message}`,
-    advice ?? (goesOn ? null : `\`quayside networks show ${network.key}\` shows the rest`),
+    advice ?? (goesOn ? null : `\`quayside show ${network.key}\` shows the rest`),
   );
 }
 

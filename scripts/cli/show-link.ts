@@ -1,6 +1,5 @@
 /**
- * One link of the chain between a payment and its merchant, with those that depend on it, as `quayside explain` finds
- * it.
+ * What `quayside show` says of one thing: its facts, and the links of the chain between a payment and its merchant.
  * @module
  */
 
@@ -22,6 +21,7 @@ export type Step =
   | 'credit'
   | 'event'
   | 'delivery'
+  | 'endpoint'
   | 'refund'
   | 'payout'
   | 'attempt'
@@ -29,6 +29,9 @@ export type Step =
 
 /** `next` says what to do. */
 export type Link = Readonly<{ step: Step; mark: Mark; text: string; next?: string; links?: readonly Link[] }>;
+
+/** One thing that was named: its facts for people and for programs, and what became of it. */
+export type Shown = Readonly<{ kind: string; lines: readonly string[]; json: object; links: readonly Link[] }>;
 
 /** Returns a link; `next` and `links` are left out when there are none. */
 export const link = (

@@ -1,0 +1,136 @@
+/**
+ * Shows one thing, whatever it is: recognises what was pasted, prints its facts and the way of a payment from block to
+ * delivery and refund, and names the link that is broken.
+ * @module
+ */
+
+import { parseSessionId } from '../../src/lib/session-id.ts';
+import { type Answer, type Command, type Input, notFound } from './command.ts';
+import { heldShown } from './held.ts';
+import { networkOf } from './network-name.ts';
+import { addressLinks, foreignLink, namesOf } from './show-address.ts';
+import { firstBroken, type Link, link, type Mark, type Shown, worstMark } from './show-link.ts';
+import { networkShown } from './show-network.ts';
+import { payoutShown } from './show-payout.ts';
+import { refundShown } from './show-refund.ts';
+import { openScene, type Scene } from './show-scene.ts';
+import { sessionShown } from './show-session.ts';
+import { candidatesOf, transactionLink } from './show-transaction.ts';
+import { deliveryShown, endpointShown, eventShown } from './show-webhook.ts';
+
+export const show: Command = {
+  name: 'show',
+  args: ['thing'],
+  summary: 'Show anything: its facts, what became of it, which link is broken, and what to do.',
+  options: {
+    'ask-node': { help: 'of a transaction that is not known here: ask the configured nodes' },
+    link: {
+      help: 'of a refund: also the link by which the payer names an address; the audit log and the refund keep that you saw it',
+    },
+  },
+  notes: [
+    'A thing is a session, an order, a transaction, an address, a refund, a payout, held money, an event, a delivery, an',
+    'endpoint or a network, by its id or name. ✓ done, … goes on with time, ✗ broken, · note.',
+    'Exit codes: 0 nothing is broken, 1 something is, 3 it is not known here (or, with --ask-node, to any node).',
+  ],
+  needsSandbox: true,
+  async run(input, installation) {
+    const scene = await openScene(installation);
+    const text = (input.args[0] ?? '').trim();
+    const sessions = await sessionsNamed(scene, text);
+    if (sessions.length > 0) return answer(sessions, true);
+    const named = await recordNamed(scene, input, text);
+    if (named) return answer([named], true);
+    const candidates = candidatesOf(text);
+    if (candidates.length > 0) {
+      const { root, isKnown } = await transactionLink(scene, text, candidates, input.options['ask-node'] === true);
+      return answer([shownLinks('transaction', [root])], isKnown);
+    }
+    const names = namesOf(text);
+    if (names.length === 0) throw unknownThing(text);
+    const own = await addressLinks(scene, names);
+    const links = own.length > 0 ? own : [foreignLink(scene, names)];
+    return answer([shownLinks('address', links)], own.length > 0);
+  },
+};
+
+const unknownThing = (text: string) =>
+  notFound(
+    `there is no session, order, refund, payout, held money, event, delivery, endpoint or network "${text}" here, and it ` +
+      'has the form of no transaction or address; check it, and the data directory',
+  );
+
+const shownLinks = (kind: string, links: readonly Link[]): Shown => ({ kind, lines: [], json: {}, links });
+
+/** Returns the session with this id, or the sessions of this order. */
+async function sessionsNamed(scene: Scene, text: string): Promise<Shown[]> {
+  const { database } = scene;
+  const id = parseSessionId(text);
+  const ids = [...new Set([...(id ? [id] : []), ...(await database.sessionsOfOrder(text))])];
+  const sessions = await Promise.all(ids.map((one) => database.findSession(one)));
+  return Promise.all(sessions.flatMap((session) => (session ? [sessionShown(scene, session)] : [])));
+}
+
+/** Returns what has this id or name; null if nothing has. */
+async function recordNamed(scene: Scene, input: Input, text: string): Promise<Shown | null> {
+  const { networks } = scene.config;
+  const isNetwork = networks.some(({ key, name }) => key === text || name === text);
+  const place = isNetwork ? scene.places.get(networkOf(networks, text).key) : undefined;
+  if (place) return networkShown(place, scene.nowMs);
+  return (
+    (await refundShown(scene, input, text)) ??
+    (await payoutShown(scene, text)) ??
+    (await heldShown(scene, input, text)) ??
+    (await endpointShown(scene, text)) ??
+    (await deliveryShown(scene, text)) ??
+    (await eventShown(scene, text))
+  );
+}
+
+/** Prints what was found. Several sessions of one order are a list for programs. */
+function answer(found: readonly Shown[], isKnown: boolean): Answer {
+  const roots = found.flatMap(({ links }) => links);
+  const all = link('session', 'note', '', null, roots);
+  const broken = firstBroken(all);
+  const worst = worstMark(all);
+  const finding = isKnown ? (worst === 'note' ? 'ok' : worst) : 'not_found';
+  const [only, ...others] = found;
+  const facts =
+    others.length === 0
+      ? { ...only?.json, kind: only?.kind }
+      : { kind: 'order', sessions: found.map(({ json }) => json) };
+  return {
+    json: { ...facts, finding, broken, links: roots },
+    lines: [
+      ...found.flatMap(({ lines, links }) => [
+        ...lines,
+        ...(lines.length > 0 && links.length > 0 ? [''] : []),
+        ...links.flatMap((root) => treeLines(root)),
+      ]),
+      ...(roots.length > 0 ? ['', ...verdictLines(broken, finding)] : []),
+    ],
+    code: !isKnown ? 3 : broken ? 1 : 0,
+  };
+}
+
+function verdictLines(broken: Link | null, finding: string): string[] {
+  if (finding === 'not_found') return ['not known here'];
+  if (!broken) return [finding === 'waiting' ? 'nothing is broken; it goes on as shown above' : 'nothing is broken'];
+  return [`broken: ${broken.step}: ${broken.text}`, ...(broken.next ? [`what to do: ${broken.next}`] : [])];
+}
+
+const signs: Readonly<Record<Mark, string>> = { ok: '✓', waiting: '…', broken: '✗', note: '·' };
+
+/** Draws a link and those below it. `first` begins its own line, `rest` the lines below. */
+function treeLines(one: Link, first = '', rest = ''): string[] {
+  const children = one.links ?? [];
+  const below = children.length > 0 ? '│ ' : '  ';
+  const last = children.length - 1;
+  return [
+    `${first}${signs[worstMark(one)]} ${one.step}: ${one.text}`,
+    ...(one.next ? [`${rest}${below}  → ${one.next}`] : []),
+    ...children.flatMap((child, place) =>
+      treeLines(child, `${rest}${place === last ? '└─' : '├─'}`, `${rest}${place === last ? '  ' : '│ '}`),
+    ),
+  ];
+}
