@@ -9,7 +9,7 @@ import type { Clock } from '../src/lib/clock.ts';
 
 type Parts = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode'>;
-  database: Pick<Database, 'givenAddresses' | 'raiseAlarm'>;
+  database: Pick<Database, 'addresses' | 'alarms'>;
   clock: Clock;
 }>;
 
@@ -22,7 +22,7 @@ export function createFirstBlockAlarm({ network, database, clock }: Parts): (fir
   let isDone = false;
   return async (first) => {
     if (isDone || first === 0) return;
-    const pools = await database.givenAddresses();
+    const pools = await database.addresses.given();
     isDone = true;
     if (!pools.some((pool) => pool.family === family && pool.mode === mode && pool.through > 0)) return;
     const message =
@@ -30,6 +30,6 @@ export function createFirstBlockAlarm({ network, database, clock }: Parts): (fir
       `earlier blocks is unseen: \`quayside networks reread ${key} --from N --to ${first - 1}\` finds it, with the N of ` +
       'the first block that may hold a payment';
     const code = 'earlier_blocks_unread';
-    await database.raiseAlarm({ atMs: clock.nowMs(), code, message, network: key, sessionId: null });
+    await database.alarms.raise({ atMs: clock.nowMs(), code, message, network: key, sessionId: null });
   };
 }

@@ -60,7 +60,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   const matcher = await createMatcher({ chain, tokens: network.tokens, table, own, threadsMax: options.threadsMax });
   const { openNode } = await chain.node();
   const node = openNode(followerNodeOptions(network));
-  const before = (await database.listNetworks()).find((status) => status.network === network.key) ?? null;
+  const before = (await database.networks.list()).find((status) => status.network === network.key) ?? null;
   const reporter = createReporter({ network: network.key, database, node, clock, log, pid, before });
   const { witnessUrl, fallbackUrl } = network;
   const openSecond = witnessUrl === undefined ? null : () => openNode(secondNodeOptions(network, witnessUrl));
@@ -131,7 +131,7 @@ async function openForPayouts({ network, database, chain, clock, log }: IndexerO
     log.error({ code }, message);
     const atMs = clock.nowMs();
     await database.reportEngine(network.key, { code, message }, atMs);
-    await database.raiseAlarm({ atMs, code, message, network: network.key, sessionId: null });
+    await database.alarms.raise({ atMs, code, message, network: network.key, sessionId: null });
     return null;
   }
 }

@@ -20,7 +20,7 @@ const AT_ONCE_MAX = 8;
 
 type LookupOptions = Readonly<{
   network: NetworkKey;
-  database: Pick<Database, 'claimLookups' | 'answerLookup'>;
+  database: Pick<Database, 'lookups'>;
   node: Pick<Node, 'lookup'>;
   /** The follower's state: the node is believed only while the network is followed. */
   state: () => NetworkState;
@@ -47,12 +47,12 @@ export function answerLookups(options: LookupOptions, signal: AbortSignal): Prom
 
   async function answer({ id, tx }: Readonly<{ id: string; tx: string }>): Promise<void> {
     const report = await ask(tx);
-    if (!signal.aborted) await database.answerLookup({ id, report, nowMs: clock.nowMs() });
+    if (!signal.aborted) await database.lookups.answer({ id, report, nowMs: clock.nowMs() });
   }
 
   async function answerDue(): Promise<void> {
     if (state() !== 'following' && state() !== 'behind') return;
-    await Promise.all((await database.claimLookups(network, clock.nowMs(), AT_ONCE_MAX)).map(answer));
+    await Promise.all((await database.lookups.claim(network, clock.nowMs(), AT_ONCE_MAX)).map(answer));
   }
 
   return every(POLL_MS, answerDue, { clock, log, signal, what: 'answering lookups' });

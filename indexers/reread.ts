@@ -29,10 +29,7 @@ const REPORTED_MAX = 1_000;
 
 type RereadOptions = Readonly<{
   network: NetworkConfig;
-  database: Pick<
-    Database,
-    'rereadAnchor' | 'saveReread' | 'closeGaps' | 'watchList' | 'changeCount' | 'listOwnWallets'
-  >;
+  database: Pick<Database, 'blocks' | 'networks' | 'addresses' | 'changeCount' | 'listOwnWallets'>;
   chain: Chain;
   /** Numbers, inclusive; not above the network's tip. */
   from: number;
@@ -94,7 +91,7 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
     await refuseNewWallet(watch, searchedFor, network.key);
     const closed = options.isCheck
       ? []
-      : await database.closeGaps(network.key, { from, to, doubtful: [...doubtful] }, options.act);
+      : await database.networks.closeGaps(network.key, { from, to, doubtful: [...doubtful] }, options.act);
     return { differences, counts, closed };
   } finally {
     await Promise.all([node.close(), matcher.close()]);
@@ -122,7 +119,7 @@ async function saveChecked(
   from: number,
   { blocks, throughNumber: to }: RangePart,
 ): Promise<readonly RereadDifference[]> {
-  const anchor = await database.rereadAnchor(network.key, to);
+  const anchor = await database.blocks.rereadAnchor(network.key, to);
   if (!anchor) throw permanent('refused', `${network.key} holds no block from ${to} on`);
   await checkEnd(node, blocks.at(-1)?.block, to, anchor);
   const [shown] = await node.range(anchor.number, anchor.number);
@@ -132,7 +129,7 @@ async function saveChecked(
       `the node does not show our block ${anchor.number} ${anchor.hash}: it is behind, or on another chain`,
     );
   }
-  const outcome = await database.saveReread({
+  const outcome = await database.blocks.saveReread({
     network: network.key,
     family: network.family,
     decimals: Object.fromEntries(network.tokens.map((token) => [token.symbol, token.decimals])),
@@ -151,7 +148,7 @@ async function saveChecked(
 
 /** Checks that the node has lost no block at the beginning, and that its first one continues ours if we hold that. */
 async function checkBeginning({ network, database, from }: RereadOptions, node: Node): Promise<void> {
-  const before = await database.rereadAnchor(network.key, from - 1);
+  const before = await database.blocks.rereadAnchor(network.key, from - 1);
   const [first] = await rangeFrom(node, from, from);
   if (!first || before?.number !== from - 1 || first.parent === before.hash) return;
   throw permanent(

@@ -171,12 +171,12 @@ async function withEndpoint<T>(
 async function withoutCancelWindow<T>(config: Config, merchantId: string, work: () => Promise<T>): Promise<T> {
   const database = openDatabase(config, process.env);
   try {
-    const { refundCancelWindowS } = await database.refundPolicy(merchantId);
-    await database.setRefundPolicy(merchantId, { refundCancelWindowS: CANCEL_WINDOW_S });
+    const { refundCancelWindowS } = await database.stores.refundPolicy(merchantId);
+    await database.stores.setRefundPolicy(merchantId, { refundCancelWindowS: CANCEL_WINDOW_S });
     try {
       return await work();
     } finally {
-      await database.setRefundPolicy(merchantId, { refundCancelWindowS });
+      await database.stores.setRefundPolicy(merchantId, { refundCancelWindowS });
     }
   } finally {
     database.close();

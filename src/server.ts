@@ -104,7 +104,7 @@ async function serve(
   const funding = fundSandboxWallets(config, clock, log, signal);
   const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
   const hasNewCredentials = config.sandbox && (await ensureCredentials(database, at)).isNew;
-  const stores = (await database.listStores()).length;
+  const stores = (await database.stores.list()).length;
 
   const host = reachable(config.metricsHost);
   writeServerFile(config.dataDir, {
@@ -254,8 +254,8 @@ async function firstAddresses(config: Config, database: Database, signal: AbortS
 /** Settles due sessions and refunds once a second, including those that became due while nothing ran. */
 function settleDue(database: Database, signal: AbortSignal): Promise<void> {
   const settle = async (): Promise<Round> => {
-    const settled = await database.settleDue(clock.nowMs(), SETTLE_BATCH);
-    const moved = await database.advanceRefunds(clock.nowMs(), SETTLE_BATCH);
+    const settled = await database.sessions.settleDue(clock.nowMs(), SETTLE_BATCH);
+    const moved = await database.refunds.advance(clock.nowMs(), SETTLE_BATCH);
     return Math.max(settled, moved) >= SETTLE_BATCH ? 'again' : undefined;
   };
   return every(SETTLE_MS, settle, { clock, log, signal, what: 'settling due sessions and refunds' });

@@ -49,7 +49,7 @@ export async function compareNetwork(parts: ComparisonParts, signal: AbortSignal
     const night = { ...parts, signal, final: Math.min(floor, cursor.number) };
     await createIdentityProof(network, parts.node, parts.clock).renew(0, night.final);
     await parts.watch.load(true);
-    const before = (await database.listComparisons()).find((one) => one.network === network.key) ?? null;
+    const before = (await database.blocks.listComparisons()).find((one) => one.network === network.key) ?? null;
     const open = before ? await compareAgain(night, before) : nothing;
     await compareNew(night, before, open);
   } catch (error) {
@@ -63,7 +63,7 @@ export async function compareNetwork(parts: ComparisonParts, signal: AbortSignal
  * @throws Fault transient `network_not_followed`
  */
 async function followedStatus({ network: { key }, database, clock }: ComparisonParts): Promise<NetworkStatus> {
-  const status = (await database.listNetworks()).find((one) => one.network === key);
+  const status = (await database.networks.list()).find((one) => one.network === key);
   if (status && isFollowed(status, clock.nowMs())) return status;
   throw transient('network_not_followed', `${key} is not followed`);
 }
@@ -87,7 +87,7 @@ async function compareAgain(night: Night, before: BlockComparison): Promise<Foun
 async function compareNew(night: Night, before: BlockComparison | null, open: Found): Promise<void> {
   const { network, database, clock, log, final } = night;
   const dayAgo = Math.max(0, final - Math.ceil(DAY_MS / network.blockTimeMs));
-  const from = before ? before.through + 1 : await database.firstBlockFrom(network.key, dayAgo);
+  const from = before ? before.through + 1 : await database.blocks.firstFrom(network.key, dayAgo);
   if (from === null || from > final) return;
   let state = { ...open, network: network.key, from, through: from, comparedAtMs: 0, blocks: 0, transfers: 0 };
   for await (const { through, blocks, transfers, differences } of walk(night, { from, to: final })) {
@@ -104,7 +104,7 @@ async function* walk(night: Night, { from, to }: NumberRange) {
   const { network, database, clock, signal, final, patienceMs = PATIENCE_MS } = night;
   let [next, sinceMs] = [from, clock.nowMs()];
   for await (const { blocks, throughNumber: through } of readChainRange({ ...night, patienceMs }, from, to, signal)) {
-    const recorded = await database.recordedRange(network.key, { from: next, to: through });
+    const recorded = await database.blocks.range(network.key, { from: next, to: through });
     const differences = compareBlocks(network, blocks, recorded, final - network.reorgDepthMax);
     const transfers = blocks.reduce((sum, block) => sum + block.transfers.length, 0);
     yield { through, blocks: blocks.length, transfers, differences };
@@ -128,11 +128,11 @@ function added({ differs, differences, message }: Found, more: readonly Differen
 /** Saves how far it came, and raises or ends the alarm. */
 async function keep({ database, clock }: ComparisonParts, comparison: BlockComparison): Promise<void> {
   const { network, differs, differences, message } = comparison;
-  await database.recordComparison(comparison);
+  await database.blocks.recordComparison(comparison);
   const [key, atMs] = [alarmKey('comparison', network), clock.nowMs()];
-  if (!differs) return void (await database.endAlarm(key, atMs));
+  if (!differs) return void (await database.alarms.end(key, atMs));
   const reread = `quayside networks reread ${network} --from ${differs.from} --to ${differs.to}`;
-  await database.keepAlarm({
+  await database.alarms.keep({
     key,
     atMs,
     network,

@@ -26,7 +26,7 @@ export interface Watch {
  * @param wallets of one network, to read what leaves them; none if absent
  */
 export function createWatch(
-  database: Pick<Database, 'watchList' | 'changeCount'> & Partial<Pick<Database, 'listOwnWallets'>>,
+  database: Pick<Database, 'addresses' | 'changeCount'> & Partial<Pick<Database, 'listOwnWallets'>>,
   pool: PoolKey,
   table: AddressTable,
   wallets?: Readonly<{ network: NetworkKey; own: Set<string> }>,
@@ -50,7 +50,7 @@ export function createWatch(
       const change = database.changeCount();
       if (change === seenChange && !force) return;
       for (;;) {
-        const page = await database.watchList(pool, throughId, PAGE);
+        const page = await database.addresses.watchList(pool, throughId, PAGE);
         for (const { key } of page) table.add(key);
         throughId = page.at(-1)?.id ?? throughId;
         if (page.length < PAGE) break;

@@ -34,7 +34,7 @@ export type Due = Readonly<{
  */
 export async function findDue(
   { key, confirmations }: Pick<NetworkConfig, 'key' | 'confirmations'>,
-  database: Pick<Database, 'unconfirmed' | 'waiting'>,
+  database: Pick<Database, 'blocks'>,
   heights: Heights,
   floor: number,
 ): Promise<Due> {
@@ -54,7 +54,7 @@ export async function findDue(
   async function dueOf({ hash, number }: Unconfirmed): Promise<DueBlock | null> {
     const due = new Map<string, ChainTransfer[]>();
     const waiting = new Set<string>();
-    for (const transfer of await database.waiting(key, hash)) {
+    for (const transfer of await database.blocks.waiting(key, hash)) {
       const { tx, index, currency, from, to, units } = transfer;
       const { waits, asks } = judge(number, transfer);
       if (waits) waiting.add(tx);
@@ -67,7 +67,7 @@ export async function findDue(
   }
 
   for (let above = -1; blocks.length < PAGE_BLOCKS; ) {
-    const page = await database.unconfirmed(key, above, PAGE_BLOCKS);
+    const page = await database.blocks.unconfirmed(key, above, PAGE_BLOCKS);
     for (const block of page) {
       above = block.number;
       // What is not enough for any amount here is not enough in any later block.

@@ -67,7 +67,7 @@ interface Cursor {
 }
 
 export function createCursor(
-  database: Pick<Database, 'tail' | 'ingest' | 'listNetworks' | 'recoveryCount' | 'listGaps'>,
+  database: Pick<Database, 'blocks' | 'networks'>,
   network: NetworkConfig,
   nowMs: () => number,
 ): Cursor {
@@ -97,10 +97,10 @@ export function createCursor(
 
   async function load(): Promise<Position> {
     // Read first: if an operator acts in between, the next save finds out.
-    const count = await database.recoveryCount(network.key);
-    gaps = [...(await database.listGaps(network.key))].sort((one, other) => one.from - other.from);
-    blocks = await database.tail(network.key, blocksMax);
-    const known = (await database.listNetworks()).find((status) => status.network === network.key);
+    const count = await database.networks.recoveryCount(network.key);
+    gaps = [...(await database.networks.listGaps(network.key))].sort((one, other) => one.from - other.from);
+    blocks = await database.blocks.tail(network.key, blocksMax);
+    const known = (await database.networks.list()).find((status) => status.network === network.key);
     floor = known?.floor ?? 0;
     readThroughS = known?.readThroughS ?? 0;
     loaded = { recoveries: count, isOutdated: false };
@@ -115,7 +115,7 @@ export function createCursor(
     const nextFloor = Math.max(floor, final, (tip?.number ?? 0) - network.reorgDepthMax);
     if (drop.length + connect.length + confirm.length === 0 && nextFloor === floor) return 'done';
     const nextReadThroughS = readThrough(tip, look);
-    const outcome = await database.ingest({
+    const outcome = await database.blocks.ingest({
       network: network.key,
       family: network.family,
       expectTip: blocks.at(-1)?.hash ?? null,
@@ -143,7 +143,7 @@ export function createCursor(
   return {
     async refresh() {
       const isCurrent =
-        loaded?.isOutdated === false && (await database.recoveryCount(network.key)) === loaded.recoveries;
+        loaded?.isOutdated === false && (await database.networks.recoveryCount(network.key)) === loaded.recoveries;
       return isCurrent ? null : load();
     },
     afterGap(number = (blocks.at(-1)?.number ?? -1) + 1) {

@@ -51,10 +51,7 @@ const PROOF_AGE_BEHIND_MS_MAX = 5_000;
 type FollowerOptions = Readonly<{
   network: NetworkConfig;
   node: Node;
-  database: Pick<
-    Database,
-    'tail' | 'unconfirmed' | 'waiting' | 'ingest' | 'listNetworks' | 'keepAlarm' | 'recoveryCount' | 'listGaps'
-  >;
+  database: Pick<Database, 'blocks' | 'networks' | 'alarms'>;
   matcher: Matcher;
   watch: Watch;
   reporter: Pick<Reporter, 'update'>;
@@ -295,7 +292,7 @@ export function createFollower(options: FollowerOptions): Follower {
     const next = await decide(seen);
     await proveIdentity(proofAgeMsMax(next));
     if (next.kind === 'halt') {
-      const tail = await database.tail(network.key, COMPARED_MAX);
+      const tail = await database.blocks.tail(network.key, COMPARED_MAX);
       const advice = await forkAdvice(node, network.key, tail);
       throw permanent('reorg_below_floor', `${network.key}: ${next.why}. ${advice}`);
     }

@@ -24,7 +24,7 @@ const PROOFS = 4;
 
 type HaltOptions = Readonly<{
   network: Pick<NetworkConfig, 'key'>;
-  database: Pick<Database, 'keepAlarm'>;
+  database: Pick<Database, 'alarms'>;
   reporter: Pick<Reporter, 'update'>;
   clock: Pick<Clock, 'nowMs'>;
   wakeup: Pick<Wakeup, 'wait'>;
@@ -52,7 +52,7 @@ export async function haltNetwork(
   let askedAtMs = clock.nowMs();
   for (let proofs = 0; ; ) {
     try {
-      if (!isRaised) await database.keepAlarm(alarm);
+      if (!isRaised) await database.alarms.keep(alarm);
       isRaised = true;
       if (await isMoved()) break;
       if (isProvable && clock.nowMs() - askedAtMs >= PROOF_MS) {

@@ -19,7 +19,7 @@ export type Situation = Pick<NetworkReport, 'state' | 'reason' | 'headNumber' | 
 
 type ReporterOptions = Readonly<{
   network: NetworkKey;
-  database: Pick<Database, 'reportNetwork'>;
+  database: Pick<Database, 'networks'>;
   node: Pick<Node, 'health'>;
   clock: Clock;
   log: Log;
@@ -48,7 +48,7 @@ export function createReporter({ network, database, node, clock, log, pid, befor
 
   async function report(): Promise<void> {
     const { connected, heardAtMs } = node.health();
-    await database.reportNetwork({
+    await database.networks.report({
       network,
       ...situation,
       nodeConnected: connected,

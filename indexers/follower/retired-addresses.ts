@@ -14,7 +14,7 @@ const LOOK_MS = 250;
 
 type Parts = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'xpub'>;
-  database: Pick<Database, 'poolSource' | 'poolLevel'>;
+  database: Pick<Database, 'addresses'>;
   clock: Clock;
   log: Pick<Log, 'warn'>;
 }>;
@@ -26,11 +26,11 @@ type Parts = Readonly<{
  */
 export async function awaitRetiredAddresses(parts: Parts, signal: AbortSignal): Promise<void> {
   const { network, database, clock, log } = parts;
-  const source = network.xpub === null ? null : await database.poolSource(network);
+  const source = network.xpub === null ? null : await database.addresses.source(network);
   if (source === null) return;
   const giveUpAtMs = clock.nowMs() + WAIT_MS_MAX;
   while (!signal.aborted) {
-    const { nextIndex, retiredThrough } = await database.poolLevel(network, source);
+    const { nextIndex, retiredThrough } = await database.addresses.level(network, source);
     if (nextIndex >= retiredThrough) return;
     if (clock.nowMs() >= giveUpAtMs) {
       const code = 'retired_addresses_missing';

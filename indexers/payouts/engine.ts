@@ -182,7 +182,7 @@ export function createPayer(options: PayerOptions): Payer {
    * @throws Fault transient `network_not_followed`
    */
   async function refuseUnfollowed(): Promise<number> {
-    const status = (await database.listNetworks()).find((one) => one.network === network.key);
+    const status = (await database.networks.list()).find((one) => one.network === network.key);
     if (status && isFollowed(status, clock.nowMs())) return status.floor ?? 0;
     const state = status?.state ?? 'not started';
     throw transient('network_not_followed', reason('network_not_followed', { network: network.key, state }).message);
@@ -272,7 +272,7 @@ export function createPayer(options: PayerOptions): Payer {
     reported = { news, message: fault?.message };
     if (!isNews) return;
     if (reason && fault.kind === 'permanent') {
-      await database.raiseAlarm({ atMs: nowMs, ...reason, network: network.key, sessionId: null });
+      await database.alarms.raise({ atMs: nowMs, ...reason, network: network.key, sessionId: null });
     }
     if (reason) log[level]({ code: reason.code, reason: reason.message }, 'payouts are waiting');
     else log.info({ fence: lease?.fence }, 'payouts resume');

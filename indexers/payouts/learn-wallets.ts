@@ -22,7 +22,7 @@ type LearnWalletsParts = Readonly<{
   network: Readonly<{ key: NetworkKey }>;
   database: Pick<
     Database,
-    'listOwnWallets' | 'recordOwnWallets' | 'listPayouts' | 'listRefunds' | 'freezePayouts' | 'raiseAlarm'
+    'listOwnWallets' | 'recordOwnWallets' | 'listPayouts' | 'refunds' | 'freezePayouts' | 'alarms'
   >;
   /** Null if this network only receives. */
   signer?: Pick<Signer, 'wallets'> | null;
@@ -42,7 +42,7 @@ export async function learnWallets(parts: LearnWalletsParts, wasFollowed: boolea
   if (!signer || (await database.listOwnWallets(network.key)).length > 0) return;
   const hasPayouts = wasFollowed && (await database.listPayouts({ network: network.key, limit: 1 })).length > 0;
   // Without a payout, a refund may be for another network.
-  const hasRefunds = hasPayouts || (wasFollowed && (await database.listRefunds({ limit: 1 })).length > 0);
+  const hasRefunds = hasPayouts || (wasFollowed && (await database.refunds.list({ limit: 1 })).length > 0);
   const giveUpAtMs = clock.nowMs() + (hasRefunds ? WAIT_MS_MAX_WITH_REFUNDS : WAIT_MS_MAX);
   while (!signal.aborted) {
     try {
@@ -71,5 +71,5 @@ async function freeze({ network: { key }, database, clock }: LearnWalletsParts):
     `Money out is frozen on ${key}: the signer did not say in time which wallets are ours, and ${reason}. Start the signer, ` +
     `compare \`quayside payouts list\` with the wallets' transactions on the chain, settle what is paid already ` +
     `(\`quayside payouts resolve\`), then run \`quayside payouts reconcile ${key} --reason …\``;
-  await database.raiseAlarm({ atMs: nowMs, code: CODE, message, network: key, sessionId: null });
+  await database.alarms.raise({ atMs: nowMs, code: CODE, message, network: key, sessionId: null });
 }

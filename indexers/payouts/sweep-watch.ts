@@ -23,7 +23,7 @@ const LOOK_MS = 600_000;
 type SweepWatchOptions = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens' | 'sweep'>;
   sweeper: Sweeper;
-  database: Pick<Database, 'listNetworks' | 'findFreeze' | 'unswept' | 'recordUnswept' | 'raiseAlarm'>;
+  database: Pick<Database, 'networks' | 'findFreeze' | 'unswept' | 'recordUnswept' | 'alarms'>;
   clock: Clock;
   log: Log;
 }>;
@@ -47,7 +47,7 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
   async function alarm(code: string, message: string): Promise<void> {
     if (reported.has(code)) return;
     log.warn({ code }, message);
-    await database.raiseAlarm({ atMs: clock.nowMs(), code, message, network: key, sessionId: null });
+    await database.alarms.raise({ atMs: clock.nowMs(), code, message, network: key, sessionId: null });
     reported.add(code);
   }
 
@@ -72,7 +72,7 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
 
   /** A network that is not followed may show money that no longer exists. */
   async function isReady(): Promise<boolean> {
-    const status = (await database.listNetworks()).find((one) => one.network === key);
+    const status = (await database.networks.list()).find((one) => one.network === key);
     return status !== undefined && isFollowed(status, clock.nowMs());
   }
 

@@ -34,7 +34,7 @@ type WalletWatchParts = Readonly<{
   chainNode: Pick<Node, 'head' | 'finalized'>;
   database: Pick<
     Database,
-    'recordOwnWallets' | 'listNetworks' | 'judgeOutgoing' | 'settleByTransfer' | 'nextNonce' | 'offerNonce'
+    'recordOwnWallets' | 'networks' | 'judgeOutgoing' | 'settleByTransfer' | 'nextNonce' | 'offerNonce'
   >;
   wallets: PayoutWallets;
   /**
@@ -102,7 +102,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
   }
 
   const readFloor = async (): Promise<number> =>
-    (await database.listNetworks()).find((one) => one.network === network.key)?.floor ?? 0;
+    (await database.networks.list()).find((one) => one.network === network.key)?.floor ?? 0;
 
   async function compareCounts(counts: Start['counts']): Promise<void> {
     for (const [key, seen] of counts) {

@@ -51,9 +51,9 @@ const database = openSqliteDatabase({
   outageWaitS: 600,
 });
 const keys = Array.from({ length: ADDRESSES_WATCHED }, (_, n) => addressKeyOf(n, keyBytes));
-await database.addAddresses({ family, mode: 'test', source: 'bench', firstIndex: 0, keys });
+await database.addresses.add({ family, mode: 'test', source: 'bench', firstIndex: 0, keys });
 // The indexer had read this far when the outage began.
-await database.ingest({
+await database.blocks.ingest({
   network: network.key,
   family,
   expectTip: null,
@@ -98,7 +98,7 @@ const indexing = indexNetwork(
 let quarters = 0;
 for (let blocks = 0; blocks < blocksToRead && !stopping.signal.aborted; ) {
   await systemClock.sleep(LOOK_MS);
-  blocks = ((await database.listNetworks())[0]?.cursor?.number ?? from.number) - from.number;
+  blocks = ((await database.networks.list())[0]?.cursor?.number ?? from.number) - from.number;
   const isQuarter = blocks >= (blocksToRead * (quarters + 1)) / 4;
   const rssBytes = process.memoryUsage.rss();
   if (isQuarter) quarters += 1;
@@ -108,7 +108,7 @@ const wallMs = performance.now() - startedAtMs;
 const cpu = process.cpuUsage(cpuBefore);
 const loopBusyMs = performance.eventLoopUtilization(loopBefore).active;
 const bytesRead = sockets.reduce((sum, socket) => sum + socket.bytesRead, 0);
-const paid = (await database.listAlarms(1_000_000)).length;
+const paid = (await database.alarms.list(1_000_000)).length;
 stopping.abort();
 await indexing;
 database.close();

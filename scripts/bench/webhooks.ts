@@ -92,11 +92,11 @@ function openShop(database: Database, storeId: string) {
       if (orders % 100 === 0) await chain.report('following');
       const nowMs = systemClock.nowMs();
       const wish = { storeId, name: `${nowMs}n${orders++}`, networks: [network], amountMinor: 1000, nowMs };
-      const outcome = await database.createSession(newSession(wish));
+      const outcome = await database.sessions.create(newSession(wish));
       if (outcome.kind !== 'created') throw new Error(`no session: ${outcome.kind}`);
       const replay = { idempotencyKey: null, path: 'cancel', bodyHash: '' };
       const { id } = outcome.session;
-      await database.cancelSession({ id, storeId, mode: 'test', replay, nowMs: systemClock.nowMs() });
+      await database.sessions.cancel({ id, storeId, mode: 'test', replay, nowMs: systemClock.nowMs() });
     },
   };
 }
@@ -107,9 +107,9 @@ async function makeInstallation(receiver: Receiver) {
   const place = openTempDatabase();
   const { database, file } = place;
   const store = merchantStore();
-  await database.createStore(store);
+  await database.stores.create(store);
   const keys = Array.from({ length: ADDRESSES }, (_, n) => n.toString(16).padStart(40, '0'));
-  await database.addAddresses({ family: network.family, mode: 'test', source: 'bench', firstIndex: 0, keys });
+  await database.addresses.add({ family: network.family, mode: 'test', source: 'bench', firstIndex: 0, keys });
   const shop = openShop(database, store.id);
   await shop.begin();
   await addEndpoint(database, store.id, 'we_healthy', `https://127.0.0.1:${receiver.ports.fast}/hook`);

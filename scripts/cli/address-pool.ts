@@ -73,9 +73,9 @@ export const addressPoolImport: Command = {
     const [file = ''] = input.args;
     const list = await verifyAddressList(readText(file, input.cwd));
     const { family, mode } = list;
-    const isFirst = (await database.poolSource({ family, mode })) === null;
+    const isFirst = (await database.addresses.source({ family, mode })) === null;
     const added = await importAddressList({ database, config }, list);
-    const { free, nextIndex } = await database.poolLevel({ family, mode }, list.signer);
+    const { free, nextIndex } = await database.addresses.level({ family, mode }, list.signer);
     return {
       json: { family, mode, added, free, next_index: nextIndex, signer: list.signer },
       lines: [

@@ -15,8 +15,8 @@ export const alarmList: Command = {
   },
   async run(input, { database }) {
     const limit = wholeOption(input, 'limit', 1, LISTED_MAX, LISTED);
-    const open = await database.listOpenAlarms();
-    const others = input.options.open ? [] : (await database.listAlarms(limit)).filter((one) => !isOpen(one));
+    const open = await database.alarms.listOpen();
+    const others = input.options.open ? [] : (await database.alarms.list(limit)).filter((one) => !isOpen(one));
     const shown = [...open.toReversed(), ...others];
     return {
       json: shown.map(alarmShown),

@@ -22,7 +22,7 @@ export const auditList: Command = {
     const count = wholeOption(input, 'last', 1, LISTED_MAX, 50);
     const sinceMs = readSince(input, clock.nowMs()) ?? 0;
     const beforeId = wholeOption(input, 'before', 1, Number.MAX_SAFE_INTEGER, 0);
-    const entries = await database.listAudit(count, { sinceMs, ...(beforeId > 0 && { beforeId }) });
+    const entries = await database.audit.list(count, { sinceMs, ...(beforeId > 0 && { beforeId }) });
     const oldest = entries.at(-1);
     const rows = entries.map((entry) => [
       moment(entry.atMs),

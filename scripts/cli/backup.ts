@@ -90,7 +90,7 @@ export const backup: Command = {
     if (!isBad) {
       rememberBackup(config.dataDir, { file, made_at_ms: act.atMs, proved_at_ms: provedAtMs, sent_at_ms: null });
     }
-    await database.recordAct(act, {
+    await database.audit.record(act, {
       target: file,
       before: null,
       after: { bytes, files: names.join(' ') },

@@ -139,11 +139,11 @@ export function wholeOption(input: Input, name: string, min: number, max: number
 export async function storeOf(input: Input, database: Database): Promise<MerchantStore> {
   const id = textOption(input, 'store');
   if (id !== undefined) {
-    const found = await database.findStore(id);
+    const found = await database.stores.find(id);
     if (found) return found;
     throw notFound(`there is no store ${id}; \`quayside store list\` shows all`);
   }
-  const [only, ...others] = await database.listStores();
+  const [only, ...others] = await database.stores.list();
   if (!only) throw notFound('there is no store yet; create one with `quayside store add <name>`');
   if (others.length === 0) return only;
   throw usage('there are several stores: name one with --store (`quayside store list` shows them)');

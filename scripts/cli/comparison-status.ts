@@ -4,7 +4,7 @@ import { type Installation, moment } from './command.ts';
 
 /** Returns what `status` prints; networks that were never compared are named only where comparing is on. */
 export async function comparisonStatus({ config, database }: Pick<Installation, 'config' | 'database'>) {
-  const compared = new Map((await database.listComparisons()).map((one) => [one.network, one]));
+  const compared = new Map((await database.blocks.listComparisons()).map((one) => [one.network, one]));
   const found = config.networks.map(({ key }) => ({ key, one: compared.get(key) }));
   return {
     json: found.map(({ key, one }) => ({

@@ -213,10 +213,10 @@ async function signerFindings({ config, database }: Installation): Promise<Findi
 
 async function otherFindings(installation: Installation): Promise<Finding[]> {
   const { config, database } = installation;
-  const alarms = (await database.listOpenAlarms()).map(({ code, message }) =>
+  const alarms = (await database.alarms.listOpen()).map(({ code, message }) =>
     warning('alarms', `${code}: ${message}`, 'docs/reference/alarms.md says what to do about it'),
   );
-  const compared = (await database.listComparisons()).flatMap(({ network, differs, message }) =>
+  const compared = (await database.blocks.listComparisons()).flatMap(({ network, differs, message }) =>
     differs
       ? [
           failure(
@@ -230,7 +230,7 @@ async function otherFindings(installation: Installation): Promise<Finding[]> {
   const unsafe = safetyWarnings(config).map(({ code, message }) => warning('safety', `${code}: ${message}`));
   const isLive = config.networks.some(({ mode, sandbox }) => mode === 'live' && !sandbox);
   const backup = backupFinding(config, installation.clock.nowMs(), isLive);
-  return [...alarms, ...compared, ...unsafe, backup, noticeFinding(await database.listNoticeTargets(), isLive)];
+  return [...alarms, ...compared, ...unsafe, backup, noticeFinding(await database.notices.listTargets(), isLive)];
 }
 
 function noticeFinding(targets: readonly NoticeTarget[], isLive: boolean): Finding {

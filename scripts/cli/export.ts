@@ -68,7 +68,7 @@ async function run(kind: BookKind, input: Input, installation: Installation) {
     filter,
     rowWriter(format, columnsOf[kind]),
     counted,
-    await database.newestEntry(),
+    await database.reports.newestEntry(),
   );
   if (file === undefined) {
     await toStandardOutput(text);
@@ -85,7 +85,7 @@ async function run(kind: BookKind, input: Input, installation: Installation) {
 async function storeId(input: Input, { database }: Installation): Promise<string | null> {
   const id = textOption(input, 'store');
   if (id === undefined) return null;
-  if (await database.findStore(id)) return id;
+  if (await database.stores.find(id)) return id;
   throw notFound(`there is no store ${id}; \`quayside store list\` shows all`);
 }
 
@@ -102,7 +102,7 @@ async function* exportText(
   try {
     yield writer.begin;
     for (let after = 0; after < through; after += BOOK_PAGE_ENTRIES) {
-      const page = (await database.bookPage(filter, after)).filter(({ entry }) => entry <= through);
+      const page = (await database.reports.bookPage(filter, after)).filter(({ entry }) => entry <= through);
       const rows = page.map((booked) =>
         writer.row(cellsOf(filter.kind, booked, config.networks), counted.rows++ === 0),
       );

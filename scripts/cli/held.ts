@@ -47,7 +47,7 @@ export const heldList: Command = {
     const state = choiceOption(input, 'state', states, 'open');
     const storeId = textOption(input, 'store');
     const sessionId = textOption(input, 'session');
-    const all = await database.listHeldMoney({
+    const all = await database.held.list({
       ...(storeId !== undefined && { storeId }),
       ...(sessionId !== undefined && { sessionId: (await findSession(database, sessionId)).id }),
       ...(state !== 'any' && { state }),
@@ -69,11 +69,11 @@ export const heldList: Command = {
 
 /** Shows held money: its session, its transfers, and what accepting it would do. */
 export async function heldShown({ database, clock }: Installation, input: Input, id: string): Promise<Shown | null> {
-  const held = await database.findHeldMoney(id);
+  const held = await database.held.find(id);
   if (!held) return null;
   const session = await findSession(database, held.sessionId);
   const isOpen = held.state === 'open';
-  const tried = isOpen ? await database.acceptHeldMoney(held.id, operatorAct(acceptHeld, input, clock), true) : null;
+  const tried = isOpen ? await database.held.accept(held.id, operatorAct(acceptHeld, input, clock), true) : null;
   const accepting = tried?.kind === 'done' ? tried : null;
   const returns = held.returns.map(({ id: returnId, status, amountMinor, currency, network, tx }) => {
     const amount = formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS);

@@ -11,7 +11,7 @@ export const keyList: Command = {
   summary: 'List API keys, including revoked ones.',
   options: { store: { value: 'ID', help: 'only keys of this store' } },
   async run(input, { database }) {
-    const keys = await database.listKeys(textOption(input, 'store') ?? null);
+    const keys = await database.keys.list(textOption(input, 'store') ?? null);
     const rows = keys.map((key) => [
       key.isAltered ? `${key.id} ALTERED` : key.id,
       key.storeId,
@@ -41,7 +41,7 @@ export const keyShow: Command = {
   options: {},
   async run(input, { database }) {
     const id = input.args[0] ?? '';
-    const key = await database.showKey(id);
+    const key = await database.keys.show(id);
     if (!key) throw faultOf(unknownKey(id));
     return {
       json: keyJson(key),

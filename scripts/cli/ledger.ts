@@ -21,7 +21,7 @@ export const ledgerVerify: Command = {
     const problems = ledgerProblems(report);
     const { atMs, operator: by } = operatorAct(ledgerVerify, input, clock);
     const about = booksText({ entries, problems });
-    await database.recordProof({ kind: 'books', atMs, ok: problems.length === 0, by, about });
+    await database.audit.recordProof({ kind: 'books', atMs, ok: problems.length === 0, by, about });
     const text = (network: string, asset: LedgerReport['balances'][number]['asset'], units: bigint) =>
       coinText(config.networks, network, asset, units);
     return {

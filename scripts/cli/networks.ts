@@ -46,7 +46,7 @@ export const networksRewind: Command = {
     const to = numberOption(input, 'to');
     const isDryRun = input.options['dry-run'] === true;
     const act = operatorAct(networksRewind, required(input), clock);
-    const outcome = await database.rewindNetwork({ network: network.key, to, isDryRun, act });
+    const outcome = await database.networks.rewind({ network: network.key, to, isDryRun, act });
     if (outcome.kind !== 'done') throw permanent('refused', whyNotRewound(network.key, to, outcome));
     return {
       json: { network: network.key, to, dry_run: isDryRun, ...rewoundJson(outcome) },
@@ -70,7 +70,7 @@ const rewoundJson = ({ blocks, transfers, credited, sessions, tip }: Rewound) =>
 
 const whyNeverRead = (key: string): string => `${key} has not been read yet; \`quayside show ${key}\` says why`;
 
-type NotRewound = Exclude<Awaited<ReturnType<Database['rewindNetwork']>>, Rewound>;
+type NotRewound = Exclude<Awaited<ReturnType<Database['networks']['rewind']>>, Rewound>;
 
 function whyNotRewound(key: string, to: number, outcome: NotRewound): string {
   switch (outcome.kind) {
@@ -105,7 +105,7 @@ export const networksSkip: Command = {
     if (to < from) throw usage(`--through is ${to}, below block ${from}`);
     const isDryRun = input.options['dry-run'] === true;
     const act = operatorAct(networksSkip, required(input), clock);
-    const outcome = await database.skipBlocks({ network: network.key, from, to, isDryRun, act });
+    const outcome = await database.networks.skip({ network: network.key, from, to, isDryRun, act });
     if (outcome.kind !== 'done') throw permanent('refused', whyNotSkipped(network.key, from, to, outcome));
     return {
       json: { network: network.key, from, to, dry_run: isDryRun, freezes_money_out: outcome.gap.holdsPayouts },
@@ -124,7 +124,7 @@ export const networksSkip: Command = {
   },
 };
 
-type NotSkipped = Exclude<Awaited<ReturnType<Database['skipBlocks']>>, { kind: 'done' }>;
+type NotSkipped = Exclude<Awaited<ReturnType<Database['networks']['skip']>>, { kind: 'done' }>;
 
 function whyNotSkipped(key: string, from: number, to: number, outcome: NotSkipped): string {
   switch (outcome.kind) {
@@ -159,7 +159,7 @@ export const networksReread: Command = {
     const network = networkOf(config.networks, input.args[0] ?? '');
     const [from, to] = [numberOption(input, 'from'), numberOption(input, 'to')];
     if (to < from) throw usage(`--to is ${to}, below --from ${from}`);
-    const report = (await database.listNetworks()).find((one) => one.network === network.key);
+    const report = (await database.networks.list()).find((one) => one.network === network.key);
     const tip = report?.cursor?.number;
     if (tip === undefined) throw permanent('refused', whyNeverRead(network.key));
     if (to > tip) throw permanent('refused', `${network.key} has been read up to ${tip} only; name a lower --to`);

@@ -196,7 +196,7 @@ async function recordChange(input: Input, { network, old }: Plan): Promise<void>
   const database = openDatabase(config, input.env);
   try {
     const change = { target: network.key, before: old && hosts(old), after: hosts(network) };
-    await database.recordAct(operatorAct(nodeConnect, input, systemClock), change);
+    await database.audit.record(operatorAct(nodeConnect, input, systemClock), change);
   } finally {
     database.close();
   }

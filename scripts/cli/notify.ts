@@ -65,14 +65,14 @@ export const notifyAdd: Command = {
         lines: [`${settings.name} (${kind}) would be sent a code`],
       };
     }
-    if ((await database.listNoticeTargets()).length >= TARGETS_MAX) {
+    if ((await database.notices.listTargets()).length >= TARGETS_MAX) {
       throw usage(`there are ${TARGETS_MAX} targets already; \`quayside notify remove <id>\` removes one`);
     }
     const target = newTarget({ kind, address, ...settings }, clock.nowMs());
     const { id } = target;
     const answer = await sendCode({ send: createSend(createUrlGuard(config.webhooks.allowCidrs)), clock }, target);
     if (!answer.ok) throw refusal(kind, answer);
-    await database.addNoticeTarget(target, operatorAct(notifyAdd, input, clock));
+    await database.notices.addTarget(target, operatorAct(notifyAdd, input, clock));
     const secret = kind === 'webhook' ? (JSON.parse(address) as { secret: string }).secret : null;
     return {
       json: { id, kind, name: settings.name, answer: shownAnswer(answer), proved: isDead(kind), secret },
@@ -94,7 +94,7 @@ export const notifyProve: Command = {
   options: { reason: reasonOption },
   async run(input, { database, clock }) {
     const [id = '', code = ''] = input.args;
-    const proved = await database.proveNoticeTarget(id, code.trim(), operatorAct(notifyProve, input, clock));
+    const proved = await database.notices.proveTarget(id, code.trim(), operatorAct(notifyProve, input, clock));
     if (proved === null) throw unknown(id);
     if (proved === 'too_many') {
       throw permanent('code_refused', `too many wrong codes: run \`quayside notify remove ${id}\`, and add it again`);
@@ -135,7 +135,7 @@ export const notifyList: Command = {
   summary: 'List who is informed about alarms, and whether messages arrive.',
   options: {},
   async run(_input, { database }) {
-    const targets = await database.listNoticeTargets();
+    const targets = await database.notices.listTargets();
     const rows = targets.map((one) => [one.id, one.kind, one.name, one.severity, stateOf(one)]);
     const lines = table([['ID', 'KIND', 'NAME', 'SEVERITY', 'STATE'], ...rows]);
     return {
@@ -153,7 +153,7 @@ export const notifyRemove: Command = {
   async run(input, { database, clock }) {
     const { id, name } = await findTarget(database, input.args[0] ?? '');
     const isDryRun = input.options['dry-run'] === true;
-    if (!isDryRun) await database.removeNoticeTarget(id, operatorAct(notifyRemove, input, clock));
+    if (!isDryRun) await database.notices.removeTarget(id, operatorAct(notifyRemove, input, clock));
     return { json: { id, removed: !isDryRun }, lines: [`${name} (${id}) ${isDryRun ? 'would be' : 'was'} removed`] };
   },
 };
@@ -170,8 +170,8 @@ const shownAnswer = ({ ok, status, text }: Delivered) => ({ ok, status, text });
 
 const unknown = (id: string) => notFound(`there is no target ${id}; \`quayside notify list\` shows all`);
 
-async function findTarget(database: Pick<Database, 'listNoticeTargets'>, id: string): Promise<NoticeTarget> {
-  const found = (await database.listNoticeTargets()).find((one) => one.id === id);
+async function findTarget(database: Pick<Database, 'notices'>, id: string): Promise<NoticeTarget> {
+  const found = (await database.notices.listTargets()).find((one) => one.id === id);
   if (!found) throw unknown(id);
   return found;
 }

@@ -47,7 +47,7 @@ export const refundsList: Command = {
       throw usage(`--status must be one of ${statuses.join(', ')}`);
     const storeId = textOption(input, 'store');
     const sessionId = textOption(input, 'session');
-    const refunds = await database.listRefunds({
+    const refunds = await database.refunds.list({
       ...(storeId !== undefined && { storeId }),
       ...(sessionId !== undefined && { sessionId }),
       ...(status && { status }),
@@ -113,7 +113,7 @@ export const refundsApprove: Command = {
       return { json: { ...shownRefund(refund), ...own, dry_run: true }, lines: [`would approve ${what}`] };
     }
     await askApproval(input, refund);
-    const done = await database.approveRefund(refund.id, approval, clock.nowMs(), refund.destination.key);
+    const done = await database.refunds.approve(refund.id, approval, clock.nowMs(), refund.destination.key);
     if (done !== 'done') {
       const why = 'it ended or was given another address meanwhile';
       throw permanent('refused', `${why}: \`quayside show ${refund.id}\` shows what there is to approve`);
@@ -158,7 +158,7 @@ export const refundsReject: Command = {
   async run(input, { database, clock }) {
     const refund = await findRefund(database, input.args[0] ?? '');
     const reason = textOption(input, 'failure-reason') ?? 'rejected_by_operator';
-    const done = await database.rejectRefund(refund.id, reason, clock.nowMs());
+    const done = await database.refunds.reject(refund.id, reason, clock.nowMs());
     if (!done) {
       const doubt = refund.status === 'processing' ? await database.payoutDoubt(refund.id) : null;
       if (doubt)
@@ -195,7 +195,7 @@ export const refundsDestination: Command = {
     const act = operatorAct(refundsDestination, input, clock);
     if (act.reason === null) throw usage('--reason is required: the audit log keeps why a destination was changed');
     const check = await createDestinationCheck(config);
-    const outcome = await database.redirectRefund({ by: 'operator', id: before.id, address, act, isDryRun }, check);
+    const outcome = await database.refunds.redirect({ by: 'operator', id: before.id, address, act, isDryRun }, check);
     if (outcome.kind === 'bad_destination') {
       throw permanent('refused', `${address} cannot be paid on ${before.network}: ${outcome.why}`);
     }
@@ -227,8 +227,8 @@ async function givenApproval(input: Input, refund: Refund, installation: Install
 }
 
 /** @throws Fault permanent `not_found` */
-async function findRefund(database: Pick<Database, 'findRefundBy'>, id: string): Promise<Refund> {
-  const refund = await database.findRefundBy({ id });
+async function findRefund(database: Pick<Database, 'refunds'>, id: string): Promise<Refund> {
+  const refund = await database.refunds.findBy({ id });
   if (refund) return refund;
   throw notFound(
     `there is no refund ${id}; \`quayside refunds list\` shows all, with the ids (rf_…, rt_…) to use here`,

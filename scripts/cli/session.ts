@@ -9,9 +9,9 @@ import { notFound } from './command.ts';
 import { table } from './table.ts';
 
 /** Returns the session with an id. @throws Fault permanent `not_found` */
-export async function findSession(database: Pick<Database, 'findSession'>, text: string): Promise<Session> {
+export async function findSession(database: Pick<Database, 'sessions'>, text: string): Promise<Session> {
   const id = parseSessionId(text);
-  const session = id && (await database.findSession(id));
+  const session = id && (await database.sessions.find(id));
   if (session) return session;
   throw notFound(`there is no session ${text}; check the id (cs_ and 26 characters) and the data directory`);
 }

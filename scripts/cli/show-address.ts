@@ -25,7 +25,7 @@ export const namesOf = (text: string): Named[] =>
 export async function addressLinks(scene: Scene, names: readonly Named[]): Promise<Link[]> {
   const links: Link[] = [];
   for (const name of names) {
-    for (const own of await scene.database.findAddresses(name.family, name.key)) {
+    for (const own of await scene.database.traces.findAddresses(name.family, name.key)) {
       links.push(await ownLink(scene, name, own));
     }
     links.push(...(await walletLinks(scene, name)));
@@ -58,12 +58,12 @@ const meanings = {
 async function ownLink(scene: Scene, { text }: Named, own: TracedAddress): Promise<Link> {
   const name = `${text}, our ${own.mode} ${own.family} address number ${own.index}`;
   if (own.sessionId !== null) {
-    const session = await scene.database.findSession(own.sessionId);
+    const session = await scene.database.sessions.find(own.sessionId);
     const of = session ? [await sessionLink(scene, session)] : [];
     return link('address', 'ok', `${name}, taken by ${own.sessionId}`, null, of);
   }
   const state = own.isRetired ? 'retired' : own.state === 'spoiled' ? 'spoiled' : 'free';
-  const traced = await scene.database.traceAddress(own.id);
+  const traced = await scene.database.traces.ofAddress(own.id);
   const transfers = await Promise.all(traced.map((transfer) => transferLink(scene, transfer, null)));
   return link('address', 'ok', `${name}: ${meanings[state]}`, null, [
     ...transfers,

@@ -27,13 +27,13 @@ const SKEW_S = 600;
 const DAY_S = 86_400;
 
 export async function readPlaces(
-  database: Pick<Database, 'listNetworks' | 'listGaps'>,
+  database: Pick<Database, 'networks'>,
   networks: readonly NetworkConfig[],
 ): Promise<Places> {
-  const reports = new Map((await database.listNetworks()).map((one) => [one.network, one]));
+  const reports = new Map((await database.networks.list()).map((one) => [one.network, one]));
   const places = networks.map(async (network): Promise<Place> => {
     const report = reports.get(network.key) ?? null;
-    const gaps = report ? await database.listGaps(network.key) : [];
+    const gaps = report ? await database.networks.listGaps(network.key) : [];
     return { network, report, gaps: gaps.filter(({ closedAtMs }) => closedAtMs === null) };
   });
   return new Map((await Promise.all(places)).map((place) => [place.network.key, place]));

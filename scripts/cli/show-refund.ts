@@ -15,7 +15,7 @@ import { table } from './table.ts';
 
 /** Shows a refund with its payout; with `--link` also the payer's claim link. */
 export async function refundShown(scene: Scene, input: Input, id: string): Promise<Shown | null> {
-  const refund = await scene.database.findRefundBy({ id });
+  const refund = await scene.database.refunds.findBy({ id });
   if (!refund) return null;
   const claim = input.options.link === true ? await seenLink(scene, input, refund) : null;
   const payout = await scene.database.findPayout(id);
@@ -33,7 +33,7 @@ export async function refundShown(scene: Scene, input: Input, id: string): Promi
 
 /** Returns a link for each refund and return of a session, oldest first. */
 export async function refundLinks(scene: Scene, sessionId: string): Promise<Link[]> {
-  const refunds = await scene.database.listRefunds({ sessionId, limit: TRACED_MAX });
+  const refunds = await scene.database.refunds.list({ sessionId, limit: TRACED_MAX });
   return Promise.all([...refunds].reverse().map((refund) => refundLink(scene, refund)));
 }
 
@@ -86,7 +86,7 @@ async function seenLink(
   if (!claim || status !== 'pending' || destination) {
     throw permanent('refused', `refund ${id} waits for no address, so it has no link`);
   }
-  await database.recordLinkSeen(id, operatorAct({ name: 'show' }, input, clock));
+  await database.refunds.recordLinkSeen(id, operatorAct({ name: 'show' }, input, clock));
   return claimUrl(claim.token, config);
 }
 

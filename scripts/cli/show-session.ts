@@ -60,8 +60,8 @@ export async function sessionShown(scene: Scene, session: Session): Promise<Show
 export async function sessionLink(scene: Scene, session: Session): Promise<Link> {
   const { id, request, storeId, mode, life, terms, createdAtS } = session;
   const { database } = scene;
-  const traced = await database.traceSession(id);
-  const held = await database.listHeldMoney({ sessionId: id, limit: HELD_MAX });
+  const traced = await database.traces.ofSession(id);
+  const held = await database.held.list({ sessionId: id, limit: HELD_MAX });
   const text = `${id}, order ${request.orderId}, store ${storeId} (${mode}), created ${at(createdAtS * 1000)}: ${life.status}`;
   const due = `${parText(terms.duePar)} in ${terms.accepts.join(' or ')} until ${at(terms.expiresAtS * 1000)}`;
   const transfers = await Promise.all(traced.map((transfer) => transferLink(scene, transfer, session)));

@@ -58,23 +58,23 @@ export async function transactionLink(
 
 async function knownLinks(scene: Scene, tx: string): Promise<Link[]> {
   const { database } = scene;
-  const traced = await database.traceTransaction(tx);
+  const traced = await database.traces.ofTransaction(tx);
   const sessionIds = [...new Set(traced.flatMap(({ address }) => address.sessionId ?? []))];
   const sessions: Link[] = [];
   for (const id of sessionIds.slice(0, SESSIONS_SHOWN_MAX)) {
-    const session = await database.findSession(id);
+    const session = await database.sessions.find(id);
     if (session) sessions.push(await sessionLink(scene, session));
   }
   const nobodys = traced.filter(({ address }) => address.sessionId === null);
   const others = await Promise.all(nobodys.map((transfer) => transferLink(scene, transfer, null)));
   const payoutId = await database.findAttemptOwner(tx);
   const payout = payoutId === null ? null : await database.findPayout(payoutId);
-  const outgoing = payout ? [] : (await database.outgoingOf(tx)).map((one) => outgoingLink(scene, one));
+  const outgoing = payout ? [] : (await database.traces.outgoingOf(tx)).map((one) => outgoingLink(scene, one));
   return [...others, ...sessions, ...(payout ? [await ownedBy(scene, payout)] : []), ...outgoing];
 }
 
 async function ownedBy(scene: Scene, payout: NonNullable<Awaited<ReturnType<Scene['database']['findPayout']>>>) {
-  const session = payout.sessionId === null ? null : await scene.database.findSession(payout.sessionId);
+  const session = payout.sessionId === null ? null : await scene.database.sessions.find(payout.sessionId);
   const own = await payoutLink(scene, payout);
   return session ? { ...own, links: [...(await payoutLinks(scene, payout)), await sessionLink(scene, session)] } : own;
 }
@@ -145,7 +145,7 @@ async function answerLink(scene: Scene, place: Place, tx: string, report: Transa
   const recipients = transfers.slice(0, RECIPIENTS_CHECKED_MAX);
   const matched: Link[] = [];
   for (const transfer of recipients) {
-    const own = (await scene.database.findAddresses(place.network.family, transfer.to)).find(
+    const own = (await scene.database.traces.findAddresses(place.network.family, transfer.to)).find(
       ({ mode }) => mode === place.network.mode,
     );
     if (own) matched.push(...(await ownLinks(scene, place, number, transfer, own)));

@@ -66,7 +66,7 @@ async function policyOf(
   session: Session,
 ): Promise<CreditPolicy> {
   const place = places.get(network);
-  const store = await database.findStore(session.storeId);
+  const store = await database.stores.find(session.storeId);
   return place ? policyFor(place.network, store?.settings.credit ?? '') : [];
 }
 

@@ -24,7 +24,7 @@ const ANSWERS_SHOWN = 5;
 
 /** Returns a link for each event of a session. */
 export async function eventLinks(scene: Scene, session: Session): Promise<Link[]> {
-  const events = await scene.database.eventsOfSession(session.id);
+  const events = await scene.database.traces.eventsOfSession(session.id);
   return events.length === 0 ? [] : linksOf(scene, events, session);
 }
 

@@ -66,8 +66,8 @@ const shownLinks = (kind: string, links: readonly Link[]): Shown => ({ kind, lin
 async function sessionsNamed(scene: Scene, text: string): Promise<Shown[]> {
   const { database } = scene;
   const id = parseSessionId(text);
-  const ids = [...new Set([...(id ? [id] : []), ...(await database.sessionsOfOrder(text))])];
-  const sessions = await Promise.all(ids.map((one) => database.findSession(one)));
+  const ids = [...new Set([...(id ? [id] : []), ...(await database.traces.sessionsOfOrder(text))])];
+  const sessions = await Promise.all(ids.map((one) => database.sessions.find(one)));
   return Promise.all(sessions.flatMap((session) => (session ? [sessionShown(scene, session)] : [])));
 }
 

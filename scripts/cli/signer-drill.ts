@@ -42,7 +42,7 @@ export const signerDrill: Command = {
         const kept = keystore && existsSync(keystore) ? readKeystore(keystore).fingerprint : null;
         const { atMs, operator: by } = operatorAct(signerDrill, input, clock);
         const record = (ok: boolean) =>
-          database.recordProof({ kind: 'seed', atMs, ok, by, about: `the words give the seed ${fingerprint}` });
+          database.audit.recordProof({ kind: 'seed', atMs, ok, by, about: `the words give the seed ${fingerprint}` });
         const wrong = pools.filter(({ source, addresses }) => source === 'other' || addresses.some(differs));
         if (wrong.length > 0 || (kept !== null && kept !== fingerprint)) {
           await record(false);
@@ -68,16 +68,17 @@ async function comparePool(database: Database, network: NetworkConfig, seed: Uin
   const keys = await chain.walletKeys?.();
   const offline = await chain.offlineKeys?.();
   const deriving = await chain.xpubKeys?.();
-  const configured = xpub === null ? (network.addressSigner ?? (await database.poolSource({ family, mode }))) : xpub;
+  const configured =
+    xpub === null ? (network.addressSigner ?? (await database.addresses.source({ family, mode }))) : xpub;
   const own = xpub === null ? offline?.sign(seed, new Uint8Array()).signer : keys?.xpub(seed);
   if (!own || configured === null) return { family, mode, source: 'none', addresses: [] };
   const source = xpub === null ? own : xpubFingerprint(own);
-  const { nextIndex } = await database.poolLevel({ family, mode }, source);
+  const { nextIndex } = await database.addresses.level({ family, mode }, source);
   const indices = [...new Set([0, Math.max(0, nextIndex - 1)])];
   const addresses = await Promise.all(
     indices.map(async (index): Promise<Compared> => {
       const [key = ''] = offline ? offline.derive(seed, index, 1) : [deriving?.derive(own, index)];
-      const known = await database.poolAddress({ family, mode }, source, index);
+      const known = await database.addresses.poolAddress({ family, mode }, source, index);
       return { index, seed: chain.address.format(key), database: known === null ? null : chain.address.format(known) };
     }),
   );

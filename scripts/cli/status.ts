@@ -37,15 +37,15 @@ export const status: Command = {
     const networks = places.map((place) => networkFacts(place, nowMs));
     const pools = await readPools(installation);
     const rates = running && (await readRates(running.metrics_url));
-    const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
+    const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.reports.stats(nowMs);
     const sender = senderLine(await database.readSenderReport(), nowMs);
     const payouts = await payoutStatus(installation);
     const comparison = await comparisonStatus(installation);
     const backups = backupStatus(installation);
     const unfinished = await readUnfinished(database);
-    const notices = noticeStatus(await database.listNoticeTargets());
-    const alarms = await database.listAlarms(ALARMS_SHOWN);
-    const open = await database.listOpenAlarms();
+    const notices = noticeStatus(await database.notices.listTargets());
+    const alarms = await database.alarms.list(ALARMS_SHOWN);
+    const open = await database.alarms.listOpen();
     const others = alarms.filter((alarm) => !open.some(({ id }) => id === alarm.id));
     return {
       json: {
@@ -104,8 +104,8 @@ export const status: Command = {
 
 /** Stores, and a rotation of the secret key, that need somebody. */
 async function readUnfinished(database: Installation['database']) {
-  const suspended = await database.suspendedStores();
-  const waiting = (await database.listStores())
+  const suspended = await database.stores.listSuspended();
+  const waiting = (await database.stores.list())
     .filter(({ status, refusal }) => status === 'pending' && !refusal)
     .map(({ id }) => id);
   return {

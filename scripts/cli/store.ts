@@ -21,7 +21,7 @@ export const storeAdd: Command = {
   async run(input, { config, database, clock }) {
     const name = input.args[0] ?? '';
     const made = issueStore(name, defaultStoreSettings, clock.nowMs());
-    await database.createStore(made, operatorAct(storeAdd, input, clock));
+    await database.stores.create(made, operatorAct(storeAdd, input, clock));
     return {
       json: {
         ...storeJson(made),
@@ -45,7 +45,7 @@ export const storeList: Command = {
   summary: 'List the stores.',
   options: {},
   async run(_input, { database }) {
-    const stores = await database.listStores();
+    const stores = await database.stores.list();
     const rows = stores.map((one) => [
       one.id,
       stateOf(one),

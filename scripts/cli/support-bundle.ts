@@ -85,11 +85,11 @@ async function fromDatabase(config: Config, { env }: Input, nowMs: number) {
   try {
     const payouts = await database.listPayouts({ limit: PAYOUTS_MAX });
     return {
-      networks: await database.listNetworks(),
+      networks: await database.networks.list(),
       gaps: await Promise.all(
-        config.networks.map(async ({ key }) => ({ network: key, gaps: await database.listGaps(key) })),
+        config.networks.map(async ({ key }) => ({ network: key, gaps: await database.networks.listGaps(key) })),
       ),
-      counts: await database.stats(nowMs),
+      counts: await database.reports.stats(nowMs),
       payouts: await database.payoutStats(),
       newest_payouts: payouts.map(({ network, state, generation, wait, fault, intent, createdAtMs }) => ({
         kind: intent.kind,
@@ -103,12 +103,12 @@ async function fromDatabase(config: Config, { env }: Input, nowMs: number) {
         disabledReason,
       })),
       // Without their texts, which name orders, sessions and amounts.
-      alarms: (await database.listAlarms(ALARMS_MAX)).map(({ atMs, code, network, endedAtMs }) => ({
+      alarms: (await database.alarms.list(ALARMS_MAX)).map(({ atMs, code, network, endedAtMs }) => ({
         at: moment(atMs),
         ...{ code, network },
         ended_at: endedAtMs === null ? null : moment(endedAtMs),
       })),
-      operators: (await database.listAudit(ACTS_MAX)).map(({ atMs, command }) => ({ at: moment(atMs), command })),
+      operators: (await database.audit.list(ACTS_MAX)).map(({ atMs, command }) => ({ at: moment(atMs), command })),
     };
   } finally {
     database.close();

@@ -48,10 +48,10 @@ export const userCreate: Command = {
     const membership = await membershipOf(input, installation);
     const act = operatorAct(userCreate, input, clock);
     const id = `usr_${sortableId(clock.nowMs())}`;
-    const isAdded = await database.addPerson({ id, name, membership, createdAtMs: clock.nowMs() }, act);
+    const isAdded = await database.people.add({ id, name, membership, createdAtMs: clock.nowMs() }, act);
     if (!isAdded) throw usage(`the name ${name} is taken; \`quayside user list\` shows all`);
     const demo = await demoStoreOf(input, installation);
-    if (demo) await database.setMembership(id, demo, act);
+    if (demo) await database.people.setMembership(id, demo, act);
     const given = demo ? [membership, demo] : [membership];
     return linkFor({ id, name }, given, userCreate, input, installation);
   },
@@ -70,7 +70,7 @@ export const userRole: Command = {
     const { database, clock } = installation;
     const person = await personOf(input, installation);
     const membership = await membershipOf(input, installation);
-    await database.setMembership(person.id, membership, operatorAct(userRole, input, clock));
+    await database.people.setMembership(person.id, membership, operatorAct(userRole, input, clock));
     return { json: { id: person.id, ...membership }, lines: [`${person.name} is ${roleText(membership)} now`] };
   },
 };
@@ -93,7 +93,7 @@ export const userRemove: Command = {
   options: { reason: reasonOption },
   async run(input, installation) {
     const person = await personOf(input, installation);
-    await installation.database.removePerson(person.id, operatorAct(userRemove, input, installation.clock));
+    await installation.database.people.remove(person.id, operatorAct(userRemove, input, installation.clock));
     return { json: { id: person.id, removed: true }, lines: [`${person.name} is removed`] };
   },
 };
@@ -104,7 +104,7 @@ export const userList: Command = {
   summary: 'List the people who may use the dashboard, removed ones too.',
   options: {},
   async run(_input, { database }) {
-    const people = await database.listPeople();
+    const people = await database.people.list();
     return {
       json: people.map(({ id, name, memberships, isReady, createdAtMs, removedAtMs }) => ({
         id,
@@ -144,13 +144,15 @@ async function membershipOf(input: Input, { database }: Installation): Promise<M
 /** Returns the ownership of the demo store, which the first person of a sandbox gets too: its payments are theirs. */
 async function demoStoreOf(input: Input, { database, config }: Installation): Promise<Membership | null> {
   const demo = input.options.role === undefined ? readCredentials(config.dataDir) : null;
-  const isFirst = demo !== null && (await database.listPeople()).length === 1;
-  return isFirst && (await database.findStore(demo.merchant_id)) ? { role: 'owner', storeId: demo.merchant_id } : null;
+  const isFirst = demo !== null && (await database.people.list()).length === 1;
+  return isFirst && (await database.stores.find(demo.merchant_id))
+    ? { role: 'owner', storeId: demo.merchant_id }
+    : null;
 }
 
 async function personOf(input: Input, { database }: Installation): Promise<Person> {
   const name = (input.args[0] ?? '').trim();
-  const person = await database.findPerson(name);
+  const person = await database.people.find(name);
   if (person) return person;
   throw notFound(`there is nobody called ${name}; \`quayside user list\` shows all`);
 }
@@ -165,7 +167,7 @@ async function linkFor(
   const token = newToken();
   const expiresAtMs = clock.nowMs() + LINK_LIFE_MS;
   const act = operatorAct(command, input, clock);
-  await database.addSignInLink({ hash: hashOf(token), personId: id, salt: newToken(), expiresAtMs }, act);
+  await database.signIns.addLink({ hash: hashOf(token), personId: id, salt: newToken(), expiresAtMs }, act);
   const base = readServerFile(config.dataDir)?.dashboard_url ?? config.dashboardUrl;
   const link = `${base}/link/${token}`;
   return {

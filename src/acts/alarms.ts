@@ -30,7 +30,7 @@ export const acknowledgeAlarm: Act<{ alarm: number }, Alarm, InstallationPermiss
     if ((act.reason ?? '').length > ALARM_NOTE_CHARS_MAX) {
       return refuse('usage', say('A note has at most {count} characters.', { count: ALARM_NOTE_CHARS_MAX }));
     }
-    const known = [...(await database.listOpenAlarms()), ...(await database.listAlarms(ALARMS_READ_MAX))];
+    const known = [...(await database.alarms.listOpen()), ...(await database.alarms.list(ALARMS_READ_MAX))];
     const found = known.find((one) => one.id === id);
     return found ?? refuse('not_found', say('there is no alarm A-{id}; `quayside alarm list` shows all', { id }));
   },
@@ -47,11 +47,11 @@ export const acknowledgeAlarm: Act<{ alarm: number }, Alarm, InstallationPermiss
   async run({ database, act }, alarm) {
     const values = { alarm: nameOf(alarm), person: '', since: '' as string | { atMs: number } };
     if (alarm.key === null) {
-      const done = await database.resolveAlarm(alarm.id, act);
+      const done = await database.alarms.resolve(alarm.id, act);
       const said = done?.outcome === 'already' ? '{alarm} is over already.' : '{alarm} is over.';
       return { said: say(said, values), json: { outcome: done?.outcome === 'already' ? 'already' : 'over' } };
     }
-    const done = await database.acknowledgeAlarm(alarm.id, act);
+    const done = await database.alarms.acknowledge(alarm.id, act);
     const { outcome, alarm: now } = done ?? { outcome: 'over', alarm };
     const said = {
       acknowledged: '{alarm} is acknowledged: it is not repeated, and you hear when it is over.',

@@ -33,7 +33,7 @@ const isDecided = refuse('refused', say('It is decided already.'));
 
 /** Returns held money that the page, or the operator, may decide about. */
 async function findOpen({ database, scope }: Context, id: string): Promise<HeldMoney | Refusal> {
-  const held = await database.findHeldMoney(id);
+  const held = await database.held.find(id);
   if (!held || (scope && (held.storeId !== scope.storeId || held.mode !== scope.mode))) {
     const values = { id };
     return refuse('not_found', say('There is no held money {id}; `quayside held list --state any` shows all.', values));
@@ -90,7 +90,7 @@ export const acceptHeld: Act<{ held: string }, Accepted, StorePermission> = {
   async plan(context, { held: id }) {
     const held = await findOpen(context, id);
     if (isRefusal(held)) return held;
-    const tried = await context.database.acceptHeldMoney(id, context.act, true);
+    const tried = await context.database.held.accept(id, context.act, true);
     return tried.kind === 'done' ? tried : isDecided;
   },
   review: (tried) => ({
@@ -102,7 +102,7 @@ export const acceptHeld: Act<{ held: string }, Accepted, StorePermission> = {
     json: acceptJson(tried),
   }),
   async run({ database, act }, { held: { id } }) {
-    const done = await database.acceptHeldMoney(id, act, false);
+    const done = await database.held.accept(id, act, false);
     return done.kind === 'done' ? { said: say('It is accepted.'), json: acceptJson(done) } : isDecided;
   },
 };
@@ -124,7 +124,7 @@ const order = async (
   { held: id, to, network, currency }: Wish,
   isDryRun: boolean,
 ): Promise<ReturnHeldOutcome> =>
-  database.returnHeldMoney(
+  database.held.giveBack(
     {
       id,
       to: to ?? null,
@@ -233,9 +233,9 @@ async function refusalOf(
     case 'store_suspended':
       return storeSuspended;
     case 'daily_limit':
-      return aboveDailyLimit((await database.refundRoom(sessionId, nowMs))?.dayLeftMinor ?? null);
+      return aboveDailyLimit((await database.refunds.room(sessionId, nowMs))?.dayLeftMinor ?? null);
     case 'above_limit': {
-      const amount = minorText(BigInt((await database.refundPolicy(storeId)).refundAutoMinor));
+      const amount = minorText(BigInt((await database.stores.refundPolicy(storeId)).refundAutoMinor));
       return refused(
         say(
           'More than {amount} is not returned without an approval. Ask whoever runs this installation: `quayside held return {id} --to ADDRESS`',

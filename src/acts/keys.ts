@@ -130,12 +130,12 @@ export const createKey: Act<NewKey, NewKeyPlan, StorePermission> = {
   }),
   async run({ database, act, issue, nowMs }, plan) {
     const { id, storeId, mode, name, granted, expiresAtMs, sources } = plan;
-    if (await database.showKey(id)) {
+    if (await database.keys.show(id)) {
       const said = say('This key was made already, and was shown then. If it is lost, revoke it.');
       return { said, json: { id }, isRepeated: true };
     }
     const { key, row } = issue.key(storeId, mode, granted, nowMs, { expiresAtMs, sources });
-    await database.createKey({ ...row, id, ...(name !== null && { name }) }, act);
+    await database.keys.create({ ...row, id, ...(name !== null && { name }) }, act);
     const made = { ...row, id, name, expiresAtMs, sources, lastUsedAtMs: null, lastUsedFrom: null };
     return {
       said: say('Save both now: they are not shown again.'),
@@ -179,7 +179,7 @@ export const revokeKey: Act<{ key: string }, ApiKey, StorePermission> = {
   input: z.object({ key: z.string() }),
   fields: { key: { label: say('Key'), help: 'its id', isArgument: true } },
   async plan({ database, scope }, { key: id }) {
-    const key = await database.showKey(id);
+    const key = await database.keys.show(id);
     const isOurs = key && (scope === null || (key.storeId === scope.storeId && key.mode === scope.mode));
     return isOurs ? key : unknownKey(id);
   },
@@ -200,7 +200,7 @@ export const revokeKey: Act<{ key: string }, ApiKey, StorePermission> = {
     typed: hint.slice(-4),
   }),
   async run({ database, act }, { id, hint }) {
-    const isKnown = await database.revokeKey(id, act);
+    const isKnown = await database.keys.revoke(id, act);
     return isKnown ? { said: say('{key} is revoked.', { key: hint }), json: { revoked: true } } : unknownKey(id);
   },
 };

@@ -85,7 +85,7 @@ export const decideStore: Act<
     decision: { label: say('Decision'), help: storeDecisions.join(', '), isArgument: true },
   },
   async plan({ database, act }, { store: id, decision }) {
-    const store = await database.findStore(id);
+    const store = await database.stores.find(id);
     if (!store) return unknownStore(id);
     const { fits, needsReason } = meanings[decision];
     if (!fits(store)) {
@@ -109,10 +109,10 @@ export const decideStore: Act<
   },
   async run({ database, act }, { store, decision }) {
     const { id } = store;
-    if (decision === 'approve') await database.approveStore(id, act, false);
-    else if (decision === 'refuse') await database.refuseStore(id, act, false);
-    else await database.suspendStore(id, decision === 'suspend' ? 'suspended' : 'resumed', act, false);
-    const now = await database.findStore(id);
+    if (decision === 'approve') await database.stores.approve(id, act, false);
+    else if (decision === 'refuse') await database.stores.refuse(id, act, false);
+    else await database.stores.suspend(id, decision === 'suspend' ? 'suspended' : 'resumed', act, false);
+    const now = await database.stores.find(id);
     return { said: say(meanings[decision].said), json: { decision, status: now ? stateOf(now) : 'gone' } };
   },
 };

@@ -18,8 +18,8 @@ export async function storeOf(
   given: string | undefined,
 ): Promise<MerchantStore | Refusal> {
   const id = scope?.storeId ?? given;
-  if (id !== undefined) return (await database.findStore(id)) ?? unknownStore(id);
-  const [only, ...others] = await database.listStores();
+  if (id !== undefined) return (await database.stores.find(id)) ?? unknownStore(id);
+  const [only, ...others] = await database.stores.list();
   if (!only) return refuse('not_found', say('there is no store yet; create one with `quayside store add <name>`'));
   return others.length === 0
     ? only
@@ -39,8 +39,8 @@ export async function readStoreState(
   { database, act }: Pick<Context, 'database' | 'act'>,
   storeId: string,
 ): Promise<StoreState | null> {
-  const values = await database.updateStore(storeId, {}, act, true);
-  return values && { ...values.after, ...(await database.findPageSettings(storeId)) };
+  const values = await database.stores.update(storeId, {}, act, true);
+  return values && { ...values.after, ...(await database.stores.findPageSettings(storeId)) };
 }
 
 export const setStore: Act<SettingInput, SettingPlan, StorePermission> = {
@@ -95,8 +95,8 @@ export const setStore: Act<SettingInput, SettingPlan, StorePermission> = {
     const changesOf = (of: StoreSetting['of']) =>
       Object.fromEntries(changed.filter((one) => one.of === of).map(({ key }) => [key, after[key]]));
     const [values, page] = [changesOf('store') as Partial<StoreValues>, changesOf('page') as PageSettingsChange];
-    if (Object.keys(values).length > 0) await database.updateStore(store.id, values, act, false);
-    if (Object.keys(page).length > 0) await database.setPageSettings(store.id, page);
+    if (Object.keys(values).length > 0) await database.stores.update(store.id, values, act, false);
+    if (Object.keys(page).length > 0) await database.stores.setPageSettings(store.id, page);
     return { said: say('The settings are saved.'), json };
   },
 };

@@ -23,7 +23,7 @@ const SLICE = 250;
 export type Xpub = Readonly<{ family: Family; mode: Mode; xpub: string; fingerprint: string }>;
 
 type AddressCheckOptions = Readonly<{
-  database: Pick<Database, 'openAddresses' | 'refuseAddress'>;
+  database: Pick<Database, 'addresses'>;
   source: Xpub;
   derive: (task: DeriveTask) => Promise<string[]>;
   clock: Pick<Clock, 'nowMs'>;
@@ -41,11 +41,11 @@ export async function checkOpenAddresses(
 ): Promise<number | null> {
   const { family, mode, xpub, fingerprint } = source;
   for (let after = afterId; ; ) {
-    const { found, throughId } = await database.openAddresses({ family, mode }, fingerprint, after, SLICE);
+    const { found, throughId } = await database.addresses.open({ family, mode }, fingerprint, after, SLICE);
     if (found.length > 0) {
       const keys = await derive({ family, xpub, indexes: found.map(({ index }) => index) });
       const isWrong = ({ key }: OpenAddress, at: number) => key !== keys[at];
-      for (const wrong of found.filter(isWrong)) await database.refuseAddress(wrong.id, clock.nowMs());
+      for (const wrong of found.filter(isWrong)) await database.addresses.refuse(wrong.id, clock.nowMs());
     }
     if (throughId === null) return after;
     after = throughId;

@@ -36,7 +36,7 @@ export const WHILE_EMPTY = 'new sessions do not offer its networks, and are refu
 type Source = Xpub & Readonly<{ network: NetworkKey }>;
 
 export type PoolOptions = Readonly<{
-  database: Pick<Database, 'poolLevel' | 'addAddresses' | 'raiseAlarm' | 'openAddresses' | 'refuseAddress'>;
+  database: Pick<Database, 'addresses' | 'alarms'>;
   config: Pick<Config, 'networks'> & { readonly limits: Pick<Config['limits'], 'poolTarget'> };
   clock: Clock;
   log: Log;
@@ -72,7 +72,7 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
       `The ${mode} ${family} address pool ran empty: until it is filled, ${WHILE_EMPTY}. ` +
       `If this happens again, raise limits.pool_target above ${config.limits.poolTarget}.`;
     log.warn({ code, family, mode }, message);
-    await database.raiseAlarm({ atMs: clock.nowMs(), code, message, network, sessionId: null });
+    await database.alarms.raise({ atMs: clock.nowMs(), code, message, network, sessionId: null });
   }
 
   /** Adds one slice if the pool needs one. @returns whether it did */
@@ -89,7 +89,7 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
     const count = Math.min(wanted, free === 0 && !isBehind ? FIRST_SLICE : SLICE);
     const indexes = Array.from({ length: count }, (_, n) => nextIndex + n);
     const keys = await thread.run({ family, xpub, indexes });
-    await database.addAddresses({ family, mode, source: fingerprint, firstIndex: nextIndex, keys });
+    await database.addresses.add({ family, mode, source: fingerprint, firstIndex: nextIndex, keys });
     log.debug({ family, mode, source: fingerprint, firstIndex: nextIndex, count }, 'addresses added to the pool');
     return true;
   }
@@ -102,7 +102,7 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
     const targetAfter = createTarget(config.limits.poolTarget);
     const fill = async (): Promise<Round> => {
       const wasFilling = isFilling;
-      const level = await database.poolLevel({ family, mode }, fingerprint);
+      const level = await database.addresses.level({ family, mode }, fingerprint);
       if (level.free === 0 && wasFull) {
         await alarmEmpty(source);
         wasFull = false;

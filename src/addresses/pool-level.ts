@@ -15,14 +15,16 @@ export type PoolReport = PoolLevel & Readonly<{ imported: boolean; source: strin
 
 /** Returns the level of the pool that a network takes its addresses from. */
 export async function readPool(
-  database: Pick<Database, 'poolLevel' | 'poolSource'>,
+  database: Pick<Database, 'addresses'>,
   network: Pick<NetworkConfig, 'family' | 'mode' | 'xpub' | 'addressSigner'>,
 ): Promise<PoolReport> {
   const { family, mode, xpub, addressSigner } = network;
   const imported = xpub === null;
-  const source = imported ? (addressSigner ?? (await database.poolSource({ family, mode }))) : xpubFingerprint(xpub);
+  const source = imported
+    ? (addressSigner ?? (await database.addresses.source({ family, mode })))
+    : xpubFingerprint(xpub);
   const none = { family, mode, free: 0, taken: 0, nextIndex: 0, retiredThrough: 0 };
-  const level = source === null ? none : await database.poolLevel({ family, mode }, source);
+  const level = source === null ? none : await database.addresses.level({ family, mode }, source);
   return { ...level, imported, source, isLow: imported && level.free <= level.nextIndex * LOW_SHARE };
 }
 

@@ -78,8 +78,8 @@ export const accountEndpoint = (deps: ApiDeps): Endpoint => ({
     const { storeId, mode, scopes } = caller;
     const store = await storeOfCaller(deps, caller);
     const { settlementCurrency } = store.settings;
-    const offered = offeredNetworks(await database.listNetworks(), clock.nowMs());
-    const policy = await database.refundPolicy(storeId);
+    const offered = offeredNetworks(await database.networks.list(), clock.nowMs());
+    const policy = await database.stores.refundPolicy(storeId);
     const body: z.infer<typeof accountSchema> = {
       object: 'account',
       merchant_id: storeId,

@@ -5,11 +5,13 @@
  * A nonce is used up only if the signature is right and the request is not rate-limited.
  * @module
  */
+
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Config } from '../config/config.ts';
 import { type RequestHead, sameHex, sign, signRequest } from '../core/delivery.ts';
-import type { ApiKeyWithSecret, KeyDatabase, Scope } from '../database/keys.ts';
+import type { Database } from '../database/database.ts';
+import type { ApiKeyWithSecret, Scope } from '../database/keys.ts';
 import { isInRanges, plainAddress } from '../lib/address-range.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Limiter } from '../lib/rate-limit.ts';
@@ -31,7 +33,7 @@ const TIMESTAMP = /^[0-9]{1,15}$/;
 const NONCE = /^[!-~]{8,128}$/;
 
 export type AuthDeps = Readonly<{
-  database: Pick<KeyDatabase, 'findKey' | 'useNonce'>;
+  database: Pick<Database, 'keys'>;
   clock: Pick<Clock, 'nowMs'>;
   keyLimiter: Limiter;
   config: Pick<Config, 'requestSignature'>;
@@ -92,7 +94,7 @@ export async function authenticate(
   if (!NONCE.test(nonce) || nonce.includes('.')) throw refuse('invalid_nonce');
   const keepUntilMs = nowMs + NONCE_KEPT_MS;
   const use = { keyId: key.id, nonce, nowMs, keepUntilMs, mayBeSavedLater: isRead, from: plainAddress(from) };
-  const isFresh = await deps.database.useNonce(use);
+  const isFresh = await deps.database.keys.useNonce(use);
   if (!isFresh) throw refuse('nonce_reused');
 
   // An empty header counts as absent, for clients that always send it.
@@ -127,12 +129,9 @@ function whyUnusable({ revokedAtMs, expiresAtMs, sources }: ApiKeyWithSecret, fr
 }
 
 /** Returns the key in the header, or null if it is unknown or has the prefix of the other mode. */
-async function findKey(
-  database: Pick<KeyDatabase, 'findKey'>,
-  authorization: string,
-): Promise<ApiKeyWithSecret | null> {
+async function findKey(database: Pick<Database, 'keys'>, authorization: string): Promise<ApiKeyWithSecret | null> {
   const text = API_KEY.exec(authorization)?.[1];
   if (!text) return null;
-  const key = await database.findKey(createHash('sha256').update(text).digest('hex'));
+  const key = await database.keys.find(createHash('sha256').update(text).digest('hex'));
   return key && text.startsWith(`sk_${key.mode}_`) ? key : null;
 }

@@ -45,7 +45,7 @@ export async function readiness({
   const unfollowed: NonNullable<Health['networks_not_followed']> = [];
   try {
     await database.probe();
-    const reports = await database.listNetworks();
+    const reports = await database.networks.list();
     const nowMs = clock.nowMs();
     for (const { key } of config.networks) {
       const why = whyUnfollowed(reports.find(({ network }) => network === key) ?? null, nowMs);

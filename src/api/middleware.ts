@@ -158,7 +158,7 @@ export function answerErrors({
     const why = (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, ALARM_CHARACTERS_MAX);
     const message = `${where} failed: ${why}. The client got a 500. Find ${requestId} in the server's log and report that entry as a bug.`;
     try {
-      await database.raiseAlarm({ atMs, code: 'request_failed', message, network: null, sessionId: null });
+      await database.alarms.raise({ atMs, code: 'request_failed', message, network: null, sessionId: null });
     } catch (error) {
       log.error({ requestId, err: error }, 'could not store the alarm about a failed request');
     }

@@ -71,7 +71,7 @@ export const quoteEndpoint = (deps: ApiDeps): Endpoint => ({
     const request = { amountMinor: BigInt(price.amount), currency: price.currency };
     const offer = await makeOffer(deps, caller, { request, only: anyOption });
     if (offer instanceof Refusal) throw offer;
-    const offered = offeredNetworks(await deps.database.listNetworks(), nowMs);
+    const offered = offeredNetworks(await deps.database.networks.list(), nowMs);
     const options = offer.options.filter(({ networkKey }) => offered.has(networkKey));
     if (options.length === 0) throw refuse('no_network_followed');
     const quote: z.infer<typeof answerSchema> = {

@@ -26,7 +26,7 @@ async function placeOf({ database }: ApiDeps, { storeId, mode }: Caller, query: 
       ? (['ending_before', query.ending_before] as const)
       : (['starting_after', query.starting_after] as const);
   if (refundId === undefined) return {};
-  const outcome = await database.findRefund({ storeId, mode, refundId });
+  const outcome = await database.refunds.find({ storeId, mode, refundId });
   if (outcome.kind !== 'found') throw badParam(param, 'must be the refund_id of a refund of this store');
   return param === 'starting_after' ? { before: outcome.refund } : { after: outcome.refund };
 }
@@ -72,7 +72,7 @@ export function refundListEndpoint(deps: ApiDeps): Endpoint {
       const found =
         filter === null
           ? []
-          : await deps.database.listRefunds({ storeId, mode, ...filter, ...place, limit: paging.limit + 1 });
+          : await deps.database.refunds.list({ storeId, mode, ...filter, ...place, limit: paging.limit + 1 });
       const mayName = mayRedirect(caller.scopes);
       return { body: pageOf(found, paging, (refund) => fullRefund(refund, deps.config, mayName)) };
     },

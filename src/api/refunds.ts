@@ -93,7 +93,7 @@ const readEndpoint = ({ database, config }: ApiDeps): Endpoint => ({
     errors: ['REFUND_NOT_FOUND'],
   },
   async run({ caller: { storeId, mode, scopes }, params }) {
-    const outcome = await database.findRefund({ storeId, mode, refundId: readRefundId(params.refund_id ?? '') });
+    const outcome = await database.refunds.find({ storeId, mode, refundId: readRefundId(params.refund_id ?? '') });
     if (outcome.kind === 'found') return { body: fullRefund(outcome.refund, config, mayRedirect(scopes)) };
     throw unknownRefund(outcome.kind);
   },
@@ -131,7 +131,7 @@ const destinationEndpoint = ({ database, config, clock, checkDestination }: ApiD
     const command = 'POST /api/v1/refunds/{refund_id}/destination';
     const act = { atMs: clock.nowMs(), operator: `API key ${keyId}`, command, reason: null };
     const owner = { storeId, mode, refundId };
-    const outcome = await database.redirectRefund({ by: 'merchant', owner, address, act, replay }, checkDestination);
+    const outcome = await database.refunds.redirect({ by: 'merchant', owner, address, act, replay }, checkDestination);
     switch (outcome.kind) {
       case 'done':
       case 'replayed':
@@ -181,7 +181,7 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
   async run({ caller: { storeId, mode }, params, idempotencyKey }) {
     const refundId = readRefundId(params.refund_id ?? '');
     const replay = { idempotencyKey, path: `${PATH}/${refundId}/cancel`, bodyHash: meaningHash({}) };
-    const outcome = await database.cancelRefund({ storeId, mode, refundId, replay, nowMs: clock.nowMs() });
+    const outcome = await database.refunds.cancel({ storeId, mode, refundId, replay, nowMs: clock.nowMs() });
     switch (outcome.kind) {
       case 'done':
       case 'replayed':
@@ -224,7 +224,7 @@ async function createRefund(
   idempotencyKey: string | null,
 ): Promise<Readonly<{ refund: Refund; replayed: boolean }>> {
   const replay = { idempotencyKey, path: CREATE_PATH, bodyHash: meaningHash({ sessionId, ...input }) };
-  const outcome = await database.createRefund(
+  const outcome = await database.refunds.create(
     { storeId, mode, ...input, sessionId: sessionId ?? '', requestedKey: keyId, replay, nowMs: clock.nowMs() },
     checkDestination,
   );

@@ -54,7 +54,7 @@ export function sessionListEndpoint(deps: ApiDeps): Endpoint {
     async run({ caller, search }) {
       const query = readQuery(querySchema, search);
       const paging = readPaging(query);
-      const found = await deps.database.pageSessions({
+      const found = await deps.database.sessions.page({
         storeId: caller.storeId,
         mode: caller.mode,
         orderId: query.order_id ?? null,

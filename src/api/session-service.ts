@@ -75,7 +75,7 @@ export async function createSession(
   const nowMs = deps.clock.nowMs();
   const offer = await makeOffer(deps, caller, input);
   // A refusal goes to the database too: the same request may have created a session before, when it was possible.
-  const outcome = await deps.database.createSession({
+  const outcome = await deps.database.sessions.create({
     id: newSessionId(nowMs),
     storeId: caller.storeId,
     mode: caller.mode,
@@ -122,7 +122,7 @@ export async function findSession(
   text: string,
 ): Promise<Session> {
   const id = parseSessionId(text);
-  const session = id && (await database.findSession(id));
+  const session = id && (await database.sessions.find(id));
   if (!session || session.storeId !== caller.storeId || session.mode !== caller.mode) throw refuse('session_not_found');
   return session;
 }
@@ -140,7 +140,7 @@ export async function cancelSession(
   const id = parseSessionId(text);
   if (!id) throw refuse('session_not_found');
   const replay = { ...replayOf(id), bodyHash: meaningHash({}) };
-  const outcome = await database.cancelSession({ id, storeId, mode, replay, nowMs: clock.nowMs() });
+  const outcome = await database.sessions.cancel({ id, storeId, mode, replay, nowMs: clock.nowMs() });
   switch (outcome.kind) {
     case 'done':
     case 'replayed':
@@ -159,7 +159,7 @@ export async function storeOfCaller(
   { database }: Pick<ApiDeps, 'database'>,
   { storeId }: Pick<Caller, 'storeId'>,
 ): Promise<MerchantStore> {
-  const store = await database.findStore(storeId);
+  const store = await database.stores.find(storeId);
   invariant(store, `key of store ${storeId} has a store`);
   return store;
 }
@@ -187,7 +187,7 @@ export async function makeOffer(
   const [first] = accepts;
   if (first === undefined || (offered.length === 0 && networks.length > 0)) return refuse('no_payment_option');
 
-  const { settlementCurrency, credit } = await deps.database.storeSettings(caller.storeId);
+  const { settlementCurrency, credit } = await deps.database.stores.settings(caller.storeId);
   const isPar = parCurrencies.includes(request.currency);
   const conversion = isPar ? null : convert(deps, settlementCurrency, request, accepts);
   if (conversion instanceof Refusal) return conversion;

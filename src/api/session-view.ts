@@ -149,7 +149,7 @@ export const payerLink = (
 ): Readonly<{ payer_url?: string }> =>
   scopes.includes('sessions:write') ? { payer_url: payerUrl(session, parts) } : {};
 
-type ViewParts = UrlParts & Readonly<{ database: Pick<Database, 'refundsOf'> }>;
+type ViewParts = UrlParts & Readonly<{ database: Pick<Database, 'refunds'> }>;
 
 /** Returns the reference shapes of sessions, with what can still be refunded of those that are paid. */
 export async function paymentSessions(
@@ -158,7 +158,7 @@ export async function paymentSessions(
   caller: Pick<Caller, 'scopes'>,
 ): Promise<PaymentSession[]> {
   const paid = sessions.flatMap(({ id, life }) => (life.status === 'paid' ? id : []));
-  const refunds = paid.length === 0 ? null : await parts.database.refundsOf(paid);
+  const refunds = paid.length === 0 ? null : await parts.database.refunds.ofSession(paid);
   return sessions.map((session) => shapeOf(session, refunds?.get(session.id) ?? [], parts, caller));
 }
 

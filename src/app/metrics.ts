@@ -20,20 +20,17 @@ const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fau
 type MetricsOptions = Readonly<{
   database: Pick<
     Database,
-    | 'listNetworks'
-    | 'stats'
-    | 'poolLevel'
-    | 'poolSource'
-    | 'listAlarms'
-    | 'listOpenAlarms'
-    | 'listNoticeTargets'
+    | 'networks'
+    | 'reports'
+    | 'addresses'
+    | 'alarms'
+    | 'notices'
     | 'payoutStats'
     | 'listEngines'
     | 'haltedLanes'
     | 'listFreezes'
     | 'listBalances'
     | 'listUnswept'
-    | 'countPaid'
     | 'readSenderReport'
   >;
   config: Pick<Config, 'networks' | 'dataDir'>;
@@ -109,7 +106,7 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
   const lastAlarm = gauge('last_alarm_timestamp_seconds', 'When the newest alarm was raised; 0 when there is none.');
 
   async function readNetworks(nowMs: number): Promise<void> {
-    const reports = new Map((await database.listNetworks()).map((report) => [report.network, report]));
+    const reports = new Map((await database.networks.list()).map((report) => [report.network, report]));
     for (const part of Object.values(network)) part.reset();
     for (const { key } of config.networks) {
       const report = reports.get(key);
@@ -136,17 +133,17 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
   }
 
   async function readWork(nowMs: number): Promise<void> {
-    const stats = await database.stats(nowMs);
+    const stats = await database.reports.stats(nowMs);
     for (const [status, count] of Object.entries(stats.sessions)) sessions.set({ status }, count);
-    paidOfDay.set(await database.countPaid(nowMs - DAY_MS));
+    paidOfDay.set(await database.reports.countPaid(nowMs - DAY_MS));
     waiting.set(stats.deliveriesWaiting);
     oldestWaiting.set(stats.oldestWaitingMs / 1000);
     heldOpen.set(stats.heldOpen);
     retention.set((stats.retentionAtMs ?? 0) / 1000);
-    const [alarm] = await database.listAlarms(1);
+    const [alarm] = await database.alarms.list(1);
     lastAlarm.set((alarm?.atMs ?? 0) / 1000);
     openAlarms.reset();
-    for (const { code, key } of await database.listOpenAlarms()) openAlarms.set({ code, key: key ?? '' }, 1);
+    for (const { code, key } of await database.alarms.listOpen()) openAlarms.set({ code, key: key ?? '' }, 1);
   }
 
   async function readDisk(): Promise<void> {

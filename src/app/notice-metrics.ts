@@ -1,8 +1,10 @@
 /**
  * Metrics of notices: who is informed about alarms, and whether that works.
  */
+
 import type { Gauge } from 'prom-client';
-import type { NoticeDatabase, NoticeTarget } from '../database/notices.ts';
+import type { Database } from '../database/database.ts';
+import type { NoticeTarget } from '../database/notices.ts';
 
 type MakeGauge = <L extends string>(name: string, help: string, labelNames?: readonly L[]) => Gauge<L>;
 
@@ -19,8 +21,8 @@ export function createNoticeMetrics(gauge: MakeGauge) {
     'state',
   ]);
   return {
-    async read(database: Pick<NoticeDatabase, 'listNoticeTargets'>): Promise<void> {
-      const all = await database.listNoticeTargets();
+    async read(database: Pick<Database, 'notices'>): Promise<void> {
+      const all = await database.notices.listTargets();
       for (const state of states) targets.set({ state }, all.filter((target) => stateOf(target) === state).length);
     },
   };

@@ -18,7 +18,7 @@ const RETIRED_BY_CRASH_MAX = 1;
 const LOOK_MS = 1_000;
 
 type Parts = Readonly<{
-  database: Pick<Database, 'retireAddresses' | 'givenAddresses' | 'raiseAlarm'>;
+  database: Pick<Database, 'addresses' | 'alarms'>;
   marks: AddressMarks;
   clock: Pick<Clock, 'nowMs'>;
   log: Log;
@@ -30,11 +30,11 @@ type Parts = Readonly<{
  */
 export async function retireGivenAddresses({ database, marks, clock, log }: Parts): Promise<void> {
   for (const { family, mode, source, through } of marks.all()) {
-    const retired = await database.retireAddresses({ family, mode }, source, through);
+    const retired = await database.addresses.retire({ family, mode }, source, through);
     if (retired === 0) continue;
     log.warn({ family, mode, retired, through }, 'addresses that were given out before are retired');
     if (retired <= RETIRED_BY_CRASH_MAX) continue;
-    await database.raiseAlarm({
+    await database.alarms.raise({
       atMs: clock.nowMs(),
       code: 'addresses_retired',
       message:
@@ -46,7 +46,7 @@ export async function retireGivenAddresses({ database, marks, clock, log }: Part
       sessionId: null,
     });
   }
-  const given = await database.givenAddresses();
+  const given = await database.addresses.given();
   marks.cover(given.flatMap(({ through, ...pool }) => (through === 0 ? [] : { ...pool, index: through - 1 })));
 }
 

@@ -51,13 +51,13 @@ export function readCredentials(dataDir: string): Credentials | null {
  * and key. The file then has this start's base URL.
  */
 export async function ensureCredentials(
-  database: Pick<Database, 'findKey' | 'findStore' | 'createStore' | 'createKey' | 'setRefundPolicy'>,
+  database: Pick<Database, 'keys' | 'stores'>,
   at: Readonly<{ dataDir: string; baseUrl: string; nowMs: number }>,
 ): Promise<Readonly<{ credentials: Credentials; isNew: boolean }>> {
   const before = readCredentials(at.dataDir);
-  const known = before && (await database.findKey(createHash('sha256').update(before.api_key).digest('hex')));
+  const known = before && (await database.keys.find(createHash('sha256').update(before.api_key).digest('hex')));
   const isNew = !before || !known || known.revokedAtMs !== null;
-  const store = isNew ? null : await database.findStore(known.storeId);
+  const store = isNew ? null : await database.stores.find(known.storeId);
   const credentials =
     isNew || !store
       ? await issueCredentials(database, at)
@@ -69,15 +69,18 @@ export async function ensureCredentials(
 }
 
 async function issueCredentials(
-  database: Pick<Database, 'createStore' | 'createKey' | 'setRefundPolicy'>,
+  database: Pick<Database, 'stores' | 'keys'>,
   { baseUrl, nowMs }: Readonly<{ baseUrl: string; nowMs: number }>,
 ): Promise<Credentials> {
   const demo = issueStore('Demo store', defaultStoreSettings, nowMs);
   const { key, row } = issueKey(demo.id, 'test', scopes, nowMs);
-  await database.createStore(demo);
+  await database.stores.create(demo);
   // No sender is an exchange here, so a refund that names no address goes back where the payment came from.
-  await database.setRefundPolicy(demo.id, { refundCancelWindowS: SANDBOX_CANCEL_WINDOW_S, refundToSender: true });
-  await database.createKey(row);
+  await database.stores.setRefundPolicy(demo.id, {
+    refundCancelWindowS: SANDBOX_CANCEL_WINDOW_S,
+    refundToSender: true,
+  });
+  await database.keys.create(row);
   return {
     base_url: baseUrl,
     merchant_id: demo.id,

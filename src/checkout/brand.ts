@@ -3,9 +3,9 @@
  * an image, and one that is opened directly may neither load nor run anything.
  * @module
  */
+
 import type { Router } from 'express';
 import type { Database } from '../database/database.ts';
-import type { PageSettingsDatabase } from '../database/page-settings.ts';
 import { accentStyle, readAccent } from '../lib/accent.ts';
 import { type Html, html } from '../lib/html.ts';
 import { keepForever } from './assets.ts';
@@ -25,10 +25,7 @@ export const brandStyle = ({ settings: { accent } }: PageModel): Html | null =>
 export const brandName = ({ session, shop, settings: { logo } }: PageModel): Html =>
   html`<p class="shop">${logo && html`<img class="logo" src="${session.id}/logo/${logo.hash}" alt="" height="40">`}<span>${shop}</span></p>`;
 
-export function serveBrand(
-  router: Router,
-  database: Pick<Database, 'findSession'> & Pick<PageSettingsDatabase, 'findLogo'>,
-): void {
+export function serveBrand(router: Router, database: Pick<Database, 'sessions'> & Pick<Database, 'stores'>): void {
   router.get('/pay/assets/accent/:name', (request, response) => {
     const accent = readAccent(`#${/^([0-9a-f]{6})\.css$/.exec(request.params.name)?.[1]}`);
     if (accent === null) response.status(404).end();
@@ -37,7 +34,7 @@ export function serveBrand(
   });
   router.get('/pay/:id/logo/:hash', async (request, response) => {
     const session = await findSession(database, request);
-    const logo = session && (await database.findLogo(session.storeId, request.params.hash));
+    const logo = session && (await database.stores.findLogo(session.storeId, request.params.hash));
     if (!logo) {
       response.status(404).end();
       return;

@@ -18,7 +18,7 @@ const ofCaller = { perSecond: 1 / 3, burst: 30 };
 const FORM_BYTES_MAX = 4096;
 
 type LookupDeps = Readonly<{
-  database: Pick<Database, 'findSession' | 'requestLookups'>;
+  database: Pick<Database, 'sessions' | 'lookups'>;
   config: Pick<Config, 'networks'>;
   clock: Clock;
 }>;
@@ -34,7 +34,7 @@ export function serveLookups(router: Router, { database, config, clock }: Lookup
       const tx = ids.get(family);
       return tx === undefined ? [] : [{ network: key, family, tx }];
     });
-    await database.requestLookups({ sessionId: session.id, asks, nowMs: clock.nowMs() });
+    await database.lookups.request({ sessionId: session.id, asks, nowMs: clock.nowMs() });
   }
 
   router.post('/pay/:id/look-up', formReader(FORM_BYTES_MAX), async (request, response) => {

@@ -38,7 +38,7 @@ export async function receiptMailOf(
   replyTo: string | null,
 ): Promise<ReceiptMail> {
   if (config.mail === null || replyTo === null || session.life.status !== 'paid') return 'none';
-  return (await database.hasReceipt(session.id)) ? 'sent' : 'ask';
+  return (await database.mails.hasReceipt(session.id)) ? 'sent' : 'ask';
 }
 
 /** Renders the form, or that the receipt was sent. */
@@ -118,7 +118,7 @@ function receiptMail(
 }
 
 type ReceiptMailDeps = Readonly<{
-  database: Pick<Database, 'findSession' | 'findStore' | 'findPageSettings' | 'queueReceipt' | 'hasReceipt'>;
+  database: Pick<Database, 'sessions' | 'stores' | 'mails'>;
   config: Pick<Config, 'mail' | 'networks' | 'checkoutUrl'>;
   clock: Clock;
 }>;
@@ -136,8 +136,8 @@ export function serveReceiptMail(
   const titleOf = (key: string) => config.networks.find((network) => network.key === key)?.title ?? key;
   router.post('/pay/:id/receipt', formReader(FORM_BYTES_MAX), async (request, response) => {
     const session = await findSession(database, request);
-    const settings = session && (await database.findPageSettings(session.storeId));
-    const merchant = session && (await database.findStore(session.storeId));
+    const settings = session && (await database.stores.findPageSettings(session.storeId));
+    const merchant = session && (await database.stores.find(session.storeId));
     if (!session || !settings || !merchant) return refuse(request, response, null);
     const state = await receiptMailOf(deps, session, settings.receiptsReplyTo);
     if (state === 'none') return refuse(request, response, null);
@@ -163,7 +163,7 @@ export function serveReceiptMail(
     if (recipients.take(typed.toLowerCase()) > 0) return response.redirect(303, pageLink('limit'));
     const pageUrl = `${config.checkoutUrl}/pay/${session.id}?lang=${words.code}`;
     const mail = receiptMail({ session, shop: merchant.name, words, titleOf }, pageUrl, typed);
-    const outcome = await database.queueReceipt({ sessionId: session.id, mail, nowMs: clock.nowMs() });
+    const outcome = await database.mails.queueReceipt({ sessionId: session.id, mail, nowMs: clock.nowMs() });
     response.redirect(303, pageLink(outcome === 'too_many' ? 'limit' : null));
   });
 }

@@ -3,12 +3,13 @@
  * session's id is no secret, and two steps: enter the address, then compare all of it and confirm.
  * @module
  */
+
 import type { Request, Router } from 'express';
 import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Database, PaymentOption, Session } from '../database/database.ts';
-import type { DestinationCheck, DestinationFault, RefundDatabase } from '../database/refunds.ts';
+import type { DestinationCheck, DestinationFault } from '../database/refunds.ts';
 import type { Clock } from '../lib/clock.ts';
 import { queryOf } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
@@ -95,8 +96,7 @@ function confirmPage(words: Words, address: string, network: string, back: strin
 }
 
 type RefundAddressDeps = Readonly<{
-  database: Pick<Database, 'findSession' | 'findPageSettings' | 'isPayerToken'> &
-    Pick<RefundDatabase, 'leaveRefundAddress'>;
+  database: Pick<Database, 'sessions' | 'stores'> & Pick<Database, 'refunds'>;
   config: Pick<Config, 'networks'>;
   clock: Clock;
   checkDestination: DestinationCheck;
@@ -115,7 +115,8 @@ export function serveRefundAddress(
     const session = await findSession(database, request);
     const network = session && paidNetwork(session);
     const { choice, words } = asked(request);
-    const isPayer = session && choice.payerToken !== null && database.isPayerToken(session.id, choice.payerToken);
+    const isPayer =
+      session && choice.payerToken !== null && database.sessions.isPayerToken(session.id, choice.payerToken);
     if (!session || !network || !isPayer) return refuse(request, response, null);
     const waitS = count(request);
     if (waitS > 0) return refuse(request, response, waitS);
@@ -128,7 +129,7 @@ export function serveRefundAddress(
     const verdict = checkDestination(network, typed);
     const known = config.networks.find(({ key }) => key === network);
     if (verdict.kind === 'ok' && known && confirmed !== 'yes') {
-      const { embedOrigins } = await database.findPageSettings(session.storeId);
+      const { embedOrigins } = await database.stores.findPageSettings(session.storeId);
       allow(response, { connect: [], ancestors: embedOrigins });
       const whole = chains[known.family].address.format(verdict.key);
       response.type('html').send(confirmPage(words, whole, known.title, pageLink(), styleOf(request)));
@@ -137,7 +138,7 @@ export function serveRefundAddress(
     const changeWaitS = verdict.kind === 'ok' ? changes.take(session.id) : 0;
     if (changeWaitS > 0) return refuse(request, response, changeWaitS);
     const named = { sessionId: session.id, network, address: typed, nowMs: clock.nowMs() };
-    const outcome = await database.leaveRefundAddress(named, checkDestination);
+    const outcome = await database.refunds.leaveAddress(named, checkDestination);
     if (typeof outcome === 'object') query.set('fault', outcome.why);
     response.redirect(303, pageLink());
   });

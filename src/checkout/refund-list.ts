@@ -2,9 +2,10 @@
  * What became of a payment's refunds, on the payment page, for who has the payer's token.
  * @module
  */
+
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
-import type { Session } from '../database/database.ts';
-import type { Refund, RefundDatabase } from '../database/refunds.ts';
+import type { Database, Session } from '../database/database.ts';
+import type { Refund } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';
 import { networkMark, networkTitle, type PageModel, tokenMark } from './model.ts';
 import { refundFacts } from './refund-page.ts';
@@ -15,10 +16,10 @@ const SHOWN_MAX = 20;
 
 /** Returns the newest refunds of a session; none while it is open. */
 export const refundsOf = async (
-  database: Pick<RefundDatabase, 'listRefunds'>,
+  database: Pick<Database, 'refunds'>,
   { id, life }: Session,
 ): Promise<readonly Refund[]> =>
-  life.status === 'pending' ? [] : database.listRefunds({ sessionId: id, limit: SHOWN_MAX });
+  life.status === 'pending' ? [] : database.refunds.list({ sessionId: id, limit: SHOWN_MAX });
 
 /** Whether the page should follow it: it usually ends within minutes. */
 export const isOnItsWay = ({ status }: Refund): boolean => status === 'processing';

@@ -3,13 +3,14 @@
  * only secret: whoever has it can give the address, and replace it until the payment is in progress.
  * @module
  */
+
 import type { Request, Response, Router } from 'express';
 import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
 import { invariant } from '../core/fault.ts';
 import { mayReplace } from '../core/refund.ts';
 import type { Database } from '../database/database.ts';
-import type { DestinationCheck, Refund, RefundDatabase } from '../database/refunds.ts';
+import type { DestinationCheck, Refund } from '../database/refunds.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { queryOf } from '../lib/form.ts';
 import { createLimiter } from '../lib/rate-limit.ts';
@@ -25,7 +26,7 @@ import {
 import { asked, formReader, limitCallers, type Refuse } from './request.ts';
 
 type RefundPageDeps = Readonly<{
-  database: Pick<Database, 'findStore'> & Pick<RefundDatabase, 'findRefundBy' | 'claimRefund'>;
+  database: Pick<Database, 'stores'> & Pick<Database, 'refunds'>;
   config: Pick<Config, 'networks'>;
   clock: Clock;
   checkDestination: DestinationCheck;
@@ -45,7 +46,7 @@ export function serveRefunds(
 
   async function find(request: Request): Promise<Refund | null> {
     const token = String(request.params.token);
-    return TOKEN.test(token) ? database.findRefundBy({ claimToken: token }) : null;
+    return TOKEN.test(token) ? database.refunds.findBy({ claimToken: token }) : null;
   }
 
   const networkOf = (refund: Refund) => config.networks.find(({ key }) => key === refund.network);
@@ -58,7 +59,7 @@ export function serveRefunds(
 
   async function show(request: Request, response: Response, refund: Refund, step: RefundStep): Promise<void> {
     const network = networkOf(refund);
-    const merchant = await database.findStore(refund.storeId);
+    const merchant = await database.stores.find(refund.storeId);
     invariant(merchant, `refund ${refund.id} belongs to a store`);
     if (!network) return refuse(request, response, null);
     const { words } = asked(request);
@@ -100,7 +101,10 @@ export function serveRefunds(
     const changeWaitS = changes.take(refund.id);
     if (changeWaitS > 0) return refuse(request, response, changeWaitS);
     const claimToken = String(request.params.token);
-    const outcome = await database.claimRefund({ claimToken, address: typed, nowMs: clock.nowMs() }, checkDestination);
+    const outcome = await database.refunds.claim(
+      { claimToken, address: typed, nowMs: clock.nowMs() },
+      checkDestination,
+    );
     if (typeof outcome === 'object') {
       return show(request, response.status(400), refund, { kind: 'ask', typed, fault: outcome.why });
     }

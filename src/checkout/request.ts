@@ -56,7 +56,7 @@ export function asked(request: Request): { choice: Choice; words: Words } {
 }
 
 /** Finds the session in the path. */
-export async function findSession(database: Pick<Database, 'findSession'>, request: Request): Promise<Session | null> {
+export async function findSession(database: Pick<Database, 'sessions'>, request: Request): Promise<Session | null> {
   const id = parseSessionId(String(request.params.id));
-  return id === null ? null : database.findSession(id);
+  return id === null ? null : database.sessions.find(id);
 }

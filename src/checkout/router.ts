@@ -37,26 +37,7 @@ import { answerTransfer } from './transfer.ts';
 import { pageVersion } from './version.ts';
 
 type CheckoutDeps = Readonly<{
-  database: Pick<
-    Database,
-    | 'findSession'
-    | 'findStore'
-    | 'listNetworks'
-    | 'findPageSettings'
-    | 'findLogo'
-    | 'listLookups'
-    | 'listRefunds'
-    | 'requestLookups'
-    | 'changeCount'
-    | 'suspendedStores'
-    | 'findRefundBy'
-    | 'claimRefund'
-    | 'leaveRefundAddress'
-    | 'isPayerToken'
-    | 'refundAddresses'
-    | 'queueReceipt'
-    | 'hasReceipt'
-  >;
+  database: Pick<Database, 'sessions' | 'stores' | 'networks' | 'lookups' | 'refunds' | 'changeCount' | 'mails'>;
   /** Checks whether a refund can be paid to an address that somebody typed. */
   checkDestination: DestinationCheck;
   config: Pick<Config, 'networks' | 'checkoutUrl' | 'mail'>;
@@ -137,7 +118,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
       return;
     }
     const nowMs = deps.clock.nowMs();
-    const report = (await deps.database.listNetworks()).find((one) => one.network === network.key);
+    const report = (await deps.database.networks.list()).find((one) => one.network === network.key);
     const newest = report && isFollowed(report, nowMs) ? report.cursor : null;
     const asked = { due: query.get('due') ?? '', from: query.get('from') ?? '' };
     const state = pageState(session, toSeconds(nowMs));
@@ -202,15 +183,15 @@ async function modelOf(
   const { database, config, clock } = deps;
   const nowMs = clock.nowMs();
   const [merchant, settings, reports, lookups, refundAddresses, refunds] = await Promise.all([
-    database.findStore(session.storeId),
-    database.findPageSettings(session.storeId),
-    database.listNetworks(),
-    database.listLookups(session.id),
-    database.refundAddresses(session.id),
+    database.stores.find(session.storeId),
+    database.stores.findPageSettings(session.storeId),
+    database.networks.list(),
+    database.lookups.list(session.id),
+    database.refunds.addresses(session.id),
     refundsOf(database, session),
   ]);
   invariant(merchant, `session ${session.id} belongs to a store`);
-  const isPayer = choice.payerToken !== null && database.isPayerToken(session.id, choice.payerToken);
+  const isPayer = choice.payerToken !== null && database.sessions.isPayerToken(session.id, choice.payerToken);
   const state = pageState(session, toSeconds(nowMs));
   const { credit } = merchant.settings;
   const isSuspended = merchant.suspension !== undefined;

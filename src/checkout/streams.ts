@@ -49,10 +49,7 @@ interface Streams {
 
 export function createStreams(
   deps: Readonly<{
-    database: Pick<
-      Database,
-      'changeCount' | 'findSession' | 'listNetworks' | 'listLookups' | 'listRefunds' | 'suspendedStores'
-    >;
+    database: Pick<Database, 'changeCount' | 'sessions' | 'networks' | 'lookups' | 'refunds' | 'stores'>;
     clock: Clock;
     log: Log;
     signal: AbortSignal;
@@ -97,17 +94,17 @@ export function createStreams(
   }
 
   async function readVersions(watched: readonly string[]): Promise<ReadonlyMap<string, Seen>> {
-    const reports = await database.listNetworks();
-    const suspended = new Set(await database.suspendedStores());
+    const reports = await database.networks.list();
+    const suspended = new Set(await database.stores.listSuspended());
     const versions = new Map<string, Seen>();
     for (const [at, sessionId] of watched.entries()) {
       // Reads are synchronous: too many in a row would delay every request.
       if (at % READS_AT_A_STRETCH === READS_AT_A_STRETCH - 1) await clock.sleep(0);
       if (signal.aborted) break;
       due.delete(sessionId);
-      const session = await database.findSession(sessionId);
+      const session = await database.sessions.find(sessionId);
       if (!session) continue;
-      const lookups = await database.listLookups(sessionId);
+      const lookups = await database.lookups.list(sessionId);
       const refunds = await refundsOf(database, session);
       const nowMs = clock.nowMs();
       const isSuspended = suspended.has(session.storeId);

@@ -129,7 +129,7 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     refuse(words, response, 403, words.say('general.form_old'));
     return;
   }
-  const zone = visitor.person.zone ?? (at && (await deps.database.findStore(at.storeId))?.zone) ?? UTC;
+  const zone = visitor.person.zone ?? (at && (await deps.database.stores.find(at.storeId))?.zone) ?? UTC;
   const renew = (token: string) => deps.sessions.give(response, token);
   const visit = {
     visitor,
@@ -204,7 +204,7 @@ async function send(
     const { name, memberships } = person;
     const stores: MenuStore[] = [];
     for (const { storeId } of memberships) {
-      const store = storeId === null ? null : await deps.database.findStore(storeId);
+      const store = storeId === null ? null : await deps.database.stores.find(storeId);
       if (store) stores.push({ id: store.id, name: store.name });
     }
     const notice = deps.notices.take(queryOf(request), formToken);

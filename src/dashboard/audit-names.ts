@@ -107,7 +107,7 @@ async function readNetworks(
   const networks = new Map<string, NetworkKey>();
   for (const { target, after } of entries) {
     if (!after || !('destination' in after) || networks.has(target)) continue;
-    const refund = await database.findRefundBy({ id: target });
+    const refund = await database.refunds.findBy({ id: target });
     if (refund) networks.set(target, refund.network);
   }
   return networks;
@@ -122,10 +122,10 @@ async function readLists({ database, config }: DashboardDeps, texts: ReadonlySet
   const named = new Map<string, Html>();
   const has = (prefix: string): boolean => [...texts].some((text) => String(text).includes(prefix));
   if (has('usr_')) {
-    for (const { id, name } of await database.listPeople()) named.set(id, link('/operator/people', name, id));
+    for (const { id, name } of await database.people.list()) named.set(id, link('/operator/people', name, id));
   }
   if (has('mer_')) {
-    for (const { id, name } of await database.listStores()) named.set(id, link('/operator/stores', name, id));
+    for (const { id, name } of await database.stores.list()) named.set(id, link('/operator/stores', name, id));
   }
   for (const { key } of config.networks) named.set(key, link(`/operator/networks/${key}`, key));
   for (const text of texts) {
@@ -146,16 +146,16 @@ async function pageOf({ database }: DashboardDeps, visit: Visit<null>, id: strin
   const payoutPage = async () => ((await database.findPayout(id)) ? `/operator/payouts/${id}` : null);
   switch (id.split('_')[0]) {
     case 'cs':
-      return isMember ? inStore(await database.findSession(id), 'payments:read', `payments/${id}`) : null;
+      return isMember ? inStore(await database.sessions.find(id), 'payments:read', `payments/${id}`) : null;
     case 'rf':
     case 'rt': {
-      const refund = isMember ? await database.findRefundBy({ id }) : null;
+      const refund = isMember ? await database.refunds.findBy({ id }) : null;
       return inStore(refund, 'payments:read', `refunds/${id}`) ?? payoutPage();
     }
     case 'held':
-      return isMember ? inStore(await database.findHeldMoney(id), 'payments:read', `held/${id}`) : null;
+      return isMember ? inStore(await database.held.find(id), 'payments:read', `held/${id}`) : null;
     case 'key':
-      return isMember ? inStore(await database.showKey(id), 'keys:manage', 'developers') : null;
+      return isMember ? inStore(await database.keys.show(id), 'keys:manage', 'developers') : null;
     case 'we':
       return isMember ? inStore(await database.findEndpoint(id), 'webhooks:read', `webhooks/${id}`) : null;
     default:

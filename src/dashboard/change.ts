@@ -167,7 +167,7 @@ async function reviewPage<At>(
   const { visitor, path, form, nowMs, words } = visit;
   const { title, consequence, button, back, typed, isDangerous = false } = review;
   const carried = carriedBy(visit, review);
-  const own = asksProof && passkeys.isPossible ? await database.listPasskeys(visitor.person.id) : [];
+  const own = asksProof && passkeys.isPossible ? await database.people.listPasskeys(visitor.person.id) : [];
   const ids = own.map(({ id }) => id);
   const content = html`${faultMessage(fault)}
 <form method="post" action="${path}" class="card confirm">

@@ -69,7 +69,7 @@ export function createExports({ database, clock }: Pick<DashboardDeps, 'database
       running--;
     };
     try {
-      await database.recordAct(actOf(visitor.person, command, clock), { target, before: null, after: chosen });
+      await database.audit.record(actOf(visitor.person, command, clock), { target, before: null, after: chosen });
     } catch (error) {
       end();
       throw error;

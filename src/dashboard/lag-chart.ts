@@ -23,7 +23,7 @@ export async function lagChart(
 ): Promise<Html | null> {
   const lastMs = nowMs - (nowMs % BAR_MS);
   const starts = Array.from({ length: BARS }, (_, ago) => lastMs - (BARS - 1 - ago) * BAR_MS);
-  const lags = await database.listNetworkLags(network, starts[0] ?? lastMs);
+  const lags = await database.networks.listLags(network, starts[0] ?? lastMs);
   if (lags.length === 0) return null;
   const worst = starts.map((startMs) => ({ startMs, lagS: worstOf(lags, startMs) }));
   const text = (seconds: number): string => lagText(words, seconds);

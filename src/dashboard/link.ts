@@ -36,7 +36,7 @@ export function serveLinks(app: Express, deps: SignInDeps): void {
     refuse(words, response, 404, words.html('link.gone'));
   };
   const find = (request: Request): Promise<OpenLink | null> =>
-    database.findSignInLink(hashOf(String(request.params.token)), clock.nowMs());
+    database.signIns.findLink(hashOf(String(request.params.token)), clock.nowMs());
 
   app.get('/link/:token', async (request, response) => {
     const link = await find(request);
@@ -88,7 +88,7 @@ async function claim(
   if (stored === null) return { status: 503, fault: words.say('sign-in.busy') };
   const { session, give } = sessions.prepare(request, person.id);
   const act = actOf(person, 'use a one-time link', clock);
-  const isClaimed = await database.claimSignInLink(
+  const isClaimed = await database.signIns.claimLink(
     { hash: hashOf(token), secrets: { password: stored, factor }, session },
     act,
   );

@@ -25,7 +25,7 @@ export async function findPlaces(
   const name = text.trim().slice(0, SEARCHED_CHARS_MAX);
   const may = (permission: StorePermission) => isAllowed(visitor.person.memberships, { permission, ...at });
   const places: Place[] = [];
-  const refund = await database.findNamedRefund(at, name, transactionSpellings(name));
+  const refund = await database.refunds.findNamed(at, name, transactionSpellings(name));
   if (refund) places.push({ kind: 'refund', name: refund.refundId, href: `${refundsPath(at)}/${refund.id}` });
   const event = name.startsWith('evt_') ? await database.findEvent(name) : null;
   if (event?.storeId === at.storeId && event.mode === at.mode) {

@@ -54,7 +54,7 @@ function cellsOf(session: SessionSummary, { transactions, refunds }: More): Cell
   ];
 }
 
-type Read = Pick<Database, 'listSessions' | 'transactionsOf' | 'refundsOf'>;
+type Read = Pick<Database, 'sessions' | 'refunds'>;
 
 /** Yields the file, newest first. */
 export const exportPayments = (
@@ -62,10 +62,10 @@ export const exportPayments = (
   filter: SessionFilter,
 ): AsyncGenerator<string> =>
   writeSlices(clock, columns, async (beforeId: string | null) => {
-    const { sessions, goOnId } = await database.listSessions({ ...filter, beforeId, limit: SLICE_ROWS });
+    const { sessions, goOnId } = await database.sessions.list({ ...filter, beforeId, limit: SLICE_ROWS });
     const ids = sessions.map(({ id }) => id);
-    const transactions = await database.transactionsOf(ids, TRANSACTIONS_MAX);
-    const refunds = await database.refundsOf(ids);
+    const transactions = await database.sessions.transactionsOf(ids, TRANSACTIONS_MAX);
+    const refunds = await database.refunds.ofSession(ids);
     const rows = sessions.map((session) =>
       cellsOf(session, {
         transactions: transactions.get(session.id) ?? [],

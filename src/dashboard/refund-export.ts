@@ -41,7 +41,7 @@ const cellsOf = (networks: Networks, refund: Refund, feeUnits: bigint | null): C
   refund.heldKind,
 ];
 
-type Read = Pick<Database, 'listRefunds' | 'findPayout'>;
+type Read = Pick<Database, 'refunds' | 'findPayout'>;
 type Deps = Pick<DashboardDeps, 'config' | 'clock'> & Readonly<{ database: Read }>;
 
 /** Yields the file, newest first. */
@@ -50,7 +50,7 @@ export const exportRefunds = (
   filter: Omit<RefundFilter, 'before' | 'limit'>,
 ): AsyncGenerator<string> =>
   writeSlices(clock, columns, async (before: Refund | null) => {
-    const refunds = await database.listRefunds({ ...filter, ...(before && { before }), limit: SLICE_ROWS });
+    const refunds = await database.refunds.list({ ...filter, ...(before && { before }), limit: SLICE_ROWS });
     const rows: Cells[] = [];
     for (const refund of refunds) {
       const payout = refund.tx === null ? null : await database.findPayout(refund.id);

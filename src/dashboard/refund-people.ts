@@ -25,7 +25,7 @@ export async function readRefundPeople(
 ): Promise<RefundPeople> {
   const { id, requestedBy, heldKind, createdAtMs, processedAtMs, canceledAtMs, destination } = refund;
   const endMs = processedAtMs ?? canceledAtMs;
-  const { entries } = await database.searchAudit({
+  const { entries } = await database.audit.search({
     ...{ who: null, what: id, beforeId: null, limit: ENTRIES_MAX, entriesMax: ENTRIES_READ_MAX },
     fromMs: createdAtMs - RECORDED_WITHIN_MS,
     toMs: endMs === null ? null : endMs + RECORDED_WITHIN_MS,
@@ -38,7 +38,8 @@ export async function readRefundPeople(
     const entry = entries.find(({ command, target }) => target === id && isAct(command));
     return entry ? nameOf(entry.operator) : null;
   };
-  const person = requestedBy === null ? undefined : (await database.listPeople()).find((one) => one.id === requestedBy);
+  const person =
+    requestedBy === null ? undefined : (await database.people.list()).find((one) => one.id === requestedBy);
   const asked = person?.name ?? words.say(heldKind === null ? 'refunds.by_api' : 'refunds.by_installation');
   const renamed = whoDid((command) => /destination|redirect/.test(command));
   const named = destination?.from === 'merchant' ? (renamed ?? person?.name ?? null) : null;
@@ -63,8 +64,8 @@ export async function refundBackground(
   { asked, approved }: RefundPeople,
   nowMs: number,
 ): Promise<readonly (readonly [string, Html])[]> {
-  const session = await database.findSession(refund.sessionId);
-  const room = await database.refundRoom(refund.sessionId, nowMs);
+  const session = await database.sessions.find(refund.sessionId);
+  const room = await database.refunds.room(refund.sessionId, nowMs);
   const received = session && confirmedText(session);
   const at = (who: string, ms: number) => html`${words.html('refunds.person_at', { person: who, time: time(ms) })}`;
   return [

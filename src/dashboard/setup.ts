@@ -21,13 +21,13 @@ type Step = Readonly<{ isDone: boolean; what: TextKey; next: Html }>;
 async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit<StoreAt>): Promise<readonly Step[]> {
   const { database, config } = deps;
   const { storeId, mode } = at;
-  const store = await database.findStore(storeId);
+  const store = await database.stores.find(storeId);
   const networks = config.networks.filter((network) => network.mode === mode);
   const sources = await Promise.all(
-    [...new Set(networks.map(({ family }) => family))].map((family) => database.poolSource({ family, mode })),
+    [...new Set(networks.map(({ family }) => family))].map((family) => database.addresses.source({ family, mode })),
   );
-  const statuses = (await database.listNetworks()).filter(({ network }) => network.startsWith(`${mode}:`));
-  const keys = (await database.listKeys(storeId)).filter((key) => key.mode === mode && key.revokedAtMs === null);
+  const statuses = (await database.networks.list()).filter(({ network }) => network.startsWith(`${mode}:`));
+  const keys = (await database.keys.list(storeId)).filter((key) => key.mode === mode && key.revokedAtMs === null);
   const page = (name: string, key: TextKey, permission: StorePermission): Html => {
     const step = words.say(key);
     return isAllowed(visitor.person.memberships, { permission, ...at })
@@ -68,7 +68,7 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
       next: page('webhooks', 'setup.webhook_next', 'webhooks:read'),
     },
     {
-      isDone: await database.hasCredits({ storeId, mode: 'test' }),
+      isDone: await database.reports.hasCredits({ storeId, mode: 'test' }),
       what: 'setup.payment',
       next: words.html('setup.payment_next'),
     },
@@ -78,7 +78,7 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
 
 /** What the installation needs before real money comes. */
 async function liveSteps({ database, config, readBackups }: DashboardDeps, words: Words): Promise<readonly Step[]> {
-  const people = await database.listPeople();
+  const people = await database.people.list();
   return [
     {
       isDone: people.some(
@@ -94,7 +94,7 @@ async function liveSteps({ database, config, readBackups }: DashboardDeps, words
       next: words.html('setup.https_next'),
     },
     {
-      isDone: (await database.listNoticeTargets()).some(isInformed),
+      isDone: (await database.notices.listTargets()).some(isInformed),
       what: 'setup.notices',
       next: words.html('setup.notices_next'),
     },
@@ -115,7 +115,7 @@ async function isWebhookProved({ database }: DashboardDeps, { storeId, mode }: S
 
 /** Shows what the mode still misses; null once the store took its first live payment, or nothing is missing. */
 export async function setupList(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html | null> {
-  if (await deps.database.hasCredits({ storeId: visit.at.storeId, mode: 'live' })) return null;
+  if (await deps.database.reports.hasCredits({ storeId: visit.at.storeId, mode: 'live' })) return null;
   const steps = await stepsOf(deps, visit);
   const left = steps.filter(({ isDone }) => !isDone).length;
   if (left === 0) return null;

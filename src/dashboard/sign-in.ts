@@ -90,7 +90,7 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
         return;
       }
       const { person, session } = visitor;
-      await database.endWebSessions(person.id, { only: session.hash }, actOf(person, 'sign out', clock));
+      await database.signIns.endWebSessions(person.id, { only: session.hash }, actOf(person, 'sign out', clock));
     }
     sessions.forget(response);
     response.redirect(303, '/sign-in');
@@ -106,7 +106,7 @@ type Form = Readonly<Record<string, string>>;
 async function signIn(deps: SignInDeps, request: Request, form: Form): Promise<SignedIn | 'wrong' | 'busy'> {
   const { database, sessions, passkeys, clock } = deps;
   const { name = '', password = '', code = '', passkey = '' } = form;
-  const used = passkey === '' ? null : await passkeys.used(passkey, PURPOSE, (id) => database.findPasskey(id));
+  const used = passkey === '' ? null : await passkeys.used(passkey, PURPOSE, (id) => database.people.findPasskey(id));
   if (passkey !== '' && !used) return 'wrong';
   let proved: Proved | 'wrong' | 'busy' | null = used && { ...used, password: null };
   if (!used || password !== '') {
@@ -116,7 +116,7 @@ async function signIn(deps: SignInDeps, request: Request, form: Form): Promise<S
   const { session, give } = sessions.prepare(request, proved.person.id);
   const { person } = proved;
   const isRecovered = proved.factor !== null && 'recoveryHash' in proved.factor;
-  return (await database.signIn(session, proved, actOf(person, 'sign in', clock)))
+  return (await database.signIns.complete(session, proved, actOf(person, 'sign in', clock)))
     ? { person, isRecovered, give }
     : 'wrong';
 }
@@ -129,9 +129,9 @@ async function checkPassword(
   { name, password }: Readonly<{ name: string; password: string }>,
   second: UsedPasskey | Readonly<{ code: string }>,
 ): Promise<Proved | 'wrong' | 'busy'> {
-  const secrets = await database.findSignInSecrets(name);
+  const secrets = await database.signIns.findSecrets(name);
   const nowMs = clock.nowMs();
-  const waits = secrets !== null && (await database.beginSignIn(secrets.person.id, nowMs)) > 0;
+  const waits = secrets !== null && (await database.signIns.begin(secrets.person.id, nowMs)) > 0;
   const isRight = await passwords.isRight(password, secrets && !waits ? secrets.password : null);
   if (isRight === null) return 'busy';
   if (!secrets || !isRight) return 'wrong';
@@ -149,7 +149,7 @@ export async function keepLanguage(
   person: Person,
 ): Promise<void> {
   const chosen = chosenLanguage(languages, response);
-  if (chosen !== null) await database.setLanguage(person.id, chosen, actOf(person, 'set language', clock));
+  if (chosen !== null) await database.people.setLanguage(person.id, chosen, actOf(person, 'set language', clock));
 }
 
 const PATH_CHARS_MAX = 2_000;

@@ -11,7 +11,7 @@ export async function readStale(
   { database }: Pick<DashboardDeps, 'database'>,
   { nowMs, words }: Pick<Visit<unknown>, 'nowMs' | 'words'>,
 ): Promise<(network: NetworkKey) => Html | null> {
-  const since = new Map((await database.listNetworks()).map((one) => [one.network, staleSinceMs(one, nowMs)]));
+  const since = new Map((await database.networks.list()).map((one) => [one.network, staleSinceMs(one, nowMs)]));
   return (network) => {
     const sinceMs = since.get(network) ?? null;
     // A node that was never heard has no figures.

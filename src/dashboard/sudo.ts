@@ -55,7 +55,7 @@ export async function proveAgain(deps: SudoDeps, visitor: Visitor, proof: Proof)
   const token = newToken();
   const renewed = { newHash: hashOf(token), previousUntilMs: nowMs + PREVIOUS_MS };
   const input = { hash: session.hash, personId: person.id, factor, untilMs: nowMs + SUDO_MS, ...renewed };
-  return (await database.confirmWebSession(input, act)) ? token : null;
+  return (await database.signIns.confirmWebSession(input, act)) ? token : null;
 }
 
 async function factorOf(
@@ -65,11 +65,11 @@ async function factorOf(
   nowMs: number,
 ): Promise<UsedFactor | null> {
   if ('passkey' in proof) {
-    const used = await passkeys.used(proof.passkey, proof.purpose, (id) => database.findPasskey(id));
+    const used = await passkeys.used(proof.passkey, proof.purpose, (id) => database.people.findPasskey(id));
     return used?.person.id === person.id ? used.factor : null;
   }
-  if ((await database.beginSignIn(person.id, nowMs)) > 0) return null;
-  const secrets = await database.findSignInSecrets(person.name);
+  if ((await database.signIns.begin(person.id, nowMs)) > 0) return null;
+  const secrets = await database.signIns.findSecrets(person.name);
   const used = secrets && usedFactor(secrets, proof.code, nowMs);
   return used && !('recoveryHash' in used) ? used : null;
 }

@@ -63,7 +63,7 @@ export function createWebSessions(database: Database, clock: Clock, isHttps: boo
     async visitorOf(request, isUse = true) {
       const token = tokenOf(request);
       if (token === null) return null;
-      const found = await database.findWebSession(hashOf(token), clock.nowMs(), sessionLimits, isUse);
+      const found = await database.signIns.findWebSession(hashOf(token), clock.nowMs(), sessionLimits, isUse);
       return found && { ...found, formToken: found.session.formToken };
     },
     hasCookie: (request) => tokenOf(request) !== null,

@@ -13,22 +13,22 @@ export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIn
 /** An address of a session that waits for its payment, and where it was derived. */
 export type OpenAddress = Readonly<{ id: number; key: string; index: number }>;
 
-export interface AddressPoolDatabase {
+export interface Addresses {
   /** Adds addresses `firstIndex…` of a source, which becomes the pool's; free ones of another source are retired. */
-  addAddresses(
+  add(
     input: PoolKey & { readonly source: string; readonly firstIndex: number; readonly keys: readonly string[] },
   ): Promise<void>;
   /**
    * Retires the addresses of a source with an index below `through` that no session took, known now or added later:
    * they are watched and never given out. @returns how many there are
    */
-  retireAddresses(pool: PoolKey, source: string, through: number): Promise<number>;
+  retire(pool: PoolKey, source: string, through: number): Promise<number>;
   /** Returns, for each source, the index after the highest that a session took; 0 when none was. */
-  givenAddresses(): Promise<readonly (PoolKey & Readonly<{ source: string; through: number }>)[]>;
+  given(): Promise<readonly (PoolKey & Readonly<{ source: string; through: number }>)[]>;
   /** Returns the level for new sessions. A retired source has nothing free until addresses are added to it again. */
-  poolLevel(pool: PoolKey, source: string): Promise<PoolLevel>;
+  level(pool: PoolKey, source: string): Promise<PoolLevel>;
   /** Returns the source that the pool gives addresses from; null before the first. */
-  poolSource(pool: PoolKey): Promise<string | null>;
+  source(pool: PoolKey): Promise<string | null>;
   /** Returns the key of address number `index` of a source; null when it is not in the database. */
   poolAddress(pool: PoolKey, source: string, index: number): Promise<string | null>;
   /** Returns the index of the address with a key; null if the pool has none, or its row was altered. */
@@ -37,14 +37,14 @@ export interface AddressPoolDatabase {
    * Returns addresses of open sessions among the next `limit` that were given out, by id: after `afterId`, or from the
    * oldest open session's on. `throughId` is the last of these `limit`; null at the end.
    */
-  openAddresses(
+  open(
     pool: PoolKey,
     source: string,
     afterId: number | null,
     limit: number,
   ): Promise<Readonly<{ found: readonly OpenAddress[]; throughId: number | null }>>;
   /** Refuses an address that its xpub does not derive: it is not shown, paid to or given out, and raises an alarm. */
-  refuseAddress(id: number, nowMs: number): Promise<void>;
+  refuse(id: number, nowMs: number): Promise<void>;
   /** Returns addresses with ids above `afterId`, by id: taken, free and retired ones, because all are watched. */
   watchList(pool: PoolKey, afterId: number, limit: number): Promise<readonly Readonly<{ id: number; key: string }>[]>;
 }

@@ -70,36 +70,36 @@ export type AlarmScope = (typeof alarmScopes)[number];
 /** Returns the key of a lasting alarm, such as `network:live:bsc`. */
 export const alarmKey = (scope: AlarmScope, subject: string): string => (subject ? `${scope}:${subject}` : scope);
 
-export interface AlarmDatabase {
+export interface Alarms {
   /** Reports an event. */
-  raiseAlarm(alarm: NewAlarm): Promise<void>;
+  raise(alarm: NewAlarm): Promise<void>;
   /**
    * Raises a lasting alarm, or brings the open one of this key up to date; one with another code is ended first.
    * @returns whether it was raised
    */
-  keepAlarm(alarm: LastingAlarm): Promise<boolean>;
+  keep(alarm: LastingAlarm): Promise<boolean>;
   /** Ends the open alarm of a key. @returns false when there is none */
-  endAlarm(key: string, nowMs: number): Promise<boolean>;
+  end(key: string, nowMs: number): Promise<boolean>;
   /**
    * Records that somebody looks at an alarm, which ends its repeated notices, but not that of its end. The act's reason
    * is kept as their note, at most `ALARM_NOTE_CHARS_MAX` characters.
    * @returns null if there is no such alarm
    */
-  acknowledgeAlarm(id: number, act: OperatorAct): Promise<Acknowledged | null>;
+  acknowledge(id: number, act: OperatorAct): Promise<Acknowledged | null>;
   /**
    * Records that an event which an alarm reports is dealt with: its notices end, and it is no longer shown as open.
    * @returns null if there is no such alarm
    */
-  resolveAlarm(id: number, act: OperatorAct): Promise<Resolved | null>;
+  resolve(id: number, act: OperatorAct): Promise<Resolved | null>;
   /** Returns the newest alarms, newest first; only those with a lower id than `beforeId`, if one is given. */
-  listAlarms(limit: number, beforeId?: number): Promise<readonly Alarm[]>;
+  list(limit: number, beforeId?: number): Promise<readonly Alarm[]>;
   /** Returns how often the alarm of each key was raised since then. */
   countRaised(keys: readonly string[], sinceMs: number): Promise<ReadonlyMap<string, number>>;
   /**
    * Returns the newest alarms about a store's sessions that nobody acknowledged, among the newest of all. Held money
    * and refunds to approve are left out: they have lists of their own, with their end.
    */
-  listStoreAlarms(at: Readonly<{ storeId: string; mode: Mode }>, limit: number): Promise<readonly Alarm[]>;
+  listOfStore(at: Readonly<{ storeId: string; mode: Mode }>, limit: number): Promise<readonly Alarm[]>;
   /** Returns the lasting alarms that are open, oldest first. */
-  listOpenAlarms(): Promise<readonly Alarm[]>;
+  listOpen(): Promise<readonly Alarm[]>;
 }

@@ -33,24 +33,36 @@ export type AuditSearch = Readonly<{
   toMs: number | null;
 }>;
 
-export interface AuditDatabase<Whole> {
+export const proofKinds = ['books', 'seed'] as const;
+export type ProofKind = (typeof proofKinds)[number];
+
+/** `by`: who ran the check. `about`: what it found, or where it was run, in words. */
+export type InstallationProof = Readonly<{ kind: ProofKind; atMs: number; ok: boolean; by: string; about: string }>;
+
+/** The newest proof, and the newest that failed after it. */
+export type ProofState = Readonly<{ proved: InstallationProof | null; failed: InstallationProof | null }>;
+
+/** Of each kind, so many are kept. */
+export const PROOFS_KEPT = 100;
+
+export interface Audit {
   /** Records what an operator's command changed outside the database, such as in the settings. */
-  recordAct(act: OperatorAct, change: AuditedChange): Promise<void>;
-  /**
-   * Calls `work` with the same database for one command of a person: everything that it changes is recorded as this
-   * act, in the transaction of the change. One piece of work is done at a time; it waits only for the database.
-   */
-  recordAs<T>(act: TargetedAct, work: (database: Whole) => Promise<T>): Promise<T>;
+  record(act: OperatorAct, change: AuditedChange): Promise<void>;
   /**
    * Returns the newest entries, newest first.
    * @param page `sinceMs`: none before this time; `beforeId`: only entries that are older than this one
    */
-  listAudit(limit: number, page?: Readonly<{ sinceMs?: number; beforeId?: number }>): Promise<readonly AuditEntry[]>;
+  list(limit: number, page?: Readonly<{ sinceMs?: number; beforeId?: number }>): Promise<readonly AuditEntry[]>;
   /**
    * Returns the newest entries that fit, newest first. It looks at `entriesMax` of the time that is asked for.
    * @returns `goOnId`: the `beforeId` of what follows; null at the end
    */
-  searchAudit(
+  search(
     search: AuditSearch & Readonly<{ beforeId: number | null; limit: number; entriesMax: number }>,
   ): Promise<Readonly<{ entries: readonly AuditEntry[]; goOnId: number | null }>>;
+  /** Saves what a check has found. */
+  recordProof(proof: InstallationProof): Promise<void>;
+  /** Saves that a person says a check was done elsewhere, with an entry in the audit log. */
+  vouchForProof(kind: ProofKind, act: OperatorAct, about: string): Promise<void>;
+  latestProofs(): Promise<Readonly<Record<ProofKind, ProofState>>>;
 }

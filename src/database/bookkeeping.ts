@@ -79,10 +79,3 @@ export type BookFilter = Readonly<{
   /** Only what belongs to this store's sessions; null: everything. */
   storeId: string | null;
 }>;
-
-export interface BookDatabase {
-  /** Returns the id of the newest entry of the ledger; 0 when it is empty. */
-  newestEntry(): Promise<number>;
-  /** Returns what matches among the `BOOK_PAGE_ENTRIES` entries after `afterEntry`, by entry. */
-  bookPage(filter: BookFilter, afterEntry: number): Promise<readonly Booked[]>;
-}

@@ -42,13 +42,3 @@ export type BlockComparison = Readonly<{
   differences: number;
   message: string | null;
 }>;
-
-export interface ComparisonDatabase {
-  /** Returns the lowest canonical block at or above a number; null if there is none. */
-  firstBlockFrom(network: NetworkKey, number: number): Promise<number | null>;
-  recordedRange(network: NetworkKey, range: NumberRange): Promise<RecordedRange>;
-  /** Returns how far each network was compared; nothing for those that never were. */
-  listComparisons(): Promise<readonly BlockComparison[]>;
-  /** Replaces what is known of the network. */
-  recordComparison(comparison: BlockComparison): Promise<void>;
-}

@@ -6,42 +6,38 @@
  * `storage_unavailable` (locked, full or failing disk; transient): then nothing was changed, and nothing will be.
  * `test/conformance/database.ts` is the contract in executable form.
  */
+
 import type { Verdict, WebhookStamp } from '../core/delivery.ts';
 import type { EventType } from '../core/event.ts';
 import type { InclusionGrace } from '../core/inclusion.ts';
 import type { CancelRefusal, Life, ReceiptState, ReceiptSum, Standing, Terms } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import type { AddressPoolDatabase } from './address-pools.ts';
-import type { AlarmDatabase } from './alarms.ts';
-import type { AuditDatabase } from './audit-log.ts';
-import type { BookDatabase } from './bookkeeping.ts';
-import type { ComparisonDatabase } from './comparison.ts';
+import type { Addresses } from './address-pools.ts';
+import type { Alarms } from './alarms.ts';
+import type { Audit, OperatorAct, TargetedAct } from './audit-log.ts';
 import type { EndpointDatabase } from './endpoints.ts';
-import type { EventDatabase } from './events.ts';
+import type { EventDatabase, StoredEvent } from './events.ts';
 import type { FreezeDatabase } from './freezes.ts';
-import type { HeldMoneyDatabase, HeldReturnDatabase } from './held-money.ts';
-import type { IngestDatabase } from './ingest.ts';
-import type { KeyDatabase } from './keys.ts';
-import type { LookupDatabase } from './lookups.ts';
-import type { MailDatabase } from './mails.ts';
+import type { Held } from './held-money.ts';
+import type { Blocks } from './ingest.ts';
+import type { Keys } from './keys.ts';
+import type { Lookups } from './lookups.ts';
+import type { Mails } from './mails.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
 import type { NetworkLag } from './network-lags.ts';
-import type { NoticeDatabase } from './notices.ts';
+import type { Notices } from './notices.ts';
 import type { OutgoingDatabase } from './outgoing.ts';
-import type { PageSettingsDatabase } from './page-settings.ts';
-import type { PaymentNoteDatabase } from './payment-notes.ts';
-import type { PeopleDatabase } from './people.ts';
-import type { ProofDatabase } from './proofs.ts';
-import type { RecoveryDatabase } from './recovery.ts';
-import type { RefundDatabase, Replay } from './refunds.ts';
-import type { ReportDatabase } from './reports.ts';
+import type { PaymentNote } from './payment-notes.ts';
+import type { People, SignIns } from './people.ts';
+import type { BlockGap, GapReading, Rewind, RewindOutcome, SkipOutcome } from './recovery.ts';
+import type { Refunds, Replay } from './refunds.ts';
+import type { Reports } from './reports.ts';
 import type { SenderReportDatabase } from './sender-report.ts';
-import type { SessionListDatabase, SessionPaging } from './session-lists.ts';
+import type { SessionList, SessionPage, SessionPaging, SessionSearch } from './session-lists.ts';
 import type { Conversion, SessionRequest } from './session-request.ts';
-import type { StatsDatabase } from './stats.ts';
-import type { StoreDatabase } from './stores.ts';
+import type { Stores } from './stores.ts';
 import type { SweepDatabase } from './sweeps.ts';
-import type { TraceDatabase } from './traces.ts';
+import type { Traces } from './traces.ts';
 import type { SecretPair, WebhookSecretDatabase } from './webhook-secrets.ts';
 
 // ── Sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -250,49 +246,18 @@ export type PastAttempt = Attempt & Readonly<{ stamp: WebhookStamp | null }>;
 
 // ── The port ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface Database
-  extends AddressPoolDatabase,
-    AlarmDatabase,
-    MailDatabase,
-    NoticeDatabase,
-    AuditDatabase<Database>,
-    EndpointDatabase,
-    EventDatabase,
-    FreezeDatabase,
-    HeldMoneyDatabase,
-    HeldReturnDatabase,
-    IngestDatabase,
-    KeyDatabase,
-    LookupDatabase,
-    ProofDatabase,
-    OutgoingDatabase,
-    PageSettingsDatabase,
-    PaymentNoteDatabase,
-    PeopleDatabase,
-    RecoveryDatabase,
-    RefundDatabase,
-    SenderReportDatabase,
-    SessionListDatabase<SessionSummary>,
-    ReportDatabase,
-    StatsDatabase,
-    StoreDatabase,
-    MoneyOutDatabase,
-    SweepDatabase,
-    WebhookSecretDatabase,
-    BookDatabase,
-    TraceDatabase,
-    ComparisonDatabase {
+export interface Sessions {
   /** Takes addresses, saves the session and remembers the idempotency key, in one transaction. */
-  createSession(input: NewSession): Promise<CreateSessionOutcome>;
+  create(input: NewSession): Promise<CreateSessionOutcome>;
   /** @param id with or without its `cs_` prefix */
-  findSession(id: string): Promise<Session | null>;
+  find(id: string): Promise<Session | null>;
   /** Returns at most `limit` sessions by their ids; the cost does not grow with what is stored. */
-  pageSessions(page: SessionPaging): Promise<readonly Session[]>;
+  page(page: SessionPaging): Promise<readonly Session[]>;
   /** Returns the token of a session's payer, by the current secret key. Those by earlier versions stay valid. */
   payerToken(sessionId: string): string;
   /** Compares in constant time. */
   isPayerToken(sessionId: string, text: string): boolean;
-  cancelSession(
+  cancel(
     input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,
   ): Promise<CancelSessionOutcome>;
   /**
@@ -303,12 +268,86 @@ export interface Database
   cutShort(id: string, nowMs: number): Promise<boolean>;
   /** Settles up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
   settleDue(nowMs: number, limit: number): Promise<number>;
+  list(list: SessionList): Promise<SessionPage<SessionSummary>>;
+  /** Returns the currencies in which a store has priced sessions, in order of their codes. */
+  listPriceCurrencies(at: Readonly<{ storeId: string; mode: Mode }>, limit: number): Promise<readonly string[]>;
+  /** Returns the confirmed transactions to each session's addresses, at most `limit` for each. */
+  transactionsOf(sessionIds: readonly string[], limit: number): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** Returns at most `limit` sessions of the store and mode, newest first; a whole order id comes first of all. */
+  search(
+    search: SessionSearch,
+    where: Readonly<{ storeId: string; mode: Mode; limit: number }>,
+  ): Promise<readonly SessionSummary[]>;
+  /** Returns a session's events, oldest first. */
+  listEvents(sessionId: string, limit: number): Promise<readonly StoredEvent[]>;
+  /**
+   * Saves a note of whoever acts. The audit log says that there is one, not what it says: that is removed with what
+   * identifies the payer.
+   * @returns null if there is no such session
+   */
+  addNote(note: Readonly<{ sessionId: string; text: string }>, act: OperatorAct): Promise<'added' | 'full' | null>;
+  /** Returns a session's notes, oldest first. */
+  listNotes(sessionId: string): Promise<readonly PaymentNote[]>;
+  /** @returns false if the session has no such note */
+  removeNote(note: Readonly<{ sessionId: string; id: number }>, act: OperatorAct): Promise<boolean>;
+}
 
-  reportNetwork(report: NetworkReport): Promise<void>;
-  listNetworks(): Promise<readonly NetworkStatus[]>;
+export interface Networks {
+  report(report: NetworkReport): Promise<void>;
+  list(): Promise<readonly NetworkStatus[]>;
   /** Returns how far behind a network was read since then, oldest first. */
-  listNetworkLags(network: NetworkKey, fromMs: number): Promise<readonly NetworkLag[]>;
+  listLags(network: NetworkKey, fromMs: number): Promise<readonly NetworkLag[]>;
+  /** Returns how often operators moved the network's position; a follower that sees it change loads it again. */
+  recoveryCount(network: NetworkKey): Promise<number>;
+  /** Returns a network's newest gaps, open and closed, highest blocks first. */
+  listGaps(network: NetworkKey): Promise<readonly BlockGap[]>;
+  /**
+   * Takes the blocks above `to` out of our chain, as a reorg does, even final ones, and lowers the floor. Credited
+   * payments in them are reversed until their blocks come back.
+   */
+  rewind(input: Rewind): Promise<RewindOutcome>;
+  /**
+   * Makes the follower go on beyond blocks that no node serves, and raises the alarm `block_skipped`. Where one of our
+   * wallets has no sequence numbers that would tell what it sent in them, money out is frozen on the network.
+   */
+  skip(
+    input: Readonly<{ network: NetworkKey; from: number; to: number; isDryRun: boolean; act: OperatorAct }>,
+  ): Promise<SkipOutcome>;
+  /** Closes the gaps within blocks that were all read again without a doubt. @returns them */
+  closeGaps(network: NetworkKey, read: GapReading, act: OperatorAct): Promise<readonly BlockGap[]>;
+}
 
+export interface Database
+  extends EndpointDatabase,
+    EventDatabase,
+    FreezeDatabase,
+    OutgoingDatabase,
+    SenderReportDatabase,
+    MoneyOutDatabase,
+    SweepDatabase,
+    WebhookSecretDatabase {
+  readonly sessions: Sessions;
+  readonly addresses: Addresses;
+  readonly stores: Stores;
+  readonly keys: Keys;
+  readonly blocks: Blocks;
+  readonly networks: Networks;
+  readonly lookups: Lookups;
+  readonly held: Held;
+  readonly refunds: Refunds;
+  readonly people: People;
+  readonly signIns: SignIns;
+  readonly mails: Mails;
+  readonly alarms: Alarms;
+  readonly notices: Notices;
+  readonly audit: Audit;
+  readonly reports: Reports;
+  readonly traces: Traces;
+  /**
+   * Calls `work` with the same database for one command of a person: everything that it changes is recorded as this
+   * act, in the transaction of the change. One piece of work is done at a time; it waits only for the database.
+   */
+  recordAs<T>(act: TargetedAct, work: (database: Database) => Promise<T>): Promise<T>;
   /**
    * Leases up to `limit` due deliveries, in turn from each endpoint that has any. URLs of single sessions share the
    * places of one endpoint for each host. Within one endpoint and session, a delivery waits until earlier ones had
@@ -347,7 +386,6 @@ export interface Database
   listAttempts(deliveryId: string): Promise<readonly PastAttempt[]>;
   /** Makes a delivery due at once, in any state. @returns false when there is none with this id */
   resendDelivery(id: string, nowMs: number): Promise<boolean>;
-
   /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
   changeCount(): number;
   /** Takes and releases the write lock, which proves that the database can be written now. */

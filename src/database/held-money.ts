@@ -78,23 +78,20 @@ export type ReturnHeldOutcome =
    */
   | Readonly<{ kind: 'store_suspended' | 'above_limit' | 'daily_limit' }>;
 
-export interface HeldReturnDatabase {
-  /**
-   * Begins to return open held money. From then on it counts for nothing; if the return fails, it is held again. What
-   * is returned can be neither accepted nor refunded.
-   */
-  returnHeldMoney(input: ReturnHeldMoney, check: DestinationCheck): Promise<ReturnHeldOutcome>;
-}
-
-export interface HeldMoneyDatabase {
+export interface Held {
   /** Returns held money, newest first. */
-  listHeldMoney(
+  list(
     filter: Readonly<{ storeId?: string; mode?: Mode; sessionId?: string; state?: HeldState; limit: number }>,
   ): Promise<readonly HeldMoney[]>;
-  findHeldMoney(id: string): Promise<HeldMoney | null>;
+  find(id: string): Promise<HeldMoney | null>;
   /**
    * Accepts open held money: see `core/held-money`. `held` is how it was before.
    * @param isDryRun nothing is saved; the outcome is what it would be
    */
-  acceptHeldMoney(id: string, act: OperatorAct, isDryRun: boolean): Promise<AcceptHeldOutcome>;
+  accept(id: string, act: OperatorAct, isDryRun: boolean): Promise<AcceptHeldOutcome>;
+  /**
+   * Begins to return open held money. From then on it counts for nothing; if the return fails, it is held again. What
+   * is returned can be neither accepted nor refunded.
+   */
+  giveBack(input: ReturnHeldMoney, check: DestinationCheck): Promise<ReturnHeldOutcome>;
 }

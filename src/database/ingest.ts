@@ -2,9 +2,12 @@
  * What a follower saves in one step.
  * @module
  */
+
 import type { BlockRef, Tail } from '../core/block.ts';
 import type { CreditPolicy, Received } from '../core/credit-policy.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
+import type { BlockComparison, NumberRange, RecordedRange } from './comparison.ts';
+import type { Reread, RereadOutcome } from './recovery.ts';
 
 /** One step of a follower, saved whole or not at all. */
 export type Ingest = Readonly<{
@@ -56,7 +59,7 @@ export type WaitingTransfer = ChainTransfer &
     stricter: CreditPolicy;
   }>;
 
-export interface IngestDatabase {
+export interface Blocks {
   /** Returns the newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
   tail(network: NetworkKey, limit: number): Promise<Tail>;
   /** Returns canonical blocks above `number` with unconfirmed transfers, lowest first, and their transactions. */
@@ -64,4 +67,15 @@ export interface IngestDatabase {
   /** Returns the unconfirmed transfers of a canonical block that are not dust; none if it left the chain. */
   waiting(network: NetworkKey, hash: string): Promise<readonly WaitingTransfer[]>;
   ingest(step: Ingest): Promise<IngestOutcome>;
+  /** Returns the lowest canonical block at or above a number; null if there is none. */
+  firstFrom(network: NetworkKey, number: number): Promise<number | null>;
+  range(network: NetworkKey, range: NumberRange): Promise<RecordedRange>;
+  /** Returns how far each network was compared; nothing for those that never were. */
+  listComparisons(): Promise<readonly BlockComparison[]>;
+  /** Replaces what is known of the network. */
+  recordComparison(comparison: BlockComparison): Promise<void>;
+  /** Returns the lowest canonical block with at least this number; null if there is none. */
+  rereadAnchor(network: NetworkKey, number: number): Promise<Pick<BlockRef, 'hash' | 'number'> | null>;
+  /** Compares blocks that were read again with what is held, and adds the transfers that were missed. */
+  saveReread(input: Reread): Promise<RereadOutcome>;
 }

@@ -48,19 +48,19 @@ export type NewApiKey = Omit<ApiKey, Optional | 'createdBy' | 'lastUsedAtMs' | '
 /** A key with what authentication needs. `secret` signs requests and is stored encrypted. */
 export type ApiKeyWithSecret = ApiKey & Readonly<{ secret: string; storeStatus: MerchantStore['status'] }>;
 
-export interface KeyDatabase {
+export interface Keys {
   /** @param act the operator's command that creates it, for the audit log */
-  createKey(input: NewApiKey, act?: OperatorAct): Promise<void>;
+  create(input: NewApiKey, act?: OperatorAct): Promise<void>;
   /** Returns keys, altered ones too, which are marked. */
-  listKeys(storeId: string | null): Promise<readonly ApiKey[]>;
+  list(storeId: string | null): Promise<readonly ApiKey[]>;
   /** Returns keys that are not revoked and expire before a time, the earliest first. */
-  expiringKeys(beforeMs: number, limit: number): Promise<readonly ApiKey[]>;
+  expiring(beforeMs: number, limit: number): Promise<readonly ApiKey[]>;
   /** Returns the key with this id, revoked or not; null when unknown. */
-  showKey(id: string): Promise<ApiKey | null>;
+  show(id: string): Promise<ApiKey | null>;
   /** @returns false when there is no such key. Revoking it again keeps the first time, and is not recorded. */
-  revokeKey(id: string, act: OperatorAct): Promise<boolean>;
+  revoke(id: string, act: OperatorAct): Promise<boolean>;
   /** Returns the key with this SHA-256 (hex), revoked, expired or not; null when unknown. */
-  findKey(keyHash: string): Promise<ApiKeyWithSecret | null>;
+  find(keyHash: string): Promise<ApiKeyWithSecret | null>;
   /**
    * Uses up a nonce until `keepUntilMs`; false when it was used before. Removes a bounded number of expired nonces.
    * @param input `mayBeSavedLater`: answers at once even if another process is writing, and saves the nonce afterwards;

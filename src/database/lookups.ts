@@ -16,12 +16,12 @@ export type Lookup = Readonly<{
   isOpen: boolean;
 }>;
 
-export interface LookupDatabase {
+export interface Lookups {
   /**
    * Asks the indexers of some networks about a transaction, again if it was asked before. A session keeps at most 60
    * lookups, for a day. `tx` is canonical text of the network's family.
    */
-  requestLookups(
+  request(
     input: Readonly<{
       sessionId: string;
       asks: readonly Readonly<{ network: NetworkKey; family: string; tx: string }>[];
@@ -29,16 +29,12 @@ export interface LookupDatabase {
     }>,
   ): Promise<void>;
   /** Returns all lookups of a session, in the order in which they were first asked. */
-  listLookups(sessionId: string): Promise<readonly Lookup[]>;
+  list(sessionId: string): Promise<readonly Lookup[]>;
   /** Leases what an indexer should ask its node now, longest waiting first, and nothing past `LOOKUP_AGE_MS_MAX`. */
-  claimLookups(
-    network: NetworkKey,
-    nowMs: number,
-    limit: number,
-  ): Promise<readonly Readonly<{ id: string; tx: string }>[]>;
+  claim(network: NetworkKey, nowMs: number, limit: number): Promise<readonly Readonly<{ id: string; tx: string }>[]>;
   /**
    * Judges the node's report by what is stored, and raises an alarm when money was missed. It credits nothing.
    * @param input `report` is null when the node could not tell: it is asked again, and an earlier result stays
    */
-  answerLookup(input: Readonly<{ id: string; report: TransactionReport | null; nowMs: number }>): Promise<void>;
+  answer(input: Readonly<{ id: string; report: TransactionReport | null; nowMs: number }>): Promise<void>;
 }

@@ -25,14 +25,14 @@ export const RECEIPTS_PER_DAY_MAX = 2_000;
 /** How long what was sent is kept. */
 export const MAILS_KEPT_DAYS = 30;
 
-export interface MailDatabase {
+export interface Mails {
   /** Queues the receipt of a paid session, once; if the store sends receipts by mail. */
   queueReceipt(receipt: Readonly<{ sessionId: string; mail: NewMail; nowMs: number }>): Promise<ReceiptOutcome>;
   /** Whether the receipt of a session was queued. */
   hasReceipt(sessionId: string): Promise<boolean>;
   /** Leases what is due, longest waiting first. */
-  claimMails(nowMs: number, limit: number): Promise<readonly DueMail[]>;
-  settleMail(id: string, outcome: MailOutcome): Promise<void>;
+  claim(nowMs: number, limit: number): Promise<readonly DueMail[]>;
+  settle(id: string, outcome: MailOutcome): Promise<void>;
   /** Erases mails that were made before; it stays known that there was one. @returns how many */
-  eraseMails(beforeMs: number, limit: number): Promise<number>;
+  erase(beforeMs: number, limit: number): Promise<number>;
 }

@@ -57,21 +57,21 @@ export type NoticeOutcome =
   | Readonly<{ kind: 'sent'; told: readonly Told[]; throughId: number; waitMs: number }>
   | Readonly<{ kind: 'failed'; error: string; waitMs: number }>;
 
-export interface NoticeDatabase {
+export interface Notices {
   /** Adds a target, which waits for its code. A URL that is only called is proved by its answer, so at once. */
-  addNoticeTarget(target: NewNoticeTarget, act: OperatorAct): Promise<void>;
-  listNoticeTargets(): Promise<readonly NoticeTarget[]>;
+  addTarget(target: NewNoticeTarget, act: OperatorAct): Promise<void>;
+  listTargets(): Promise<readonly NoticeTarget[]>;
   /** Returns where a target's messages go, with its secrets; null if there is none. */
-  noticeAddress(id: string): Promise<string | null>;
+  addressOf(id: string): Promise<string | null>;
   /**
    * Marks a target as proved if the code is right. After five wrong ones it must be added again.
    * @returns null if there is no such target
    */
-  proveNoticeTarget(id: string, code: string, act: OperatorAct): Promise<'proved' | 'wrong' | 'too_many' | null>;
+  proveTarget(id: string, code: string, act: OperatorAct): Promise<'proved' | 'wrong' | 'too_many' | null>;
   /** Removes a target, and forgets its secrets. @returns false if there is none */
-  removeNoticeTarget(id: string, act: OperatorAct): Promise<boolean>;
+  removeTarget(id: string, act: OperatorAct): Promise<boolean>;
   /** Returns all alarms that a target has heard of, and at most `limit` newer ones that need somebody. */
   watchedAlarms(target: Pick<NoticeTarget, 'id' | 'throughAlarmId'>, limit: number): Promise<WatchedAlarms>;
   /** Records what became of a message to a target. */
-  settleNotices(targetId: string, outcome: NoticeOutcome, nowMs: number): Promise<void>;
+  settle(targetId: string, outcome: NoticeOutcome, nowMs: number): Promise<void>;
 }

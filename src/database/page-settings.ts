@@ -19,13 +19,3 @@ export type PageSettings = Readonly<{
 
 /** Omitted settings stay as they are. */
 export type PageSettingsChange = Partial<Omit<PageSettings, 'logo'>> & Readonly<{ logo?: Logo | null }>;
-
-export interface PageSettingsDatabase {
-  /** @returns false when there is no such store */
-  renameStore(id: string, name: string): Promise<boolean>;
-  setPageSettings(storeId: string, change: PageSettingsChange): Promise<void>;
-  /** Returns a store's page settings, or the defaults. */
-  findPageSettings(storeId: string): Promise<PageSettings>;
-  /** Returns the logo with this hash; null when the store has another one, or none. */
-  findLogo(storeId: string, hash: string): Promise<Logo | null>;
-}

@@ -86,9 +86,9 @@ export type ChangedSecret =
   | Pick<NewFactor, 'recoveryHashes'>
   | Readonly<{ first: NewFactor }>;
 
-export interface PeopleDatabase {
+export interface People {
   /** @returns false when the name is taken, in any spelling */
-  addPerson(
+  add(
     person: Readonly<{ id: string; name: string; membership: Membership; createdAtMs: number }>,
     act: OperatorAct,
   ): Promise<boolean>;
@@ -97,37 +97,64 @@ export interface PeopleDatabase {
   /** Ends somebody's role in a store. @returns false when there is none */
   removeMembership(personId: string, storeId: string, act: OperatorAct): Promise<boolean>;
   /** Ends an account and everything that it is signed in with. @returns false when there is none, or it has ended */
-  removePerson(personId: string, act: OperatorAct): Promise<boolean>;
+  remove(personId: string, act: OperatorAct): Promise<boolean>;
   /** Sets the zone in which somebody looks at pages. */
   setZone(personId: string, zone: string | null, act: OperatorAct): Promise<void>;
   /** Sets the language of the pages that somebody looks at. */
   setLanguage(personId: string, language: string | null, act: OperatorAct): Promise<void>;
-  listPeople(): Promise<readonly Person[]>;
+  list(): Promise<readonly Person[]>;
   /** Finds an account by its name, in any case; not one that has ended. */
-  findPerson(name: string): Promise<Person | null>;
+  find(name: string): Promise<Person | null>;
+  /**
+   * Sets what somebody signs in with who is signed in: the former one ends, and so do the person's other sessions. The
+   * count of attempts is cleared. An app that takes the place of one that is lost, in a session that began with a
+   * recovery code, raises an alarm.
+   * @returns false when the session has ended, or the person has an app where it would be the first
+   */
+  changeSecret(
+    session: Pick<WebSession, 'personId' | 'formToken'>,
+    changed: ChangedSecret,
+    act: OperatorAct,
+  ): Promise<boolean>;
+  /** Returns how many recovery codes a person has left. */
+  countRecoveryCodes(personId: string): Promise<number>;
+  /**
+   * Adds a passkey, and ends the person's sessions but one.
+   * @param keepFormToken of the session that goes on
+   * @returns false when the person has too many, or the passkey is known already
+   */
+  addPasskey(passkey: Omit<Passkey, 'usedAtMs'>, keepFormToken: string, act: OperatorAct): Promise<boolean>;
+  /** Returns a person's passkeys, the oldest first. */
+  listPasskeys(personId: string): Promise<readonly Passkey[]>;
+  /** Finds a passkey and whose it is; not of an account that has ended. */
+  findPasskey(id: string): Promise<Readonly<{ passkey: Passkey; person: Person }> | null>;
+  /** Removes a passkey, and ends the person's sessions but one. @returns false when the person has no such passkey */
+  removePasskey(personId: string, id: string, keepFormToken: string, act: OperatorAct): Promise<boolean>;
+}
 
+/** How people prove who they are, and where they are signed in. */
+export interface SignIns {
   /**
    * Makes a one-time link; earlier links of the person end, and so does everything that they are signed in with.
    * @param link `salt`: random; gone once the link is used
    */
-  addSignInLink(
+  addLink(
     link: Readonly<{ hash: string; personId: string; salt: string; expiresAtMs: number }>,
     act: OperatorAct,
   ): Promise<void>;
-  findSignInLink(hash: string, nowMs: number): Promise<Readonly<{ person: Person; salt: string }> | null>;
+  findLink(hash: string, nowMs: number): Promise<Readonly<{ person: Person; salt: string }> | null>;
   /** Uses a link up, sets the person's secrets and signs them in. @returns false when the link is used or too old */
-  claimSignInLink(
+  claimLink(
     claim: Readonly<{ hash: string; secrets: NewSecrets; session: WebSession }>,
     act: OperatorAct,
   ): Promise<boolean>;
-
   /**
    * Counts an attempt before it is checked, so that attempts at once cannot outrun the delay. `signIn` clears the
    * count.
    * @returns how many seconds the account waits, and takes no attempt, or 0
    */
-  beginSignIn(personId: string, nowMs: number): Promise<number>;
-  findSignInSecrets(name: string): Promise<SignInSecrets | null>;
+  begin(personId: string, nowMs: number): Promise<number>;
+  findSecrets(name: string): Promise<SignInSecrets | null>;
   /**
    * Uses the factor up and starts a session; one that begins with a recovery code may not do more until something else
    * is proved.
@@ -135,12 +162,11 @@ export interface PeopleDatabase {
    * a person who has none, whose session may not do more either
    * @returns false when the factor was used before, or when password or app was replaced or set up meanwhile
    */
-  signIn(
+  complete(
     session: WebSession,
     proved: Readonly<{ factor: UsedFactor | null; password: string | null }>,
     act: OperatorAct,
   ): Promise<boolean>;
-
   /**
    * Uses the factor up, gives the session another token, and lets it do more until `untilMs`. It clears the count of
    * attempts.
@@ -159,33 +185,6 @@ export interface PeopleDatabase {
     }>,
     act: OperatorAct,
   ): Promise<boolean>;
-
-  /**
-   * Sets what somebody signs in with who is signed in: the former one ends, and so do the person's other sessions. The
-   * count of attempts is cleared. An app that takes the place of one that is lost, in a session that began with a
-   * recovery code, raises an alarm.
-   * @returns false when the session has ended, or the person has an app where it would be the first
-   */
-  changeSecret(
-    session: Pick<WebSession, 'personId' | 'formToken'>,
-    changed: ChangedSecret,
-    act: OperatorAct,
-  ): Promise<boolean>;
-  /** Returns how many recovery codes a person has left. */
-  countRecoveryCodes(personId: string): Promise<number>;
-
-  /**
-   * Adds a passkey, and ends the person's sessions but one.
-   * @param keepFormToken of the session that goes on
-   * @returns false when the person has too many, or the passkey is known already
-   */
-  addPasskey(passkey: Omit<Passkey, 'usedAtMs'>, keepFormToken: string, act: OperatorAct): Promise<boolean>;
-  /** Returns a person's passkeys, the oldest first. */
-  listPasskeys(personId: string): Promise<readonly Passkey[]>;
-  /** Finds a passkey and whose it is; not of an account that has ended. */
-  findPasskey(id: string): Promise<Readonly<{ passkey: Passkey; person: Person }> | null>;
-  /** Removes a passkey, and ends the person's sessions but one. @returns false when the person has no such passkey */
-  removePasskey(personId: string, id: string, keepFormToken: string, act: OperatorAct): Promise<boolean>;
 
   /**
    * Returns who a session belongs to, while it lasts, and notes its use at most once a minute.

@@ -105,28 +105,3 @@ export type RereadOutcome =
   | Readonly<{ kind: 'done'; differences: readonly RereadDifference[] }>
   /** The chain that we hold has changed; ask for the anchor again. */
   | Readonly<{ kind: 'moved' }>;
-
-export interface RecoveryDatabase {
-  /** Returns how often operators moved the network's position; a follower that sees it change loads it again. */
-  recoveryCount(network: NetworkKey): Promise<number>;
-  /** Returns a network's newest gaps, open and closed, highest blocks first. */
-  listGaps(network: NetworkKey): Promise<readonly BlockGap[]>;
-  /**
-   * Takes the blocks above `to` out of our chain, as a reorg does, even final ones, and lowers the floor. Credited
-   * payments in them are reversed until their blocks come back.
-   */
-  rewindNetwork(input: Rewind): Promise<RewindOutcome>;
-  /**
-   * Makes the follower go on beyond blocks that no node serves, and raises the alarm `block_skipped`. Where one of our
-   * wallets has no sequence numbers that would tell what it sent in them, money out is frozen on the network.
-   */
-  skipBlocks(
-    input: Readonly<{ network: NetworkKey; from: number; to: number; isDryRun: boolean; act: OperatorAct }>,
-  ): Promise<SkipOutcome>;
-  /** Returns the lowest canonical block with at least this number; null if there is none. */
-  rereadAnchor(network: NetworkKey, number: number): Promise<Pick<BlockRef, 'hash' | 'number'> | null>;
-  /** Compares blocks that were read again with what is held, and adds the transfers that were missed. */
-  saveReread(input: Reread): Promise<RereadOutcome>;
-  /** Closes the gaps within blocks that were all read again without a doubt. @returns them */
-  closeGaps(network: NetworkKey, read: GapReading, act: OperatorAct): Promise<readonly BlockGap[]>;
-}

@@ -6,7 +6,6 @@ import type { HeldKind } from '../core/held-money.ts';
 import type {
   DestinationFrom,
   EarlierRefund,
-  RefundPolicy,
   RefundReason,
   RefundRefusal,
   RefundStatus,
@@ -176,27 +175,27 @@ export type RefundFilter = Readonly<{
 /** What may still be refunded, in minor units: of each coin, with the network on which it is paid; and in the day. */
 export type RefundRoom = Readonly<{ coins: ReturnType<typeof refundable>; dayLeftMinor: bigint }>;
 
-export interface RefundDatabase {
+export interface Refunds {
   /** Judges, reserves and saves a refund in one transaction: concurrent calls never exceed what was received. */
-  createRefund(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome>;
-  findRefund(owner: Readonly<{ storeId: string; mode: Mode; refundId: string }>): Promise<FindRefundOutcome>;
+  create(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome>;
+  find(owner: Readonly<{ storeId: string; mode: Mode; refundId: string }>): Promise<FindRefundOutcome>;
   /** Returns the refund with this id, or with this claim link; null when there is none. */
-  findRefundBy(name: Readonly<{ id: string }> | Readonly<{ claimToken: string }>): Promise<Refund | null>;
+  findBy(name: Readonly<{ id: string }> | Readonly<{ claimToken: string }>): Promise<Refund | null>;
   /**
    * Returns the refund of a store that a text names: our id or the merchant's, its receipt, or its transaction.
    * @param transactions how a hash may be stored, if the text is one
    */
-  findNamedRefund(
+  findNamed(
     at: Readonly<{ storeId: string; mode: Mode }>,
     text: string,
     transactions: readonly string[],
   ): Promise<Refund | null>;
   /** Cancels for the merchant: only while processing, and only until a signature is requested. */
-  cancelRefund(
+  cancel(
     input: Readonly<{ storeId: string; mode: Mode; refundId: string; replay: Replay; nowMs: number }>,
   ): Promise<CancelRefundOutcome>;
   /** Sets the payer's address by claim link. It replaces only a payer's, until the first attempt is allotted. */
-  claimRefund(
+  claim(
     input: Readonly<{ claimToken: string; address: string; nowMs: number }>,
     check: DestinationCheck,
   ): Promise<SetDestinationOutcome>;
@@ -204,7 +203,7 @@ export interface RefundDatabase {
    * Saves the address that a payer leaves at checkout for refunds on that network, in place of an earlier one; also for
    * refunds that wait for one or have an address of the payer, until their first attempt is allotted.
    */
-  leaveRefundAddress(
+  leaveAddress(
     input: Readonly<{ sessionId: string; network: NetworkKey; address: string; nowMs: number }>,
     check: DestinationCheck,
   ): Promise<SetDestinationOutcome>;
@@ -212,17 +211,17 @@ export interface RefundDatabase {
    * Gives a refund another destination for its merchant or the operator, until its first attempt is allotted. An
    * approval of the earlier destination is withdrawn, and the cancel window begins again.
    */
-  redirectRefund(input: RedirectRefund, check: DestinationCheck): Promise<RedirectRefundOutcome>;
+  redirect(input: RedirectRefund, check: DestinationCheck): Promise<RedirectRefundOutcome>;
   /** Returns the networks for which the payer left an address, with their keys. */
-  refundAddresses(sessionId: string): Promise<Readonly<Record<NetworkKey, string>>>;
+  addresses(sessionId: string): Promise<Readonly<Record<NetworkKey, string>>>;
   /** Starts refunds that are ready and fails those whose claim link expired. @returns how many, at most `limit` */
-  advanceRefunds(nowMs: number, limit: number): Promise<number>;
+  advance(nowMs: number, limit: number): Promise<number>;
   /**
    * Approves the destination of a refund, with an approver's signature where the signer wants one: it is added to those
    * of others. The approval counts for this destination alone.
    * @param seen the key of the destination that was looked at
    */
-  approveRefund(
+  approve(
     id: string,
     approval: RefundApproval | null,
     nowMs: number,
@@ -231,14 +230,11 @@ export interface RefundDatabase {
   /** Records that staff see the link by which the payer of a refund names where it goes. */
   recordLinkSeen(refundId: string, act: OperatorAct): Promise<void>;
   /** Rejects a refund for the operator: it fails with this reason, unless something is signed, or may have paid it. */
-  rejectRefund(id: string, reason: string, nowMs: number): Promise<boolean | null>;
+  reject(id: string, reason: string, nowMs: number): Promise<boolean | null>;
   /** Returns what can still be refunded of a session, and by its store today; null when there is no such session. */
-  refundRoom(sessionId: string, nowMs: number): Promise<RefundRoom | null>;
+  room(sessionId: string, nowMs: number): Promise<RefundRoom | null>;
   /** Returns the refunds that count against sessions, by session. */
-  refundsOf(sessionIds: readonly string[]): Promise<ReadonlyMap<string, readonly EarlierRefund[]>>;
+  ofSession(sessionIds: readonly string[]): Promise<ReadonlyMap<string, readonly EarlierRefund[]>>;
   /** Returns refunds, newest first, or oldest first with `after`. */
-  listRefunds(filter: RefundFilter): Promise<readonly Refund[]>;
-  /** @param storeId an existing store */
-  setRefundPolicy(storeId: string, changes: Partial<RefundPolicy>): Promise<RefundPolicy>;
-  refundPolicy(storeId: string): Promise<RefundPolicy>;
+  list(filter: RefundFilter): Promise<readonly Refund[]>;
 }

@@ -1,5 +1,8 @@
 /** Figures of a store over periods, added up from the ledger and the sessions themselves. */
+
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import type { Booked, BookFilter } from './bookkeeping.ts';
+import type { Stats } from './stats.ts';
 
 /** The entries of a period in one network and currency. Amounts are at par (18 decimals). */
 export type CreditTotal = Readonly<{
@@ -18,7 +21,7 @@ export type SessionTotal = Readonly<{ created: number; paid: number; unpaid: num
 
 type At = Readonly<{ storeId: string; mode: Mode }>;
 
-export interface ReportDatabase {
+export interface Reports {
   /**
    * Returns a store's totals of each period between one time and the next, by network and currency.
    * @param timesMs ascending; there is one period less
@@ -32,4 +35,11 @@ export interface ReportDatabase {
    * @param timesMs ascending; there is one period less
    */
   countSessions(at: At, timesMs: readonly number[]): Promise<readonly SessionTotal[]>;
+  stats(nowMs: number): Promise<Stats>;
+  /** Returns how many sessions that were created since then are paid, counted up to `SESSIONS_COUNTED_MAX`. */
+  countPaid(sinceMs: number): Promise<number>;
+  /** Returns the id of the newest entry of the ledger; 0 when it is empty. */
+  newestEntry(): Promise<number>;
+  /** Returns what matches among the `BOOK_PAGE_ENTRIES` entries after `afterEntry`, by entry. */
+  bookPage(filter: BookFilter, afterEntry: number): Promise<readonly Booked[]>;
 }

@@ -4,7 +4,6 @@
  */
 import type { SessionStatus } from '../core/event.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import type { StoredEvent } from './events.ts';
 
 /** A currency on a network. */
 export type PaidIn = Readonly<{ network: NetworkKey; currency: Currency }>;
@@ -62,19 +61,3 @@ export type SessionSearch =
       asked: readonly Readonly<{ amountMinor: bigint; currencies: readonly string[] }>[];
       receivedPar: bigint | null;
     }>;
-
-/** `Summary` is what a list shows of a session. */
-export interface SessionListDatabase<Summary> {
-  listSessions(list: SessionList): Promise<SessionPage<Summary>>;
-  /** Returns the currencies in which a store has priced sessions, in order of their codes. */
-  listPriceCurrencies(at: Readonly<{ storeId: string; mode: Mode }>, limit: number): Promise<readonly string[]>;
-  /** Returns the confirmed transactions to each session's addresses, at most `limit` for each. */
-  transactionsOf(sessionIds: readonly string[], limit: number): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Returns at most `limit` sessions of the store and mode, newest first; a whole order id comes first of all. */
-  searchSessions(
-    search: SessionSearch,
-    where: Readonly<{ storeId: string; mode: Mode; limit: number }>,
-  ): Promise<readonly Summary[]>;
-  /** Returns a session's events, oldest first. */
-  listSessionEvents(sessionId: string, limit: number): Promise<readonly StoredEvent[]>;
-}

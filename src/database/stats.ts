@@ -17,9 +17,3 @@ export type Stats = Readonly<{
   /** Amounts of held money that wait for a decision. */
   heldOpen: number;
 }>;
-
-export interface StatsDatabase {
-  stats(nowMs: number): Promise<Stats>;
-  /** Returns how many sessions that were created since then are paid, counted up to `SESSIONS_COUNTED_MAX`. */
-  countPaid(sinceMs: number): Promise<number>;
-}

@@ -2,9 +2,11 @@
  * Merchants' stores and their settings.
  * @module
  */
+
 import type { RefundPolicy } from '../core/refund.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';
+import type { Logo, PageSettings, PageSettingsChange } from './page-settings.ts';
 
 /** A store's policy, copied into each new session: a change never affects an open session. */
 export type StoreSettings = Readonly<{
@@ -64,20 +66,20 @@ export type StoreListing = Readonly<{
 /** What an operator can change of a store. */
 export type StoreValues = Readonly<{ name: string; zone: string }> & StoreSettings & RefundPolicy;
 
-export interface StoreDatabase {
+export interface Stores {
   /** @param act the operator's command that creates it, for the audit log */
-  createStore(input: MerchantStore, act?: OperatorAct): Promise<void>;
+  create(input: MerchantStore, act?: OperatorAct): Promise<void>;
   /**
    * Creates a store that waits for the operator's approval, with its owner. The alarm `store_waiting` tells the
    * operator, until it is decided about.
    * @returns false when too many of the owner's stores wait (`WAITING_STORES_MAX`)
    */
-  requestStore(input: MerchantStore, ownerId: string, act: OperatorAct): Promise<boolean>;
+  request(input: MerchantStore, ownerId: string, act: OperatorAct): Promise<boolean>;
   /**
    * Lets the keys of a store that waits, or was refused, be used.
    * @returns null if there is no such store; `hasChanged` is false for one that was approved
    */
-  approveStore(
+  approve(
     id: string,
     act: OperatorAct,
     isDryRun: boolean,
@@ -87,12 +89,12 @@ export interface StoreDatabase {
    * and is not recorded.
    * @returns null if there is no such store
    */
-  refuseStore(id: string, act: OperatorAct, isDryRun: boolean): Promise<RefusedStore | null>;
-  pageStores(listing: StoreListing): Promise<readonly MerchantStore[]>;
-  findStore(id: string): Promise<MerchantStore | null>;
+  refuse(id: string, act: OperatorAct, isDryRun: boolean): Promise<RefusedStore | null>;
+  page(listing: StoreListing): Promise<readonly MerchantStore[]>;
+  find(id: string): Promise<MerchantStore | null>;
   /** Returns the settings of a store that exists. */
-  storeSettings(id: string): Promise<StoreSettings>;
-  listStores(): Promise<readonly MerchantStore[]>;
+  settings(id: string): Promise<StoreSettings>;
+  list(): Promise<readonly MerchantStore[]>;
   /**
    * Suspends a store for the act's reason, or resumes it. Its sessions are watched and credited, and its webhooks are
    * sent; its refunds that are not signed yet are held until it is resumed. Suspending it again keeps the first reason
@@ -100,23 +102,33 @@ export interface StoreDatabase {
    * @param isDryRun nothing is saved; the result is what it would be
    * @returns null when there is no such store
    */
-  suspendStore(
+  suspend(
     id: string,
     to: 'suspended' | 'resumed',
     act: OperatorAct,
     isDryRun: boolean,
   ): Promise<Readonly<{ store: MerchantStore; hasChanged: boolean }> | null>;
   /** Returns the ids of the stores that are suspended. */
-  suspendedStores(): Promise<readonly string[]>;
+  listSuspended(): Promise<readonly string[]>;
   /**
    * Changes a store; what is left out stays. Open sessions keep what they were created with.
    * @param isDryRun nothing is saved; the result is what it would be
    * @returns null when there is no such store
    */
-  updateStore(
+  update(
     id: string,
     changes: Partial<StoreValues>,
     act: OperatorAct,
     isDryRun: boolean,
   ): Promise<Readonly<{ before: StoreValues; after: StoreValues }> | null>;
+  /** @returns false when there is no such store */
+  rename(id: string, name: string): Promise<boolean>;
+  setPageSettings(storeId: string, change: PageSettingsChange): Promise<void>;
+  /** Returns a store's page settings, or the defaults. */
+  findPageSettings(storeId: string): Promise<PageSettings>;
+  /** Returns the logo with this hash; null when the store has another one, or none. */
+  findLogo(storeId: string, hash: string): Promise<Logo | null>;
+  /** @param storeId an existing store */
+  setRefundPolicy(storeId: string, changes: Partial<RefundPolicy>): Promise<RefundPolicy>;
+  refundPolicy(storeId: string): Promise<RefundPolicy>;
 }

@@ -43,13 +43,13 @@ export type TracedTransfer = Readonly<{
 export type TracedOutgoing = Pick<OutgoingRecord, 'role' | 'currency' | 'units' | 'to' | 'state'> &
   Readonly<{ network: NetworkKey; number: number }>;
 
-export interface TraceDatabase {
+export interface Traces {
   /** Returns the transfers to us in a transaction. Reads the index of all transfers: for operators, not for servers. */
-  traceTransaction(tx: string): Promise<readonly TracedTransfer[]>;
+  ofTransaction(tx: string): Promise<readonly TracedTransfer[]>;
   /** Returns the newest transfers to a session's addresses, oldest first. */
-  traceSession(sessionId: string): Promise<readonly TracedTransfer[]>;
+  ofSession(sessionId: string): Promise<readonly TracedTransfer[]>;
   /** Returns the newest transfers to an address, oldest first. */
-  traceAddress(addressId: number): Promise<readonly TracedTransfer[]>;
+  ofAddress(addressId: number): Promise<readonly TracedTransfer[]>;
   /** Returns our addresses of a family with this key: one in each mode at most. */
   findAddresses(family: string, key: string): Promise<readonly TracedAddress[]>;
   /** Returns the ids of the sessions of an order, one in each store and mode at most. */

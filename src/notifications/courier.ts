@@ -21,16 +21,7 @@ const MESSAGE_GAP_MS = 60_000;
 const NEW_ALARMS_MAX = 1_000;
 
 type CourierOptions = Readonly<{
-  database: Pick<
-    Database,
-    | 'listNoticeTargets'
-    | 'noticeAddress'
-    | 'watchedAlarms'
-    | 'settleNotices'
-    | 'listOpenAlarms'
-    | 'keepAlarm'
-    | 'endAlarm'
-  >;
+  database: Pick<Database, 'notices' | 'alarms'>;
   send: Send;
   clock: Clock;
   log: Log;
@@ -70,7 +61,7 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
 
   /** @returns null if the target was removed meanwhile */
   async function sendTo(target: NoticeTarget, id: string, text: NoticeText): Promise<Delivered | null> {
-    const address = await database.noticeAddress(target.id);
+    const address = await database.notices.addressOf(target.id);
     if (address === null) return null;
     const stamp = { id, atS: toSeconds(clock.nowMs()), nonce: randomUUID() };
     const answer = await Promise.race([deliver(send, target.kind, address, { ...text, ...stamp }), stopped]);
@@ -86,51 +77,51 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
     const error = `${status ?? 'no answer'}: ${text}`;
     const retryMs = target.kind === 'dead-man' ? MESSAGE_GAP_MS : noticeRetryMs(target.tries + 1);
     const waitMs = Math.max(retryMs, retryAfterMs ?? 0);
-    await database.settleNotices(target.id, { kind: 'failed', error, waitMs }, nowMs);
+    await database.notices.settle(target.id, { kind: 'failed', error, waitMs }, nowMs);
     if (target.failingSinceMs === null || nowMs - target.failingSinceMs < DAY_MS) return;
     const message =
       `Notices to ${target.name} (${target.id}) have not arrived for a day: ${error}. ` +
       `Correct it, and try it with \`quayside notify test ${target.id}\``;
     const alarm = { key: ownKey(target), atMs: nowMs, code: 'notice_target_failing', message };
-    await database.keepAlarm({ ...alarm, network: null, sessionId: null });
+    await database.alarms.keep({ ...alarm, network: null, sessionId: null });
   }
 
   async function endFailure(target: NoticeTarget): Promise<void> {
-    if (target.failingSinceMs !== null) await database.endAlarm(ownKey(target), clock.nowMs());
+    if (target.failingSinceMs !== null) await database.alarms.end(ownKey(target), clock.nowMs());
   }
 
   async function sendDue(target: NoticeTarget): Promise<void> {
-    const { alarms, throughId } = await database.watchedAlarms(target, NEW_ALARMS_MAX);
+    const { alarms, throughId } = await database.notices.watchedAlarms(target, NEW_ALARMS_MAX);
     const told = dueNotices(alarms, { least: target.severity, ownKey: ownKey(target) }, clock.nowMs());
     if (told.length === 0) {
       if (throughId === target.throughAlarmId) return;
-      await database.settleNotices(target.id, { kind: 'read', throughId }, clock.nowMs());
+      await database.notices.settle(target.id, { kind: 'read', throughId }, clock.nowMs());
       return;
     }
     const answer = await sendTo(target, noticeId(target.id, told), noticeText(told, sender, isOwnServer[target.kind]));
     if (answer === null) return;
     if (!answer.ok) return settleFailure(target, answer);
     const outcome = { kind: 'sent', told, throughId, waitMs: MESSAGE_GAP_MS } as const;
-    await database.settleNotices(target.id, outcome, clock.nowMs());
+    await database.notices.settle(target.id, outcome, clock.nowMs());
     await endFailure(target);
   }
 
   /** Calls a dead-man URL while nothing is open that puts money or custody at risk. */
   async function call(target: NoticeTarget): Promise<void> {
-    const isWell = (await database.listOpenAlarms()).every(({ code }) => severityOf(code) !== 'page');
+    const isWell = (await database.alarms.listOpen()).every(({ code }) => severityOf(code) !== 'page');
     if (!isWell) return;
     const answer = await sendTo(target, `call-${clock.nowMs()}`, { title: '', text: '', severity: 'know' });
     if (answer === null) return;
     if (!answer.ok) return settleFailure(target, answer);
     const { throughAlarmId: throughId } = target;
     const outcome = { kind: 'sent', told: [], throughId, waitMs: MESSAGE_GAP_MS } as const;
-    await database.settleNotices(target.id, outcome, clock.nowMs());
+    await database.notices.settle(target.id, outcome, clock.nowMs());
     await endFailure(target);
   }
 
   return {
     async look() {
-      const targets = await database.listNoticeTargets();
+      const targets = await database.notices.listTargets();
       const due = targets.filter((one) => one.provedAtMs !== null && !isWaiting(one, clock.nowMs()));
       await Promise.all(due.map((target) => (target.kind === 'dead-man' ? call(target) : sendDue(target))));
     },

@@ -1,8 +1,10 @@
 /**
  * Sends a test message now. It is not kept.
  */
+
 import { randomUUID } from 'node:crypto';
-import type { NoticeDatabase, NoticeTarget } from '../database/notices.ts';
+import type { Database } from '../database/database.ts';
+import type { NoticeTarget } from '../database/notices.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { type Delivered, deliver } from './channels.ts';
 import type { Send } from './post.ts';
@@ -10,7 +12,7 @@ import type { Send } from './post.ts';
 /** The service's answer, and after how long it came. */
 type TestedNotice = Delivered & Readonly<{ ms: number }>;
 
-type Parts = Readonly<{ database: Pick<NoticeDatabase, 'noticeAddress'>; send: Send; clock: Clock }>;
+type Parts = Readonly<{ database: Pick<Database, 'notices'>; send: Send; clock: Clock }>;
 
 const TEXT = { title: 'Quayside: a test', text: 'This is a test. Nothing is wrong.', severity: 'know' } as const;
 
@@ -19,7 +21,7 @@ export async function sendTestNotice(
   { database, send, clock }: Parts,
   { id, kind }: Pick<NoticeTarget, 'id' | 'kind'>,
 ): Promise<TestedNotice | null> {
-  const address = await database.noticeAddress(id);
+  const address = await database.notices.addressOf(id);
   if (address === null) return null;
   const startedAtMs = clock.nowMs();
   const stamp = { id: `test-${randomUUID()}`, atS: toSeconds(startedAtMs), nonce: randomUUID() };

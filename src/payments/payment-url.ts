@@ -8,7 +8,7 @@ import type { Database, Session } from '../database/database.ts';
 /** What the URLs of a session are made of. */
 export type UrlParts = Readonly<{
   config: Pick<Config, 'checkoutUrl'>;
-  database: Pick<Database, 'payerToken'>;
+  database: Pick<Database, 'sessions'>;
 }>;
 
 /** Returns the URL of a session's payment page. */
@@ -17,4 +17,4 @@ export const paymentUrl = (session: Pick<Session, 'id'>, config: Pick<Config, 'c
 
 /** Returns the URL of a session's payment page with the payer's token. */
 export const payerUrl = (session: Pick<Session, 'id'>, { config, database }: UrlParts): string =>
-  `${paymentUrl(session, config)}?k=${database.payerToken(session.id)}`;
+  `${paymentUrl(session, config)}?k=${database.sessions.payerToken(session.id)}`;

@@ -26,16 +26,16 @@ async function openShop(orders: number) {
   const { database, file } = place;
   const clock = handClock();
   const keys = Array.from({ length: orders + 1 }, (_, index) => evmXpubKeys.derive(xpub, index));
-  await database.addAddresses({ family: 'evm', mode: 'test', source: source.fingerprint, firstIndex: 0, keys });
+  await database.addresses.add({ family: 'evm', mode: 'test', source: source.fingerprint, firstIndex: 0, keys });
   const store = merchantStore();
-  await database.createStore(store);
+  await database.stores.create(store);
   const chain = ingestedChain(() => database, clock, network);
   await chain.mine();
   await chain.report('following');
   const ids: string[] = [];
   for (let n = 0; n < orders; n++) {
     const wish = { storeId: store.id, name: `o${n}`, networks: [network], amountMinor: 1000, nowMs: clock.nowMs() };
-    const outcome = await database.createSession(newSession(wish));
+    const outcome = await database.sessions.create(newSession(wish));
     invariant(outcome.kind === 'created', `not ${outcome.kind}`);
     ids.push(outcome.session.id);
   }
@@ -53,7 +53,7 @@ async function openShop(orders: number) {
     /** Returns the address that a payer is shown, or the code of the fault. */
     async addressOf(id: string) {
       try {
-        return (await database.findSession(id))?.addresses.evm;
+        return (await database.sessions.find(id))?.addresses.evm;
       } catch (error) {
         return error instanceof Fault ? error.code : error;
       }
@@ -99,7 +99,7 @@ test('an address with a valid MAC that the xpub does not derive is no longer sho
   assert.is(await shop.addressOf(first), shop.keys[0]);
   assert.is(await shop.addressOf(third), shop.keys[2]);
   await shop.check(null);
-  const alarms = (await shop.database.listAlarms(10)).filter(({ code }) => code === 'address_not_derived');
+  const alarms = (await shop.database.alarms.list(10)).filter(({ code }) => code === 'address_not_derived');
   assert.is(alarms.length, 1);
   assert.match(alarms[0]?.message ?? '', new RegExp(`${ATTACKER} .* of session ${second} .* index 1`));
   shop.close();
@@ -121,9 +121,9 @@ test('what was looked at is not derived again, except in a whole round; ended se
   assert.is(shop.asked.length, 600);
   const replay = { idempotencyKey: null, path: 'cancel', bodyHash: '' };
   const { database, ids } = shop;
-  const storeId = (await database.findSession(ids[0] ?? ''))?.storeId ?? '';
+  const storeId = (await database.sessions.find(ids[0] ?? ''))?.storeId ?? '';
   for (const [nowMs, id] of ids.slice(0, 597).entries()) {
-    await database.cancelSession({ id, storeId, mode: 'test', replay, nowMs });
+    await database.sessions.cancel({ id, storeId, mode: 'test', replay, nowMs });
   }
   await shop.check(null);
   assert.equal(shop.asked.slice(600), [597, 598, 599]);

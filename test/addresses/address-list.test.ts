@@ -59,7 +59,7 @@ test('a list is imported once, then continued; its addresses are given out in or
   assert.equal({ free, nextIndex, imported }, { free: 10, nextIndex: 10, imported: true });
   const { keys } = await verifyAddressList(JSON.stringify(await make(0, 10)));
   assert.equal(
-    (await database.watchList(pool, 0, 100)).map(({ key }) => key),
+    (await database.addresses.watchList(pool, 0, 100)).map(({ key }) => key),
     keys,
   );
 });
@@ -70,7 +70,7 @@ test('only the first list’s signer is accepted, unless the configuration names
   assert.match(await codeOf(bring(foreign)), /takes only lists of/);
   const named = { networks: [{ ...network, addressSigner: foreign.signer }] };
   assert.is(await bring(foreign, named), 3);
-  assert.is(await database.poolSource(pool), foreign.signer);
+  assert.is(await database.addresses.source(pool), foreign.signer);
   assert.match(await codeOf(bring(await make(2, 2), named)), /takes only lists of/);
 });
 
@@ -113,7 +113,7 @@ const watching = (networks: typeof config.networks) =>
 test('a pool raises an alarm when 20 % is left, when it is empty, and again after another list', async () => {
   const real = { ...network, sandbox: false };
   const shop = merchantStore();
-  await database.createStore(shop);
+  await database.stores.create(shop);
   await ingestedChain(() => database, systemClock, real).mine();
   await bring(await make(0, 10));
   let orders = 0;
@@ -127,7 +127,7 @@ test('a pool raises an alarm when 20 % is left, when it is empty, and again afte
         amountMinor: 1,
         nowMs: systemClock.nowMs(),
       };
-      assert.is((await database.createSession(newSession(wish))).kind, 'created');
+      assert.is((await database.sessions.create(newSession(wish))).kind, 'created');
     }
   };
   await take(7);
@@ -139,7 +139,7 @@ test('a pool raises an alarm when 20 % is left, when it is empty, and again afte
   await take(2);
   assert.equal(await bench.look(), ['address_pool_empty']);
   assert.equal(await bench.all(), ['address_pool_low ended', 'address_pool_empty open']);
-  const [empty, low] = await database.listAlarms(2);
+  const [empty, low] = await database.alarms.list(2);
   assert.match(low?.message ?? '', /test solana address pool has 2 of 10 addresses left \(20 % or less\).*--from 10`/);
   assert.match(
     empty?.message ?? '',

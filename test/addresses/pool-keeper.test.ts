@@ -28,14 +28,15 @@ const networksOf = (key: string) => ['ethereum', 'bsc'].map((name) => testNetwor
 const keep = (database: PoolOptions['database'], poolTarget: number, key = xpub) =>
   startPool({ database, config: { networks: networksOf(key), limits: { poolTarget } }, clock: systemClock, log });
 
-const freeIn = async (database: Database, key = xpub) => (await database.poolLevel(pool, xpubFingerprint(key))).free;
+const freeIn = async (database: Database, key = xpub) =>
+  (await database.addresses.level(pool, xpubFingerprint(key))).free;
 
 test('an empty pool is filled to its target with the addresses of the xpub, in order', async () => {
   const { database, close } = openTempDatabase();
   const keeper = keep(database, 60);
   await until('the pool is full', async () => (await freeIn(database)) === 60);
   await keeper.stop();
-  const held = await database.watchList(pool, 0, 100);
+  const held = await database.addresses.watchList(pool, 0, 100);
   assert.equal(
     held.map(({ key }) => key),
     Array.from({ length: 60 }, (_, index) => evmXpubKeys.derive(xpub, index)),
@@ -61,12 +62,12 @@ test('sessions take addresses, and the pool is refilled with new ones; no addres
   const network = testNetwork({ name: 'ethereum' });
   await ingestedChain(() => database, systemClock, network).mine();
   const shop = merchantStore();
-  await database.createStore(shop);
+  await database.stores.create(shop);
   const given = new Set<string>();
   for (let n = 0; n < 45; n++) {
     await until('an address is free', async () => (await freeIn(database)) > 0);
     const wish = { storeId: shop.id, name: `order${n}`, networks: [network], amountMinor: 100, nowMs: n };
-    const outcome = await database.createSession(newSession(wish));
+    const outcome = await database.sessions.create(newSession(wish));
     assert.is(outcome.kind, 'created');
     if ('session' in outcome) given.add(outcome.session.addresses.evm ?? '');
   }
@@ -93,24 +94,24 @@ test('a pool that is emptied faster than it is filled raises one alarm each time
   const network = testNetwork({ name: 'ethereum' });
   await ingestedChain(() => database, systemClock, network).mine();
   const shop = merchantStore();
-  await database.createStore(shop);
+  await database.stores.create(shop);
   let orders = 0;
   const takeAll = async () => {
     for (;;) {
       orders++;
       const wish = { storeId: shop.id, name: `order${orders}`, networks: [network], amountMinor: 100, nowMs: orders };
-      if ((await database.createSession(newSession(wish))).kind === 'address_pool_empty') return;
+      if ((await database.sessions.create(newSession(wish))).kind === 'address_pool_empty') return;
     }
   };
   for (const times of [1, 2]) {
     await until('an alarm is raised', async () => {
-      const isTold = (await database.listAlarms(10)).length === times;
+      const isTold = (await database.alarms.list(10)).length === times;
       // If it was emptied just before the keeper found it full, the next time raises the alarm.
       if (!isTold && (await freeIn(database)) >= 5) await takeAll();
       return isTold;
     });
     await until('the pool is full', async () => (await freeIn(database)) >= 5);
-    const alarms = await database.listAlarms(10);
+    const alarms = await database.alarms.list(10);
     assert.is(alarms.length, times);
     assert.is(alarms[0]?.code, 'address_pool_empty');
     assert.match(alarms[0]?.message ?? '', /test evm .* do not offer its networks.*raise limits\.pool_target above 5/);
@@ -121,13 +122,16 @@ test('a pool that is emptied faster than it is filled raises one alarm each time
 
 test('retired addresses, for which followers wait, are derived first and in large slices', async () => {
   const { database, close } = openTempDatabase();
-  await database.retireAddresses(pool, source, 600);
+  await database.addresses.retire(pool, source, 600);
   const counts: number[] = [];
   const counting: PoolOptions['database'] = {
     ...database,
-    addAddresses: (input) => {
-      counts.push(input.keys.length);
-      return database.addAddresses(input);
+    addresses: {
+      ...database.addresses,
+      add: (input) => {
+        counts.push(input.keys.length);
+        return database.addresses.add(input);
+      },
     },
   };
   const keeper = keep(counting, 10);
@@ -144,7 +148,7 @@ test('a pool continues after a restart', async () => {
     await until('the pool is full', async () => (await freeIn(database)) === target);
     await keeper.stop();
   }
-  assert.is((await database.poolLevel(pool, source)).nextIndex, 25);
+  assert.is((await database.addresses.level(pool, source)).nextIndex, 25);
   close();
 });
 
@@ -153,7 +157,7 @@ test('an earlier xpub that is configured again is used again, however full its o
   const network = testNetwork({ name: 'ethereum' });
   await ingestedChain(() => database, systemClock, network).mine();
   const shop = merchantStore();
-  await database.createStore(shop);
+  await database.stores.create(shop);
   const first = keep(database, 10);
   await until('the pool is full', async () => (await freeIn(database)) === 10);
   await first.stop();
@@ -167,7 +171,7 @@ test('an earlier xpub that is configured again is used again, however full its o
   await corrected.stop();
   assert.is(await freeIn(database, otherXpub), 0);
   const wish = { storeId: shop.id, name: 'order', networks: [network], amountMinor: 100, nowMs: 1 };
-  const outcome = await database.createSession(newSession(wish));
+  const outcome = await database.sessions.create(newSession(wish));
   assert.is('session' in outcome && outcome.session.addresses.evm, evmXpubKeys.derive(xpub, 0));
   close();
 });

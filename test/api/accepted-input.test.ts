@@ -101,7 +101,7 @@ test('every session that is accepted can be written', () =>
       const shown = judge(answer, isAccepted, 200);
       if (!shown) return;
       assert.equal(shown.metadata, { order_id: sent.order_id, ...(sent.metadata as object) });
-      const kept = await api.database().findSession(shown.id);
+      const kept = await api.database().sessions.find(shown.id);
       assert.is(kept?.request.description, sent.description ?? null);
     }),
     replay,
@@ -114,7 +114,7 @@ test('every refund that is accepted can be written', async () => {
     order_id: 'refunded',
   });
   const order_id = (made.json as Answered).id;
-  const to = (await api.database().findSession(order_id))?.addresses.evm ?? '';
+  const to = (await api.database().sessions.find(order_id))?.addresses.evm ?? '';
   const block = await api.chain('ethereum').mine([{ to, currency: 'USDT', units: 100_000_000n }]);
   await api.chain('ethereum').confirm(block);
   await fc.assert(

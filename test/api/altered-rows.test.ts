@@ -23,7 +23,7 @@ function alter({ file }: ApiServer, sql: string, ...values: readonly string[]): 
 }
 
 const alarmsOf = async (api: ApiServer) =>
-  (await api.database().listAlarms(50)).filter(({ code }) => code === 'row_altered').map(({ message }) => message);
+  (await api.database().alarms.list(50)).filter(({ code }) => code === 'row_altered').map(({ message }) => message);
 const alarmed = (api: ApiServer, text: string) =>
   until(`an alarm names ${text}`, async () => (await alarmsOf(api)).some((message) => message.includes(text)));
 
@@ -56,13 +56,13 @@ test('a key whose row was altered authorises nothing, whatever was altered, and 
 test('a revoked key does not come back when somebody takes its revocation away', () =>
   withApi({}, async (api) => {
     const key = await api.addKey(api.merchantId, 'test');
-    await api.database().revokeKey(key.id, { atMs: 1, operator: 'root', command: 'key revoke', reason: null });
+    await api.database().keys.revoke(key.id, { atMs: 1, operator: 'root', command: 'key revoke', reason: null });
     alter(api, 'UPDATE keys SET revoked_at_ms = NULL WHERE id = ?', key.id);
     expectError(await api.client(key).send('GET', `${SESSIONS}/cs_0`), { status: 401, code: 'invalid_api_key' });
     await alarmed(api, key.id);
     // The operator's way out: revoking it again makes the row whole.
-    await api.database().revokeKey(key.id, { atMs: 2, operator: 'root', command: 'key revoke', reason: null });
-    assert.is((await api.database().showKey(key.id))?.revokedAtMs, 2);
+    await api.database().keys.revoke(key.id, { atMs: 2, operator: 'root', command: 'key revoke', reason: null });
+    assert.is((await api.database().keys.show(key.id))?.revokedAtMs, 2);
     expectError(await api.client(key).send('GET', `${SESSIONS}/cs_0`), { status: 401, code: 'invalid_api_key' });
     assert.is((await alarmsOf(api)).length, 1);
   }));
@@ -115,7 +115,7 @@ test('a refund address that was altered is not paid: the refund waits for one th
     const sale = await openSale(api);
     await sale.send('10.50');
     await confirmTip(api);
-    const tip = (await api.database().tail('test:ethereum', 1)).at(-1);
+    const tip = (await api.database().blocks.tail('test:ethereum', 1)).at(-1);
     assert.ok(tip);
     await api.chain('ethereum').finalize(tip);
     const left = chains.evm.address.format('7'.repeat(40));
@@ -137,13 +137,13 @@ test('a refund address that was altered is not paid: the refund waits for one th
 
 test('a sender that was altered is not refunded, where refunds go back to senders', () =>
   withApi({}, async (api) => {
-    await api.database().setRefundPolicy(api.merchantId, { refundToSender: true });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });
     const sales = [await openSale(api), await openSale(api)] as const;
     for (const sale of sales) {
       await sale.send('10.50');
       await confirmTip(api);
     }
-    const tip = (await api.database().tail('test:ethereum', 1)).at(-1);
+    const tip = (await api.database().blocks.tail('test:ethereum', 1)).at(-1);
     assert.ok(tip);
     await api.chain('ethereum').finalize(tip);
     const [altered, other] = sales;
@@ -169,20 +169,20 @@ for (const change of [
 ])
   test(`a refund that was altered (${change}) shows no destination, and an alarm says what to do`, () =>
     withApi({}, async (api) => {
-      await api.database().setRefundPolicy(api.merchantId, { refundToSender: true });
+      await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });
       const sale = await openSale(api);
       await openSale(api);
       await sale.send('10.50');
       await confirmTip(api);
-      const tip = (await api.database().tail('test:ethereum', 1)).at(-1);
+      const tip = (await api.database().blocks.tail('test:ethereum', 1)).at(-1);
       assert.ok(tip);
       await api.chain('ethereum').finalize(tip);
       const body = { order_id: sale.id, refund_id: 'r1', amount: '4.50', currency: 'USDT' };
       assert.is((await api.send('POST', '/api/v1/refunds/create', body)).status, 201);
-      const [before] = await api.database().listRefunds({ limit: 9 });
+      const [before] = await api.database().refunds.list({ limit: 9 });
       assert.is(before?.destination?.from, 'sender');
       alter(api, `UPDATE refunds SET ${change}`);
-      const [after] = await api.database().listRefunds({ limit: 9 });
+      const [after] = await api.database().refunds.list({ limit: 9 });
       assert.is(after?.destination, null);
       await alarmed(api, `quayside refunds destination ${after?.id}`);
     }));

@@ -42,7 +42,7 @@ test('an unusable Authorization header is an invalid key', async () => {
   const revoked = await api.addKey(api.merchantId, 'test');
   await api
     .database()
-    .revokeKey(revoked.id, { atMs: clock.nowMs(), operator: 'alice', command: 'key revoke', reason: null });
+    .keys.revoke(revoked.id, { atMs: clock.nowMs(), operator: 'alice', command: 'key revoke', reason: null });
   const rows = [
     apiKey,
     `Basic ${apiKey}`,
@@ -258,7 +258,7 @@ test('a key can do only what its scopes allow', async () => {
 test('a store without approval gets store_not_approved', async () => {
   const key = await api.addKey(await api.addMerchant('pending'), 'test');
   expectError(await create({}, key), { status: 403, code: 'store_not_approved', param: null });
-  await api.database().approveStore(key.storeId, operator, false);
+  await api.database().stores.approve(key.storeId, operator, false);
   assert.is((await create({}, key)).status, 200);
 });
 

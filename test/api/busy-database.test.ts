@@ -113,7 +113,7 @@ test(
     await other.tell('release');
     assert.is((await again).status, 200);
     assert.is(idOf(await api.send('POST', CREATE, body)), idOf(await again));
-    assert.is((await api.database().stats(0)).sessions.pending, 2);
+    assert.is((await api.database().reports.stats(0)).sessions.pending, 2);
   }),
 );
 

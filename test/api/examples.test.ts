@@ -27,11 +27,11 @@ test('every request example is answered as the document says', async () => {
       assert.equal(read?.data, answer.json, `${anchor} answers no more than what is documented`);
     },
     async read(path) {
-      await api.database().advanceRefunds(api.clock.nowMs(), 10);
+      await api.database().refunds.advance(api.clock.nowMs(), 10);
       return (await api.send('GET', path)).json;
     },
     async pay(id) {
-      const session = await api.database().findSession(id);
+      const session = await api.database().sessions.find(id);
       const option = session?.options.find(({ network, currency }) => network === 'ethereum' && currency === 'USDT');
       assert.ok(session && option);
       const chain = api.chain('ethereum');

@@ -56,7 +56,7 @@ test('the last use of a key is noted with its address, and a refused request is 
   withApi({ trustedProxies: ['127.0.0.0/8'] }, async (api) => {
     const key = await api.addKey(api.merchantId, 'test', scopes);
     const last = async () => {
-      const shown = await api.database().showKey(key.id);
+      const shown = await api.database().keys.show(key.id);
       return [shown?.lastUsedAtMs ?? null, shown?.lastUsedFrom ?? null];
     };
     await get(api, key, { secret: 'wrong', ...through('203.0.113.66') });

@@ -26,7 +26,7 @@ const withOneAddress = (use: (api: ApiServer) => Promise<void>) =>
   });
 
 const addSolana = (api: ApiServer, index: number) =>
-  api.database().addAddresses({
+  api.database().addresses.add({
     family: 'solana',
     mode: 'test',
     source: 'list',

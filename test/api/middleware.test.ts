@@ -164,7 +164,7 @@ test('what is not a JSON object in UTF-8 is invalid_json and creates nothing', a
     '['.repeat(200_000),
     '{"a":'.repeat(40_000),
   ];
-  const countSessions = async () => (await api.database().stats(api.clock.nowMs())).sessions;
+  const countSessions = async () => (await api.database().reports.stats(api.clock.nowMs())).sessions;
   const before = await countSessions();
   for (const body of rows) {
     const what = String(body).slice(0, 20);
@@ -250,7 +250,7 @@ test('a failed constraint is 500 with an alarm, and the process continues', () =
   withApi({}, async (own) => {
     const other = new Sqlite(own.file);
     other.exec(`CREATE TRIGGER no BEFORE INSERT ON sessions BEGIN SELECT RAISE(ABORT, 'not this one'); END`);
-    const alarms = async () => (await own.database().listAlarms(10)).filter(({ code }) => code === 'request_failed');
+    const alarms = async () => (await own.database().alarms.list(10)).filter(({ code }) => code === 'request_failed');
     const refused = () => own.send('POST', CREATE, order());
     const answer = await refused();
     expectError(answer, { status: 500, code: 'internal_error', param: null });

@@ -16,7 +16,7 @@ async function ask(server: ApiServer, sessionId: string, amount = '4.50'): Promi
   const metadata = { refund_address: payerAddress };
   const body = { order_id: sessionId, refund_id: 'lost', amount, currency: 'USDT', metadata };
   assert.is((await server.send('POST', CREATE, body)).status, 201);
-  await server.database().advanceRefunds(server.clock.nowMs(), 100);
+  await server.database().refunds.advance(server.clock.nowMs(), 100);
 }
 
 const show = async (server: ApiServer) =>
@@ -54,13 +54,13 @@ async function forgetAndAdopt(
     currency: 'USD',
     order_id: 'order-1',
   });
-  const session = await database.findSession(String((made.json as { id: string }).id));
+  const session = await database.sessions.find(String((made.json as { id: string }).id));
   assert.ok(session);
   const payment = { to: session.addresses.evm ?? '', currency: 'USDT', units: 10_000_000n } as const;
   const block = await server.chain('ethereum').mine([payment]);
   await server.chain('ethereum').confirm(block);
   await ask(server, session.id);
-  const [refund] = await database.listRefunds({ sessionId: session.id, limit: 1 });
+  const [refund] = await database.refunds.list({ sessionId: session.id, limit: 1 });
   const payout = await database.findPayout(refund?.id ?? '');
   assert.ok(payout);
 
@@ -150,11 +150,11 @@ test('a refund that was made before the journal was adopted is not paid beyond w
   await withApi({}, async (server) => {
     const early = async (sessionId: string) => {
       assert.equal(await answerOf(server, sessionId, 'early', '10.00'), [201, undefined]);
-      await server.database().advanceRefunds(server.clock.nowMs(), 100);
+      await server.database().refunds.advance(server.clock.nowMs(), 100);
     };
     const { sessionId } = await forgetAndAdopt(server, early);
     const database = server.database();
-    const refunds = await database.listRefunds({ sessionId, limit: 10 });
+    const refunds = await database.refunds.list({ sessionId, limit: 10 });
     assert.equal(
       refunds.map(({ refundId, status }) => [refundId, status]),
       [['early', 'processing']],

@@ -42,7 +42,7 @@ const enter = (url: string, to: string) =>
   fetch(url, { method: 'POST', body: new URLSearchParams({ address: to, confirmed: 'yes' }), redirect: 'manual' });
 
 async function findRefund(api: ApiServer, refundId: string) {
-  const found = (await api.database().listRefunds({ limit: 100 })).find((one) => one.refundId === refundId);
+  const found = (await api.database().refunds.list({ limit: 100 })).find((one) => one.refundId === refundId);
   assert.ok(found);
   return found;
 }
@@ -50,7 +50,7 @@ async function findRefund(api: ApiServer, refundId: string) {
 /** Starts what may start. @returns the addresses of the payouts that are planned, and the status of the refund */
 async function bringOut(api: ApiServer, refundId: string) {
   const database = api.database();
-  await database.advanceRefunds(api.clock.nowMs(), 100);
+  await database.refunds.advance(api.clock.nowMs(), 100);
   api.clock.advance(61_000);
   const due = await database.openPayouts('test:ethereum', api.clock.nowMs(), 100);
   const paid = due.flatMap(({ payout: { intent } }) => ('to' in intent ? [intent.to] : []));
@@ -59,7 +59,7 @@ async function bringOut(api: ApiServer, refundId: string) {
 
 test('a key cannot get a refund without an address approved, and then name its own', () =>
   withSale(async (api, sale) => {
-    await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
     await create(api, sale, 'r-1', '4.50');
     const { id } = await findRefund(api, 'r-1');
     assert.is(await approve(api.database(), id, api.clock.nowMs()), 'no_destination', 'there is nothing to approve');
@@ -73,7 +73,7 @@ test('a key cannot get a refund without an address approved, and then name its o
 
 test('a claim link does not turn an approval into one of another address', () =>
   withSale(async (api, sale) => {
-    await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
     const url = fields(await create(api, sale, 'r-1', '4.50')).metadata?.claim_url ?? '';
     assert.is((await enter(url, payer)).status, 303);
     const { id } = await findRefund(api, 'r-1');
@@ -91,7 +91,7 @@ test('a key that only reads sees no link that names where money goes', () =>
     const reader = api.client(await api.addKey(api.merchantId, 'test', ['sessions:read', 'refunds:read']));
     const asked = await create(api, sale, 'r-1', '4.50');
     const url = fields(asked).metadata?.claim_url ?? '';
-    const token = api.database().payerToken(sale.id);
+    const token = api.database().sessions.payerToken(sale.id);
     assert.equal(fields(asked).next_action, { type: 'claim', url });
     const replayed = await create(api, sale, 'r-1', '4.50');
     assert.equal(fields(replayed).next_action, { type: 'claim', url }, 'the first answer again');
@@ -118,7 +118,7 @@ test('a key that only reads sees no link that names where money goes', () =>
 
 test('a key cannot split a refund to stay below the approval: by session, by address and by asker', () =>
   withSale(async (api, sale) => {
-    await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 4_00 });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 4_00 });
     const paid = async () => {
       const made = await openSale(api);
       await made.send('10.50');
@@ -156,9 +156,9 @@ test('a key cannot split a refund to stay below the approval: by session, by add
 
 test('where the store wants it, a refund that nobody named an address for goes to the largest sender', () =>
   withSale(async (api, sale) => {
-    await api.database().setRefundPolicy(api.merchantId, { refundToSender: true });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });
     const answer = await create(api, sale, 'r-1', '4.50');
-    const [payment] = (await api.database().findSession(sale.id))?.payments ?? [];
+    const [payment] = (await api.database().sessions.find(sale.id))?.payments ?? [];
     const { destination, destination_source } = fields(answer);
     assert.equal([keyOf(destination?.address ?? ''), destination_source], [payment?.from, 'sender']);
     assert.is(fields(answer).next_action, undefined);
@@ -167,9 +167,9 @@ test('where the store wants it, a refund that nobody named an address for goes t
 
 test('a sender to which nothing can be sent back is not taken: the payer gets a claim link', () =>
   withApi({ pages: true }, async (api) => {
-    await api.database().setRefundPolicy(api.merchantId, { refundToSender: true });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });
     const sale = await openSale(api);
-    const deposit = (await api.database().findSession(sale.id))?.addresses.evm ?? '';
+    const deposit = (await api.database().sessions.find(sale.id))?.addresses.evm ?? '';
     const token = '1'.repeat(40);
     await api.chain('ethereum').mine([{ to: deposit, from: token, currency: 'USDT', units: 10_500_000n }]);
     await confirmTip(api);

@@ -40,7 +40,7 @@ async function paidSale(api: ApiServer, isFinal = true): Promise<Sale> {
 }
 
 async function makeFinal(api: ApiServer): Promise<void> {
-  const tip = (await api.database().tail(network, 1)).at(-1);
+  const tip = (await api.database().blocks.tail(network, 1)).at(-1);
   assert.ok(tip);
   await api.chain('ethereum').finalize(tip);
 }
@@ -64,7 +64,7 @@ const create = (api: ApiServer, sale: Sale, refund_id: string, metadata?: object
 const read = (api: ApiServer, refund_id: string) => api.send('GET', `/api/v1/refunds/${refund_id}`);
 const redirect = (api: ApiServer, refund_id: string, to: unknown, headers: Record<string, string> = {}) =>
   api.send('POST', `/api/v1/refunds/${refund_id}/destination`, { address: to }, { headers });
-const start = (api: ApiServer) => api.database().advanceRefunds(api.clock.nowMs(), 100);
+const start = (api: ApiServer) => api.database().refunds.advance(api.clock.nowMs(), 100);
 
 /** Asks for the first attempt of a refund's payout, as the engine does once it is due. */
 async function allot(api: ApiServer, refund_id: string) {
@@ -80,7 +80,7 @@ async function allot(api: ApiServer, refund_id: string) {
 }
 
 async function idOf(api: ApiServer, refund_id: string): Promise<string> {
-  const found = (await api.database().listRefunds({ limit: 100 })).find(({ refundId }) => refundId === refund_id);
+  const found = (await api.database().refunds.list({ limit: 100 })).find(({ refundId }) => refundId === refund_id);
   assert.ok(found);
   return found.id;
 }
@@ -132,7 +132,7 @@ test('the sending address is used only where the store turned it on', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await paidSale(api);
     assert.equal(shown(await create(api, sale, 'r-off', undefined, '1.00')), [undefined, undefined]);
-    await api.database().setRefundPolicy(api.merchantId, { refundToSender: true });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });
     const sender = chains.evm.address.format('ab'.repeat(20));
     assert.equal(shown(await create(api, sale, 'r-on', undefined, '1.00')), [sender, 'sender']);
     await leave(api, sale, left);
@@ -179,9 +179,9 @@ test('each replacement moves the payout, until the first attempt is allotted; th
     const id = await idOf(api, 'r-1');
     const check = () => ({ kind: 'ok', family: 'evm', key: keyOf(named) ?? '' }) as const;
     const byOperator = { by: 'operator', id, address: named, act } as const;
-    await api.database().redirectRefund({ ...byOperator, isDryRun: true }, check);
+    await api.database().refunds.redirect({ ...byOperator, isDryRun: true }, check);
     assert.equal(shown(await read(api, 'r-1')), [chosen, 'merchant'], 'a dry run changes nothing');
-    await api.database().redirectRefund({ ...byOperator, isDryRun: false }, check);
+    await api.database().refunds.redirect({ ...byOperator, isDryRun: false }, check);
     assert.equal(shown(await read(api, 'r-1')), [named, 'merchant'], 'the operator acts for the merchant');
 
     api.clock.advance(61_000);
@@ -192,7 +192,7 @@ test('each replacement moves the payout, until the first attempt is allotted; th
     assert.equal(await allot(api, 'r-1'), { kind: 'allotted', waitsFor: undefined, to: keyOf(named) });
 
     assert.equal(codeOf(await redirect(api, 'r-1', chosen)), [400, 'CANNOT_CHANGE_DESTINATION']);
-    const fixed = await api.database().redirectRefund({ ...byOperator, isDryRun: false, address: chosen }, () => ({
+    const fixed = await api.database().refunds.redirect({ ...byOperator, isDryRun: false, address: chosen }, () => ({
       kind: 'ok',
       family: 'evm',
       key: keyOf(chosen) ?? '',
@@ -200,7 +200,7 @@ test('each replacement moves the payout, until the first attempt is allotted; th
     assert.is(fixed.kind, 'fixed');
     assert.equal(shown(await read(api, 'r-1')), [named, 'merchant']);
 
-    const entries = (await api.database().listAudit(100)).filter(({ target }) => target === id).reverse();
+    const entries = (await api.database().audit.list(100)).filter(({ target }) => target === id).reverse();
     assert.equal(
       entries.map(({ operator, command, after }) => [operator.replace(/key_.*/, '…'), command, after?.destination]),
       [
@@ -238,7 +238,7 @@ test('the endpoint is idempotent, checks the address, and knows only its own ref
 
 test('an approval holds for the address that was approved, and for no other', () =>
   withApi({ pages: true }, async (api) => {
-    await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
     const sale = await paidSale(api);
     await create(api, sale, 'r-1', { refund_address: named });
     const id = await idOf(api, 'r-1');
@@ -259,7 +259,7 @@ for (const [isKnown, code] of [
   test(`a refund that waits for approval keeps its address while it may have been paid there: ${code}`, () =>
     withApi({ pages: true }, async (api) => {
       const database = api.database();
-      await database.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
+      await database.stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
       const sale = await paidSale(api);
       await leave(api, sale, left);
       const act = { atMs: api.clock.nowMs(), operator: 'anna', command: 'payouts thaw', reason: 'looked' };
@@ -275,10 +275,10 @@ for (const [isKnown, code] of [
         assert.is((await leave(api, sale, claimed)).status, 303);
         assert.equal(codeOf(await redirect(api, 'r-1', chosen)), [400, 'CANNOT_CHANGE_DESTINATION']);
         const wish = { by: 'operator', id, address: chosen, act, isDryRun: false } as const;
-        assert.is((await database.redirectRefund(wish, check)).kind, 'fixed');
-        assert.is(await database.rejectRefund(id, 'no', act.atMs), false);
+        assert.is((await database.refunds.redirect(wish, check)).kind, 'fixed');
+        assert.is(await database.refunds.reject(id, 'no', act.atMs), false);
         assert.equal(shown(await read(api, 'r-1')), [left, 'payer']);
-        assert.equal(await database.refundAddresses(sale.id), { [network]: keyOf(left) });
+        assert.equal(await database.refunds.addresses(sale.id), { [network]: keyOf(left) });
       };
       await database.settleEngine(network, 0, act.atMs);
       await isKept();
@@ -295,7 +295,7 @@ for (const [isKnown, code] of [
 
 test('a refund that waits for approval is given another address where no transfer equals it', () =>
   withApi({ pages: true }, async (api) => {
-    await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
     const sale = await paidSale(api);
     await leave(api, sale, left);
     await create(api, sale, 'r-1');
@@ -304,7 +304,7 @@ test('a refund that waits for approval is given another address where no transfe
     assert.equal(shown(await read(api, 'r-1')), [claimed, 'payer']);
     await redirect(api, 'r-1', chosen);
     assert.equal(shown(await read(api, 'r-1')), [chosen, 'merchant']);
-    assert.is(await api.database().rejectRefund(await idOf(api, 'r-1'), 'no', api.clock.nowMs()), true);
+    assert.is(await api.database().refunds.reject(await idOf(api, 'r-1'), 'no', api.clock.nowMs()), true);
   }));
 
 /** Adds a final block in which the refund wallet pays somebody, of which the database knows no payout. */
@@ -313,7 +313,7 @@ async function payUnknown(api: ApiServer, to: string, units: bigint): Promise<vo
   const key = 'a1'.repeat(20);
   await database.recordOwnWallets(network, [{ role: 'refund', key }]);
   const ownWalletId = (await database.listOwnWallets(network)).at(-1)?.id ?? 0;
-  const tip = (await database.tail(network, 1)).at(-1);
+  const tip = (await database.blocks.tail(network, 1)).at(-1);
   assert.ok(tip);
   const nowMs = api.clock.nowMs();
   const block = { hash: `0x${'e'.repeat(64)}`, parent: tip.hash, number: tip.number + 1, timeS: nowMs / 1000 };
@@ -326,7 +326,7 @@ async function payUnknown(api: ApiServer, to: string, units: bigint): Promise<vo
     units,
     isOutgoing: true,
   } as const;
-  const outcome = await database.ingest({
+  const outcome = await database.blocks.ingest({
     ...{ network, family: 'evm', expectTip: tip.hash, watchedThroughId: Number.MAX_SAFE_INTEGER, ownWalletId },
     ...{ decimals: { USDT: 6 }, dustFloorPar: 0n, drop: [], connect: [{ block, transfers: [paid] }], confirm: [] },
     ...{ floor: block.number, readThroughS: Math.floor(nowMs / 1000), nowMs },
@@ -341,10 +341,10 @@ test('a refund leaves when its payment is final, or earlier up to what the store
     await start(api);
     const first = await allotLater(api, 'r-1');
     assert.equal([first.kind, first.waitsFor], ['moved', 'refund_not_final']);
-    assert.equal(await api.database().listAlarms(10), [], 'that is no reason for an alarm');
-    await api.database().setRefundPolicy(api.merchantId, { refundEarlyMaxMinor: 4_49 });
+    assert.equal(await api.database().alarms.list(10), [], 'that is no reason for an alarm');
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundEarlyMaxMinor: 4_49 });
     assert.is((await allotLater(api, 'r-1')).kind, 'moved');
-    await api.database().setRefundPolicy(api.merchantId, { refundEarlyMaxMinor: 4_50 });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundEarlyMaxMinor: 4_50 });
     assert.is((await allotLater(api, 'r-1')).kind, 'allotted');
     await create(api, sale, 'r-2', { refund_address: named }, '0.01');
     await start(api);
@@ -361,7 +361,7 @@ test('the events of a refund show its destination', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await paidSale(api);
     await create(api, sale, 'r-1', { refund_address: named });
-    await api.database().rejectRefund(await idOf(api, 'r-1'), 'no', api.clock.nowMs());
+    await api.database().refunds.reject(await idOf(api, 'r-1'), 'no', api.clock.nowMs());
     const client = new Sqlite(api.file, { readonly: true });
     const bodies = client.prepare('SELECT body FROM events').pluck().all() as string[];
     client.close();

@@ -17,7 +17,7 @@ test('a paid session shows what was received less the refunds that count', async
   const open = await read(id);
   assert.equal([open.paid_at, open.refundable], [undefined, undefined]);
 
-  const to = (await api.database().findSession(id))?.addresses.evm ?? '';
+  const to = (await api.database().sessions.find(id))?.addresses.evm ?? '';
   const chain = api.chain('ethereum');
   const block = await chain.mine([
     { to, currency: 'USDT', units: 12_345_678n },
@@ -46,9 +46,9 @@ test('a paid session shows what was received less the refunds that count', async
     assert.is((await api.send('POST', '/api/v1/refunds/create', refund)).status, 201);
   }
   await shows('10.00');
-  const found = await api.database().findRefund({ storeId: api.merchantId, mode: 'test', refundId: 'r-1' });
+  const found = await api.database().refunds.find({ storeId: api.merchantId, mode: 'test', refundId: 'r-1' });
   assert.is(found.kind, 'found');
-  if (found.kind === 'found') await api.database().rejectRefund(found.refund.id, 'no', api.clock.nowMs());
+  if (found.kind === 'found') await api.database().refunds.reject(found.refund.id, 'no', api.clock.nowMs());
   await shows('12.30');
 });
 

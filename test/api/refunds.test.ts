@@ -26,7 +26,7 @@ async function paidSession(
     currency: 'USD',
     order_id,
   });
-  const session = await server.database().findSession(String(fields(made).id));
+  const session = await server.database().sessions.find(String(fields(made).id));
   assert.ok(session);
   const units = BigInt(cents) * 10_000n + extraUnits;
   const block = await server.chain('ethereum').mine([{ to: session.addresses.evm ?? '', currency, units }]);
@@ -55,7 +55,7 @@ function codeOf(answer: HttpAnswer): (string | number | undefined)[] {
 }
 
 /** Runs what is due for refunds by time. */
-const tick = (server: ApiServer) => server.database().advanceRefunds(server.clock.nowMs(), 100);
+const tick = (server: ApiServer) => server.database().refunds.advance(server.clock.nowMs(), 100);
 
 test('a refund of a paid session gets 201 and the documented fields', async () => {
   const session = await paidSession(api);
@@ -198,7 +198,7 @@ test('malformed JSON has the documented code of refunds', async () => {
 
 test('a mistyped address, a token contract, a deposit address and an unspendable one are refused', async () => {
   const session = await paidSession(api);
-  const own = (await api.database().findSession(session))?.addresses.evm ?? '';
+  const own = (await api.database().sessions.find(session))?.addresses.evm ?? '';
   const wrongChecksum = payerAddress.replace(/[a-f]/, (letter) => letter.toUpperCase());
   const addresses = [
     ...(wrongChecksum === payerAddress ? [] : [wrongChecksum]),
@@ -270,12 +270,12 @@ test('a hundred identical refunds at once are one', async () => {
   );
   assert.equal(new Set(answers.map(({ status }) => status)), new Set([201]));
   assert.is(answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined).length, 1);
-  assert.is((await api.database().listRefunds({ sessionId: session, limit: 10 })).length, 1);
+  assert.is((await api.database().refunds.list({ sessionId: session, limit: 10 })).length, 1);
 });
 
 test('the refund window and the daily limit of the store apply', async () => {
   await withApi({}, async (own) => {
-    await own.database().setRefundPolicy(own.merchantId, { refundWindowS: 100, refundDailyMinor: 5_00 });
+    await own.database().stores.setRefundPolicy(own.merchantId, { refundWindowS: 100, refundDailyMinor: 5_00 });
     const session = await paidSession(own);
     assert.is((await own.send('POST', CREATE, refundTo(session, 'a', { amount: '5.00' }))).status, 201);
     const over = await own.send('POST', CREATE, refundTo(session, 'b', { amount: '0.01' }));
@@ -378,13 +378,13 @@ test('a refund fails when its claim link expires unused', async () => {
 
 test('a refund above the store’s limit needs approval by the operator', async () => {
   await withApi({}, async (own) => {
-    await own.database().setRefundPolicy(own.merchantId, { refundAutoMinor: 1_00 });
+    await own.database().stores.setRefundPolicy(own.merchantId, { refundAutoMinor: 1_00 });
     const session = await paidSession(own);
     await own.send('POST', CREATE, refundTo(session, 'big'));
     const status = async () => fields(await own.send('GET', '/api/v1/refunds/big')).status;
     await tick(own);
     assert.is(await status(), 'pending');
-    const [refund] = await own.database().listRefunds({ sessionId: session, limit: 1 });
+    const [refund] = await own.database().refunds.list({ sessionId: session, limit: 1 });
     assert.is(await approve(own.database(), refund?.id ?? '', own.clock.nowMs()), 'done');
     await tick(own);
     assert.is(await status(), 'processing');
@@ -396,7 +396,7 @@ test('an approval that the signer needs takes effect at once, and shortens no ot
     const session = await paidSession(own);
     await own.send('POST', CREATE, refundTo(session, 'beyond'));
     await tick(own);
-    const [refund] = await own.database().listRefunds({ sessionId: session, limit: 1 });
+    const [refund] = await own.database().refunds.list({ sessionId: session, limit: 1 });
     assert.ok(refund);
     const isDue = async () => (await own.database().openPayouts(refund.network, own.clock.nowMs(), 10)).length === 1;
     const approveIt = () => approve(own.database(), refund.id, own.clock.nowMs());
@@ -431,7 +431,7 @@ test('a refund that is not signed is held while its store is suspended, and goes
     const database = own.database();
     const suspend = (to: 'suspended' | 'resumed', storeId = own.merchantId) => {
       const act = { atMs: own.clock.nowMs(), operator: 'alice', command: `store ${to}`, reason: 'its key leaked' };
-      return database.suspendStore(storeId, to, act, false);
+      return database.stores.suspend(storeId, to, act, false);
     };
     const session = await paidSession(own);
     assert.is((await own.send('POST', CREATE, refundTo(session, 'held'))).status, 201);
@@ -446,7 +446,7 @@ test('a refund that is not signed is held while its store is suspended, and goes
       assert.equal(await allotFirst(own, payer), ['moved', 'refund_store_suspended']);
       own.clock.advance(300_000);
     }
-    const alarms = await database.listAlarms(100);
+    const alarms = await database.alarms.list(100);
     assert.is(alarms.filter(({ code }) => code === 'refund_store_suspended').length, 1, 'one alarm');
     await suspend('resumed');
     assert.equal(await allotFirst(own, payer), ['allotted', undefined]);
@@ -467,10 +467,10 @@ test('a refund whose payment was removed by a reorg is not signed until the paym
     assert.equal(await allotted(), ['moved', 'refund_uncovered']);
     own.clock.advance(300_000);
     assert.equal(await allotted(), ['moved', 'refund_uncovered']);
-    const alarms = await database.listAlarms(100);
+    const alarms = await database.alarms.list(100);
     assert.is(alarms.filter(({ code }) => code === 'refund_uncovered').length, 1, 'one alarm');
 
-    const to = (await database.findSession(session))?.addresses.evm ?? '';
+    const to = (await database.sessions.find(session))?.addresses.evm ?? '';
     const block = await own.chain('ethereum').mine([{ to, currency: 'USDT', units: 10_000_000n }]);
     await own.chain('ethereum').confirm(block);
     await own.chain('ethereum').finalize(block);

@@ -18,7 +18,7 @@ const item = (more: Body = {}, price: Body = {}, product: Body = {}): Body => ({
   ...more,
 });
 
-const countSessions = async () => JSON.stringify((await api.database().stats(api.clock.nowMs())).sessions);
+const countSessions = async () => JSON.stringify((await api.database().reports.stats(api.clock.nowMs())).sessions);
 
 /** Each row: what is wrong, the body, the parameter that is named, and the code if it is not `invalid_parameter`. */
 async function expectRefused(rows: readonly (readonly [string, Body | string, string, string?])[]): Promise<void> {

@@ -29,7 +29,7 @@ const usdt = (session: PaymentSession, units: bigint) => ({ to: keyOf(session), 
 async function pass(server: ApiServer, ms: number): Promise<void> {
   server.clock.advance(ms);
   for (const name of ['ethereum', 'bsc'] as const) await server.chain(name).mine();
-  await server.database().settleDue(server.clock.nowMs(), 1000);
+  await server.database().sessions.settleDue(server.clock.nowMs(), 1000);
 }
 
 test('a session shows everything that was sent, under the documented names', async () => {
@@ -379,7 +379,7 @@ test('payments are shown from the first sight to finality', async () => {
   assert.equal(paid.payments, [{ ...payment, confirmations: 3, status: 'confirmed' }]);
   assert.equal([paid.underpaid, paid.overpaid, paid.paid_late], [false, false, false]);
   await chain.finalize(block);
-  const final = (await api.database().findSession(session.id))?.payments[0]?.state;
+  const final = (await api.database().sessions.find(session.id))?.payments[0]?.state;
   assert.is(final, 'final');
   assert.equal((await read(session.id)).payments, paid.payments, 'the API does not distinguish final');
 });
@@ -441,9 +441,9 @@ test('a late part that an operator accepts pays the session: underpaid and late'
   const chain = api.chain('ethereum');
   await chain.confirm(await chain.mine([usdt(session, 4_000_000n)]));
   assert.equal([(await read(session.id)).payment_status, (await read(session.id)).underpaid], ['expired', false]);
-  const [held] = await api.database().listHeldMoney({ sessionId: session.id, limit: 1 });
+  const [held] = await api.database().held.list({ sessionId: session.id, limit: 1 });
   const act = { atMs: api.clock.nowMs(), operator: 'alice', command: 'held accept', reason: null };
-  await api.database().acceptHeldMoney(held?.id ?? '', act, false);
+  await api.database().held.accept(held?.id ?? '', act, false);
   const { payment_status, underpaid, overpaid, paid_late } = await read(session.id);
   assert.equal([payment_status, underpaid, overpaid, paid_late], ['paid', true, false, true]);
 });
@@ -474,11 +474,11 @@ test('the next blocks after the deadline are in time; the session answers pendin
     const [paid, none] = [await make(), await make()];
     server.clock.advance(65_000);
     await server.chain('ethereum').confirm(await server.chain('ethereum').mine([usdt(paid, 10_500_000n)]));
-    await server.database().settleDue(server.clock.nowMs(), 10);
+    await server.database().sessions.settleDue(server.clock.nowMs(), 10);
     assert.equal([await status(paid), await status(none)], ['paid', 'pending']);
     server.clock.advance(1_000);
     await server.chain('ethereum').mine();
-    await server.database().settleDue(server.clock.nowMs(), 10);
+    await server.database().sessions.settleDue(server.clock.nowMs(), 10);
     assert.is(await status(none), 'expired');
   });
 });
@@ -495,7 +495,7 @@ test('an empty pool is 503 until it is filled, and a repeated request still find
     assert.ok(Number(refused.headers['retry-after']) > 0);
     assert.is(sessionIn(await dry.send('POST', CREATE, first)).id, id);
     const pool = { family: 'evm', mode: 'test', source: 'test-source' } as const;
-    await dry.database().addAddresses({ ...pool, firstIndex: 1, keys: ['c0'.repeat(20)] });
+    await dry.database().addresses.add({ ...pool, firstIndex: 1, keys: ['c0'.repeat(20)] });
     assert.is(keyOf(sessionIn(await dry.send('POST', CREATE, second))), 'c0'.repeat(20));
   }));
 

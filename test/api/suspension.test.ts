@@ -19,7 +19,7 @@ const fields = (answer: HttpAnswer) => answer.json as Readonly<Record<string, un
 
 function suspend(api: ApiServer, to: 'suspended' | 'resumed', storeId = api.merchantId) {
   const act = { atMs: api.clock.nowMs(), operator: 'alice', command: `store ${to}`, reason: 'its key leaked' };
-  return api.database().suspendStore(storeId, to, act, false);
+  return api.database().stores.suspend(storeId, to, act, false);
 }
 
 const refundBody = (sessionId: string, refundId: string) => ({
@@ -86,7 +86,7 @@ test('its keys create and redirect no refund, and read and cancel those that it 
     assert.is((await api.send('POST', REFUND, refundBody(id, 'r-1'))).headers['idempotent-replayed'], 'true');
     const read = fields(await api.send('GET', '/api/v1/refunds/r-1'));
     assert.equal((read.destination as { address: string }).address, address);
-    await api.database().advanceRefunds(api.clock.nowMs(), 10);
+    await api.database().refunds.advance(api.clock.nowMs(), 10);
     assert.is(fields(await api.send('POST', '/api/v1/refunds/r-1/cancel')).status, 'canceled');
     await suspend(api, 'resumed');
     assert.is((await api.send('POST', REFUND, refundBody(id, 'r-2'))).status, 201);

@@ -40,7 +40,7 @@ test('an endpoint is created with a secret that is shown once, and signs what it
   assert.equal(rest, shown);
   assert.is((await api.database().findWebhookSecret(id, 'test'))?.secret, secret);
   assert.equal(await list(send), { object: 'list', data: [{ ...shown, id }], has_more: false });
-  const [entry] = await api.database().listAudit(1);
+  const [entry] = await api.database().audit.list(1);
   assert.equal(
     { ...entry, id: 0, operator: '' },
     {
@@ -139,7 +139,7 @@ test('deleting is for an endpoint of this store and mode, once, and is recorded'
   }
   const answer = await send('DELETE', `${PATH}/${id}`);
   assert.equal([answer.status, answer.json], [200, { object: 'webhook_endpoint', id, deleted: true }]);
-  const [entry] = await api.database().listAudit(1);
+  const [entry] = await api.database().audit.list(1);
   assert.equal([entry?.command, entry?.target], ['DELETE /api/v1/webhook_endpoints/{endpoint_id}', id]);
   expectError(await send('DELETE', `${PATH}/${id}`), { status: 404, code: 'endpoint_not_found' });
   assert.equal((await list(send)).data, []);

@@ -71,7 +71,7 @@ test('play money never makes an authentic `payment.completed` of the live handle
   const event = JSON.parse(received.body);
   const { order_id: orderId, status } = event.data.object;
   assert.equal([event.type, orderId, status], ['payment.completed', 'LIVE-ORDER-1001', 'completed']);
-  const store = await api.database().findStore(api.merchantId);
+  const store = await api.database().stores.find(api.merchantId);
   assert.ok(store);
   assert.not.ok(isAuthentic(received, endpoint.secret), 'signed with the endpoint’s live secret');
   assert.not.ok(isAuthentic(received, store.webhookSecrets.live), 'signed with the store’s live secret');

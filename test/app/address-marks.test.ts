@@ -98,23 +98,23 @@ async function start(dataDir: string): Promise<Installation> {
 /** Returns the number of the address that a new session takes. */
 async function take({ database }: Installation, name: string): Promise<number> {
   const wish = { storeId: store.id, networks: [network], amountMinor: 1000, nowMs: systemClock.nowMs() };
-  const made = await database.createSession(newSession({ ...wish, name }));
+  const made = await database.sessions.create(newSession({ ...wish, name }));
   assert.is(made.kind, 'created');
   return made.kind === 'created' ? Number.parseInt(made.session.addresses.evm ?? '', 16) : -1;
 }
 
 async function begin(dataDir: string): Promise<Installation> {
   const first = await start(dataDir);
-  await first.database.createStore(store);
+  await first.database.stores.create(store);
   const keys = Array.from({ length: 20 }, (_, n) => keyOf(n));
-  await first.database.addAddresses({ ...evm, firstIndex: 0, keys });
+  await first.database.addresses.add({ ...evm, firstIndex: 0, keys });
   const chain = ingestedChain(() => first.database, systemClock, network);
   await chain.mine();
   await chain.report('following');
   return first;
 }
 
-const alarmsOf = async ({ database }: Installation) => (await database.listAlarms(10)).map(({ code }) => code);
+const alarmsOf = async ({ database }: Installation) => (await database.alarms.list(10)).map(({ code }) => code);
 
 test('a restart retires nothing', () =>
   inFolder(async (dataDir) => {
@@ -140,7 +140,7 @@ test('after a restore of the database nobody gets the address of another payer, 
       // The pool is refilled as it empties, as the keeper does.
       if (n === 10) {
         const keys = Array.from({ length: 20 }, (_, at) => keyOf(20 + at));
-        await first.database.addAddresses({ ...evm, firstIndex: 20, keys });
+        await first.database.addresses.add({ ...evm, firstIndex: 20, keys });
       }
       await take(first, `later ${n}`);
     }
@@ -152,16 +152,16 @@ test('after a restore of the database nobody gets the address of another payer, 
     const { database } = second;
     assert.equal(await alarmsOf(second), ['addresses_retired']);
     // The keeper derives from where the database is; what was given out before is watched, not given.
-    const level = await database.poolLevel(evm, evm.source);
+    const level = await database.addresses.level(evm, evm.source);
     assert.equal([level.nextIndex, level.free], [20, 0]);
-    await database.addAddresses({
+    await database.addresses.add({
       ...evm,
       firstIndex: 20,
       keys: Array.from({ length: 20 }, (_, at) => keyOf(20 + at)),
     });
     const bob = await take(second, 'bob');
     assert.is(bob, 26, 'the first that was never given out');
-    const watched = (await database.watchList(evm, 0, 100)).map(({ key }) => key);
+    const watched = (await database.addresses.watchList(evm, 0, 100)).map(({ key }) => key);
     assert.ok(watched.includes(keyOf(alice)));
     second.close();
 
@@ -187,10 +187,12 @@ test('an address whose mark cannot be written is not given out', () =>
     const first = await begin(dataDir);
     first.marks.close();
     const wish = { storeId: store.id, networks: [network], amountMinor: 1000, nowMs: systemClock.nowMs() };
-    const failed = await first.database.createSession(newSession({ ...wish, name: 'a' })).catch((error) => error.code);
+    const failed = await first.database.sessions
+      .create(newSession({ ...wish, name: 'a' }))
+      .catch((error) => error.code);
     assert.is(failed, 'storage_unavailable');
-    assert.is(await first.database.findSession(newSession({ ...wish, name: 'a' }).id), null);
-    assert.is((await first.database.poolLevel(evm, evm.source)).free, 20);
+    assert.is(await first.database.sessions.find(newSession({ ...wish, name: 'a' }).id), null);
+    assert.is((await first.database.addresses.level(evm, evm.source)).free, 20);
     first.database.close();
   }));
 

@@ -26,7 +26,7 @@ const nowMs = 1_800_000_000_000;
 
 /** Returns the newest alarm with a code. */
 async function messageOf(code: string): Promise<string> {
-  const found = (await database.listAlarms(20)).find((one) => one.code === code);
+  const found = (await database.alarms.list(20)).find((one) => one.code === code);
   assert.ok(found, code);
   return found.message;
 }
@@ -62,7 +62,7 @@ for (const [key, coin] of [
     ]);
     const ownWalletId = (await database.listOwnWallets(key)).at(-1)?.id ?? 0;
     if (key === 'test:bsc')
-      await database.addAddresses({ family, mode: 'test', source: 'test', firstIndex: 0, keys: [deposit] });
+      await database.addresses.add({ family, mode: 'test', source: 'test', firstIndex: 0, keys: [deposit] });
     const block = { hash: `0x${'1'.repeat(64)}`, parent: `0x${'0'.repeat(64)}`, number: 100, timeS: nowMs / 1000 };
     const paid = { currency: 'USDT', units: (25n * unit) / 10n } as const;
     const transfers: ChainTransfer[] = [
@@ -70,7 +70,7 @@ for (const [key, coin] of [
       { ...paid, tx: 't2', index: 0, from: stranger, to: deposit },
     ];
     const step = (expectTip: string | null, connect: boolean, floor: number | null) =>
-      database.ingest({
+      database.blocks.ingest({
         ...{ network: key, family, expectTip, watchedThroughId: Number.MAX_SAFE_INTEGER, ownWalletId, decimals },
         ...{ dustFloorPar: 0n, drop: [], connect: connect ? [{ block, transfers }] : [], confirm: [], floor },
         ...{ readThroughS: 0, nowMs },

@@ -61,7 +61,7 @@ function openMachine() {
         sessions++;
         const wish = { storeId: store.id, networks: [network], amountMinor: 1000, nowMs: clock.nowMs() };
         const id = newSessionId(clock.nowMs());
-        const made = await opened.createSession({ ...newSession({ ...wish, name: `order ${sessions}` }), id });
+        const made = await opened.sessions.create({ ...newSession({ ...wish, name: `order ${sessions}` }), id });
         assert.is(made.kind, 'created');
         return made.kind === 'created' ? Number.parseInt(made.session.addresses.evm ?? '', 16) : -1;
       },
@@ -79,10 +79,10 @@ function openMachine() {
     /** Starts for the first time, with addresses, a store and a network that is followed. */
     async begin(): Promise<Run> {
       const first = await start();
-      await first.database.createStore(store);
+      await first.database.stores.create(store);
       const keys = Array.from({ length: ADDRESSES }, (_, n) => keyOf(n));
-      await first.database.addAddresses({ ...evm, firstIndex: 0, keys });
-      await first.database.addAddresses({
+      await first.database.addresses.add({ ...evm, firstIndex: 0, keys });
+      await first.database.addresses.add({
         ...list,
         firstIndex: 0,
         keys: keys.slice(0, 16).map((key) => `${key}${'0'.repeat(24)}`),
@@ -115,7 +115,7 @@ const onMachine = (work: (machine: Machine) => Promise<void>) => async () => {
   }
 };
 
-const alarmsOf = async ({ database }: Run) => (await database.listAlarms(10)).map(({ code }) => code);
+const alarmsOf = async ({ database }: Run) => (await database.alarms.list(10)).map(({ code }) => code);
 
 test(
   'after a whole machine was put back nobody gets the address of another payer, whose late payment is noticed',
@@ -152,9 +152,9 @@ test(
     clock.advance(HOUR_MS);
     const second = await start();
     // Three times the busiest hour, and ten: the 30 that are left here, and 70 more.
-    const level = await second.database.poolLevel(evm, evm.source);
+    const level = await second.database.addresses.level(evm, evm.source);
     assert.equal([level.free, level.nextIndex, level.retiredThrough], [0, ADDRESSES, 130]);
-    await second.database.addAddresses({
+    await second.database.addresses.add({
       ...evm,
       firstIndex: 60,
       keys: Array.from({ length: 80 }, (_, n) => keyOf(60 + n)),
@@ -162,7 +162,7 @@ test(
     await chain.mine();
     await chain.report('following');
     assert.is(await second.take(), 130);
-    const watched = await second.database.watchList(evm, 0, 200);
+    const watched = await second.database.addresses.watchList(evm, 0, 200);
     assert.is(watched.length, 140);
   }),
 );
@@ -170,7 +170,7 @@ test(
 test(
   'a restart retires nothing, and a start that fails and is repeated retires what a longer gap adds',
   onMachine(async ({ begin, start, clock }) => {
-    const free = async ({ database }: Run) => (await database.poolLevel(evm, evm.source)).free;
+    const free = async ({ database }: Run) => (await database.addresses.level(evm, evm.source)).free;
     const first = await begin();
     first.stop();
     clock.advance(10_000);
@@ -194,7 +194,7 @@ test(
     for (const left of [8, 8]) {
       clock.advance(HOUR_MS);
       const next = await start();
-      assert.is((await next.database.poolLevel(list, list.source)).free, left);
+      assert.is((await next.database.addresses.level(list, list.source)).free, left);
       next.stop();
     }
   }),
@@ -230,7 +230,7 @@ test(
     first.stop();
     clock.advance(10_000);
     const second = await start();
-    assert.is((await second.database.poolLevel(evm, evm.source)).free, ADDRESSES);
+    assert.is((await second.database.addresses.level(evm, evm.source)).free, ADDRESSES);
   }),
 );
 
@@ -239,7 +239,7 @@ test(
   onMachine(async ({ begin, dataDir, clock }) => {
     const { database } = await begin();
     const stopping = new AbortController();
-    const free = async () => (await database.poolLevel(evm, evm.source)).free;
+    const free = async () => (await database.addresses.level(evm, evm.source)).free;
     const sleep = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
     const watching = watchForGaps({ dataDir, clock: { ...clock, sleep }, log, signal: stopping.signal });
     clock.advance(5_000);

@@ -120,14 +120,14 @@ const chain = (database: ReturnType<typeof openDatabase>) => ingestedChain(() =>
 const keys = Array.from({ length: 9 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
 
 async function addAddresses(database: ReturnType<typeof openDatabase>): Promise<void> {
-  await database.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
+  await database.addresses.add({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
 }
 
 async function order(database: ReturnType<typeof openDatabase>, name: string) {
-  const [store] = await database.listStores();
+  const [store] = await database.stores.list();
   invariant(store && network, 'there is a store');
   const wish = { storeId: store.id, name, networks: [network], amountMinor: 1000, nowMs: systemClock.nowMs() };
-  const outcome = await database.createSession(newSession(wish));
+  const outcome = await database.sessions.create(newSession(wish));
   invariant(outcome.kind === 'created', `not ${outcome.kind}`);
   return outcome.session;
 }
@@ -167,9 +167,9 @@ test('a newer version migrates after a copy, and the earlier one starts on that 
     const to = session.addresses.evm ?? '';
     assert.ok(to !== '' && to !== keys[0], 'the address of the lost session is not given again');
     await feed.confirm(await feed.mine([{ to, currency: 'USDT', units: 10_000_000n }]));
-    assert.is((await database.findSession(session.id))?.life.status, 'paid');
+    assert.is((await database.sessions.find(session.id))?.life.status, 'paid');
     await feed.mine([{ to: keys[0] ?? '', currency: 'USDT', units: 10_000_000n }]);
-    assert.ok((await database.listAlarms(9)).some(({ code: what }) => what === 'payment_without_session'));
+    assert.ok((await database.alarms.list(9)).some(({ code: what }) => what === 'payment_without_session'));
   });
 });
 

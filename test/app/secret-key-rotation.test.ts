@@ -112,7 +112,7 @@ test('everything that the key sealed is sealed with the new one, and works', () 
     assert.ok(payout && isPayback(payout.intent));
     const signerKey = openSecretKey(keyFileOf(api));
     assert.is(createIntentMac(signerKey)(payout.intent), payout.intent.mac, 'the signer accepts it');
-    const [entry] = await api.database().listAudit(1);
+    const [entry] = await api.database().audit.list(1);
     assert.equal(
       [entry?.command, entry?.target, entry?.after],
       ['secret-key rotate', 'the secret key', { resealed: done.resealed, altered: 0, claimLinks: 1 }],
@@ -152,19 +152,19 @@ test('no other place in the sources seals anything: a new one needs its table in
 
 test('links of payers end, and open refunds have new claim links', () =>
   withScene(async (api, { sale, claimUrl, refunds }) => {
-    const old = api.database().payerToken(sale.id);
+    const old = api.database().sessions.payerToken(sale.id);
     await rotateSecretKey(rotationParts(api.file));
     api.reopenDatabase();
     const database = api.database();
-    assert.not(database.isPayerToken(sale.id, old));
-    assert.ok(database.isPayerToken(sale.id, database.payerToken(sale.id)));
-    assert.is(await database.findRefundBy({ claimToken: claimUrl.slice(claimUrl.lastIndexOf('/') + 1) }), null);
-    const claim = (await database.findRefundBy({ id: refunds.asked }))?.claim;
+    assert.not(database.sessions.isPayerToken(sale.id, old));
+    assert.ok(database.sessions.isPayerToken(sale.id, database.sessions.payerToken(sale.id)));
+    assert.is(await database.refunds.findBy({ claimToken: claimUrl.slice(claimUrl.lastIndexOf('/') + 1) }), null);
+    const claim = (await database.refunds.findBy({ id: refunds.asked }))?.claim;
     assert.ok(claim);
     const url = `${claimUrl.slice(0, claimUrl.lastIndexOf('/'))}/${claim.token}`;
     const body = new URLSearchParams({ address: `0x${claimed}`, confirmed: 'yes' });
     assert.is((await fetch(url, { method: 'POST', body, redirect: 'manual' })).status, 303);
-    assert.is((await database.findRefundBy({ id: refunds.asked }))?.destination?.key, claimed);
+    assert.is((await database.refunds.findBy({ id: refunds.asked }))?.destination?.key, claimed);
   }));
 
 test('a row that was altered gets no new MAC', () =>
@@ -178,7 +178,7 @@ test('a row that was altered gets no new MAC', () =>
     assert.is(done.kind === 'done' && done.altered, 4, 'a key, a refund and two transfers');
     api.reopenDatabase();
     assert.is((await api.client(api.liveKey).send('GET', '/api/v1/checkout/sessions/cs_0')).status, 401);
-    assert.is((await api.database().findRefundBy({ id: contents.refunds.named }))?.destination, null);
+    assert.is((await api.database().refunds.findBy({ id: contents.refunds.named }))?.destination, null);
   }));
 
 test('nothing changes while something runs, after a failed backup, or with an approved refund', () =>

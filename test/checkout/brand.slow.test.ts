@@ -38,7 +38,7 @@ for (const [name, accent] of [
 ] as const) {
   test(`an accent of pure ${name} is accessible in light and dark mode, before and after the payment`, async (world) => {
     const { api, browser } = world;
-    await api.database().setPageSettings(api.merchantId, { accent, logo: picture });
+    await api.database().stores.setPageSettings(api.merchantId, { accent, logo: picture });
     const sale = await openSale(api);
     for (const colorScheme of ['light', 'dark'] as const) {
       const { page, complaints } = await openPage(browser, api.baseUrl, { ...phone, colorScheme });
@@ -65,7 +65,7 @@ for (const [name, accent] of [
 }
 
 test('the logo is served as an inert image, to those who know a session', async ({ api }) => {
-  await api.database().setPageSettings(api.merchantId, { logo: picture });
+  await api.database().stores.setPageSettings(api.merchantId, { logo: picture });
   const sale = await openSale(api);
   const path = `${api.baseUrl}${sale.path}/logo/${picture.hash}`;
   const { status, headers, text } = await exchange('GET', path);
@@ -84,7 +84,9 @@ test('an SVG that was stored with a script does not run it', async ({ api, brows
   const evil = Buffer.from(
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><script>document.title="owned";fetch("/owned")</script><rect width="9" height="9"/></svg>',
   );
-  await api.database().setPageSettings(api.merchantId, { logo: { type: 'svg', hash: 'ab'.repeat(32), bytes: evil } });
+  await api
+    .database()
+    .stores.setPageSettings(api.merchantId, { logo: { type: 'svg', hash: 'ab'.repeat(32), bytes: evil } });
   const sale = await openSale(api);
   const { page } = await openPage(browser, api.baseUrl);
   const asked: string[] = [];
@@ -95,7 +97,7 @@ test('an SVG that was stored with a script does not run it', async ({ api, brows
   }
   assert.not.ok(asked.some((url) => url.endsWith('/owned')));
   await page.context().close();
-  await api.database().setPageSettings(api.merchantId, { logo: null });
+  await api.database().stores.setPageSettings(api.merchantId, { logo: null });
 });
 
 test('an accent’s style sheet depends only on its name', async ({ api }) => {
@@ -113,11 +115,11 @@ test('a new name shows on the page at once', async ({ api }) => {
   const sale = await openSale(api);
   const url = `${api.baseUrl}${sale.path}`;
   const { headers } = await exchange('GET', url);
-  await api.database().renameStore(api.merchantId, 'Käse & Söhne');
+  await api.database().stores.rename(api.merchantId, 'Käse & Söhne');
   const { status, text } = await exchange('GET', url, { 'If-None-Match': String(headers.etag) });
   assert.is(status, 200);
   assert.match(text, '<span>Käse &amp; Söhne</span>');
-  await api.database().renameStore(api.merchantId, 'A shop');
+  await api.database().stores.rename(api.merchantId, 'A shop');
 });
 
 test.run();

@@ -208,7 +208,7 @@ test('a payer on a phone, from the choice to the receipt, without reloading the 
   assert.is(await page.locator('#timer').count(), 0, 'the timer has stopped');
   await api.chain('bsc').mine();
   await until('the confirmations are counted', async () => (await page.getAttribute('progress', 'value')) === '2');
-  const [paidIn] = await api.database().tail('test:bsc', 2);
+  const [paidIn] = await api.database().blocks.tail('test:bsc', 2);
   assert.ok(paidIn);
   await api.chain('bsc').confirm(paidIn);
   await says(page, /^Paid$/);

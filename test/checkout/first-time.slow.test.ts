@@ -171,8 +171,8 @@ test('ask for a refund: say where it should go, and the shop’s refund goes the
   const body = { order_id: sale.id, refund_id: 'too-much', amount: '2.00', currency: 'USDT' };
   const { status, text } = await api.send('POST', '/api/v1/refunds/create', body);
   assert.is(status, 201, text);
-  await api.database().advanceRefunds(api.clock.nowMs(), 10);
-  const [refund] = await api.database().listRefunds({ sessionId: sale.id, limit: 1 });
+  await api.database().refunds.advance(api.clock.nowMs(), 10);
+  const [refund] = await api.database().refunds.list({ sessionId: sale.id, limit: 1 });
   assert.equal([refund?.status, refund?.destination?.address], ['processing', payer], 'no claim link is needed');
   await leave();
 });

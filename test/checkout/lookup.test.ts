@@ -36,13 +36,13 @@ const show = async (api: ApiServer, sale: Sale, pasted: string): Promise<string>
 /** The transaction report of an indexer, for the database to judge. */
 async function sight(api: ApiServer, network: NetworkKey, report: TransactionReport): Promise<void> {
   const nowMs = api.clock.nowMs();
-  for (const { id } of await api.database().claimLookups(network, nowMs, 10)) {
-    await api.database().answerLookup({ id, report, nowMs });
+  for (const { id } of await api.database().lookups.claim(network, nowMs, 10)) {
+    await api.database().lookups.answer({ id, report, nowMs });
   }
 }
 
 async function keyOf(api: ApiServer, sale: Sale): Promise<string> {
-  return (await api.database().findSession(sale.id))?.addresses.evm ?? '';
+  return (await api.database().sessions.find(sale.id))?.addresses.evm ?? '';
 }
 
 const mined = (to: string, more: Partial<Extract<TransactionReport, { kind: 'mined' }>> = {}): TransactionReport => ({
@@ -95,7 +95,7 @@ test('garbage is answered at once, without a lookup', () =>
     const text = await ask(api, sale, '"><script>alert(1)</script>');
     assert.match(answerOf(text), /^That is not a transaction hash/);
     assert.not.match(text, '<script>alert');
-    assert.equal(await api.database().listLookups(sale.id), []);
+    assert.equal(await api.database().lookups.list(sale.id), []);
   }));
 
 test('networks of both modes are asked, and the page says which ones it waits for', () =>
@@ -105,7 +105,7 @@ test('networks of both modes are asked, and the page says which ones it waits fo
     assert.match(answerOf(text), /Looking on Ethereum \(ERC20\), BNB Smart Chain \(BEP20\)/);
     assert.match(text, '<noscript><meta http-equiv="refresh"');
     assert.match(text, 'id="look-up" open');
-    const asked = await api.database().listLookups(sale.id);
+    const asked = await api.database().lookups.list(sale.id);
     assert.equal(asked.map(({ network, tx }) => `${network} ${tx}`).sort(), [
       `live:ethereum ${HASH}`,
       `test:bsc ${HASH}`,
@@ -178,16 +178,16 @@ test('a held payment is credited by the chain alone, and shown', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     await sale.send('4.00');
-    const tx = (await api.database().findSession(sale.id))?.payments[0]?.tx ?? '';
+    const tx = (await api.database().sessions.find(sale.id))?.payments[0]?.tx ?? '';
     await ask(api, sale, tx);
     await sight(api, 'test:ethereum', mined(await keyOf(api, sale)));
     const text = await show(api, sale, tx);
     assert.match(answerOf(text), /^Found: it came to this order’s address, and this page shows it/);
     assert.match(textOf(text), /4\.00 USDT on Ethereum \(ERC20\) 1 of 12 confirmations/);
-    const before = await api.database().findSession(sale.id);
+    const before = await api.database().sessions.find(sale.id);
     await ask(api, sale, HASH);
     await sight(api, 'test:ethereum', mined(await keyOf(api, sale), { number: 0 }));
-    assert.equal(await api.database().findSession(sale.id), before, 'a look-up credits nothing');
+    assert.equal(await api.database().sessions.find(sale.id), before, 'a look-up credits nothing');
   }));
 
 test('lookups are limited for each session, and the page says how long to wait', () =>
@@ -206,7 +206,7 @@ test('lookups are limited for each session, and the page says how long to wait',
     const refused = String((await send(sale.path, 7)).headers.get('location'));
     const { text } = await exchange('GET', new URL(refused, `${api.baseUrl}${sale.path}/look-up`).href);
     assert.match(answerOf(text), /^That was a lot of lookups\. Please wait 10 seconds/);
-    assert.is((await api.database().listLookups(sale.id)).length, 18, 'six questions to three networks');
+    assert.is((await api.database().lookups.list(sale.id)).length, 18, 'six questions to three networks');
     assert.not(await isRefused((await openSale(api)).path, 8), 'another session has its own limit');
     api.clock.advance(10_000);
     assert.not(await isRefused(sale.path, 9));

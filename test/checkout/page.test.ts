@@ -220,7 +220,7 @@ test('a store that asks for more shows it: in the API, and on the page for what 
   withApi({ pages: true }, async (api) => {
     const act = { atMs: 0, operator: 'somebody', command: 'store set', reason: null };
     const change = { credit: 'ethereum=20@10.50,ethereum=finalized@20.00' };
-    await api.database().updateStore(api.merchantId, change, act, false);
+    await api.database().stores.update(api.merchantId, change, act, false);
     const sale = await openSale(api);
     const { text } = await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`);
     const [option] = JSON.parse(text).payment_options;
@@ -295,7 +295,7 @@ test('the stream sends each new version, and ends with the session', () =>
     const reading = readEvents(`${url}/events?after=${first}`, () => false);
     await sale.send('10.50');
     const seen = await version();
-    const tip = (await api.database().tail('test:ethereum', 1)).at(-1);
+    const tip = (await api.database().blocks.tail('test:ethereum', 1)).at(-1);
     // The stream checks once a second: wait until it has seen both.
     await readEvents(`${url}/events?after=`, (events) => events.length > 0);
     await new Promise((resolve) => setTimeout(resolve, 1500));

@@ -42,7 +42,7 @@ test('a payer has the receipt sent, step by step, with and without scripts', asy
   const api = await startApi({ pages: true, addresses: 20, mail });
   const browser = await openBrowser();
   try {
-    await api.database().setPageSettings(api.merchantId, { receiptsReplyTo: 'help@shop.example' });
+    await api.database().stores.setPageSettings(api.merchantId, { receiptsReplyTo: 'help@shop.example' });
     for (const [device, options, language, subject] of devices) {
       for (const javaScriptEnabled of [true, false]) {
         // So that no caller has too many tries.

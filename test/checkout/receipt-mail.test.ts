@@ -35,7 +35,7 @@ const onBench =
       return sale;
     };
     try {
-      if (replyTo !== '') await api.database().setPageSettings(api.merchantId, { receiptsReplyTo: replyTo });
+      if (replyTo !== '') await api.database().stores.setPageSettings(api.merchantId, { receiptsReplyTo: replyTo });
       await work({ api, received: server.received, deliver, paid });
     } finally {
       await api.close();

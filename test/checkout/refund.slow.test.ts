@@ -91,9 +91,9 @@ test('a payer gives an address, confirms it, and the refund starts', async ({ ap
   } finally {
     await browser.close();
   }
-  await api.database().advanceRefunds(api.clock.nowMs(), 10);
+  await api.database().refunds.advance(api.clock.nowMs(), 10);
   assert.is((await read()).status, 'processing');
-  const [refund] = await api.database().listRefunds({ limit: 1 });
+  const [refund] = await api.database().refunds.list({ limit: 1 });
   assert.is(refund?.refundId, refund_id);
   assert.equal(refund?.destination && [refund.destination.key, refund.destination.from], [
     chains.evm.address.parse(payer),
@@ -106,14 +106,14 @@ test('no address is stored before it is confirmed; the payer may replace it unti
   const sale = await paidSale(api);
   const { url, read } = await openRefund(api, sale);
   assert.is((await post(url, { address: payer })).status, 200);
-  await api.database().advanceRefunds(api.clock.nowMs(), 10);
+  await api.database().refunds.advance(api.clock.nowMs(), 10);
   assert.is((await read()).status, 'pending');
   assert.is((await post(url, { address: payer, confirmed: 'yes' })).status, 303);
-  await api.database().advanceRefunds(api.clock.nowMs(), 10);
+  await api.database().refunds.advance(api.clock.nowMs(), 10);
   assert.match(await (await fetch(url)).text(), 'Change the address');
   assert.match(await (await fetch(`${url}?change=1`)).text(), 'Where should your refund go?');
   assert.is((await post(url, { address: other, confirmed: 'yes' })).status, 303);
-  const [refund] = await api.database().listRefunds({ sessionId: sale.id, limit: 1 });
+  const [refund] = await api.database().refunds.list({ sessionId: sale.id, limit: 1 });
   assert.is(refund?.destination?.address, other);
   const payout = await api.database().findPayout(refund?.id ?? '');
   assert.is(payout?.intent.kind === 'refund' && payout.intent.to, chains.evm.address.parse(other));
@@ -128,7 +128,7 @@ test('no address is stored before it is confirmed; the payer may replace it unti
 test('addresses that must not be paid are refused with an explanation', async ({ api }) => {
   const sale = await paidSale(api);
   const { url } = await openRefund(api, sale);
-  const own = (await api.database().findSession(sale.id))?.addresses.evm ?? '';
+  const own = (await api.database().sessions.find(sale.id))?.addresses.evm ?? '';
   const rows: [string, string][] = [
     ['', 'This is not an address on'],
     ['<script>alert(1)</script>', 'This is not an address on'],
@@ -155,7 +155,7 @@ test('an expired link, a wrong link and a canceled refund say so', async ({ api 
     '<form',
     'no address is accepted any more, even before the refund has failed',
   );
-  await api.database().advanceRefunds(api.clock.nowMs(), 100);
+  await api.database().refunds.advance(api.clock.nowMs(), 100);
   assert.is((await read()).failure_reason, 'claim_expired');
   assert.match(await (await fetch(url)).text(), 'This link has expired');
 });
@@ -188,14 +188,14 @@ test('a payer leaves an address on the payment page in two steps; later refunds 
   const asked = await leave(api, sale.payerPath, payer.toLowerCase(), '');
   assert.is(asked.status, 200);
   assert.match(await asked.text(), 'Is this your address?');
-  assert.equal(await api.database().refundAddresses(sale.id), {}, 'nothing is stored before it is confirmed');
+  assert.equal(await api.database().refunds.addresses(sale.id), {}, 'nothing is stored before it is confirmed');
   assert.is((await leave(api, sale.payerPath, payer)).status, 303);
-  assert.equal(await api.database().refundAddresses(sale.id), { 'test:ethereum': chains.evm.address.parse(payer) });
+  assert.equal(await api.database().refunds.addresses(sale.id), { 'test:ethereum': chains.evm.address.parse(payer) });
   assert.match(await (await fetch(page)).text(), 'go to this address, unless the shop names another');
   const body = { order_id: sale.id, refund_id: 'to-left', amount: '1.00', currency: 'USDT' };
   const answer = await api.send('POST', '/api/v1/refunds/create', body);
   assert.is((answer.json as { metadata?: object }).metadata, undefined, 'nobody has to be asked');
-  await api.database().advanceRefunds(api.clock.nowMs(), 10);
+  await api.database().refunds.advance(api.clock.nowMs(), 10);
   assert.is(((await api.send('GET', '/api/v1/refunds/to-left')).json as { status: string }).status, 'processing');
 });
 
@@ -211,7 +211,7 @@ test('who knows the session’s id and no token names no refund address, and see
     assert.not.match(shown, 'refund-address', path);
     assert.not.match(shown, 'k=', 'a wrong token is carried on by no link');
   }
-  assert.equal(await api.database().refundAddresses(sale.id), {});
+  assert.equal(await api.database().refunds.addresses(sale.id), {});
   await leave(api, sale.payerPath, payer);
   assert.not.match(await (await fetch(`${api.baseUrl}${sale.path}`)).text(), payer.slice(-4), 'the payer’s address');
 });
@@ -281,10 +281,10 @@ test('a refund with an open claim link goes to the address that is given on the 
   const sale = await paidSale(api);
   const { url, read, refund_id } = await openRefund(api, sale);
   await leave(api, sale.payerPath, payer);
-  await api.database().advanceRefunds(api.clock.nowMs(), 10);
+  await api.database().refunds.advance(api.clock.nowMs(), 10);
   assert.is((await read()).status, 'processing');
   assert.match(await (await fetch(url)).text(), 'Your refund is on its way');
-  const refund = (await api.database().listRefunds({ sessionId: sale.id, limit: 10 })).find(
+  const refund = (await api.database().refunds.list({ sessionId: sale.id, limit: 10 })).find(
     ({ refundId }) => refundId === refund_id,
   );
   assert.is(refund?.destination?.key, chains.evm.address.parse(payer));
@@ -308,7 +308,7 @@ test('the payment page shows its payer what becomes of refunds, as it happens, a
     metadata: { refund_address: other },
   };
   assert.is((await api.send('POST', '/api/v1/refunds/create', named)).status, 201);
-  await api.database().advanceRefunds(api.clock.nowMs(), 10);
+  await api.database().refunds.advance(api.clock.nowMs(), 10);
   const browser = await openBrowser();
   try {
     for (const [device, options] of devices) {

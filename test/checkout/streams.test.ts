@@ -15,16 +15,17 @@ const PER_LOOK = 200;
 
 /** Opens one stream for each of so many sessions. @param read called for each session that is read */
 async function watch(api: ApiServer, read: () => void, signal: AbortSignal): Promise<void> {
-  const database = new Proxy(api.database(), {
-    get(own, name) {
-      const value = Reflect.get(own, name);
-      if (name !== 'findSession') return value;
-      return (...args: Parameters<Database['findSession']>) => {
+  const own = api.database();
+  const database: Database = {
+    ...own,
+    sessions: {
+      ...own.sessions,
+      find: (id) => {
         read();
-        return own.findSession(...args);
-      };
+        return own.sessions.find(id);
+      },
     },
-  });
+  };
   // Time stands still: what changes with it is not looked for.
   const clock = { ...systemClock, nowMs: () => 1_800_000_000_000 };
   const streams = createStreams({ database, clock, log: openLog('test', 'silent'), signal });
@@ -54,7 +55,7 @@ test('a look reads a bounded number of sessions, and none while nothing is writt
       await new Promise((done) => setTimeout(done, 2_500));
       assert.is(api.database().changeCount(), writes);
       assert.is(readAt.length, WATCHED, 'nothing was written: no session is read again');
-      const [network] = await api.database().listNetworks();
+      const [network] = await api.database().networks.list();
       await api.chain('ethereum').report('following');
       assert.ok(network && api.database().changeCount() !== writes);
       await until('what was written is looked for', () => readAt.length > WATCHED);

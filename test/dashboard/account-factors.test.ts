@@ -44,7 +44,7 @@ async function signedInTwice(dashboard: Dashboard) {
   return { ada, other, signIn };
 }
 
-const commandsOf = async ({ api }: Dashboard) => (await api.database().listAudit(50)).map(({ command }) => command);
+const commandsOf = async ({ api }: Dashboard) => (await api.database().audit.list(50)).map(({ command }) => command);
 
 /** Ada, with recovery codes, signed in with an app that she has. */
 async function withCodes(dashboard: Dashboard) {
@@ -94,7 +94,7 @@ test('who has lost the app signs in with a recovery code, and replaces it with t
     assert.match(textOf(review.text), 'it takes the place of the app that you have lost');
     const secret = secretOf(review);
     const new_code = codeOf(secret, stepAt(clock.nowMs()));
-    const alarms = async () => (await database().listAlarms(9)).filter(({ code }) => code === 'recovery_code_used');
+    const alarms = async () => (await database().alarms.list(9)).filter(({ code }) => code === 'recovery_code_used');
     for (const fields of [
       { new_code },
       { new_code, current: 'not the password' },
@@ -120,7 +120,7 @@ test('who has lost the app signs in with a recovery code, and replaces it with t
     assert.not.match((await ada.submit('/account', paths.app)).text, 'name="current"');
     const made = await confirm(ada, paths.codes, next, { code: codeOf(secret, stepAt(clock.nowMs())) });
     assert.equal([made.status, codesOf(made).length], [200, 10]);
-    assert.equal((await database().listAudit(50)).filter(({ after }) => after?.by === 'recovery code').length, 1);
+    assert.equal((await database().audit.list(50)).filter(({ after }) => after?.by === 'recovery code').length, 1);
   }));
 
 test('new recovery codes end the old ones and the other sessions, behind the second factor, and are counted', () =>
@@ -174,7 +174,7 @@ test('the password changes with the present one and the second factor, and ends 
     assert.ok((await commandsOf(dashboard)).includes('change password'));
     const { database } = dashboard.api;
     for (const text of [PASSWORD, NEW_PASSWORD, 'scrypt']) {
-      assert.not.match(JSON.stringify(await database().listAudit(50)), text);
+      assert.not.match(JSON.stringify(await database().audit.list(50)), text);
     }
   }));
 
@@ -243,14 +243,14 @@ test('who was signing in while the password or the app was replaced is not signe
       const names = { hash: `hash ${++signIns}`, formToken: `token ${signIns}`, device: 'A browser', address: '::1' };
       const times = { startedAtMs: act.atMs, seenAtMs: act.atMs, sudoUntilMs: 0 };
       const proved = { factor: { totpStep, totpSecret }, password };
-      return database.signIn({ ...names, ...times, personId: ada.id }, proved, act);
+      return database.signIns.complete({ ...names, ...times, personId: ada.id }, proved, act);
     };
-    const first = await database.findSignInSecrets('Ada');
+    const first = await database.signIns.findSecrets('Ada');
     assert.ok(first?.totpSecret);
-    await database.changeSecret(own, { password: 'another' }, act);
+    await database.people.changeSecret(own, { password: 'another' }, act);
     assert.is(await signIn(step + 1, first.totpSecret, first.password), false, 'the password of before');
     assert.is(await signIn(step + 1, first.totpSecret, 'another'), true);
-    await database.changeSecret(own, { totpSecret: 'ab'.repeat(20), totpStep: step }, act);
+    await database.people.changeSecret(own, { totpSecret: 'ab'.repeat(20), totpStep: step }, act);
     assert.is(await signIn(step + 2, first.totpSecret, 'another'), false, 'the app of before');
     assert.is(await signIn(step + 2, 'ab'.repeat(20), 'another'), true);
   }));
@@ -276,10 +276,10 @@ test('a session that was ended meanwhile changes nothing', () =>
     const ada = await person('Ada', operator);
     const act = { atMs: api.clock.nowMs(), operator: 'Ada (dashboard)', command: 'change password', reason: null };
     const session = { personId: ada.id, formToken: await formTokenOf(ada) };
-    await api.database().endWebSessions(ada.id, { allBut: '' }, act);
-    assert.is(await api.database().changeSecret(session, { password: 'x' }, act), false);
-    assert.is(await api.database().changeSecret(session, { recoveryHashes: [] }, act), false);
-    assert.is(await api.database().countRecoveryCodes(ada.id), 10);
+    await api.database().signIns.endWebSessions(ada.id, { allBut: '' }, act);
+    assert.is(await api.database().people.changeSecret(session, { password: 'x' }, act), false);
+    assert.is(await api.database().people.changeSecret(session, { recoveryHashes: [] }, act), false);
+    assert.is(await api.database().people.countRecoveryCodes(ada.id), 10);
   }));
 
 for (const [userAgent, browser, system] of [

@@ -11,26 +11,26 @@ test('open alarms come first, with how often they came; then all earlier ones, e
   withDashboard(async ({ api, person }) => {
     const database = api.database();
     const mary = await person('Mary', { role: 'operator', storeId: null });
-    for (const { key } of await database.listOpenAlarms()) await database.endAlarm(key ?? '', api.clock.nowMs());
+    for (const { key } of await database.alarms.listOpen()) await database.alarms.end(key ?? '', api.clock.nowMs());
     const nowMs = api.clock.nowMs();
     const about = { message: 'look', network: null, sessionId: null };
     const flapping = { ...about, key: 'network:test:bsc', code: 'network_behind' };
     for (const daysAgo of [40, 9, 3]) {
-      await database.keepAlarm({ ...flapping, atMs: nowMs - daysAgo * DAY_MS });
-      await database.endAlarm(flapping.key, nowMs - daysAgo * DAY_MS + 60_000);
+      await database.alarms.keep({ ...flapping, atMs: nowMs - daysAgo * DAY_MS });
+      await database.alarms.end(flapping.key, nowMs - daysAgo * DAY_MS + 60_000);
     }
-    await database.keepAlarm({ ...flapping, atMs: nowMs });
+    await database.alarms.keep({ ...flapping, atMs: nowMs });
     for (let nth = 0; nth < 120; nth++) {
-      await database.keepAlarm({ ...about, key: 'coin:x', code: `c${nth}`, atMs: nowMs + nth });
+      await database.alarms.keep({ ...about, key: 'coin:x', code: `c${nth}`, atMs: nowMs + nth });
     }
-    await database.endAlarm('coin:x', nowMs + 120);
-    await database.raiseAlarm({ ...about, code: 'payment_reversed', atMs: nowMs + 130 });
+    await database.alarms.end('coin:x', nowMs + 120);
+    await database.alarms.raise({ ...about, code: 'payment_reversed', atMs: nowMs + 130 });
 
     const { text } = await mary.get(PATH);
     const [open = '', past = ''] = text.split('id="past"');
     const rows = (part: string) =>
       [...part.matchAll(/<bdi>(A-\d+)<\/bdi> <code>(\w+)<\/code>/g)].map(([, id = '']) => id);
-    const all = await database.listAlarms(1000);
+    const all = await database.alarms.list(1000);
     const idOf = (code: string) => `A-${all.find((one) => one.code === code)?.id}`;
     assert.equal(rows(open), [idOf('network_behind'), idOf('payment_reversed')]);
     assert.match(textOf(open), '3 times in 30 days', 'the one of 40 days ago does not count');
@@ -55,11 +55,11 @@ test('an alarm about money goes silent only after the second factor, another one
     const database = api.database();
     const mary = await person('Mary', { role: 'operator', storeId: null });
     const about = { message: 'look', network: null, sessionId: null, atMs: api.clock.nowMs() };
-    await database.keepAlarm({ ...about, key: 'frozen:test:bsc', code: 'payouts_frozen' });
-    await database.raiseAlarm({ ...about, code: 'payment_reversed' });
-    await database.keepAlarm({ ...about, key: 'network:test:bsc', code: 'network_behind' });
+    await database.alarms.keep({ ...about, key: 'frozen:test:bsc', code: 'payouts_frozen' });
+    await database.alarms.raise({ ...about, code: 'payment_reversed' });
+    await database.alarms.keep({ ...about, key: 'network:test:bsc', code: 'network_behind' });
     const alarmOf = async (sought: string) => {
-      const alarm = (await database.listAlarms(50)).find((one) => one.code === sought);
+      const alarm = (await database.alarms.list(50)).find((one) => one.code === sought);
       return { id: String(alarm?.id), isSilent: (alarm?.acknowledgedAtMs ?? alarm?.resolvedAtMs ?? null) !== null };
     };
     api.clock.advance(SUDO_MS);
@@ -85,23 +85,23 @@ test('a quiet page says since when', () =>
   withDashboard(async ({ api, person }) => {
     const database = api.database();
     const mary = await person('Mary', { role: 'operator', storeId: null });
-    for (const { key } of await database.listOpenAlarms()) await database.endAlarm(key ?? '', api.clock.nowMs());
+    for (const { key } of await database.alarms.listOpen()) await database.alarms.end(key ?? '', api.clock.nowMs());
     const about = { message: 'look', network: null, sessionId: null, code: 'network_behind' };
     const atMs = api.clock.nowMs();
-    await database.keepAlarm({ ...about, key: 'network:test:bsc', atMs });
+    await database.alarms.keep({ ...about, key: 'network:test:bsc', atMs });
     const shown = async () => textOf((await mary.get(PATH)).text);
     assert.not.match(await shown(), 'All quiet');
-    await database.endAlarm('network:test:bsc', atMs + 5 * 60_000);
+    await database.alarms.end('network:test:bsc', atMs + 5 * 60_000);
     const since = new Date(atMs + 5 * 60_000).toISOString().slice(0, 19).replace('T', ' ');
     assert.match(await shown(), `nothing open All quiet since ${since} .`);
-    await database.raiseAlarm({ ...about, code: 'payment_reversed', atMs: atMs + 6 * 60_000 });
+    await database.alarms.raise({ ...about, code: 'payment_reversed', atMs: atMs + 6 * 60_000 });
     assert.not.match(await shown(), 'All quiet', 'an event waits for a person');
   }));
 
 test('without any alarm the page says so', () =>
   withDashboard(async ({ api, person }) => {
     const mary = await person('Mary', { role: 'operator', storeId: null });
-    assert.equal(await api.database().listAlarms(1), []);
+    assert.equal(await api.database().alarms.list(1), []);
     assert.match(textOf((await mary.get(PATH)).text), 'there was no alarm yet');
   }));
 

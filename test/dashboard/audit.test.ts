@@ -13,7 +13,7 @@ test('every entry is on one page, the newest first', () =>
     const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
     for (let nth = 0; nth < ENTRIES; nth++) {
       const act = { atMs: api.clock.nowMs() + 1 + Math.floor(nth / 3), operator: 'root', command: 'pay', reason: null };
-      await api.database().recordAct(act, { target: `t-${nth}`, before: null, after: null });
+      await api.database().audit.record(act, { target: `t-${nth}`, before: null, after: null });
     }
     const seen: string[] = [];
     for (let path: string | undefined = '/operator/audit'; path; ) {
@@ -41,14 +41,14 @@ test('what was changed is said in words, with amounts and times as people write 
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'store set', reason: null };
     const before = { toleranceMinor: 0, topUpGraceS: 1800, latePolicy: 'hold' };
     const after = { toleranceMinor: 1_250, topUpGraceS: 5_400, latePolicy: 'accept' };
-    await api.database().recordAct(act, { target: 't', before, after });
+    await api.database().audit.record(act, { target: 't', before, after });
     const shown = textOf((await mary.get('/operator/audit')).text);
     assert.match(shown, 'tolerance: 0.00 , top up grace: 30 minutes , late policy: hold');
     assert.match(shown, 'tolerance: 12.50 , top up grace: 1 hour, 30 minutes , late policy: accept');
     assert.match((await mary.get('/operator/audit.csv')).text, 'toleranceMinor: 1250', 'a file has what is stored');
     const key = 'c0ffee'.padEnd(40, '1');
     const named = { target: 'cs_1', before: null, after: { 'test:ethereum': key } };
-    await api.database().recordAct({ ...act, command: 'leave refund address' }, named);
+    await api.database().audit.record({ ...act, command: 'leave refund address' }, named);
     assert.match(textOf((await mary.get('/operator/audit')).text), chains.evm.address.format(key));
   }));
 
@@ -63,7 +63,7 @@ test('the log is limited to a person, an act and days, in the address, page by p
       const atMs = startMs + nth * 3_600_000;
       const who = nth % 2 === 0 ? 'Ann (dashboard)' : 'root';
       const act = { atMs, operator: who, command: nth % 3 === 0 ? 'approve refund' : 'pay', reason: null };
-      await api.database().recordAct(act, { target: `t-${nth}`, before: null, after: { nth } });
+      await api.database().audit.record(act, { target: `t-${nth}`, before: null, after: { nth } });
     }
     const targets = (text: string) =>
       [...text.matchAll(/<code class="long">t-(\d+)<\/code>/g)].map(([, nth]) => Number(nth));
@@ -107,7 +107,7 @@ test('the log is limited to a person, an act and days, in the address, page by p
       expected((nth) => nth >= 24 && nth < 72 && nth % 2 === 1).map((nth) => `t-${nth}`),
     );
     assert.is(linesOf((await operator.get('/operator/audit.csv?what=t-')).text).length, 300, 'in slices, each once');
-    const [entry] = await api.database().listAudit(1);
+    const [entry] = await api.database().audit.list(1);
     assert.equal([entry?.command, entry?.after], ['export audit log', { what: 't-' }]);
     assert.is(entry?.operator, 'Mary (dashboard)');
   }));
@@ -116,7 +116,7 @@ test('the log is limited to a person, an act and days, in the address, page by p
 async function operatorOf(dashboard: Dashboard, name: string, storeId: string): Promise<Visitor> {
   const { id, token } = await dashboard.invite(name, { role: 'owner', storeId });
   const act = { atMs: dashboard.api.clock.nowMs(), operator: 'root', command: 'user role', reason: null };
-  await dashboard.api.database().setMembership(id, { role: 'operator', storeId: null }, act);
+  await dashboard.api.database().people.setMembership(id, { role: 'operator', storeId: null }, act);
   const visitor = dashboard.visitor();
   await visitor.post(`/link/${token}`, { password: PASSWORD, code: dashboard.code(token) });
   return visitor;
@@ -129,7 +129,7 @@ test('times are the log’s, and what has a page or a name is shown so; what is 
     const { id, refund, held, endpoint, key } = objects.test;
     const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
     const shopAct = { atMs: api.clock.nowMs(), operator: 'root', command: 'user role', reason: null };
-    await api.database().setZone(mary.id, 'Asia/Tokyo', shopAct);
+    await api.database().people.setZone(mary.id, 'Asia/Tokyo', shopAct);
     const suspendedAtMs = Date.UTC(2026, 0, 10, 20, 30);
     const [before, after] = [
       {
@@ -148,7 +148,7 @@ test('times are the log’s, and what has a page or a name is shown so; what is 
     const targets = [id, refund, held, endpoint, key, mary.id, 'test:ethereum', 'A-7', 'nt_1', 'op_none', '<b>'];
     for (const target of targets) {
       const act = { ...shopAct, atMs: api.clock.nowMs() + 1, command: 'names' };
-      await api.database().recordAct(act, { target, before, after });
+      await api.database().audit.record(act, { target, before, after });
     }
     const path = '/operator/audit?what=names';
     const shown = async (visitor: Visitor) => {
@@ -200,13 +200,13 @@ test('a page looks at a bounded number of entries, and goes on from there', () =
     const database = api.database();
     for (let nth = 0; nth < 30; nth++) {
       const act = { atMs: 1_000 + nth, operator: nth === 3 ? 'rare' : 'root', command: 'x', reason: null };
-      await database.recordAct(act, { target: `t-${nth}`, before: null, after: null });
+      await database.audit.record(act, { target: `t-${nth}`, before: null, after: null });
     }
     const search = { who: 'rare', what: null, fromMs: 0, toMs: 2_000, limit: 5, entriesMax: 10 };
     const found: string[] = [];
     let [pages, beforeId]: [number, number | null] = [0, null];
     do {
-      const page = await database.searchAudit({ ...search, beforeId });
+      const page = await database.audit.search({ ...search, beforeId });
       found.push(...page.entries.map(({ target }) => target));
       beforeId = page.goOnId;
       pages++;
@@ -219,7 +219,7 @@ test('in CSV nothing that somebody wrote is a formula', () =>
     const { api } = dashboard;
     const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
     const act = { atMs: api.clock.nowMs(), operator: '=cmd()', command: '+x', reason: '@SUM(1)' };
-    await api.database().recordAct(act, { target: '-2+3', before: { '=a': 'b' }, after: null });
+    await api.database().audit.record(act, { target: '-2+3', before: { '=a': 'b' }, after: null });
     const { text } = await operator.get('/operator/audit.csv?who=cmd');
     assert.match(text, `,'=cmd(),'+x,'-2+3,'=a: b,,'@SUM(1)\r\n`);
   }));

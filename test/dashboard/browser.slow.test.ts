@@ -157,7 +157,7 @@ for (const javaScriptEnabled of [false, true]) {
     assert.is(await page.locator('h1').textContent(), 'Refund of 4.50 USDT');
     assert.match((await page.getByRole('status').textContent()) ?? '', 'The refund is made.');
     await look(page, `refund-made-${how}`);
-    assert.is((await api.database().listRefunds({ sessionId: sale.id, limit: 9 })).length, 1);
+    assert.is((await api.database().refunds.list({ sessionId: sale.id, limit: 9 })).length, 1);
     assert.equal(
       complaints.filter((one) => !one.includes('403')),
       [],
@@ -171,7 +171,7 @@ test('a hash and a link are copied by a button that says so in its place', async
   const sale = await openSale(api);
   await sale.send('10.50');
   await confirmTip(api);
-  const tx = (await api.database().findSession(sale.id))?.payments[0]?.tx ?? '';
+  const tx = (await api.database().sessions.find(sale.id))?.payments[0]?.tx ?? '';
   const permissions = ['clipboard-read', 'clipboard-write'];
   const { page, complaints } = await signedIn(browser, dashboard, { permissions });
   await page.goto(`${dashboard.url}/s/${api.merchantId}/test/payments/${sale.id}`);
@@ -226,11 +226,11 @@ test('the time in which a refund can be canceled is counted down, and then the b
   const sale = await openSale(api);
   await sale.send('10.50');
   await confirmTip(api);
-  await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 1_000 });
+  await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_000 });
   const asked = { order_id: sale.id, refund_id: 'counted', amount: '0.50', currency: 'USDT' };
   await api.send('POST', '/api/v1/refunds/create', { ...asked, metadata: { refund_address: PAYEE } });
-  await api.database().advanceRefunds(api.clock.nowMs(), 10);
-  const [refund] = await api.database().listRefunds({ sessionId: sale.id, limit: 1 });
+  await api.database().refunds.advance(api.clock.nowMs(), 10);
+  const [refund] = await api.database().refunds.list({ sessionId: sale.id, limit: 1 });
   const { page, complaints } = await signedIn(browser, dashboard, {});
   await page.clock.install();
   // A page that loads itself again counts from the server's time, which stands still here.

@@ -109,12 +109,12 @@ test('no form of one’s own store changes what belongs to another store or mode
     const state = async () =>
       inspect(
         [
-          await api.database().listRefunds({ sessionId, limit: 9 }),
+          await api.database().refunds.list({ sessionId, limit: 9 }),
           await api.database().listEndpoints(api.merchantId),
-          await api.database().listHeldMoney({ sessionId, limit: 9 }),
-          await api.database().listPaymentNotes(sessionId),
-          await api.database().showKey(key),
-          (await api.database().listPeople()).find(({ id }) => id === person),
+          await api.database().held.list({ sessionId, limit: 9 }),
+          await api.database().sessions.listNotes(sessionId),
+          await api.database().keys.show(key),
+          (await api.database().people.list()).find(({ id }) => id === person),
         ],
         { depth: 9 },
       );

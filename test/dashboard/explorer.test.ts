@@ -32,8 +32,8 @@ for (const isKnown of [true, false]) {
         const metadata = { refund_address: PAYEE };
         const asked = { order_id: sale.id, refund_id: 'r-1', amount: '1.00', currency: 'USDT', metadata };
         assert.is((await api.send('POST', '/api/v1/refunds/create', asked)).status, 201);
-        const [refund] = await api.database().listRefunds({ sessionId: sale.id, limit: 1 });
-        const [payment] = (await api.database().findSession(sale.id))?.payments ?? [];
+        const [refund] = await api.database().refunds.list({ sessionId: sale.id, limit: 1 });
+        const [payment] = (await api.database().sessions.find(sale.id))?.payments ?? [];
         const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
         const store = `/s/${api.merchantId}/test`;
         const shown = await owner.get(`${store}/payments/${sale.id}`);

@@ -46,10 +46,10 @@ test('the end of a freeze shows the transfers that it acknowledges, and those th
     await database.recordOwnWallets(network, [{ role: 'refund', key: wallet }]);
     const lose = async (tx: string) => {
       const transfer = { tx, index: 0, currency: 'USDT', from: wallet, to: payee, units: 1_500_000n } as const;
-      const tip = (await database.listNetworks()).find(({ network: of }) => of === network)?.cursor;
+      const tip = (await database.networks.list()).find(({ network: of }) => of === network)?.cursor;
       const number = (tip?.number ?? 0) + 1;
       const block = { hash: `b${number}`, parent: tip?.hash ?? '', number, timeS: 0 };
-      const outcome = await database.ingest({
+      const outcome = await database.blocks.ingest({
         ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThroughId: 1_000_000, ownWalletId: 1_000 },
         ...{ decimals: { USDT: 6, USDC: 6 }, dustFloorPar: 1n, drop: [], confirm: [], floor: number, readThroughS: 0 },
         connect: [{ block, transfers: [{ ...transfer, isOutgoing: true }] }],
@@ -71,7 +71,7 @@ test('the end of a freeze shows the transfers that it acknowledges, and those th
     assert.is(again.text.match(/1\.50 USDT/g)?.length, 1);
     assert.is((await confirm(mary, `${PAGE}/thaw`, again)).status, 303);
     assert.equal([await states(), await database.listFreezes()], [['t2 known', 't1 known'], []]);
-    const [entry] = (await database.listAudit(9)).filter(({ command }) => command === 'payouts thaw');
+    const [entry] = (await database.audit.list(9)).filter(({ command }) => command === 'payouts thaw');
     assert.is(entry?.before?.transactions, 't2');
   }));
 
@@ -88,7 +88,7 @@ test('money out is frozen with a reason and thawed with the second factor', () =
     const code = dashboard.code(mary.token);
     assert.is((await confirm(mary, `${PAGE}/thaw`, ending, { code })).status, 303);
     assert.is(await database.findFreeze(network), null);
-    const acts = (await database.listAudit(9)).filter(({ command }) => command.startsWith('payouts'));
+    const acts = (await database.audit.list(9)).filter(({ command }) => command.startsWith('payouts'));
     assert.equal(
       acts.map(({ command, reason }) => [command, reason]),
       [

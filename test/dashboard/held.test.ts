@@ -16,7 +16,7 @@ const withHeld = (work: (d: Dashboard, ada: Visitor, path: string, sessionId: st
     await sale.send('10.50');
     await confirmTip(api);
     const ada = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
-    const [held] = await api.database().listHeldMoney({ sessionId: sale.id, limit: 1 });
+    const [held] = await api.database().held.list({ sessionId: sale.id, limit: 1 });
     await work(dashboard, ada, `/s/${api.merchantId}/test/held/${held?.id}`, sale.id);
   });
 
@@ -27,14 +27,14 @@ test('accepting says what it does, then does it once and records it', () =>
     assert.match((await ada.get(`/s/${api.merchantId}/live/held`)).text, 'Nothing is waiting for you');
     const review = await ada.submit(path, `${path}/accept`);
     assert.match(review.text, 'The payment is paid with <bdi>10.50</bdi> of <bdi>10.50</bdi>');
-    assert.is((await api.database().findSession(sessionId))?.life.status, 'expired', 'nothing is done yet');
+    assert.is((await api.database().sessions.find(sessionId))?.life.status, 'expired', 'nothing is done yet');
     const clicks = await Promise.all([1, 2].map(() => confirm(ada, `${path}/accept`, review)));
     assert.equal(
       clicks.map(({ status }) => status),
       [303, 303],
     );
-    assert.is((await api.database().findSession(sessionId))?.life.status, 'paid');
-    const entries = (await api.database().listAudit(20)).filter(({ command }) => command === 'held accept');
+    assert.is((await api.database().sessions.find(sessionId))?.life.status, 'paid');
+    const entries = (await api.database().audit.list(20)).filter(({ command }) => command === 'held accept');
     assert.equal(
       entries.map(({ operator }) => operator),
       ['Ada (dashboard)'],
@@ -58,25 +58,25 @@ test('a return wants address, reason and the amount typed, and shows the whole a
     const review = await ada.submit(path, `${path}/return`, { part, address: to, because: 'too late' });
     assert.match(review.text, (to.match(/.{1,4}/g) ?? []).map((four) => `<span>${four}</span>`).join(''));
     assert.is((await confirm(ada, `${path}/return`, review, { typed: '10.5' })).status, 403);
-    const refunds = () => api.database().listRefunds({ sessionId, limit: 9 });
+    const refunds = () => api.database().refunds.list({ sessionId, limit: 9 });
     assert.equal(await refunds(), []);
     const done = await confirm(ada, `${path}/return`, review, { typed: '10.50' });
     assert.is(done.status, 303, done.text);
     const [made, ...others] = await refunds();
     assert.equal([made?.destination?.address, made?.amountMinor, made?.heldKind, others], [to, 1050n, 'late', []]);
-    const entry = (await api.database().listAudit(9)).find(({ command }) => command === 'held return');
+    const entry = (await api.database().audit.list(9)).find(({ command }) => command === 'held return');
     assert.equal([entry?.operator, entry?.reason], ['Ada (dashboard)', 'too late']);
     assert.match((await ada.get(done.headers.get('location') ?? '')).text, 'It is being returned');
   }));
 
 test('what is above the store’s limit is not returned by one person', () =>
   withHeld(async ({ api }, ada, path, sessionId) => {
-    await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 1049 });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1049 });
     const fields = { part: 'test:ethereum USDT', address: to, because: 'x' };
     const answer = await ada.submit(path, `${path}/return`, fields);
     assert.is(answer.status, 400);
     assert.match(answer.text, 'quayside held return');
-    assert.equal(await api.database().listRefunds({ sessionId, limit: 9 }), []);
+    assert.equal(await api.database().refunds.list({ sessionId, limit: 9 }), []);
   }));
 
 /** Orders a return with all that the review asks for. */
@@ -89,7 +89,7 @@ test('the owner of a suspended store sends no held money out, neither ordered be
   withHeld(async ({ api }, ada, path, sessionId) => {
     const database = api.database();
     const suspend = (what: 'suspended' | 'resumed') =>
-      database.suspendStore(
+      database.stores.suspend(
         api.merchantId,
         what,
         { atMs: api.clock.nowMs(), operator: 'root', command: 'store suspend', reason: 'fraud' },
@@ -98,14 +98,14 @@ test('the owner of a suspended store sends no held money out, neither ordered be
     await suspend('suspended');
     const refused = await orderReturn(ada, path);
     assert.equal([refused.status, /The store is suspended/.test(refused.text)], [400, true]);
-    assert.equal(await database.listRefunds({ sessionId, limit: 9 }), []);
+    assert.equal(await database.refunds.list({ sessionId, limit: 9 }), []);
 
     await suspend('resumed');
     assert.is((await orderReturn(ada, path)).status, 303);
-    const [made] = await database.listRefunds({ sessionId, limit: 9 });
+    const [made] = await database.refunds.list({ sessionId, limit: 9 });
     assert.is(made?.destination?.from, 'merchant', 'it was the store, not the operator');
     await suspend('suspended');
-    await database.advanceRefunds(api.clock.nowMs(), 9);
+    await database.refunds.advance(api.clock.nowMs(), 9);
     api.clock.advance(61_000);
     const payout = await database.findPayout(made?.id ?? '');
     assert.ok(payout);
@@ -118,22 +118,22 @@ test('the owner of a suspended store sends no held money out, neither ordered be
 test('what a store’s owner returns counts in the store’s daily limit, and in the amount that needs an approval', () =>
   withHeld(async ({ api, person }, ada, path, sessionId) => {
     const database = api.database();
-    await database.setRefundPolicy(api.merchantId, { refundDailyMinor: 1049 });
+    await database.stores.setRefundPolicy(api.merchantId, { refundDailyMinor: 1049 });
     const refused = await orderReturn(ada, path);
     assert.equal(
       [refused.status, /what the store may still refund today: <bdi>10\.49/.test(refused.text)],
       [400, true],
     );
-    await database.setRefundPolicy(api.merchantId, { refundDailyMinor: 2000, refundAutoMinor: 1500 });
+    await database.stores.setRefundPolicy(api.merchantId, { refundDailyMinor: 2000, refundAutoMinor: 1500 });
     assert.is((await orderReturn(ada, path)).status, 303);
-    assert.is((await database.refundRoom(sessionId, api.clock.nowMs()))?.dayLeftMinor, 950n);
+    assert.is((await database.refunds.room(sessionId, api.clock.nowMs()))?.dayLeftMinor, 950n);
 
     const other = await openSale(api);
     await pass(api, 3700);
     await other.send('10.50');
     await confirmTip(api);
-    await database.setRefundPolicy(api.merchantId, { refundDailyMinor: 9999 });
-    const [held] = await database.listHeldMoney({ sessionId: other.id, limit: 1 });
+    await database.stores.setRefundPolicy(api.merchantId, { refundDailyMinor: 9999 });
+    const [held] = await database.held.list({ sessionId: other.id, limit: 1 });
     const ben = await person('Ben', { role: 'owner', storeId: api.merchantId });
     const again = await orderReturn(ben, `/s/${api.merchantId}/test/held/${held?.id}`);
     assert.equal(
@@ -147,9 +147,9 @@ const plain = (page: string) => page.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+
 
 test('a page says what came, from where and how late, how long it waits, what the payer asked, and what else one can do', () =>
   withHeld(async ({ api, person }, _ada, path, sessionId) => {
-    const [payment] = (await api.database().findSession(sessionId))?.payments ?? [];
+    const [payment] = (await api.database().sessions.find(sessionId))?.payments ?? [];
     const ask = { network: 'test:ethereum', family: 'evm', tx: 'ab'.repeat(32) } as const;
-    await api.database().requestLookups({ sessionId, asks: [ask], nowMs: api.clock.nowMs() });
+    await api.database().lookups.request({ sessionId, asks: [ask], nowMs: api.clock.nowMs() });
     await pass(api, 3 * 86_400 + 3_600);
     const again = await person('Ben', { role: 'owner', storeId: api.merchantId });
     const list = plain((await again.get(`/s/${api.merchantId}/test/held`)).text);
@@ -170,7 +170,7 @@ test('a page says what came, from where and how late, how long it waits, what th
     assert.ok(onPayment.includes(`<a href="${path}">`));
     assert.match(plain(onPayment), /10\.50 USDT is held: came after the deadline, or after a cancel/);
     const act = { atMs: api.clock.nowMs(), operator: 'Ben', command: 'set language', reason: null };
-    await api.database().setLanguage(again.id, 'ar', act);
+    await api.database().people.setLanguage(again.id, 'ar', act);
     const arabic = plain((await again.get(path)).text);
     assert.match(arabic, 'بعد المهلة');
   }));
@@ -184,7 +184,7 @@ test('of a payment with too much, the page says that the amount is only a part o
     await sale.send('11.00');
     await confirmTip(api);
     const ada = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
-    const [held] = await api.database().listHeldMoney({ sessionId: sale.id, limit: 1 });
+    const [held] = await api.database().held.list({ sessionId: sale.id, limit: 1 });
     const page = plain((await ada.get(`/s/${api.merchantId}/test/held/${held?.id}`)).text);
     assert.match(
       page,

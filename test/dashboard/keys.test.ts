@@ -36,7 +36,7 @@ const credentials = ({ text }: Answer) => ({
 });
 
 const listed = async ({ api }: Dashboard) =>
-  (await api.database().listKeys(api.merchantId)).filter(({ name }) => name === fields.name);
+  (await api.database().keys.list(api.merchantId)).filter(({ name }) => name === fields.name);
 
 const owner = (dashboard: Dashboard): Promise<Person> =>
   dashboard.person('Ada', { role: 'owner', storeId: dashboard.api.merchantId });
@@ -63,7 +63,7 @@ test('a key is confirmed, shown once, signs calls, and is recorded with its make
     const [key] = await listed(dashboard);
     assert.is(key?.mode, 'test');
     assert.is(key?.expiresAtMs, api.clock.nowMs() + 30 * 86_400_000);
-    const entry = (await api.database().listAudit(20)).find(({ command }) => command === 'key create');
+    const entry = (await api.database().audit.list(20)).find(({ command }) => command === 'key create');
     assert.is(entry?.operator, 'Ada (dashboard)');
     assert.is(entry?.target, key?.id);
     assert.equal([entry?.before, entry?.after?.scopes], [null, 'sessions:read,sessions:write']);
@@ -152,7 +152,7 @@ test('ten minutes after the sign-in the second factor is asked for again, and wr
 const sessionOf = async ({ api }: Dashboard, { cookie }: Visitor) => {
   const { hashOf, sessionLimits } = await import('../../src/dashboard/web-session.ts');
   const hash = hashOf(cookie().split('=')[1] ?? '');
-  const found = await api.database().findWebSession(hash, api.clock.nowMs(), sessionLimits);
+  const found = await api.database().signIns.findWebSession(hash, api.clock.nowMs(), sessionLimits);
   return found?.session ?? { sudoUntilMs: -1 };
 };
 
@@ -223,7 +223,7 @@ test('revoking wants the key’s last characters, and only one’s own store and
     assert.is(done.status, 303);
     assert.match((await ada.get(done.headers.get('location') ?? '')).text, 'is revoked.');
     assert.is((await send('GET', '/api/v1/checkout/sessions/x')).status, 401);
-    const [entry] = await api.database().listAudit(1);
+    const [entry] = await api.database().audit.list(1);
     assert.equal(
       [entry?.command, entry?.operator, entry?.before],
       ['key revoke', 'Ada (dashboard)', { revokedAtMs: null }],
@@ -260,7 +260,7 @@ test('a store that waits for approval gets no key', () =>
     const form_token = /name="form_token" value="([^"]+)"/.exec(text)?.[1] ?? '';
     const answer = await ada.post(`${page}/keys`, { ...fields, form_token, confirmed: 'yes' });
     assert.is(answer.status, 400);
-    assert.equal(await api.database().listKeys(storeId), []);
+    assert.equal(await api.database().keys.list(storeId), []);
   }));
 
 test.run();

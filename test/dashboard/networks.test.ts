@@ -44,7 +44,7 @@ test('the lag of the last day is drawn by half hours, and said as a table; what 
     const nowMs = api.clock.nowMs();
     const lastMs = nowMs - (nowMs % 1_800_000);
     const report = (atMs: number, lagS: number) =>
-      api.database().reportNetwork({
+      api.database().networks.report({
         ...{ network, state: 'following', reason: null, headNumber: 9, nodeConnected: true, nodeHeardAtMs: atMs },
         ...{ readThroughS: Math.floor(atMs / 1000) - lagS, pid: 7, nowMs: atMs },
       });

@@ -27,7 +27,7 @@ const ask = (mary: Visitor, kind: string, fields: Record<string, string>) =>
   mary.submit(`${PATH}?kind=${kind}`, PATH, { name: 'on call', ...fields });
 
 const codeIn = (text: string): string => /Your code is (\d{6})/.exec(text)?.[1] ?? '';
-const targets = ({ api }: Dashboard) => api.database().listNoticeTargets();
+const targets = ({ api }: Dashboard) => api.database().notices.listTargets();
 
 test('a code arrives after a confirmation with the second factor, and what was typed proves the target', () =>
   withService(async ({ dashboard, mary, server, url }) => {
@@ -55,7 +55,7 @@ test('a code arrives after a confirmation with the second factor, and what was t
     assert.is((await mary.submit(LIST, `${LIST}/${added?.id}/prove`, { proof: code })).status, 303);
     assert.is((await targets(dashboard))[0]?.provedAtMs, dashboard.api.clock.nowMs());
 
-    const entries = await dashboard.api.database().listAudit(50);
+    const entries = await dashboard.api.database().audit.list(50);
     assert.equal(
       entries.filter(({ target }) => target === added?.id).map(({ operator, command }) => [operator, command]),
       [
@@ -82,7 +82,7 @@ test('what the service refuses is not saved; the form comes back filled, without
       assert.not.match(refused.text, 'hidden-4711');
       assert.equal(await targets(dashboard), []);
       assert.not.ok(
-        (await dashboard.api.database().listAudit(9)).some(({ command }) => command === 'add notice target'),
+        (await dashboard.api.database().audit.list(9)).some(({ command }) => command === 'add notice target'),
       );
     },
     (response) => response.writeHead(404).end('no such team'),

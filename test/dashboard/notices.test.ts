@@ -24,9 +24,9 @@ const withTarget = (work: Work) =>
       ...{ id: 'nt_1', kind: 'slack', name: 'on call', severity: 'page', code: '918273', createdAtMs: nowMs },
       address: JSON.stringify({ url: `${server.origin}/services/hidden` }),
     };
-    await api.database().addNoticeTarget(target, operator(nowMs));
+    await api.database().notices.addTarget(target, operator(nowMs));
     const alarm = { key: 'frozen:x', code: 'payouts_frozen', message: 'why', network: null, sessionId: null };
-    await api.database().keepAlarm({ ...alarm, atMs: nowMs });
+    await api.database().alarms.keep({ ...alarm, atMs: nowMs });
     const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
     await work({ dashboard, mary, received: () => server.received.map(({ path }) => path) });
     await server.close();
@@ -48,7 +48,7 @@ test('a target is proved by its code only, and gets no test message before', () 
     const tested = await mary.submit(PATH, `${PATH}/nt_1/test`);
     assert.match(tested.text, /taken[\s\S]*200[\s\S]*queued/);
     assert.is(received().length, 1);
-    const acts = await dashboard.api.database().listAudit(9);
+    const acts = await dashboard.api.database().audit.list(9);
     const proof = acts.find(({ command }) => command === 'prove notice target');
     assert.equal([proof?.operator, proof?.target], ['Mary (dashboard)', 'nt_1']);
   }));
@@ -61,12 +61,12 @@ test('removing asks for the second factor, says who is left, and is recorded', (
     const review = await mary.submit(PATH, `${PATH}/nt_1/remove`);
     assert.match(review.text, 'Nobody else is informed');
     assert.is((await confirm(mary, `${PATH}/nt_1/remove`, review)).status, 403);
-    assert.is((await api.database().listNoticeTargets()).length, 1);
+    assert.is((await api.database().notices.listTargets()).length, 1);
 
     const done = await confirm(mary, `${PATH}/nt_1/remove`, review, { code: dashboard.code(mary.token) });
     assert.is(done.status, 303, done.text);
-    assert.equal(await api.database().listNoticeTargets(), []);
-    const [entry] = await api.database().listAudit(1);
+    assert.equal(await api.database().notices.listTargets(), []);
+    const [entry] = await api.database().audit.list(1);
     assert.equal([entry?.command, entry?.operator], ['remove notice target', 'Mary (dashboard)']);
   }));
 
@@ -75,7 +75,7 @@ test('an alarm is acknowledged once, with the person’s name', () =>
     assert.match((await mary.get(PATH)).text, 'Acknowledge: A-1');
     const acknowledged = await mary.submit(PATH, '/operator/alarms/acknowledge', { confirmed: 'yes' });
     assert.match(decodeURIComponent(acknowledged.headers.get('location') ?? ''), /A-1.is.acknowledged/);
-    const [alarm] = await dashboard.api.database().listOpenAlarms();
+    const [alarm] = await dashboard.api.database().alarms.listOpen();
     assert.is(alarm?.acknowledgedBy, 'Mary (dashboard)');
     assert.not.match((await mary.get(PATH)).text, 'Acknowledge: A-1');
     assert.match((await mary.get('/operator/alarms')).text, 'acknowledged');
@@ -91,13 +91,13 @@ test('an alarm about a payment links to it, for those who may see the payment', 
     });
     const { id } = made.json as { id: string };
     const about = { code: 'payment_reversed', message: 'gone', network: null, atMs: api.clock.nowMs() };
-    await api.database().raiseAlarm({ ...about, sessionId: id });
+    await api.database().alarms.raise({ ...about, sessionId: id });
     const link = `<a href="/s/${api.merchantId}/test/payments/${id}">`;
     assert.not.match((await mary.get('/operator/alarms')).text, link, 'an operator is no member of the store');
-    const people = await api.database().listPeople();
+    const people = await api.database().people.list();
     const person = people.find(({ name }) => name === 'Mary');
     assert.ok(person);
-    await api.database().setMembership(person.id, { role: 'staff', storeId: api.merchantId }, operator(1));
+    await api.database().people.setMembership(person.id, { role: 'staff', storeId: api.merchantId }, operator(1));
     assert.match((await mary.get('/operator/alarms')).text, link);
     assert.is((await mary.get(`/s/${api.merchantId}/test/payments/${id}`)).status, 200);
   }));
@@ -114,9 +114,9 @@ test('a note of whoever acknowledges an alarm is shown with it and in the audit 
     const line = `<p class="note"><bdi>${shown}</bdi></p><p class="hint"><bdi>Mary (dashboard)</bdi></p>`;
     assert.match((await mary.get(ALARMS)).text, line);
     const database = dashboard.api.database();
-    const [entry] = await database.listAudit(1);
+    const [entry] = await database.audit.list(1);
     assert.equal([entry?.command, entry?.target, entry?.reason], ['alarm acknowledge', 'A-1', note]);
-    await database.endAlarm((await database.listOpenAlarms())[0]?.key ?? '', dashboard.api.clock.nowMs());
+    await database.alarms.end((await database.alarms.listOpen())[0]?.key ?? '', dashboard.api.clock.nowMs());
     assert.match((await mary.get(ALARMS)).text, line, 'it stays with the alarm once that is over');
   }));
 
@@ -124,18 +124,18 @@ test('an event is over once a person acknowledges it; what lasts ends by itself'
   withTarget(async ({ dashboard, mary }) => {
     const database = dashboard.api.database();
     const ALARMS = '/operator/alarms';
-    await database.raiseAlarm({
+    await database.alarms.raise({
       ...{ atMs: dashboard.api.clock.nowMs(), code: 'payment_reversed', message: 'cs_1 was reversed' },
       ...{ network: null, sessionId: null },
     });
     for (const alarm of ['2', '1']) {
       assert.is((await mary.submit(ALARMS, `${ALARMS}/acknowledge`, { alarm, confirmed: 'yes' })).status, 303);
     }
-    const [event, lasting] = await database.listAlarms(2);
+    const [event, lasting] = await database.alarms.list(2);
     assert.equal([event?.resolvedAtMs, event?.acknowledgedBy], [dashboard.api.clock.nowMs(), 'Mary (dashboard)']);
     assert.equal([lasting?.endedAtMs, lasting?.acknowledgedBy], [null, 'Mary (dashboard)']);
     assert.match((await mary.get(ALARMS)).text, 'resolved');
-    const acts = (await database.listAudit(5)).filter(({ target }) => target === 'A-2');
+    const acts = (await database.audit.list(5)).filter(({ target }) => target === 'A-2');
     assert.equal(
       acts.map(({ operator, command, after }) => [operator, command, after?.resolved]),
       [['Mary (dashboard)', 'alarm acknowledge', true]],

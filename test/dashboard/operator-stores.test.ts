@@ -25,13 +25,13 @@ test('a refusal needs a reason, which the owner of the store sees, and ends with
     assert.is((await mary.submit(PATH, refuse, { because: '  ' })).status, 400);
     const review = await mary.submit(PATH, refuse, { because: 'sells nothing' });
     assert.match(review.text, 'sells nothing');
-    assert.is((await database.findStore(storeId))?.refusal, undefined, 'not before it is confirmed');
+    assert.is((await database.stores.find(storeId))?.refusal, undefined, 'not before it is confirmed');
     const clicks = await Promise.all([1, 2].map(() => confirm(mary, refuse, review)));
     assert.equal(
       clicks.map(({ status }) => status),
       [303, 303],
     );
-    const entries = (await database.listAudit(50)).filter(({ target }) => target === storeId);
+    const entries = (await database.audit.list(50)).filter(({ target }) => target === storeId);
     const made = entries.filter(({ command }) => command === 'store decide');
     assert.equal(
       made.map(({ operator, reason }) => [operator, reason]),
@@ -47,7 +47,7 @@ test('a refusal needs a reason, which the owner of the store sees, and ends with
     const approval = await mary.submit(PATH, approve);
     assert.is((await confirm(mary, approve, approval)).status, 403);
     assert.is((await confirm(mary, approve, approval, { code: dashboard.code(mary.token) })).status, 303);
-    const store = await database.findStore(storeId);
+    const store = await database.stores.find(storeId);
     assert.equal([store?.status, store?.refusal], ['approved', undefined]);
   }));
 
@@ -60,12 +60,12 @@ test('a store is suspended with a reason and resumed, and what no longer fits is
     ];
     const review = await mary.submit(PATH, suspend, { because: 'fraud' });
     assert.is((await confirm(mary, suspend, review)).status, 303);
-    assert.is((await api.database().findStore(api.merchantId))?.suspension?.because, 'fraud');
+    assert.is((await api.database().stores.find(api.merchantId))?.suspension?.because, 'fraud');
     dashboard.api.clock.advance(20_000);
     assert.is((await confirm(mary, suspend, review)).status, 400, 'it is suspended already');
     const back = await mary.submit(PATH, resume);
     assert.is((await confirm(mary, resume, back)).status, 303);
-    assert.is((await api.database().findStore(api.merchantId))?.suspension, undefined);
+    assert.is((await api.database().stores.find(api.merchantId))?.suspension, undefined);
     assert.is((await mary.post(`${PATH}/nobody/approve`, {})).status, 403, 'without the token of a form');
   }));
 

@@ -34,7 +34,7 @@ test('a new store sees what is missing; then its money by day, held money, and h
     const pay = async (orderId: string, units: bigint) => {
       const order = { amount: 1050, currency: 'USD', order_id: orderId };
       const { json } = await api.client(api.testKey).send('POST', '/api/v1/checkout/sessions/create', order);
-      const session = await api.database().findSession(String((json as { id?: string }).id));
+      const session = await api.database().sessions.find(String((json as { id?: string }).id));
       const chain = api.chain('ethereum', 'test');
       await chain.confirm(await chain.mine([{ to: session?.addresses.evm ?? '', currency: 'USDT', units }]));
     };
@@ -50,7 +50,7 @@ test('a new store sees what is missing; then its money by day, held money, and h
     const today = new Date(api.clock.nowMs()).toISOString().slice(0, 10);
     assert.match(after, `${today} 23.00 USDT 2 –`);
     assert.match(after, '1 held amount waits for a decision');
-    assert.ok((await api.database().listAlarms(10)).some(({ code }) => code === 'money_surplus'));
+    assert.ok((await api.database().alarms.list(10)).some(({ code }) => code === 'money_surplus'));
     assert.not.match(after, 'It counts for nothing');
     assert.match(after, /disabled https:\/\/shop.example\/ since .*: moved \. Its events wait./);
     const live = textOf((await owner.get(`/s/${api.merchantId}/live/overview`)).text);
@@ -101,8 +101,8 @@ test('it says what became of the payments of these days, what did not arrive, an
     const pay = async (order_id: string) => {
       const [session] = await api
         .database()
-        .searchSessions({ kind: 'order', orderId: order_id }, { storeId: api.merchantId, mode: 'test', limit: 1 });
-      const { addresses } = (await api.database().findSession(session?.id ?? '')) ?? {};
+        .sessions.search({ kind: 'order', orderId: order_id }, { storeId: api.merchantId, mode: 'test', limit: 1 });
+      const { addresses } = (await api.database().sessions.find(session?.id ?? '')) ?? {};
       await chain.confirm(await chain.mine([{ to: addresses?.evm ?? '', currency: 'USDT', units: 10_500_000n }]));
     };
     const own = { amount: { value: '10.50', currency: 'USD' }, webhook_url: 'https://shop.example/second' };
@@ -114,7 +114,7 @@ test('it says what became of the payments of these days, what did not arrive, an
     const third = (
       await api
         .database()
-        .searchSessions({ kind: 'order', orderId: 'third' }, { storeId: api.merchantId, mode: 'test', limit: 1 })
+        .sessions.search({ kind: 'order', orderId: 'third' }, { storeId: api.merchantId, mode: 'test', limit: 1 })
     )[0];
     await client.send('POST', `/api/v1/checkout/sessions/${third?.id}/cancel`, {});
     const some = await shown(owner);
@@ -141,7 +141,7 @@ test('it says what became of the payments of these days, what did not arrive, an
     assert.not.match(await shown(owner), 'needs more', 'only operators see wallets');
     const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'user role', reason: null };
-    await database.setMembership(operator.id, { role: 'owner', storeId: api.merchantId }, act);
+    await database.people.setMembership(operator.id, { role: 'owner', storeId: api.merchantId }, act);
     const low = await shown(operator);
     assert.is(low.match(/low The gas wallet on Ethereum \(ERC20\) needs more native ?\./g)?.length, 1, 'of this mode');
   }));
@@ -201,10 +201,10 @@ test('an operator sees what keeps alarms from being noticed, and how to see paym
 
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
     const target = { id: 'nt_1', kind: 'slack', name: 'team', address: '{}', code: '918273' } as const;
-    await api.database().addNoticeTarget({ ...target, severity: 'page', createdAtMs: act.atMs }, act);
+    await api.database().notices.addTarget({ ...target, severity: 'page', createdAtMs: act.atMs }, act);
     assert.match(await page(), 'nobody is informed about alarms', 'it has to be proved');
-    await api.database().proveNoticeTarget('nt_1', '918273', act);
-    await api.database().setMembership(operator.id, { role: 'staff', storeId: api.merchantId }, act);
+    await api.database().notices.proveTarget('nt_1', '918273', act);
+    await api.database().people.setMembership(operator.id, { role: 'staff', storeId: api.merchantId }, act);
     const after = await page();
     assert.not.match(after, 'nobody is informed about alarms');
     assert.not.match(after, 'You belong to no store');
@@ -217,7 +217,7 @@ test('days beyond the last thirty are not shown, and days without money are draw
     const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
     const order = { amount: 700, currency: 'USD', order_id: 'one' };
     const { json } = await api.client(api.testKey).send('POST', '/api/v1/checkout/sessions/create', order);
-    const session = await api.database().findSession(String((json as { id?: string }).id));
+    const session = await api.database().sessions.find(String((json as { id?: string }).id));
     const chain = api.chain('ethereum', 'test');
     const coin = { to: session?.addresses.evm ?? '', currency: 'USDT', units: 7_000_000n } as const;
     await chain.confirm(await chain.mine([coin]));
@@ -244,7 +244,7 @@ test('days and times are those of the store’s zone, or of the person’s own',
     await chain.report('following');
     const order = { amount: 700, currency: 'USD', order_id: 'one' };
     const { json } = await api.client(api.testKey).send('POST', '/api/v1/checkout/sessions/create', order);
-    const session = await api.database().findSession(String((json as { id?: string }).id));
+    const session = await api.database().sessions.find(String((json as { id?: string }).id));
     const coin = { to: session?.addresses.evm ?? '', currency: 'USDT', units: 7_000_000n } as const;
     await chain.confirm(await chain.mine([coin]));
     const next = new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
@@ -272,7 +272,7 @@ test('days and times are those of the store’s zone, or of the person’s own',
     await owner.submit('/account', '/account/zone', { zone: 'America/New_York' });
     assert.match(await shown('/overview'), `${day} 7.00 USDT 1 –`);
     assert.match(await shown('/payments'), /Times in America\/New_York.*15:00:/);
-    const [entry] = await api.database().listAudit(1);
+    const [entry] = await api.database().audit.list(1);
     assert.equal([entry?.command, entry?.after], ['set time zone', { zone: 'America/New_York' }]);
   }));
 

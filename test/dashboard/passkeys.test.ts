@@ -39,7 +39,7 @@ async function withPasskey(dashboard: Dashboard, name = 'Ada', counter = 1) {
   const person = await dashboard.person(name, operator);
   const passkey = createAuthenticator(dashboard.url, counter);
   assert.is((await add(person, passkey)).status, 303);
-  assert.is((await dashboard.api.database().listPasskeys(person.id)).length, 1);
+  assert.is((await dashboard.api.database().people.listPasskeys(person.id)).length, 1);
   return { person, passkey };
 }
 
@@ -55,7 +55,7 @@ test('a passkey is added, named, signs in without a password, and is removed', (
     assert.is((await person.get('/operator')).status, 303, 'the other session has ended');
     assert.is((await visitor.get('/operator')).status, 200, 'the one that removed it goes on');
     assert.is((await signInWith(dashboard, passkey)).status, 403, 'removed');
-    const commands = (await dashboard.api.database().listAudit(20)).map(({ command }) => command);
+    const commands = (await dashboard.api.database().audit.list(20)).map(({ command }) => command);
     for (const command of ['add passkey', 'remove passkey']) assert.ok(commands.includes(command), command);
   }));
 
@@ -111,7 +111,7 @@ test('a passkey that counts must count on: a copy is refused and noticed', () =>
     assert.is((await signInWith(dashboard, passkey)).status, 403);
     passkey.setCounter(0);
     assert.is((await signInWith(dashboard, passkey)).status, 403, 'it counted before');
-    const alarms = (await dashboard.api.database().listAlarms(10)).map(({ code }) => code);
+    const alarms = (await dashboard.api.database().alarms.list(10)).map(({ code }) => code);
     assert.is(alarms.filter((code) => code === 'passkey_copied').length, 2);
     passkey.setCounter(9);
     assert.is((await signInWith(dashboard, passkey)).status, 303);
@@ -166,7 +166,7 @@ test('the token of before a proof lets nobody do more', () =>
     const ada = await dashboard.person('Ada', operator);
     dashboard.api.clock.advance(11 * 60_000);
     const { database } = dashboard.api;
-    const [session] = await database().listWebSessions(ada.id, dashboard.api.clock.nowMs(), {
+    const [session] = await database().signIns.listWebSessions(ada.id, dashboard.api.clock.nowMs(), {
       idleMs: 1e9,
       lifeMs: 1e9,
     });
@@ -181,12 +181,12 @@ test('the token of before a proof lets nobody do more', () =>
     };
     const limits = { idleMs: 1e9, lifeMs: 1e9 };
     assert.is(
-      await database().confirmWebSession({ ...proved, newHash: 'new', previousUntilMs: nowMs + 10_000 }, act),
+      await database().signIns.confirmWebSession({ ...proved, newHash: 'new', previousUntilMs: nowMs + 10_000 }, act),
       true,
     );
-    assert.is((await database().findWebSession('new', nowMs, limits))?.session.sudoUntilMs, nowMs + 600_000);
-    assert.is((await database().findWebSession(hash, nowMs, limits))?.session.sudoUntilMs, 0);
-    assert.is(await database().findWebSession(hash, nowMs + 10_000, limits), null);
+    assert.is((await database().signIns.findWebSession('new', nowMs, limits))?.session.sudoUntilMs, nowMs + 600_000);
+    assert.is((await database().signIns.findWebSession(hash, nowMs, limits))?.session.sudoUntilMs, 0);
+    assert.is(await database().signIns.findWebSession(hash, nowMs + 10_000, limits), null);
   }));
 
 test('ten passkeys are the most, nobody adds another’s, and a reset removes all', () =>
@@ -194,13 +194,13 @@ test('ten passkeys are the most, nobody adds another’s, and a reset removes al
     const { person, passkey } = await withPasskey(dashboard);
     for (let more = 1; more < 11; more++) await add(person, createAuthenticator(dashboard.url));
     const { database, clock } = dashboard.api;
-    assert.is((await database().listPasskeys(person.id)).length, 10);
+    assert.is((await database().people.listPasskeys(person.id)).length, 10);
     const grace = await dashboard.person('Grace', operator);
     await add(grace, passkey);
-    assert.equal(await database().listPasskeys(grace.id), []);
+    assert.equal(await database().people.listPasskeys(grace.id), []);
     const act = { atMs: clock.nowMs(), operator: 'root', command: 'user reset', reason: null };
     const { token } = await dashboard.invite('Unused', operator);
-    await database().addSignInLink(
+    await database().signIns.addLink(
       { hash: hashOf(`${token}x`), personId: person.id, salt: 'salt', expiresAtMs: clock.nowMs() + 1e6 },
       act,
     );
@@ -208,7 +208,7 @@ test('ten passkeys are the most, nobody adds another’s, and a reset removes al
       .visitor()
       .post(`/link/${token}x`, { password: PASSWORD, code: dashboard.code(`${token}x`) });
     assert.is(claimed.status, 200);
-    assert.equal(await database().listPasskeys(person.id), []);
+    assert.equal(await database().people.listPasskeys(person.id), []);
     assert.is((await signInWith(dashboard, passkey)).status, 403);
   }));
 
@@ -219,7 +219,7 @@ test('a new passkey must be made here, now, for this session, by a verified user
     const refused = async (bent: Parameters<Authenticator['create']>[1], from: Visitor = ada) => {
       const passkey = createAuthenticator(dashboard.url);
       await add(ada, passkey, passkey.create(await asked(from, '/account'), bent));
-      assert.equal(await dashboard.api.database().listPasskeys(ada.id), []);
+      assert.equal(await dashboard.api.database().people.listPasskeys(ada.id), []);
     };
     await refused({ origin: 'http://localhost:1' });
     await refused({ rpId: 'evil.example' });

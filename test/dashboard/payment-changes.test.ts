@@ -16,7 +16,7 @@ const withSale = (
   );
 
 const owner = (dashboard: Dashboard) => dashboard.person('Ada', { role: 'owner', storeId: dashboard.api.merchantId });
-const statusOf = async ({ api }: Dashboard, id: string) => (await api.database().findSession(id))?.life.status;
+const statusOf = async ({ api }: Dashboard, id: string) => (await api.database().sessions.find(id))?.life.status;
 
 test('an open payment is canceled after a confirmation, and recorded with the person’s name', () =>
   withSale(async (dashboard, sale, path) => {
@@ -30,9 +30,9 @@ test('an open payment is canceled after a confirmation, and recorded with the pe
     const shown = await ada.get(String(done.headers.get('location')));
     assert.match(shown.text, 'The payment is canceled.');
     assert.not.match(shown.text, `${path}/cancel`, 'nothing is left to cancel');
-    const [entry] = await dashboard.api.database().listAudit(1);
+    const [entry] = await dashboard.api.database().audit.list(1);
     assert.equal([entry?.operator, entry?.command, entry?.target], ['Ada (dashboard)', 'cancel payment', sale.id]);
-    const events = await dashboard.api.database().listSessionEvents(sale.id, 9);
+    const events = await dashboard.api.database().sessions.listEvents(sale.id, 9);
     assert.ok(
       events.some(({ type }) => type === 'payment.cancelled'),
       'the shop is told',
@@ -61,7 +61,7 @@ test('the payment page’s address is on the page, without the payer’s token',
     const { api } = dashboard;
     const { text } = await (await owner(dashboard)).get(path);
     assert.match(text, `value="${api.baseUrl}/pay/${sale.id}"`);
-    assert.not.match(text, api.database().payerToken(sale.id));
+    assert.not.match(text, api.database().sessions.payerToken(sale.id));
   }));
 
 test('an accountant cancels none', () =>

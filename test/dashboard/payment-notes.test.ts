@@ -27,7 +27,7 @@ test('a note is written, seen by the team, and removed; the audit log has no tex
     const sue = await member(dashboard, 'Sue', 'staff');
     const added = await sue.submit(path, `${path}/notes`, { note: `  ${SECRET} ` });
     assert.is(added.status, 303);
-    const [note] = await api.database().listPaymentNotes(sale.id);
+    const [note] = await api.database().sessions.listNotes(sale.id);
     assert.equal([note?.text, note?.author, note?.atMs], [SECRET, 'Sue (dashboard)', api.clock.nowMs()]);
 
     const amy = await member(dashboard, 'Amy', 'accountant');
@@ -38,8 +38,8 @@ test('a note is written, seen by the team, and removed; the audit log has no tex
 
     const removed = await sue.submit(path, `${path}/notes/${note?.id}/remove`);
     assert.is(removed.status, 303);
-    assert.equal(await api.database().listPaymentNotes(sale.id), []);
-    const acts = (await api.database().listAudit(9)).filter(({ target }) => target === sale.id);
+    assert.equal(await api.database().sessions.listNotes(sale.id), []);
+    const acts = (await api.database().audit.list(9)).filter(({ target }) => target === sale.id);
     assert.equal(
       acts.map(({ operator, command, before, after }) => [operator, command, before?.note, after?.note]),
       [
@@ -65,7 +65,7 @@ test('neither the payer, the API nor another store sees a note, or removes it', 
     ];
     for (const text of answers) assert.ok(text !== '' && !text.includes('gift-wrapped'), text.slice(0, 200));
 
-    const [note] = await api.database().listPaymentNotes(sale.id);
+    const [note] = await api.database().sessions.listNotes(sale.id);
     const other = await openSale(api);
     const page = await ada.get(path);
     const fields = [...page.text.matchAll(/<input type="hidden" name="(form_token|once)" value="([^"]*)"/g)];
@@ -74,7 +74,7 @@ test('neither the payer, the API nor another store sees a note, or removes it', 
     assert.is((await ada.post(elsewhere, own)).status, 404, 'a note of another payment');
     const eve = await dashboard.person('Eve', { role: 'owner', storeId: await api.addMerchant() });
     assert.is((await eve.post(`${path}/notes`, { note: 'x' })).status, 404);
-    assert.is((await api.database().listPaymentNotes(sale.id)).length, 1);
+    assert.is((await api.database().sessions.listNotes(sale.id)).length, 1);
   }));
 
 test('what is no note is refused and stays in the form, and their number is bounded', () =>
@@ -88,7 +88,7 @@ test('what is no note is refused and stays in the form, and their number is boun
       assert.is((await ada.submit(path, `${path}/notes`, { note: `${at} ${'y'.repeat(490)}` })).status, 303);
     const full = await ada.submit(path, `${path}/notes`, { note: 'one more' });
     assert.match(full.text, `at most ${PAYMENT_NOTES_MAX} notes`);
-    assert.is((await dashboard.api.database().listPaymentNotes(sale.id)).length, PAYMENT_NOTES_MAX);
+    assert.is((await dashboard.api.database().sessions.listNotes(sale.id)).length, PAYMENT_NOTES_MAX);
     assert.ok((await ada.get(path)).text.length < 60_000, 'the page keeps its size');
   }));
 

@@ -25,7 +25,7 @@ async function create(
   const body = { amount: 1050, currency: 'USD', order_id: orderId, ...order };
   const { json } = await api.client(api.testKey).send('POST', '/api/v1/checkout/sessions/create', body);
   const id = String((json as { id?: string }).id);
-  const session = await api.database().findSession(id);
+  const session = await api.database().sessions.find(id);
   assert.ok(session, orderId);
   if (!paid) return { id, orderId, tx: '' };
   const chain = api.chain(paid.on, 'test');
@@ -39,7 +39,7 @@ async function refund({ api }: Dashboard, made: Made, amount: string): Promise<(
   const metadata = { refund_address: PAYEE };
   const asked = { order_id: made.id, refund_id: `of ${made.id}`, amount, currency: 'USDT', metadata };
   await api.client(api.testKey).send('POST', '/api/v1/refunds/create', asked);
-  const [pending] = await api.database().listRefunds({ sessionId: made.id, limit: 1 });
+  const [pending] = await api.database().refunds.list({ sessionId: made.id, limit: 1 });
   return () => {
     const db = new Sqlite(api.file);
     db.prepare(
@@ -110,7 +110,7 @@ test('what came stands over what was asked, with coins, networks and refunds', (
       { amount: 2599, currency: 'EUR', description: 'A year of hosting' },
       { on: 'ethereum', units: 35_087_500n },
     );
-    const session = await api.database().findSession(made.id);
+    const session = await api.database().sessions.find(made.id);
     const rate = session?.conversion?.rate;
     assert.match(await text(base), `eur 35.0875 USDT 25.99 EUR at ${rate} Ethereum (ERC20) paid`);
     const page = await text(`${base}/${made.id}`);
@@ -204,9 +204,9 @@ test('payments are filtered by what is odd about them and by the currency of the
     await api.chain('ethereum', 'test').report('following');
     api.clock.advance(3_700_000);
     const chain = api.chain('ethereum', 'test');
-    const to = (await api.database().findSession(late.id))?.addresses.evm ?? '';
+    const to = (await api.database().sessions.find(late.id))?.addresses.evm ?? '';
     await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 10_500_000n }]));
-    await api.database().settleDue(api.clock.nowMs(), 100);
+    await api.database().sessions.settleDue(api.clock.nowMs(), 100);
     const again = await dashboard.person('Bob', { role: 'owner', storeId: api.merchantId });
     const shown = async (query: string) => ordersOf((await again.get(`${base}${query}`)).text);
     assert.equal(await shown('?flag=over'), ['over']);
@@ -234,7 +234,7 @@ test('the timeline has when money was seen and confirmed, the sweep, the payerâ€
     const { api } = dashboard;
     const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
     const made = await create(dashboard, 'one', { amount: 2599, currency: 'EUR' });
-    const session = await api.database().findSession(made.id);
+    const session = await api.database().sessions.find(made.id);
     const chain = api.chain('ethereum', 'test');
     const block = await chain.mine([
       { to: session?.addresses.evm ?? '', currency: 'USDT', units: session?.options[0]?.units ?? 0n },
@@ -244,7 +244,7 @@ test('the timeline has when money was seen and confirmed, the sweep, the payerâ€
     await chain.confirm(block);
     const confirmedAtMs = api.clock.nowMs();
     const ask = { network: 'test:ethereum', family: 'evm', tx: `0x${'5'.repeat(64)}` } as const;
-    await api.database().requestLookups({ sessionId: made.id, asks: [ask], nowMs: confirmedAtMs });
+    await api.database().lookups.request({ sessionId: made.id, asks: [ask], nowMs: confirmedAtMs });
     const db = new Sqlite(api.file);
     const sweepAtMs = confirmedAtMs + 5000;
     db.prepare(
@@ -321,10 +321,10 @@ test('the export has what the list has, without formulas, and is in the audit lo
     const received = rows.reduce((sum, cells) => sum + Number(cells[12]), 0);
     assert.ok(Math.abs(received - 31.500003) < 1e-9, String(received));
     const own = { storeId: api.merchantId, mode: 'test' } as const;
-    const [totals = []] = await api.database().sumCredits(own, [0, 2 * Date.now()]);
+    const [totals = []] = await api.database().reports.sumCredits(own, [0, 2 * Date.now()]);
     const credited = totals.reduce((sum, { creditedPar }) => sum + creditedPar, 0n);
     assert.is(credited, 31_500_003_000_000_000_000n, 'as the overview says');
-    const [entry] = await api.database().listAudit(1);
+    const [entry] = await api.database().audit.list(1);
     assert.equal(
       [entry?.command, entry?.target, entry?.operator],
       ['export payments', api.merchantId, 'Ada (dashboard)'],
@@ -337,7 +337,6 @@ test('an export reads no further than it is read, and at most two run at a time'
     const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
     for (let at = 0; at < 4; at++) await create(dashboard, `o-${at}`, {});
     const database = api.database();
-    const real = database.listSessions;
     const filter = {
       storeId: api.merchantId,
       mode: 'test',
@@ -348,11 +347,13 @@ test('an export reads no further than it is read, and at most two run at a time'
     } as const;
     let reads = 0;
     const counting: Parameters<typeof exportPayments>[0]['database'] = {
-      transactionsOf: (...given) => database.transactionsOf(...given),
-      refundsOf: (...given) => database.refundsOf(...given),
-      listSessions: (list: Parameters<typeof real>[0]) => {
-        reads++;
-        return real.call(database, { ...list, limit: 1 });
+      refunds: database.refunds,
+      sessions: {
+        ...database.sessions,
+        list: (list) => {
+          reads++;
+          return database.sessions.list({ ...list, limit: 1 });
+        },
       },
     };
     const parts = exportPayments({ database: counting, clock: systemClock }, filter);
@@ -377,9 +378,10 @@ test('an export reads no further than it is read, and at most two run at a time'
     const gate = new Promise<void>((open) => {
       go = open;
     });
-    database.listSessions = async (list) => {
+    const real = database.sessions.list;
+    database.sessions.list = async (list) => {
       await gate;
-      return real.call(database, list);
+      return real(list);
     };
     const path = `/s/${api.merchantId}/test/payments.csv`;
     const running = [owner.get(path), owner.get(path)];
@@ -396,7 +398,7 @@ test('an export reads no further than it is read, and at most two run at a time'
     assert.match(refused.text, 'Other exports are running.');
     go();
     for (const { status } of await Promise.all(running)) assert.is(status, 200);
-    database.listSessions = real;
+    database.sessions.list = real;
     assert.is((await owner.get(path)).status, 200, 'the places are free again');
   }));
 

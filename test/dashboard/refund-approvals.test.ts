@@ -48,7 +48,7 @@ const onBench = (work: (bench: Bench) => Promise<void>): Promise<void> =>
     const made = await confirm(ada, form, review);
     const path = (made.headers.get('location') ?? '').split('?')[0] ?? '';
     const id = path.split('/').at(-1) ?? '';
-    await api.database().advanceRefunds(api.clock.nowMs(), 10);
+    await api.database().refunds.advance(api.clock.nowMs(), 10);
     await wait(api, id);
     await work({ ...dashboard, id, path, ada, grace, mary });
   });
@@ -70,7 +70,7 @@ async function signed(visitor: Visitor, path: string, secret: Uint8Array, untilS
 const file = (text: string) => ({ approval: Buffer.from(text).toString('base64') });
 const laterS = ({ api }: Bench) => Math.floor(api.clock.nowMs() / 1000) + 3600;
 const approvers = async ({ api, id }: Bench) =>
-  (await api.database().findRefundBy({ id }))?.approvals.map(({ approver }) => approver);
+  (await api.database().refunds.findBy({ id }))?.approvals.map(({ approver }) => approver);
 
 /** Hands a signature in and confirms. */
 async function handIn(visitor: Visitor, path: string, fields: Record<string, string>, more = {}): Promise<Answer> {
@@ -83,7 +83,7 @@ test('the request is the file that the tool prints, and each signature is kept a
     const { api, grace, mary, path, id } = bench;
     const request = await grace.get(`${path}/request`);
     assert.match(request.headers.get('content-disposition') ?? '', `attachment; filename="${id}.json"`);
-    const refund = await api.database().findRefundBy({ id });
+    const refund = await api.database().refunds.findBy({ id });
     assert.ok(refund);
     const parts = { config: { networks: [plainNetwork] }, database: api.database(), clock: api.clock };
     assert.is(request.text, `${(await createRefundApprovals(parts).request(refund)).join('\n')}\n`);
@@ -99,7 +99,7 @@ test('the request is the file that the tool prints, and each signature is kept a
     const pasted = await signed(mary, payout, bob, laterS(bench));
     assert.is((await handIn(mary, payout, { approval: '', pasted })).status, 303);
     assert.equal(await approvers(bench), [approverOf(anna), approverOf(bob)]);
-    const entries = (await api.database().listAudit(20)).filter(({ command }) => command.startsWith('hand in'));
+    const entries = (await api.database().audit.list(20)).filter(({ command }) => command.startsWith('hand in'));
     assert.equal(
       entries.map(({ operator, target, after }) => [operator, target, after?.approvers]),
       [
@@ -136,7 +136,7 @@ test('what cannot be used is refused before anybody confirms, and says what to d
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'refunds destination', reason: 'x' };
     const address = chains.evm.address.format(`c0ffee${'2'.repeat(34)}`);
     const check = () => ({ kind: 'ok', family: 'evm', key: `c0ffee${'2'.repeat(34)}` }) as const;
-    await api.database().redirectRefund({ by: 'operator', id, address, act, isDryRun: false }, check);
+    await api.database().refunds.redirect({ by: 'operator', id, address, act, isDryRun: false }, check);
     const late = await confirm(grace, `${path}/approval`, review);
     assert.is(late.status, 400);
     assert.match(late.text, 'signed for something else');
@@ -155,7 +155,7 @@ test('nobody hands in a signature without the second factor', () =>
     assert.is((await confirm(grace, `${path}/approval`, review, { code })).status, 303);
     assert.equal(await approvers(bench), [approverOf(anna)]);
 
-    await api.database().rejectRefund(id, 'x', api.clock.nowMs());
+    await api.database().refunds.reject(id, 'x', api.clock.nowMs());
     const ended = await grace.get(path);
     assert.match(plain(ended.text), 'Signatures of approvers', 'who had signed stays');
     assert.not.match(ended.text, `action="${path}/approval"`);
@@ -165,7 +165,7 @@ test('nobody hands in a signature without the second factor', () =>
 test('a refund that was sent elsewhere after its approval is approved again on its page', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
-    await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 0 });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 0 });
     const sale = await openSale(api);
     await sale.send('10.50');
     await confirmTip(api);
@@ -174,20 +174,20 @@ test('a refund that was sent elsewhere after its approval is approved again on i
     await api.send('POST', '/api/v1/refunds/create', {
       ...{ order_id: sale.id, refund_id: 'r-1', amount: '4.50', currency: 'USDT', metadata },
     });
-    const [refund] = await api.database().listRefunds({ sessionId: sale.id, limit: 1 });
+    const [refund] = await api.database().refunds.list({ sessionId: sale.id, limit: 1 });
     const id = refund?.id ?? '';
     await approve(api.database(), id, api.clock.nowMs());
-    await api.database().advanceRefunds(api.clock.nowMs(), 10);
+    await api.database().refunds.advance(api.clock.nowMs(), 10);
     const path = `/s/${api.merchantId}/test/refunds/${id}`;
     assert.not.match((await grace.get(path)).text, `${path}/approve`);
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'refunds destination', reason: 'x' };
     const address = chains.evm.address.format(`c0ffee${'2'.repeat(34)}`);
     const check = () => ({ kind: 'ok', family: 'evm', key: `c0ffee${'2'.repeat(34)}` }) as const;
-    await api.database().redirectRefund({ by: 'operator', id, address, act, isDryRun: false }, check);
+    await api.database().refunds.redirect({ by: 'operator', id, address, act, isDryRun: false }, check);
     assert.match(plain((await grace.get(path)).text), /processing needs approval/);
     const review = await grace.submit(path, `${path}/approve`);
     assert.is((await confirm(grace, `${path}/approve`, review)).status, 303);
-    assert.is.not((await api.database().findRefundBy({ id }))?.approvedAtMs, null);
+    assert.is.not((await api.database().refunds.findBy({ id }))?.approvedAtMs, null);
   }));
 
 test.run();

@@ -26,7 +26,7 @@ const withRefund = (work: (scene: Scene) => Promise<void>) =>
       const asked = { order_id: sale.id, refund_id: 'r-1', amount: '4.50', currency: 'USDT' };
       const { json } = await api.send('POST', '/api/v1/refunds/create', asked);
       const claimUrl = (json as { metadata: { claim_url: string } }).metadata.claim_url;
-      const [refund] = await api.database().listRefunds({ sessionId: sale.id, limit: 1 });
+      const [refund] = await api.database().refunds.list({ sessionId: sale.id, limit: 1 });
       await work({ ...dashboard, sale, claimUrl, refundPath: `/s/${api.merchantId}/test/refunds/${refund?.id}` });
     },
     { pages: true },
@@ -52,7 +52,7 @@ test('an accountant, who only reads, finds no link on a refund’s page and cann
     const forced = await amy.post(`${scene.refundPath}/link`, { confirmed: 'yes' });
     assert.is.not(forced.status, 200);
     assert.not.match(forced.text, token);
-    await scene.api.database().advanceRefunds(scene.api.clock.nowMs(), 10);
+    await scene.api.database().refunds.advance(scene.api.clock.nowMs(), 10);
     assert.equal(await readRefund(scene).then(({ status, destination }) => [status, destination]), [
       'pending',
       undefined,
@@ -72,7 +72,7 @@ test('the claim link takes the second factor and an audit entry, and what comes 
     assert.not.match(refused.text, token);
     const shown = await confirm(sam, `${refundPath}/link`, review, { code: scene.code(sam.token) });
     assert.match(shown.text, claimUrl);
-    const [entry] = await api.database().listAudit(1);
+    const [entry] = await api.database().audit.list(1);
     assert.equal([entry?.operator, entry?.command], ['Sam (dashboard)', 'show claim link']);
     assert.not.match(JSON.stringify(entry), token);
 
@@ -80,7 +80,7 @@ test('the claim link takes the second factor and an audit entry, and what comes 
     const { destination, destination_source } = await readRefund(scene);
     assert.equal([destination?.address, destination_source], [address('1'), 'claim_link']);
     assert.match(textOf((await sam.get(refundPath)).text), 'which somebody of your team had seen');
-    const named = (await api.database().listAudit(9)).find(({ command }) => command === 'claim link');
+    const named = (await api.database().audit.list(9)).find(({ command }) => command === 'claim link');
     assert.is(named?.after?.linkSeen, true);
   }));
 
@@ -94,7 +94,7 @@ test('a claim link that nobody of the store has seen is the payer’s', () =>
 test('staff cannot take an approved refund by its claim link', () =>
   withRefund(async (scene) => {
     const { api, sale } = scene;
-    await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 0 });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 0 });
     const [sam, ada] = [await staff(scene, 'Sam', 'staff'), await staff(scene, 'Ada', 'owner')];
     const form = `/s/${api.merchantId}/test/payments/${sale.id}/refund`;
     const asked = await sam.submit(form, form, { amount: '4.00', currency: 'USDT' });
@@ -112,9 +112,9 @@ test('staff cannot take an approved refund by its claim link', () =>
     const shown = await confirm(sam, `${path}/link`, review);
     const url = /<input value="([^"]+\/refund\/[0-9a-f]{32})" readonly/.exec(shown.text)?.[1] ?? '';
     assert.is((await enter(url, address('bad'.charAt(0)))).status, 303);
-    await api.database().advanceRefunds(api.clock.nowMs(), 10);
+    await api.database().refunds.advance(api.clock.nowMs(), 10);
     const id = path.slice(path.lastIndexOf('/') + 1);
-    assert.is((await api.database().findRefundBy({ id }))?.status, 'pending');
+    assert.is((await api.database().refunds.findBy({ id }))?.status, 'pending');
     assert.is(await api.database().findPayout(id), null, 'no money moves');
     assert.match(textOf((await ada.get(path)).text), 'needs approval');
   }));

@@ -50,8 +50,8 @@ async function makeRefund({ refundForm, ada }: Shop, fields: object): Promise<st
   return (done.headers.get('location') ?? '').split('?')[0] ?? '';
 }
 
-const refundsOf = async ({ api, sessionId }: Shop) => api.database().listRefunds({ sessionId, limit: 10 });
-const needApproval = ({ api }: Shop) => api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 0 });
+const refundsOf = async ({ api, sessionId }: Shop) => api.database().refunds.list({ sessionId, limit: 10 });
+const needApproval = ({ api }: Shop) => api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 0 });
 
 test('a refund is shown whole before it is made, made once, and recorded with who made it', () =>
   withShop(async (shop) => {
@@ -69,7 +69,7 @@ test('a refund is shown whole before it is made, made once, and recorded with wh
     assert.equal(others, [], 'one refund');
     assert.equal([refund?.amountMinor, refund?.destination?.address], [450n, to]);
     assert.match((await follow(ada, later)).text, 'was made already');
-    const entries = (await api.database().listAudit(20)).filter(({ command }) => command === 'create refund');
+    const entries = (await api.database().audit.list(20)).filter(({ command }) => command === 'create refund');
     assert.is(entries.length, 1);
     assert.equal(
       [entries[0]?.operator, entries[0]?.target, entries[0]?.after?.amount],
@@ -80,7 +80,7 @@ test('a refund is shown whole before it is made, made once, and recorded with wh
 test('a refund is refused where the API would refuse it, before anybody confirms', () =>
   withShop(async (shop) => {
     const { api, ada, refundForm } = shop;
-    const deposit = (await api.database().findSession(shop.sessionId))?.addresses.evm ?? '';
+    const deposit = (await api.database().sessions.find(shop.sessionId))?.addresses.evm ?? '';
     for (const [fields, fault] of [
       [{ amount: '4,50' }, 'digits with at most 2 decimals'],
       [{ amount: '0' }, 'above zero'],
@@ -97,7 +97,7 @@ test('a refund is refused where the API would refuse it, before anybody confirms
       assert.is(answer.status, 400, fault);
       assert.match(answer.text, fault);
     }
-    await api.database().setRefundPolicy(api.merchantId, { refundDailyMinor: 449 });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundDailyMinor: 449 });
     const { text } = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT' });
     assert.match(text, 'above what the store may still refund today: 4.49.');
     assert.equal(await refundsOf(shop), []);
@@ -107,7 +107,7 @@ test('the form says what is left, on which network and until when; the review sa
   withShop(async (shop) => {
     const { api, ada, base, sessionId, refundForm } = shop;
     const plain = async () => textOf((await ada.get(refundForm)).text);
-    const orderId = (await api.database().findSession(sessionId))?.request.orderId ?? '';
+    const orderId = (await api.database().sessions.find(sessionId))?.request.orderId ?? '';
     const amountOf = (text: string) => /name="amount"[^>]* value="([^"]*)"/.exec(text)?.[1];
     assert.is(amountOf((await ada.get(refundForm)).text), '10.50');
     assert.match(await plain(), 'Address on Ethereum (ERC20)');
@@ -131,7 +131,7 @@ test('the form says what is left, on which network and until when; the review sa
     const { text } = await ada.submit(refundForm, refundForm, { amount: '6.01', currency: 'USDT' });
     assert.match(text, 'after its earlier refunds: 6.00 USDT.');
     assert.is(amountOf(text), '6.01', 'what was typed stays');
-    await api.database().setRefundPolicy(api.merchantId, { refundCancelWindowS: 0 });
+    await api.database().stores.setRefundPolicy(api.merchantId, { refundCancelWindowS: 0 });
     const next = await ada.submit(refundForm, refundForm, { amount: '1', currency: 'USDT', address: address('7') });
     assert.match(next.text, 'It is paid shortly after');
     assert.match(textOf((await ada.get(`${base}/refunds`)).text), '4.50 USDT Ethereum (ERC20)');
@@ -154,7 +154,7 @@ test('without an address the payer gets a link, and an owner can name one until 
     await follow(bob, await confirm(bob, `${path}/destination`, review, { typed: '4.50' }));
     const [now] = await refundsOf(shop);
     assert.equal([now?.destination?.address, now?.destination?.from], [to, 'merchant']);
-    const [entry] = await api.database().listAudit(1);
+    const [entry] = await api.database().audit.list(1);
     assert.equal(
       [entry?.operator, entry?.command, entry?.after?.from],
       ['Bob (dashboard)', 'change refund destination', 'merchant'],
@@ -187,7 +187,7 @@ test('an approval is for the address that was seen', () =>
     const fresh = await bob.submit(path, `${path}/approve`);
     await follow(bob, await confirm(bob, `${path}/approve`, fresh));
     assert.is((await refundsOf(shop))[0]?.approvedAtMs, api.clock.nowMs());
-    const [entry] = await api.database().listAudit(1);
+    const [entry] = await api.database().audit.list(1);
     assert.equal([entry?.operator, entry?.command], ['Bob (dashboard)', 'approve refund']);
     assert.match(textOf((await ada.get(path)).text), /Approved by Bob ?, \d{4}-/);
   }));
@@ -249,7 +249,7 @@ test('a refused refund fails with its reason in the audit log, and its amount is
     await follow(bob, await confirm(bob, `${path}/refuse`, review));
     const [refund] = await refundsOf(shop);
     assert.equal([refund?.status, refund?.failureReason], ['failed', 'rejected_by_merchant']);
-    const [entry] = await api.database().listAudit(1);
+    const [entry] = await api.database().audit.list(1);
     assert.equal([entry?.command, entry?.reason], ['refuse refund', 'wrong <order>']);
     await makeRefund(shop, { amount: '10.50', address: address('5') });
   }));
@@ -261,7 +261,7 @@ async function endAttempt({ api }: Shop, id: string): Promise<void> {
   assert.ok(payout);
   const { intent, network } = payout;
   const nowMs = Math.max(api.clock.nowMs(), payout.notBeforeMs);
-  await database.setRefundPolicy(api.merchantId, { refundEarlyMaxMinor: 100_000 });
+  await database.stores.setRefundPolicy(api.merchantId, { refundEarlyMaxMinor: 100_000 });
   await database.nextFence(network, 0, nowMs);
   await database.offerNonce(network, 'aa', 0, nowMs);
   const name = { id, generation: 0, attempt: 0 };
@@ -287,7 +287,7 @@ test('the operator rejects a refund on its payout’s page until something is si
   withShop(async (shop) => {
     const { api, person } = shop;
     await makeRefund(shop, { address: address('6') });
-    await api.database().advanceRefunds(api.clock.nowMs(), 10);
+    await api.database().refunds.advance(api.clock.nowMs(), 10);
     const [refund] = await refundsOf(shop);
     const mary = await person('Mary', { role: 'operator', storeId: null });
     const path = `/operator/payouts/${refund?.id}`;
@@ -298,7 +298,7 @@ test('the operator rejects a refund on its payout’s page until something is si
     assert.match((await follow(mary, await confirm(mary, `${path}/reject`, review))).text, 'It is rejected');
     const [now] = await refundsOf(shop);
     assert.equal([now?.status, now?.failureReason], ['failed', 'rejected_by_operator']);
-    const [entry] = await api.database().listAudit(1);
+    const [entry] = await api.database().audit.list(1);
     assert.equal(
       [entry?.operator, entry?.command, entry?.reason],
       ['Mary (dashboard)', 'refunds reject', 'a stolen card'],
@@ -313,7 +313,7 @@ test('the page of a refund in progress loads itself again, which is no use of th
     const { api, ada } = shop;
     const path = await makeRefund(shop, { address: address('6') });
     assert.not.match((await ada.get(path)).text, 'http-equiv="refresh"', 'it is pending');
-    await api.database().advanceRefunds(api.clock.nowMs(), 10);
+    await api.database().refunds.advance(api.clock.nowMs(), 10);
     const [, itself = ''] =
       /<noscript><meta http-equiv="refresh" content="10;url=([^"]+)">/.exec((await ada.get(path)).text) ?? [];
     assert.match(itself, path);
@@ -331,7 +331,7 @@ test('a refund can be canceled while it is processing, once and for good', () =>
     const canceling = async () => /<p data-while-counting>(.*?)<\/p>/.exec((await ada.get(path)).text)?.[1] ?? '';
     assert.not.match((await ada.get(path)).text, `${path}/cancel`, 'not while it is pending');
     assert.is(await canceling(), '');
-    await api.database().advanceRefunds(api.clock.nowMs(), 10);
+    await api.database().refunds.advance(api.clock.nowMs(), 10);
     api.clock.advance(21_000);
     assert.match(await canceling(), /^It can be canceled until .* \(<bdi [^>]*>0:00:39<\/bdi> left\)/);
     await follow(ada, await ada.submit(path, `${path}/cancel`));
@@ -355,7 +355,7 @@ const rowsOf = (csv: string): string[][] =>
 test('refunds are filtered by the days on which they were made, and are a file for the books', () =>
   withShop(async (shop) => {
     const { base, api, sessionId } = shop;
-    const orderId = (await api.database().findSession(sessionId))?.request.orderId ?? '';
+    const orderId = (await api.database().sessions.find(sessionId))?.request.orderId ?? '';
     const made: { id: string; createdAt: string }[] = [];
     for (const [refund_id, amount] of Object.entries({ paid: '4.50', '=1+1': '0.25' })) {
       api.clock.advance(3 * DAY_MS);
@@ -368,7 +368,7 @@ test('refunds are filtered by the days on which they were made, and are a file f
     }
     const [first, second] = made;
     assert.ok(first && second);
-    await api.database().advanceRefunds(api.clock.nowMs(), 10);
+    await api.database().refunds.advance(api.clock.nowMs(), 10);
     const processing = new Date(api.clock.nowMs()).toISOString();
     const db = new Sqlite(api.file);
     const ended = api.clock.nowMs() + 1000;
@@ -418,7 +418,7 @@ test('refunds are filtered by the days on which they were made, and are a file f
       );
       assert.match(text, `refunds.csv?${query.replaceAll('&', '&amp;')}"`);
       assert.equal(rowsOf((await eve.get(`${base}/refunds.csv?${query}`)).text), shown, query);
-      const [entry] = await api.database().listAudit(1);
+      const [entry] = await api.database().audit.list(1);
       assert.equal([entry?.command, entry?.target], ['export refunds', api.merchantId]);
       assert.equal(entry?.after, { mode: 'test', ...Object.fromEntries(new URLSearchParams(query)) });
     }

@@ -20,13 +20,13 @@ async function createScene({ api }: Dashboard) {
   const asked = { order_id: sale.id, refund_id: 'back-7', amount: '1.00', currency: 'USDT', metadata };
   const made = await api.send('POST', '/api/v1/refunds/create', asked);
   assert.is(made.status, 201);
-  const [refund] = await api.database().listRefunds({ sessionId: sale.id, limit: 1 });
+  const [refund] = await api.database().refunds.list({ sessionId: sale.id, limit: 1 });
   const file = new Sqlite(api.file);
   file
     .prepare(`UPDATE refunds SET status = 'completed', receipt_number = 'RF-2026-00000007', tx = ? WHERE id = ?`)
     .run(TX, refund?.id);
   file.close();
-  const event = (await api.database().listSessionEvents(sale.id, 9)).find(({ type }) => type === 'payment.completed');
+  const event = (await api.database().sessions.listEvents(sale.id, 9)).find(({ type }) => type === 'payment.completed');
   const delivery = (await api.database().listDeliveries({ sessionId: sale.id, limit: 9 })).find(
     ({ eventId }) => eventId === event?.id,
   );

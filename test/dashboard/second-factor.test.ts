@@ -126,17 +126,25 @@ test('a factor that was set up is asked for, simulated or not, and the password 
     const { answer } = await setUp(dashboard, thief);
     assert.is(answer.status, 403, 'another app asks for a code of the one before');
     assert.match(answer.text, 'name="code"');
-    const { person } = (await api.database().findSignInSecrets('Ada')) ?? {};
+    const { person } = (await api.database().signIns.findSecrets('Ada')) ?? {};
     assert.is(person?.hasFactor, true);
     const act = { atMs: api.clock.nowMs(), operator: 'Ada (dashboard)', command: 'sign in', reason: null };
     const session = { personId: ada.id, formToken: await formTokenOf(thief) };
     const first = { totpSecret: 'ab'.repeat(20), totpStep: 0, recoveryHashes: [] };
-    assert.is(await api.database().changeSecret(session, { first }, act), false, 'nor a form that was open before');
-    const secrets = await api.database().findSignInSecrets('Ada');
+    assert.is(
+      await api.database().people.changeSecret(session, { first }, act),
+      false,
+      'nor a form that was open before',
+    );
+    const secrets = await api.database().signIns.findSecrets('Ada');
     const names = { hash: 'h', formToken: 't', device: 'A browser', address: '::1', personId: ada.id };
     const times = { startedAtMs: act.atMs, seenAtMs: act.atMs, sudoUntilMs: 0 };
     const proved = { factor: null, password: secrets?.password ?? '' };
-    assert.is(await api.database().signIn({ ...names, ...times }, proved, act), false, 'nor a sign-in of that moment');
+    assert.is(
+      await api.database().signIns.complete({ ...names, ...times }, proved, act),
+      false,
+      'nor a sign-in of that moment',
+    );
     assert.is(secrets?.totpSecret, secret);
   }));
 

@@ -55,13 +55,13 @@ test('a link ends after an hour, with a newer one, and with the account', () =>
       expiresAtMs: api.clock.nowMs() + 3_600_000,
     };
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'user reset', reason: null };
-    await api.database().addSignInLink(newer, act);
+    await api.database().signIns.addLink(newer, act);
     assert.is((await dashboard.visitor().get(`/link/${token}`)).status, 404, 'replaced');
     const second = await dashboard.invite('Grace', operator);
     api.clock.advance(3_600 * 1000);
     assert.is((await dashboard.visitor().get(`/link/${second.token}`)).status, 404, 'too old');
     const third = await dashboard.invite('Mary', operator);
-    assert.is(await api.database().removePerson(third.id, act), true);
+    assert.is(await api.database().people.remove(third.id, act), true);
     assert.is((await dashboard.visitor().get(`/link/${third.token}`)).status, 404, 'removed');
   }));
 
@@ -105,7 +105,7 @@ test('a recovery code works once and is noticed', () =>
     const recovery = /<li><code>([A-Z2-7-]{19})</.exec(claimed.text)?.[1] ?? '';
     assert.is((await signIn(dashboard, 'Ada', PASSWORD, recovery.toLowerCase())).status, 303);
     assert.is((await signIn(dashboard, 'Ada', PASSWORD, recovery)).status, 403);
-    const codes = (await dashboard.api.database().listAlarms(10)).map(({ code }) => code);
+    const codes = (await dashboard.api.database().alarms.list(10)).map(({ code }) => code);
     assert.ok(codes.includes('recovery_code_used'));
   }));
 
@@ -115,9 +115,9 @@ test('wrong attempts make the account wait, and attempts at once do not outrun t
     const { clock } = dashboard.api;
     for (let attempt = 0; attempt < 5; attempt++) await signIn(dashboard, 'Ada', 'wrong', '000000');
     clock.advance(30 * 1000);
-    const { id } = (await dashboard.api.database().findPerson('Ada')) ?? { id: '' };
+    const { id } = (await dashboard.api.database().people.find('Ada')) ?? { id: '' };
     const begun = await Promise.all(
-      Array.from({ length: 10 }, () => dashboard.api.database().beginSignIn(id, clock.nowMs())),
+      Array.from({ length: 10 }, () => dashboard.api.database().signIns.begin(id, clock.nowMs())),
     );
     assert.is(begun.filter((waitS) => waitS === 0).length, 1, 'one attempt, then a wait');
     assert.is((await signIn(dashboard, 'Ada', PASSWORD, dashboard.code(token))).status, 403, 'right, but it waits');
@@ -204,7 +204,7 @@ test('a session ends after thirty minutes without use, after eight hours, by han
     const joan = await dashboard.person('Joan', operator);
     const act = { atMs: clock.nowMs(), operator: 'root', command: 'user reset', reason: null };
     const link = { hash: 'x'.repeat(64), personId: joan.id, salt: 'salt', expiresAtMs: clock.nowMs() + 1000 };
-    await dashboard.api.database().addSignInLink(link, act);
+    await dashboard.api.database().signIns.addLink(link, act);
     assert.is((await joan.get('/operator')).status, 303, 'reset');
   }));
 

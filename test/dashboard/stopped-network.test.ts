@@ -13,7 +13,7 @@ function report({ api }: Dashboard, heardS: number, more: Partial<NetworkReport>
   const nowMs = api.clock.nowMs();
   const heardAtMs = nowMs - heardS * 1000;
   const reason = { code: 'node_unreachable', message: RPC_TEXT };
-  return api.database().reportNetwork({
+  return api.database().networks.report({
     ...{ network, state: 'fault', reason, headNumber: 900, nodeConnected: false, nodeHeardAtMs: heardAtMs },
     ...{ readThroughS: Math.floor(heardAtMs / 1000), pid: 7, nowMs, ...more },
   });

@@ -13,14 +13,14 @@ const PATH = '/operator/stores';
 
 /** Who is informed about alarms by mail. */
 async function addOperatorTarget({ api }: Dashboard, { server, from }: ReturnType<typeof mailSettings>): Promise<void> {
-  await api.database().addNoticeTarget(
+  await api.database().notices.addTarget(
     {
       ...{ id: 'nt_1', kind: 'email', name: 'on call', severity: 'act', code: '123456', createdAtMs: 0 },
       address: JSON.stringify({ ...server, from, to: 'operator@installation.example' }),
     },
     by('notify add'),
   );
-  assert.is(await api.database().proveNoticeTarget('nt_1', '123456', by('notify prove')), 'proved');
+  assert.is(await api.database().notices.proveTarget('nt_1', '123456', by('notify prove')), 'proved');
 }
 
 test('a mail tells the operator of a store that waits, and of the decision', async () => {
@@ -55,10 +55,10 @@ test('a mail tells the operator of a store that waits, and of the decision', asy
 
       const refuse = `${PATH}/${storeId}/refuse`;
       await confirm(mary, refuse, await mary.submit(PATH, refuse, { because: 'sells nothing' }));
-      assert.is((await api.database().findStore(storeId))?.refusal?.because, 'sells nothing');
+      assert.is((await api.database().stores.find(storeId))?.refusal?.because, 'sells nothing');
       const approve = `${PATH}/${storeId}/approve`;
       await confirm(mary, approve, await mary.submit(PATH, approve));
-      assert.is((await api.database().findStore(storeId))?.status, 'approved');
+      assert.is((await api.database().stores.find(storeId))?.status, 'approved');
       api.clock.advance(3 * 60_000);
       assert.equal(
         (await arrived()).map(({ subject }) => subject),

@@ -35,7 +35,7 @@ test('a logo is uploaded, shown by itself without running anything, and removed'
   withShop(async ({ api, ada, path, upload }) => {
     const saved = await upload(Buffer.from(svg));
     assert.is(saved.status, 303, await saved.text());
-    const { logo } = await api.database().findPageSettings(api.merchantId);
+    const { logo } = await api.database().stores.findPageSettings(api.merchantId);
     assert.is(logo?.type, 'svg');
     assert.match((await ada.get(path)).text, `src="${path}/logo/${logo?.hash}"`);
     const shown = await ada.get(`${path}/logo/${logo?.hash}`);
@@ -44,8 +44,8 @@ test('a logo is uploaded, shown by itself without running anything, and removed'
     assert.match(shown.headers.get('content-security-policy') ?? '', /default-src 'none';.*sandbox$/);
     assert.is((await ada.get(`${path}/logo/${'0'.repeat(64)}`)).status, 404);
     assert.is((await ada.submit(path, `${path}/logo/remove`)).status, 303);
-    assert.is((await api.database().findPageSettings(api.merchantId)).logo, null);
-    const acts = (await api.database().listAudit(9)).map(({ operator, command }) => [operator, command]);
+    assert.is((await api.database().stores.findPageSettings(api.merchantId)).logo, null);
+    const acts = (await api.database().audit.list(9)).map(({ operator, command }) => [operator, command]);
     assert.equal(acts.slice(0, 2), [
       ['Ada (dashboard)', 'remove logo'],
       ['Ada (dashboard)', 'set logo'],
@@ -66,7 +66,7 @@ test('what is too large, no picture, or could run something is refused with the 
       assert.match(await answer.text(), why);
     }
     assert.is((await upload(Buffer.alloc(3 * LOGO_BYTES_MAX, 'x'))).status, 400, 'larger than any form');
-    assert.is((await api.database().findPageSettings(api.merchantId)).logo, null);
+    assert.is((await api.database().stores.findPageSettings(api.merchantId)).logo, null);
   }));
 
 test('a form without its token sets no logo', () =>

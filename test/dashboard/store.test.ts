@@ -32,7 +32,7 @@ test('a new store waits for approval with its maker as the owner, is made once, 
     const clicks = await Promise.all([1, 2].map(() => confirm(ada, '/stores/new', review, { name: 'Tea & Co' })));
     const [path = ''] = clicks.map(({ headers }) => (headers.get('location') ?? '').split('?')[0]);
     const storeId = path.split('/')[2] ?? '';
-    const made = (await api.database().listStores()).filter(({ name }) => name === 'Tea & Co');
+    const made = (await api.database().stores.list()).filter(({ name }) => name === 'Tea & Co');
     assert.equal(
       made.map(({ id, status, channelType, settings }) => [id, status, channelType, settings.settlementCurrency]),
       [[storeId, 'pending', 'API', 'USDC']],
@@ -40,7 +40,7 @@ test('a new store waits for approval with its maker as the owner, is made once, 
     assert.match((await ada.get(path)).text, 'waits for the operator’s approval');
     assert.not.match((await ada.get(path)).text, '/operator/stores');
     assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'once the operator has approved');
-    await api.database().approveStore(storeId, operator, false);
+    await api.database().stores.approve(storeId, operator, false);
     assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'Create the key');
     assert.is((await ada.get(`/s/${api.merchantId}/test/store`)).status, 404, 'of the other store it is support only');
     const bad = await ada.submit('/stores/new', '/stores/new', { name: 'x', channel: 'shopify', settlement: 'USDC' });
@@ -93,9 +93,9 @@ test('the policy is saved after it was shown before and after, and a refund limi
     assert.match(review.text, 'name="code"');
     assert.is((await confirm(ada, path, review)).status, 403);
     assert.is((await confirm(ada, path, review, { code: code(ada.token) })).status, 303);
-    assert.is((await api.database().refundPolicy(api.merchantId)).refundAutoMinor, 2050);
-    assert.is((await api.database().findStore(api.merchantId))?.settings.latePolicy, 'accept');
-    const [entry] = await api.database().listAudit(1);
+    assert.is((await api.database().stores.refundPolicy(api.merchantId)).refundAutoMinor, 2050);
+    assert.is((await api.database().stores.find(api.merchantId))?.settings.latePolicy, 'accept');
+    const [entry] = await api.database().audit.list(1);
     assert.equal(
       [entry?.operator, entry?.command, entry?.before],
       ['Ada (dashboard)', 'store set', { latePolicy: 'hold', refundAutoMinor: 100_000 }],
@@ -126,9 +126,9 @@ test('colour and origins are checked, previewed and saved', () =>
     const review = await ada.submit(path, `${path}/look`, { accent: '#FFEE00', origins });
     assert.match(review.text, 'The colour in dark mode');
     assert.is((await confirm(ada, `${path}/look`, review)).status, 303);
-    const { accent, embedOrigins } = await api.database().findPageSettings(api.merchantId);
+    const { accent, embedOrigins } = await api.database().stores.findPageSettings(api.merchantId);
     assert.equal([accent, embedOrigins], ['#ffee00', ['https://shop.example', 'https://other.example:8443']]);
-    const [entry] = await api.database().listAudit(1);
+    const [entry] = await api.database().audit.list(1);
     assert.equal([entry?.operator, entry?.command], ['Ada (dashboard)', 'store set']);
   }));
 
@@ -137,14 +137,14 @@ test('a session alone lowers no price, and lets no other site frame the page', (
     const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
     const path = `/s/${api.merchantId}/test/store`;
     api.clock.advance(SUDO_MS + 1);
-    const tolerance = async () => (await api.database().findStore(api.merchantId))?.settings.toleranceMinor;
+    const tolerance = async () => (await api.database().stores.find(api.merchantId))?.settings.toleranceMinor;
     const fields = { ...shownFields(await ada.get(path)), tolerance: '9900' };
     const review = await ada.submit(path, path, fields);
     assert.is((await confirm(ada, path, review)).status, 403);
     assert.is(await tolerance(), 0);
     const look = await ada.submit(path, `${path}/look`, { origins: 'https://evil.example' });
     assert.is((await confirm(ada, `${path}/look`, look)).status, 403);
-    assert.equal((await api.database().findPageSettings(api.merchantId)).embedOrigins, []);
+    assert.equal((await api.database().stores.findPageSettings(api.merchantId)).embedOrigins, []);
     for (const origins of ['https://*', 'https://a;report-uri', 'https://x;sandbox', 'https://*.example']) {
       assert.is((await ada.submit(path, `${path}/look`, { origins })).status, 400, origins);
     }
@@ -155,11 +155,11 @@ test('a session alone lowers no price, and lets no other site frame the page', (
     const sale = await openSale(api);
     await sale.send('1.00');
     await confirmTip(api);
-    assert.is((await api.database().findSession(sale.id))?.life.status, 'pending');
+    assert.is((await api.database().sessions.find(sale.id))?.life.status, 'pending');
     const other = await openSale(api);
     await other.send('9.98');
     await confirmTip(api);
-    assert.is((await api.database().findSession(other.id))?.life.status, 'paid', 'within 5 %');
+    assert.is((await api.database().sessions.find(other.id))?.life.status, 'paid', 'within 5 %');
   }));
 
 test.run();

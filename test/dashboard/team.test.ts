@@ -18,7 +18,7 @@ const teamOf = ({ api }: Dashboard) => `/s/${api.merchantId}/test/team`;
 const member = (dashboard: Dashboard, name: string, role: 'owner' | 'staff' = 'owner'): Promise<Member> =>
   dashboard.person(name, { role, storeId: dashboard.api.merchantId });
 const roleOf = async ({ api }: Dashboard, name: string) =>
-  (await api.database().findPerson(name))?.memberships.find(({ storeId }) => storeId === api.merchantId)?.role ?? null;
+  (await api.database().people.find(name))?.memberships.find(({ storeId }) => storeId === api.merchantId)?.role ?? null;
 
 /** Posts as somebody would who made the form up. */
 const forced = async (visitor: Visitor, path: string, fields: Record<string, string> = {}): Promise<Answer> => {
@@ -55,7 +55,7 @@ test('somebody is added by a link that works once, with that role in that store 
     ]) {
       assert.is((await ada.submit(team, team, fields)).status, 400);
     }
-    const entry = (await api.database().listAudit(30)).find(({ command }) => command === 'invite to team');
+    const entry = (await api.database().audit.list(30)).find(({ command }) => command === 'invite to team');
     assert.is(entry?.operator, 'Ada (dashboard)');
   }));
 
@@ -83,7 +83,7 @@ test('two owners who remove each other at once leave one', () =>
       forced(ada, `${team}/${bob.id}/remove`, { typed: 'Bob' }),
       forced(bob, `${team}/${ada.id}/remove`, { typed: 'Ada' }),
     ]);
-    const people = await dashboard.api.database().listPeople();
+    const people = await dashboard.api.database().people.list();
     const owners = people.filter(
       ({ removedAtMs, memberships }) =>
         removedAtMs === null && memberships.some((one) => one.storeId === storeId && one.role === 'owner'),
@@ -103,11 +103,11 @@ test('a member is removed by name, and loses the store at once; one without anot
     assert.is((await mary.get(payments)).status, 200);
     assert.is((await confirm(ada, remove(mary), review, { typed: 'Mary' })).status, 303);
     assert.is((await mary.get(payments)).status, 303, 'signed out');
-    assert.is(await api.database().findPerson('Mary'), null, 'the name can be given again');
+    assert.is(await api.database().people.find('Mary'), null, 'the name can be given again');
 
     const shared = await member(dashboard, 'Eve', 'staff');
     const act = { atMs: 1, operator: 'root', command: 'user role', reason: null };
-    await api.database().setMembership(shared.id, { role: 'owner', storeId: await api.addMerchant() }, act);
+    await api.database().people.setMembership(shared.id, { role: 'owner', storeId: await api.addMerchant() }, act);
     assert.is((await forced(ada, remove(shared), { typed: 'Eve' })).status, 303);
     assert.is((await shared.get(payments)).status, 404);
     assert.is((await shared.get('/account')).status, 200, 'an account with another role stays');

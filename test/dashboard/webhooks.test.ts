@@ -92,7 +92,7 @@ test('an endpoint is added once with a secret shown once, and a test event reach
     assert.is(received.length, 1);
     assert.match(received[0]?.body ?? '', '"webhook.test"');
     assert.ok(received[0]?.headers['webhook-signature']);
-    const [entry] = await api.database().listAudit(1);
+    const [entry] = await api.database().audit.list(1);
     assert.equal(
       [entry?.operator, entry?.command, entry?.after],
       ['Ada (dashboard)', 'send test webhook', { answer: 500 }],
@@ -122,7 +122,7 @@ test('a secret is rotated with both valid, and each step is recorded', () =>
     assert.is((await confirm(ada, `${path}/secret`, finish)).status, 303);
     const now = await api.database().findWebhookSecret(id, 'test');
     assert.equal([now?.secret, now?.nextSecret], [next, null]);
-    const commands = (await api.database().listAudit(2)).map(({ command }) => command);
+    const commands = (await api.database().audit.list(2)).map(({ command }) => command);
     assert.equal(commands, ['finish secret rotation', 'start secret rotation']);
   }));
 
@@ -133,7 +133,7 @@ test('events are changed, the endpoint disabled, enabled and removed, with the h
     const now = async () => (await api.database().listEndpoints(api.merchantId))[0];
     await ada.submit(path, `${path}/events`, { 'refund.processing': 'on' });
     assert.equal((await now())?.extendedEvents, ['refund.processing']);
-    const [entry] = await api.database().listAudit(1);
+    const [entry] = await api.database().audit.list(1);
     assert.equal(
       [entry?.before, entry?.after],
       [{ extendedEvents: 'payment.detected' }, { extendedEvents: 'refund.processing' }],
@@ -193,7 +193,7 @@ test('a delivery shows its attempts and body escaped, and is sent again; failed 
     );
     const resent = await ada.submit(page, `${page}/resend`);
     assert.is(resent.status, 303);
-    const commands = (await api.database().listAudit(2)).map(({ command }) => command);
+    const commands = (await api.database().audit.list(2)).map(({ command }) => command);
     assert.equal(commands, ['resend webhook', 'recover webhooks']);
   }));
 

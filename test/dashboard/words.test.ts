@@ -222,7 +222,7 @@ test('the language that was chosen before signing in is kept, except on pages of
     assert.match((await visitor.get('/account', german)).text, '<html lang="ru" dir="ltr">');
     await to('');
     assert.match((await visitor.get('/account', german)).text, '<html lang="tr" dir="ltr">');
-    const entries = await dashboard.api.database().listAudit(50);
+    const entries = await dashboard.api.database().audit.list(50);
     assert.is(entries.filter(({ command }) => command === 'set language').length, 3);
 
     dashboard.api.clock.advance(60_000);

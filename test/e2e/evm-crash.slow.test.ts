@@ -78,7 +78,7 @@ async function fillPool(database: Database, config: Config): Promise<void> {
   const pool = startPool({ database, config, clock: systemClock, log: openLog('test', 'silent') });
   await until(
     'the pool is filled',
-    async () => (await database.poolLevel({ family: 'evm', mode: 'test' }, xpubFingerprint(XPUB))).free > 20,
+    async () => (await database.addresses.level({ family: 'evm', mode: 'test' }, xpubFingerprint(XPUB))).free > 20,
   );
   await pool.stop();
 }
@@ -102,7 +102,7 @@ function openFacts(file: string) {
 }
 
 async function expectPaid(database: Database, id: string, units: bigint): Promise<void> {
-  const now = await database.findSession(id);
+  const now = await database.sessions.find(id);
   assert.is(now?.life.status, 'paid');
   assert.is(now?.standing.confirmedPar, units * 10n ** 12n);
   const standing = now?.payments.filter(({ state }) => state !== 'orphaned') ?? [];
@@ -172,10 +172,10 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
   };
 
   const merchant = merchantStore();
-  await database.createStore(merchant);
+  await database.stores.create(merchant);
   const takeSession = async (name: string, amountMinor: number) => {
     const wish = { storeId: merchant.id, name, networks: [network], amountMinor, nowMs: systemClock.nowMs() };
-    const outcome = await database.createSession(newSession(wish));
+    const outcome = await database.sessions.create(newSession(wish));
     if (outcome.kind !== 'created') throw new Error(`no session: ${outcome.kind}`);
     return { id: outcome.session.id, address: chains.evm.address.format(outcome.session.addresses.evm ?? '') };
   };

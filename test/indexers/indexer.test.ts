@@ -22,7 +22,7 @@ test('payments are still followed where the settings allow no payouts', async ()
   const indexer = startIndexer(database, network, { signer });
   try {
     await until('an alarm is raised', async () =>
-      (await database.listAlarms(10)).some(({ code }) => code === 'payouts_need_finality'),
+      (await database.alarms.list(10)).some(({ code }) => code === 'payouts_need_finality'),
     );
     assert.is((await database.listEngines())[0]?.reason?.code, 'payouts_need_finality');
     await until('the follower reports', async () => (await statusOf(database, network)) !== null);
@@ -49,7 +49,7 @@ test('a payment to an address that is derived only after the machine was put bac
     const keys = Array.from({ length: 20 }, (_, n) => addressKeyOf(20 + n, 20));
     own.pay(keys[4] ?? '', 10_000_000n);
     mine(3);
-    await database.retireAddresses(pool, pool.source, 40);
+    await database.addresses.retire(pool, pool.source, 40);
     let [looks, reads] = [0, 0];
     const clock: Clock = {
       ...systemClock,
@@ -67,9 +67,9 @@ test('a payment to an address that is derived only after the machine was put bac
     shop.start({ clock, through: (node) => ({ ...node, range: range(node) }) });
     await until('the indexer waits', () => looks > 8 || reads > 0);
     assert.is(reads, 0, 'no block is read yet');
-    await database.addAddresses({ ...pool, firstIndex: 20, keys });
+    await database.addresses.add({ ...pool, firstIndex: 20, keys });
     await until('the payment is found', async () =>
-      (await database.listAlarms(10)).some(({ code }) => code === 'payment_without_session'),
+      (await database.alarms.list(10)).some(({ code }) => code === 'payment_without_session'),
     );
   } finally {
     await shop.close();
@@ -80,8 +80,8 @@ test('a payment to an address that is derived only after the machine was put bac
 test('without a server that derives them, blocks are read after some minutes, and imported addresses are not awaited', async () => {
   const { database, close } = openTempDatabase();
   const pool = { family: 'evm', mode: 'test' } as const;
-  await database.addAddresses({ ...pool, source: 'x', firstIndex: 0, keys: [addressKeyOf(0, 20)] });
-  await database.retireAddresses(pool, 'x', 3);
+  await database.addresses.add({ ...pool, source: 'x', firstIndex: 0, keys: [addressKeyOf(0, 20)] });
+  await database.addresses.retire(pool, 'x', 3);
   const clock = handClock();
   const startMs = clock.nowMs();
   const sleep = async (ms: number) => clock.advance(ms);

@@ -26,7 +26,7 @@ async function inShop(family: (typeof families)[number], play: (place: Place) =>
         const tx = chains[family].transactionId(text);
         invariant(tx !== null, `${text} is a transaction's id`);
         const asks = [{ network: key, family, tx }];
-        await shop.database.requestLookups({ sessionId, asks, nowMs: systemClock.nowMs() });
+        await shop.database.lookups.request({ sessionId, asks, nowMs: systemClock.nowMs() });
       },
     });
   } finally {
@@ -37,7 +37,7 @@ async function inShop(family: (typeof families)[number], play: (place: Place) =>
 
 const isTold = ({ database }: IndexedShop, sessionId: string, tx: string, finding: LookupResult) =>
   until(`the payer sees ${finding}`, async () =>
-    (await database.listLookups(sessionId)).some((one) => one.tx === tx && one.finding === finding),
+    (await database.lookups.list(sessionId)).some((one) => one.tx === tx && one.finding === finding),
   );
 
 for (const family of families) {
@@ -63,7 +63,7 @@ for (const family of families) {
       const expected = { failed, elsewhere, other_order: others, wrong_token: lookalike, kept: paid } as const;
       for (const tx of Object.values(expected)) await ask(id, tx);
       for (const [finding, tx] of Object.entries(expected)) await isTold(shop, id, tx, finding as LookupResult);
-      assert.equal(await shop.database.listAlarms(10), []);
+      assert.equal(await shop.database.alarms.list(10), []);
     }));
 }
 
@@ -93,11 +93,11 @@ test('money in a block that was read without it is reported with an alarm and ne
     node.world.mine();
     await ask(id, tx);
     await isTold(shop, id, tx, 'unread');
-    assert.equal(await shop.database.listAlarms(10), []);
+    assert.equal(await shop.database.alarms.list(10), []);
     for (let n = 0; n < 25; n++) node.world.mine();
     await isTold(shop, id, tx, 'missed');
     assert.equal(
-      (await shop.database.listAlarms(10)).map(({ code }) => code),
+      (await shop.database.alarms.list(10)).map(({ code }) => code),
       ['transfer_missed'],
     );
     const { standing, payments } = await order.read();
@@ -150,7 +150,7 @@ test('a node of another chain is not asked', () =>
     await systemClock.sleep(1200);
     assert.is(asked, 0);
     assert.equal(
-      (await shop.database.listLookups(id)).map(({ finding }) => finding),
+      (await shop.database.lookups.list(id)).map(({ finding }) => finding),
       [null],
     );
   }));

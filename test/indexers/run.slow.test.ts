@@ -69,7 +69,7 @@ async function place(play: (place: Place) => Promise<void>): Promise<void> {
         programs.push(program);
         return program;
       },
-      status: async () => (await database.listNetworks()).find((status) => status.network === 'test:mychain'),
+      status: async () => (await database.networks.list()).find((status) => status.network === 'test:mychain'),
     });
   } finally {
     for (const { child, exitCode } of programs) {

@@ -35,18 +35,18 @@ test(
     for (let day = 0; day < 2; day++) await after(DAY_MS);
     const again = 'x: Not acknowledged: payouts frozen on live:bsc (A-1)';
     assert.equal(texts().slice(1), [again, again]);
-    assert.is((await database.acknowledgeAlarm(1, act(clock.nowMs())))?.outcome, 'acknowledged');
-    assert.is((await database.acknowledgeAlarm(1, act(clock.nowMs())))?.outcome, 'already');
-    assert.is(await database.acknowledgeAlarm(99, act(clock.nowMs())), null);
+    assert.is((await database.alarms.acknowledge(1, act(clock.nowMs())))?.outcome, 'acknowledged');
+    assert.is((await database.alarms.acknowledge(1, act(clock.nowMs())))?.outcome, 'already');
+    assert.is(await database.alarms.acknowledge(99, act(clock.nowMs())), null);
     await after(3 * DAY_MS);
     assert.is(texts().length, 3);
     await end('frozen:live:bsc');
-    assert.is((await database.acknowledgeAlarm(1, act(clock.nowMs())))?.outcome, 'over');
+    assert.is((await database.alarms.acknowledge(1, act(clock.nowMs())))?.outcome, 'over');
     await after(MINUTE_MS);
     assert.equal(texts().slice(3), ['x: Over: payouts frozen on live:bsc (A-1)']);
     await after(3 * DAY_MS);
     assert.is(texts().length, 4);
-    const acts = (await database.listAudit(9)).filter(({ target }) => target === 'A-1');
+    const acts = (await database.audit.list(9)).filter(({ target }) => target === 'A-1');
     assert.equal(
       acts.map(({ operator }) => operator),
       ['ann'],
@@ -59,11 +59,11 @@ test(
   onBench({}, async ({ database, clock, open, end, after, texts }) => {
     await open('rates', 'rates_stale');
     await end('rates');
-    await database.raiseAlarm({ ...event, atMs: clock.nowMs(), code: 'payment_reversed' });
+    await database.alarms.raise({ ...event, atMs: clock.nowMs(), code: 'payment_reversed' });
     await after(0);
     await after(DAY_MS);
     assert.equal(texts(), ['x: payment reversed (A-2)', 'x: Not acknowledged: payment reversed (A-2)']);
-    await database.resolveAlarm(2, act(clock.nowMs()));
+    await database.alarms.resolve(2, act(clock.nowMs()));
     await after(MINUTE_MS);
     await after(2 * DAY_MS);
     assert.equal(texts().slice(2), ['x: Over: payment reversed (A-2)']);
@@ -74,8 +74,8 @@ test(
   'a target hears of its severity and worse only, also after many alarms that are not for it',
   onBench({ targets: [{ severity: 'page' }] }, async ({ database, clock, after, texts }) => {
     const missed = { ...event, atMs: clock.nowMs(), code: 'transfer_missed' };
-    await Promise.all(Array.from({ length: 1_100 }, () => database.raiseAlarm(missed)));
-    await database.raiseAlarm({ ...event, atMs: clock.nowMs(), code: 'payment_reversed' });
+    await Promise.all(Array.from({ length: 1_100 }, () => database.alarms.raise(missed)));
+    await database.alarms.raise({ ...event, atMs: clock.nowMs(), code: 'payment_reversed' });
     await after(0);
     await after(5_000);
     assert.equal(texts(), ['x: payment reversed (A-1101)']);
@@ -87,7 +87,7 @@ test(
 test(
   'late money is held, and whoever is informed hears of it',
   onBench({ targets: [{ severity: 'act' }] }, async ({ database, clock, after, texts }) => {
-    await database.raiseAlarm({ ...event, atMs: clock.nowMs(), code: 'money_late' });
+    await database.alarms.raise({ ...event, atMs: clock.nowMs(), code: 'money_late' });
     await after(0);
     assert.equal(texts(), ['x: money late (A-1)']);
   }),
@@ -116,7 +116,7 @@ test(
   onBench({}, async ({ database, clock, open, after, texts }) => {
     await open('wallet:a', 'wallet_low');
     const missed = { ...event, atMs: clock.nowMs(), code: 'transfer_missed' };
-    await Promise.all(Array.from({ length: 1_500 }, () => database.raiseAlarm(missed)));
+    await Promise.all(Array.from({ length: 1_500 }, () => database.alarms.raise(missed)));
     await after(0);
     await after(MINUTE_MS);
     assert.equal(texts(), ['x: 1000 notices', 'x: 501 notices'], 'all were told once');
@@ -132,12 +132,12 @@ test(
     await open('wallet:b', 'wallet_low');
     await open('wallet:c', 'wallet_low');
     await end('wallet:a');
-    await database.acknowledgeAlarm(2, act(clock.nowMs()));
+    await database.alarms.acknowledge(2, act(clock.nowMs()));
     const address = JSON.stringify({ url: `${server.origin}/nt_0` });
-    await database.addNoticeTarget({ ...plainTarget, address }, act(clock.nowMs()));
+    await database.notices.addTarget({ ...plainTarget, address }, act(clock.nowMs()));
     await after(MINUTE_MS);
     assert.equal(texts(), []);
-    await database.proveNoticeTarget('nt_0', '123456', act(clock.nowMs()));
+    await database.notices.proveTarget('nt_0', '123456', act(clock.nowMs()));
     await after(0);
     assert.equal(texts(), ['x: wallet low on live:bsc (A-3)']);
   }),
@@ -174,10 +174,10 @@ test('a sender that is killed after its message arrived has another one send it 
   const address = JSON.stringify({ url: `${server.origin}/hook`, secret });
   const nowMs = Date.now();
   const { database } = place;
-  await database.addNoticeTarget({ ...plainTarget, kind: 'webhook', address }, act(nowMs));
-  await database.proveNoticeTarget('nt_0', '123456', act(nowMs));
+  await database.notices.addTarget({ ...plainTarget, kind: 'webhook', address }, act(nowMs));
+  await database.notices.proveTarget('nt_0', '123456', act(nowMs));
   for (const key of ['wallet:a', 'wallet:b']) {
-    await database.keepAlarm({ key, code: 'wallet_low', atMs: nowMs, message: '', network: null, sessionId: null });
+    await database.alarms.keep({ key, code: 'wallet_low', atMs: nowMs, message: '', network: null, sessionId: null });
   }
   const program = ownProgram(new URL('../support/dying-courier.ts', import.meta.url));
   const dying = spawn(process.execPath, [...loaderOptions, program, place.file], { stdio: 'inherit' });
@@ -200,8 +200,8 @@ test(
   onBench(
     { targets: [{}, { kind: 'webhook' }], status: () => answered },
     async ({ database, clock, server, open, after, texts }) => {
-      await database.removeNoticeTarget('nt_1', act(clock.nowMs()));
-      await database.addNoticeTarget(
+      await database.notices.removeTarget('nt_1', act(clock.nowMs()));
+      await database.notices.addTarget(
         {
           ...plainTarget,
           id: 'nt_2',
@@ -211,24 +211,24 @@ test(
         },
         act(clock.nowMs()),
       );
-      await database.proveNoticeTarget('nt_2', '123456', act(clock.nowMs()));
+      await database.notices.proveTarget('nt_2', '123456', act(clock.nowMs()));
       await open('wallet:a', 'wallet_low');
       await after(0);
       assert.is(texts().length, 1);
-      const [first] = await database.listNoticeTargets();
+      const [first] = await database.notices.listTargets();
       assert.is(first?.failingSinceMs, clock.nowMs());
       assert.match(first?.lastError ?? '', /^503: said/);
       for (const minutes of [1, 2, 4, 8, 16, 32]) await after(minutes * MINUTE_MS);
       assert.is(texts().length, 7);
       for (let hour = 0; hour < 24; hour++) await after(HOUR_MS);
-      const [open1] = (await database.listOpenAlarms()).filter(({ code }) => code === 'notice_target_failing');
+      const [open1] = (await database.alarms.listOpen()).filter(({ code }) => code === 'notice_target_failing');
       assert.match(open1?.message ?? '', /nt_\d.*503/);
       assert.not.match(open1?.message ?? '', /secret/);
       answered = 200;
       await open('wallet:b', 'wallet_low');
       await after(2 * HOUR_MS);
-      assert.is((await database.listNoticeTargets())[0]?.failingSinceMs, null);
-      const left = (await database.listOpenAlarms()).filter(({ code }) => code === 'notice_target_failing');
+      assert.is((await database.notices.listTargets())[0]?.failingSinceMs, null);
+      const left = (await database.alarms.listOpen()).filter(({ code }) => code === 'notice_target_failing');
       assert.equal(left, []);
       const [last] = server.on('/ntfy').slice(-1);
       assert.is(last?.headers.authorization, 'Bearer tk_secret');
@@ -268,14 +268,14 @@ test(
   onBench({}, async ({ database, clock, server, open, after, texts }) => {
     const address = JSON.stringify({ url: `${server.origin}/nt_9` });
     const target = { ...plainTarget, id: 'nt_9', address, code: '654321' };
-    await database.addNoticeTarget(target, act(clock.nowMs()));
+    await database.notices.addTarget(target, act(clock.nowMs()));
     await open('frozen:live:bsc', 'payouts_frozen');
     await after(0);
     assert.is(texts('nt_0').length, 1);
     assert.equal(texts('nt_9'), []);
-    for (let n = 0; n < 5; n++) assert.is(await database.proveNoticeTarget('nt_9', '000000', act(0)), 'wrong');
-    assert.is(await database.proveNoticeTarget('nt_9', '654321', act(0)), 'too_many');
-    assert.is(await database.proveNoticeTarget('nt_8', '654321', act(0)), null);
+    for (let n = 0; n < 5; n++) assert.is(await database.notices.proveTarget('nt_9', '000000', act(0)), 'wrong');
+    assert.is(await database.notices.proveTarget('nt_9', '654321', act(0)), 'too_many');
+    assert.is(await database.notices.proveTarget('nt_8', '654321', act(0)), null);
     await after(48 * HOUR_MS);
     assert.equal(texts('nt_9'), []);
   }),
@@ -302,10 +302,10 @@ test(
       answered = 503;
       for (let minute = 0; minute < 60; minute++) await after(MINUTE_MS);
       assert.is(calls(), 63, 'each minute, however long it fails');
-      assert.ok((await database.listNoticeTargets())[0]?.failingSinceMs);
+      assert.ok((await database.notices.listTargets())[0]?.failingSinceMs);
       answered = 200;
       await after(MINUTE_MS);
-      assert.is((await database.listNoticeTargets())[0]?.failingSinceMs, null);
+      assert.is((await database.notices.listTargets())[0]?.failingSinceMs, null);
     },
   ),
 );

@@ -32,7 +32,7 @@ const onBench =
     const parts = { database: api.database(), mail: mailSettings(server), clock: api.clock };
     const send = () => sendDueMails({ ...parts, log: openLog('mail', 'silent'), signal: new AbortController().signal });
     try {
-      await api.database().setPageSettings(api.merchantId, { receiptsReplyTo: 'help@shop.example' });
+      await api.database().stores.setPageSettings(api.merchantId, { receiptsReplyTo: 'help@shop.example' });
       await work({ api, received: server.received, send });
     } finally {
       await api.close();
@@ -47,7 +47,7 @@ async function ask({ api }: Pick<Bench, 'api'>, to = ADDRESS): Promise<void> {
   await confirmTip(api);
   const mail = { to, fromName: 'Shop', replyTo: null, subject: 'Your receipt', text: `Thank you, ${to}` };
   const receipt = { sessionId: sale.id, mail, nowMs: api.clock.nowMs() };
-  assert.is(await api.database().queueReceipt(receipt), 'queued');
+  assert.is(await api.database().mails.queueReceipt(receipt), 'queued');
 }
 
 test(
@@ -64,9 +64,9 @@ test(
       await send();
       await send();
       assert.is(received.length, 0);
-      assert.equal(await database.claimMails(clock.nowMs(), 9), []);
+      assert.equal(await database.mails.claim(clock.nowMs(), 9), []);
       clock.advance(60_000);
-      const again = await database.claimMails(clock.nowMs(), 9);
+      const again = await database.mails.claim(clock.nowMs(), 9);
       assert.equal(
         again.map(({ to, tries }) => [to, tries]),
         [[busy, 1]],
@@ -120,9 +120,9 @@ test('a stop does not wait for a mail server that is silent', async () => {
     await running;
     // It was not recorded as sent, and is found again after its lease.
     const { api } = bench;
-    assert.equal(await api.database().claimMails(api.clock.nowMs(), 9), []);
+    assert.equal(await api.database().mails.claim(api.clock.nowMs(), 9), []);
     api.clock.advance(15 * 60_000);
-    assert.is((await api.database().claimMails(api.clock.nowMs(), 9)).length, 1);
+    assert.is((await api.database().mails.claim(api.clock.nowMs(), 9)).length, 1);
   })();
   silent.close();
 });

@@ -47,7 +47,7 @@ test.after(() => {
 
 const hex = (n: number) => n.toString(16).padStart(40, '0');
 const keys = Array.from({ length: 9 }, (_, n) => hex(n + 1));
-await database.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
+await database.addresses.add({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
 await chain.mine();
 await chain.report('following');
 const { id: endpoint } = await answer('webhooks', 'add', 'https://93.184.215.14/first', '--mode', 'test');
@@ -55,7 +55,7 @@ const { id: endpoint } = await answer('webhooks', 'add', 'https://93.184.215.14/
 /** A session that was paid with 1.00 too much, which is held. */
 async function paidSession(name: string): Promise<string> {
   const wish = { storeId: store, name, networks: [network as NonNullable<typeof network>], amountMinor: 1000 };
-  const made = await database.createSession(newSession({ ...wish, nowMs: systemClock.nowMs() }));
+  const made = await database.sessions.create(newSession({ ...wish, nowMs: systemClock.nowMs() }));
   invariant(made.kind === 'created', `not ${made.kind}`);
   const coin = { to: made.session.addresses.evm ?? '', currency: 'USDT', units: 11_000_000n } as const;
   await chain.confirm(await chain.mine([coin]));
@@ -73,7 +73,7 @@ async function pendingRefund(name: string): Promise<string> {
     amountMinor: 100n,
     currency: 'USDT',
   } as const;
-  const made = await database.createRefund(
+  const made = await database.refunds.create(
     {
       ...plain,
       ...{ reason: null, description: null, metadata: null, refundAddress: 'the payer’s' },
@@ -89,7 +89,7 @@ async function pendingRefund(name: string): Promise<string> {
 await answer('store', 'set', store, '--refund-automatic', '0');
 const approved = await pendingRefund('to-approve');
 const rejected = await pendingRefund('to-reject');
-const [held] = await database.listHeldMoney({ limit: 1 });
+const [held] = await database.held.list({ limit: 1 });
 const delivery = (await database.listDeliveries({ limit: 1 }))[0]?.id ?? '';
 const key = await answer('key', 'create', '--mode', 'test');
 await database.enableEndpoint(endpoint, false, 'it answered 410', systemClock.nowMs());
@@ -99,8 +99,8 @@ const why = ['--reason', 'a reason'];
 const [waiting, unwanted] = ['mer_waiting', 'mer_unwanted'];
 const [owner, asking] = ['usr_owner', { atMs: systemClock.nowMs(), operator: 'Ann', command: 'test', reason: null }];
 const member = { role: 'staff', storeId: store } as const;
-await database.addPerson({ id: owner, name: 'Ann', membership: member, createdAtMs: 0 }, asking);
-for (const id of [waiting, unwanted]) await database.requestStore({ ...merchantStore(), id }, owner, asking);
+await database.people.add({ id: owner, name: 'Ann', membership: member, createdAtMs: 0 }, asking);
+for (const id of [waiting, unwanted]) await database.stores.request({ ...merchantStore(), id }, owner, asking);
 
 /** `states`: which of what was there before and what is there after is recorded. */
 type Change = Readonly<{ words: readonly string[]; target?: string; states: 'both' | 'before' | 'after' | 'none' }>;
@@ -191,9 +191,9 @@ test('every command is known here, as one that changes something or as one that 
 
 for (const [name, { words, target, states }] of Object.entries(changes)) {
   test(`${name}: one entry says who changed what, and why`, async () => {
-    const [before] = await database.listAudit(1);
+    const [before] = await database.audit.list(1);
     await answer(...name.split(' '), ...words);
-    const entries = (await database.listAudit(9)).filter(({ id }) => id > (before?.id ?? 0));
+    const entries = (await database.audit.list(9)).filter(({ id }) => id > (before?.id ?? 0));
     assert.is(entries.length, 1, JSON.stringify(entries));
     const [entry] = entries;
     assert.is(entry?.command, name);
@@ -207,26 +207,26 @@ for (const [name, { words, target, states }] of Object.entries(changes)) {
 
 test('the tool’s decision about a store ends its alarm', async () => {
   await answer('store', 'decide', unwanted, 'refuse', ...why);
-  const [refused] = await database.listAudit(1);
+  const [refused] = await database.audit.list(1);
   assert.equal([refused?.target, refused?.reason], [unwanted, 'a reason']);
   const listed: { id: string; channel_type: string }[] = await answer('store', 'list');
   assert.is(listed.find(({ id }) => id === waiting)?.channel_type, 'API');
-  const keys = (await database.listAlarms(99)).filter(({ code, endedAtMs }) => code === 'store_waiting' && endedAtMs);
+  const keys = (await database.alarms.list(99)).filter(({ code, endedAtMs }) => code === 'store_waiting' && endedAtMs);
   assert.equal(keys.map(({ key }) => key).sort(), [`store:${unwanted}`, `store:${waiting}`]);
 });
 
 test('a command that only reads leaves none', async () => {
-  const count = (await database.listAudit(1000)).length;
+  const count = (await database.audit.list(1000)).length;
   for (const words of [['status'], ['store', 'list'], ['key', 'show', key.id], ['show', approved]]) {
     await answer(...words);
   }
   await answer('store', 'set', store, '--late', 'hold', '--dry-run');
-  assert.is((await database.listAudit(1000)).length, count);
+  assert.is((await database.audit.list(1000)).length, count);
 });
 
 test('the log is read page by page and by time', async () => {
   const twoHoursAgo = { atMs: Date.now() - 7_200_000, operator: 'ann', command: 'store add', reason: null };
-  await database.recordAct(twoHoursAgo, { target: store, before: null, after: null });
+  await database.audit.record(twoHoursAgo, { target: store, before: null, after: null });
   const all: { id: number; at: string }[] = await answer('audit', 'list', '--last', '1000');
   const pages: number[] = [];
   for (let before: string[] = []; ; ) {

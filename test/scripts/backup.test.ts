@@ -67,7 +67,7 @@ invariant(network, 'there is a network');
 const pool = { family: 'evm', mode: 'test', source: xpubFingerprint(xpub) } as const;
 const hex = (n: number) => n.toString(16).padStart(40, '0');
 const keys = Array.from({ length: 40 }, (_, n) => hex(n + 1));
-await database.addAddresses({ ...pool, firstIndex: 0, keys });
+await database.addresses.add({ ...pool, firstIndex: 0, keys });
 let current = database;
 const chain = ingestedChain(() => current, systemClock, network);
 await chain.mine();
@@ -83,7 +83,7 @@ async function take(name: string, on: Database = database): Promise<number> {
   // What was reported minutes ago, on a slow machine, counts no more.
   await chain.report('following');
   const wish = { storeId: store, name, networks: [network], amountMinor: 1000, nowMs: systemClock.nowMs() };
-  const made = await on.createSession(newSession(wish));
+  const made = await on.sessions.create(newSession(wish));
   invariant(made.kind === 'created', `not ${made.kind}`);
   return keys.indexOf(made.session.addresses.evm ?? '');
 }
@@ -103,7 +103,7 @@ test('a backup is one encrypted file that only its owner reads, and an entry in 
   const bytes = readFileSync(made.file);
   const key = readFileSync(join(config.dataDir, 'secret.key'), 'utf8').trim();
   for (const text of [key, xpub, 'SQLite format', 'CREATE TABLE']) assert.not.ok(bytes.includes(text), text);
-  const [entry] = await database.listAudit(1);
+  const [entry] = await database.audit.list(1);
   assert.equal([entry?.command, entry?.reason, entry?.target], ['backup', 'first', made.file]);
   assert.equal(
     readdirSync(config.dataDir).filter((name) => name.includes('backup')),
@@ -219,16 +219,16 @@ test('addresses given after the backup are not given twice, stay watched, and pa
 
   const own = openDatabase({ ...config, dataDir: data }, process.env);
   try {
-    const watched = (await own.watchList(pool, 0, 100)).map(({ key }) => key);
+    const watched = (await own.addresses.watchList(pool, 0, 100)).map(({ key }) => key);
     assert.ok(watched.includes(hex(3)) && watched.includes(hex(4)));
     assert.is((await own.listFreezes())[0]?.code, 'restored_from_backup');
-    assert.is((await own.listAudit(1))[0]?.command, 'restore');
+    assert.is((await own.audit.list(1))[0]?.command, 'restore');
     current = own;
     await chain.mine();
     await chain.report('following');
     assert.is(await take('e', own), 7);
     await pay(3);
-    const alarms = await own.listAlarms(10);
+    const alarms = await own.alarms.list(10);
     const codes = alarms.map(({ code }) => code);
     assert.ok(codes.includes('addresses_retired') && codes.includes('payment_without_session'), codes.join());
     const retiring = alarms.find(({ code }) => code === 'addresses_retired');
@@ -247,9 +247,9 @@ test('--through retires up to an index, also addresses that the backup has not d
   const own = openDatabase({ ...config, dataDir: data }, process.env);
   try {
     const later = Array.from({ length: 12 }, (_, n) => hex(n + 41));
-    await own.addAddresses({ ...pool, firstIndex: 40, keys: later });
-    assert.is((await own.poolLevel(pool, pool.source)).free, 2);
-    assert.is((await own.watchList(pool, 0, 100)).length, 52);
+    await own.addresses.add({ ...pool, firstIndex: 40, keys: later });
+    assert.is((await own.addresses.level(pool, pool.source)).free, 2);
+    assert.is((await own.addresses.watchList(pool, 0, 100)).length, 52);
   } finally {
     own.close();
   }

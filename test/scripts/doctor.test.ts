@@ -60,7 +60,7 @@ invariant(followed, 'there is a network');
 const chain = ingestedChain(() => database, systemClock, followed);
 const keys = Array.from({ length: 9 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
 const pool = { family: 'evm', mode: 'test' as const, source: xpubFingerprint(xpub) };
-await database.addAddresses({ ...pool, firstIndex: 0, keys });
+await database.addresses.add({ ...pool, firstIndex: 0, keys });
 await chain.mine();
 if (!rates.listening) await once(rates, 'listening');
 const metricsUrl = `http://127.0.0.1:${(rates.address() as AddressInfo).port}`;
@@ -201,9 +201,9 @@ test('a disk that is nearly full, stale rates, an endpoint that fails, and a fre
     sessionId: null,
     key: 'clock',
   };
-  await database.keepAlarm(alarm);
+  await database.alarms.keep(alarm);
   await assertOnly('warning', 'alarms', 'clock_skewed: off by 90 s', 'docs/reference/alarms.md');
-  await database.endAlarm('clock', nowMs);
+  await database.alarms.end('clock', nowMs);
 });
 
 test('payouts that wait for the chain of their start have nothing wrong; those that are stopped do', async () => {
@@ -252,10 +252,10 @@ test('a signer that does not answer, and a server that does not run', async () =
 });
 
 test('a ledger that does not add up, and a file that is damaged, are found in a copy', async () => {
-  await database.createSession(
+  await database.sessions.create(
     newSession({ storeId: made.id, name: '1a', networks: [followed], amountMinor: 1000, nowMs: systemClock.nowMs() }),
   );
-  const to = (await database.findSession(`cs_${'1a'.padStart(26, '0')}`))?.addresses.evm ?? '';
+  const to = (await database.sessions.find(`cs_${'1a'.padStart(26, '0')}`))?.addresses.evm ?? '';
   await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 10_000_000n }]));
   const raw = new Sqlite(join(data, 'quayside.db'));
   raw.pragma('wal_checkpoint(TRUNCATE)');
@@ -292,7 +292,13 @@ test('a ledger that does not add up, and a file that is damaged, are found in a 
 
 async function raiseAll(messages: readonly string[]): Promise<void> {
   for (const message of messages) {
-    await database.raiseAlarm({ atMs: systemClock.nowMs(), code: 'planted', message, network: null, sessionId: null });
+    await database.alarms.raise({
+      atMs: systemClock.nowMs(),
+      code: 'planted',
+      message,
+      network: null,
+      sessionId: null,
+    });
   }
 }
 
@@ -333,7 +339,7 @@ test('a support bundle has what is needed, is closed to others, and none of the 
     amountMinor: 1000,
     nowMs: systemClock.nowMs(),
   });
-  await database.createSession({ ...wish, request: { ...wish.request, orderId: planted.order } });
+  await database.sessions.create({ ...wish, request: { ...wish.request, orderId: planted.order } });
   const output = join(folder, 'bundle.json');
   const env = { ...variables, QUAYSIDE_NETWORKS__SEPOLIA__RPC_URL: `http://127.0.0.1:9/${planted.variable}` };
   const { code, err } = await runQuayside(['doctor', '--bundle', output], env);

@@ -50,7 +50,7 @@ test.after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 const keys = Array.from({ length: 9 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
-await database.addAddresses({ ...pool, source: 'test', firstIndex: 0, keys });
+await database.addresses.add({ ...pool, source: 'test', firstIndex: 0, keys });
 await chain.mine();
 await database.nextFence(network.key, 0, clock.nowMs());
 
@@ -59,7 +59,7 @@ async function paid(name: string, units: bigint, currency = 'USD', rate: string 
   await chain.report('following');
   const wish = newSession({ storeId: store.id, name, networks: [network], amountMinor: 1000, nowMs: clock.nowMs() });
   const conversion = rate === null ? null : { rate, currency: 'USDT' as const, amountMinor: 1000n };
-  const outcome = await database.createSession({
+  const outcome = await database.sessions.create({
     ...wish,
     request: { ...plainRequest(name, 1000n), currency },
     conversion,
@@ -84,7 +84,7 @@ async function refund(sessionId: string, amountMinor: bigint): Promise<void> {
   };
   const replay = { idempotencyKey: null, path: '/api/v1/refunds/create', bodyHash: refundId };
   const rest = { reason: null, description: null, metadata: null, refundAddress: PAYEE, replay, nowMs: clock.nowMs() };
-  const outcome = await database.createRefund({ ...wish, ...rest }, check);
+  const outcome = await database.refunds.create({ ...wish, ...rest }, check);
   assert.is(outcome.kind, 'created', inspect(outcome));
 }
 
@@ -103,7 +103,7 @@ let signatures = 0;
 async function carryAll(): Promise<void> {
   // Until then a refund can be canceled.
   clock.advance(120_000);
-  await database.advanceRefunds(clock.nowMs(), 10);
+  await database.refunds.advance(clock.nowMs(), 10);
   clock.advance(61_000);
   const nowMs = clock.nowMs();
   for (const { payout } of await database.openPayouts(network.key, nowMs, 20)) {

@@ -34,7 +34,7 @@ test.after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 const keys = Array.from({ length: 9 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
-await database.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
+await database.addresses.add({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
 await chain.mine();
 
 /** Creates an order; `rate` in stablecoin for one unit of its currency. */
@@ -44,7 +44,7 @@ async function order(name: string, storeId: string, orderId = name, currency = '
   const wish = newSession({ storeId, name, networks: [network], amountMinor: 1000, nowMs: clock.nowMs() });
   const conversion = rate === null ? null : { rate, currency: 'USDT' as const, amountMinor: 1000n };
   const asked = { ...plainRequest(orderId, 1000n), currency };
-  const outcome = await database.createSession({ ...wish, request: asked, conversion });
+  const outcome = await database.sessions.create({ ...wish, request: asked, conversion });
   invariant(outcome.kind === 'created', `not ${outcome.kind}`);
   const to = outcome.session.addresses.evm ?? '';
   return { id: outcome.session.id, pay: (units: bigint) => chain.mine([{ to, currency: 'USDT', units }]) };

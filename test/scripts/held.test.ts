@@ -43,13 +43,15 @@ test.after(() => {
 });
 
 const keys = Array.from({ length: 9 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
-await database.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
+await database.addresses.add({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
 await chain.mine();
 await chain.report('following');
 
 async function order(name: string, accepts: readonly ('USDT' | 'USDC')[] = ['USDT', 'USDC']) {
   const wish = { storeId: store.id, name, networks: [network as NonNullable<typeof network>], amountMinor: 1000 };
-  const outcome = await database.createSession(newSession({ ...wish, accepts, expiresInS: 60, nowMs: clock.nowMs() }));
+  const outcome = await database.sessions.create(
+    newSession({ ...wish, accepts, expiresInS: 60, nowMs: clock.nowMs() }),
+  );
   invariant(outcome.kind === 'created', `not ${outcome.kind}`);
   const to = outcome.session.addresses.evm ?? '';
   const pay = async (units: bigint, currency: 'USDT' | 'USDC' = 'USDT') =>
@@ -61,7 +63,7 @@ test('late money is listed, counted in status, shown with what accepting does, a
   const { id, pay } = await order('7a');
   clock.advance(200_000);
   await chain.mine();
-  await database.settleDue(clock.nowMs(), 10);
+  await database.sessions.settleDue(clock.nowMs(), 10);
   await pay(10_000_000n);
   const [held, ...others] = await answer('held', 'list');
   assert.equal([held.kind, held.amount, held.currency, held.session, others], ['late', '10.00', 'USDT', id, []]);

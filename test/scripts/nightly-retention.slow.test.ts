@@ -34,7 +34,7 @@ test.after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 const keys = Array.from({ length: 9 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
-await database.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
+await database.addresses.add({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
 await chain.mine();
 
 async function order(name: string) {
@@ -42,7 +42,7 @@ async function order(name: string) {
   await chain.report('following');
   const wish = newSession({ storeId: store.id, name, networks: [network], amountMinor: 1000, nowMs: clock.nowMs() });
   const request = { ...wish.request, orderId: `order ${name}`, description: 'Roses for Ann' };
-  const outcome = await database.createSession({ ...wish, request });
+  const outcome = await database.sessions.create({ ...wish, request });
   invariant(outcome.kind === 'created', `not ${outcome.kind}`);
   return outcome.session;
 }
@@ -52,7 +52,7 @@ await chain.confirm(await chain.mine([{ to: paid.addresses.evm ?? '', currency: 
 clock.advance(DAY_MS);
 await chain.mine();
 await chain.report('following');
-await database.settleDue(clock.nowMs(), 9);
+await database.sessions.settleDue(clock.nowMs(), 9);
 
 test('the program of every night removes what identifies payers, and the books are the same afterwards', async () => {
   const export_ = async (name: string) => {
@@ -65,10 +65,10 @@ test('the program of every night removes what identifies payers, and the books a
   const ended = await runProgram(['scripts/nightly-retention.ts'], variables);
   assert.is(ended.code, 0, ended.stderr);
   assert.match(ended.stderr, /"anonymised":2.*old data was removed/);
-  for (const { id } of [paid, unpaid]) assert.is((await database.findSession(id))?.request.description, null);
+  for (const { id } of [paid, unpaid]) assert.is((await database.sessions.find(id))?.request.description, null);
   assert.is(await export_('after.json'), before);
   assert.is((await run('ledger', 'verify')).code, 0);
-  assert.ok(((await database.stats(systemClock.nowMs())).retentionAtMs ?? 0) > clock.nowMs());
+  assert.ok(((await database.reports.stats(systemClock.nowMs())).retentionAtMs ?? 0) > clock.nowMs());
 });
 
 test('the next night has nothing to do', async () => {

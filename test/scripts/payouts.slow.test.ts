@@ -150,7 +150,7 @@ test('the ledger is verified, and an altered posting is found', async () => {
   const { balanced, problems } = JSON.parse(bad.out);
   assert.is(balanced, false);
   assert.is(problems.length, 2, 'the unbalanced entry and the wrong account');
-  const { books } = await database.latestProofs();
+  const { books } = await database.audit.latestProofs();
   assert.equal([books.proved?.about, books.failed?.ok], ['2 entries add up and match the facts', false]);
 });
 

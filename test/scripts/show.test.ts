@@ -65,7 +65,7 @@ test.after(async () => {
 });
 
 const keys = Array.from({ length: 40 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
-await database.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
+await database.addresses.add({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
 await chain.mine();
 await chain.report('following');
 
@@ -75,7 +75,7 @@ async function order(accepts: readonly ('USDT' | 'USDC')[] = ['USDT', 'USDC'], e
   orders++;
   const wish = { storeId: store.id, name: `0${orders}a`, networks: [network], amountMinor: 1000, accepts, expiresInS };
   await chain.report('following');
-  const outcome = await database.createSession(newSession({ ...wish, nowMs: clock.nowMs() }));
+  const outcome = await database.sessions.create(newSession({ ...wish, nowMs: clock.nowMs() }));
   invariant(outcome.kind === 'created', `not ${outcome.kind}`);
   const { id, addresses } = outcome.session;
   const to = addresses.evm ?? '';
@@ -106,7 +106,7 @@ async function end(seconds: number): Promise<void> {
   clock.skip(seconds * 1000);
   await chain.mine();
   await chain.report('following');
-  await database.settleDue(clock.nowMs(), 100);
+  await database.sessions.settleDue(clock.nowMs(), 100);
 }
 
 const REREAD = /networks reread test:ethereum --from (\d+) --to (\d+) --check/;
@@ -152,7 +152,7 @@ test('a large payment waits for finality, in words', async () => {
   invariant(network, 'there is a network');
   const wish = { storeId: store.id, name: 'b1', networks: [network], amountMinor: 2_000_000 };
   await chain.report('following');
-  const outcome = await database.createSession(newSession({ ...wish, nowMs: clock.nowMs() }));
+  const outcome = await database.sessions.create(newSession({ ...wish, nowMs: clock.nowMs() }));
   invariant(outcome.kind === 'created', `not ${outcome.kind}`);
   const block = await chain.mine([
     { to: outcome.session.addresses.evm ?? '', currency: 'USDT', units: 20_000_000_000n },
@@ -218,7 +218,7 @@ test('the wrong token, and less than is due: each is held, and the command that 
 test('money that came late, after a cancel, or below the dust floor counts for nothing, and says why', async () => {
   const late = await order(undefined, 60);
   await end(2_000);
-  assert.is((await database.findSession(late.id))?.life.status, 'expired');
+  assert.is((await database.sessions.find(late.id))?.life.status, 'expired');
   await late.pay(10_000_000n);
   const told = await show(late.address);
   assertBroken(
@@ -233,7 +233,7 @@ test('money that came late, after a cancel, or below the dust floor counts for n
   const canceled = await order();
   const replay = { idempotencyKey: null, path: 'cancel', bodyHash: '' };
   const cancel = { id: canceled.id, storeId: store.id, mode: 'test' as const, replay, nowMs: clock.nowMs() };
-  await database.cancelSession(cancel);
+  await database.sessions.cancel(cancel);
   await canceled.pay(10_000_000n);
   assertBroken(
     await show(canceled.id),
@@ -254,7 +254,7 @@ test('money that came late, after a cancel, or below the dust floor counts for n
 
 test('an order that expired without a payment ended well, and names the blocks to compare', async () => {
   const { id } = await order(undefined, 60);
-  const before = (await database.findSession(id))?.terms.beforeNumbers['test:ethereum'] ?? 0;
+  const before = (await database.sessions.find(id))?.terms.beforeNumbers['test:ethereum'] ?? 0;
   await end(4_000);
   const told = await show(id);
   assert.equal([told.code, told.broken], [0, null], told.text);
@@ -282,7 +282,7 @@ test('a network that is halted, that is silent, and blocks that were skipped: ea
     atMs: number,
     reason: { code: string; message: string } | null,
   ) =>
-    database.reportNetwork({
+    database.networks.report({
       ...{ network: 'test:ethereum', state, reason, headNumber: 10_000, nodeConnected: true, nodeHeardAtMs: atMs },
       ...{ readThroughS: Math.floor(atMs / 1000), pid: 1, nowMs: atMs },
     });
@@ -291,7 +291,7 @@ test('a network that is halted, that is silent, and blocks that were skipped: ea
   await report('following', Date.now() - 600_000, null);
   assertBroken(await show(id), 'network', /its indexer has reported nothing for 6\d\d s/, 'npm start');
   await report('following', clock.nowMs(), null);
-  const tip = (await database.listNetworks())[0]?.cursor?.number ?? 0;
+  const tip = (await database.networks.list())[0]?.cursor?.number ?? 0;
   const skip = [
     'networks',
     'skip',
@@ -307,7 +307,7 @@ test('a network that is halted, that is silent, and blocks that were skipped: ea
   const next = `networks reread test:ethereum --from ${tip + 1} --to ${tip + 3}`;
   assertBroken(told, 'network', `blocks ${tip + 1} to ${tip + 3} were skipped (no node has them)`, next);
   const act = { atMs: clock.nowMs(), operator: 'test', command: 'test', reason: null };
-  await database.closeGaps('test:ethereum', { from: tip + 1, to: tip + 3, doubtful: [] }, act);
+  await database.networks.closeGaps('test:ethereum', { from: tip + 1, to: tip + 3, doubtful: [] }, act);
 });
 
 test('a refund waits for an address and for approval; when it is ready, a freeze or a missing signer stops it', async () => {
@@ -326,7 +326,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
       currency: 'USDT' as const,
     };
     const more = { reason: null, description: null, metadata: null, refundAddress, replay, nowMs: clock.nowMs() };
-    const outcome = await database.createRefund({ ...wish, ...more }, check);
+    const outcome = await database.refunds.create({ ...wish, ...more }, check);
     invariant(
       outcome.kind === 'created',
       `the refund is created, not ${outcome.kind} ${outcome.kind === 'refused' ? outcome.why : ''}`,
@@ -342,7 +342,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   assert.match(waiting.text, '… payout: it is above the store’s limit, and waits for your approval');
   assert.match(waiting.text, `quayside refunds approve ${large}`);
   await runQuayside(['refunds', 'approve', large], variables);
-  await database.advanceRefunds(clock.nowMs(), 10);
+  await database.refunds.advance(clock.nowMs(), 10);
   assertBroken(
     await show(sessionId),
     'outcome',
@@ -366,7 +366,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
 test('a transaction that was never seen: by its form, by the node, missed, and of others', async () => {
   const { id, to } = await order();
   await chain.mine();
-  const tip = (await database.listNetworks())[0]?.cursor?.number ?? 0;
+  const tip = (await database.networks.list())[0]?.cursor?.number ?? 0;
   const hash = `0x${'77'.repeat(32)}`;
   const unseen = await show(hash);
   assert.equal([unseen.code, unseen.finding], [3, 'not_found']);
@@ -430,7 +430,7 @@ test('addresses: free, retired, spoiled, somebody else’s, a token’s contract
   const contract = await show(sandboxTokens[0]?.address ?? '');
   assert.equal(contract.code, 3);
   assert.match(contract.text, 'the contract of USDT on test:ethereum');
-  await database.retireAddresses(pool, 'test', 40);
+  await database.addresses.retire(pool, 'test', 40);
   assert.match((await show(text(keys[30] ?? ''))).text, 'retired: it is watched, and never given to a session');
   const nothing = await runQuayside(['show', 'no such order'], variables);
   assert.is(nothing.code, 3);

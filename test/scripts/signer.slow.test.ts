@@ -310,7 +310,7 @@ test('the drill distinguishes right words from wrong ones, by the addresses that
   // Somebody added an address of their own at the end of the pool.
   await addAddresses(xpub, 1, 30, 'e'.repeat(40));
   assert.is((await drill(mnemonic)).code, 1);
-  const { seed: kept } = await withDatabase((database) => database.latestProofs());
+  const { seed: kept } = await withDatabase((database) => database.audit.latestProofs());
   assert.equal([kept.proved?.about, kept.failed?.ok], ['the words give the seed 5436d724', false]);
 });
 
@@ -318,7 +318,7 @@ test('the drill distinguishes right words from wrong ones, by the addresses that
 async function addAddresses(source: string, count: number, firstIndex: number, stranger?: string): Promise<void> {
   const keys = Array.from({ length: count }, (_, at) => stranger ?? evmXpubKeys.derive(xpub, firstIndex + at));
   const own = { family: 'evm', mode: 'test', source: xpubFingerprint(source) } as const;
-  await withDatabase((database) => database.addAddresses({ ...own, firstIndex, keys }));
+  await withDatabase((database) => database.addresses.add({ ...own, firstIndex, keys }));
 }
 
 async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {

@@ -19,7 +19,7 @@ test(
   'every type is valid by the schema of real events, marked, of test mode, and stored as it is shown',
   inShop(async (shop) => {
     const { id } = await shop.order();
-    const before = await shop.database.findSession(id);
+    const before = await shop.database.sessions.find(id);
     for (const type of eventTypes) {
       const body = await run(shop, type);
       assert.equal([body.type, body.triggered, body.livemode, body.data.object.session_id], [type, true, false, id]);
@@ -28,7 +28,7 @@ test(
       const stored = await shop.database.findEvent(body.id);
       assert.equal([stored?.type, stored?.mode, JSON.parse(stored?.body ?? '')], [type, 'test', body]);
     }
-    assert.equal(await shop.database.findSession(id), before);
+    assert.equal(await shop.database.sessions.find(id), before);
   }),
 );
 
@@ -71,7 +71,7 @@ test(
     for (const override of ['status=paid', 'session_id=x', 'nothing=1', 'amount=1.5', 'amount']) {
       assert.match(await refusal('payment.completed', { override }), /--override/, override);
     }
-    const [store] = await shop.database.listStores();
+    const [store] = await shop.database.stores.list();
     const range = { fromId: 'evt_', beforeId: 'evt_:', first: 'newest', limit: 9 } as const;
     assert.equal(await shop.database.listEvents({ storeId: store?.id ?? '', mode: 'test', ...range }), []);
   }),

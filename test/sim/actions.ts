@@ -75,7 +75,7 @@ export async function addAddresses({ database, networks, addresses }: Stage, cou
   for (const family of new Set(networks.map(({ config }) => config.family))) {
     const { keyBytes } = chains[family].address;
     const keys = Array.from({ length: count }, (_, n) => addressKeyOf(firstIndex + n, keyBytes));
-    await database.addAddresses({ family, mode: 'test', source: 'simulation', firstIndex, keys });
+    await database.addresses.add({ family, mode: 'test', source: 'simulation', firstIndex, keys });
   }
   addresses.count += count;
 }
@@ -93,7 +93,7 @@ const order: Action = async (stage) => {
   const accepts = pick(random, [['USDT', 'USDC'], ['USDT', 'USDC'], ['USDT'], ['USDC']] as const);
   const amountMinor = 100 + random.int(100_000);
   const expiresInS = 60 + random.int(240);
-  const outcome = await database.createSession(
+  const outcome = await database.sessions.create(
     newSession({
       storeId: shopId,
       name,
@@ -113,7 +113,7 @@ const cancel: Action = async ({ random, clock, database, sessions, note }) => {
   if (sessions.length === 0) return;
   const { id, storeId, mode, request } = pick(random, sessions.slice(-6));
   const replay = { idempotencyKey: null, path: `/cancel/${id}`, bodyHash: '' };
-  const { kind } = await database.cancelSession({ id, storeId, mode, replay, nowMs: clock.nowMs() });
+  const { kind } = await database.sessions.cancel({ id, storeId, mode, replay, nowMs: clock.nowMs() });
   note(`${request.orderId} is canceled: ${kind}`);
 };
 
@@ -239,18 +239,18 @@ const mineMany: Action = ({ random, clock, networks, note }) => {
 };
 
 export const settleDue: Action = async ({ clock, database }) => {
-  await database.settleDue(clock.nowMs(), 100);
+  await database.sessions.settleDue(clock.nowMs(), 100);
 };
 
 /** An operator accepts held money, but not less than what is due. */
 const accept: Action = async ({ random, clock, database, note }) => {
-  const open = await database.listHeldMoney({ state: 'open', limit: 10 });
+  const open = await database.held.list({ state: 'open', limit: 10 });
   if (open.length === 0) return;
   const { id, kind, orderId } = pick(random, open);
   const act = { atMs: clock.nowMs(), operator: 'simulation', command: 'held accept', reason: null };
-  const tried = await database.acceptHeldMoney(id, act, true);
+  const tried = await database.held.accept(id, act, true);
   if (tried.kind === 'done' && tried.effect === 'paid' && tried.after.confirmedPar < tried.after.duePar) return;
-  const done = await database.acceptHeldMoney(id, act, false);
+  const done = await database.held.accept(id, act, false);
   note(`${kind} money of ${orderId} is accepted: ${done.kind === 'done' ? done.effect : done.kind}`);
 };
 

@@ -101,7 +101,7 @@ function creditsOf(networks: readonly AuditedNetwork[], { addresses, options }: 
 const sum = (credits: readonly Credit[]): bigint => credits.reduce((total, { par }) => total + par, 0n);
 
 async function sessionOf(database: Database, id: string): Promise<Session> {
-  const session = await database.findSession(id);
+  const session = await database.sessions.find(id);
   assert.ok(session, `session ${id} is there`);
   return session as Session;
 }
@@ -161,7 +161,7 @@ export async function auditEnd(audited: Audited, events: readonly ClaimedDeliver
     const credits = creditsOf(audited.networks, session);
     auditCredits(session, credits);
     auditStatus(session, credits);
-    auditHeld(session, await audited.database.listHeldMoney({ sessionId: id, limit: 10 }));
+    auditHeld(session, await audited.database.held.list({ sessionId: id, limit: 10 }));
     auditEvents(
       session,
       events.filter((event) => event.sessionId === id),

@@ -97,9 +97,10 @@ export function startEngine({ network, lane, node, signer, database, clock, fuse
   const followed = { network, state: 'following', updatedAtMs: clock.nowMs() } as NetworkStatus;
   const seen: Database = {
     ...database,
-    listNetworks: async () => [
-      { ...followed, updatedAtMs: clock.nowMs(), ...(machine && { floor: machine.blocks().read }) },
-    ],
+    networks: {
+      ...database.networks,
+      list: async () => [{ ...followed, updatedAtMs: clock.nowMs(), ...(machine && { floor: machine.blocks().read }) }],
+    },
   };
   const blockAt = (number: number) => ({ ...genesis, number, timeS: Math.floor(clock.nowMs() / 1000) });
   return createPayer({

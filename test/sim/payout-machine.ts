@@ -57,11 +57,11 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     return { block, transfers: (chain.final()[number - 1] ?? []).flatMap(transferOf) };
   };
   const hashOf = (number: number): string => (number === 0 ? '' : `${network} block ${number}`);
-  const listGaps = async () => (hasSkipped ? await database.listGaps(network) : []);
+  const listGaps = async () => (hasSkipped ? await database.networks.listGaps(network) : []);
 
   /** Saves the final blocks that the database does not have, but for those that are passed over. */
   async function follow(): Promise<void> {
-    const [tip] = await database.tail(network, 1);
+    const [tip] = await database.blocks.tail(network, 1);
     const final = chain.final().length;
     const gaps = await listGaps();
     let from = (tip?.number ?? 0) + 1;
@@ -71,7 +71,7 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     const wallets = await database.listOwnWallets(network);
     if (wallets.length === 0) return;
     const connect = Array.from({ length: final + 1 - from }, (_, at) => blockAt(from + at));
-    const outcome = await database.ingest({
+    const outcome = await database.blocks.ingest({
       ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThroughId: Number.MAX_SAFE_INTEGER },
       ...{ ownWalletId: Math.max(...wallets.map(({ id }) => id)), decimals: {}, dustFloorPar: 0n, drop: [] },
       ...{ connect, confirm: [], floor: final, readThroughS: 0, nowMs: clock.nowMs() },
@@ -80,29 +80,29 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
   }
 
   async function skip(count: number): Promise<boolean> {
-    const [tip] = await database.tail(network, 1);
+    const [tip] = await database.blocks.tail(network, 1);
     const [from, head] = [(tip?.number ?? 0) + 1, chain.blocks().length];
     const to = Math.min(from + count - 1, chain.final().length);
     if (!tip || to < from || gapAt(await listGaps(), from)) return false;
     const seen = { headNumber: head, nodeConnected: true, nodeHeardAtMs: clock.nowMs(), readThroughS: 0, pid: 1 };
-    await database.reportNetwork({ network, state: 'following', reason: null, ...seen, nowMs: clock.nowMs() });
+    await database.networks.report({ network, state: 'following', reason: null, ...seen, nowMs: clock.nowMs() });
     const range = { network, from, to, isDryRun: false };
-    assert.is((await database.skipBlocks({ ...range, act: actOf('networks skip', clock.nowMs()) })).kind, 'done');
+    assert.is((await database.networks.skip({ ...range, act: actOf('networks skip', clock.nowMs()) })).kind, 'done');
     hasSkipped = true;
     return true;
   }
 
   async function reread({ from, to }: BlockGap): Promise<boolean> {
-    const anchor = await database.rereadAnchor(network, to);
+    const anchor = await database.blocks.rereadAnchor(network, to);
     if (!anchor) return false;
     const own = actOf('networks reread', clock.nowMs());
-    const outcome = await database.saveReread({
+    const outcome = await database.blocks.saveReread({
       ...{ network, family: 'evm', decimals: {}, dustFloorPar: 0n, watchedThroughId: Number.MAX_SAFE_INTEGER },
       ...{ from, to, anchor: anchor.hash, isCheck: false, act: own },
       blocks: Array.from({ length: to + 1 - from }, (_, at) => blockAt(from + at)),
     });
     assert.is(outcome.kind, 'done');
-    await database.closeGaps(network, { from, to, doubtful: [] }, own);
+    await database.networks.closeGaps(network, { from, to, doubtful: [] }, own);
     return true;
   }
 

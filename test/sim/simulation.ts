@@ -151,7 +151,7 @@ async function setUp(
     monitoringS: MONITORING_S,
     toleranceMinor: pick(random, [0, 50]),
   });
-  await database.createStore(shop);
+  await database.stores.create(shop);
   await database.addEndpoint(
     issueEndpoint(shop.id, 'test', 'https://shop.example/hook', extendedEvents, clock.nowMs()),
   );
@@ -181,7 +181,7 @@ async function setUp(
  * Whether every network is followed from some block on: earlier payments, deeper than a reorg may reach, do not count.
  */
 async function isBegun({ database, networks }: Stage): Promise<boolean> {
-  const begun = await database.listNetworks();
+  const begun = await database.networks.list();
   return networks.every(({ config }) => begun.some(({ network, cursor }) => network === config.key && cursor !== null));
 }
 
@@ -190,7 +190,7 @@ async function step({ clock, database, networks }: Stage, mining: readonly SimNe
   for (const network of mining) network.mine();
   clock.advance(STEP_MS);
   await Promise.all(networks.map((network) => network.settle()));
-  await database.settleDue(clock.nowMs(), 100);
+  await database.sessions.settleDue(clock.nowMs(), 100);
 }
 
 async function live(stage: Stage): Promise<void> {
@@ -260,7 +260,7 @@ async function networksApart({ database, networks }: Stage): Promise<string[]> {
  */
 async function checkDerived({ database, sessions }: Stage, tally: Tally): Promise<void> {
   for (const { id } of sessions) {
-    const session = await database.findSession(id);
+    const session = await database.sessions.find(id);
     if (!session) throw new Error(`session ${id} has vanished`);
     count(tally, `session ${session.life.status}`, 1);
     if (session.life.paidLate) count(tally, 'session paid late', 1);

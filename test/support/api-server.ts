@@ -309,7 +309,7 @@ const configOf = (
 function merchantsOf(database: () => Database, clock: HandClock, baseUrl: string) {
   const addMerchant = async (status: MerchantStore['status'] = 'approved', settings: Partial<StoreSettings> = {}) => {
     const id = `mer_${sortableId(clock.nowMs())}`;
-    await database().createStore({
+    await database().stores.create({
       id,
       name: 'A shop',
       status,
@@ -340,7 +340,7 @@ function merchantsOf(database: () => Database, clock: HandClock, baseUrl: string
       ...life,
     };
     const keyHash = createHash('sha256').update(apiKey).digest('hex');
-    await database().createKey({ ...key, keyHash, secret: apiSecret });
+    await database().keys.create({ ...key, keyHash, secret: apiSecret });
     return { ...key, baseUrl, apiKey, apiSecret };
   };
   return { addMerchant, addKey };
@@ -354,7 +354,7 @@ async function addPools(database: Database, networks: readonly NetworkConfig[], 
       ['live', 50],
     ] as const) {
       const keys = Array.from({ length: count }, () => randomBytes(chains[family].address.keyBytes).toString('hex'));
-      await database.addAddresses({ family, mode, source: 'test-source', firstIndex: 0, keys });
+      await database.addresses.add({ family, mode, source: 'test-source', firstIndex: 0, keys });
     }
   }
 }

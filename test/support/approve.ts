@@ -3,11 +3,11 @@ import type { Database } from '../../src/database/database.ts';
 import type { ApproveRefundOutcome, RefundApproval } from '../../src/database/refunds.ts';
 
 export async function approve(
-  database: Pick<Database, 'approveRefund' | 'findRefundBy'>,
+  database: Pick<Database, 'refunds'>,
   id: string,
   nowMs: number,
   approval: RefundApproval | null = null,
 ): Promise<ApproveRefundOutcome> {
-  const seen = (await database.findRefundBy({ id }))?.destination?.key ?? null;
-  return database.approveRefund(id, approval, nowMs, seen);
+  const seen = (await database.refunds.findBy({ id }))?.destination?.key ?? null;
+  return database.refunds.approve(id, approval, nowMs, seen);
 }

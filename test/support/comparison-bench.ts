@@ -72,7 +72,7 @@ export async function openComparisonBench(family: Family) {
       } finally {
         await open.close();
       }
-      return (await shop.database.listComparisons())[0] ?? null;
+      return (await shop.database.blocks.listComparisons())[0] ?? null;
     },
     async close(): Promise<void> {
       raw.close();

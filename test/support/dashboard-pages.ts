@@ -75,21 +75,21 @@ export async function openIn(page: BrowserPage, dashboard: Dashboard, shown: Das
 async function fillStore(api: ApiServer, sale: Sale) {
   await sale.send('3.25');
   await confirmTip(api);
-  const [held] = await api.database().listHeldMoney({ sessionId: sale.id, limit: 1 });
-  await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 100 });
+  const [held] = await api.database().held.list({ sessionId: sale.id, limit: 1 });
+  await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 100 });
   const refund = async (refund_id: string, amount: string, metadata: object) => {
     const asked = { order_id: sale.id, refund_id, amount, currency: 'USDT', metadata };
     const { status } = await api.send('POST', '/api/v1/refunds/create', asked);
     invariant(status === 201, `the refund is made: ${status}`);
-    return (await api.database().listRefunds({ sessionId: sale.id, limit: 1 }))[0]?.id;
+    return (await api.database().refunds.list({ sessionId: sale.id, limit: 1 }))[0]?.id;
   };
   const approved = await refund('r-1', '4.50', { refund_address: PAYEE });
   api.clock.advance(1);
   const asked = await refund('r-2', '0.50', {});
   api.clock.advance(1);
-  await api.database().setRefundPolicy(api.merchantId, { refundAutoMinor: 100_00 });
+  await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 100_00 });
   const processing = await refund('r-3', '0.25', { refund_address: PAYEE });
-  await api.database().advanceRefunds(api.clock.nowMs(), 10);
+  await api.database().refunds.advance(api.clock.nowMs(), 10);
   await signOnce(api, processing ?? '');
   const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/hook', [], api.clock.nowMs());
   await api.database().addEndpoint(endpoint);
@@ -104,9 +104,9 @@ async function fillStore(api: ApiServer, sale: Sale) {
   await api
     .database()
     .recordAttempts([{ ...recorded, stamp: { ...stamp, standardSignature: `v1,${'Ab+/'.repeat(11)}` } }]);
-  await api.database().setPageSettings(api.merchantId, { accent: '#ffcc00' });
+  await api.database().stores.setPageSettings(api.merchantId, { accent: '#ffcc00' });
   const act = { atMs: api.clock.nowMs(), operator: 'Grace (dashboard)', command: 'add note', reason: null };
-  await api.database().addPaymentNote({ sessionId: sale.id, text: 'Called: will pick it up on Friday.' }, act);
+  await api.database().sessions.addNote({ sessionId: sale.id, text: 'Called: will pick it up on Friday.' }, act);
   return { held: held?.id, approved, asked, processing, endpoint: endpoint.id, delivery: delivery?.id };
 }
 
@@ -127,9 +127,9 @@ async function addNotices(api: ApiServer): Promise<void> {
   const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
   for (const id of ['nt_1', 'nt_2']) {
     const target = { id, kind: 'slack', name: `team ${id}`, address: '{}', code: '918273' } as const;
-    await api.database().addNoticeTarget({ ...target, severity: 'page', createdAtMs: act.atMs }, act);
+    await api.database().notices.addTarget({ ...target, severity: 'page', createdAtMs: act.atMs }, act);
   }
-  await api.database().proveNoticeTarget('nt_2', '918273', act);
+  await api.database().notices.proveTarget('nt_2', '918273', act);
 }
 
 /** Adds what the operator’s pages of money show: a stuck payout, a sweep that waits, wallets, and a plan. */
@@ -251,7 +251,7 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
   await openSale(api);
   const made = await fillStore(api, sale);
   await dashboard.invite('Dorothy', { role: 'staff', storeId: api.merchantId });
-  await api.database().keepAlarm({
+  await api.database().alarms.keep({
     key: 'network:test:bsc',
     atMs: api.clock.nowMs(),
     code: 'network_behind',

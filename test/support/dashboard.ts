@@ -137,9 +137,9 @@ export async function startDashboard({
   const invite: Dashboard['invite'] = async (name, membership) => {
     const id = `usr_${sortableId(clock.nowMs())}`;
     const linkToken = newToken();
-    await database.addPerson({ id, name, membership, createdAtMs: clock.nowMs() }, act(clock.nowMs()));
+    await database.people.add({ id, name, membership, createdAtMs: clock.nowMs() }, act(clock.nowMs()));
     const link = { hash: hashOf(linkToken), personId: id, salt: newToken(), expiresAtMs: clock.nowMs() + 3_600_000 };
-    await database.addSignInLink(link, act(clock.nowMs()));
+    await database.signIns.addLink(link, act(clock.nowMs()));
     return { id, token: linkToken };
   };
   const secrets = new Map<string, string>();

@@ -12,9 +12,10 @@ import { createCourier } from '../../src/notifications/courier.ts';
 import { createSend } from '../../src/notifications/post.ts';
 import { connectTo } from './temp-database.ts';
 
+const connected = connectTo(process.argv[2] ?? '');
 const database: Database = {
-  ...connectTo(process.argv[2] ?? ''),
-  settleNotices: async () => void process.kill(process.pid, 'SIGKILL'),
+  ...connected,
+  notices: { ...connected.notices, settle: async () => void process.kill(process.pid, 'SIGKILL') },
 };
 const send = createSend(createUrlGuard(['127.0.0.0/8']));
 const { signal } = new AbortController();

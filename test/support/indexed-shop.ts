@@ -57,9 +57,9 @@ export async function openIndexedShop(
   const { keyBytes } = chains[family].address;
   const merchant = merchantStore(settings);
   const running: RunningIndexer[] = [];
-  await database.createStore(merchant);
+  await database.stores.create(merchant);
   const keys = Array.from({ length: addresses }, (_, n) => addressKeyOf(n, keyBytes));
-  await database.addAddresses({ family, mode, source: 'test', firstIndex: 0, keys });
+  await database.addresses.add({ family, mode, source: 'test', firstIndex: 0, keys });
   const status = () => statusOf(database, network);
   return {
     temp,
@@ -79,7 +79,7 @@ export async function openIndexedShop(
     holds: (hash) => until(`block ${hash} is held`, async () => (await status())?.cursor?.hash === hash),
     async order(name, laterMs = 0) {
       const nowMs = systemClock.nowMs() + laterMs;
-      const outcome = await database.createSession(
+      const outcome = await database.sessions.create(
         newSession({ storeId: merchant.id, name, networks: [network], amountMinor: AMOUNT_MINOR, nowMs }),
       );
       if (!('session' in outcome)) throw new Error(`no session: ${outcome.kind}`);
@@ -87,7 +87,7 @@ export async function openIndexedShop(
       return {
         address: given[family] ?? '',
         async read() {
-          const session = await database.findSession(id);
+          const session = await database.sessions.find(id);
           if (!session) throw new Error('a session does not vanish');
           return session;
         },

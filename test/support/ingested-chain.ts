@@ -53,7 +53,7 @@ export function ingestedChain(
     floor: number | null = null,
   ) {
     const nowMs = clock.nowMs();
-    const outcome = await database().ingest({
+    const outcome = await database().blocks.ingest({
       network: key,
       family,
       expectTip: path.at(-1)?.hash ?? null,
@@ -99,7 +99,7 @@ export function ingestedChain(
       path.splice(-1, 1, block);
     },
     report: (state) =>
-      database().reportNetwork({
+      database().networks.report({
         network: key,
         state,
         reason: state === 'fault' ? { code: 'node_silent', message: 'the node does not answer' } : null,

@@ -54,7 +54,7 @@ async function keepPaying({ chain, database, order }: WebhookShop, { ms, eventsP
   const keys = Array.from({ length: rounds * BATCH }, (_, n) => n.toString(16).padStart(40, 'a'));
   for (let at = 0; at < keys.length; at += 500) {
     const some = keys.slice(at, at + 500);
-    await database.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 500 + at, keys: some });
+    await database.addresses.add({ family: 'evm', mode: 'test', source: 'test', firstIndex: 500 + at, keys: some });
   }
   const beganAtMs = performance.now();
   for (let round = 0; round < rounds; round++) {
@@ -89,8 +89,8 @@ export async function runKilled(shop: WebhookShop, wish: Wish): Promise<KilledRu
   const last = startSender(shop.file);
   // Before that, a SIGTERM ends it like any program.
   await once(last, 'message');
-  const { stats } = shop.database;
-  const waitingNow = async () => (await stats(shop.clock.nowMs())).deliveriesWaiting;
+  const { reports } = shop.database;
+  const waitingNow = async () => (await reports.stats(shop.clock.nowMs())).deliveriesWaiting;
   // After a long run on a busy machine many wait; it fails when none of them is sent any more.
   for (let before = await waitingNow(); before > 0; before = await waitingNow()) {
     await until('fewer events wait', async () => (await waitingNow()) < before);

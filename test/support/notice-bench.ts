@@ -44,11 +44,11 @@ export async function openBench({ targets = [{}], status = () => 200, send = rea
   const server = await startMerchantServer((response) => response.writeHead(status()).end('said'));
   for (const [at, more] of targets.entries()) {
     const id = `nt_${at}`;
-    await place.database.addNoticeTarget(
+    await place.database.notices.addTarget(
       { ...plainTarget, id, name: `target ${at}`, address: JSON.stringify({ url: `${server.origin}/${id}` }), ...more },
       act(clock.nowMs()),
     );
-    assert.is(await place.database.proveNoticeTarget(id, '123456', act(clock.nowMs())), 'proved');
+    assert.is(await place.database.notices.proveTarget(id, '123456', act(clock.nowMs())), 'proved');
   }
   const { database, file } = place;
   const courier = createCourier({ database, send, clock, log, sender: 'x', signal: never });
@@ -65,8 +65,8 @@ export async function openBench({ targets = [{}], status = () => 200, send = rea
       await courier.look();
     },
     open: (key: string, code: string) =>
-      database.keepAlarm({ key, code, atMs: clock.nowMs(), message: 'why', network: 'live:bsc', sessionId: null }),
-    end: (key: string) => database.endAlarm(key, clock.nowMs()),
+      database.alarms.keep({ key, code, atMs: clock.nowMs(), message: 'why', network: 'live:bsc', sessionId: null }),
+    end: (key: string) => database.alarms.end(key, clock.nowMs()),
     async close() {
       await server.close();
       place.close();

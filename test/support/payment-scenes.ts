@@ -73,7 +73,7 @@ async function refreshNetworks(api: ApiServer): Promise<void> {
 
 /** Confirms the payments in the newest block. */
 export async function confirmTip(api: ApiServer, network: Network = 'ethereum'): Promise<void> {
-  const tip = (await api.database().tail(`test:${network}`, 1)).at(-1);
+  const tip = (await api.database().blocks.tail(`test:${network}`, 1)).at(-1);
   invariant(tip, 'there is a newest block');
   await api.chain(network).confirm(tip);
 }
@@ -82,7 +82,7 @@ export async function confirmTip(api: ApiServer, network: Network = 'ethereum'):
 export async function pass(api: ApiServer, seconds: number): Promise<void> {
   api.clock.advance(seconds * 1000);
   for (const name of ['ethereum', 'bsc'] as const) await api.chain(name).mine();
-  await api.database().settleDue(api.clock.nowMs(), 100);
+  await api.database().sessions.settleDue(api.clock.nowMs(), 100);
   await refreshNetworks(api);
 }
 

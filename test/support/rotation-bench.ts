@@ -61,7 +61,7 @@ export async function fill(api: ApiServer): Promise<Contents> {
   const sale = await openSale(api);
   await sale.send('10.50');
   await confirmTip(api);
-  const tip = (await database.tail('test:ethereum', 1)).at(-1);
+  const tip = (await database.blocks.tail('test:ethereum', 1)).at(-1);
   assert.ok(tip);
   await api.chain('ethereum').finalize(tip);
   const refund = (refund_id: string, metadata?: object) =>
@@ -74,12 +74,12 @@ export async function fill(api: ApiServer): Promise<Contents> {
   for (const id of ['r-named', 'r-approved', 'r-pending']) {
     const answer = await refund(id, { refund_address: shown(named) });
     assert.is(answer.status, 201, answer.text);
-    if (id !== 'r-pending') await database.advanceRefunds(api.clock.nowMs(), 100);
+    if (id !== 'r-pending') await database.refunds.advance(api.clock.nowMs(), 100);
   }
   const other = await openSale(api);
   await other.send('10.50');
   assert.is((await leave(api, other, left)).status, 303);
-  const ids = new Map((await database.listRefunds({ limit: 10 })).map(({ refundId, id }) => [refundId, id]));
+  const ids = new Map((await database.refunds.list({ limit: 10 })).map(({ refundId, id }) => [refundId, id]));
   const idOf = (refundId: string) => ids.get(refundId) ?? '';
   const approval = { approver: 'ab'.repeat(32), untilS: 2_000_000_000, signature: 'cd'.repeat(64) };
   assert.is(await approve(database, idOf('r-approved'), act.atMs, approval), 'done');
@@ -110,7 +110,7 @@ async function addOutgoing(database: Database, nowMs: number): Promise<void> {
     isOutgoing: true,
   } as const;
   const block = { hash: 'b1', parent: 'b0', number: 1, timeS: 1 };
-  const outcome = await database.ingest({
+  const outcome = await database.blocks.ingest({
     ...{ network: paying, family: 'evm', expectTip: null, watchedThroughId: Number.MAX_SAFE_INTEGER, ownWalletId },
     ...{ decimals: { USDT: 6 }, dustFloorPar: 0n, drop: [], connect: [{ block, transfers: [moved] }], confirm: [] },
     ...{ floor: null, readThroughS: 1, nowMs },
@@ -121,16 +121,16 @@ async function addOutgoing(database: Database, nowMs: number): Promise<void> {
 async function addPersonAndTarget(database: Database, act: ReturnType<typeof operator>): Promise<void> {
   const { atMs } = act;
   const membership = { role: 'operator', storeId: null } as const;
-  await database.addPerson({ id: 'usr_1', name: 'Ada', membership, createdAtMs: atMs }, act);
+  await database.people.add({ id: 'usr_1', name: 'Ada', membership, createdAtMs: atMs }, act);
   const link = { hash: 'link', personId: 'usr_1', salt: 'salt', expiresAtMs: atMs + 60_000 };
-  await database.addSignInLink(link, act);
+  await database.signIns.addLink(link, act);
   const session = {
     ...{ hash: 's', personId: 'usr_1', device: 'd', address: '127.0.0.1' },
     ...{ startedAtMs: atMs, seenAtMs: atMs, sudoUntilMs: 0, formToken: 'f' },
   };
   const secrets = { password: 'p', factor: { totpSecret: 'TOTPSECRET', totpStep: 0, recoveryHashes: [] } };
-  assert.ok(await database.claimSignInLink({ hash: 'link', secrets, session }, act));
-  await database.addNoticeTarget(
+  assert.ok(await database.signIns.claimLink({ hash: 'link', secrets, session }, act));
+  await database.notices.addTarget(
     {
       ...{ id: 'nt_1', kind: 'slack', name: 'on call', severity: 'page', code: '918273', createdAtMs: atMs },
       address: JSON.stringify({ url: 'https://hooks.example/hidden' }),
@@ -155,22 +155,22 @@ export async function checkAll(api: ApiServer, contents: Contents): Promise<void
   assert.is((await api.client(api.liveKey).send('GET', '/api/v1/checkout/sessions/cs_0')).status, 404, 'live key');
   const { secret, nextSecret } = (await database.findWebhookSecret(endpointId, 'test')) ?? {};
   assert.equal({ secret, nextSecret }, secrets, 'webhook secrets');
-  assert.is((await database.findSignInSecrets('Ada'))?.totpSecret, 'TOTPSECRET');
-  assert.is(await database.noticeAddress('nt_1'), '{"url":"https://hooks.example/hidden"}');
+  assert.is((await database.signIns.findSecrets('Ada'))?.totpSecret, 'TOTPSECRET');
+  assert.is(await database.notices.addressOf('nt_1'), '{"url":"https://hooks.example/hidden"}');
   assert.equal(
     (await database.listOwnWallets(paying)).map(({ key }) => key),
     [named],
   );
   assert.is((await database.listOutgoing(paying, 1))[0]?.units, 5n);
-  const { addresses } = (await database.findSession(sale.id)) ?? {};
+  const { addresses } = (await database.sessions.find(sale.id)) ?? {};
   assert.ok(addresses?.evm, 'the session has its address');
-  assert.is((await database.findRefundBy({ id: refunds.named }))?.destination?.key, named);
+  assert.is((await database.refunds.findBy({ id: refunds.named }))?.destination?.key, named);
   assert.equal(
-    (await database.listAlarms(50)).filter(({ code }) => code === 'row_altered').map(({ message }) => message),
+    (await database.alarms.list(50)).filter(({ code }) => code === 'row_altered').map(({ message }) => message),
     [],
   );
 }
 
 /** Ends the approved refund, which a rotation refuses. */
 export const endApproval = (api: Pick<ApiServer, 'database'>, { refunds }: Contents): Promise<boolean | null> =>
-  api.database().rejectRefund(refunds.approved, 'no', 1_900_000_000_000);
+  api.database().refunds.reject(refunds.approved, 'no', 1_900_000_000_000);

@@ -89,5 +89,5 @@ export function startIndexer(database: Database, network: NetworkConfig, change:
 
 /** Returns a network's state as its indexer last reported it; null before the first report. */
 export async function statusOf(database: Database, network: NetworkConfig): Promise<NetworkStatus | null> {
-  return (await database.listNetworks()).find((status) => status.network === network.key) ?? null;
+  return (await database.networks.list()).find((status) => status.network === network.key) ?? null;
 }

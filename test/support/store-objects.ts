@@ -22,7 +22,7 @@ export const LOGO_HASH = 'ab'.repeat(32);
 export async function createObjects(dashboard: Dashboard): Promise<Readonly<Record<Mode, StoreObjects>>> {
   const { api } = dashboard;
   const logo = { type: 'svg', hash: LOGO_HASH, bytes: Buffer.from('<svg/>') } as const;
-  await api.database().setPageSettings(api.merchantId, { logo });
+  await api.database().stores.setPageSettings(api.merchantId, { logo });
   const { id: person } = await dashboard.invite('A member', { role: 'staff', storeId: api.merchantId });
   return { test: await createIn(dashboard, 'test', person), live: await createIn(dashboard, 'live', person) };
 }
@@ -34,7 +34,7 @@ async function createIn({ api }: Dashboard, mode: Mode, person: string): Promise
   const order = { amount: 1050, currency: 'USD', order_id: `order-${mode}` };
   const made = (await client.send('POST', '/api/v1/checkout/sessions/create', order)).json as Record<string, string>;
   const { id = '', payer_url = '' } = made;
-  const to = (await api.database().findSession(id))?.addresses.evm ?? '';
+  const to = (await api.database().sessions.find(id))?.addresses.evm ?? '';
   const chain = api.chain('ethereum', mode);
   await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 11_500_000n }]));
   const asked = { order_id: id, refund_id: 'r-1', amount: '1.00', currency: 'USDT' };
@@ -42,8 +42,8 @@ async function createIn({ api }: Dashboard, mode: Mode, person: string): Promise
     metadata?: { claim_url?: string };
   };
   const claim = answer.metadata?.claim_url?.split('/').at(-1) ?? '';
-  const [refund] = await api.database().listRefunds({ sessionId: id, limit: 1 });
-  const [held] = await api.database().listHeldMoney({ sessionId: id, limit: 1 });
+  const [refund] = await api.database().refunds.list({ sessionId: id, limit: 1 });
+  const [held] = await api.database().held.list({ sessionId: id, limit: 1 });
   const [delivery] = await api.database().listDeliveries({ sessionId: id, limit: 1 });
   const note = await addNote({ api }, { id });
   const { id: key } = await api.addKey(api.merchantId, mode);
@@ -56,8 +56,8 @@ async function createIn({ api }: Dashboard, mode: Mode, person: string): Promise
 /** Adds a note to a payment. @returns its id */
 export async function addNote({ api }: Pick<Dashboard, 'api'>, { id }: Pick<StoreObjects, 'id'>): Promise<string> {
   const act = { atMs: api.clock.nowMs(), operator: 'Mary', command: 'add note', reason: null };
-  await api.database().addPaymentNote({ sessionId: id, text: 'Called.' }, act);
-  return String((await api.database().listPaymentNotes(id)).at(-1)?.id);
+  await api.database().sessions.addNote({ sessionId: id, text: 'Called.' }, act);
+  return String((await api.database().sessions.listNotes(id)).at(-1)?.id);
 }
 
 /** Puts the objects' ids, and others by their names, into the parameters of a path. */

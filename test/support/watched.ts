@@ -31,7 +31,7 @@ export function watched(
   const lookOnce = createWatchdog(watch, { database, settings, clock, log: openLog('test', 'silent') });
   const look = async (): Promise<string[]> => {
     await lookOnce();
-    return (await database.listOpenAlarms()).map(({ code }) => code);
+    return (await database.alarms.listOpen()).map(({ code }) => code);
   };
   return {
     look,
@@ -43,9 +43,9 @@ export function watched(
       }
       return codes;
     },
-    open: () => database.listOpenAlarms(),
+    open: () => database.alarms.listOpen(),
     all: async () =>
-      (await database.listAlarms(100))
+      (await database.alarms.list(100))
         .map(({ code, key, endedAtMs }) => `${code} ${key === null ? 'event' : endedAtMs === null ? 'open' : 'ended'}`)
         .reverse(),
   };

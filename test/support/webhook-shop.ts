@@ -61,9 +61,9 @@ async function openWebhookShop(): Promise<WebhookShop> {
   const clock = shiftedClock();
   const network = testNetwork({ name: 'ethereum' });
   const merchant = merchantStore();
-  await database.createStore(merchant);
+  await database.stores.create(merchant);
   const keys = Array.from({ length: 500 }, () => randomBytes(20).toString('hex'));
-  await database.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
+  await database.addresses.add({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
   const chain = ingestedChain(() => database, clock, network);
   await chain.mine();
   const dispatchers: Dispatcher[] = [];
@@ -75,7 +75,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
     const wish = { storeId: merchant.id, name, networks: [network], amountMinor: 1000, nowMs: clock.nowMs() };
     const session = newSession(wish);
     const request = { ...session.request, webhookUrl: webhookUrl ?? null };
-    const outcome = await database.createSession({ ...session, request });
+    const outcome = await database.sessions.create({ ...session, request });
     invariant(outcome.kind === 'created', `the session is created, not ${outcome.kind}`);
     return outcome.session;
   };
@@ -106,7 +106,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
     async cancelOne(webhookUrl) {
       const { id } = await order(webhookUrl);
       const replay = { idempotencyKey: null, path: 'cancel', bodyHash: '' };
-      const outcome = await database.cancelSession({
+      const outcome = await database.sessions.cancel({
         id,
         storeId: merchant.id,
         mode: 'test',

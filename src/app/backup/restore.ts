@@ -83,7 +83,7 @@ export async function restoreBackup(parts: RestoreParts): Promise<Restored> {
     }
     const retired = await retire(parts, unpacked);
     await freeze(parts, unpacked);
-    const networks = (await database.listNetworks()).map(({ network }) => network);
+    const networks = (await database.networks.list()).map(({ network }) => network);
     database.close();
     const files = restoredNames.filter((name) => existsSync(join(unpacked.folder, name)));
     for (const name of files) {

@@ -25,7 +25,7 @@ const KEPT: Keep = { daily: 7, weekly: 4, monthly: 12 };
 
 type ScheduledParts = Readonly<{
   config: Config;
-  database: Pick<Database, 'recordAct'>;
+  database: Pick<Database, 'audit'>;
   env: NodeJS.ProcessEnv;
   act: OperatorAct;
   clock: Clock;
@@ -106,7 +106,7 @@ async function makeProveSend(parts: ScheduledParts, scheduled: ScheduledBackup):
     const deleted = deleteOld(config.dataDir, basename(file), signerFault === null, scheduled);
     const files = manifest.files.map(({ name }) => name);
     const after = { bytes, files: files.join(' '), deleted: deleted.join(' ') };
-    await database.recordAct(act, { target: file, before: null, after });
+    await database.audit.record(act, { target: file, before: null, after });
     if (scheduled.send) {
       await sendBackup(file, scheduled.send, env);
       rememberBackup(config.dataDir, { ...proved, sent_at_ms: clock.nowMs() });

@@ -19,7 +19,7 @@ type Watched = Pick<NetworkConfig, 'key' | 'blockTimeMs'>;
 /** By how many seconds our clock was ahead when a new block was first seen; null if it may have come earlier. */
 type Tip = Readonly<{ number: number; aheadS: number | null; atMs: number }>;
 
-export function watchClock(database: Pick<Database, 'listNetworks'>, networks: readonly Watched[]): Watch {
+export function watchClock(database: Pick<Database, 'networks'>, networks: readonly Watched[]): Watch {
   const tips = new Map<NetworkKey, Tip>();
 
   /** Returns by how many seconds our clock is ahead of the network's, 0 if not by much, null if nothing shows it. */
@@ -41,7 +41,7 @@ export function watchClock(database: Pick<Database, 'listNetworks'>, networks: r
     what: 'the clock',
     scopes: ['clock'],
     async look(nowMs) {
-      const reports = await database.listNetworks();
+      const reports = await database.networks.list();
       const offs = networks.flatMap((network) => {
         const report = reports.find((one) => one.network === network.key);
         return (report && aheadOf(network, report, nowMs)) ?? [];

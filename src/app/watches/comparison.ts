@@ -7,7 +7,7 @@ import type { Watch } from './watchdog.ts';
 const AGE_MS_MAX = 49 * 3_600_000;
 
 export function watchComparison(
-  database: Pick<Database, 'listComparisons'>,
+  database: Pick<Database, 'blocks'>,
   { networks, comparison }: Pick<Config, 'networks' | 'comparison'>,
 ): Watch {
   let sinceMs: number | null = null;
@@ -17,7 +17,7 @@ export function watchComparison(
     async look(nowMs) {
       sinceMs ??= nowMs;
       if (comparison.nightly === null) return [];
-      const compared = new Map((await database.listComparisons()).map((one) => [one.network, one.comparedAtMs]));
+      const compared = new Map((await database.blocks.listComparisons()).map((one) => [one.network, one.comparedAtMs]));
       return networks.flatMap(({ key }) => {
         const atMs = compared.get(key);
         // Without one, the first night may be yet to come.

@@ -3,7 +3,7 @@
  * is revoked.
  * @module
  */
-import type { KeyDatabase } from '../../database/keys.ts';
+import type { Database } from '../../database/database.ts';
 import type { Watch } from './watchdog.ts';
 
 /** How long before its end a key is reported. */
@@ -11,11 +11,11 @@ const WARNED_MS = 14 * 86_400_000;
 /** More are not reported at once. */
 const REPORTED_MAX = 20;
 
-export const watchKeys = (database: Pick<KeyDatabase, 'expiringKeys'>): Watch => ({
+export const watchKeys = (database: Pick<Database, 'keys'>): Watch => ({
   what: 'API keys',
   scopes: ['key'],
   async look(nowMs) {
-    const keys = await database.expiringKeys(nowMs + WARNED_MS, REPORTED_MAX);
+    const keys = await database.keys.expiring(nowMs + WARNED_MS, REPORTED_MAX);
     return keys.map(({ id, hint, storeId, expiresAtMs }) => {
       const isOver = expiresAtMs !== null && expiresAtMs <= nowMs;
       const end = `${new Date(expiresAtMs ?? nowMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;

@@ -31,7 +31,7 @@ type Head = Readonly<{ number: number; sinceMs: number }>;
  * @param patienceMs by how much a network may lag that is otherwise followed
  */
 export function watchNetworks(
-  database: Pick<Database, 'listNetworks' | 'unconfirmed'>,
+  database: Pick<Database, 'networks' | 'blocks'>,
   networks: readonly Watched[],
   patienceMs: number,
 ): Watch {
@@ -87,7 +87,7 @@ export function watchNetworks(
     { key, confirmations, reorgDepthMax }: Watched,
     { headNumber }: NetworkStatus,
   ): Promise<Finding | null> {
-    const [oldest] = await database.unconfirmed(key, -1, 1);
+    const [oldest] = await database.blocks.unconfirmed(key, -1, 1);
     if (!oldest || headNumber === null) return null;
     const [depth, usual] = [headNumber - oldest.number + 1, usualDepthMax(confirmations)];
     // A store may wait for more than the network's policy names, and no payment for more than a reorg may reach.
@@ -100,7 +100,7 @@ export function watchNetworks(
     what: 'the networks',
     scopes: ['network', 'payments'],
     async look(nowMs) {
-      const reports = new Map((await database.listNetworks()).map((report) => [report.network, report]));
+      const reports = new Map((await database.networks.list()).map((report) => [report.network, report]));
       const findings: (Finding | null)[] = [];
       for (const network of networks) {
         const report = reports.get(network.key) ?? null;

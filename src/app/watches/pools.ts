@@ -9,10 +9,7 @@ import type { NetworkConfig } from '../../config/network.ts';
 import type { Database } from '../../database/database.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
-export const watchPools = (
-  database: Pick<Database, 'poolLevel' | 'poolSource'>,
-  { networks }: Pick<Config, 'networks'>,
-): Watch => ({
+export const watchPools = (database: Pick<Database, 'addresses'>, { networks }: Pick<Config, 'networks'>): Watch => ({
   what: 'the address pools',
   scopes: ['pool'],
   async look() {

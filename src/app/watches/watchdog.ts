@@ -6,7 +6,8 @@
 
 import type { NetworkKey } from '../../core/transfer.ts';
 import { judgeTrouble, type Trouble, type WatchRule } from '../../core/watch.ts';
-import { type AlarmDatabase, type AlarmScope, alarmKey } from '../../database/alarms.ts';
+import { type AlarmScope, alarmKey } from '../../database/alarms.ts';
+import type { Database } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { type WatchCode, watchRules } from './rules.ts';
@@ -35,7 +36,7 @@ export type Watch = Readonly<{
 }>;
 
 export type WatchdogOptions = Readonly<{
-  database: Pick<AlarmDatabase, 'keepAlarm' | 'endAlarm' | 'listOpenAlarms'>;
+  database: Pick<Database, 'alarms'>;
   settings: Readonly<{ patienceMs: number; calmMs: number }>;
   clock: Pick<Clock, 'nowMs'>;
   log: Pick<Log, 'warn' | 'info'>;
@@ -64,7 +65,7 @@ export function createWatchdog(
 
   async function load(): Promise<void> {
     const rules = Object.keys(watchRules) as WatchCode[];
-    for (const { key, code, message, atMs, network } of await database.listOpenAlarms()) {
+    for (const { key, code, message, atMs, network } of await database.alarms.listOpen()) {
       const rule = rules.find((name) => key !== null && isOf(watchRules[name].scope, key));
       if (key === null || rule === undefined || !scopes.includes(watchRules[rule].scope)) continue;
       const trouble = { sinceMs: atMs, calmSinceMs: null, isRaised: true };
@@ -98,7 +99,7 @@ export function createWatchdog(
     const message = advice === null ? `${finding.message}.` : `${finding.message}. ${advice}.`;
     const isDue = saved?.code !== code || (saved.message !== message && nowMs - saved.atMs >= RENEW_MS);
     if (saved && !isDue) return saved;
-    if (await database.keepAlarm({ key, atMs: nowMs, code, message, network, sessionId: null })) {
+    if (await database.alarms.keep({ key, atMs: nowMs, code, message, network, sessionId: null })) {
       log.warn({ code, network: network ?? undefined }, message);
     }
     return { code, message, atMs: nowMs };
@@ -108,7 +109,7 @@ export function createWatchdog(
     const { rule, network, saved } = before;
     const { trouble, step } = judgeTrouble(before.trouble, false, nowMs, ruleOf(rule));
     if (step === 'end') {
-      await database.endAlarm(key, nowMs);
+      await database.alarms.end(key, nowMs);
       log.info({ code: saved?.code, network: network ?? undefined }, `alarm ended: ${what}`);
     }
     if (trouble) watched.set(key, { ...before, trouble });

@@ -48,7 +48,7 @@ export function accountFactorPages(deps: DashboardDeps): readonly CommonPage[] {
 /** Shows how many recovery codes are left, and the buttons of each change. */
 export async function factorSection({ database }: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { visitor, words } = visit;
-  const left = await database.countRecoveryCodes(visitor.person.id);
+  const left = await database.people.countRecoveryCodes(visitor.person.id);
   const few = left > FEW_CODES ? null : html` ${badge(words.say('account-factors.few'), 'attention')}`;
   const form = (which: keyof typeof paths) => html`<form method="post" action="${paths[which]}">${changeFields(visit)}
 <button class="plain">${words.say(`account-factors.${which}`)}</button></form>`;
@@ -118,7 +118,7 @@ ${currentPassword(visit)}
     },
     act: async (database, act) =>
       saidIf(
-        await database.changeSecret(visitor.session, { password: stored }, act),
+        await database.people.changeSecret(visitor.session, { password: stored }, act),
         words.say('account-factors.password_saved'),
       ),
   };
@@ -134,8 +134,8 @@ async function isOwnPassword(
   { visitor: { person }, nowMs }: Visit<null>,
   password: string,
 ): Promise<boolean | null> {
-  const waits = (await database.beginSignIn(person.id, nowMs)) > 0;
-  const secrets = await database.findSignInSecrets(person.name);
+  const waits = (await database.signIns.begin(person.id, nowMs)) > 0;
+  const secrets = await database.signIns.findSecrets(person.name);
   return passwords.isRight(password, secrets && !waits ? secrets.password : null);
 }
 
@@ -168,7 +168,10 @@ ${secretShown(words, { url: deps.url, secret: totpSecret, name: visitor.person.n
     async act(database, act) {
       if (totpStep === null) return null;
       const changed: ChangedSecret = { totpSecret, totpStep };
-      return saidIf(await database.changeSecret(visitor.session, changed, act), words.say('account-factors.app_saved'));
+      return saidIf(
+        await database.people.changeSecret(visitor.session, changed, act),
+        words.say('account-factors.app_saved'),
+      );
     },
   };
 }
@@ -203,7 +206,7 @@ ${currentPassword(visit)}`;
       return first === null ? { fault: words.say('link.code_wrong') } : undefined;
     },
     async act(database, act) {
-      if (first === null || !(await database.changeSecret(visitor.session, { first }, act))) return { to: BACK };
+      if (first === null || !(await database.people.changeSecret(visitor.session, { first }, act))) return { to: BACK };
       return { title: words.say('link.codes'), content: codesShown(words, codes, '/') };
     },
   };
@@ -218,7 +221,11 @@ function planCodes(visit: Visit<null>): Planned {
     }),
     async act(database, act) {
       const codes = newRecoveryCodes();
-      const isSet = await database.changeSecret(visitor.session, { recoveryHashes: codes.map(recoveryHash) }, act);
+      const isSet = await database.people.changeSecret(
+        visitor.session,
+        { recoveryHashes: codes.map(recoveryHash) },
+        act,
+      );
       return isSet ? { title: words.say('link.codes'), content: codesShown(words, codes, BACK) } : { to: BACK };
     },
   };

@@ -50,7 +50,7 @@ export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
     async answer({ visitor: { person, session }, form: { which = '' } }) {
       const { database, clock } = deps;
       const chosen = which === 'others' ? { allBut: session.hash } : { only: which };
-      await database.endWebSessions(person.id, chosen, actOf(person, 'end sessions', clock));
+      await database.signIns.endWebSessions(person.id, chosen, actOf(person, 'end sessions', clock));
       return { to: '/account' };
     },
   },
@@ -59,12 +59,12 @@ export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
 async function accountPage(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
   const { visitor, nowMs, words } = visit;
   const { person, session, formToken } = visitor;
-  const open = await deps.database.listWebSessions(person.id, nowMs, sessionLimits);
+  const open = await deps.database.signIns.listWebSessions(person.id, nowMs, sessionLimits);
   const form = (which: string, text: string) => html`<form method="post" action="/account/sessions/end">
 ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><button class="plain">${text}</button></form>`;
   const names = new Map<string, string>();
   for (const { storeId } of person.memberships) {
-    const store = storeId === null ? null : await deps.database.findStore(storeId);
+    const store = storeId === null ? null : await deps.database.stores.find(storeId);
     if (store) names.set(store.id, store.name);
   }
   const title = words.say('account.open');
@@ -156,7 +156,7 @@ async function planLanguage(deps: DashboardDeps, visit: Visit<null>): Promise<Pl
     target: visitor.person.id,
     review: null,
     async act(database, act) {
-      await database.setLanguage(visitor.person.id, own?.code ?? null, act);
+      await database.people.setLanguage(visitor.person.id, own?.code ?? null, act);
       return { to: '/account', said: (own ?? words).say('account.language_saved') };
     },
   };
@@ -172,7 +172,7 @@ async function planZone(deps: DashboardDeps, visit: Visit<null>): Promise<Planne
     target: visitor.person.id,
     review: null,
     async act(database, act) {
-      await database.setZone(visitor.person.id, zone, act);
+      await database.people.setZone(visitor.person.id, zone, act);
       return { to: '/account', said: words.say('account.zone_saved') };
     },
   };

@@ -40,7 +40,7 @@ async function alarmsPage(deps: DashboardDeps, visit: Visit<null>, fault: Html |
   const { words, query } = visit;
   const before = query.get('before') ?? '';
   const beforeId = /^[1-9]\d{0,14}$/.test(before) ? Number(before) : undefined;
-  const found = await deps.database.listAlarms(ALARMS_SHOWN + 1, beforeId);
+  const found = await deps.database.alarms.list(ALARMS_SHOWN + 1, beforeId);
   const shown = found.slice(0, ALARMS_SHOWN);
   const last = found.length > ALARMS_SHOWN ? shown.at(-1) : undefined;
   const older = last ? moreLink(words, `${PATH}?before=${last.id}`) : null;
@@ -51,7 +51,7 @@ async function alarmsPage(deps: DashboardDeps, visit: Visit<null>, fault: Html |
       content: html`<p><a href="${PATH}">${words.say('general.newest')}</a></p>${await alarmTable(deps, visit, shown)}${older}`,
     };
   }
-  const lasting = await deps.database.listOpenAlarms();
+  const lasting = await deps.database.alarms.listOpen();
   const needing = [...lasting].reverse().concat(shown.filter((one) => one.key === null && one.resolvedAtMs === null));
   const past = shown.filter((one) => !needing.some(({ id }) => id === one.id));
   return {
@@ -77,7 +77,7 @@ export async function alarmTable(deps: DashboardDeps, visit: Visit<null>, alarms
   if (alarms.length === 0) return html`<p class="card">${words.say('alarms.none')}</p>`;
   const payments = await paymentPages(deps, visit, alarms);
   const open = alarms.flatMap(({ key, endedAtMs }) => (key !== null && endedAtMs === null ? [key] : []));
-  const counts = await deps.database.countRaised(open, nowMs - COUNTED_DAYS * DAY_MS);
+  const counts = await deps.database.alarms.countRaised(open, nowMs - COUNTED_DAYS * DAY_MS);
   return table(
     words.say('frame.operator_alarms'),
     [
@@ -113,7 +113,7 @@ function countText(words: Words, { key, endedAtMs }: Alarm, counts: ReadonlyMap<
 async function paymentPages({ database }: DashboardDeps, { visitor }: Visit<null>, alarms: readonly Alarm[]) {
   const pages = new Map<string, string>();
   for (const id of new Set(alarms.flatMap(({ sessionId }) => sessionId ?? []))) {
-    const session = await database.findSession(id);
+    const session = await database.sessions.find(id);
     if (!session) continue;
     const { storeId, mode } = session;
     const maySee = isAllowed(visitor.person.memberships, { permission: 'payments:read', storeId });

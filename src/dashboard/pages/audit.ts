@@ -61,7 +61,7 @@ async function auditPage(deps: DashboardDeps, visit: Visit<null>): Promise<Reply
   const before = query.get('before') ?? '';
   const beforeId = /^\d{1,15}$/.test(before) ? Number(before) : null;
   const page = { beforeId, limit: ENTRIES_SHOWN, entriesMax: ENTRIES_READ_MAX };
-  const { entries, goOnId } = await deps.database.searchAudit({ ...filter.search, ...page });
+  const { entries, goOnId } = await deps.database.audit.search({ ...filter.search, ...page });
   const link = (path: string, more: Readonly<Record<string, string>>, text: string, rel: Html | null = null) =>
     html`<a href="${path}${queryOfChosen(filter.chosen, more)}"${rel}>${text}</a>`;
   const isFiltered = Object.keys(filter.chosen).length > 0;
@@ -111,7 +111,7 @@ const stateText = (state: AuditedState): string =>
 const exportAudit = ({ database, clock }: DashboardDeps, search: AuditSearch): AsyncGenerator<string> =>
   writeSlices(clock, columns, async (beforeId: number | null) => {
     const slice = { beforeId, limit: SLICE_ENTRIES, entriesMax: ENTRIES_READ_MAX };
-    const { entries, goOnId } = await database.searchAudit({ ...search, ...slice });
+    const { entries, goOnId } = await database.audit.search({ ...search, ...slice });
     const rows = entries.map(({ atMs, operator, command, target, before, after, reason }) => [
       ...[new Date(atMs).toISOString(), operator, command, target],
       ...[stateText(before), stateText(after), reason],

@@ -66,10 +66,10 @@ async function page(
   fault: Html | string | null,
 ): Promise<Reply> {
   const { at, nowMs, words } = visit;
-  const store = await database.findStore(at.storeId);
+  const store = await database.stores.find(at.storeId);
   if (!store) return null;
   const obstacle = whyNoKeys(store);
-  const own = (await database.listKeys(at.storeId)).filter(({ mode }) => mode === at.mode).toReversed();
+  const own = (await database.keys.list(at.storeId)).filter(({ mode }) => mode === at.mode).toReversed();
   return {
     title: words.say('frame.developers'),
     status: fault === null ? 200 : 400,

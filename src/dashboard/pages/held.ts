@@ -84,7 +84,7 @@ function planReturn(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned
 }
 
 async function findHeld({ database }: DashboardDeps, { at, params }: Visit<StoreAt>): Promise<HeldMoney | null> {
-  const held = await database.findHeldMoney(params.held ?? '');
+  const held = await database.held.find(params.held ?? '');
   return held && held.storeId === at.storeId && held.mode === at.mode ? held : null;
 }
 
@@ -120,7 +120,7 @@ const columns = ['since', 'amount', 'why', 'order', 'state'] as const;
 
 async function list({ database }: DashboardDeps, { at, query, words, nowMs }: Visit<StoreAt>): Promise<Reply> {
   const isAll = query.get('state') === 'any';
-  const found = await database.listHeldMoney({ ...at, ...(!isAll && { state: 'open' }), limit: ROWS_MAX });
+  const found = await database.held.list({ ...at, ...(!isAll && { state: 'open' }), limit: ROWS_MAX });
   const other = isAll
     ? html`<a href="${pathOf(at)}">${words.say('held.only_open')}</a>`
     : html`<a href="${pathOf(at)}?state=any">${words.say('held.decided_too')}</a>`;
@@ -170,7 +170,7 @@ async function circumstances(
   { words }: Visit<StoreAt>,
   session: Session,
 ): Promise<Html> {
-  const lookups = await database.listLookups(session.id);
+  const lookups = await database.lookups.list(session.id);
   const asked = lookups.map(
     (lookup) => html`<li>${time(lookup.askedAtMs)} <div>${lookupText({ config, words }, lookup)}</div></li>`,
   );
@@ -187,7 +187,7 @@ async function heldPage(
   fault: Html | string | null,
 ): Promise<Reply> {
   const { at, visitor, words, nowMs } = visit;
-  const session = await deps.database.findSession(held.sessionId);
+  const session = await deps.database.sessions.find(held.sessionId);
   const mayDecide = isAllowed(visitor.person.memberships, { permission: 'held:decide', ...at });
   const returns = held.returns.map(
     ({ id, status, ...part }) =>

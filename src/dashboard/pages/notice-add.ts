@@ -120,7 +120,7 @@ async function planTarget(deps: DashboardDeps, visit: Visit<null>): Promise<Plan
       ? missing(field)
       : again(words.html('notice-add.wrong', { field, problem: english(read.problem) }));
   }
-  if ((await deps.database.listNoticeTargets()).length >= TARGETS_MAX)
+  if ((await deps.database.notices.listTargets()).length >= TARGETS_MAX)
     return again(words.say('notice-add.full', { count: TARGETS_MAX }));
   const isCalled = kind === 'dead-man';
   let target: NewNoticeTarget | null = null;
@@ -153,7 +153,7 @@ async function planTarget(deps: DashboardDeps, visit: Visit<null>): Promise<Plan
     },
     async act(database, act) {
       if (!target) return null;
-      await database.addNoticeTarget(target, act);
+      await database.notices.addTarget(target, act);
       if (kind === 'webhook') return secretPage(words, (JSON.parse(target.address) as { secret: string }).secret);
       return { to: LIST, said: words.say(isCalled ? 'notice-add.is_called' : 'notice-add.sent', { name }) };
     },

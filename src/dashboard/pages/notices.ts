@@ -27,7 +27,7 @@ export const noticePages = (deps: DashboardDeps): readonly CommonPage[] => [
       path: `${PATH}/:target/${act}`,
       needs: 'installation:manage',
       async plan(visit) {
-        const target = (await deps.database.listNoticeTargets()).find(({ id }) => id === visit.params.target);
+        const target = (await deps.database.notices.listTargets()).find(({ id }) => id === visit.params.target);
         return target ? planOf(deps, visit, target) : null;
       },
     }),
@@ -37,8 +37,8 @@ export const noticePages = (deps: DashboardDeps): readonly CommonPage[] => [
 async function page(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
   const { database } = deps;
   const { words } = visit;
-  const targets = await database.listNoticeTargets();
-  const unseen = (await database.listOpenAlarms()).filter(({ acknowledgedAtMs }) => acknowledgedAtMs === null);
+  const targets = await database.notices.listTargets();
+  const unseen = (await database.alarms.listOpen()).filter(({ acknowledgedAtMs }) => acknowledgedAtMs === null);
   return {
     title: words.say('frame.operator_notices'),
     status: fault === null ? 200 : 400,
@@ -105,7 +105,7 @@ async function planProof(deps: DashboardDeps, visit: Visit<null>, target: Notice
     target: target.id,
     review: null,
     async act(database, act) {
-      const proved = await database.proveNoticeTarget(target.id, (visit.form.proof ?? '').trim(), act);
+      const proved = await database.notices.proveTarget(target.id, (visit.form.proof ?? '').trim(), act);
       if (proved === 'proved') return { to: PATH, said: words.say('notices.now_informed', { name }) };
       return proved === null ? null : page(deps, visit, words.say(`notices.${proved}`, { name }));
     },
@@ -132,7 +132,7 @@ const answerFacts = (words: Words, { ok, status, text, ms }: NoticeAnswer): Html
 <p class="hint">${words.html('notices.look_there', { back: html`<a href="${PATH}">${words.say('notices.back')}</a>` })}</p>`;
 
 const othersThan = async ({ database }: DashboardDeps, target: NoticeTarget): Promise<number> =>
-  (await database.listNoticeTargets()).filter((one) => one.id !== target.id && isInformed(one)).length;
+  (await database.notices.listTargets()).filter((one) => one.id !== target.id && isInformed(one)).length;
 
 async function planRemoval(deps: DashboardDeps, { words }: Visit<null>, target: NoticeTarget): Promise<Planned> {
   const { name } = target;
@@ -154,7 +154,7 @@ async function planRemoval(deps: DashboardDeps, { words }: Visit<null>, target: 
       needsSudo: true,
     },
     async act(database, act) {
-      const isRemoved = await database.removeNoticeTarget(target.id, act);
+      const isRemoved = await database.notices.removeTarget(target.id, act);
       return isRemoved ? { to: PATH, said: words.say('notices.removed', { name }) } : null;
     },
   };

@@ -59,7 +59,7 @@ async function page(
 ): Promise<Reply> {
   const { database } = deps;
   const { words } = visit;
-  const status = (await database.listNetworks()).find((one) => one.network === network.key) ?? null;
+  const status = (await database.networks.list()).find((one) => one.network === network.key) ?? null;
   return {
     title: words.say('operator-network.title', { network: network.key }),
     status: fault === null ? 200 : 400,
@@ -78,7 +78,7 @@ async function reading(
   status: NetworkStatus | null,
 ): Promise<Html> {
   const why = whyUnfollowed(status, nowMs);
-  const gaps = status ? (await database.listGaps(key)).filter(({ closedAtMs }) => closedAtMs === null) : [];
+  const gaps = status ? (await database.networks.listGaps(key)).filter(({ closedAtMs }) => closedAtMs === null) : [];
   const number = (value: number | null | undefined) => figure(words, value, status, nowMs);
   return html`<section class="card" aria-labelledby="reading"><h2 id="reading">${words.say('operator-network.reading')}</h2>${facts(
     [

@@ -173,7 +173,7 @@ const isRejectable = ({ intent, state, generation }: Payout, attempts: readonly 
 
 /** Approvers' signatures, where the payout is a refund or return that the signer wants them for. */
 async function signatures({ database }: DashboardDeps, visit: Visit<null>, payout: Payout): Promise<Html | null> {
-  const refund = isPayback(payout.intent) ? await database.findRefundBy({ id: payout.id }) : null;
+  const refund = isPayback(payout.intent) ? await database.refunds.findBy({ id: payout.id }) : null;
   const needs = { permission: 'installation:manage' } as const;
   const mayDecide = isAllowed(visit.visitor.person.memberships, needs);
   return refund && approvalSection(visit, refund, payout, { path: `${PATH}/${payout.id}`, mayDecide });
@@ -245,7 +245,7 @@ async function planRejecting(deps: DashboardDeps, visit: Visit<null>, payout: Pa
       isDangerous: true,
     },
     async act(database) {
-      const isDone = await database.rejectRefund(payout.id, REJECTED, visit.nowMs);
+      const isDone = await database.refunds.reject(payout.id, REJECTED, visit.nowMs);
       return {
         to: path,
         said: words.say(isDone ? 'operator-payouts.rejected' : 'operator-payouts.not_rejected'),

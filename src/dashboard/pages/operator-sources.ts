@@ -4,7 +4,7 @@
  * @module
  */
 import { isAllowed } from '../../core/access.ts';
-import type { ProofState } from '../../database/proofs.ts';
+import type { ProofState } from '../../database/audit-log.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -45,7 +45,7 @@ const planDrilled = (words: Words): Planned => ({
     needsSudo: false,
   },
   async act(database, act) {
-    await database.vouchForProof('seed', act, 'on another machine');
+    await database.audit.vouchForProof('seed', act, 'on another machine');
     return { to: PATH, said: words.say('operator-sources.drilled_said') };
   },
 });
@@ -132,8 +132,8 @@ function provedText({ words, nowMs }: Visit<null>, { proved, failed }: ProofStat
 
 async function proofs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { words, nowMs } = visit;
-  const compared = new Map((await deps.database.listComparisons()).map((one) => [one.network, one]));
-  const { books, seed } = await deps.database.latestProofs();
+  const compared = new Map((await deps.database.blocks.listComparisons()).map((one) => [one.network, one]));
+  const { books, seed } = await deps.database.audit.latestProofs();
   const { madeAtMs } = deps.readBackups();
   const made =
     madeAtMs === null

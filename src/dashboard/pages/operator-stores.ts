@@ -40,11 +40,11 @@ export const operatorStorePages = (deps: DashboardDeps): readonly CommonPage[] =
 
 async function page({ database }: DashboardDeps, visit: Visit<null>, fault: Html | null): Promise<Reply> {
   const { words } = visit;
-  const last = await database.findStore(visit.query.get('after') ?? '');
-  const all = await database.pageStores({ which: 'all', after: last, limit: ROWS_MAX + 1 });
-  const people = await database.listPeople();
+  const last = await database.stores.find(visit.query.get('after') ?? '');
+  const all = await database.stores.page({ which: 'all', after: last, limit: ROWS_MAX + 1 });
+  const people = await database.people.list();
   // On later pages only the list goes on.
-  const waiting = last ? [] : await database.pageStores({ which: 'waiting', after: null, limit: ROWS_MAX });
+  const waiting = last ? [] : await database.stores.page({ which: 'waiting', after: null, limit: ROWS_MAX });
   const shown = all.slice(0, ROWS_MAX);
   return {
     title: words.say('frame.operator_stores'),

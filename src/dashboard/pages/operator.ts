@@ -35,16 +35,16 @@ export const operatorPages = (deps: DashboardDeps): readonly CommonPage[] => {
 };
 
 const reports = async ({ database }: DashboardDeps): Promise<ReadonlyMap<string, NetworkStatus>> =>
-  new Map((await database.listNetworks()).map((status) => [status.network, status]));
+  new Map((await database.networks.list()).map((status) => [status.network, status]));
 
 async function overview(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { database } = deps;
   const { words, nowMs } = visit;
-  const open = await database.listOpenAlarms();
+  const open = await database.alarms.listOpen();
   const missing = await missingGuards(deps, visit);
   const stopped = await stoppedNetworks(deps, visit);
-  const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
-  const stores = await database.listStores();
+  const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.reports.stats(nowMs);
+  const stores = await database.stores.list();
   const toApprove = stores.filter(({ status, refusal }) => status === 'pending' && !refusal).length;
   const waits =
     deliveriesWaiting === 0
@@ -109,7 +109,7 @@ async function missingGuards(
   { database, readBackups }: DashboardDeps,
   { words }: Visit<null>,
 ): Promise<readonly (readonly [TextKey, Html])[]> {
-  const isTold = (await database.listNoticeTargets()).some(isInformed);
+  const isTold = (await database.notices.listTargets()).some(isInformed);
   const mendBackup = words.html('operator.no_backup_next', {
     command: html`<code>quayside backup --prove</code>`,
     page: html`<a href="/operator/sources">${words.say('frame.operator_sources')}</a>`,
@@ -208,8 +208,8 @@ ${table(
 }
 
 async function peopleTable({ database }: DashboardDeps, { words }: Visit<null>): Promise<Html> {
-  const people = await database.listPeople();
-  const stores = new Map((await database.listStores()).map(({ id, name }) => [id, name]));
+  const people = await database.people.list();
+  const stores = new Map((await database.stores.list()).map(({ id, name }) => [id, name]));
   return html`${table(
     words.say('frame.operator_people'),
     [words.say('general.name'), words.say('operator.roles'), words.say('general.created'), words.say('general.state')],

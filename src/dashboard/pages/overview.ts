@@ -40,8 +40,8 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
     const today = dateIn(zone, nowMs);
     const dates = Array.from({ length: DAYS_SHOWN }, (_, ago) => datePlus(today, ago - DAYS_SHOWN + 1));
     const starts = [...dates, datePlus(today, 1)].map((date) => startOfDayMs(zone, date) ?? 0);
-    const days = await deps.database.sumCredits(at, starts);
-    const [created] = await deps.database.countSessions(at, [starts[0] ?? 0, starts.at(-1) ?? 0]);
+    const days = await deps.database.reports.sumCredits(at, starts);
+    const [created] = await deps.database.reports.countSessions(at, [starts[0] ?? 0, starts.at(-1) ?? 0]);
     return {
       title: words.say(at.mode === 'test' ? 'overview.test_title' : 'frame.overview'),
       content: html`${await needs(deps, visit)}
@@ -62,10 +62,10 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html> 
   const { at, words } = visit;
   const base = `/s/${at.storeId}/${at.mode}`;
   const limit = COUNTED_MAX + 1;
-  const held = (await database.listHeldMoney({ ...at, state: 'open', limit })).length;
-  const pending = await database.listRefunds({ ...at, status: 'pending', limit });
+  const held = (await database.held.list({ ...at, state: 'open', limit })).length;
+  const pending = await database.refunds.list({ ...at, status: 'pending', limit });
   const waiting = pending.filter(waitsForApproval).length;
-  const alarms = await database.listStoreAlarms(at, ALARMS_SHOWN);
+  const alarms = await database.alarms.listOfStore(at, ALARMS_SHOWN);
   const stopped = await stoppedNetworks(deps, visit);
   const lines = [
     ...(await failingHooks(deps, visit)),
@@ -101,7 +101,7 @@ async function failingHooks({ database }: DashboardDeps, { at, nowMs, visitor, w
 /** Says which networks of the mode show no payments now, and since when; operators get a link to what to do. */
 async function stoppedNetworks({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
   const { at, nowMs, visitor, words } = visit;
-  const known = new Map((await database.listNetworks()).map((status) => [status.network as string, status]));
+  const known = new Map((await database.networks.list()).map((status) => [status.network as string, status]));
   const isOperator = isAllowed(visitor.person.memberships, { permission: 'installation:read' });
   return config.networks
     .filter(({ mode }) => mode === at.mode)
@@ -196,7 +196,7 @@ function conversion({ at, words }: Visit<StoreAt>, { created, paid, unpaid }: Se
 async function health(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html> {
   const { database, config } = deps;
   const { at, nowMs, words } = visit;
-  const known = new Map((await database.listNetworks()).map((status) => [status.network as string, status]));
+  const known = new Map((await database.networks.list()).map((status) => [status.network as string, status]));
   const networks = config.networks
     .filter(({ mode }) => mode === at.mode)
     .map(({ key, title }) => {

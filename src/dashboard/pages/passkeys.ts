@@ -35,7 +35,7 @@ const usedAt = (words: Words, { usedAtMs }: Passkey): Html | string =>
 export async function passkeySection({ database, passkeys }: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { visitor, words } = visit;
   if (!visitor.person.hasFactor) return html``;
-  const own = await database.listPasskeys(visitor.person.id);
+  const own = await database.people.listPasskeys(visitor.person.id);
   const remove = (id: string): Html => html`<form method="post" action="/account/passkeys/remove">${changeFields(visit)}
 <input type="hidden" name="id" value="${id}"><button class="plain">${words.say('passkeys.remove')}</button></form>`;
   const asked = passkeys.creation(visitor.person, own, purposeFor(visitor));
@@ -77,7 +77,7 @@ async function planNew({ passkeys }: DashboardDeps, { visitor, form, nowMs, word
     async act(database, act) {
       const made = await passkeys.registered(sent, purposeFor(visitor));
       const passkey = made && { ...made, personId: person.id, name, createdAtMs: nowMs };
-      if (!passkey || !(await database.addPasskey(passkey, formToken, act))) {
+      if (!passkey || !(await database.people.addPasskey(passkey, formToken, act))) {
         return { to: BACK, said: words.say('passkeys.not_added') };
       }
       return { to: BACK, said: words.say('passkeys.added', { name }) };
@@ -87,7 +87,7 @@ async function planNew({ passkeys }: DashboardDeps, { visitor, form, nowMs, word
 
 async function planRemoval({ database }: DashboardDeps, { visitor, form, words }: Visit<null>): Promise<Planned> {
   const { person, formToken } = visitor;
-  const own = await database.listPasskeys(person.id);
+  const own = await database.people.listPasskeys(person.id);
   const passkey = own.find(({ id }) => id === form.id);
   if (!passkey) return { to: BACK, said: words.say('passkeys.gone') };
   return {
@@ -105,7 +105,7 @@ async function planRemoval({ database }: DashboardDeps, { visitor, form, words }
       isDangerous: true,
     },
     async act(database, act) {
-      await database.removePasskey(person.id, passkey.id, formToken, act);
+      await database.people.removePasskey(person.id, passkey.id, formToken, act);
       return { to: BACK, said: words.say('passkeys.removed', { name: passkey.name }) };
     },
   };

@@ -46,7 +46,7 @@ const planCancel: PlanOf = async (deps, visit) => {
       isDangerous: true,
     },
     async act(database) {
-      const done = await database.cancelSession({ id, ...at, replay, nowMs });
+      const done = await database.sessions.cancel({ id, ...at, replay, nowMs });
       if (done.kind === 'not_found') return null;
       if (done.kind === 'done' || done.kind === 'replayed')
         return { to: paymentPath(at, session), said: words.say('payment-changes.canceled') };
@@ -70,7 +70,7 @@ const planNote: PlanOf = async (deps, visit) => {
     target: session.id,
     review: null,
     async act(database, act) {
-      const done = await database.addPaymentNote({ sessionId: session.id, text }, act);
+      const done = await database.sessions.addNote({ sessionId: session.id, text }, act);
       if (done === 'full') return again(words.say('payment-notes.full', { max: PAYMENT_NOTES_MAX }));
       return done && { to: paymentPath(at, session), said: words.say('payment-notes.added') };
     },
@@ -87,7 +87,7 @@ const planRemoval: PlanOf = async (deps, visit) => {
     review: null,
     async act(database, act) {
       const note = { sessionId: session.id, id: Number(params.note) };
-      const isRemoved = await database.removePaymentNote(note, act);
+      const isRemoved = await database.sessions.removeNote(note, act);
       return isRemoved ? { to: paymentPath(at, session), said: words.say('payment-notes.removed') } : null;
     },
   };

@@ -59,7 +59,7 @@ export async function findPayment(
   { at, params }: Visit<StoreAt>,
 ): Promise<Session | null> {
   const id = parseSessionId(params.id ?? '');
-  const session = id === null ? null : await database.findSession(id);
+  const session = id === null ? null : await database.sessions.find(id);
   return session && session.storeId === at.storeId && session.mode === at.mode ? session : null;
 }
 
@@ -71,14 +71,14 @@ export async function showPayment(
 ): Promise<Reply> {
   const { database, config } = deps;
   const { at, words } = visit;
-  const events = await database.listSessionEvents(session.id, SHOWN_MAX);
+  const events = await database.sessions.listEvents(session.id, SHOWN_MAX);
   const deliveries = await database.listDeliveries({ sessionId: session.id, limit: SHOWN_MAX });
-  const refunds = await database.listRefunds({ sessionId: session.id, limit: SHOWN_MAX });
+  const refunds = await database.refunds.list({ sessionId: session.id, limit: SHOWN_MAX });
   const places = [...new Map(session.options.map(({ networkKey, family }) => [networkKey, family]))];
   const swept = places.map(([network, family]) => ({ network, family }));
   const sweeps = await database.listSessionSweeps(session.id, swept, SHOWN_MAX);
-  const lookups = await database.listLookups(session.id);
-  const held = await database.listHeldMoney({ sessionId: session.id, state: 'open', limit: SHOWN_MAX });
+  const lookups = await database.lookups.list(session.id);
+  const held = await database.held.list({ sessionId: session.id, state: 'open', limit: SHOWN_MAX });
   const isRefundable = may(visit, 'refunds:request') && session.life.status === 'paid';
   return {
     title: words.say('payment.title', { order: session.request.orderId }),
@@ -89,7 +89,7 @@ ${copied(words.say('payment.page'), paymentUrl(session, config))}${cancelForm(vi
 <section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${transferTable({ config, words }, session)}${heldList(visit, held)}</section>
 <section class="card" aria-labelledby="history"><h2 id="history">${words.say('payment.history')}</h2>${history({ config, words, webhooks: may(visit, 'webhooks:read') ? webhooksPath(at) : null }, session, { events, deliveries, refunds, sweeps, lookups })}</section>
 ${metadata(words, session.request.metadata ?? {})}
-${noteSection(visit, session, await database.listPaymentNotes(session.id), may(visit, 'payments:manage'))}`,
+${noteSection(visit, session, await database.sessions.listNotes(session.id), may(visit, 'payments:manage'))}`,
   };
 }
 

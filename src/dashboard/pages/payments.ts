@@ -48,7 +48,7 @@ export const paymentsPages = (deps: DashboardDeps, startExport: StartExport): re
 async function countNewer({ database }: DashboardDeps, { at, query, words }: Visit<StoreAt>): Promise<Reply> {
   const after = parseSessionId(query.get('after') ?? '') ?? '';
   const filter = { ...at, status: null, paidIn: null, fromMs: null, toMs: null, beforeId: null };
-  const { sessions } = await database.listSessions({ ...filter, limit: PAGE_ROWS });
+  const { sessions } = await database.sessions.list({ ...filter, limit: PAGE_ROWS });
   const count = sessions.filter(({ id }) => id > after).length;
   return { text: count === 0 ? '' : words.say('payments.newer', { count }) };
 }
@@ -62,7 +62,7 @@ async function list(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> 
   const { networks } = deps.config;
   const filter = readFilter(at, query, networks, zone);
   const beforeId = parseSessionId(query.get('before') ?? '');
-  const page = await deps.database.listSessions({ ...filter.sessions, beforeId, limit: PAGE_ROWS });
+  const page = await deps.database.sessions.list({ ...filter.sessions, beforeId, limit: PAGE_ROWS });
   const { sessions: shown, goOnId } = page;
   const isFiltered = Object.keys(filter.chosen).length > 0;
   const mayExport = isAllowed(visitor.person.memberships, { permission: 'payments:export', ...at });
@@ -140,10 +140,10 @@ async function search(
   const found = new Map<string, SessionSummary>();
   for (const one of readSearch(text, config.networks)) {
     if (one.kind === 'session') {
-      const session = await database.findSession(one.id);
+      const session = await database.sessions.find(one.id);
       if (session && session.storeId === at.storeId && session.mode === at.mode) return [session];
     } else {
-      const some = await database.searchSessions(one, { ...at, limit: PAGE_ROWS });
+      const some = await database.sessions.search(one, { ...at, limit: PAGE_ROWS });
       for (const session of some) found.set(session.id, session);
       // A number may be an order's and an amount; all else is one thing.
       if (some.length > 0 && one.kind !== 'order') break;
@@ -167,7 +167,7 @@ async function controls(
   text: string,
   filter: PaymentFilter,
 ): Promise<Html> {
-  const shown = { networks: config.networks, prices: await database.listPriceCurrencies(at, PRICES_MAX) };
+  const shown = { networks: config.networks, prices: await database.sessions.listPriceCurrencies(at, PRICES_MAX) };
   return html`<form method="get" action="${pathOf(at)}" class="controls" role="search">
 <label>${words.say('payments.find')} <input name="q" type="search" value="${text}" maxlength="${SEARCHED_CHARS_MAX}" placeholder="${words.say('payments.find_what')}"></label>
 <button class="plain">${words.say('payments.find')}</button>
@@ -189,7 +189,7 @@ async function rows(
   { at, words }: Visit<StoreAt>,
   sessions: readonly SessionSummary[],
 ): Promise<Html> {
-  const refunds = await database.refundsOf(sessions.map(({ id }) => id));
+  const refunds = await database.refunds.ofSession(sessions.map(({ id }) => id));
   return table(
     titleOf(words, at),
     columns.map((column) => words.say(`payments.${column}`)),

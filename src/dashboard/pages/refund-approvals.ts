@@ -51,7 +51,7 @@ export const payoutApprovalPages = (deps: DashboardDeps): readonly CommonPage[] 
     path: `${payoutPath(':payout')}/request`,
     needs: 'installation:manage',
     async answer(visit) {
-      const refund = await deps.database.findRefundBy({ id: visit.params.payout ?? '' });
+      const refund = await deps.database.refunds.findBy({ id: visit.params.payout ?? '' });
       return refund && requestFile(deps, visit, refund, payoutPath(refund.id));
     },
   },
@@ -60,7 +60,7 @@ export const payoutApprovalPages = (deps: DashboardDeps): readonly CommonPage[] 
     needs: 'installation:manage',
     formBytesMax: FORM_BYTES_MAX,
     async plan(visit) {
-      const refund = await deps.database.findRefundBy({ id: visit.params.payout ?? '' });
+      const refund = await deps.database.refunds.findBy({ id: visit.params.payout ?? '' });
       return refund && planHandingIn(deps, visit, refund, payoutPath(refund.id));
     },
   }),
@@ -133,7 +133,7 @@ async function planHandingIn(
     },
     async act(database) {
       const seen = refund.destination?.key ?? null;
-      return (await database.approveRefund(refund.id, approval, nowMs, seen)) === 'done'
+      return (await database.refunds.approve(refund.id, approval, nowMs, seen)) === 'done'
         ? { to: back, said: words.say('refund-approvals.taken') }
         : again(words.say('refund-changes.changed'));
     },

@@ -91,12 +91,12 @@ async function formPage(
   fault: string | null,
 ): Promise<Reply> {
   const { at, form, nowMs, words } = visit;
-  const earlier = await database.listRefunds({ sessionId: session.id, limit: REFUNDS_SHOWN });
-  const room = (await database.refundRoom(session.id, nowMs)) ?? { coins: [], dayLeftMinor: 0n };
+  const earlier = await database.refunds.list({ sessionId: session.id, limit: REFUNDS_SHOWN });
+  const room = (await database.refunds.room(session.id, nowMs)) ?? { coins: [], dayLeftMinor: 0n };
   const chosen = room.coins.find(({ currency }) => currency === form.currency) ?? room.coins[0];
   const anyCoin = coinNames(room.coins.length > 0 ? room.coins.map(({ currency }) => currency) : currencies);
   const networks = [...new Set(room.coins.map(({ network }) => networkTitle(config, network)))].join(' / ');
-  const { refundDailyMinor, refundWindowS, refundAutoMinor } = await database.refundPolicy(at.storeId);
+  const { refundDailyMinor, refundWindowS, refundAutoMinor } = await database.stores.refundPolicy(at.storeId);
   return {
     title: words.say('refund-changes.title', { order: session.request.orderId }),
     status: fault === null ? 200 : 400,
@@ -177,17 +177,17 @@ async function planRefund(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
   const { words } = visit;
   const asked = readForm(visit, session);
   if (typeof asked === 'string') return formPage(deps, visit, session, asked);
-  const tried = await deps.database.createRefund({ ...asked, isDryRun: true }, deps.checkDestination);
+  const tried = await deps.database.refunds.create({ ...asked, isDryRun: true }, deps.checkDestination);
   const refused = async (outcome: Parameters<typeof refusalText>[3]) =>
     formPage(
       deps,
       visit,
       session,
-      refusalText(deps, words, session, outcome, await deps.database.refundRoom(session.id, visit.nowMs)),
+      refusalText(deps, words, session, outcome, await deps.database.refunds.room(session.id, visit.nowMs)),
     );
   if (!('refund' in tried)) return refused(tried);
   const { refund } = tried;
-  const { refundCancelWindowS } = await deps.database.refundPolicy(visit.at.storeId);
+  const { refundCancelWindowS } = await deps.database.stores.refundPolicy(visit.at.storeId);
   const isMade = (id: string): Reply => ({
     to: `${refundsPath(visit.at)}/${id}`,
     said: words.say('refund-changes.made_already'),
@@ -205,7 +205,7 @@ ${refund.needsApproval ? html`<p>${words.say('refund-changes.needs_approval')}</
       needsSudo: true,
     },
     async act(database) {
-      const done = await database.createRefund(asked, deps.checkDestination);
+      const done = await database.refunds.create(asked, deps.checkDestination);
       if (!('refund' in done)) return refused(done);
       return done.kind === 'replayed'
         ? isMade(done.refund.id)
@@ -247,7 +247,7 @@ const planApproval: PlanOf = async (deps, visit, refund) => {
   if (!waitsForApproval(refund)) return again(words.say('refund-changes.not_waiting'));
   if (!refund.destination) return again(words.say('refund-changes.no_address'));
   if (refund.destination.key !== seen) return again(words.say('refund-changes.address_changed'));
-  const { refundCancelWindowS } = await deps.database.refundPolicy(at.storeId);
+  const { refundCancelWindowS } = await deps.database.stores.refundPolicy(at.storeId);
   return {
     command: 'approve refund',
     target: refund.id,
@@ -259,7 +259,7 @@ const planApproval: PlanOf = async (deps, visit, refund) => {
       needsSudo: true,
     },
     async act(database) {
-      return (await database.approveRefund(refund.id, null, nowMs, seen)) === 'done'
+      return (await database.refunds.approve(refund.id, null, nowMs, seen)) === 'done'
         ? onward(at, refund, words.say('refund-changes.approved'))
         : again(words.say('refund-changes.changed'));
     },
@@ -285,7 +285,7 @@ const planRefusal: PlanOf = async (deps, visit, refund) => {
       isDangerous: true,
     },
     async act(database) {
-      const isDone = await database.rejectRefund(refund.id, 'rejected_by_merchant', nowMs);
+      const isDone = await database.refunds.reject(refund.id, 'rejected_by_merchant', nowMs);
       return isDone
         ? onward(at, refund, words.say('refund-changes.refused'))
         : again(words.say('refund-changes.refuse_in_doubt'));
@@ -307,7 +307,7 @@ const planCancel: PlanOf = async (deps, visit, refund) => {
     // Seconds count.
     review: null,
     async act(database) {
-      const { kind } = await database.cancelRefund({ ...at, refundId, replay, nowMs });
+      const { kind } = await database.refunds.cancel({ ...at, refundId, replay, nowMs });
       if (kind === 'done' || kind === 'replayed') return onward(at, refund, words.say('refund-changes.canceled'));
       const now = (await findRefund(deps, visit)) ?? refund;
       return refundPage(
@@ -353,7 +353,7 @@ const planDestination: PlanOf = async (deps, visit, refund) => {
       typed: minorText(refund.amountMinor),
     },
     async act(database, act) {
-      const done = await database.redirectRefund(
+      const done = await database.refunds.redirect(
         { by: 'merchant', owner, address, act, replay },
         deps.checkDestination,
       );
@@ -385,7 +385,7 @@ const planLink: PlanOf = async (deps, visit, refund) => {
       needsSudo: true,
     },
     async act(database, act) {
-      await database.recordLinkSeen(id, act);
+      await database.refunds.recordLinkSeen(id, act);
       return {
         title,
         content: html`<section class="card">${copied(words.say('refunds.claim_link'), claimUrl(claim.token, deps.config))}

@@ -52,7 +52,7 @@ export const refundPages = (deps: DashboardDeps, startExport: StartExport): read
 
 /** Returns the refund that the path names; null where the store has none by that id in this mode. */
 export async function findRefund({ database }: DashboardDeps, { at, params }: Visit<StoreAt>): Promise<Refund | null> {
-  const refund = await database.findRefundBy({ id: params.refund ?? '' });
+  const refund = await database.refunds.findBy({ id: params.refund ?? '' });
   return refund && refund.storeId === at.storeId && refund.mode === at.mode ? refund : null;
 }
 
@@ -71,9 +71,9 @@ function readFilter({ at, query, zone }: Pick<Visit<StoreAt>, 'at' | 'query' | '
 async function list({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const { at, query, visitor, words } = visit;
   const { chosen, refunds } = readFilter(visit);
-  const last = query.get('before') === null ? null : await database.findRefundBy({ id: query.get('before') ?? '' });
+  const last = query.get('before') === null ? null : await database.refunds.findBy({ id: query.get('before') ?? '' });
   const isOwn = last?.storeId === at.storeId && last.mode === at.mode;
-  const found = await database.listRefunds({
+  const found = await database.refunds.list({
     ...refunds,
     ...(last && isOwn && { before: last }),
     limit: PAGE_ROWS + 1,
@@ -236,7 +236,7 @@ async function signatures({ database }: DashboardDeps, visit: Visit<StoreAt>, re
 }
 
 const cancelEndMs = async (database: DashboardDeps['database'], refund: Refund): Promise<number> =>
-  (refund.processingAtMs ?? 0) + (await database.refundPolicy(refund.storeId)).refundCancelWindowS * 1000;
+  (refund.processingAtMs ?? 0) + (await database.stores.refundPolicy(refund.storeId)).refundCancelWindowS * 1000;
 
 /** The forms for what this visitor may do about the refund in its state. */
 async function forms({ database, config }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {

@@ -26,7 +26,7 @@ export const storeLogoPages = (deps: DashboardDeps, back: Back): readonly StoreP
     path: '/s/:store/:mode/store/logo/:hash',
     needs: 'store:manage',
     async answer({ at, params }) {
-      const logo = await deps.database.findLogo(at.storeId, params.hash ?? '');
+      const logo = await deps.database.stores.findLogo(at.storeId, params.hash ?? '');
       return logo && { image: logo.bytes, type: types[logo.type] };
     },
   },
@@ -77,7 +77,7 @@ const planChange = ({ at, words }: Visit<StoreAt>, logo: Logo | null): Planned =
   target: at.storeId,
   review: null,
   async act(database) {
-    await database.setPageSettings(at.storeId, { logo });
+    await database.stores.setPageSettings(at.storeId, { logo });
     return { to: storePath(at), said: words.say(logo === null ? 'store-logo.removed' : 'store-logo.saved') };
   },
 });

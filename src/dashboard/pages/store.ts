@@ -97,11 +97,11 @@ const decisionLink = ({ visitor, words }: Visit<StoreAt>, { status, refusal }: M
 
 async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: Html | string | null): Promise<Reply> {
   const { at, form, visitor, words } = visit;
-  const store = await deps.database.findStore(at.storeId);
+  const store = await deps.database.stores.find(at.storeId);
   const act = actOf(visitor.person, 'read store', deps.clock);
   const values = await readStoreState({ database: deps.database, act }, at.storeId);
   if (!store || !values) return null;
-  const look = await deps.database.findPageSettings(at.storeId);
+  const look = await deps.database.stores.findPageSettings(at.storeId);
   return {
     title: words.say('frame.store'),
     status: fault === null ? 200 : 400,
@@ -195,9 +195,9 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
   }
   const id = `mer_${idOfForm(visitor, form.once, nowMs)}`;
   const path = pathOf({ storeId: id, mode: 'test' });
-  if (await deps.database.findStore(id)) return { to: path, said: words.say('store.created_already') };
+  if (await deps.database.stores.find(id)) return { to: path, said: words.say('store.created_already') };
   const { memberships } = visitor.person;
-  const own = await Promise.all(memberships.map(({ storeId }) => storeId && deps.database.findStore(storeId)));
+  const own = await Promise.all(memberships.map(({ storeId }) => storeId && deps.database.stores.find(storeId)));
   const tooMany = () => newStoreForm(visit, words.say('store.too_many_pending', { count: WAITING_STORES_MAX }));
   const waiting = own.filter((store) => store && store.status === 'pending' && !store.refusal);
   if (waiting.length >= WAITING_STORES_MAX) return tooMany();
@@ -221,7 +221,7 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
     },
     async act(database, act) {
       const made = deps.issue.store(name, settlementCurrency, nowMs);
-      const isMade = await database.requestStore({ ...made, id, channelType }, visitor.person.id, act);
+      const isMade = await database.stores.request({ ...made, id, channelType }, visitor.person.id, act);
       return isMade ? { to: path, said: words.say('store.created') } : tooMany();
     },
   };

@@ -50,7 +50,7 @@ const roleIn = ({ memberships }: Person, { storeId }: StoreAt): StoreRole | null
 };
 
 async function membersOf(database: Database, at: StoreAt): Promise<readonly Person[]> {
-  const people = await database.listPeople();
+  const people = await database.people.list();
   return people.filter((person) => person.removedAtMs === null && roleIn(person, at) !== null);
 }
 
@@ -66,7 +66,7 @@ async function teamPage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: strin
   const members = await membersOf(deps.database, at);
   const rows: (readonly (Html | string)[])[] = [];
   for (const person of members) {
-    const open = await deps.database.listWebSessions(person.id, nowMs, sessionLimits);
+    const open = await deps.database.signIns.listWebSessions(person.id, nowMs, sessionLimits);
     const seen =
       open.length === 0
         ? words.say('team.signed_out')
@@ -155,10 +155,10 @@ async function planInvitation(deps: DashboardDeps, visit: Visit<StoreAt>): Promi
     },
     async act(database, act) {
       const membership = { role, storeId: at.storeId };
-      if (!(await database.addPerson({ id, name, membership, createdAtMs: nowMs }, act))) {
+      if (!(await database.people.add({ id, name, membership, createdAtMs: nowMs }, act))) {
         return again(words.say('team.taken'));
       }
-      await database.addSignInLink({ hash: hashOf(token), personId: id, salt: newToken(), expiresAtMs }, act);
+      await database.signIns.addLink({ hash: hashOf(token), personId: id, salt: newToken(), expiresAtMs }, act);
       return linkPage(deps, visit, { name, token, expiresAtMs });
     },
   };
@@ -185,8 +185,8 @@ async function planRemoval(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<
     async act(database, act) {
       if (await isLastOwner(database, at, person)) return teamPage(deps, visit, words.say('team.last'));
       // An account without any role would only keep its name from being given again.
-      if (person.memberships.length === 1) await database.removePerson(person.id, act);
-      else await database.removeMembership(person.id, at.storeId, act);
+      if (person.memberships.length === 1) await database.people.remove(person.id, act);
+      else await database.people.removeMembership(person.id, at.storeId, act);
       return { to: pathOf(at), said: words.say('team.removed', { name }) };
     },
   };

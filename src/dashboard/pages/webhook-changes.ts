@@ -133,7 +133,7 @@ const planTest: PlanOf = async (deps, visit, endpoint) => {
   if (!sent) return null;
   const after = { answer: sent.status ?? sent.error ?? 'none' };
   const act = actOf(visit.visitor.person, 'send test webhook', deps.clock);
-  await deps.database.recordAct(act, { target: endpoint.id, before: null, after });
+  await deps.database.audit.record(act, { target: endpoint.id, before: null, after });
   return testPage(visit, endpoint, sent);
 };
 

@@ -4,7 +4,7 @@
  */
 import { and, asc, count, desc, eq, gte, inArray, isNotNull, isNull, lt, lte, or } from 'drizzle-orm';
 import { heldAlarmCode, heldKinds } from '../../core/held-money.ts';
-import type { AlarmDatabase, LastingAlarm, NewAlarm } from '../alarms.ts';
+import type { Alarms, LastingAlarm, NewAlarm } from '../alarms.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
@@ -54,7 +54,7 @@ export function createAlarmEnder(db: Db): EndAlarm {
   };
 }
 
-export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordAct): AlarmDatabase {
+export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordAct): Alarms {
   const { orm } = db;
   const end = createAlarmEnder(db);
 
@@ -66,10 +66,10 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
   }
 
   return {
-    async raiseAlarm(alarm) {
+    async raise(alarm) {
       await db.write(() => void raiseAlarm(alarm));
     },
-    async keepAlarm(alarm) {
+    async keep(alarm) {
       return db.write(() => {
         const open = orm.select().from(alarms).where(openOne(alarm.key)).get();
         if (renew(open, alarm)) return false;
@@ -78,10 +78,10 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
         return true;
       });
     },
-    async endAlarm(key, nowMs) {
+    async end(key, nowMs) {
       return db.write(() => end(key, nowMs));
     },
-    async acknowledgeAlarm(id, act) {
+    async acknowledge(id, act) {
       return db.write(() => {
         const alarm = orm.select().from(alarms).where(eq(alarms.id, id)).get();
         if (!alarm) return null;
@@ -93,7 +93,7 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
         return { outcome: 'acknowledged', alarm: { ...alarm, ...seen } } as const;
       });
     },
-    async resolveAlarm(id, act) {
+    async resolve(id, act) {
       return db.write(() => {
         const alarm = orm.select().from(alarms).where(eq(alarms.id, id)).get();
         if (!alarm) return null;
@@ -106,7 +106,7 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
         return { outcome: 'resolved', alarm: { ...alarm, ...end } } as const;
       });
     },
-    async listAlarms(limit, beforeId) {
+    async list(limit, beforeId) {
       const isOlder = beforeId === undefined ? undefined : lt(alarms.id, beforeId);
       return db.read(() => orm.select().from(alarms).where(isOlder).orderBy(desc(alarms.id)).limit(limit).all());
     },
@@ -119,7 +119,7 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
       );
       return new Map(counted);
     },
-    async listStoreAlarms({ storeId, mode }, limit) {
+    async listOfStore({ storeId, mode }, limit) {
       return db.read(() => {
         const newest = orm.select().from(alarms).orderBy(desc(alarms.id)).limit(ALARMS_READ_MAX).all();
         const open = newest.filter(({ code, sessionId, endedAtMs, acknowledgedAtMs }) => {
@@ -135,7 +135,7 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
         return open.filter(({ sessionId }) => sessionId !== null && ids.has(sessionId)).slice(0, limit);
       });
     },
-    async listOpenAlarms() {
+    async listOpen() {
       return db.read(() => orm.select().from(alarms).where(isOpen).orderBy(asc(alarms.id)).all());
     },
   };

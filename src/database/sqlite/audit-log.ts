@@ -3,7 +3,7 @@
  * @module
  */
 import { type AnyColumn, and, desc, eq, gte, lt, or, type SQL, sql } from 'drizzle-orm';
-import type { AuditDatabase, AuditedChange, OperatorAct, TargetedAct } from '../audit-log.ts';
+import type { Audit, AuditedChange, OperatorAct, TargetedAct } from '../audit-log.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { auditLog } from './tables.ts';
@@ -49,7 +49,7 @@ export function recordWrites(db: Db, { target, ...act }: TargetedAct): Db {
   };
 }
 
-type RecordAs<Whole> = AuditDatabase<Whole>['recordAs'];
+type RecordAs<Whole> = <T>(act: TargetedAct, work: (database: Whole) => Promise<T>) => Promise<T>;
 
 /** @param assemble returns the commands over a connection; called once, when the first act is recorded */
 export function createRecordAs<Whole>(db: Db, assemble: (db: Db) => Whole): RecordAs<Whole> {
@@ -76,13 +76,13 @@ export function createRecordAs<Whole>(db: Db, assemble: (db: Db) => Whole): Reco
 const contains = (column: SQL.Aliased | AnyColumn, text: string): SQL =>
   sql`instr(lower(${column}), lower(${text})) > 0`;
 
-export function auditCommands(db: Db): Omit<AuditDatabase<unknown>, 'recordAs'> {
+export function auditCommands(db: Db): Pick<Audit, 'record' | 'list' | 'search'> {
   const record = createAuditLog(db);
   return {
-    async recordAct(act, change) {
+    async record(act, change) {
       await db.write(() => record(act, change));
     },
-    async searchAudit({ who, what, fromMs, toMs, beforeId, limit, entriesMax }) {
+    async search({ who, what, fromMs, toMs, beforeId, limit, entriesMax }) {
       const { id, atMs } = auditLog;
       return db.read(() => {
         const before = beforeId === null ? null : db.orm.select().from(auditLog).where(eq(id, beforeId)).get();
@@ -126,7 +126,7 @@ export function auditCommands(db: Db): Omit<AuditDatabase<unknown>, 'recordAs'> 
         return { entries, goOnId: next === undefined ? null : (last?.id ?? null) };
       });
     },
-    async listAudit(limit, { sinceMs = 0, beforeId } = {}) {
+    async list(limit, { sinceMs = 0, beforeId } = {}) {
       const { id, atMs } = auditLog;
       return db.read(() => {
         const before = beforeId === undefined ? null : db.orm.select().from(auditLog).where(eq(id, beforeId)).get();

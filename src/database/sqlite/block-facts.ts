@@ -17,10 +17,10 @@ import {
 } from '../../core/transfer.ts';
 import type { Ingest } from '../ingest.ts';
 import type { RaiseAlarm } from './alarms.ts';
-import type { BlockRow, Blocks } from './blocks.ts';
+import type { BlockRow, BlockRows } from './blocks.ts';
 import type { Ledger } from './ledger.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
-import type { Address, Addresses } from './pool.ts';
+import type { Address, AddressRows } from './pool.ts';
 import { type SessionRow, termsOf } from './session-row.ts';
 import type { SessionTransitions } from './session-transitions.ts';
 import type { FindSessionRow } from './sessions.ts';
@@ -46,8 +46,8 @@ export type BlockFacts = Readonly<{
 }>;
 
 type Parts = Readonly<{
-  addresses: Addresses;
-  blocks: Blocks;
+  addresses: AddressRows;
+  blocks: BlockRows;
   transfers: Transfers;
   transitions: SessionTransitions;
   findSession: FindSessionRow;

@@ -2,21 +2,22 @@
  * Blocks: facts by hash, of which one chain is canonical.
  * @module
  */
+
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { Database } from '../database.ts';
+import type { Blocks } from '../ingest.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
 import { blocks, transfers } from './tables.ts';
 
-type BlockCommands = Pick<Database, 'tail' | 'unconfirmed'>;
+type BlockCommands = Pick<Blocks, 'tail' | 'unconfirmed'>;
 export type BlockRow = typeof blocks.$inferSelect;
 
 /** Blocks that one step prunes at most. */
 const PRUNED_MAX = 200;
 
 /** To be called within a transaction. */
-export type Blocks = Readonly<{
+export type BlockRows = Readonly<{
   find(network: NetworkKey, hash: string): BlockRow | undefined;
   /** Returns the newest canonical block. */
   tip(network: NetworkKey): BlockRow | undefined;
@@ -33,7 +34,7 @@ export type Blocks = Readonly<{
 const isOfNetwork = eq(blocks.network, sql.placeholder('network'));
 const isCanonical = eq(blocks.canonical, sql`1`);
 
-export function createBlocks(db: Db): Blocks {
+export function createBlocks(db: Db): BlockRows {
   const find = atFirstUse(
     db.orm
       .select()

@@ -2,9 +2,11 @@
  * The ledger's entries for accounting. Each page is a read of its own, so that a long export holds no transaction open.
  * @module
  */
+
 import type Sqlite from 'better-sqlite3';
 import type { EntryKind } from '../../core/ledger.ts';
-import { BOOK_PAGE_ENTRIES, type BookDatabase, type Booked, type BookKind } from '../bookkeeping.ts';
+import { BOOK_PAGE_ENTRIES, type Booked, type BookKind } from '../bookkeeping.ts';
+import type { Reports } from '../reports.ts';
 import { readSessionTerms } from './column-types.ts';
 import type { Db } from './open.ts';
 
@@ -76,7 +78,7 @@ const pageOf = ({ account, kinds, session }: Book): string => `
   ORDER BY e.id, p.subject`;
 
 /** Statements are prepared with the first page: only exports ask for them. */
-export function bookQueries(db: Db): BookDatabase {
+export function bookQueries(db: Db): Pick<Reports, 'newestEntry' | 'bookPage'> {
   const pages = new Map<BookKind, Sqlite.Statement>();
   const pageStatement = (kind: BookKind): Sqlite.Statement => {
     const known = pages.get(kind) ?? db.client.prepare(pageOf(booksOf[kind]));

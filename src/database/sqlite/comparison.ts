@@ -1,5 +1,7 @@
 /** What the database holds about a range of blocks, and how far final blocks were compared with it. */
-import type { ComparisonDatabase, RecordedTransfer } from '../comparison.ts';
+
+import type { RecordedTransfer } from '../comparison.ts';
+import type { Blocks } from '../ingest.ts';
 import type { Db } from './open.ts';
 import { blockComparisons } from './tables.ts';
 
@@ -21,7 +23,9 @@ const transfersOf = `
   WHERE b.network = ? AND b.canonical = 1 AND b.number BETWEEN ? AND ?
   ORDER BY b.number, t.position, t.tx`;
 
-export function comparisonQueries(db: Db): ComparisonDatabase {
+export function comparisonQueries(
+  db: Db,
+): Pick<Blocks, 'firstFrom' | 'range' | 'listComparisons' | 'recordComparison'> {
   const { client, orm } = db;
   const lowest = client
     .prepare('SELECT min(number) FROM blocks WHERE network = ? AND canonical = 1 AND number >= ?')
@@ -32,10 +36,10 @@ export function comparisonQueries(db: Db): ComparisonDatabase {
   const transfers = client.prepare(transfersOf);
 
   return {
-    async firstBlockFrom(network, number) {
+    async firstFrom(network, number) {
       return db.read(() => lowest.get(network, number) as number | null);
     },
-    async recordedRange(network, { from, to }) {
+    async range(network, { from, to }) {
       return db.read(() => ({
         blocks: blocks.all(network, from, to) as { number: number; hash: string }[],
         transfers: (transfers.all(network, from, to) as TransferRow[]).map(({ units, bookedUnits, ...row }) => ({

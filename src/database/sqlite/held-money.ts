@@ -6,7 +6,7 @@ import { and, desc, eq } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { openPar } from '../../core/held-money.ts';
 import type { Life, Standing } from '../../core/session.ts';
-import type { HeldMoney, HeldMoneyDatabase, HeldSession } from '../held-money.ts';
+import type { Held, HeldMoney, HeldSession } from '../held-money.ts';
 import type { RecordAct } from './audit-log.ts';
 import { amountText, type HeldRecords, type HeldRow } from './held-records.ts';
 import type { Db } from './open.ts';
@@ -28,7 +28,7 @@ export function heldMoneyCommands(
     recordAct: RecordAct;
     returned: ReturnedMoney;
   }>,
-): HeldMoneyDatabase {
+): Omit<Held, 'giveBack'> {
   const { held, transitions, findSession, recordAct, returned } = parts;
   const viewOf = (
     row: HeldRow,
@@ -57,7 +57,7 @@ export function heldMoneyCommands(
   }
 
   return {
-    async listHeldMoney({ storeId, mode, sessionId, state, limit }) {
+    async list({ storeId, mode, sessionId, state, limit }) {
       const { storeId: store, mode: ofMode } = sessions;
       const of = and(
         storeId === undefined ? undefined : eq(store, storeId),
@@ -78,13 +78,13 @@ export function heldMoneyCommands(
       );
       return rows;
     },
-    async findHeldMoney(id) {
+    async find(id) {
       return db.read(() => {
         const row = held.find(id);
         return row ? viewOf(row, sessionOf(row)) : null;
       });
     },
-    async acceptHeldMoney(id, act, isDryRun) {
+    async accept(id, act, isDryRun) {
       const decide = isDryRun ? db.read : db.write;
       return decide(() => {
         const row = held.find(id);

@@ -3,27 +3,27 @@
  * sessions, events and alarms. Saved whole or not at all.
  * @module
  */
+
 import { type BlockRef, isLinked } from '../../core/block.ts';
 import { invariant, transient } from '../../core/fault.ts';
 import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
-import type { Database } from '../database.ts';
-import type { Ingest } from '../ingest.ts';
+import type { Blocks, Ingest } from '../ingest.ts';
 import { type BlockFacts, type Ours, poolOf } from './block-facts.ts';
-import type { BlockRow, Blocks } from './blocks.ts';
+import type { BlockRow, BlockRows } from './blocks.ts';
 import type { Gaps } from './gaps.ts';
 import type { Ledger } from './ledger.ts';
-import type { Networks } from './networks.ts';
+import type { NetworkRows } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
-import type { Addresses } from './pool.ts';
+import type { AddressRows } from './pool.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
 
-type IngestCommands = Pick<Database, 'ingest'>;
+type IngestCommands = Pick<Blocks, 'ingest'>;
 type Parts = Readonly<{
-  addresses: Addresses;
-  blocks: Blocks;
+  addresses: AddressRows;
+  blocks: BlockRows;
   transfers: Transfers;
-  networks: Networks;
+  networks: NetworkRows;
   gaps: Gaps;
   facts: BlockFacts;
   ledger: Ledger;

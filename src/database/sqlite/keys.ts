@@ -2,8 +2,10 @@
  * API keys and their used nonces.
  * @module
  */
+
 import { and, asc, eq, getTableColumns, isNotNull, isNull, lt, sql } from 'drizzle-orm';
-import { type ApiKey, type KeyDatabase, USE_NOTED_EVERY_MS } from '../keys.ts';
+import type { Keys } from '../keys.ts';
+import { type ApiKey, USE_NOTED_EVERY_MS } from '../keys.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
@@ -42,7 +44,7 @@ export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedR
 
 type Parts = Readonly<{ guard: RowGuard; recordAct: RecordAct }>;
 
-export function keyCommands(db: Db, vault: Vault, { guard, recordAct }: Parts): KeyDatabase {
+export function keyCommands(db: Db, vault: Vault, { guard, recordAct }: Parts): Keys {
   const insert = preparedInsert(db, keys);
   const findByHash = atFirstUse(
     db.orm
@@ -60,7 +62,7 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct }: Parts): 
     return isIntact(row) ? key : { ...key, isAltered: true };
   };
   return {
-    async createKey({ keyHash, secret, name = null, sources = [], expiresAtMs = null, ...key }, act) {
+    async create({ keyHash, secret, name = null, sources = [], expiresAtMs = null, ...key }, act) {
       const sealed = vault.seal(secret, apiSecretName(key.id));
       const unused = { createdBy: act?.operator ?? null, lastUsedAtMs: null, lastUsedFrom: null };
       await db.write(() => {
@@ -71,21 +73,21 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct }: Parts): 
         if (act) recordAct(act, { target, before: null, after: { storeId, mode, name, hint, ...texts, expiresAtMs } });
       });
     },
-    async listKeys(ofStore) {
+    async list(ofStore) {
       const select = db.orm.select().from(keys);
       const all = ofStore === null ? select : select.where(eq(keys.storeId, ofStore));
       return db.read(() => all.orderBy(keys.createdAtMs, keys.id).all()).map(checked);
     },
-    async expiringKeys(beforeMs, limit) {
+    async expiring(beforeMs, limit) {
       const isExpiring = and(isNotNull(keys.expiresAtMs), isNull(keys.revokedAtMs), lt(keys.expiresAtMs, beforeMs));
       const select = db.orm.select(keyColumns).from(keys).where(isExpiring).orderBy(asc(keys.expiresAtMs)).limit(limit);
       return db.read((): ApiKey[] => select.all());
     },
-    async showKey(keyId) {
+    async show(keyId) {
       const row = db.read(() => db.orm.select().from(keys).where(eq(keys.id, keyId)).get());
       return row ? checked(row) : null;
     },
-    async revokeKey(keyId, act) {
+    async revoke(keyId, act) {
       return db.write(() => {
         const key = db.orm.select().from(keys).where(eq(keys.id, keyId)).get();
         if (key?.revokedAtMs === null) {
@@ -99,7 +101,7 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct }: Parts): 
         return key !== undefined;
       });
     },
-    async findKey(keyHash) {
+    async find(keyHash) {
       const row = db.read(() => findByHash.get({ keyHash }));
       if (!row || !isIntact(row)) return null;
       const { keyHash: _hash, mac: _mac, secret, ...key } = row;
@@ -109,7 +111,7 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct }: Parts): 
   };
 }
 
-function createNonces(db: Db): KeyDatabase['useNonce'] {
+function createNonces(db: Db): Keys['useNonce'] {
   // An expired row of the same nonce counts as removed.
   const insert = db.client.prepare(
     `INSERT INTO nonces (key_id, nonce, keep_until_ms) VALUES (:keyId, :nonce, :keepUntilMs)

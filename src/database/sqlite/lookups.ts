@@ -7,12 +7,12 @@ import {
   type TransactionReport,
 } from '../../core/lookup.ts';
 import type { Mode, NetworkKey } from '../../core/transfer.ts';
-import type { Lookup, LookupDatabase } from '../lookups.ts';
+import type { Lookup, Lookups } from '../lookups.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { Job, Jobs } from './jobs.ts';
-import type { Networks } from './networks.ts';
+import type { NetworkRows } from './networks.ts';
 import type { Db } from './open.ts';
-import type { Addresses } from './pool.ts';
+import type { AddressRows } from './pool.ts';
 import type { FindSessionRow } from './sessions.ts';
 import type { Transfers } from './transfers.ts';
 
@@ -42,14 +42,14 @@ const modes: readonly Mode[] = ['live', 'test'];
 export function lookupCommands(
   db: Db,
   parts: Readonly<{
-    addresses: Addresses;
-    networks: Networks;
+    addresses: AddressRows;
+    networks: NetworkRows;
     transfers: Transfers;
     findSession: FindSessionRow;
     raiseAlarm: RaiseAlarm;
     jobs: Jobs;
   }>,
-): LookupDatabase {
+): Lookups {
   const { addresses, networks, transfers, findSession, raiseAlarm, jobs } = parts;
 
   /** Judges a node's report for the session that asked, by what the database holds now. */
@@ -79,7 +79,7 @@ export function lookupCommands(
   }
 
   return {
-    async requestLookups({ sessionId, asks, nowMs }) {
+    async request({ sessionId, asks, nowMs }) {
       await db.write(() => {
         if (!findSession(sessionId)) return;
         const before = jobs.ofOwner(KIND, sessionId).map((job) => asked(job).position);
@@ -94,11 +94,11 @@ export function lookupCommands(
         jobs.remove([...beyond, ...jobs.addedBefore(KIND, nowMs - KEPT_MS, DELETED_MAX)]);
       });
     },
-    async listLookups(sessionId) {
+    async list(sessionId) {
       const found = db.read(() => jobs.ofOwner(KIND, sessionId)).map(asked);
       return found.sort((a, b) => a.position - b.position).map(toLookup);
     },
-    async claimLookups(network, nowMs, limit) {
+    async claim(network, nowMs, limit) {
       const claimed = (await jobs.claim(network, { nowMs, leaseMs: LEASE_MS, limit })).map(asked);
       const isYoung = ({ createdAtMs }: Asked) => createdAtMs > nowMs - LOOKUP_AGE_MS_MAX;
       const over = claimed.filter((one) => !isYoung(one));
@@ -110,7 +110,7 @@ export function lookupCommands(
       }
       return claimed.filter(isYoung).map(({ key: id, tx }) => ({ id, tx }));
     },
-    async answerLookup({ id, report, nowMs }) {
+    async answer({ id, report, nowMs }) {
       await db.write(() => {
         const job = jobs.find(KIND, id);
         if (!job) return;

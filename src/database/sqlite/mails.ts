@@ -1,7 +1,7 @@
 /** Mail to payers: receipts that wait to be sent, or were sent. A payment has one, so its key is the session's id. */
 import { eq } from 'drizzle-orm';
 import { DAY_MS } from '../../lib/clock.ts';
-import { type DueMail, type MailDatabase, type NewMail, RECEIPTS_PER_DAY_MAX } from '../mails.ts';
+import { type DueMail, type Mails, type NewMail, RECEIPTS_PER_DAY_MAX } from '../mails.ts';
 import type { Jobs } from './jobs.ts';
 import type { Db } from './open.ts';
 import { pageSettings, sessions } from './tables.ts';
@@ -14,16 +14,16 @@ const LEASE_MS = 15 * 60_000;
 /** The name under which a mail is sealed. */
 export const mailName = (id: string): string => `mail ${id}`;
 
-export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs): MailDatabase {
+export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs): Mails {
   return {
-    async claimMails(nowMs, limit) {
+    async claim(nowMs, limit) {
       const claimed = await jobs.claim(KIND, { nowMs, leaseMs: LEASE_MS, limit });
       return claimed.flatMap(({ key: id, payload, tries, createdAtMs }): DueMail[] => {
         if (payload === null) return [];
         return [{ id, tries, createdAtMs, ...(JSON.parse(vault.open(payload, mailName(id))) as NewMail) }];
       });
     },
-    async settleMail(id, outcome) {
+    async settle(id, outcome) {
       await write(() => {
         const job = jobs.find(KIND, id);
         if (job === null || job.payload === null) return;
@@ -32,7 +32,7 @@ export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs)
         else jobs.settle({ ...job, dueAtMs: null, error });
       });
     },
-    async eraseMails(beforeMs, limit) {
+    async erase(beforeMs, limit) {
       if (read(() => jobs.addedBefore(KIND, beforeMs, 1)).length === 0) return 0;
       return write(() => {
         const old = jobs.addedBefore(KIND, beforeMs, limit);

@@ -2,17 +2,18 @@
  * Networks: what their followers report, and how far each has been read.
  * @module
  */
+
 import { eq, sql } from 'drizzle-orm';
 import type { Moment } from '../../core/session.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
-import type { Database, NetworkStatus } from '../database.ts';
+import type { NetworkStatus, Networks } from '../database.ts';
 import { createNetworkLags } from './network-lags.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
 import { networks } from './tables.ts';
 
-type NetworkCommands = Pick<Database, 'reportNetwork' | 'listNetworks' | 'listNetworkLags'>;
+type NetworkCommands = Pick<Networks, 'report' | 'list' | 'listLags'>;
 export type NetworkRow = typeof networks.$inferSelect;
 type Progress = Pick<
   NetworkRow,
@@ -20,7 +21,7 @@ type Progress = Pick<
 >;
 
 /** To be called within a transaction. */
-export type Networks = Readonly<{
+export type NetworkRows = Readonly<{
   find(key: NetworkKey): NetworkRow | undefined;
   /** Inserts the row of a network that has none. */
   begin(key: NetworkKey, nowMs: number): NetworkRow;
@@ -32,7 +33,7 @@ export type Networks = Readonly<{
   reading(keys: readonly NetworkKey[]): Pick<Moment, 'readThroughS' | 'rewoundAtS'>;
 }>;
 
-export function createNetworks(db: Db): Networks {
+export function createNetworks(db: Db): NetworkRows {
   const insert = preparedInsert(db, networks);
   const find = atFirstUse(
     db.orm
@@ -104,10 +105,10 @@ export function createNetworks(db: Db): Networks {
   };
 }
 
-export function networkCommands(db: Db, steps: Networks): NetworkCommands {
+export function networkCommands(db: Db, steps: NetworkRows): NetworkCommands {
   const lags = createNetworkLags(db);
   return {
-    async reportNetwork({
+    async report({
       network,
       state,
       reason,
@@ -143,10 +144,10 @@ export function networkCommands(db: Db, steps: Networks): NetworkCommands {
         if (readThroughS > 0) lags.sample(network, Math.max(0, toSeconds(nowMs) - readThroughS), nowMs);
       });
     },
-    async listNetworkLags(network, fromMs) {
+    async listLags(network, fromMs) {
       return db.read(() => lags.list(network, fromMs));
     },
-    async listNetworks() {
+    async list() {
       return db.read(() => steps.all()).map(toStatus);
     },
   };

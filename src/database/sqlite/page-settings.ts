@@ -2,16 +2,23 @@
  * Stores' settings of the payment page. A store without a row has the defaults.
  * @module
  */
+
 import { and, eq, sql } from 'drizzle-orm';
 import type { AuditedState } from '../audit-log.ts';
-import type { PageSettings, PageSettingsDatabase } from '../page-settings.ts';
+import type { PageSettings } from '../page-settings.ts';
+import type { Stores } from '../stores.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
 import { pageSettings, stores } from './tables.ts';
 
 const unset: PageSettings = { accent: null, embedOrigins: [], logo: null, receiptsReplyTo: null };
 
-export function pageSettingsCommands({ orm, read, write, describe }: Db): PageSettingsDatabase {
+export function pageSettingsCommands({
+  orm,
+  read,
+  write,
+  describe,
+}: Db): Pick<Stores, 'rename' | 'setPageSettings' | 'findPageSettings' | 'findLogo'> {
   const { accent, embedOrigins, logoType, logoHash, receiptsReplyTo } = pageSettings;
   const find = atFirstUse(
     orm
@@ -29,7 +36,7 @@ export function pageSettingsCommands({ orm, read, write, describe }: Db): PageSe
         }
       : null;
   return {
-    async renameStore(id, name) {
+    async rename(id, name) {
       return write(() => {
         const before = orm.select({ name: stores.name }).from(stores).where(eq(stores.id, id)).get();
         if (!before) return false;

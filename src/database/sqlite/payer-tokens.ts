@@ -3,12 +3,13 @@
  * the token lets a payer name a refund address.
  * @module
  */
+
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Database } from '../database.ts';
+import type { Sessions } from '../database.ts';
 
 const HEX_DIGITS = 32;
 
-export function payerTokens(secretKey: Uint8Array): Pick<Database, 'payerToken' | 'isPayerToken'> {
+export function payerTokens(secretKey: Uint8Array): Pick<Sessions, 'payerToken' | 'isPayerToken'> {
   const key = createHmac('sha256', secretKey).update('quayside payer token v1').digest();
   const tokenOf = (sessionId: string): string =>
     createHmac('sha256', key).update(sessionId).digest('hex').slice(0, HEX_DIGITS);

@@ -1,13 +1,19 @@
 /** Notes about payments. They go with what identifies the payer. */
+
 import { eq } from 'drizzle-orm';
-import { PAYMENT_NOTES_MAX, type PaymentNote, type PaymentNoteDatabase } from '../payment-notes.ts';
+import type { Sessions } from '../database.ts';
+import { PAYMENT_NOTES_MAX, type PaymentNote } from '../payment-notes.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
 import { createPayerDataMark } from './retention/marks.ts';
 import type { FindSessionRow } from './sessions.ts';
 import { sessions } from './tables.ts';
 
-export function paymentNoteCommands(db: Db, findSession: FindSessionRow, recordAct: RecordAct): PaymentNoteDatabase {
+export function paymentNoteCommands(
+  db: Db,
+  findSession: FindSessionRow,
+  recordAct: RecordAct,
+): Pick<Sessions, 'addNote' | 'listNotes' | 'removeNote'> {
   const lookAgain = createPayerDataMark(db);
   const save = (sessionId: string, notes: readonly PaymentNote[]): void =>
     void db.orm
@@ -16,7 +22,7 @@ export function paymentNoteCommands(db: Db, findSession: FindSessionRow, recordA
       .where(eq(sessions.id, sessionId))
       .run();
   return {
-    async addPaymentNote({ sessionId, text: written }, act) {
+    async addNote({ sessionId, text: written }, act) {
       return db.write(() => {
         const session = findSession(sessionId);
         if (!session) return null;
@@ -31,10 +37,10 @@ export function paymentNoteCommands(db: Db, findSession: FindSessionRow, recordA
         return 'added';
       });
     },
-    async listPaymentNotes(sessionId) {
+    async listNotes(sessionId) {
       return db.read(() => findSession(sessionId)?.notes ?? []);
     },
-    async removePaymentNote({ sessionId, id }, act) {
+    async removeNote({ sessionId, id }, act) {
       return db.write(() => {
         const notes = findSession(sessionId)?.notes ?? [];
         const left = notes.filter((note) => note.id !== id);

@@ -7,11 +7,11 @@
  * Free addresses of a source that is not the pool's current one are retired; they are free again when it returns.
  * @module
  */
+
 import { and, asc, count, eq, getTableColumns, gt, inArray, lt, max, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { Mode } from '../../core/transfer.ts';
-import type { OpenAddress } from '../address-pools.ts';
-import type { Database } from '../database.ts';
+import type { Addresses, OpenAddress } from '../address-pools.ts';
 import type { PoolKey } from '../sweeps.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { Db } from './open.ts';
@@ -22,17 +22,8 @@ import { addresses, pools } from './tables.ts';
 import { WRITE_ROWS_MAX } from './write-queue.ts';
 
 type PoolCommands = Pick<
-  Database,
-  | 'openAddresses'
-  | 'refuseAddress'
-  | 'addAddresses'
-  | 'retireAddresses'
-  | 'givenAddresses'
-  | 'poolLevel'
-  | 'poolSource'
-  | 'poolAddress'
-  | 'depositIndex'
-  | 'watchList'
+  Addresses,
+  'open' | 'refuse' | 'add' | 'retire' | 'given' | 'level' | 'source' | 'poolAddress' | 'depositIndex' | 'watchList'
 >;
 
 export type Address = Readonly<{
@@ -59,7 +50,7 @@ const REMEDY = 'restore the database from a backup, and read the blocks since th
 const ALTERED_MAX = 100;
 
 /** To be called within a transaction. Rows whose MAC fails raise an alarm and are not returned. */
-export type Addresses = Readonly<{
+export type AddressRows = Readonly<{
   /** Returns the free address with the lowest id of the pool's current source, or null. */
   nextFree(pool: PoolKey): (typeof addresses.$inferSelect & { readonly source: string }) | null;
   take(address: typeof addresses.$inferSelect, sessionId: string): void;
@@ -100,7 +91,7 @@ export function createDepositCheck(db: Db, guard: RowGuard): (mode: Mode, key: s
   return (mode, key) => anywhere.all({ mode, key }).some(accepts);
 }
 
-export function createAddresses(db: Db, guard: RowGuard): Addresses {
+export function createAddresses(db: Db, guard: RowGuard): AddressRows {
   const nextFree = atFirstUse(
     db.orm
       .select({ ...getTableColumns(addresses), source: pools.source })
@@ -194,7 +185,7 @@ const poolFinder =
 
 export const NOT_DERIVED = 'not derived from the xpub';
 
-type OpenQueries = Pick<PoolCommands, 'openAddresses' | 'refuseAddress'>;
+type OpenQueries = Pick<PoolCommands, 'open' | 'refuse'>;
 
 /** The addresses of open sessions, which are derived again. */
 function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm): OpenQueries {
@@ -211,7 +202,7 @@ function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm): OpenQueries {
      WHERE a.pool_id = :poolId AND a.id > :after AND a.state <> 'free' ORDER BY a.id LIMIT :limit`,
   );
   return {
-    async openAddresses({ family, mode }, source, afterId, limit) {
+    async open({ family, mode }, source, afterId, limit) {
       return db.read(() => {
         const pool = findPool({ family, mode }, source);
         const oldest = pool && afterId === null ? (oldestOpen.get({ poolId: pool.id }) as number | null) : null;
@@ -222,7 +213,7 @@ function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm): OpenQueries {
         return { found, throughId: rows.at(-1)?.id ?? null };
       });
     },
-    async refuseAddress(id, nowMs) {
+    async refuse(id, nowMs) {
       await db.write(() => {
         const row = db.orm.select().from(addresses).where(eq(addresses.id, id)).get();
         if (!row || row.mac === NOT_DERIVED) return;
@@ -246,7 +237,7 @@ export function poolCommands(
   db: Db,
   guard: RowGuard,
   raiseAlarm: RaiseAlarm,
-  { find }: Pick<Addresses, 'find'>,
+  { find }: Pick<AddressRows, 'find'>,
 ): PoolCommands {
   const insertPool = preparedInsert(db, pools, ['id']);
   const insertAddress = db.client.prepare(
@@ -277,7 +268,7 @@ export function poolCommands(
   }
   return {
     ...openAddressCommands(db, raiseAlarm),
-    async addAddresses({ family, mode, source, firstIndex, keys }) {
+    async add({ family, mode, source, firstIndex, keys }) {
       await db.write(() => {
         const pool = usePool({ family, mode }, source);
         keys.forEach((key, at) => {
@@ -290,7 +281,7 @@ export function poolCommands(
         db.orm.update(pools).set({ nextIndex }).where(eq(pools.id, pool.id)).run();
       });
     },
-    async retireAddresses({ family, mode }, source, through) {
+    async retire({ family, mode }, source, through) {
       const retireSlice = (): Readonly<{ retired: number; isLast: boolean }> => {
         const pool = findPool({ family, mode }, source);
         if (!pool) {
@@ -334,7 +325,7 @@ export function poolCommands(
         if (slice.isLast) return retired;
       }
     },
-    async givenAddresses() {
+    async given() {
       const highest = atFirstUse(
         db.orm
           .select({ index: max(addresses.derivationIndex) })
@@ -354,7 +345,7 @@ export function poolCommands(
           })),
       );
     },
-    async poolLevel({ family, mode }, source) {
+    async level({ family, mode }, source) {
       return db.read(() => {
         const pool = findPool({ family, mode }, source);
         if (!pool) return { family, mode, free: 0, taken: 0, nextIndex: 0, retiredThrough: 0 };
@@ -362,7 +353,7 @@ export function poolCommands(
         return { family, mode, free: pool.current ? countFree(pool.id) : 0, taken, nextIndex, retiredThrough };
       });
     },
-    async poolSource({ family, mode }) {
+    async source({ family, mode }) {
       return db.read(() => {
         const isCurrent = and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.current, sql`1`));
         return db.orm.select({ source: pools.source }).from(pools).where(isCurrent).get()?.source ?? null;

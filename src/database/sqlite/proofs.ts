@@ -2,20 +2,18 @@
  * What was proved about the installation. A few rows of each kind are kept.
  * @module
  */
+
 import { and, desc, eq, lt } from 'drizzle-orm';
-import {
-  type InstallationProof,
-  PROOFS_KEPT,
-  type ProofDatabase,
-  type ProofKind,
-  type ProofState,
-  proofKinds,
-} from '../proofs.ts';
+import type { Audit } from '../audit-log.ts';
+import { type InstallationProof, PROOFS_KEPT, type ProofKind, type ProofState, proofKinds } from '../audit-log.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
 import { proofs } from './tables.ts';
 
-export function proofCommands(db: Db, recordAct: RecordAct): ProofDatabase {
+export function proofCommands(
+  db: Db,
+  recordAct: RecordAct,
+): Pick<Audit, 'recordProof' | 'vouchForProof' | 'latestProofs'> {
   const { orm } = db;
   const newest = (kind: ProofKind, limit: number) =>
     orm.select().from(proofs).where(eq(proofs.kind, kind)).orderBy(desc(proofs.id)).limit(limit).all();

@@ -3,32 +3,27 @@
  * in blocks that were read again.
  * @module
  */
+
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { OperatorAct } from '../audit-log.ts';
-import {
-  type BlockGap,
-  REWOUND_TRANSFERS_MAX,
-  type RecoveryDatabase,
-  type Rewind,
-  type RewindOutcome,
-  type Rewound,
-} from '../recovery.ts';
+import type { Networks } from '../database.ts';
+import { type BlockGap, REWOUND_TRANSFERS_MAX, type Rewind, type RewindOutcome, type Rewound } from '../recovery.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { BlockFacts } from './block-facts.ts';
-import type { Blocks } from './blocks.ts';
+import type { BlockRows } from './blocks.ts';
 import { writeOrTry } from './dry-run.ts';
 import type { Gaps } from './gaps.ts';
-import { type NetworkRow, type Networks, numbersText } from './networks.ts';
+import { type NetworkRow, type NetworkRows, numbersText } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
 import { blocks as blockTable } from './tables.ts';
 
-type RecoveryCommands = Omit<RecoveryDatabase, 'rereadAnchor' | 'saveReread'>;
+type RecoveryCommands = Omit<Networks, 'report' | 'list' | 'listLags'>;
 type Parts = Readonly<{
-  blocks: Blocks;
-  networks: Networks;
+  blocks: BlockRows;
+  networks: NetworkRows;
   gaps: Gaps;
   facts: BlockFacts;
   outgoing: Pick<Outgoing, 'hasUncountedWallet'>;
@@ -45,10 +40,10 @@ export function recoveryCommands(db: Db, parts: Parts): RecoveryCommands {
     async listGaps(network) {
       return db.read(() => gaps.list(network));
     },
-    async rewindNetwork(input) {
+    async rewind(input) {
       return writeOrTry(db, input.isDryRun, () => rewind(db, parts, input));
     },
-    async skipBlocks({ network, from, to, isDryRun, act }) {
+    async skip({ network, from, to, isDryRun, act }) {
       return writeOrTry(db, isDryRun, () => {
         const row = networks.find(network);
         if (!row) return { kind: 'never_read' };

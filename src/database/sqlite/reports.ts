@@ -2,7 +2,7 @@
 import { toPar } from '../../core/money.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import { firstSessionId } from '../../lib/session-id.ts';
-import type { CreditTotal, ReportDatabase, SessionTotal } from '../reports.ts';
+import type { CreditTotal, Reports, SessionTotal } from '../reports.ts';
 import type { Db } from './open.ts';
 
 /** What a session received is below zero in the ledger. */
@@ -57,7 +57,7 @@ const inPeriods = <T>(timesMs: readonly number[], read: (fromMs: number, toMs: n
   timesMs.slice(1).map((toMs, at) => read(timesMs[at] ?? toMs, toMs));
 
 /** Statements are prepared when they are needed: only the dashboard asks for them. */
-export function reportQueries({ client, read }: Db): ReportDatabase {
+export function reportQueries({ client, read }: Db): Pick<Reports, 'sumCredits' | 'hasCredits' | 'countSessions'> {
   return {
     async sumCredits({ storeId, mode }, timesMs) {
       const summed = client.prepare(creditsOfPeriod);

@@ -2,27 +2,29 @@
  * Blocks that were read again: what differs from the facts, and what was missed in them.
  * @module
  */
+
 import { and, asc, eq, gte, lte, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../core/block.ts';
 import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
-import type { RecoveryDatabase, Reread, RereadDifference, RereadOutcome } from '../recovery.ts';
+import type { Blocks } from '../ingest.ts';
+import type { Reread, RereadDifference, RereadOutcome } from '../recovery.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { BlockFacts, FactsContext, Ours } from './block-facts.ts';
-import type { BlockRow, Blocks } from './blocks.ts';
+import type { BlockRow, BlockRows } from './blocks.ts';
 import { writeOrTry } from './dry-run.ts';
-import type { Networks } from './networks.ts';
+import type { NetworkRows } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
 import { atFirstUse } from './prepared.ts';
 import { addresses as addressTable, blocks as blockTable, transfers as transferTable } from './tables.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
 
-type RereadCommands = Pick<RecoveryDatabase, 'rereadAnchor' | 'saveReread'>;
+type RereadCommands = Pick<Blocks, 'rereadAnchor' | 'saveReread'>;
 type Matched = Reread['blocks'][number];
 type Parts = Readonly<{
-  blocks: Blocks;
+  blocks: BlockRows;
   transfers: Transfers;
-  networks: Networks;
+  networks: NetworkRows;
   facts: BlockFacts;
   outgoing: Outgoing;
   recordAct: RecordAct;

@@ -2,11 +2,12 @@
  * Lists of sessions. Each reads an index from where the list goes on, so a page costs the same however many there are.
  * @module
  */
+
 import { and, asc, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
 import type { Mode } from '../../core/transfer.ts';
 import { firstSessionId } from '../../lib/session-id.ts';
-import type { SessionSummary } from '../database.ts';
-import type { SessionFilter, SessionFlag, SessionListDatabase, SessionSearch } from '../session-lists.ts';
+import type { SessionSummary, Sessions } from '../database.ts';
+import type { SessionFilter, SessionFlag, SessionSearch } from '../session-lists.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
 import { type SessionRow, toSession } from './session-row.ts';
@@ -42,7 +43,9 @@ const summaryOf = (row: SessionRow): SessionSummary => {
   return summary;
 };
 
-export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> {
+export function sessionListQueries(
+  db: Db,
+): Pick<Sessions, 'list' | 'listPriceCurrencies' | 'transactionsOf' | 'search' | 'listEvents'> {
   const { orm } = db;
   const select = (where: SQL | undefined, limit: number) =>
     orm.select().from(sessions).where(where).orderBy(desc(sessions.id)).limit(limit).all().map(summaryOf);
@@ -192,7 +195,7 @@ export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> 
   }
 
   return {
-    async listSessions({ beforeId, limit, ...filter }) {
+    async list({ beforeId, limit, ...filter }) {
       const { fromMs, toMs } = filter;
       const until = [beforeId, toMs === null ? null : firstSessionId(toMs)].filter((id) => id !== null).sort();
       const range: IdRange = [fromMs === null ? '' : firstSessionId(fromMs), until[0] ?? LAST_CHARACTER];
@@ -236,12 +239,12 @@ export function sessionListQueries(db: Db): SessionListDatabase<SessionSummary> 
       };
       return db.read(() => new Map(sessionIds.map((id) => [id, ofSession(id)])));
     },
-    async listSessionEvents(sessionId, limit) {
+    async listEvents(sessionId, limit) {
       return db.read(() =>
         orm.select().from(events).where(eq(events.sessionId, sessionId)).orderBy(events.id).limit(limit).all(),
       );
     },
-    async searchSessions(search, { limit, ...at }) {
+    async search(search, { limit, ...at }) {
       const own = ofStore(at);
       return db.read(() => {
         if (search.kind === 'amount') return ofAmount(at, search, limit);

@@ -23,7 +23,7 @@ import { isStablecoin, type NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { HeldRecords, HeldReporting } from './held-records.ts';
-import type { Networks } from './networks.ts';
+import type { NetworkRows } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Outbox } from './outbox.ts';
 import { atFirstUse, laterValues } from './prepared.ts';
@@ -50,7 +50,7 @@ export type SessionTransitions = Readonly<{
 }>;
 
 type Parts = Readonly<{
-  networks: Networks;
+  networks: NetworkRows;
   countingSums: CountingSums;
   outbox: Outbox;
   raiseAlarm: RaiseAlarm;

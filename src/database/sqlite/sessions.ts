@@ -2,6 +2,7 @@
  * Payment sessions: creating, reading, canceling and settling them.
  * @module
  */
+
 import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm';
 import { certainlyBefore } from '../../core/arrival.ts';
 import { invariant, permanent } from '../../core/fault.ts';
@@ -11,9 +12,9 @@ import { newLife, newStanding, type Terms, toleratedPar } from '../../core/sessi
 import type { NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { Taken } from '../address-pools.ts';
+import type { Sessions } from '../database.ts';
 import {
   type CreateSessionOutcome,
-  type Database,
   type NewSession,
   PAYMENTS_MAX,
   type PaymentOption,
@@ -22,9 +23,9 @@ import {
 import { isOffered } from '../network-health.ts';
 import type { StoreSettings } from '../stores.ts';
 import type { SessionEndpoints } from './endpoints.ts';
-import type { NetworkRow, Networks } from './networks.ts';
+import type { NetworkRow, NetworkRows } from './networks.ts';
 import type { Db } from './open.ts';
-import type { Addresses } from './pool.ts';
+import type { AddressRows } from './pool.ts';
 import { atFirstUse, preparedInsert } from './prepared.ts';
 import type { Replays } from './replays.ts';
 import { lifeOf, requestColumns, type SessionRow, standingOf, stateOf, termsOf, toSession } from './session-row.ts';
@@ -33,14 +34,11 @@ import type { StoreState } from './stores.ts';
 import { sessions } from './tables.ts';
 import { type Transfers, toPayment } from './transfers.ts';
 
-type SessionCommands = Pick<
-  Database,
-  'createSession' | 'findSession' | 'pageSessions' | 'cancelSession' | 'cutShort' | 'settleDue'
->;
+type SessionCommands = Pick<Sessions, 'create' | 'find' | 'page' | 'cancel' | 'cutShort' | 'settleDue'>;
 
 type Parts = Readonly<{
-  addresses: Addresses;
-  networks: Networks;
+  addresses: AddressRows;
+  networks: NetworkRows;
   transfers: Transfers;
   replays: Replays;
   endpoints: SessionEndpoints;
@@ -134,7 +132,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     const ready = readyOptions(input, followed);
     const [first] = ready;
     if (!first) return { kind: 'no_network_followed' };
-    const free = new Map<string, NonNullable<ReturnType<Addresses['nextFree']>>>();
+    const free = new Map<string, NonNullable<ReturnType<AddressRows['nextFree']>>>();
     for (const family of new Set(ready.map((option) => option.family))) {
       const address = addresses.nextFree({ family, mode: input.mode });
       if (address) free.set(family, address);
@@ -186,14 +184,14 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
 
   return {
     // Sessions that are asked for together are committed together: most of a commit's time is the disk's.
-    createSession: (input) => db.write(() => create(input), { isGrouped: true }),
-    async findSession(id) {
+    create: (input) => db.write(() => create(input), { isGrouped: true }),
+    async find(id) {
       return db.read(() => {
         const row = findRow(fullId(id));
         return row ? view(row) : null;
       });
     },
-    async pageSessions({ storeId, mode, orderId, status, fromId, beforeId, first, limit }) {
+    async page({ storeId, mode, orderId, status, fromId, beforeId, first, limit }) {
       const where = and(
         eq(sessions.storeId, storeId),
         eq(sessions.mode, mode),
@@ -205,7 +203,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
       const order = first === 'newest' ? desc(sessions.id) : asc(sessions.id);
       return db.read(() => db.orm.select().from(sessions).where(where).orderBy(order).limit(limit).all().map(view));
     },
-    async cancelSession(input) {
+    async cancel(input) {
       return db.write(() => {
         const row = findRow(fullId(input.id));
         if (row?.storeId !== input.storeId || row.mode !== input.mode) return { kind: 'not_found' };

@@ -2,6 +2,7 @@
  * The database port on one SQLite file. Each part of the port is a file of this folder; they are put together here.
  * @module
  */
+
 import { createIntentMac, type IntentMac } from '../../core/intent.ts';
 import { modeOf } from '../../core/transfer.ts';
 import type { TargetedAct } from '../audit-log.ts';
@@ -29,7 +30,7 @@ import { ledgerAudit } from './ledger-audit.ts';
 import { lookupCommands } from './lookups.ts';
 import { mailCommands } from './mails.ts';
 import { refuseOtherSchema } from './migrate.ts';
-import { createNetworks, type Networks, networkCommands } from './networks.ts';
+import { createNetworks, type NetworkRows, networkCommands } from './networks.ts';
 import { noticeCommands } from './notices/notices.ts';
 import { changeCounter, type Db, type OpenOptions, openDatabase } from './open.ts';
 import { createOutbox } from './outbox.ts';
@@ -61,7 +62,7 @@ import { recoveryCommands } from './recovery.ts';
 import { redeliveryCommands } from './redelivery.ts';
 import { createApprovalAlarms } from './refunds/approval-alarms.ts';
 import { type ClaimTokens, createClaimTokens } from './refunds/claim-tokens.ts';
-import { createRefundLimits } from './refunds/limits.ts';
+import { createRefundLimits, refundPolicyCommands } from './refunds/limits.ts';
 import { refundCommands } from './refunds/refunds.ts';
 import { createReturned } from './refunds/returned.ts';
 import { createRefundRows, type RefundRows } from './refunds/row.ts';
@@ -169,33 +170,37 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const asked = { rows, limits, ledger, findSession, isSuspended };
   const settlement = createRefundSettlement(db, { ...asked, outbox, transitions });
   const own = { ...asked, settlement, payouts, replays, recordAct };
-  const refunds = { ...sealing, ...own };
+  const refundParts = { ...facts, ...sealing, ...own, ...formats, held: heldRecords, countingSums, transitions };
+  const { refunds, giveBack } = refundCommands(db, refundParts);
+  const storeParts = { ...limits, guard, recordAct, secrets, approval, storeOf };
+  const sessionParts = { ...facts, ...own, beforeTake, endpoints, transitions, storeOf, outageWaitS };
   return {
-    ...merchantCommands(db, vault, { ...limits, guard, recordAct, secrets, approval, storeOf }),
+    sessions: {
+      ...payerTokens(secretKey),
+      ...sessionCommands(db, findSession, sessionParts),
+      ...sessionListQueries(db),
+      ...paymentNoteCommands(db, findSession, recordAct),
+    },
+    addresses: poolCommands(db, guard, raiseAlarm, addresses),
+    stores: { ...storeCommands(db, storeParts), ...pageSettingsCommands(db), ...refundPolicyCommands(db, limits) },
+    keys: keyCommands(db, vault, storeParts),
+    ...chainRepositories(db, { ...facts, ...own, ...formats, jobs, transitions, raiseAlarm, storeOf }),
+    held: { ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }), giveBack },
+    refunds,
     ...peopleCommands(db, { vault, recordAct, raiseAlarm }),
-    ...mailCommands(db, vault, jobs),
-    ...poolCommands(db, guard, raiseAlarm, facts.addresses),
-    ...payerTokens(secretKey),
-    ...sessionCommands(db, findSession, {
-      ...facts,
-      ...own,
-      beforeTake,
-      endpoints,
-      transitions,
-      storeOf,
-      outageWaitS,
-    }),
-    ...chainCommands(db, { ...facts, ...own, ...formats, jobs, transitions, raiseAlarm, storeOf }),
-    ...sessionListQueries(db),
-    ...paymentNoteCommands(db, findSession, recordAct),
-    ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }),
-    ...refundCommands(db, { ...facts, ...refunds, ...formats, held: heldRecords, countingSums, transitions }),
-    ...payoutParts(db, { ...changed, ...refunds, transitions, outgoing, ...formats }),
+    mails: mailCommands(db, vault, jobs),
+    alarms: alarmCommands(db, raiseAlarm, recordAct),
+    notices: noticeCommands(db, vault, recordAct),
+    audit: { ...auditCommands(db), ...proofCommands(db, recordAct) },
+    reports: { ...reportQueries(db), ...statsCommands(db), ...bookQueries(db) },
+    traces: traceQueries(db),
+    ...webhookSecretCommands(db, vault, storeParts),
+    ...payoutParts(db, { ...changed, ...refundParts, outgoing }),
     ...webhookCommands(db, { secrets, due, replays, raiseAlarm }),
     ...eventQueries(db),
     ...triggerCommands(db, findSession, outbox),
-    ...alarmParts(db, vault, { raiseAlarm, recordAct }),
-    ...reports(db),
+    ...ledgerAudit(db),
+    ...senderReportCommands(db),
     changeCount: changeCounter(db),
     async probe() {
       await db.write(() => {}, { waitMs: PROBE_WAIT_MS });
@@ -211,18 +216,6 @@ function createSending(db: Db) {
   return { due, endpoints, outbox: createOutbox(db, due, endpoints) };
 }
 
-/** Stores, and what their merchants were given. */
-const merchantCommands = (
-  db: Db,
-  vault: Vault,
-  parts: Parameters<typeof storeCommands>[1] & Parameters<typeof keyCommands>[2],
-) => ({
-  ...storeCommands(db, parts),
-  ...webhookSecretCommands(db, vault, parts),
-  ...pageSettingsCommands(db),
-  ...keyCommands(db, vault, parts),
-});
-
 type WebhookParts = Parameters<typeof claimCommands>[1] &
   Parameters<typeof attemptCommands>[1] &
   Parameters<typeof endpointCommands>[1];
@@ -237,30 +230,10 @@ const webhookCommands = (db: Db, parts: WebhookParts) => ({
   ...deliveryCommands(db, parts.due),
 });
 
-type AlarmParts = Readonly<{ raiseAlarm: RaiseAlarm; recordAct: RecordAct }>;
-
-/** What people must look at, and who is informed. */
-const alarmParts = (db: Db, vault: Vault, { raiseAlarm, recordAct }: AlarmParts) => ({
-  ...alarmCommands(db, raiseAlarm, recordAct),
-  ...noticeCommands(db, vault, recordAct),
-});
-
-/** What operators and programs read about the whole. */
-const reports = (db: Db) => ({
-  ...ledgerAudit(db),
-  ...comparisonQueries(db),
-  ...traceQueries(db),
-  ...bookQueries(db),
-  ...auditCommands(db),
-  ...statsCommands(db),
-  ...reportQueries(db),
-  ...senderReportCommands(db),
-});
-
 type MoneyOutParts = TextFormats &
   Readonly<{
     guard: RowGuard;
-    networks: Networks;
+    networks: NetworkRows;
     raiseAlarm: RaiseAlarm;
     recordAct: RecordAct;
     ledger: Ledger;
@@ -313,23 +286,24 @@ function payoutParts(db: Db, own: MoneyOutParts) {
 
 type ChainParts = Parameters<typeof createBlockFacts>[0] &
   Readonly<{
-    networks: Networks;
+    networks: NetworkRows;
     jobs: Jobs;
     recordAct: RecordAct;
     storeOf: ReturnType<typeof createStoreReader>;
   }>;
 
 /** What followers save, and what operators do about it. */
-function chainCommands(db: Db, own: ChainParts) {
+function chainRepositories(db: Db, own: ChainParts): Pick<Database, 'blocks' | 'networks' | 'lookups'> {
   const parts = { ...own, gaps: createGaps(db), facts: createBlockFacts(own) };
   return {
-    ...blockCommands(db),
-    ...waitingCommands(db, parts),
-    ...ingestCommands(db, parts),
-    ...recoveryCommands(db, parts),
-    ...rereadCommands(db, parts),
-    ...lookupCommands(db, parts),
-    ...networkCommands(db, parts.networks),
-    ...proofCommands(db, own.recordAct),
+    blocks: {
+      ...blockCommands(db),
+      ...waitingCommands(db, parts),
+      ...ingestCommands(db, parts),
+      ...rereadCommands(db, parts),
+      ...comparisonQueries(db),
+    },
+    networks: { ...networkCommands(db, parts.networks), ...recoveryCommands(db, parts) },
+    lookups: lookupCommands(db, parts),
   };
 }

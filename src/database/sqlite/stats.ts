@@ -2,17 +2,19 @@
  * The counts behind the metrics.
  * @module
  */
+
 import { asc, count, eq } from 'drizzle-orm';
 import type { SessionStatus } from '../../core/event.ts';
 import { firstSessionId } from '../../lib/session-id.ts';
-import { SESSIONS_COUNTED_MAX, type StatsDatabase } from '../stats.ts';
+import type { Reports } from '../reports.ts';
+import { SESSIONS_COUNTED_MAX } from '../stats.ts';
 import type { Db } from './open.ts';
 import { LAST_RUN } from './retention/marks.ts';
 import { deliveries, heldMoney } from './tables.ts';
 
 const statuses: readonly SessionStatus[] = ['pending', 'paid', 'failed', 'expired', 'canceled'];
 
-export function statsCommands({ client, orm, read }: Db): StatsDatabase {
+export function statsCommands({ client, orm, read }: Db): Pick<Reports, 'stats' | 'countPaid'> {
   const meta = client.prepare('SELECT value FROM meta WHERE name = ?').pluck();
   const countSessions = client
     .prepare(

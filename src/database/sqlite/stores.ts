@@ -9,8 +9,8 @@ import type { Mode } from '../../core/transfer.ts';
 import type { OperatorAct } from '../audit-log.ts';
 import {
   type MerchantStore,
-  type StoreDatabase,
   type StoreSettings,
+  type Stores,
   type StoreValues,
   WAITING_STORES_MAX,
 } from '../stores.ts';
@@ -89,7 +89,12 @@ export function createStoreReader({ orm }: Db, guard: RowGuard): (storeId: strin
   };
 }
 
-export function storeCommands(db: Db, parts: Parts): StoreDatabase {
+type StoreCommands = Omit<
+  Stores,
+  'rename' | 'setPageSettings' | 'findPageSettings' | 'findLogo' | 'setRefundPolicy' | 'refundPolicy'
+>;
+
+export function storeCommands(db: Db, parts: Parts): StoreCommands {
   const { guard, policyOf, recordAct, secrets, approval } = parts;
   const isIntact = createSuspensionCheck(guard);
   const insert = preparedInsert(db, stores);
@@ -143,10 +148,10 @@ export function storeCommands(db: Db, parts: Parts): StoreDatabase {
     for (const mode of ['live', 'test'] as const) secrets.add(store.id, mode, webhookSecrets[mode]);
   }
   return {
-    async createStore(input, act) {
+    async create(input, act) {
       await db.write(() => create(input, act));
     },
-    async requestStore(input, ownerId, act) {
+    async request(input, ownerId, act) {
       return db.write(() => {
         if (approval.countWaiting(ownerId) >= WAITING_STORES_MAX) return false;
         create({ ...input, status: 'pending' }, act, ownerId);
@@ -155,7 +160,7 @@ export function storeCommands(db: Db, parts: Parts): StoreDatabase {
         return true;
       });
     },
-    async approveStore(id, act, isDryRun) {
+    async approve(id, act, isDryRun) {
       return writeOrTry(db, isDryRun, () => {
         const row = find.get({ id });
         if (!row) return null;
@@ -167,7 +172,7 @@ export function storeCommands(db: Db, parts: Parts): StoreDatabase {
         return { store: toStore({ ...row, ...approved }), hasChanged: true };
       });
     },
-    async refuseStore(id, act, isDryRun) {
+    async refuse(id, act, isDryRun) {
       return writeOrTry(db, isDryRun, () => {
         const row = find.get({ id });
         if (!row) return null;
@@ -180,23 +185,23 @@ export function storeCommands(db: Db, parts: Parts): StoreDatabase {
         return { store: toStore({ ...row, ...refused }), outcome: 'refused' };
       });
     },
-    async pageStores({ which, after, limit }) {
+    async page({ which, after, limit }) {
       const { createdAtMs } = stores;
       const isAfter = after ? sql`(${createdAtMs}, ${stores.id}) > (${after.createdAtMs}, ${after.id})` : undefined;
       const isListed = which === 'waiting' ? isWaiting : undefined;
       const select = db.orm.select().from(stores).where(and(isListed, isAfter));
       return db.read(() => select.orderBy(asc(createdAtMs), asc(stores.id)).limit(limit).all().map(toStore));
     },
-    async findStore(id) {
+    async find(id) {
       return db.read(() => {
         const row = find.get({ id });
         return row ? toStore(row) : null;
       });
     },
-    async storeSettings(id) {
+    async settings(id) {
       return db.read(() => parts.storeOf(id).settings);
     },
-    async updateStore(id, changes, act, isDryRun) {
+    async update(id, changes, act, isDryRun) {
       const decide = () => {
         const row = find.get({ id });
         if (!row) return null;
@@ -210,7 +215,7 @@ export function storeCommands(db: Db, parts: Parts): StoreDatabase {
       };
       return isDryRun ? db.read(decide) : db.write(decide);
     },
-    async suspendStore(id, to, act, isDryRun) {
+    async suspend(id, to, act, isDryRun) {
       return writeOrTry(db, isDryRun, () => {
         const row = find.get({ id });
         if (!row) return null;
@@ -232,13 +237,13 @@ export function storeCommands(db: Db, parts: Parts): StoreDatabase {
         return { store: toStore({ ...row, ...own, mac }), hasChanged: true };
       });
     },
-    async suspendedStores() {
+    async listSuspended() {
       const { id, suspendedAtMs, suspendedBecause, mac } = stores;
       const all = db.orm.select({ id, suspendedAtMs, suspendedBecause, mac }).from(stores);
       const isSuspended = (row: SuspensionRow) => !isIntact(row) || row.suspendedAtMs !== null;
       return db.read(() => all.all().filter(isSuspended)).map((row) => row.id);
     },
-    async listStores() {
+    async list() {
       return db.read(() => db.orm.select().from(stores).orderBy(stores.createdAtMs, stores.id).all().map(toStore));
     },
   };

@@ -3,13 +3,7 @@
  * @module
  */
 import type { StoredEvent } from '../events.ts';
-import {
-  TRACED_MAX,
-  type TraceDatabase,
-  type TracedAddress,
-  type TracedOutgoing,
-  type TracedTransfer,
-} from '../traces.ts';
+import { TRACED_MAX, type TracedAddress, type TracedOutgoing, type TracedTransfer, type Traces } from '../traces.ts';
 import type { Db } from './open.ts';
 
 type Flag = 0 | 1;
@@ -69,17 +63,17 @@ const outgoingIn = `
   WHERE tx = ? ORDER BY id LIMIT ?`;
 
 /** Statements are prepared when they are asked for: only a person's command does, and some of them read much. */
-export function traceQueries(db: Db): TraceDatabase {
+export function traceQueries(db: Db): Traces {
   const all = <T>(text: string, ...values: readonly unknown[]): T[] =>
     db.read(() => db.client.prepare(text).all(...values) as T[]);
   return {
-    async traceTransaction(tx) {
+    async ofTransaction(tx) {
       return all<TransferRow>(ofTransaction, tx).map(toTransfer);
     },
-    async traceSession(sessionId) {
+    async ofSession(sessionId) {
       return all<TransferRow>(ofSession, { subject: sessionId }).map(toTransfer);
     },
-    async traceAddress(addressId) {
+    async ofAddress(addressId) {
       return all<TransferRow>(ofAddress, { subject: addressId }).map(toTransfer);
     },
     async findAddresses(family, key) {

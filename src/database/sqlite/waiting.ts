@@ -2,20 +2,21 @@
  * Transfers that are not credited yet, with what decides on their credit.
  * @module
  */
+
 import { and, asc, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { toPar } from '../../core/money.ts';
 import { receivedOn } from '../../core/session.ts';
 import { storeTiers } from '../../core/store-credit.ts';
 import { type NetworkKey, nameOf } from '../../core/transfer.ts';
-import type { IngestDatabase, WaitingTransfer } from '../ingest.ts';
+import type { Blocks, WaitingTransfer } from '../ingest.ts';
 import type { Db } from './open.ts';
 import { atFirstUse } from './prepared.ts';
 import type { FindSessionRow } from './sessions.ts';
 import type { StoreState } from './stores.ts';
 import { addresses, blocks, transfers } from './tables.ts';
 
-type WaitingCommands = Pick<IngestDatabase, 'waiting'>;
+type WaitingCommands = Pick<Blocks, 'waiting'>;
 type Parts = Readonly<{
   findSession: FindSessionRow;
   storeOf: (storeId: string) => StoreState;

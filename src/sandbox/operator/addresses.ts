@@ -22,7 +22,7 @@ const SLICE = 50;
 const FREE_MIN = 250;
 
 type SandboxAddressesOptions = Readonly<{
-  database: Pick<Database, 'poolLevel' | 'poolSource' | 'addAddresses'>;
+  database: Pick<Database, 'addresses'>;
   config: Pick<Config, 'networks' | 'dataDir'>;
   clock: Clock;
   log: Log;

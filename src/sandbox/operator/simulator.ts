@@ -22,13 +22,13 @@ const FINALITY_BLOCKS = 2;
 const refused = (why: string) => permanent('simulation_refused', why);
 
 export function createSimulator(
-  deps: Readonly<{ database: Pick<Database, 'cutShort'>; config: Pick<Config, 'dataDir' | 'networks'>; clock: Clock }>,
+  deps: Readonly<{ database: Pick<Database, 'sessions'>; config: Pick<Config, 'dataDir' | 'networks'>; clock: Clock }>,
 ): Simulate {
   const { database, clock } = deps;
   const { dataDir, networks } = deps.config;
 
   async function cutShort({ id }: Session): Promise<void> {
-    if (!(await database.cutShort(id, clock.nowMs()))) throw refused('The session has ended already.');
+    if (!(await database.sessions.cutShort(id, clock.nowMs()))) throw refused('The session has ended already.');
   }
 
   return async (session, option, simulation) => {

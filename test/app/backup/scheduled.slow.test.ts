@@ -76,7 +76,7 @@ test('a proved backup replaces older scheduled ones, and never a file that the s
   assert.equal(third.deleted, [basename(first.file)]);
   assert.equal(readdirSync(target).sort(), [...foreign, basename(second.file), basename(third.file)].sort());
   assert.is(report().proved?.file, third.file);
-  const entry = (await database.listAudit(10)).find(({ target }) => target === third.file);
+  const entry = (await database.audit.list(10)).find(({ target }) => target === third.file);
   assert.equal([entry?.operator, entry?.after?.deleted], ['schedule', basename(first.file)]);
 });
 

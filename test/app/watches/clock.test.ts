@@ -20,7 +20,7 @@ function chainOf(database: Database, clock: HandClock, { key, family }: NetworkC
     const timeS = clock.nowS() - aheadS;
     const block = { hash: hashOf(number), parent: hashOf(number - 1), number, timeS };
     const nowMs = clock.nowMs();
-    await database.ingest({
+    await database.blocks.ingest({
       network: key,
       family,
       expectTip: number === 101 ? null : hashOf(number - 1),
@@ -35,7 +35,7 @@ function chainOf(database: Database, clock: HandClock, { key, family }: NetworkC
       nowMs,
     });
     const about = { network: key, state: 'following', reason: null, nodeConnected: true, readThroughS: timeS } as const;
-    await database.reportNetwork({ ...about, headNumber: number + below, nodeHeardAtMs: nowMs, pid: 1, nowMs });
+    await database.networks.report({ ...about, headNumber: number + below, nodeHeardAtMs: nowMs, pid: 1, nowMs });
   };
 }
 

@@ -14,7 +14,7 @@ test('a network that was not compared for two nights raises an alarm, which ends
   const clock = handClock();
   const bench = watched(watchComparison(database, { networks, comparison: { nightly: '02:15' } }), database, clock);
   const compare = () =>
-    database.recordComparison({
+    database.blocks.recordComparison({
       ...{ network: 'test:one', from: 1, through: 1, comparedAtMs: clock.nowMs(), blocks: 1, transfers: 0 },
       ...{ differs: null, differences: 0, message: null },
     });

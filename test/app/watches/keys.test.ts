@@ -15,10 +15,10 @@ test('the alarm comes two weeks before, changes when the key is refused, and end
   const { database, close } = openTempDatabase();
   try {
     const store = merchantStore();
-    await database.createStore(store);
+    await database.stores.create(store);
     const make = async (life: object) => {
       const { row } = issueKey(store.id, 'live', ['sessions:read'], clock.nowMs(), life);
-      await database.createKey(row);
+      await database.keys.create(row);
       return row;
     };
     await make({});
@@ -32,7 +32,7 @@ test('the alarm comes two weeks before, changes when the key is refused, and end
     assert.match(alarm?.message ?? '', /`quayside key revoke <id>`/);
     assert.equal(await bench.after(14 * DAY_MS), ['api_key_expired']);
     assert.equal(await bench.after(DAY_MS), ['api_key_expired'], 'the shop may not have noticed');
-    await database.revokeKey(id, { atMs: clock.nowMs(), operator: 'alice', command: 'key revoke', reason: null });
+    await database.keys.revoke(id, { atMs: clock.nowMs(), operator: 'alice', command: 'key revoke', reason: null });
     await bench.look();
     assert.equal(await bench.after(CALM_MS), []);
   } finally {

@@ -38,7 +38,7 @@ async function scene(play: (scene: Scene) => Promise<void>, change: Partial<Netw
           clock.advance(Math.min(left, 10 * SECOND_MS));
           const nowMs = clock.nowMs();
           headNumber++;
-          await database.reportNetwork({
+          await database.networks.report({
             ...plain,
             state: 'following',
             headNumber,

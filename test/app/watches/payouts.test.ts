@@ -18,7 +18,7 @@ function watcher(database: Database, clock: HandClock, config: Config): () => Pr
   const bench = watched(watchPayouts(database, config), database, clock);
   return async () => {
     await bench.look();
-    return (await database.listAlarms(10)).map(({ message }) => message);
+    return (await database.alarms.list(10)).map(({ message }) => message);
   };
 }
 

@@ -42,7 +42,7 @@ watchdog(
     await bench.look();
     assert.equal(await bench.after(CALM_MS - 1), ['network_fault'], 'it may come back');
     assert.equal(await bench.after(1), []);
-    assert.is((await temp.database.listAlarms(1))[0]?.endedAtMs, clock.nowMs());
+    assert.is((await temp.database.alarms.list(1))[0]?.endedAtMs, clock.nowMs());
     stage.found = [fault()];
     await bench.look();
     await bench.after(PATIENCE_MS);
@@ -113,8 +113,8 @@ watchdog('alarms of other scopes, and events, are left alone', async (stage) => 
   const { temp, clock } = stage;
   const { database } = temp;
   const other = { atMs: clock.nowMs(), message: 'm', network: null, sessionId: null };
-  await database.keepAlarm({ ...other, key: 'coin:USDT', code: 'coin_depegged' });
-  await database.raiseAlarm({ ...other, code: 'network_fault' });
+  await database.alarms.keep({ ...other, key: 'coin:USDT', code: 'coin_depegged' });
+  await database.alarms.raise({ ...other, code: 'network_fault' });
   const bench = watched(stage.watch, database, clock);
   await bench.look();
   await bench.after(10 * CALM_MS, CALM_MS);

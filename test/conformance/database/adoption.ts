@@ -128,7 +128,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
       await adopt(database, signature(1, 'r1', 0));
       assert.is((await database.findPayout('r1'))?.state, 'sent');
       assert.equal(
-        (await database.listAlarms(10)).map(({ code }) => code),
+        (await database.alarms.list(10)).map(({ code }) => code),
         ['payout_signed_after_end'],
       );
     }),

@@ -19,7 +19,7 @@ export function booksConform(makePlace: MakePlace): void {
   test(
     'a payment is booked when it is confirmed, not before',
     inWorld(makePlace, async ({ database, one, two }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const block = await one.mine([pays(to, 600n), pays(to, 1n, { currency: 'USDC' })]);
       const other = await two.mine([pays(to, 400n, { network: 'two' })]);
       assert.equal(await books(database), {});
@@ -40,7 +40,7 @@ export function booksConform(makePlace: MakePlace): void {
   test(
     'a reorg reverses the entry, and a new confirmation books it again, any number of times',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const transfers = [pays(to, 1000n)];
       const block = await one.mine(transfers);
       await one.confirm(block);
@@ -63,7 +63,7 @@ export function booksConform(makePlace: MakePlace): void {
       assert.is(await one.step({ floor: 100 }), 'done');
       await one.readThrough(T0_S, 'following', 121);
       const reorgDepthsMax = { 'test:one': 20 };
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1', { reorgDepthsMax }))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1', { reorgDepthsMax }))));
       const early = await one.mine([pays(to, 100n)]);
       const stray = await one.mine([pays(keyOf(30), 300n)]);
       await one.confirm(early, stray);

@@ -56,7 +56,7 @@ export function creationConforms(makePlace: MakePlace): void {
           options: [{ ...option('two', 'USDC', 1000n), units: 2n ** 256n - 1n }],
           nowMs: T0_MS + 999,
         });
-        const created = await database.createSession(input);
+        const created = await database.sessions.create(input);
         assert.is(created.kind, 'created');
         const session = await show(database, 'cs_o1');
         assert.equal(sessionOf(created), session);
@@ -78,8 +78,8 @@ export function creationConforms(makePlace: MakePlace): void {
         assert.is(session.createdAtS, T0_S);
         assert.is(session.life.status, 'pending');
         assert.equal(session.payments, []);
-        assert.equal(await database.findSession('o1'), session, 'the prefix may be omitted');
-        assert.is(await database.findSession('cs_nobody'), null);
+        assert.equal(await database.sessions.find('o1'), session, 'the prefix may be omitted');
+        assert.is(await database.sessions.find('cs_nobody'), null);
       },
       { toleranceMinor: 25, topUpGraceS: 90, monitoringS: 1000, latePolicy: 'accept' },
     ),
@@ -88,24 +88,24 @@ export function creationConforms(makePlace: MakePlace): void {
   test(
     'the same order with the same body returns the first session, with another body a conflict',
     inWorld(makePlace, async ({ database }) => {
-      const first = sessionOf(await database.createSession(withReplay('o1', null, 'a')));
-      const again = await database.createSession(withReplay('o1', null, 'a', { id: 'cs_other', nowMs: T0_MS + 5 }));
+      const first = sessionOf(await database.sessions.create(withReplay('o1', null, 'a')));
+      const again = await database.sessions.create(withReplay('o1', null, 'a', { id: 'cs_other', nowMs: T0_MS + 5 }));
       assert.is(again.kind, 'replayed');
       assert.equal(sessionOf(again), first);
-      assert.equal(await database.createSession(withReplay('o1', null, 'b')), { kind: 'order_id_conflict' });
-      assert.is(await database.findSession('cs_other'), null);
+      assert.equal(await database.sessions.create(withReplay('o1', null, 'b')), { kind: 'order_id_conflict' });
+      assert.is(await database.sessions.find('cs_other'), null);
     }),
   );
 
   test(
     'an order id belongs to one store and one mode',
     inWorld(makePlace, async ({ database }) => {
-      sessionOf(await database.createSession(withReplay('o1', 'k', 'a')));
-      await database.createStore(merchant('m2'));
-      const elsewhere = await database.createSession(withReplay('o1', 'k', 'b', { id: 'cs_m2', storeId: 'm2' }));
+      sessionOf(await database.sessions.create(withReplay('o1', 'k', 'a')));
+      await database.stores.create(merchant('m2'));
+      const elsewhere = await database.sessions.create(withReplay('o1', 'k', 'b', { id: 'cs_m2', storeId: 'm2' }));
       assert.is(elsewhere.kind, 'created');
       // No live network is followed: what matters is that the test order is no conflict.
-      const live = await database.createSession(withReplay('o1', 'k', 'c', { id: 'cs_live', mode: 'live' }));
+      const live = await database.sessions.create(withReplay('o1', 'k', 'c', { id: 'cs_live', mode: 'live' }));
       assert.is(live.kind, 'address_pool_empty');
     }),
   );
@@ -113,16 +113,16 @@ export function creationConforms(makePlace: MakePlace): void {
   test(
     'an idempotency key is checked first: the same body is replayed, another body is a conflict of the key',
     inWorld(makePlace, async ({ database }) => {
-      const first = sessionOf(await database.createSession(withReplay('o1', 'k1', 'a')));
-      const again = await database.createSession(withReplay('o1', 'k1', 'a'));
+      const first = sessionOf(await database.sessions.create(withReplay('o1', 'k1', 'a')));
+      const again = await database.sessions.create(withReplay('o1', 'k1', 'a'));
       assert.is(again.kind, 'replayed');
       assert.equal(sessionOf(again), first);
-      const other = await database.createSession(withReplay('o2', 'k1', 'b'));
+      const other = await database.sessions.create(withReplay('o2', 'k1', 'b'));
       assert.equal(other, { kind: 'idempotency_key_conflict' });
-      const both = await database.createSession(withReplay('o1', 'k1', 'b'));
+      const both = await database.sessions.create(withReplay('o1', 'k1', 'b'));
       assert.equal(both, { kind: 'idempotency_key_conflict' });
       const elsewhere = withReplay('o3', 'k1', 'c');
-      const otherPath = await database.createSession({
+      const otherPath = await database.sessions.create({
         ...elsewhere,
         replay: { ...elsewhere.replay, path: '/v1/payment/sessions' },
       });
@@ -133,25 +133,25 @@ export function creationConforms(makePlace: MakePlace): void {
   test(
     'the key of a replayed order is remembered; the key of a conflict is not',
     inWorld(makePlace, async ({ database }) => {
-      sessionOf(await database.createSession(withReplay('o1', null, 'a')));
-      assert.is((await database.createSession(withReplay('o1', 'k1', 'a'))).kind, 'replayed');
-      assert.equal(await database.createSession(withReplay('o2', 'k1', 'b')), { kind: 'idempotency_key_conflict' });
-      assert.equal(await database.createSession(withReplay('o1', 'k2', 'b')), { kind: 'order_id_conflict' });
-      assert.is((await database.createSession(withReplay('o2', 'k2', 'c'))).kind, 'created');
+      sessionOf(await database.sessions.create(withReplay('o1', null, 'a')));
+      assert.is((await database.sessions.create(withReplay('o1', 'k1', 'a'))).kind, 'replayed');
+      assert.equal(await database.sessions.create(withReplay('o2', 'k1', 'b')), { kind: 'idempotency_key_conflict' });
+      assert.equal(await database.sessions.create(withReplay('o1', 'k2', 'b')), { kind: 'order_id_conflict' });
+      assert.is((await database.sessions.create(withReplay('o2', 'k2', 'c'))).kind, 'created');
     }),
   );
 
   test(
     'a key is kept for a day; the order id for ever',
     inWorld(makePlace, async ({ database, one }) => {
-      sessionOf(await database.createSession(withReplay('o1', 'k1', 'a')));
+      sessionOf(await database.sessions.create(withReplay('o1', 'k1', 'a')));
       const within = withReplay('o2', 'k1', 'b', { nowMs: T0_MS + DAY_MS });
-      assert.equal(await database.createSession(within), { kind: 'idempotency_key_conflict' });
+      assert.equal(await database.sessions.create(within), { kind: 'idempotency_key_conflict' });
       await one.readThrough((T0_MS + DAY_MS) / 1000);
       const after = withReplay('o2', 'k1', 'b', { nowMs: T0_MS + DAY_MS + 1 });
-      assert.is((await database.createSession(after)).kind, 'created');
+      assert.is((await database.sessions.create(after)).kind, 'created');
       const order = withReplay('o1', 'k1', 'x', { nowMs: T0_MS + 3 * DAY_MS });
-      assert.equal(await database.createSession(order), { kind: 'order_id_conflict' });
+      assert.equal(await database.sessions.create(order), { kind: 'order_id_conflict' });
     }),
   );
 
@@ -161,12 +161,12 @@ export function creationConforms(makePlace: MakePlace): void {
       const other = place.connect();
       const outcomes = await Promise.all(
         Array.from({ length: 20 }, (_, n) =>
-          (n % 2 ? database : other).createSession(withReplay('o1', `k${n}`, 'a', { id: `cs_${n}` })),
+          (n % 2 ? database : other).sessions.create(withReplay('o1', `k${n}`, 'a', { id: `cs_${n}` })),
         ),
       );
       assert.is(outcomes.filter(({ kind }) => kind === 'created').length, 1);
       assert.is(new Set(outcomes.map((outcome) => sessionOf(outcome).id)).size, 1);
-      assert.is((await database.poolLevel({ family: 'evm', mode: 'test' }, 'xpub one')).taken, 1);
+      assert.is((await database.addresses.level({ family: 'evm', mode: 'test' }, 'xpub one')).taken, 1);
       other.close();
     }),
   );
@@ -175,19 +175,19 @@ export function creationConforms(makePlace: MakePlace): void {
     'only networks that are followed are offered',
     inWorld(makePlace, async ({ database, one, two }) => {
       const offered = async (orderId: string) =>
-        sessionOf(await database.createSession(newSession(orderId))).options.map(({ networkKey }) => networkKey);
+        sessionOf(await database.sessions.create(newSession(orderId))).options.map(({ networkKey }) => networkKey);
       assert.equal(new Set(await offered('o1')), new Set(['test:one', 'test:two']));
       await two.readThrough(T0_S, 'halted');
       assert.equal(new Set(await offered('o2')), new Set(['test:one']));
       await one.readThrough(T0_S, 'halted');
-      assert.equal(await database.createSession(newSession('o3')), { kind: 'no_network_followed' });
+      assert.equal(await database.sessions.create(newSession('o3')), { kind: 'no_network_followed' });
       await two.readThrough(T0_S);
       assert.equal(new Set(await offered('o3')), new Set(['test:two']));
       const unheard = newSession('o4', {
         options: [{ ...option('one', 'USDT', 1000n), network: 'new', networkKey: 'test:new' }],
       });
-      assert.equal(await database.createSession(unheard), { kind: 'no_network_followed' });
-      await database.reportNetwork({
+      assert.equal(await database.sessions.create(unheard), { kind: 'no_network_followed' });
+      await database.networks.report({
         network: 'test:new',
         state: 'starting',
         reason: null,
@@ -198,7 +198,7 @@ export function creationConforms(makePlace: MakePlace): void {
         pid: 1,
         nowMs: T0_MS,
       });
-      assert.equal(await database.createSession(unheard), { kind: 'no_network_followed' });
+      assert.equal(await database.sessions.create(unheard), { kind: 'no_network_followed' });
     }),
   );
 
@@ -209,7 +209,7 @@ export function creationConforms(makePlace: MakePlace): void {
       const offeredAt = async (afterS: number): Promise<readonly string[]> => {
         orders += 1;
         const wish = newSession(`o${orders}`, { nowMs: T0_MS + afterS * 1000 });
-        const outcome = await database.createSession(wish);
+        const outcome = await database.sessions.create(wish);
         if (outcome.kind === 'no_network_followed') return [];
         return [...new Set(sessionOf(outcome).options.map(({ network }) => network))];
       };

@@ -27,7 +27,7 @@ export function dustConforms(makePlace: MakePlace): void {
     'a transfer below the dust floor is kept as a fact and touches nothing else',
     inWorld(makePlace, async ({ database, one }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const before = await show(database, 'o1');
       const dust = { ...pays(to, 0n), units: 9_999n };
       const block = one.child();
@@ -38,12 +38,18 @@ export function dustConforms(makePlace: MakePlace): void {
       await one.step({ floor: block.number });
       assert.equal(await show(database, 'o1'), before);
       assert.equal(await eventTypes(database, 'cs_o1'), []);
-      assert.equal(await database.unconfirmed('test:one', 0, 10), []);
-      assert.equal(await database.waiting('test:one', block.hash), []);
-      assert.equal(await database.listAlarms(10), []);
+      assert.equal(await database.blocks.unconfirmed('test:one', 0, 10), []);
+      assert.equal(await database.blocks.waiting('test:one', block.hash), []);
+      assert.equal(await database.alarms.list(10), []);
       assert.equal((await database.verifyLedger()).balances, []);
       const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
-      const canceled = await database.cancelSession({ id: 'cs_o1', storeId: 'm1', mode: 'test', replay, nowMs: T0_MS });
+      const canceled = await database.sessions.cancel({
+        id: 'cs_o1',
+        storeId: 'm1',
+        mode: 'test',
+        replay,
+        nowMs: T0_MS,
+      });
       assert.is(canceled.kind, 'done');
     }),
   );
@@ -51,20 +57,20 @@ export function dustConforms(makePlace: MakePlace): void {
   test(
     'dust to an address that nobody has taken raises no alarm',
     inWorld(makePlace, async ({ database, one }) => {
-      const [free] = await database.watchList({ family: 'evm', mode: 'test' }, 0, 1);
+      const [free] = await database.addresses.watchList({ family: 'evm', mode: 'test' }, 0, 1);
       const dust = { ...pays(free?.key ?? '', 0n), units: 1n };
       assert.is(
         await one.step({ connect: [{ block: one.child(), transfers: [dust] }], dustFloorPar: FLOOR_PAR }),
         'done',
       );
-      assert.equal(await database.listAlarms(10), []);
+      assert.equal(await database.alarms.list(10), []);
     }),
   );
 
   test(
     'a block whose dust differs from what was read before is refused like any other',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const dust = { ...pays(to, 0n), units: 5n };
       const block = one.child();
       assert.is(await one.step({ connect: [{ block, transfers: [dust] }], dustFloorPar: FLOOR_PAR }), 'done');
@@ -77,7 +83,7 @@ export function dustConforms(makePlace: MakePlace): void {
   test(
     'dust of the same transaction, or its name on another network, decides nothing about when money came',
     inWorld(makePlace, async ({ database, one, two }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const { expiresAtS } = (await show(database, 'o1')).terms;
       const tx = '0xmoved';
       const dust = { ...pays(to, 0n, { tx }), units: 1n };
@@ -100,7 +106,7 @@ export function dustConforms(makePlace: MakePlace): void {
   test(
     'of very many transfers the newest are shown, all are counted, and every sum is exact',
     inWorld(makePlace, async ({ database, one, two }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const extra = 30;
       const blocks = [];
       for (let n = 0; n < PAYMENTS_MAX + extra; n++) blocks.push(await one.mine([pays(to, 1n)]));

@@ -66,10 +66,10 @@ export function endpointsConform(makePlace: MakePlace): void {
       await gone('one', T0_MS + HOUR_MS);
       await gone('two', T0_MS + 2 * HOUR_MS + 1);
       assert.is(await isOff(database), false, 'two since an answer');
-      assert.equal(await database.listAlarms(9), []);
+      assert.equal(await database.alarms.list(9), []);
       await gone('three', T0_MS + 2 * HOUR_MS + 2);
       assert.is(await isOff(database), true);
-      const [alarm] = await database.listAlarms(9);
+      const [alarm] = await database.alarms.list(9);
       assert.is(alarm?.code, 'webhook_disabled');
       assert.match(alarm?.message ?? '', /quayside webhooks enable e1/);
       await cancelNew(database, 'meanwhile', T0_MS + 3 * HOUR_MS);
@@ -106,7 +106,7 @@ export function endpointsConform(makePlace: MakePlace): void {
         off.map(({ id, disabledReason }) => [id, disabledReason]),
         [['e1', 'the endpoint has accepted nothing for a week']],
       );
-      const [alarm] = await database.listAlarms(9);
+      const [alarm] = await database.alarms.list(9);
       assert.is(alarm?.code, 'webhook_disabled');
       assert.match(alarm?.message ?? '', /quayside webhooks enable e1/);
       await database.enableEndpoint('e1', true, null, T0_MS + 17 * DAY_MS);
@@ -160,7 +160,7 @@ export function endpointsConform(makePlace: MakePlace): void {
     'later events of a session do not wait for one that was refused and is sent again',
     inWorld(makePlace, async ({ database, one }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const block = await one.mine([pays(to, 400n)]);
       assert.equal(await send(database, T0_MS, 403), ['cs_o1#1']);
       await cancelNew(database, 'o2', T0_MS);
@@ -253,7 +253,7 @@ export function endpointsConform(makePlace: MakePlace): void {
     'more hosts that sessions name than a claim looks at do not hide another',
     inWorld(makePlace, async ({ database }) => {
       const keys = Array.from({ length: 262 }, (_, n) => `${n}`.padStart(40, 'a'));
-      await database.addAddresses({ family: 'evm', mode: 'test', source: 'xpub one', firstIndex: 40, keys });
+      await database.addresses.add({ family: 'evm', mode: 'test', source: 'xpub one', firstIndex: 40, keys });
       for (let n = 0; n < 260; n++) await cancelNew(database, `d${n}`, T0_MS, `https://dead${n}.example/`);
       const claim = async () => {
         const limits = { nowMs: T0_MS + 100, leaseMs: 60_000, limit: 300, perEndpointMax: 1 };

@@ -47,7 +47,7 @@ export function freezesConform(makePlace: MakePlace): void {
       assert.equal(await database.findFreeze(network), freeze(network));
       assert.equal(await thawAll(database, network, act), [freeze(network)]);
       assert.equal(await database.listFreezes(), []);
-      const audit = await database.listAudit(10);
+      const audit = await database.audit.list(10);
       assert.equal(
         audit.map(({ target, before, after }) => [target, before?.reason ?? null, after?.reason ?? null]),
         [
@@ -75,7 +75,7 @@ export function freezesConform(makePlace: MakePlace): void {
       assert.equal(await database.findFreeze(network), short);
       assert.equal(await thawAll(database, network, act), [short]);
       assert.is(await database.findFreeze(network), null);
-      const audit = await database.listAudit(10);
+      const audit = await database.audit.list(10);
       assert.equal(
         audit.map(({ target, before }) => [target, before?.code]),
         [
@@ -106,7 +106,7 @@ export function freezesConform(makePlace: MakePlace): void {
   );
 
   const skip = (database: Database, from: number, to = from) =>
-    database.skipBlocks({ network, from, to, isDryRun: false, act: { ...act, command: 'networks skip' } });
+    database.networks.skip({ network, from, to, isDryRun: false, act: { ...act, command: 'networks skip' } });
   /** Makes the node show blocks that are not read. */
   async function showHead(one: Feed, number: number) {
     one.chain.push({ ...one.child(), number });
@@ -149,7 +149,7 @@ export function freezesConform(makePlace: MakePlace): void {
       assert.equal(await database.thawPayouts(seen(freeze(network)), act), [freeze(network)]);
       assert.equal(await allot(), { kind: 'moved' }, 'the gap is another reason');
       assert.equal([await cancel(), await never(), await doubt()], [false, false, 'blocks_unsearched']);
-      const closed = await database.closeGaps(network, { from: 110, to: 119, doubtful: [] }, act);
+      const closed = await database.networks.closeGaps(network, { from: 110, to: 119, doubtful: [] }, act);
       assert.equal(
         closed.map(({ holdsPayouts }) => holdsPayouts),
         [true],
@@ -166,7 +166,7 @@ export function freezesConform(makePlace: MakePlace): void {
       const reworded = { ...gap, reason: 'the same in other words' };
       assert.equal(await database.thawPayouts(seen(reworded), act), [reworded]);
       assert.equal([await database.findFreeze(network), await thawAll(database, network, act)], [null, []]);
-      const [entry] = await database.listAudit(1);
+      const [entry] = await database.audit.list(1);
       assert.equal([entry?.before?.code, entry?.after], ['blocks_unsearched', null]);
       assert.is((await allot()).kind, 'allotted');
       assert.equal([await doubt(), await cancel()], [null, true], 'whoever thawed has looked');

@@ -29,7 +29,7 @@ const GRACE_END_S = END_S + 1800;
 const inUsdt = (orderId: string) => ({ accepts: ['USDT'], request: request(orderId, { currency: 'USDT' }) }) as const;
 
 const start = async (database: Database, id: string, more: Partial<NewSession> = {}): Promise<string> =>
-  addressOf(sessionOf(await database.createSession(newSession(id, more))));
+  addressOf(sessionOf(await database.sessions.create(newSession(id, more))));
 
 /** Pays and confirms on network one. */
 async function pay(one: Feed, to: string, minor: bigint, currency: Currency = 'USDT'): Promise<void> {
@@ -41,11 +41,11 @@ async function passTo({ database, one, two }: World, timeS: number): Promise<voi
   one.nowMs = two.nowMs = timeS * 1000;
   await one.mine();
   await two.mine();
-  await database.settleDue(one.nowMs, 100);
+  await database.sessions.settleDue(one.nowMs, 100);
 }
 
 const held = (database: Database, sessionId?: string): Promise<readonly HeldMoney[]> =>
-  database.listHeldMoney({ ...(sessionId !== undefined && { sessionId: `cs_${sessionId}` }), limit: 100 });
+  database.held.list({ ...(sessionId !== undefined && { sessionId: `cs_${sessionId}` }), limit: 100 });
 
 const brief = (all: readonly HeldMoney[]): string[] =>
   all.map(({ kind, state, valuePar, settledPar }) => `${kind} ${state} ${cents(valuePar)} ${cents(settledPar)}`).sort();
@@ -58,13 +58,13 @@ const idOf = async (database: Database, sessionId: string): Promise<string> => {
 };
 
 const accept = async (database: Database, sessionId: string, isDryRun = false): Promise<AcceptHeldOutcome> =>
-  database.acceptHeldMoney(await idOf(database, sessionId), act('held accept'), isDryRun);
+  database.held.accept(await idOf(database, sessionId), act('held accept'), isDryRun);
 
 const effectOf = (outcome: AcceptHeldOutcome): string => (outcome.kind === 'done' ? outcome.effect : outcome.kind);
 
 /** The newest alarm about money of the session; its message names commands with the id. */
 async function alarmOf(database: Database, sessionId: string): Promise<string | undefined> {
-  const found = (await database.listAlarms(100)).find((one) => one.sessionId === `cs_${sessionId}`);
+  const found = (await database.alarms.list(100)).find((one) => one.sessionId === `cs_${sessionId}`);
   if (!found) return undefined;
   const [own] = (await held(database, sessionId)).filter(({ id }) => found.message.includes(id));
   assert.ok(own, 'the alarm names held money of the session');
@@ -74,7 +74,7 @@ async function alarmOf(database: Database, sessionId: string): Promise<string | 
 
 /** Returns the codes of alarms about a session that last until its held money is decided, and have not ended. */
 async function openAlarms(database: Database, sessionId: string): Promise<readonly string[]> {
-  const found = (await database.listAlarms(100)).filter((one) => one.sessionId === `cs_${sessionId}`);
+  const found = (await database.alarms.list(100)).filter((one) => one.sessionId === `cs_${sessionId}`);
   return found.filter(({ key, endedAtMs }) => key !== null && endedAtMs === null).map(({ code }) => code);
 }
 
@@ -103,7 +103,7 @@ export function heldMoneyConforms(makePlace: MakePlace): void {
       assert.ok(tried.kind === 'done');
       assert.equal([tried.effect, tried.before.status, tried.after.status], ['paid', 'expired', 'paid']);
       assert.is((await show(database, 'o1')).life.status, 'expired', 'a dry run changes nothing');
-      assert.equal([brief(await held(database)), await database.listAudit(9)], [['late open 1000 0'], []]);
+      assert.equal([brief(await held(database)), await database.audit.list(9)], [['late open 1000 0'], []]);
       const id = await idOf(database, 'o1');
       assert.equal(await openAlarms(database, 'o1'), ['money_late']);
       assert.equal(await accept(database, 'o1'), tried, 'and tells what happens');
@@ -112,9 +112,9 @@ export function heldMoneyConforms(makePlace: MakePlace): void {
       assert.equal([life.status, life.paidLate, life.endedAtS], ['paid', true, END_S + 1]);
       assert.equal([standing.funded, standing.latePar], ['full', 0n]);
       assert.equal(brief(await held(database)), ['late settled 0 1000']);
-      const again = await database.acceptHeldMoney(id, act('held accept'), false);
+      const again = await database.held.accept(id, act('held accept'), false);
       assert.is(again.kind, 'not_open');
-      const [entry, ...others] = await database.listAudit(9);
+      const [entry, ...others] = await database.audit.list(9);
       assert.equal([entry?.command, entry?.target, entry?.reason, others], ['held accept', id, 'a test', []]);
       assert.equal([entry?.before?.status, entry?.after?.status], ['expired', 'paid']);
       await ledgerIsSound(database);
@@ -140,7 +140,7 @@ export function heldMoneyConforms(makePlace: MakePlace): void {
       const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
       const block = { ...one.child(), timeS: T0_S };
       one.nowMs = T0_MS + 10_000;
-      await database.cancelSession({ id: 'cs_o1', storeId: 'm1', mode: 'test', replay, nowMs: one.nowMs });
+      await database.sessions.cancel({ id: 'cs_o1', storeId: 'm1', mode: 'test', replay, nowMs: one.nowMs });
       assert.is(await one.step({ connect: [{ block, transfers: [pays(to, 1000n)] }] }), 'done');
       one.chain.push(block);
       await one.confirm(block);
@@ -187,10 +187,10 @@ export function heldMoneyConforms(makePlace: MakePlace): void {
       await pay(one, to, 700n);
       assert.equal(brief(await held(database)), ['late open 700 0', 'short open 400 0']);
       const late = (await held(database)).find(({ kind }) => kind === 'late');
-      await database.acceptHeldMoney(late?.id ?? '', act('held accept'), false);
+      await database.held.accept(late?.id ?? '', act('held accept'), false);
       const { life, standing } = await show(database, 'o1');
       assert.equal([life.status, life.paidLate, standing.funded], ['paid', true, 'over']);
-      const alarms = (await database.listAlarms(100)).map(({ code }) => code);
+      const alarms = (await database.alarms.list(100)).map(({ code }) => code);
       assert.not(alarms.includes('money_surplus'), 'the operator knew the sum');
       assert.equal(brief(await held(database)), ['late settled 0 700', 'short gone 0 0', 'surplus settled 100 100']);
       assert.equal((await eventTypes(database, 'cs_o1')).slice(-2), ['payment.completed', 'payment.overpaid']);
@@ -225,9 +225,9 @@ export function heldMoneyConforms(makePlace: MakePlace): void {
         'plain payment.completed',
       ]);
       const id = await idOf(database, 'o1');
-      assert.equal((await database.findHeldMoney(id))?.orderId, 'o1');
-      assert.is(await database.findHeldMoney('held_nobody'), null);
-      assert.is((await database.acceptHeldMoney('held_nobody', act('held accept'), false)).kind, 'not_found');
+      assert.equal((await database.held.find(id))?.orderId, 'o1');
+      assert.is(await database.held.find('held_nobody'), null);
+      assert.is((await database.held.accept('held_nobody', act('held accept'), false)).kind, 'not_found');
     }),
   );
 
@@ -287,7 +287,7 @@ export function heldMoneyConforms(makePlace: MakePlace): void {
     'a reorg or a store that accepts late money ends the question; the right coin on a sister network was none',
     inWorld(makePlace, async (world) => {
       const { database, one, two } = world;
-      await database.createStore(merchant('m2', { latePolicy: 'accept' }));
+      await database.stores.create(merchant('m2', { latePolicy: 'accept' }));
       const [gone, forgiven] = [await start(database, 'gone'), await start(database, 'forgiven', { storeId: 'm2' })];
       const { options } = newSession('x');
       const onOne = options.filter(({ network }) => network === 'one');
@@ -305,13 +305,13 @@ export function heldMoneyConforms(makePlace: MakePlace): void {
       await pay(one, forgiven, 700n);
       assert.is((await show(database, 'forgiven')).life.status, 'paid');
       assert.equal(brief(await held(database, 'forgiven')), ['short gone 0 0']);
-      const open = await database.listHeldMoney({ state: 'open', limit: 9 });
+      const open = await database.held.list({ state: 'open', limit: 9 });
       assert.equal(
         open.map(({ sessionId }) => sessionId),
         ['cs_gone'],
       );
-      assert.equal(await database.listHeldMoney({ storeId: 'm2', state: 'open', limit: 9 }), []);
-      assert.is((await database.stats(one.nowMs)).heldOpen, 1);
+      assert.equal(await database.held.list({ storeId: 'm2', state: 'open', limit: 9 }), []);
+      assert.is((await database.reports.stats(one.nowMs)).heldOpen, 1);
     }),
   );
 

@@ -31,7 +31,7 @@ const check: DestinationCheck = (_network, key) =>
   key.length === 40 ? { kind: 'ok', family: 'evm', key } : { kind: 'bad', why: 'malformed' };
 
 const start = async (database: Database, id: string, more: Partial<NewSession> = {}): Promise<string> =>
-  addressOf(sessionOf(await database.createSession(newSession(id, more))));
+  addressOf(sessionOf(await database.sessions.create(newSession(id, more))));
 
 async function pay(one: Feed, to: string, minor: bigint, more: Partial<{ currency: Currency; from: string }> = {}) {
   const network = one.network === 'test:one' ? 'one' : 'two';
@@ -45,10 +45,10 @@ async function passTo({ database, one, two }: World, timeS: number): Promise<voi
   one.nowMs = two.nowMs = timeS * 1000;
   await one.mine();
   await two.mine();
-  await database.settleDue(one.nowMs, 100);
+  await database.sessions.settleDue(one.nowMs, 100);
 }
 
-const held = (database: Database): Promise<readonly HeldMoney[]> => database.listHeldMoney({ limit: 100 });
+const held = (database: Database): Promise<readonly HeldMoney[]> => database.held.list({ limit: 100 });
 
 const brief = async (database: Database): Promise<string[]> =>
   (await held(database))
@@ -66,7 +66,7 @@ async function giveBack({ database, one }: World, more: Partial<ReturnHeldMoney>
     requestedBy: null,
     isDryRun: false,
   };
-  return database.returnHeldMoney({ ...wish, ...more }, check);
+  return database.held.giveBack({ ...wish, ...more }, check);
 }
 
 async function returned(world: World, more: Partial<ReturnHeldMoney> = {}): Promise<string> {
@@ -80,7 +80,7 @@ const laterMs = ({ one }: World): number => one.nowMs + 61_000;
 /** Starts what is ready, and sends the first attempt of the payout with this id. */
 async function bringOut(world: World, id: string, kind: 'refund' | 'return'): Promise<void> {
   const { database, one } = world;
-  await database.advanceRefunds(one.nowMs, 10);
+  await database.refunds.advance(one.nowMs, 10);
   const [open] = await database.openPayouts(network, laterMs(world), 10);
   assert.ok(open, 'a payout is due');
   const { intent } = open.payout;
@@ -140,7 +140,7 @@ export function heldReturnsConform(makePlace: MakePlace): void {
       assert.equal([id, id.slice(0, 3)], [tried.refund.id, 'rt_']);
       assert.equal(await brief(database), ['surplus gone 0 pending']);
       const [record] = await held(database);
-      assert.is((await database.acceptHeldMoney(record?.id ?? '', act('held accept'), false)).kind, 'not_open');
+      assert.is((await database.held.accept(record?.id ?? '', act('held accept'), false)).kind, 'not_open');
       assert.is((await giveBack(world, { id: record?.id ?? '' })).kind, 'not_open');
       await booksAgree(database);
       await payOut(world, id);
@@ -148,12 +148,12 @@ export function heldReturnsConform(makePlace: MakePlace): void {
       const { life, standing } = await show(database, 'o1');
       assert.equal([life.status, standing.confirmedPar, standing.funded], ['paid', 10n * 10n ** 18n, 'full']);
       assert.equal(await eventTypes(database, 'cs_o1'), events);
-      const [refund] = await database.listRefunds({ limit: 9 });
+      const [refund] = await database.refunds.list({ limit: 9 });
       assert.equal([refund?.heldKind, refund?.units, refund?.status], ['surplus', 2_500_000n, 'completed']);
-      const entry = (await database.listAudit(9)).find(({ command }) => command === 'held return');
+      const entry = (await database.audit.list(9)).find(({ command }) => command === 'held return');
       assert.equal([entry?.target, entry?.after?.return, entry?.reason], [record?.id, id, 'a test']);
-      assert.is((await database.createRefund(refundOf(world, 'r1', 1001n), check)).kind, 'refused');
-      assert.is((await database.createRefund(refundOf(world, 'r1', 1000n), check)).kind, 'created');
+      assert.is((await database.refunds.create(refundOf(world, 'r1', 1001n), check)).kind, 'refused');
+      assert.is((await database.refunds.create(refundOf(world, 'r1', 1000n), check)).kind, 'created');
       await booksAgree(database);
     }),
   );
@@ -193,12 +193,12 @@ export function heldReturnsConform(makePlace: MakePlace): void {
       await passTo(world, T0_S + 1801);
       await pay(one, to, 300n);
       const id = await returned(world);
-      await database.advanceRefunds(one.nowMs, 10);
+      await database.refunds.advance(one.nowMs, 10);
       assert.is((await database.findPayout(id))?.intent.kind, 'return');
-      const alarms = (await database.listAlarms(99)).length;
-      assert.is(await database.rejectRefund(id, 'rejected_by_operator', one.nowMs), true);
+      const alarms = (await database.alarms.list(99)).length;
+      assert.is(await database.refunds.reject(id, 'rejected_by_operator', one.nowMs), true);
       assert.equal(await brief(database), ['late open 300 failed']);
-      assert.is((await database.listAlarms(99)).length, alarms + 1);
+      assert.is((await database.alarms.list(99)).length, alarms + 1);
       assert.is((await database.findPayout(id))?.state, 'canceled');
       await booksAgree(database);
       const next = await returned(world);
@@ -214,10 +214,10 @@ export function heldReturnsConform(makePlace: MakePlace): void {
     inWorld(makePlace, async (world) => {
       const { database, one } = world;
       await pay(one, await start(database, 'o1'), 1000n);
-      const created = await database.createRefund(refundOf(world, 'r1', 1000n), check);
+      const created = await database.refunds.create(refundOf(world, 'r1', 1000n), check);
       assert.ok(created.kind === 'created');
       const { id } = created.refund;
-      const reject = () => database.rejectRefund(id, 'rejected_by_operator', laterMs(world));
+      const reject = () => database.refunds.reject(id, 'rejected_by_operator', laterMs(world));
       await bringOut(world, id, 'refund');
       for (const generation of [0, 1, 2]) {
         const payout = await database.findPayout(id);
@@ -228,12 +228,12 @@ export function heldReturnsConform(makePlace: MakePlace): void {
       }
       const { replay } = refundOf(world, 'r1', 0n);
       const cancel = { storeId: 'm1', mode: 'test', refundId: 'r1', replay, nowMs: laterMs(world) } as const;
-      assert.is((await database.cancelRefund(cancel)).kind, 'not_cancelable', 'the merchant’s window has ended');
+      assert.is((await database.refunds.cancel(cancel)).kind, 'not_cancelable', 'the merchant’s window has ended');
       assert.is(await reject(), true);
       assert.is((await database.findPayout(id))?.state, 'canceled');
       assert.equal(await database.openPayouts(network, laterMs(world), 10), []);
       await booksAgree(database);
-      assert.is((await database.createRefund(refundOf(world, 'r2', 1000n), check)).kind, 'created');
+      assert.is((await database.refunds.create(refundOf(world, 'r2', 1000n), check)).kind, 'created');
     }),
   );
 
@@ -248,7 +248,7 @@ export function heldReturnsConform(makePlace: MakePlace): void {
       await pay(one, to, 200n, { currency: 'USDC' });
       assert.equal(await brief(database), ['wrong_token open 200 completed']);
       const [record] = await held(database);
-      const accepted = await database.acceptHeldMoney(record?.id ?? '', act('held accept'), false);
+      const accepted = await database.held.accept(record?.id ?? '', act('held accept'), false);
       assert.ok(accepted.kind === 'done');
       assert.equal([accepted.effect, accepted.after.confirmedPar], ['credited', 2n * 10n ** 18n]);
       await booksAgree(database);
@@ -274,10 +274,10 @@ export function heldReturnsConform(makePlace: MakePlace): void {
       assert.is((await giveBack(world, { network, to })).kind, 'bad_destination', 'not to a deposit address');
       assert.is((await giveBack(world, { network, to: null })).kind, 'senders_differ');
       const id = await returned(world, { network: 'test:two', to: null });
-      const refund = await database.findRefundBy({ id });
+      const refund = await database.refunds.findBy({ id });
       assert.equal([refund?.destination?.key, refund?.destination?.from], ['3'.repeat(40), 'sender']);
       assert.equal(await brief(database), ['surplus open 100 pending']);
-      assert.is((await database.createRefund(refundOf(world, 'r1', 1050n), check)).kind, 'created');
+      assert.is((await database.refunds.create(refundOf(world, 'r1', 1050n), check)).kind, 'created');
       assert.is((await giveBack(world)).kind, 'refunded');
       assert.is((await giveBack(world, { id: 'held_nobody' })).kind, 'not_found');
       await booksAgree(database);
@@ -310,7 +310,7 @@ export function heldReturnsConform(makePlace: MakePlace): void {
       assert.ok(await database.settlePayout({ id, generation: 0, outcome, nowMs: one.nowMs }));
       assert.equal(await brief(database), ['surplus gone 0 completed']);
       assert.is((await giveBack(world, { id: (await held(database))[0]?.id ?? '' })).kind, 'not_open');
-      assert.is((await database.createRefund(refundOf(world, 'r1', 1001n), check)).kind, 'refused');
+      assert.is((await database.refunds.create(refundOf(world, 'r1', 1001n), check)).kind, 'refused');
       await booksAgree(database);
     }),
   );

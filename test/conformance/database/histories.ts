@@ -141,7 +141,7 @@ async function live(first: Database, place: Place, feeds: readonly [Feed, Feed],
         // An address that was paid before is skipped, so the model reads which one the session took.
         if (sessions.length >= ADDRESSES) return;
         const id = `s${sessions.length}`;
-        const outcome = await database.createSession(newSession(id, { nowMs }));
+        const outcome = await database.sessions.create(newSession(id, { nowMs }));
         if (outcome.kind === 'no_network_followed') return;
         const session = sessionOf(outcome);
         sessions.push({ id, address: addressOf(session), status: 'pending' });
@@ -150,7 +150,7 @@ async function live(first: Database, place: Place, feeds: readonly [Feed, Feed],
       case 'cancel': {
         const session = sessions[step.random % Math.max(1, sessions.length)];
         const replay = { idempotencyKey: null, path: '/', bodyHash: '' };
-        if (session) await database.cancelSession({ id: session.id, storeId: 'm1', mode: 'test', replay, nowMs });
+        if (session) await database.sessions.cancel({ id: session.id, storeId: 'm1', mode: 'test', replay, nowMs });
         return;
       }
       case 'restart': {
@@ -162,7 +162,7 @@ async function live(first: Database, place: Place, feeds: readonly [Feed, Feed],
       case 'wait': {
         setClock(nowMs + step.seconds * 1000);
         if (step.read) for (const { feed } of truths) await feed.readThrough(nowMs / 1000);
-        await database.settleDue(nowMs, 100);
+        await database.sessions.settleDue(nowMs, 100);
         return;
       }
       default:

@@ -30,7 +30,7 @@ const cancel = (
   id: string,
   more: { key?: string; body?: string; nowMs?: number; storeId?: string } = {},
 ) =>
-  database.cancelSession({
+  database.sessions.cancel({
     id,
     storeId: more.storeId ?? 'm1',
     mode: 'test',
@@ -48,8 +48,8 @@ export function expiryConforms(makePlace: MakePlace): void {
     'an unpaid session expires once the clock and every network have passed its end',
     inWorld(makePlace, async ({ database, one, two }) => {
       await database.addEndpoint(endpoint('e1'));
-      sessionOf(await database.createSession(newSession('o1')));
-      const settle = (nowS: number) => database.settleDue(nowS * 1000, 100);
+      sessionOf(await database.sessions.create(newSession('o1')));
+      const settle = (nowS: number) => database.sessions.settleDue(nowS * 1000, 100);
       await readBoth(one, two, END_S + 1);
       assert.is(await settle(END_S), 0);
       await two.readThrough(END_S);
@@ -67,7 +67,7 @@ export function expiryConforms(makePlace: MakePlace): void {
     'the next blocks after the deadline are in time: each network’s as long as it needs, and the clock waits for them',
     inWorld(makePlace, async ({ database, one, two }) => {
       const inclusionGraceS = { 'test:one': 15, 'test:two': 36, 'test:three': 60 };
-      const create = (id: string) => database.createSession(newSession(id, { inclusionGraceS }));
+      const create = (id: string) => database.sessions.create(newSession(id, { inclusionGraceS }));
       const [paid, late] = [addressOf(sessionOf(await create('paid'))), addressOf(sessionOf(await create('late')))];
       sessionOf(await create('none'));
       assert.equal((await show(database, 'none')).terms.inclusionGraceS, { 'test:one': 15, 'test:two': 36 }, 'offered');
@@ -75,25 +75,25 @@ export function expiryConforms(makePlace: MakePlace): void {
       await one.confirm(await one.mine([pays(paid, 400n), pays(late, 400n)], END_S + 15));
       await one.confirm(await one.mine([pays(late, 600n)], END_S + 16));
       await readBoth(one, two, END_S + 100);
-      assert.is(await database.settleDue((END_S + 36) * 1000, 100), 0);
+      assert.is(await database.sessions.settleDue((END_S + 36) * 1000, 100), 0);
       await two.confirm(await two.mine([pays(paid, 600n, { network: 'two' })], END_S + 36));
       assert.is((await show(database, 'paid')).life.status, 'paid');
       assert.is((await show(database, 'late')).standing.confirmedPar, 10n * 10n ** 18n, 'the rest is a top-up');
       await two.readThrough(END_S + 36);
       assert.is(
-        await database.settleDue((END_S + 37) * 1000, 100),
+        await database.sessions.settleDue((END_S + 37) * 1000, 100),
         0,
         'one network is not read to the end of its grace',
       );
       await two.readThrough(END_S + 37);
-      assert.is(await database.settleDue((END_S + 37) * 1000, 100), 1);
+      assert.is(await database.sessions.settleDue((END_S + 37) * 1000, 100), 1);
       assert.is((await show(database, 'none')).life.status, 'expired');
       const strict = newSession('strict', { inclusionGraceS, nowMs: (END_S + 37) * 1000, expiresInS: 60 });
-      const to = addressOf(sessionOf(await database.createSession(strict)));
+      const to = addressOf(sessionOf(await database.sessions.create(strict)));
       one.nowMs = two.nowMs = (END_S + 134) * 1000;
       await one.confirm(await one.mine([pays(to, 1000n)], END_S + 37 + 60 + 16));
       await two.mine();
-      await database.settleDue(two.nowMs, 100);
+      await database.sessions.settleDue(two.nowMs, 100);
       const held = await show(database, 'strict');
       assert.equal([held.life.status, held.standing.late], ['expired', true]);
     }),
@@ -102,9 +102,9 @@ export function expiryConforms(makePlace: MakePlace): void {
   test(
     'an outage keeps sessions open for the outage wait and no longer',
     inWorld(makePlace, async ({ database }) => {
-      sessionOf(await database.createSession(newSession('o1')));
-      assert.is(await database.settleDue((END_S + OUTAGE_WAIT_S) * 1000, 100), 0);
-      assert.is(await database.settleDue((END_S + OUTAGE_WAIT_S + 1) * 1000, 100), 1);
+      sessionOf(await database.sessions.create(newSession('o1')));
+      assert.is(await database.sessions.settleDue((END_S + OUTAGE_WAIT_S) * 1000, 100), 0);
+      assert.is(await database.sessions.settleDue((END_S + OUTAGE_WAIT_S + 1) * 1000, 100), 1);
     }),
   );
 
@@ -112,13 +112,13 @@ export function expiryConforms(makePlace: MakePlace): void {
     'sessions that expired while nothing ran are settled afterwards, oldest first, at most `limit` at a time',
     inWorld(makePlace, async ({ database, one, two }) => {
       for (let n = 0; n < 10; n++) {
-        sessionOf(await database.createSession(newSession(`o${n}`, { expiresInS: 600 - n })));
+        sessionOf(await database.sessions.create(newSession(`o${n}`, { expiresInS: 600 - n })));
       }
       await readBoth(one, two, END_S);
-      assert.is(await database.settleDue(END_S * 1000, 4), 4);
+      assert.is(await database.sessions.settleDue(END_S * 1000, 4), 4);
       const statuses = await Promise.all([9, 6, 5, 0].map(async (n) => (await show(database, `o${n}`)).life.status));
       assert.equal(statuses, ['expired', 'expired', 'pending', 'pending']);
-      assert.is(await database.settleDue(END_S * 1000, 100), 6);
+      assert.is(await database.sessions.settleDue(END_S * 1000, 100), 6);
     }),
   );
 
@@ -126,11 +126,11 @@ export function expiryConforms(makePlace: MakePlace): void {
     'sessions that wait for a network do not delay others',
     inWorld(makePlace, async ({ database, one, two }) => {
       const onlyOne = newSession('x').options.filter(({ network }) => network === 'one');
-      for (let n = 0; n < 10; n++) sessionOf(await database.createSession(newSession(`o${n}`, { expiresInS: 60 })));
-      sessionOf(await database.createSession(newSession('free', { options: onlyOne, expiresInS: 120 })));
+      for (let n = 0; n < 10; n++) sessionOf(await database.sessions.create(newSession(`o${n}`, { expiresInS: 60 })));
+      sessionOf(await database.sessions.create(newSession('free', { options: onlyOne, expiresInS: 120 })));
       await one.readThrough(T0_S + 200);
       await two.readThrough(T0_S);
-      assert.is(await database.settleDue((T0_S + 200) * 1000, 3), 1);
+      assert.is(await database.sessions.settleDue((T0_S + 200) * 1000, 3), 1);
       assert.is((await show(database, 'free')).life.status, 'expired');
     }),
   );
@@ -138,12 +138,12 @@ export function expiryConforms(makePlace: MakePlace): void {
   test(
     'a block of one network does not end a session while another network has not been read to its end',
     inWorld(makePlace, async ({ database, one, two }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       one.nowMs = (END_S + 60) * 1000;
       await one.mine([pays(to, 1n)]);
       assert.is((await show(database, 'o1')).life.status, 'pending', 'the other network may still show money in time');
       const replay = { idempotencyKey: null, path: '/', bodyHash: '' };
-      await database.cancelSession({ id: 'o1', storeId: 'm1', mode: 'test', replay, nowMs: one.nowMs });
+      await database.sessions.cancel({ id: 'o1', storeId: 'm1', mode: 'test', replay, nowMs: one.nowMs });
       assert.is((await show(database, 'o1')).life.status, 'pending');
       two.nowMs = one.nowMs;
       const block = await two.mine([pays(to, 1000n, { network: 'two' })], END_S);
@@ -159,11 +159,11 @@ export function expiryConforms(makePlace: MakePlace): void {
       const { options } = newSession('x');
       for (const [n, name] of ['one', 'two', 'one', 'two'].entries()) {
         const offered = options.filter(({ network }) => network === name);
-        sessionOf(await database.createSession(newSession(`o${n}`, { options: offered })));
+        sessionOf(await database.sessions.create(newSession(`o${n}`, { options: offered })));
       }
       await readBoth(one, two, END_S + 1);
-      assert.is(await database.settleDue((END_S + 1) * 1000, 3), 3);
-      assert.is(await database.settleDue((END_S + 1) * 1000, 3), 1);
+      assert.is(await database.sessions.settleDue((END_S + 1) * 1000, 3), 3);
+      assert.is(await database.sessions.settleDue((END_S + 1) * 1000, 3), 1);
     }),
   );
 
@@ -171,21 +171,23 @@ export function expiryConforms(makePlace: MakePlace): void {
     'money seen holds the session; too little fails it after the grace; orphaned money lets it expire',
     inWorld(makePlace, async ({ database, one, two }) => {
       const [full, part, lost] = await Promise.all(
-        ['full', 'part', 'lost'].map(async (id) => addressOf(sessionOf(await database.createSession(newSession(id))))),
+        ['full', 'part', 'lost'].map(async (id) =>
+          addressOf(sessionOf(await database.sessions.create(newSession(id)))),
+        ),
       );
       const block = await one.mine([pays(full ?? '', 1000n), pays(part ?? '', 999n)]);
       const shaky = await two.mine([pays(lost ?? '', 1000n, { network: 'two' })]);
       await readBoth(one, two, GRACE_END_S);
-      assert.is(await database.settleDue(GRACE_END_S * 1000, 100), 0);
+      assert.is(await database.sessions.settleDue(GRACE_END_S * 1000, 100), 0);
       two.nowMs = (GRACE_END_S + 1) * 1000;
       assert.is(two.chain.at(-1)?.hash, shaky.hash);
       await two.reorg(1, [[]]);
       assert.is((await show(database, 'lost')).life.status, 'expired', 'expired by the reorg itself');
       await readBoth(one, two, GRACE_END_S + 1);
-      assert.is(await database.settleDue((GRACE_END_S + 1) * 1000, 100), 1);
+      assert.is(await database.sessions.settleDue((GRACE_END_S + 1) * 1000, 100), 1);
       assert.is((await show(database, 'part')).life.status, 'failed');
       assert.is((await show(database, 'full')).life.status, 'pending');
-      assert.is(await database.settleDue((GRACE_END_S + 10_000) * 1000, 100), 0);
+      assert.is(await database.sessions.settleDue((GRACE_END_S + 10_000) * 1000, 100), 0);
       await one.confirm(block);
       assert.is((await show(database, 'full')).life.status, 'paid');
     }),
@@ -196,15 +198,15 @@ export function expiryConforms(makePlace: MakePlace): void {
     inWorld(makePlace, async ({ database, one, two }) => {
       const [none, part] = await Promise.all(
         ['none', 'part'].map(async (id) =>
-          addressOf(sessionOf(await database.createSession(newSession(id, { inclusionGraceS: { 'test:one': 15 } })))),
+          addressOf(sessionOf(await database.sessions.create(newSession(id, { inclusionGraceS: { 'test:one': 15 } })))),
         ),
       );
       await one.mine([pays(part ?? '', 400n)]);
-      for (const id of ['none', 'cs_part']) assert.is(await database.cutShort(id, T0_MS), true);
+      for (const id of ['none', 'cs_part']) assert.is(await database.sessions.cutShort(id, T0_MS), true);
       one.nowMs = T0_MS + 2000;
       await one.mine([pays(none ?? '', 1000n), pays(part ?? '', 600n)]);
       await two.readThrough(T0_S + 2);
-      await database.settleDue(T0_MS + 2000, 100);
+      await database.sessions.settleDue(T0_MS + 2000, 100);
       const standings = await Promise.all(['none', 'part'].map(async (id) => show(database, id)));
       assert.equal(
         standings.map(({ life, standing }) => [life.status, standing.late]),
@@ -213,11 +215,11 @@ export function expiryConforms(makePlace: MakePlace): void {
           ['failed', true],
         ],
       );
-      assert.is(await database.cutShort('none', T0_MS + 3000), false, 'it has ended');
-      assert.is(await database.cutShort('nobody', T0_MS), false);
-      await database.addAddresses({ family: 'evm', mode: 'live', source: 'live', firstIndex: 0, keys: [keyOf(9999)] });
-      sessionOf(await database.createSession(newSession('real', { mode: 'live' })));
-      assert.is(await database.cutShort('real', T0_MS), false, 'a live session cannot be cut short');
+      assert.is(await database.sessions.cutShort('none', T0_MS + 3000), false, 'it has ended');
+      assert.is(await database.sessions.cutShort('nobody', T0_MS), false);
+      await database.addresses.add({ family: 'evm', mode: 'live', source: 'live', firstIndex: 0, keys: [keyOf(9999)] });
+      sessionOf(await database.sessions.create(newSession('real', { mode: 'live' })));
+      assert.is(await database.sessions.cutShort('real', T0_MS), false, 'a live session cannot be cut short');
     }),
   );
 
@@ -232,7 +234,7 @@ export function cancelsConform(makePlace: MakePlace): void {
     'a session with nothing seen is canceled once, with one event',
     inWorld(makePlace, async ({ database }) => {
       await database.addEndpoint(endpoint('e1'));
-      sessionOf(await database.createSession(newSession('o1')));
+      sessionOf(await database.sessions.create(newSession('o1')));
       const done = await cancel(database, 'o1', { key: 'k' });
       assert.ok(done.kind === 'done');
       assert.is(done.session.life.status, 'canceled');
@@ -252,11 +254,11 @@ export function cancelsConform(makePlace: MakePlace): void {
   test(
     'a session is canceled only by its own store and mode',
     inWorld(makePlace, async ({ database }) => {
-      await database.createStore(merchant('m2'));
-      sessionOf(await database.createSession(newSession('o1')));
+      await database.stores.create(merchant('m2'));
+      sessionOf(await database.sessions.create(newSession('o1')));
       assert.is((await cancel(database, 'o1', { storeId: 'm2' })).kind, 'not_found');
       assert.is((await cancel(database, 'nobody')).kind, 'not_found');
-      const live = await database.cancelSession({
+      const live = await database.sessions.cancel({
         id: 'cs_o1',
         storeId: 'm1',
         mode: 'live',
@@ -271,8 +273,8 @@ export function cancelsConform(makePlace: MakePlace): void {
   test(
     'a refusal names its reason, keeps what the clock decided, and is not remembered',
     inWorld(makePlace, async ({ database, one, two }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('money'))));
-      sessionOf(await database.createSession(newSession('over')));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('money'))));
+      sessionOf(await database.sessions.create(newSession('over')));
       await one.mine([pays(to, 400n)]);
       assert.is(outcome(await cancel(database, 'money', { key: 'k' })), 'refused: payment_in_progress, pending');
       await one.reorg(1, [[]]);
@@ -281,7 +283,7 @@ export function cancelsConform(makePlace: MakePlace): void {
       const late = { nowMs: (END_S + 1) * 1000 };
       assert.is(outcome(await cancel(database, 'over', late)), 'refused: session_expired, expired');
       assert.is((await show(database, 'over')).life.status, 'expired');
-      const paid = addressOf(sessionOf(await database.createSession(newSession('paid', late))));
+      const paid = addressOf(sessionOf(await database.sessions.create(newSession('paid', late))));
       await one.confirm(await one.mine([pays(paid, 1000n)], END_S + 1));
       assert.is(outcome(await cancel(database, 'paid', late)), 'refused: session_not_cancelable, paid');
     }),
@@ -291,7 +293,7 @@ export function cancelsConform(makePlace: MakePlace): void {
     'money that comes after a cancel is held and reported',
     inWorld(makePlace, async ({ database, one }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.late'] }));
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       await cancel(database, 'o1');
       await one.confirm(await one.mine([pays(to, 1000n)]));
       const { life, standing } = await show(database, 'o1');
@@ -306,9 +308,9 @@ export function cancelsConform(makePlace: MakePlace): void {
     inWorld(
       makePlace,
       async ({ database, one, two }) => {
-        const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+        const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
         await readBoth(one, two, END_S + 1);
-        await database.settleDue((END_S + 1) * 1000, 10);
+        await database.sessions.settleDue((END_S + 1) * 1000, 10);
         one.nowMs = (END_S + 100_000) * 1000;
         await one.confirm(await one.mine([pays(to, 1000n)]));
         const { life } = await show(database, 'o1');

@@ -12,7 +12,7 @@ const ask = (
   tx: string,
   more: { sessionId?: string; network?: 'test:one' | 'live:one'; nowMs?: number } = {},
 ) =>
-  database.requestLookups({
+  database.lookups.request({
     sessionId: more.sessionId ?? 'cs_o1',
     asks: [{ network: more.network ?? NETWORK, family: 'evm', tx }],
     nowMs: more.nowMs ?? T0_MS,
@@ -27,11 +27,11 @@ async function findingOf(
   network: 'test:one' | 'live:one' = NETWORK,
 ) {
   await ask(database, tx, { network });
-  const due = await database.claimLookups(network, T0_MS, 100);
+  const due = await database.lookups.claim(network, T0_MS, 100);
   const id = due.find((one) => one.tx === tx)?.id;
   assert.ok(id !== undefined, 'it is due');
-  await database.answerLookup({ id, report: { kind: 'mined', number, succeeded: true, transfers }, nowMs: T0_MS });
-  return (await database.listLookups('cs_o1')).find((one) => one.tx === tx && one.network === network)?.finding;
+  await database.lookups.answer({ id, report: { kind: 'mined', number, succeeded: true, transfers }, nowMs: T0_MS });
+  return (await database.lookups.list('cs_o1')).find((one) => one.tx === tx && one.network === network)?.finding;
 }
 
 /** Lookups of transactions. */
@@ -41,46 +41,46 @@ export function lookupsConform(makePlace: MakePlace): void {
   test(
     'a lookup is due on its network, is answered, and is asked again while its result may change',
     inWorld(makePlace, async ({ database }) => {
-      await database.createSession(newSession('o1'));
+      await database.sessions.create(newSession('o1'));
       await ask(database, '0xa');
-      assert.equal(await database.listLookups('cs_o1'), [
+      assert.equal(await database.lookups.list('cs_o1'), [
         { network: NETWORK, tx: '0xa', askedAtMs: T0_MS, finding: null, isOpen: true },
       ]);
-      assert.equal(await database.claimLookups('test:two', T0_MS, 10), []);
-      const [due] = await database.claimLookups(NETWORK, T0_MS, 10);
+      assert.equal(await database.lookups.claim('test:two', T0_MS, 10), []);
+      const [due] = await database.lookups.claim(NETWORK, T0_MS, 10);
       assert.is(due?.tx, '0xa');
-      await database.answerLookup({ id: due?.id ?? '', report: { kind: 'unknown' }, nowMs: T0_MS + 100 });
-      assert.equal(await database.claimLookups(NETWORK, T0_MS + 100, 10), [], 'not at once');
-      assert.equal((await database.claimLookups(NETWORK, T0_MS + 5000, 10)).length, 1);
+      await database.lookups.answer({ id: due?.id ?? '', report: { kind: 'unknown' }, nowMs: T0_MS + 100 });
+      assert.equal(await database.lookups.claim(NETWORK, T0_MS + 100, 10), [], 'not at once');
+      assert.equal((await database.lookups.claim(NETWORK, T0_MS + 5000, 10)).length, 1);
       const failed = { kind: 'mined', number: 1, succeeded: false, transfers: [] } as const;
-      await database.answerLookup({ id: due?.id ?? '', report: failed, nowMs: T0_MS + 5000 });
-      assert.equal(await database.listLookups('cs_o1'), [
+      await database.lookups.answer({ id: due?.id ?? '', report: failed, nowMs: T0_MS + 5000 });
+      assert.equal(await database.lookups.list('cs_o1'), [
         { network: NETWORK, tx: '0xa', askedAtMs: T0_MS, finding: 'failed', isOpen: false },
       ]);
-      assert.equal(await database.claimLookups(NETWORK, T0_MS + 60_000, 10), [], 'this result is final');
+      assert.equal(await database.lookups.claim(NETWORK, T0_MS + 60_000, 10), [], 'this result is final');
       await ask(database, '0xa', { nowMs: T0_MS + 70_000 });
-      assert.equal((await database.claimLookups(NETWORK, T0_MS + 70_000, 10)).length, 1, 'until somebody asks again');
+      assert.equal((await database.lookups.claim(NETWORK, T0_MS + 70_000, 10)).length, 1, 'until somebody asks again');
     }),
   );
 
   test(
     'a node that could not tell is asked again later, and an earlier result stays',
     inWorld(makePlace, async ({ database }) => {
-      await database.createSession(newSession('o1'));
+      await database.sessions.create(newSession('o1'));
       await ask(database, '0xa');
-      const [due] = await database.claimLookups(NETWORK, T0_MS, 10);
+      const [due] = await database.lookups.claim(NETWORK, T0_MS, 10);
       const answer = (report: TransactionReport | null, nowMs: number) =>
-        database.answerLookup({ id: due?.id ?? '', report, nowMs });
-      const finding = async () => (await database.listLookups('cs_o1')).map((one) => [one.finding, one.isOpen]);
+        database.lookups.answer({ id: due?.id ?? '', report, nowMs });
+      const finding = async () => (await database.lookups.list('cs_o1')).map((one) => [one.finding, one.isOpen]);
       await answer(null, T0_MS);
       assert.equal(await finding(), [[null, true]]);
-      assert.equal(await database.claimLookups(NETWORK, T0_MS, 10), [], 'not at once');
+      assert.equal(await database.lookups.claim(NETWORK, T0_MS, 10), [], 'not at once');
       await answer({ kind: 'waiting' }, T0_MS + 3000);
       await answer(null, T0_MS + 6000);
       assert.equal(await finding(), [['waiting', true]]);
       await ask(database, '0xb');
-      const [other] = (await database.claimLookups(NETWORK, T0_MS, 10)).filter(({ tx }) => tx === '0xb');
-      await database.answerLookup({ id: other?.id ?? '', report: null, nowMs: T0_MS + LOOKUP_AGE_MS_MAX - 1 });
+      const [other] = (await database.lookups.claim(NETWORK, T0_MS, 10)).filter(({ tx }) => tx === '0xb');
+      await database.lookups.answer({ id: other?.id ?? '', report: null, nowMs: T0_MS + LOOKUP_AGE_MS_MAX - 1 });
       assert.equal((await finding())[1], [null, true]);
     }),
   );
@@ -88,25 +88,25 @@ export function lookupsConform(makePlace: MakePlace): void {
   test(
     'lookups end after a while, and a session keeps a limited number of them',
     inWorld(makePlace, async ({ database }) => {
-      await database.createSession(newSession('o1'));
+      await database.sessions.create(newSession('o1'));
       await ask(database, '0xold');
-      assert.equal(await database.claimLookups(NETWORK, T0_MS + LOOKUP_AGE_MS_MAX, 10), []);
+      assert.equal(await database.lookups.claim(NETWORK, T0_MS + LOOKUP_AGE_MS_MAX, 10), []);
       for (let n = 0; n < 100; n++) await ask(database, `0x${n}`, { nowMs: T0_MS + n });
-      const kept = (await database.listLookups('cs_o1')).map(({ tx }) => tx);
+      const kept = (await database.lookups.list('cs_o1')).map(({ tx }) => tx);
       assert.is(kept.length, 60);
       assert.ok(kept.includes('0x99') && !kept.includes('0xold'), 'the oldest was deleted');
-      assert.is((await database.claimLookups(NETWORK, T0_MS + 200, 7)).length, 7);
-      await database.createSession(newSession('o2'));
+      assert.is((await database.lookups.claim(NETWORK, T0_MS + 200, 7)).length, 7);
+      await database.sessions.create(newSession('o2'));
       for (let n = 0; n < 5; n++) await ask(database, '0xnext', { sessionId: 'cs_o2', nowMs: T0_MS + 2 * 86_400_000 });
-      assert.equal(await database.listLookups('cs_o1'), [], 'they are deleted after a day');
+      assert.equal(await database.lookups.list('cs_o1'), [], 'they are deleted after a day');
     }),
   );
 
   test(
     'the result depends on whose address it is, on the token, and on what was read',
     inWorld(makePlace, async ({ database, one }) => {
-      const own = addressOf(sessionOf(await database.createSession(newSession('o1', { accepts: ['USDT'] }))));
-      const other = addressOf(sessionOf(await database.createSession(newSession('o2'))));
+      const own = addressOf(sessionOf(await database.sessions.create(newSession('o1', { accepts: ['USDT'] }))));
+      const other = addressOf(sessionOf(await database.sessions.create(newSession('o2'))));
       const stranger = 'ee'.repeat(20);
       const nobodys = keyOf(30);
       const to = (key: string, currency: ReportedTransfer['currency'] = 'USDT'): ReportedTransfer => ({
@@ -130,7 +130,7 @@ export function lookupsConform(makePlace: MakePlace): void {
   test(
     'missed money is reported, raises one alarm, and is not credited',
     inWorld(makePlace, async ({ database, one }) => {
-      const own = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const own = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const block = await one.mine();
       await one.step({ floor: block.number });
       const transfers = [{ to: own, currency: 'USDT' as const }];
@@ -138,7 +138,7 @@ export function lookupsConform(makePlace: MakePlace): void {
       assert.is(await findingOf(database, '0x09', transfers, block.number), 'missed');
       assert.is(await findingOf(database, '0x09', transfers, block.number), 'missed');
       assert.equal(await show(database, 'cs_o1'), before);
-      const alarms = await database.listAlarms(10);
+      const alarms = await database.alarms.list(10);
       assert.equal(
         alarms.map(({ code, network, sessionId }) => [code, network, sessionId]),
         [['transfer_missed', NETWORK, 'cs_o1']],
@@ -150,8 +150,8 @@ export function lookupsConform(makePlace: MakePlace): void {
   test(
     'the answer to a deleted lookup is ignored',
     inWorld(makePlace, async ({ database }) => {
-      await database.answerLookup({ id: 'cs_o1 test:one 0xa', report: { kind: 'unknown' }, nowMs: T0_MS });
-      assert.equal(await database.listAlarms(10), []);
+      await database.lookups.answer({ id: 'cs_o1 test:one 0xa', report: { kind: 'unknown' }, nowMs: T0_MS });
+      assert.equal(await database.alarms.list(10), []);
     }),
   );
 

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { PROOFS_KEPT } from '../../../src/database/audit-log.ts';
 import { LAG_KEPT_MS, LAG_STEP_MS } from '../../../src/database/network-lags.ts';
-import { PROOFS_KEPT } from '../../../src/database/proofs.ts';
 import { addressOf, endpoint, inWorld, type MakePlace, newSession, pays, sessionOf, T0_MS, T0_S } from './place.ts';
 
 /** What operators and other processes read. */
@@ -12,7 +12,7 @@ export function operationsConform(makePlace: MakePlace): void {
     'a network is listed with its follower’s report and its cursor',
     inWorld(makePlace, async ({ database, one }) => {
       await one.readThrough(T0_S + 7, 'halted');
-      const status = (await database.listNetworks()).find(({ network }) => network === 'test:one');
+      const status = (await database.networks.list()).find(({ network }) => network === 'test:one');
       const tip = one.chain.at(-1);
       assert.equal(status, {
         network: 'test:one',
@@ -28,10 +28,10 @@ export function operationsConform(makePlace: MakePlace): void {
         pid: 7,
       });
       await one.readThrough(T0_S + 8);
-      const after = (await database.listNetworks()).find(({ network }) => network === 'test:one');
+      const after = (await database.networks.list()).find(({ network }) => network === 'test:one');
       assert.equal([after?.state, after?.reason, after?.readThroughS], ['following', null, T0_S + 8]);
       await one.mine();
-      const mined = (await database.listNetworks()).find(({ network }) => network === 'test:one');
+      const mined = (await database.networks.list()).find(({ network }) => network === 'test:one');
       assert.equal([mined?.state, mined?.pid, mined?.readThroughS], ['following', 7, T0_S]);
     }),
   );
@@ -41,12 +41,12 @@ export function operationsConform(makePlace: MakePlace): void {
     inWorld(makePlace, async ({ database }) => {
       const startMs = T0_MS - (T0_MS % LAG_STEP_MS) + 10 * LAG_STEP_MS;
       const report = (network: 'test:lag' | 'test:other', atMs: number, lagS: number | null) =>
-        database.reportNetwork({
+        database.networks.report({
           ...{ network, state: 'following', reason: null, headNumber: 9, nodeConnected: true, nodeHeardAtMs: atMs },
           ...{ readThroughS: lagS === null ? 0 : Math.floor(atMs / 1000) - lagS, pid: 7, nowMs: atMs },
         });
       await report('test:lag', startMs, null);
-      assert.equal(await database.listNetworkLags('test:lag', 0), [], 'nothing was read yet');
+      assert.equal(await database.networks.listLags('test:lag', 0), [], 'nothing was read yet');
       for (const [ms, lagS] of [
         [0, 3],
         [1_000, 40],
@@ -62,19 +62,19 @@ export function operationsConform(makePlace: MakePlace): void {
         { atMs: startMs + LAG_STEP_MS, lagS: 0 },
         { atMs: startMs + 2 * LAG_STEP_MS, lagS: 7 },
       ];
-      assert.equal(await database.listNetworkLags('test:lag', 0), kept);
-      assert.equal(await database.listNetworkLags('test:lag', startMs + 1), kept.slice(1));
+      assert.equal(await database.networks.listLags('test:lag', 0), kept);
+      assert.equal(await database.networks.listLags('test:lag', startMs + 1), kept.slice(1));
       for (let step = 3; step < 320; step++) await report('test:lag', startMs + step * LAG_STEP_MS, 1);
-      const day = await database.listNetworkLags('test:lag', 0);
+      const day = await database.networks.listLags('test:lag', 0);
       assert.is(day.length, LAG_KEPT_MS / LAG_STEP_MS + 1);
       assert.is(day[0]?.atMs, startMs + 319 * LAG_STEP_MS - LAG_KEPT_MS);
       await report('test:lag', startMs, 2);
       assert.equal(
-        await database.listNetworkLags('test:lag', 0),
+        await database.networks.listLags('test:lag', 0),
         [{ atMs: startMs, lagS: 2 }],
         'what a clock that was ahead left behind is dropped',
       );
-      assert.is((await database.listNetworkLags('test:other', 0)).length, 1);
+      assert.is((await database.networks.listLags('test:other', 0)).length, 1);
     }),
   );
 
@@ -82,22 +82,25 @@ export function operationsConform(makePlace: MakePlace): void {
     'of each check the newest proof is known, and what failed after it; a hundred are kept',
     inWorld(makePlace, async ({ database }) => {
       const nothing = { proved: null, failed: null };
-      assert.equal(await database.latestProofs(), { books: nothing, seed: nothing });
+      assert.equal(await database.audit.latestProofs(), { books: nothing, seed: nothing });
       const proof = { kind: 'books', atMs: T0_MS, ok: true, by: 'root', about: '9 entries' } as const;
       const failed = { ...proof, atMs: T0_MS + 1, ok: false, about: '1 problem' };
-      await database.recordProof(proof);
-      await database.recordProof(failed);
-      assert.equal(await database.latestProofs(), { books: { proved: proof, failed }, seed: nothing });
-      await database.recordProof({ ...proof, atMs: T0_MS + 2 });
-      assert.equal((await database.latestProofs()).books, { proved: { ...proof, atMs: T0_MS + 2 }, failed: null });
+      await database.audit.recordProof(proof);
+      await database.audit.recordProof(failed);
+      assert.equal(await database.audit.latestProofs(), { books: { proved: proof, failed }, seed: nothing });
+      await database.audit.recordProof({ ...proof, atMs: T0_MS + 2 });
+      assert.equal((await database.audit.latestProofs()).books, {
+        proved: { ...proof, atMs: T0_MS + 2 },
+        failed: null,
+      });
       const act = { atMs: T0_MS + 3, operator: 'Mary', command: 'record seed drill', reason: null };
-      await database.vouchForProof('seed', act, 'elsewhere');
+      await database.audit.vouchForProof('seed', act, 'elsewhere');
       const drill = { kind: 'seed', atMs: T0_MS + 3, ok: true, by: 'Mary', about: 'elsewhere' };
-      assert.equal((await database.latestProofs()).seed, { proved: drill, failed: null });
-      assert.equal((await database.listAudit(1))[0]?.command, 'record seed drill');
-      for (let at = 0; at < PROOFS_KEPT; at++) await database.recordProof(failed);
-      assert.equal((await database.latestProofs()).books, { proved: null, failed }, 'older ones are gone');
-      assert.equal((await database.latestProofs()).seed.proved, drill, 'those of another kind are not');
+      assert.equal((await database.audit.latestProofs()).seed, { proved: drill, failed: null });
+      assert.equal((await database.audit.list(1))[0]?.command, 'record seed drill');
+      for (let at = 0; at < PROOFS_KEPT; at++) await database.audit.recordProof(failed);
+      assert.equal((await database.audit.latestProofs()).books, { proved: null, failed }, 'older ones are gone');
+      assert.equal((await database.audit.latestProofs()).seed.proved, drill, 'those of another kind are not');
     }),
   );
 
@@ -118,14 +121,14 @@ export function operationsConform(makePlace: MakePlace): void {
     'alarms are listed newest first, at most `limit`',
     inWorld(makePlace, async ({ database }) => {
       for (let n = 0; n < 3; n++) {
-        await database.raiseAlarm({ atMs: T0_MS + n, code: `c${n}`, message: 'm', network: null, sessionId: null });
+        await database.alarms.raise({ atMs: T0_MS + n, code: `c${n}`, message: 'm', network: null, sessionId: null });
       }
-      const found = await database.listAlarms(2);
+      const found = await database.alarms.list(2);
       assert.equal(
         found.map(({ code }) => code),
         ['c2', 'c1'],
       );
-      const older = await database.listAlarms(2, found.at(-1)?.id);
+      const older = await database.alarms.list(2, found.at(-1)?.id);
       assert.equal(
         older.map(({ code }) => code),
         ['c0'],
@@ -138,10 +141,10 @@ export function operationsConform(makePlace: MakePlace): void {
         sessionId: null,
       };
       for (let n = 0; n < 4; n++) {
-        await database.keepAlarm({ ...flapping, atMs: T0_MS + 10 * n });
-        await database.endAlarm(flapping.key, T0_MS + 10 * n + 5);
+        await database.alarms.keep({ ...flapping, atMs: T0_MS + 10 * n });
+        await database.alarms.end(flapping.key, T0_MS + 10 * n + 5);
       }
-      const counts = await database.countRaised([flapping.key, 'network:test:none'], T0_MS + 10);
+      const counts = await database.alarms.countRaised([flapping.key, 'network:test:none'], T0_MS + 10);
       assert.equal(
         [...counts],
         [
@@ -170,28 +173,28 @@ export function operationsConform(makePlace: MakePlace): void {
     'a lasting alarm is open once for each key, until it is ended or another takes its place',
     inWorld(makePlace, async ({ database }) => {
       const alarm = { key: 'disk', atMs: T0_MS, code: 'a', message: 'm', network: null, sessionId: null };
-      assert.is(await database.keepAlarm(alarm), true);
-      assert.is(await database.keepAlarm({ ...alarm, atMs: T0_MS + 1, message: 'more' }), false);
-      const [open, ...others] = await database.listOpenAlarms();
+      assert.is(await database.alarms.keep(alarm), true);
+      assert.is(await database.alarms.keep({ ...alarm, atMs: T0_MS + 1, message: 'more' }), false);
+      const [open, ...others] = await database.alarms.listOpen();
       assert.equal(others, []);
       assert.equal([open?.atMs, open?.message, open?.endedAtMs], [T0_MS, 'more', null]);
-      assert.is(await database.keepAlarm({ ...alarm, atMs: T0_MS + 2, code: 'b' }), true);
-      assert.is(await database.keepAlarm({ ...alarm, key: 'network:test:one' }), true);
+      assert.is(await database.alarms.keep({ ...alarm, atMs: T0_MS + 2, code: 'b' }), true);
+      assert.is(await database.alarms.keep({ ...alarm, key: 'network:test:one' }), true);
       const shown = async () =>
-        (await database.listAlarms(9)).map(({ key, code, endedAtMs }) => [key, code, endedAtMs]);
+        (await database.alarms.list(9)).map(({ key, code, endedAtMs }) => [key, code, endedAtMs]);
       assert.equal(await shown(), [
         ['network:test:one', 'a', null],
         ['disk', 'b', null],
         ['disk', 'a', T0_MS + 2],
       ]);
-      assert.is(await database.endAlarm('disk', T0_MS + 3), true);
-      assert.is(await database.endAlarm('disk', T0_MS + 4), false);
+      assert.is(await database.alarms.end('disk', T0_MS + 3), true);
+      assert.is(await database.alarms.end('disk', T0_MS + 4), false);
       assert.equal(
-        (await database.listOpenAlarms()).map(({ key }) => key),
+        (await database.alarms.listOpen()).map(({ key }) => key),
         ['network:test:one'],
       );
-      assert.is(await database.keepAlarm({ ...alarm, atMs: T0_MS + 5 }), true);
-      assert.is((await database.listOpenAlarms()).length, 2);
+      assert.is(await database.alarms.keep({ ...alarm, atMs: T0_MS + 5 }), true);
+      assert.is((await database.alarms.listOpen()).length, 2);
     }),
   );
 
@@ -199,7 +202,7 @@ export function operationsConform(makePlace: MakePlace): void {
     'stats count sessions by status, and waiting deliveries',
     inWorld(makePlace, async ({ database, one }) => {
       const none = { pending: 0, paid: 0, failed: 0, expired: 0, canceled: 0 };
-      assert.equal(await database.stats(T0_MS), {
+      assert.equal(await database.reports.stats(T0_MS), {
         sessions: none,
         deliveriesWaiting: 0,
         oldestWaitingMs: 0,
@@ -207,12 +210,12 @@ export function operationsConform(makePlace: MakePlace): void {
         retentionAtMs: null,
       });
       await database.addEndpoint(endpoint('e1'));
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
-      for (const id of ['o2', 'o3']) sessionOf(await database.createSession(newSession(id)));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+      for (const id of ['o2', 'o3']) sessionOf(await database.sessions.create(newSession(id)));
       await one.confirm(await one.mine([pays(to, 1000n)]));
       const replay = { idempotencyKey: null, path: '/', bodyHash: '' };
-      await database.cancelSession({ id: 'o2', storeId: 'm1', mode: 'test', replay, nowMs: T0_MS + 500 });
-      assert.equal(await database.stats(T0_MS + 800), {
+      await database.sessions.cancel({ id: 'o2', storeId: 'm1', mode: 'test', replay, nowMs: T0_MS + 500 });
+      assert.equal(await database.reports.stats(T0_MS + 800), {
         sessions: { ...none, pending: 1, paid: 1, canceled: 1 },
         deliveriesWaiting: 2,
         oldestWaitingMs: 800,
@@ -228,13 +231,13 @@ export function operationsConform(makePlace: MakePlace): void {
       const other = place.connect();
       const before = database.changeCount();
       assert.is(database.changeCount(), before);
-      await database.findSession('cs_x');
-      await other.listNetworks();
+      await database.sessions.find('cs_x');
+      await other.networks.list();
       assert.is(database.changeCount(), before);
-      await other.raiseAlarm({ atMs: 1, code: 'c', message: 'm', network: null, sessionId: null });
+      await other.alarms.raise({ atMs: 1, code: 'c', message: 'm', network: null, sessionId: null });
       const between = database.changeCount();
       assert.is.not(between, before);
-      sessionOf(await database.createSession(newSession('o1')));
+      sessionOf(await database.sessions.create(newSession('o1')));
       assert.is.not(database.changeCount(), between);
       other.close();
     }),

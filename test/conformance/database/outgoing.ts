@@ -98,13 +98,13 @@ export function outgoingConforms(makePlace: MakePlace): void {
       for (let times = 0; times < 2; times++) await database.judgeOutgoing(network, T0_MS);
       assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign');
       assert.is(await database.findFreeze('test:two'), null);
-      const alarms = await database.listAlarms(10);
+      const alarms = await database.alarms.list(10);
       assert.equal(
         alarms.map(({ code, network: of }) => [code, of]),
         [['wallet_outflow_foreign', network]],
       );
       assert.match(alarms[0]?.message ?? '', /^Transaction t1 .*`quayside payouts reconcile test:one --reason/);
-      const [entry] = await database.listAudit(1);
+      const [entry] = await database.audit.list(1);
       assert.equal([entry?.operator, entry?.command, entry?.target], ['quayside', 'payouts freeze', network]);
       await thawAll(database, network, act('payouts thaw'));
       await database.judgeOutgoing(network, T0_MS);
@@ -117,7 +117,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
     'what went to another wallet of ours is recorded and freezes nothing; to the treasury or anybody else, it does',
     inWorld(makePlace, async ({ database, one }) => {
       await watch(database);
-      await database.addAddresses({ family: 'evm', mode: 'test', source: 'signer', firstIndex: 0, keys: [payee] });
+      await database.addresses.add({ family: 'evm', mode: 'test', source: 'signer', firstIndex: 0, keys: [payee] });
       await mineFinal(
         one,
         leaves('t1', { to: gas }),
@@ -261,11 +261,11 @@ export function outgoingConforms(makePlace: MakePlace): void {
       assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign');
       await database.judgeOutgoing(network, T0_MS);
       assert.equal(await database.listFreezes(), [], 'all of it is explained');
-      const [entry] = await database.listAudit(1);
+      const [entry] = await database.audit.list(1);
       assert.equal([entry?.operator, entry?.command], ['quayside', 'payouts thaw']);
       assert.equal([entry?.before?.code, entry?.after], ['wallet_outflow_foreign', null]);
       assert.equal(
-        (await database.listAlarms(10)).map(({ code }) => code),
+        (await database.alarms.list(10)).map(({ code }) => code),
         ['payout_nonce_foreign', 'wallet_outflow_foreign'],
       );
       assert.equal(await database.offerNonce(network, wallet, 6, T0_MS), { kind: 'free', nonce: 6 });
@@ -296,7 +296,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
         return database.compareBooks({ network, heldUnits: { USDT, native }, nowMs });
       };
       const alarms = async () =>
-        (await database.listAlarms(9)).map(({ code, message }) => [code, message.slice(0, 110).trimEnd()]);
+        (await database.alarms.list(9)).map(({ code, message }) => [code, message.slice(0, 110).trimEnd()]);
       await compare(2_000n, 100n);
       await plan(database, refund('r1'));
       await allot(database, refund('r1'));
@@ -358,7 +358,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       await one.readThrough(T0_MS / 1000);
       one.chain.pop();
       const { number } = skipped;
-      await database.skipBlocks({ network, from: number, to: number, isDryRun: false, act: act('networks skip') });
+      await database.networks.skip({ network, from: number, to: number, isDryRun: false, act: act('networks skip') });
       assert.is(await one.step({ connect: [{ block: head, transfers: [] }], floor: head.number }), 'done');
       one.chain.push(head);
       await plan(database, refund('r1'), refund('known', 300n));
@@ -373,7 +373,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
         { block: skipped, transfers: [ours, ...others, leaves('t4')] },
       ];
       const kinds = async (isCheck: boolean) => {
-        const outcome = await database.saveReread({
+        const outcome = await database.blocks.saveReread({
           ...{ network, family: 'evm', decimals: { USDT: 6 }, dustFloorPar: 1n, watchedThroughId: 1_000_000 },
           ...{ from: number - 1, to: number, blocks, anchor: head.hash, isCheck, act: act('networks reread') },
         });
@@ -388,7 +388,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       assert.equal(await statesOf(database), [], 'a check adds nothing');
       assert.equal(await kinds(false), found);
       assert.equal(await kinds(false), []);
-      assert.is((await database.rereadAnchor(network, number))?.hash, skipped.hash, 'its block is held now');
+      assert.is((await database.blocks.rereadAnchor(network, number))?.hash, skipped.hash, 'its block is held now');
       const claims = await database.judgeOutgoing(network, T0_MS);
       assert.equal(
         claims.map(({ transfer, payout }) => [transfer.tx, payout.id]),

@@ -25,7 +25,7 @@ export function paymentsConform(makePlace: MakePlace): void {
     'seen, confirmed, final: the session is paid once its block is confirmed',
     inWorld(makePlace, async ({ database, one }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const transfer = pays(to, 1000n);
       const block = await one.mine([transfer]);
       const seen = await show(database, 'o1');
@@ -52,7 +52,7 @@ export function paymentsConform(makePlace: MakePlace): void {
       await one.mine();
       await one.mine();
       assert.is((await show(database, 'o1')).payments[0]?.confirmations, 3);
-      assert.equal(await database.unconfirmed('test:one', 0, 10), [
+      assert.equal(await database.blocks.unconfirmed('test:one', 0, 10), [
         { hash: block.hash, number: block.number, txs: [transfer.tx] },
       ]);
       one.nowMs += 30_000;
@@ -68,7 +68,7 @@ export function paymentsConform(makePlace: MakePlace): void {
       });
       assert.is(paid.payments[0]?.state, 'confirmed');
       assert.is(paid.payments[0]?.confirmedAtMs, one.nowMs);
-      assert.equal(await database.unconfirmed('test:one', 0, 10), []);
+      assert.equal(await database.blocks.unconfirmed('test:one', 0, 10), []);
       await one.step({ floor: block.number });
       const final = await show(database, 'o1');
       assert.is(final.payments[0]?.state, 'final');
@@ -81,7 +81,7 @@ export function paymentsConform(makePlace: MakePlace): void {
     'a part, a top-up on the other network, and more: exact sums of 6 and 18 decimals',
     inWorld(makePlace, async ({ database, one, two }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const first = await one.mine([pays(to, 400n)]);
       await one.confirm(first);
       assert.is((await show(database, 'o1')).standing.funded, 'part');
@@ -111,7 +111,7 @@ export function paymentsConform(makePlace: MakePlace): void {
   test(
     'sums beyond 64 and 256 bits stay exact',
     inWorld(makePlace, async ({ database, two }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1', { duePar: 2n ** 256n }))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1', { duePar: 2n ** 256n }))));
       const whale = 2n ** 256n - 1n;
       const block = await two.mine([
         { ...pays(to, 1n), tx: '0xwhale', index: 0, units: whale },
@@ -128,8 +128,8 @@ export function paymentsConform(makePlace: MakePlace): void {
   test(
     'several transfers in one transaction and one block, to several sessions, each count once',
     inWorld(makePlace, async ({ database, one }) => {
-      const a = addressOf(sessionOf(await database.createSession(newSession('a'))));
-      const b = addressOf(sessionOf(await database.createSession(newSession('b'))));
+      const a = addressOf(sessionOf(await database.sessions.create(newSession('a'))));
+      const b = addressOf(sessionOf(await database.sessions.create(newSession('b'))));
       const batch = [
         pays(a, 500n, { tx: '0xbatch', index: 0 }),
         pays(b, 1000n, { tx: '0xbatch', index: 1 }),
@@ -137,7 +137,7 @@ export function paymentsConform(makePlace: MakePlace): void {
       ];
       const block = await one.mine(batch);
       assert.equal(
-        (await database.unconfirmed('test:one', 0, 10))[0]?.txs,
+        (await database.blocks.unconfirmed('test:one', 0, 10))[0]?.txs,
         ['0xbatch'],
         'a transaction is listed once',
       );
@@ -153,7 +153,7 @@ export function paymentsConform(makePlace: MakePlace): void {
     inWorld(makePlace, async ({ database, one, two }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
       const onlyUsdtOnOne = { accepts: ['USDT'] as const, options: [option('one', 'USDT', 1000n)] };
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1', onlyUsdtOnOne))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1', onlyUsdtOnOne))));
       await one.confirm(await one.mine([pays(to, 1000n, { currency: 'USDC' })]));
       const touched = await show(database, 'o1');
       assert.is(touched.standing.funded, 'none');
@@ -170,7 +170,7 @@ export function paymentsConform(makePlace: MakePlace): void {
       await database.addEndpoint(endpoint('e1'));
       const conversion = { rate: '1.0842', currency: 'USDT' as const, amountMinor: 1085n };
       const input = newSession('o1', { conversion, duePar: 1085n * 10n ** 16n });
-      const to = addressOf(sessionOf(await database.createSession(input)));
+      const to = addressOf(sessionOf(await database.sessions.create(input)));
       // 10.859999 USDT is reported as 10.85: never more than was received.
       const block = await one.mine([{ ...pays(to, 0n), units: 10_859_999n }]);
       await one.confirm(block);
@@ -199,7 +199,7 @@ export function paymentsConform(makePlace: MakePlace): void {
     'late money is held and reported, and its event has the sum',
     inWorld(makePlace, async ({ database, one, two }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.late'] }));
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const afterS = T0_S + 1801;
       one.nowMs = two.nowMs = afterS * 1000;
       await two.mine();
@@ -245,8 +245,8 @@ export function paymentsConform(makePlace: MakePlace): void {
     'transfers to other addresses are not saved',
     inWorld(makePlace, async ({ database, one }) => {
       await one.mine([pays('ab'.repeat(20), 1000n)]);
-      assert.equal(await database.unconfirmed('test:one', 0, 10), []);
-      assert.equal(await database.listAlarms(10), []);
+      assert.equal(await database.blocks.unconfirmed('test:one', 0, 10), []);
+      assert.equal(await database.alarms.list(10), []);
     }),
   );
 

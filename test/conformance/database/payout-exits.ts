@@ -82,7 +82,7 @@ export function payoutExitsConform(makePlace: MakePlace): void {
       const payout = await database.findPayout('r1');
       assert.equal([payout?.state, payout?.tx, payout?.feeUnits], ['succeeded', 'lost tx', 7n]);
       assert.is(await database.findAttemptOwner('lost tx'), 'r1');
-      const [entry] = await database.listAudit(1);
+      const [entry] = await database.audit.list(1);
       assert.equal([entry?.target, entry?.before?.state, entry?.after?.state], ['r1', 'stuck', 'succeeded']);
       assert.is(entry?.reason, 'a test');
       assert.is(await conclude(database, 'r1', never()), false, 'one more attempt than was seen');
@@ -135,7 +135,7 @@ export function payoutExitsConform(makePlace: MakePlace): void {
       await database.settleEngine(network, 0, T0_MS);
       assert.is(await conclude(database, 'r1', never()), false, 'its engine has not looked yet');
       assert.is((await database.findPayout('r1'))?.state, 'sent');
-      assert.equal(await database.listAudit(1), []);
+      assert.equal(await database.audit.list(1), []);
     }),
   );
 
@@ -213,7 +213,7 @@ export function payoutExitsConform(makePlace: MakePlace): void {
         ],
         'what failed had its cost, too',
       );
-      assert.ok((await database.listAlarms(10)).some(({ code }) => code === 'payout_paid_after_end'));
+      assert.ok((await database.alarms.list(10)).some(({ code }) => code === 'payout_paid_after_end'));
     }),
   );
 

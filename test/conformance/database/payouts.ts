@@ -78,7 +78,7 @@ async function bringOut(database: Database, intent: RefundIntent | SweepIntent, 
 }
 
 const stateOf = async (database: Database, id: string) => (await database.findPayout(id))?.state;
-const codes = async (database: Database) => (await database.listAlarms(100)).map(({ code }) => code);
+const codes = async (database: Database) => (await database.alarms.list(100)).map(({ code }) => code);
 
 /** Creates a lane from number 0, and a fence under which signatures are recorded. */
 const ready = (makePlace: MakePlace, work: (database: Database) => Promise<void>) =>
@@ -211,7 +211,7 @@ export function payoutsConform(makePlace: MakePlace): void {
       await end('r3');
       assert.equal((await database.findPayout('r2'))?.wait, why);
       assert.equal(
-        (await database.listAlarms(10)).map(({ code }) => code),
+        (await database.alarms.list(10)).map(({ code }) => code),
         ['payout_generations'],
       );
       assert.is((await allot(database, 'r1', { generation: 1, nonce: 3 })).kind, 'moved', 'it pauses');

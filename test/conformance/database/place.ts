@@ -198,7 +198,7 @@ export class Feed {
 
   step(more: Partial<Ingest>): Promise<IngestOutcome> {
     const tip = this.chain.at(-1);
-    return this.database.ingest({
+    return this.database.blocks.ingest({
       network: this.network,
       family: 'evm',
       expectTip: tip?.hash ?? null,
@@ -255,7 +255,7 @@ export class Feed {
     state: NetworkState = 'following',
     headNumber = this.chain.at(-1)?.number ?? null,
   ): Promise<void> {
-    return this.database.reportNetwork({
+    return this.database.networks.report({
       network: this.network,
       state,
       reason: state === 'halted' ? { code: 'deep_reorg', message: 'block 5 left the chain' } : null,
@@ -277,9 +277,9 @@ export function inWorld(makePlace: MakePlace, work: (world: World) => Promise<vo
     const place = makePlace(OUTAGE_WAIT_S);
     try {
       const { database } = place;
-      await database.createStore(merchant('m1', more));
+      await database.stores.create(merchant('m1', more));
       const keys = Array.from({ length: POOL_SIZE }, (_, at) => keyOf(at + 1));
-      await database.addAddresses({ ...pool, source: 'xpub one', firstIndex: 0, keys });
+      await database.addresses.add({ ...pool, source: 'xpub one', firstIndex: 0, keys });
       const one = new Feed(database, 'one');
       const two = new Feed(database, 'two');
       await one.mine();
@@ -295,7 +295,7 @@ export function inWorld(makePlace: MakePlace, work: (world: World) => Promise<vo
 
 /** Returns the session in its current state. */
 export async function show(database: Database, id: string): Promise<Session> {
-  const session = await database.findSession(id);
+  const session = await database.sessions.find(id);
   assert.ok(session, `session ${id} is found`);
   return session;
 }
@@ -338,7 +338,7 @@ export async function cancelNew(
   nowMs = T0_MS,
   webhookUrl: string | null = null,
 ): Promise<void> {
-  sessionOf(await database.createSession(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
+  sessionOf(await database.sessions.create(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
   const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
-  await database.cancelSession({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs });
+  await database.sessions.cancel({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs });
 }

@@ -63,20 +63,20 @@ function afterRewinds(test: ReturnType<typeof suite>, makePlace: MakePlace): voi
     'a block that a rewind took out comes back when it is read again, though it was skipped meanwhile',
     inWorld(makePlace, async ({ database, one }) => {
       await database.addEndpoint(endpoint('e1'));
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const transfer = pays(to, 1000n);
       const block = await one.mine([transfer]);
       await one.confirm(block);
       const later = [await one.mine(), await one.mine()];
       await one.readThrough(T0_S);
-      await database.rewindNetwork({ network, to: block.number - 1, isDryRun: false, act: rewindAct });
+      await database.networks.rewind({ network, to: block.number - 1, isDryRun: false, act: rewindAct });
       keepThrough(one, block.number - 1);
       const range = { from: block.number, to: block.number };
-      await database.skipBlocks({ network, ...range, isDryRun: false, act: skipAct });
+      await database.networks.skip({ network, ...range, isDryRun: false, act: skipAct });
       assert.is(await one.step({ connect: later.map((empty) => ({ block: empty, transfers: [] })) }), 'done');
       one.chain.push(...later);
       const kinds = async (transfers: readonly ChainTransfer[], isCheck: boolean) => {
-        const outcome = await database.saveReread(rereadOf(one, [{ block, transfers }], { isCheck }));
+        const outcome = await database.blocks.saveReread(rereadOf(one, [{ block, transfers }], { isCheck }));
         assert.ok(outcome.kind === 'done');
         return outcome.differences.map(({ kind }) => kind);
       };
@@ -99,10 +99,10 @@ function afterRewinds(test: ReturnType<typeof suite>, makePlace: MakePlace): voi
       await finalize(one, 5);
       await one.readThrough(T0_S + 5);
       const input = newSession('o1', { nowMs: (T0_S + 60) * 1000, reorgDepthsMax: { [network]: 20 } });
-      const session = sessionOf(await database.createSession(input));
+      const session = sessionOf(await database.sessions.create(input));
       const kept = one.chain.at(-3)?.number ?? 0;
       assert.ok((session.terms.beforeNumbers[network] ?? 0) > kept + 1);
-      await database.rewindNetwork({ network, to: kept, isDryRun: false, act: rewindAct });
+      await database.networks.rewind({ network, to: kept, isDryRun: false, act: rewindAct });
       keepThrough(one, kept);
       await one.confirm(await one.mine([pays(addressOf(session), 1000n)], T0_S + 300));
       assert.is((await show(database, 'o1')).life.status, 'paid');
@@ -120,12 +120,12 @@ function sessionsAfterRewinds(test: ReturnType<typeof suite>, makePlace: MakePla
       await finalize(one, 3);
       await one.readThrough(T0_S);
       await two.readThrough(T0_S + 100_000);
-      const session = sessionOf(await database.createSession(newSession('o1')));
+      const session = sessionOf(await database.sessions.create(newSession('o1')));
       const rewoundAtS = session.terms.expiresAtS + OUTAGE_WAIT_S - 10;
       const rewindLater = { ...rewindAct, atMs: rewoundAtS * 1000 };
-      await database.rewindNetwork({ network, to: one.chain.at(-2)?.number ?? 0, isDryRun: false, act: rewindLater });
+      await database.networks.rewind({ network, to: one.chain.at(-2)?.number ?? 0, isDryRun: false, act: rewindLater });
       keepThrough(one, one.chain.at(-2)?.number ?? 0);
-      await database.settleDue((rewoundAtS + OUTAGE_WAIT_S) * 1000, 10);
+      await database.sessions.settleDue((rewoundAtS + OUTAGE_WAIT_S) * 1000, 10);
       assert.is((await show(database, 'o1')).life.status, 'pending');
       await one.confirm(await one.mine([pays(addressOf(session), 1000n)], session.terms.expiresAtS - 1));
       assert.is((await show(database, 'o1')).life.status, 'paid');
@@ -141,7 +141,7 @@ export function recoveryConforms(makePlace: MakePlace): void {
     'a rewind takes out even final blocks, reverses their credited payments, and is recorded',
     inWorld(makePlace, async ({ database, one }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.reversed'] }));
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const fork = one.chain.at(-1)?.number ?? 0;
       const transfer = pays(to, 1000n);
       await one.confirm(await one.mine([transfer]));
@@ -150,15 +150,15 @@ export function recoveryConforms(makePlace: MakePlace): void {
       const tip = one.chain.at(-1);
       const input = { network, to: fork, isDryRun: false, act: rewindAct } as const;
 
-      const tried = await database.rewindNetwork({ ...input, isDryRun: true });
-      assert.equal(await database.tail(network, 1), [tip], 'a dry run changes nothing');
-      assert.equal([await database.listAlarms(10), await database.listAudit(10)], [[], []]);
+      const tried = await database.networks.rewind({ ...input, isDryRun: true });
+      assert.equal(await database.blocks.tail(network, 1), [tip], 'a dry run changes nothing');
+      assert.equal([await database.alarms.list(10), await database.audit.list(10)], [[], []]);
       assert.is((await show(database, 'o1')).standing.confirmedPar, 10n * 10n ** 18n);
 
-      const done = await database.rewindNetwork(input);
+      const done = await database.networks.rewind(input);
       assert.equal(done, tried, 'a dry run says what happens');
       assert.equal(done, { kind: 'done', blocks: 4, transfers: 1, credited: 1, sessions: ['cs_o1'], tip: fork });
-      const status = (await database.listNetworks()).find((found) => found.network === network);
+      const status = (await database.networks.list()).find((found) => found.network === network);
       assert.equal([status?.cursor?.number, status?.floor, status?.state], [fork, fork, 'behind']);
       assert.ok((status?.readThroughS ?? 0) <= T0_S, 'what is to be read again is not read');
       const session = await show(database, 'o1');
@@ -167,9 +167,9 @@ export function recoveryConforms(makePlace: MakePlace): void {
         ['paid', 0n],
         'never a silent change of status',
       );
-      assert.equal((await database.listAlarms(10))[0]?.code, 'payment_reversed');
+      assert.equal((await database.alarms.list(10))[0]?.code, 'payment_reversed');
       assert.equal(await eventTypes(database, 'cs_o1'), ['payment.completed', 'payment.reversed']);
-      const [entry] = await database.listAudit(10);
+      const [entry] = await database.audit.list(10);
       assert.equal([entry?.command, entry?.target, entry?.reason], ['networks rewind', network, 'a test']);
       assert.equal(entry?.before, { tip: tip?.number, floor: tip?.number, state: 'halted', reason: 'deep_reorg' });
 
@@ -184,13 +184,13 @@ export function recoveryConforms(makePlace: MakePlace): void {
   test(
     'after a rewind the same blocks may come back, with the facts that they had',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const transfers = [pays(to, 1000n)];
       const paid = await one.mine(transfers);
       await one.confirm(paid);
       await finalize(one, 2);
       const later = one.chain.slice(2);
-      await database.rewindNetwork({ network, to: 100, isDryRun: false, act: rewindAct });
+      await database.networks.rewind({ network, to: 100, isDryRun: false, act: rewindAct });
       keepThrough(one, 100);
       const connect = [{ block: paid, transfers }, ...later.map((block) => ({ block, transfers: [] }))];
       assert.is(await one.step({ connect }), 'done');
@@ -204,14 +204,14 @@ export function recoveryConforms(makePlace: MakePlace): void {
   test(
     'a block that comes back under another number keeps its content, and gets that number',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const transfers = [pays(to, 1000n)];
       const named = { ...one.child(), number: 105 };
       assert.is(await one.step({ connect: [{ block: named, transfers }] }), 'done');
       const block = { ...named, number: 101 };
       const step = { expectTip: named.hash, drop: [named.hash], connect: [{ block, transfers }] };
       assert.is(await one.step(step), 'done');
-      assert.equal((await database.tail(network, 1))[0], block);
+      assert.equal((await database.blocks.tail(network, 1))[0], block);
       assert.equal(
         (await show(database, 'o1')).payments.map(({ state }) => state),
         ['seen'],
@@ -223,15 +223,15 @@ export function recoveryConforms(makePlace: MakePlace): void {
     'a rewind needs blocks above, and no more transfers than one transaction takes',
     inWorld(makePlace, async ({ database, one }) => {
       const rewind = (to: number, key = network as typeof network | 'test:none') =>
-        database.rewindNetwork({ network: key, to, isDryRun: false, act: rewindAct });
+        database.networks.rewind({ network: key, to, isDryRun: false, act: rewindAct });
       assert.equal(await rewind(0, 'test:none'), { kind: 'never_read' });
       const tip = one.chain.at(-1)?.number ?? 0;
       assert.equal(await rewind(tip), { kind: 'not_above', tip });
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const many = Array.from({ length: REWOUND_TRANSFERS_MAX + 1 }, (_, index) => pays(to, 1n, { index }));
       await one.mine(many);
       assert.equal(await rewind(tip), { kind: 'too_many', transfers: many.length });
-      assert.equal(await database.listAudit(10), [], 'what is refused is not recorded');
+      assert.equal(await database.audit.list(10), [], 'what is refused is not recorded');
     }),
   );
 
@@ -244,11 +244,11 @@ export function recoveryConforms(makePlace: MakePlace): void {
       one.chain.push(...connect.map(({ block }) => block));
       const floor = one.chain.at(-1)?.number ?? 0;
       for (let n = 0; n < 5; n++) await one.step({ floor });
-      const [oldest] = await database.tail(network, 5000);
+      const [oldest] = await database.blocks.tail(network, 5000);
       const to = (oldest?.number ?? 0) - 10;
-      const outcome = await database.rewindNetwork({ network, to, isDryRun: false, act: rewindAct });
+      const outcome = await database.networks.rewind({ network, to, isDryRun: false, act: rewindAct });
       assert.equal([outcome.kind, outcome.kind === 'done' && outcome.tip], ['done', null]);
-      const [gap, ...others] = await database.listGaps(network);
+      const [gap, ...others] = await database.networks.listGaps(network);
       assert.equal([gap?.from, gap?.to, gap?.closedAtMs === null, others], [0, to, false, []]);
       one.chain = [];
       const next = { ...one.child(), number: to + 1, parent: 'unknown' };
@@ -261,14 +261,14 @@ export function recoveryConforms(makePlace: MakePlace): void {
     inWorld(makePlace, async ({ database, one }) => {
       await one.readThrough(T0_S);
       await one.mine();
-      const recoveries = await database.recoveryCount(network);
+      const recoveries = await database.networks.recoveryCount(network);
       const tip = one.chain.at(-1);
-      await database.skipBlocks({ network, from: 102, to: 102, isDryRun: true, act: skipAct });
-      assert.is(await database.recoveryCount(network), recoveries);
-      await database.rewindNetwork({ network, to: 100, isDryRun: false, act: rewindAct });
+      await database.networks.skip({ network, from: 102, to: 102, isDryRun: true, act: skipAct });
+      assert.is(await database.networks.recoveryCount(network), recoveries);
+      await database.networks.rewind({ network, to: 100, isDryRun: false, act: rewindAct });
       assert.is(await one.step({ expectTip: tip?.hash ?? null, recoveries, floor: 101 }), 'recovered');
       keepThrough(one, 100);
-      const now = await database.recoveryCount(network);
+      const now = await database.networks.recoveryCount(network);
       assert.is.not(now, recoveries);
       assert.is(await one.step({ recoveries: now, floor: 100 }), 'done');
     }),
@@ -277,18 +277,18 @@ export function recoveryConforms(makePlace: MakePlace): void {
   test(
     'a session does not end while blocks that may pay it are to be read again, whatever an outdated report says',
     inWorld(makePlace, async ({ database, one, two }) => {
-      const { id, addresses } = sessionOf(await database.createSession(newSession('o1')));
+      const { id, addresses } = sessionOf(await database.sessions.create(newSession('o1')));
       const transfer = pays(addresses.evm ?? '', 1000n);
-      const recoveries = await database.recoveryCount(network);
+      const recoveries = await database.networks.recoveryCount(network);
       await one.mine([transfer]);
       const [lateS, lateMs] = [T0_S + 2200, (T0_S + 2200) * 1000];
       for (const feed of [one, two]) await feed.readThrough(lateS);
-      await database.settleDue(lateMs, 10);
+      await database.sessions.settleDue(lateMs, 10);
       assert.is((await show(database, id)).life.status, 'pending', 'its payment is seen');
-      await database.rewindNetwork({ network, to: 100, isDryRun: false, act: { ...rewindAct, atMs: lateMs } });
+      await database.networks.rewind({ network, to: 100, isDryRun: false, act: { ...rewindAct, atMs: lateMs } });
       keepThrough(one, 100);
       const report = (count: number) =>
-        database.reportNetwork({
+        database.networks.report({
           network,
           state: 'halted',
           reason: { code: 'reorg_below_floor', message: 'before the rewind' },
@@ -301,14 +301,14 @@ export function recoveryConforms(makePlace: MakePlace): void {
           recoveries: count,
         });
       await report(recoveries);
-      await database.settleDue(lateMs, 10);
-      const status = (await database.listNetworks()).find((found) => found.network === network);
+      await database.sessions.settleDue(lateMs, 10);
+      const status = (await database.networks.list()).find((found) => found.network === network);
       assert.equal([status?.state, status?.reason?.code, status?.headNumber], ['behind', 'rewound', 101]);
       assert.is((await show(database, id)).life.status, 'pending');
       await one.confirm(await one.mine([transfer]));
       assert.is((await show(database, id)).life.status, 'paid');
-      await report(await database.recoveryCount(network));
-      assert.is((await database.listNetworks()).find((found) => found.network === network)?.state, 'halted');
+      await report(await database.networks.recoveryCount(network));
+      assert.is((await database.networks.list()).find((found) => found.network === network)?.state, 'halted');
     }),
   );
 
@@ -318,7 +318,7 @@ export function recoveryConforms(makePlace: MakePlace): void {
       const tip = one.chain.at(-1)?.number ?? 0;
       const head = { ...one.child(), number: tip + 9 };
       const skip = (from: number, to: number, key = network as typeof network | 'test:none') =>
-        database.skipBlocks({ network: key, from, to, isDryRun: false, act: skipAct });
+        database.networks.skip({ network: key, from, to, isDryRun: false, act: skipAct });
       assert.equal(await skip(0, 0, 'test:none'), { kind: 'never_read' });
       one.chain.push(head);
       await one.readThrough(T0_S);
@@ -339,11 +339,11 @@ export function recoveryConforms(makePlace: MakePlace): void {
         holdsPayouts: false,
       };
       assert.equal(outcome, { kind: 'done', gap });
-      assert.equal(await database.listGaps(network), [gap]);
-      const [alarm] = await database.listAlarms(1);
+      assert.equal(await database.networks.listGaps(network), [gap]);
+      const [alarm] = await database.alarms.list(1);
       assert.equal([alarm?.code, alarm?.network], ['block_skipped', network]);
       assert.match(alarm?.message ?? '', /networks reread test:one --from 101 --to 102/);
-      assert.equal((await database.listAudit(1))[0]?.after, { from: tip + 1, to: tip + 2, money_out: 'unchanged' });
+      assert.equal((await database.audit.list(1))[0]?.after, { from: tip + 1, to: tip + 2, money_out: 'unchanged' });
       assert.is(await one.step({ connect }), 'done');
       one.chain.push(next);
       await breaks(one.step({ connect: [{ block: { ...one.child(), parent: 'nobody' }, transfers: [] }] }));
@@ -358,7 +358,7 @@ export function recoveryConforms(makePlace: MakePlace): void {
         one.chain.push(head);
         await one.readThrough(T0_S);
         one.chain.pop();
-        await database.skipBlocks({ network, from: 102, to: 103, isDryRun: false, act: skipAct });
+        await database.networks.skip({ network, from: 102, to: 103, isDryRun: false, act: skipAct });
         const next = { ...one.child(), number: 104, parent: 'not read' };
         await one.step({ connect: [{ block: next, transfers: [] }] });
         one.chain.push(next);
@@ -366,45 +366,45 @@ export function recoveryConforms(makePlace: MakePlace): void {
       await one.mine();
       await skip();
       await one.reorg(1, [[]]);
-      assert.equal(await database.listGaps(network), []);
-      await database.rewindNetwork({ network, to: 101, isDryRun: false, act: rewindAct });
+      assert.equal(await database.networks.listGaps(network), []);
+      await database.networks.rewind({ network, to: 101, isDryRun: false, act: rewindAct });
       keepThrough(one, 101);
       await skip();
-      await database.rewindNetwork({ network, to: 102, isDryRun: false, act: rewindAct });
+      await database.networks.rewind({ network, to: 102, isDryRun: false, act: rewindAct });
       assert.equal(
-        (await database.listGaps(network)).map(({ from, to }) => [from, to]),
+        (await database.networks.listGaps(network)).map(({ from, to }) => [from, to]),
         [[102, 102]],
       );
-      await database.rewindNetwork({ network, to: 100, isDryRun: false, act: rewindAct });
-      assert.equal(await database.listGaps(network), []);
+      await database.networks.rewind({ network, to: 100, isDryRun: false, act: rewindAct });
+      assert.equal(await database.networks.listGaps(network), []);
     }),
   );
 
   test(
     'a transfer that was missed is added once, counts by the ordinary rules, and is recorded',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const missed = pays(to, 1000n);
       const block = await one.mine();
       await one.mine();
       const read = [{ block, transfers: [missed] }];
       const found = { kind: 'missing', number: block.number, block: block.hash, transfer: missed };
-      const checked = await database.saveReread(rereadOf(one, read, { isCheck: true }));
+      const checked = await database.blocks.saveReread(rereadOf(one, read, { isCheck: true }));
       assert.equal(checked, { kind: 'done', differences: [found] });
       assert.equal((await show(database, 'o1')).payments, [], 'a check adds nothing');
-      assert.equal(await database.saveReread(rereadOf(one, read, { anchor: 'nobody' })), { kind: 'moved' });
+      assert.equal(await database.blocks.saveReread(rereadOf(one, read, { anchor: 'nobody' })), { kind: 'moved' });
 
-      assert.equal(await database.saveReread(rereadOf(one, read)), { kind: 'done', differences: [found] });
-      assert.equal(await database.saveReread(rereadOf(one, read)), { kind: 'done', differences: [] });
+      assert.equal(await database.blocks.saveReread(rereadOf(one, read)), { kind: 'done', differences: [found] });
+      assert.equal(await database.blocks.saveReread(rereadOf(one, read)), { kind: 'done', differences: [] });
       assert.is((await show(database, 'o1')).payments.length, 1);
-      const [entry, ...others] = await database.listAudit(10);
+      const [entry, ...others] = await database.audit.list(10);
       assert.equal(
         [entry?.command, entry?.after],
         ['networks reread', { from: 101, to: 101, transfers: 1, outgoing: 0 }],
       );
       assert.equal(others, []);
       assert.equal(
-        (await database.unconfirmed(network, -1, 10)).map(({ hash }) => hash),
+        (await database.blocks.unconfirmed(network, -1, 10)).map(({ hash }) => hash),
         [block.hash],
       );
       await one.confirm(block);
@@ -424,19 +424,19 @@ export function recoveryConforms(makePlace: MakePlace): void {
   test(
     'a block below the first that was read, or in a gap, is kept if it pays one of our addresses',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const early = { ...one.child(), hash: 'early', number: 50, timeS: T0_S };
       const empty = { ...early, hash: 'early too', parent: 'early', number: 51 };
       await one.step({ floor: one.chain.at(-1)?.number ?? 0 });
-      const recoveries = await database.recoveryCount(network);
+      const recoveries = await database.networks.recoveryCount(network);
       const read = [
         { block: early, transfers: [pays(to, 1000n)] },
         { block: empty, transfers: [] },
       ];
-      assert.is((await database.saveReread(rereadOf(one, read))).kind, 'done');
-      assert.is.not(await database.recoveryCount(network), recoveries, 'the follower loads the block');
+      assert.is((await database.blocks.saveReread(rereadOf(one, read))).kind, 'done');
+      assert.is.not(await database.networks.recoveryCount(network), recoveries, 'the follower loads the block');
       assert.equal(
-        (await database.tail(network, 10)).map(({ hash }) => hash),
+        (await database.blocks.tail(network, 10)).map(({ hash }) => hash),
         ['early', one.chain[0]?.hash],
       );
       await one.confirm(early);
@@ -448,13 +448,13 @@ export function recoveryConforms(makePlace: MakePlace): void {
   test(
     'what the node does not show, or shows as another block, is reported and left as it is',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const transfer = pays(to, 400n);
       const block = await one.mine([transfer]);
       const other = await one.mine([pays(to, 5n)]);
       await one.mine();
       const kinds = async (read: Parameters<typeof rereadOf>[1], more?: Partial<Reread>) => {
-        const outcome = await database.saveReread(rereadOf(one, read, more));
+        const outcome = await database.blocks.saveReread(rereadOf(one, read, more));
         assert.ok(outcome.kind === 'done');
         return outcome.differences.map(({ kind, number }) => [kind, number]);
       };
@@ -473,7 +473,7 @@ export function recoveryConforms(makePlace: MakePlace): void {
         ['other_block', other.number],
       ]);
       assert.is((await show(database, 'o1')).payments.length, 2);
-      assert.equal(await database.listAudit(10), []);
+      assert.equal(await database.audit.list(10), []);
     }),
   );
 
@@ -490,10 +490,10 @@ export function recoveryConforms(makePlace: MakePlace): void {
         [110, 119],
         [150, 150],
       ] as const) {
-        await database.skipBlocks({ network, from, to, isDryRun: false, act: skipAct });
+        await database.networks.skip({ network, from, to, isDryRun: false, act: skipAct });
       }
       const close = (from: number, to: number, doubtful: readonly number[] = []) =>
-        database.closeGaps(network, { from, to, doubtful }, rereadAct);
+        database.networks.closeGaps(network, { from, to, doubtful }, rereadAct);
       assert.equal(await close(111, 149), []);
       assert.equal(await close(110, 119, [119]), [], 'what differs may have been missed');
       assert.equal(
@@ -501,12 +501,12 @@ export function recoveryConforms(makePlace: MakePlace): void {
         [[110, 119]],
       );
       assert.equal(await close(100, 149), []);
-      const open = (await database.listGaps(network)).filter(({ closedAtMs }) => closedAtMs === null);
+      const open = (await database.networks.listGaps(network)).filter(({ closedAtMs }) => closedAtMs === null);
       assert.equal(
         open.map(({ from }) => from),
         [150],
       );
-      const [entry] = await database.listAudit(1);
+      const [entry] = await database.audit.list(1);
       assert.equal(
         [entry?.before, entry?.after],
         [
@@ -514,9 +514,9 @@ export function recoveryConforms(makePlace: MakePlace): void {
           { from: 110, to: 119, gap: 'closed' },
         ],
       );
-      assert.equal(await database.rereadAnchor(network, 1000), null);
+      assert.equal(await database.blocks.rereadAnchor(network, 1000), null);
       const [first] = one.chain;
-      assert.equal(await database.rereadAnchor(network, 0), { hash: first?.hash, number: first?.number });
+      assert.equal(await database.blocks.rereadAnchor(network, 0), { hash: first?.hash, number: first?.number });
     }),
   );
 

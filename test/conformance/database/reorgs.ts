@@ -25,17 +25,17 @@ export function reorgsConform(makePlace: MakePlace): void {
   test(
     'a step from another tip, or with unwatched addresses, saves nothing',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const connect = [{ block: one.child(), transfers: [pays(to, 1000n)] }];
-      const before = await database.listNetworks();
+      const before = await database.networks.list();
       assert.is(await one.step({ expectTip: 'another', connect }), 'moved');
       assert.is(await one.step({ expectTip: null, connect }), 'moved');
       assert.is(await one.step({ watchedThroughId: 39, connect }), 'stale_watch');
-      assert.equal(await database.listNetworks(), before);
+      assert.equal(await database.networks.list(), before);
       assert.equal((await show(database, 'o1')).payments, []);
       assert.is(await one.step({ network: 'test:new', expectTip: 'x', connect }), 'moved');
-      assert.is((await database.listNetworks()).length, 2, 'not even the row of a new network');
-      const ids = await database.watchList(pool, 0, 1000);
+      assert.is((await database.networks.list()).length, 2, 'not even the row of a new network');
+      const ids = await database.addresses.watchList(pool, 0, 1000);
       const watchedThroughId = ids.at(-1)?.id ?? 0;
       assert.is(await one.step({ watchedThroughId, connect }), 'done');
       assert.is((await show(database, 'o1')).payments.length, 1);
@@ -45,7 +45,7 @@ export function reorgsConform(makePlace: MakePlace): void {
   test(
     'a repeated step is applied once',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const step = { connect: [{ block: one.child(), transfers: [pays(to, 1000n)] }] };
       assert.equal([await one.step(step), await one.step(step)], ['done', 'moved']);
       assert.is((await show(database, 'o1')).payments.length, 1);
@@ -56,11 +56,11 @@ export function reorgsConform(makePlace: MakePlace): void {
     'the tail is the newest canonical blocks, oldest first',
     inWorld(makePlace, async ({ database, one }) => {
       for (let n = 0; n < 5; n++) await one.mine();
-      assert.equal(await database.tail('test:one', 3), one.chain.slice(-3));
+      assert.equal(await database.blocks.tail('test:one', 3), one.chain.slice(-3));
       await one.reorg(2, [[], [], []]);
-      assert.equal(await database.tail('test:one', 100), one.chain);
-      assert.equal(await database.tail('test:new', 3), []);
-      const status = (await database.listNetworks()).find(({ network }) => network === 'test:one');
+      assert.equal(await database.blocks.tail('test:one', 100), one.chain);
+      assert.equal(await database.blocks.tail('test:new', 3), []);
+      const status = (await database.networks.list()).find(({ network }) => network === 'test:one');
       const tip = one.chain.at(-1);
       assert.equal(status?.cursor, { hash: tip?.hash, number: tip?.number, timeS: tip?.timeS });
     }),
@@ -69,14 +69,14 @@ export function reorgsConform(makePlace: MakePlace): void {
   test(
     'money that a reorg removes is orphaned, and counts once when it is mined again',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const transfer = pays(to, 1000n, { index: 4 });
       await one.mine([transfer]);
       await one.reorg(1, [[]]);
       const gone = await show(database, 'o1');
       assert.is(gone.standing.funded, 'none');
       assert.equal([gone.payments[0]?.state, gone.payments[0]?.confirmations], ['orphaned', 0]);
-      assert.equal(await database.unconfirmed('test:one', 0, 10), [], 'only canonical blocks are listed');
+      assert.equal(await database.blocks.unconfirmed('test:one', 0, 10), [], 'only canonical blocks are listed');
       const again = await one.mine([{ ...transfer, index: 9 }]);
       await one.confirm(again);
       const paid = await show(database, 'o1');
@@ -96,7 +96,7 @@ export function reorgsConform(makePlace: MakePlace): void {
     'a block that comes back is canonical again, its transfers not doubled and unconfirmed',
     inWorld(makePlace, async ({ database, one }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const transfers = [pays(to, 1000n)];
       const block = await one.mine(transfers);
       await one.confirm(block);
@@ -104,7 +104,7 @@ export function reorgsConform(makePlace: MakePlace): void {
       const taken = await show(database, 'o1');
       assert.is(taken.life.status, 'paid');
       assert.is(taken.standing.confirmedPar, 0n);
-      const [alarm] = await database.listAlarms(10);
+      const [alarm] = await database.alarms.list(10);
       assert.equal([alarm?.code, alarm?.sessionId, alarm?.network], ['payment_reversed', 'cs_o1', 'test:one']);
       assert.is(await one.reconnect(1, [{ block, transfers }]), 'done');
       const back = await show(database, 'o1');
@@ -112,7 +112,7 @@ export function reorgsConform(makePlace: MakePlace): void {
       assert.is(back.payments[0]?.state, 'seen');
       await one.confirm(block);
       assert.is((await show(database, 'o1')).standing.confirmedPar, ten);
-      assert.is((await database.listAlarms(10)).length, 1);
+      assert.is((await database.alarms.list(10)).length, 1);
       const types = await eventTypes(database, 'cs_o1');
       assert.equal(types.slice(0, 3), ['payment.detected', 'payment.completed', 'payment.reversed']);
       assert.is(types.filter((type) => type === 'payment.completed').length, 1, 'completed is sent once');
@@ -122,7 +122,7 @@ export function reorgsConform(makePlace: MakePlace): void {
   test(
     'a block that comes back with different content is refused',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const transfer = pays(to, 1000n);
       const block = await one.mine([transfer]);
       await one.reorg(1, [[]]);
@@ -139,7 +139,7 @@ export function reorgsConform(makePlace: MakePlace): void {
       for (const [what, asBlock, transfers] of contents) {
         const step = one.step({ drop: [dropped?.hash ?? ''], connect: [{ block: asBlock, transfers }] });
         await fails(step, 'node_contradicts_itself');
-        assert.equal(await database.tail('test:one', 1), [dropped], what);
+        assert.equal(await database.blocks.tail('test:one', 1), [dropped], what);
         assert.is((await show(database, 'o1')).payments[0]?.state, 'orphaned', what);
       }
     }),
@@ -148,14 +148,14 @@ export function reorgsConform(makePlace: MakePlace): void {
   test(
     'a block that comes back may pay addresses that were not watched when it was first read',
     inWorld(makePlace, async ({ database, one }) => {
-      const early = await database.watchList(pool, 0, 1000);
+      const early = await database.addresses.watchList(pool, 0, 1000);
       const block = one.child();
       await one.step({ watchedThroughId: early.at(-1)?.id ?? 0, connect: [{ block, transfers: [] }] });
       one.chain.push(block);
       await one.reorg(1, [[]]);
-      await database.addAddresses({ ...pool, source: 'xpub one', firstIndex: 40, keys: [keyOf(41)] });
+      await database.addresses.add({ ...pool, source: 'xpub one', firstIndex: 40, keys: [keyOf(41)] });
       assert.is(await one.reconnect(1, [{ block, transfers: [pays(keyOf(41), 5n)] }]), 'done');
-      assert.is((await database.unconfirmed('test:one', 0, 10)).length, 1);
+      assert.is((await database.blocks.unconfirmed('test:one', 0, 10)).length, 1);
     }),
   );
 
@@ -177,14 +177,14 @@ export function reorgsConform(makePlace: MakePlace): void {
       await one.step({ floor: second.number });
       const deep = [second, tip].map(({ hash }) => hash);
       await breaks(one.step({ drop: deep, connect: [{ block: one.child(first), transfers: [] }] }));
-      assert.equal(await database.tail('test:one', 10), one.chain);
+      assert.equal(await database.blocks.tail('test:one', 10), one.chain);
     }),
   );
 
   test(
     'a block that is not canonical is not confirmed, not even by the step that drops it',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const block = await one.mine([pays(to, 1000n)]);
       const parent = one.chain.at(-2);
       const next = one.child(parent);
@@ -199,7 +199,7 @@ export function reorgsConform(makePlace: MakePlace): void {
   test(
     'the floor never falls',
     inWorld(makePlace, async ({ database, one }) => {
-      const floorOf = async () => (await database.listNetworks()).find(({ network }) => network === 'test:one')?.floor;
+      const floorOf = async () => (await database.networks.list()).find(({ network }) => network === 'test:one')?.floor;
       await one.step({ floor: 100 });
       assert.is(await floorOf(), 100);
       await one.step({ floor: 50 });
@@ -211,7 +211,7 @@ export function reorgsConform(makePlace: MakePlace): void {
   test(
     'empty blocks far below the floor are pruned; blocks with transfers never are',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const money = await one.mine([pays(to, 1000n)]);
       const connect: { block: ReturnType<typeof one.child>; transfers: [] }[] = [];
       for (let n = 0; n < 1500; n++) connect.push({ block: one.child(connect.at(-1)?.block), transfers: [] });
@@ -220,7 +220,7 @@ export function reorgsConform(makePlace: MakePlace): void {
       const tip = one.chain.at(-1);
       assert.ok(tip);
       for (let n = 0; n < 5; n++) await one.step({ floor: tip.number, confirm: [money] });
-      const kept = await database.tail('test:one', 5000);
+      const kept = await database.blocks.tail('test:one', 5000);
       assert.equal(kept[0], money);
       assert.is(kept.length, 1 + 1000);
       assert.equal(kept.slice(1), one.chain.slice(-1000));
@@ -233,27 +233,27 @@ export function reorgsConform(makePlace: MakePlace): void {
   test(
     'unconfirmed blocks are listed oldest first, at most `limit`',
     inWorld(makePlace, async ({ database, one }) => {
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const blocks = [];
       for (let n = 0; n < 4; n++) blocks.push(await one.mine([pays(to, 1n), pays(to, 1n)]));
-      const found = await database.unconfirmed('test:one', 0, 3);
+      const found = await database.blocks.unconfirmed('test:one', 0, 3);
       assert.equal(
         found.map(({ hash }) => hash),
         blocks.slice(0, 3).map(({ hash }) => hash),
       );
       assert.is(found[0]?.txs.length, 2);
-      assert.equal(await database.unconfirmed('test:two', 0, 3), []);
+      assert.equal(await database.blocks.unconfirmed('test:two', 0, 3), []);
     }),
   );
 
   test(
     'a waiting transfer shows what its session received on the network, in all and above the floor',
     inWorld(makePlace, async ({ database, one, two }) => {
-      const first = sessionOf(await database.createSession(newSession('o1')));
-      const second = sessionOf(await database.createSession(newSession('o2')));
+      const first = sessionOf(await database.sessions.create(newSession('o1')));
+      const second = sessionOf(await database.sessions.create(newSession('o2')));
       const minor = 10n ** 16n;
       const waiting = async (block: string, network: 'test:one' | 'test:two' = 'test:one') =>
-        (await database.waiting(network, block)).map(({ to, received: { openPar, allPar } }) => {
+        (await database.blocks.waiting(network, block)).map(({ to, received: { openPar, allPar } }) => {
           const name = to === addressOf(first) ? 'first' : to === addressOf(second) ? 'second' : 'nobody';
           return `${name} ${openPar / minor} ${allPar / minor}`;
         });
@@ -273,8 +273,12 @@ export function reorgsConform(makePlace: MakePlace): void {
 
       assert.is(await one.step({ confirm: [{ hash: block.hash, txs: ['0xpart'] }] }), 'done');
       assert.equal(await waiting(block.hash), ['second 5 5'], 'a part of a block is confirmed');
-      assert.equal((await database.unconfirmed('test:one', 0, 1))[0]?.txs, ['0xother']);
-      assert.equal((await database.unconfirmed('test:one', block.number, 9)).length, 1, 'only above that number');
+      assert.equal((await database.blocks.unconfirmed('test:one', 0, 1))[0]?.txs, ['0xother']);
+      assert.equal(
+        (await database.blocks.unconfirmed('test:one', block.number, 9)).length,
+        1,
+        'only above that number',
+      );
       assert.is((await show(database, 'o1')).standing.confirmedPar / minor, 900n);
       assert.is((await show(database, 'o2')).standing.confirmedPar, 0n);
       assert.equal((await database.verifyLedger()).differences, []);

@@ -67,7 +67,7 @@ export function sweepsConform(makePlace: MakePlace): void {
   const ready = (work: (database: Database, one: Feed, connect: () => Database) => Promise<void>) =>
     inWorld(makePlace, async ({ database, one, place: at }) => {
       await database.nextFence(network, 0, T0_MS);
-      for (const order of ['a', 'b', 'c']) sessionOf(await database.createSession(newSession(order)));
+      for (const order of ['a', 'b', 'c']) sessionOf(await database.sessions.create(newSession(order)));
       await work(database, one, () => at.connect());
       const { unbalanced, differences } = await database.verifyLedger();
       assert.equal([unbalanced, differences], [[], []]);

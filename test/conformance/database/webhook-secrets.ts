@@ -12,9 +12,9 @@ const rotate = (database: Database, id: string, step: RotationStep, isDryRun = f
 
 /** Cancels a new session and returns what signs its event for each endpoint's URL. */
 async function signing(database: Database, orderId: string, webhookUrl: string | null = null) {
-  sessionOf(await database.createSession(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
+  sessionOf(await database.sessions.create(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
   const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
-  await database.cancelSession({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs: T0_MS });
+  await database.sessions.cancel({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs: T0_MS });
   const claimed = await claimAll(database, T0_MS);
   return Object.fromEntries(
     claimed.map(({ url, secret, nextSecret }) => [
@@ -38,7 +38,7 @@ export function webhookSecretsConform(makePlace: MakePlace): void {
         old: ['whsec_of_m1'],
         once: ['whsec_of_m1'],
       });
-      const { webhookSecrets } = (await database.findStore('m1')) ?? {};
+      const { webhookSecrets } = (await database.stores.find('m1')) ?? {};
       assert.equal(webhookSecrets, { live: 'whsec_live_of_m1', test: 'whsec_of_m1' });
       assert.is((await database.findWebhookSecret('m1', 'live'))?.secret, 'whsec_live_of_m1');
       assert.is(await database.findWebhookSecret('nobody', 'live'), null);
@@ -69,7 +69,7 @@ export function webhookSecretsConform(makePlace: MakePlace): void {
       ]);
       assert.equal(await signing(database, 'o4'), { e1: [secretOf('b')] });
 
-      const entries = await database.listAudit(9);
+      const entries = await database.audit.list(9);
       assert.equal(
         entries.map(({ target, reason, after }) => [target, reason, after]),
         ['finish', 'start', 'cancel', 'start'].map((step) => [

@@ -52,7 +52,7 @@ export function webhooksConform(makePlace: MakePlace): void {
   test(
     'each enabled endpoint of the store and mode gets one delivery, due at once, ready to send',
     inWorld(makePlace, async ({ database }) => {
-      await database.createStore(merchant('m2'));
+      await database.stores.create(merchant('m2'));
       await database.addEndpoint(endpoint('e1'));
       await database.addEndpoint(endpoint('e2'));
       await database.addEndpoint(endpoint('live', { mode: 'live' }));
@@ -87,7 +87,7 @@ export function webhooksConform(makePlace: MakePlace): void {
     inWorld(makePlace, async ({ database, one }) => {
       await database.addEndpoint(endpoint('plain'));
       await database.addEndpoint(endpoint('curious', { extendedEvents: ['payment.detected'] }));
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       const block = await one.mine([pays(to, 400n)]);
       await one.confirm(block);
       await one.confirm(await one.mine([pays(to, 600n)]));
@@ -142,7 +142,7 @@ export function webhooksConform(makePlace: MakePlace): void {
     'events of one session wait for each other; those of another session do not',
     inWorld(makePlace, async ({ database, one }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
       await one.confirm(await one.mine([pays(to, 1000n)]));
       await cancelNew(database, 'o2');
       assert.equal(await eventTypes(database, 'cs_o1'), ['payment.detected', 'payment.completed']);
@@ -230,7 +230,7 @@ export function webhooksConform(makePlace: MakePlace): void {
   test(
     'a long backlog of one endpoint does not hide another',
     inWorld(makePlace, async ({ database }) => {
-      await database.addAddresses({
+      await database.addresses.add({
         family: 'evm',
         mode: 'test',
         source: 'xpub one',
@@ -308,7 +308,7 @@ export function webhooksConform(makePlace: MakePlace): void {
       const row = only(await database.listDeliveries({ limit: 10 }));
       assert.equal([row.state, row.lastError], ['failed', 'endpoint_removed']);
       assert.is(await database.resendDelivery(row.id, T0_MS), false);
-      assert.is((await database.stats(T0_MS)).deliveriesWaiting, 0);
+      assert.is((await database.reports.stats(T0_MS)).deliveriesWaiting, 0);
     }),
   );
 
@@ -392,7 +392,7 @@ export function resendsConform(makePlace: MakePlace): void {
   test(
     'deliveries are listed newest first, by store, session and state',
     inWorld(makePlace, async ({ database }) => {
-      await database.createStore(merchant('m2'));
+      await database.stores.create(merchant('m2'));
       await database.addEndpoint(endpoint('e1'));
       for (let n = 0; n < 3; n++) await cancelNew(database, `o${n}`, T0_MS + n);
       const sessions = async (filter: Parameters<Database['listDeliveries']>[0]) =>
@@ -408,7 +408,7 @@ export function resendsConform(makePlace: MakePlace): void {
   test(
     'a page of a store’s deliveries looks at so many events at most, and the next goes on where it ended',
     inWorld(makePlace, async ({ database }) => {
-      await database.createStore(merchant('m2'));
+      await database.stores.create(merchant('m2'));
       for (const id of ['e1', 'e2']) await database.addEndpoint(endpoint(id));
       await cancelNew(database, 'first', T0_MS);
       for (const id of ['e1', 'e2']) await database.removeEndpoint(id);

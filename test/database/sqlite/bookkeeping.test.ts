@@ -70,9 +70,9 @@ const anAct: fc.Arbitrary<Act> = fc.oneof(
 async function openBooks() {
   const temp = openTempDatabase();
   const { database } = temp;
-  for (const id of stores) await database.createStore(merchant(id));
+  for (const id of stores) await database.stores.create(merchant(id));
   const keys = Array.from({ length: 20 }, (_, at) => keyOf(at + 1));
-  await database.addAddresses({ ...pool, source: 'xpub one', firstIndex: 0, keys });
+  await database.addresses.add({ ...pool, source: 'xpub one', firstIndex: 0, keys });
   const feeds = [new Feed(database, 'one'), new Feed(database, 'two')] as const;
   const signed = new Map<string, number>();
   for (const feed of feeds) {
@@ -84,7 +84,7 @@ async function openBooks() {
     const storeId = stores[n % 2] ?? 'm1';
     const conversion = n === 1 ? { rate: '1.0823', currency: 'USDT' as const, amountMinor: 1000n } : null;
     const own = { storeId, conversion, ...(conversion && { request: request(`s${n}`, { currency: 'EUR' }) }) };
-    addresses.push(addressOf(sessionOf(await database.createSession(newSession(`s${n}`, own)))));
+    addresses.push(addressOf(sessionOf(await database.sessions.create(newSession(`s${n}`, own)))));
   }
 
   /** Carries out every payout of a network that is due. */
@@ -131,8 +131,8 @@ async function openBooks() {
       sessionId: `cs_s${of}`,
     };
     const rest = { reason: null, description: null, metadata: null, refundAddress: payee, replay, nowMs };
-    await database.createRefund({ ...own, ...rest, amountMinor: BigInt(minor), currency: 'USDT' }, check);
-    await database.advanceRefunds(nowMs, 10);
+    await database.refunds.create({ ...own, ...rest, amountMinor: BigInt(minor), currency: 'USDT' }, check);
+    await database.refunds.advance(nowMs, 10);
     for (const feed of feeds) await carry(feed, fee);
   }
 
@@ -155,7 +155,7 @@ async function openBooks() {
         await feed.confirm(tip);
         await feed.step({ floor: tip.number });
       } else if (step.do === 'orphan' && feed.chain.length > 1) {
-        const status = (await database.listNetworks()).find((one) => one.network === feed.network);
+        const status = (await database.networks.list()).find((one) => one.network === feed.network);
         if ((tip?.number ?? 0) > (status?.floor ?? 0)) await feed.reorg(1, [[]]);
       } else if (step.do === 'sweep') await sweep(feed);
     },
@@ -163,11 +163,11 @@ async function openBooks() {
 }
 
 async function exported(database: Database, kind: BookKind, more: Partial<BookFilter> = {}): Promise<Booked[]> {
-  const newest = await database.newestEntry();
+  const newest = await database.reports.newestEntry();
   const rows: Booked[] = [];
   for (let after = 0; after < newest; after += BOOK_PAGE_ENTRIES) {
     const filter = { kind, fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, storeId: null, ...more };
-    rows.push(...(await database.bookPage(filter, after)));
+    rows.push(...(await database.reports.bookPage(filter, after)));
   }
   return rows;
 }

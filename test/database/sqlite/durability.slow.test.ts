@@ -32,10 +32,10 @@ const writerPath = ownProgram(new URL('./writer.ts', import.meta.url));
 const onFile = (work: (place: TempDatabase) => Promise<void>) => async () => {
   const place = openTempDatabase();
   try {
-    await place.database.createStore(merchant('m1'));
+    await place.database.stores.create(merchant('m1'));
     await place.database.addEndpoint(endpoint('e1'));
     const keys = Array.from({ length: 2_000 }, (_, at) => keyOf(at + 1));
-    await place.database.addAddresses({ ...pool, source: 'xpub one', firstIndex: 0, keys });
+    await place.database.addresses.add({ ...pool, source: 'xpub one', firstIndex: 0, keys });
     await new Feed(place.database, 'one').mine();
     await work(place);
   } finally {
@@ -109,8 +109,8 @@ test(
     assert.is(creator.lines.at(-1), 'end', creator.errors());
     assert.is(follower.lines.at(-1), 'end', follower.errors());
     assert.equal(audit(place.file), []);
-    assert.is((await place.database.stats(0)).sessions.pending, 150);
-    assert.is((await place.database.tail('test:one', 1000)).length, 151);
+    assert.is((await place.database.reports.stats(0)).sessions.pending, 150);
+    assert.is((await place.database.blocks.tail('test:one', 1000)).length, 151);
   }),
 );
 
@@ -120,14 +120,14 @@ test(
     const impatient = place.connect(30);
     const holder = new Sqlite(place.file);
     holder.exec('BEGIN IMMEDIATE');
-    await fails(impatient.createSession(newSession('o1')), 'storage_unavailable');
+    await fails(impatient.sessions.create(newSession('o1')), 'storage_unavailable');
     await fails(impatient.probe(), 'storage_unavailable');
     await fails(new Feed(impatient, 'two').step({ connect: [] }), 'storage_unavailable');
-    assert.is(await impatient.findSession('o1'), null);
-    assert.is((await impatient.listNetworks()).length, 1);
+    assert.is(await impatient.sessions.find('o1'), null);
+    assert.is((await impatient.networks.list()).length, 1);
     holder.exec('COMMIT');
     holder.close();
-    assert.is((await impatient.createSession(newSession('o1'))).kind, 'created');
+    assert.is((await impatient.sessions.create(newSession('o1'))).kind, 'created');
     await impatient.probe();
     impatient.close();
     assert.equal(audit(place.file), []);
@@ -146,13 +146,13 @@ test(
       outageWaitS: 600,
     });
     const feed = new Feed(small, 'one');
-    feed.chain = [...(await small.tail('test:one', 10))];
+    feed.chain = [...(await small.blocks.tail('test:one', 10))];
     feed.blocksMade = 10;
     const answered: string[] = [];
     let fault: { code?: string; message?: string } | null = null;
     for (let n = 0; n < 2_000 && !fault; n++) {
       try {
-        const to = addressOf(sessionOf(await small.createSession(newSession(`o${n}`))));
+        const to = addressOf(sessionOf(await small.sessions.create(newSession(`o${n}`))));
         answered.push(`created o${n}`);
         const block = await feed.mine([pays(to, 1000n)]);
         await feed.confirm(block);
@@ -166,14 +166,14 @@ test(
     assert.ok(answered.length > 20);
     assert.equal(audit(place.file), []);
     await checkPromises(place, answered);
-    const before = (await small.stats(0)).sessions;
+    const before = (await small.reports.stats(0)).sessions;
     await fails(
-      small.createSession(newSession('big', { options: Array(2000).fill(newSession('x').options[0]) })),
+      small.sessions.create(newSession('big', { options: Array(2000).fill(newSession('x').options[0]) })),
       'storage_unavailable',
     );
-    assert.equal((await small.stats(0)).sessions, before);
+    assert.equal((await small.reports.stats(0)).sessions, before);
     small.close();
-    assert.is((await place.database.createSession(newSession('roomy'))).kind, 'created');
+    assert.is((await place.database.sessions.create(newSession('roomy'))).kind, 'created');
   }),
 );
 

@@ -81,7 +81,7 @@ async function mine(feed: Feed, isFinal: boolean, ...transfers: ChainTransfer[])
 
 const alarmed = (database: Database, text: string) =>
   until(`an alarm names ${text}`, async () =>
-    (await database.listAlarms(20)).some(({ code, message }) => code === 'row_altered' && message.includes(text)),
+    (await database.alarms.list(20)).some(({ code, message }) => code === 'row_altered' && message.includes(text)),
   );
 const statesOf = async (database: Database) => (await database.listOutgoing(network, 10)).map(({ state }) => state);
 
@@ -113,9 +113,9 @@ for (const change of [`role = 'treasury'`, `network = 'test:two'`, `key = '${'8'
 
 for (const change of [`key = '${payee}'`, 'derivation_index = 77']) {
   scene(`a deposit address whose row was altered (${change}) is none of ours`, async ({ database, alter }) => {
-    assert.is(await database.depositIndex(pool, keyOf(5)), 4);
+    assert.is(await database.addresses.depositIndex(pool, keyOf(5)), 4);
     alter(`UPDATE addresses SET ${change} WHERE key = '${keyOf(5)}'`);
-    assert.is(await database.depositIndex(pool, change.startsWith('key') ? payee : keyOf(5)), null);
+    assert.is(await database.addresses.depositIndex(pool, change.startsWith('key') ? payee : keyOf(5)), null);
     await alarmed(database, 'addresses');
   });
 }
@@ -201,16 +201,19 @@ for (const change of [
   'mac = NULL',
 ]) {
   scene(`a store whose suspension was altered (${change}) stays suspended`, async ({ database, alter }) => {
-    await database.suspendStore('m1', 'suspended', act('store suspend'), false);
-    assert.equal(await database.suspendedStores(), ['m1']);
+    await database.stores.suspend('m1', 'suspended', act('store suspend'), false);
+    assert.equal(await database.stores.listSuspended(), ['m1']);
     alter(`UPDATE stores SET ${change} WHERE id = 'm1'`);
-    assert.equal(await database.suspendedStores(), ['m1']);
-    assert.match((await database.findStore('m1'))?.suspension?.because ?? '', /altered/);
+    assert.equal(await database.stores.listSuspended(), ['m1']);
+    assert.match((await database.stores.find('m1'))?.suspension?.because ?? '', /altered/);
     await alarmed(database, 'store m1');
-    const again = await database.suspendStore('m1', 'suspended', act('store suspend'), false);
+    const again = await database.stores.suspend('m1', 'suspended', act('store suspend'), false);
     assert.equal([again?.hasChanged, again?.store.suspension?.because], [true, 'a test']);
-    await database.suspendStore('m1', 'resumed', act('store resume'), false);
-    assert.equal([await database.suspendedStores(), (await database.findStore('m1'))?.suspension], [[], undefined]);
+    await database.stores.suspend('m1', 'resumed', act('store resume'), false);
+    assert.equal(
+      [await database.stores.listSuspended(), (await database.stores.find('m1'))?.suspension],
+      [[], undefined],
+    );
   });
 }
 

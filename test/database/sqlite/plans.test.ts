@@ -125,12 +125,12 @@ async function plansWithPayment(work: (database: Database, storeId: string) => P
       merchantStore(),
       '01'.repeat(20),
     ];
-    await database.createStore(store);
-    await database.addAddresses({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys: [to] });
+    await database.stores.create(store);
+    await database.addresses.add({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys: [to] });
     const chain = ingestedChain(() => database, { nowMs: () => nowMs }, network);
     await chain.mine();
     await chain.report('following');
-    await database.createSession(
+    await database.sessions.create(
       newSession({ storeId: store.id, name: '1', networks: [network], amountMinor: 1000, nowMs }),
     );
     await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 10_000_000n }]));
@@ -160,24 +160,24 @@ test('lists and searches of payments seek in an index that has their order', asy
       { priceIn: 'USD', status: 'paid' },
       { flag: 'late', priceIn: 'USD', paidIn },
     ] as const)
-      found += (await database.listSessions({ ...none, ...filter, ...at, limit: 50 })).sessions.length;
+      found += (await database.sessions.list({ ...none, ...filter, ...at, limit: 50 })).sessions.length;
     const asked = [{ amountMinor: 1000n, currencies: ['USD', 'USDT'] }];
     for (const amount of [
       { asked, receivedPar: null },
       { asked: [], receivedPar: 10n ** 19n },
     ])
-      found += (await database.searchSessions({ kind: 'amount', ...amount }, { ...at, limit: 50 })).length;
-    const [session] = (await database.listSessions({ ...none, ...at, limit: 1 })).sessions;
-    assert.equal(await database.listPriceCurrencies(at, 9), ['USD']);
-    assert.is((await database.transactionsOf([session?.id ?? ''], 9)).get(session?.id ?? '')?.length, 1);
-    await database.refundsOf([session?.id ?? '']);
-    await database.refundRoom(session?.id ?? '', 1);
+      found += (await database.sessions.search({ kind: 'amount', ...amount }, { ...at, limit: 50 })).length;
+    const [session] = (await database.sessions.list({ ...none, ...at, limit: 1 })).sessions;
+    assert.equal(await database.sessions.listPriceCurrencies(at, 9), ['USD']);
+    assert.is((await database.sessions.transactionsOf([session?.id ?? ''], 9)).get(session?.id ?? '')?.length, 1);
+    await database.refunds.ofSession([session?.id ?? '']);
+    await database.refunds.room(session?.id ?? '', 1);
     await database.listSessionSweeps(session?.id ?? '', [{ network: 'test:one', family: 'evm' }], 9);
-    await database.findNamedRefund(at, 'rf_1', ['0x1', '1']);
+    await database.refunds.findNamed(at, 'rf_1', ['0x1', '1']);
     await database.findEvent('evt_1');
-    await database.sumCredits(at, [0, 1]);
-    await database.hasCredits(at);
-    await database.countSessions(at, [0, 1]);
+    await database.reports.sumCredits(at, [0, 1]);
+    await database.reports.hasCredits(at);
+    await database.reports.countSessions(at, [0, 1]);
   });
   assert.is(found, 7, 'all but the list of another day find the session');
   const steps = [...made].flatMap(([text, plan]) => plan.map((step) => `${step} <- ${text}`));
@@ -208,9 +208,9 @@ test('a page of whole sessions seeks in an index that has its order and its filt
   const plans = await plansWithPayment(async (database, storeId) => {
     const page = { storeId, mode: 'test', fromId: 'cs_1', beforeId: 'cs_2', limit: 9 } as const;
     for (const first of ['newest', 'oldest'] as const) {
-      await database.pageSessions({ ...page, first, orderId: null, status: null });
-      await database.pageSessions({ ...page, first, orderId: null, status: 'paid' });
-      await database.pageSessions({ ...page, first, orderId: 'o1', status: null });
+      await database.sessions.page({ ...page, first, orderId: null, status: null });
+      await database.sessions.page({ ...page, first, orderId: null, status: 'paid' });
+      await database.sessions.page({ ...page, first, orderId: 'o1', status: null });
     }
   });
   const steps = [...plans].flatMap(([text, plan]) => (/^select .*"sessions"\."id" >= \?/i.test(text) ? plan : []));
@@ -236,8 +236,8 @@ test('a page of refunds seeks in an index that has its order, also where it goes
       before: { createdAtMs: 1, id: 'rf_1' },
       limit: 9,
     } as const;
-    await database.listRefunds(page);
-    await database.listRefunds({ ...page, status: 'pending' });
+    await database.refunds.list(page);
+    await database.refunds.list({ ...page, status: 'pending' });
   });
   const steps = [...plans].flatMap(([text, plan]) => (/^select .*"refunds"/i.test(text) ? plan : []));
   const times = '\\(created_at_ms,id\\)<\\(\\?,\\?\\)|created_at_ms>\\? AND created_at_ms<\\?';
@@ -273,10 +273,10 @@ test('deliveries of a store and what an endpoint did of late follow the events i
 test('a page of the audit log seeks by time, also where it goes on and looks for a person', async () => {
   const act = { atMs: 1_800_000_000_000, operator: 'a', command: 'b', reason: null };
   const plans = await plansWithPayment(async (database) => {
-    await database.recordAct(act, { target: 't', before: null, after: null });
+    await database.audit.record(act, { target: 't', before: null, after: null });
     const none = { who: null, what: null, fromMs: null, toMs: null, beforeId: null, limit: 1, entriesMax: 9 };
-    await database.searchAudit(none);
-    await database.searchAudit({ ...none, who: 'a', what: 'b', fromMs: 1, toMs: 2, beforeId: 1 });
+    await database.audit.search(none);
+    await database.audit.search({ ...none, who: 'a', what: 'b', fromMs: 1, toMs: 2, beforeId: 1 });
   });
   const steps = [...plans].flatMap(([text, plan]) =>
     /^select .*audit_log/i.test(text) ? plan.filter((step) => step.includes('audit_log')) : [],

@@ -70,7 +70,7 @@ type Known = {
 async function play(api: ApiServer, steps: readonly Step[], run: number): Promise<number> {
   const sale = await openSale(api, { amount: 3000, line_items: null, tax_amount: null, shipping_amount: null });
   await sale.send('30.00');
-  const tip = await confirmTip(api).then(async () => (await api.database().tail(network, 1)).at(-1));
+  const tip = await confirmTip(api).then(async () => (await api.database().blocks.tail(network, 1)).at(-1));
   assert.ok(tip);
   await api.chain('ethereum').finalize(tip);
   const known: Known[] = [];
@@ -78,7 +78,7 @@ async function play(api: ApiServer, steps: readonly Step[], run: number): Promis
   const at = { storeId: api.merchantId, mode: 'test' as const };
   const act = (command: string) => ({ atMs: api.clock.nowMs(), operator: 'test', command, reason: null });
   const replay = (n: number) => ({ idempotencyKey: null, path: 'test', bodyHash: `${run}-${n}` });
-  const find = async (one: Known): Promise<Refund | null> => api.database().findRefundBy({ id: one.id });
+  const find = async (one: Known): Promise<Refund | null> => api.database().refunds.findBy({ id: one.id });
 
   async function create(cents: number, to: number | null, asker: string, n: number): Promise<void> {
     const refundId = `r-${run}-${n}`;
@@ -93,7 +93,7 @@ async function play(api: ApiServer, steps: readonly Step[], run: number): Promis
     const refundAddress = to === null ? null : (addresses[to] ?? null);
     const done = await api
       .database()
-      .createRefund(
+      .refunds.create(
         { ...at, ...asked, refundId, sessionId: sale.id, refundAddress, requestedKey: asker, replay: replay(n), nowMs },
         check,
       );
@@ -105,7 +105,7 @@ async function play(api: ApiServer, steps: readonly Step[], run: number): Promis
   /** Allots, as the engine does, every payout that may leave, and judges it by what the test saw. */
   async function letMoneyOut(minutes: number): Promise<void> {
     const database = api.database();
-    await database.advanceRefunds(api.clock.nowMs(), 100);
+    await database.refunds.advance(api.clock.nowMs(), 100);
     api.clock.advance(minutes * 60_000);
     const nowMs = api.clock.nowMs();
     for (const { payout } of await database.openPayouts(network, nowMs, 100)) {
@@ -144,7 +144,7 @@ async function play(api: ApiServer, steps: readonly Step[], run: number): Promis
       case 'ask':
         return create(one.cents, one.to, `staff-${one.staff}`, n);
       case 'leave':
-        await database.leaveRefundAddress(
+        await database.refunds.leaveAddress(
           { sessionId: sale.id, network, address: addresses[one.to] ?? '', nowMs },
           check,
         );
@@ -162,7 +162,7 @@ async function play(api: ApiServer, steps: readonly Step[], run: number): Promis
       case 'approve': {
         // With what the owner saw, which may be another address by now, or none.
         if (one.looks) refund.seen = now.destination?.key ?? null;
-        const done = await database.approveRefund(refund.id, null, nowMs, refund.seen);
+        const done = await database.refunds.approve(refund.id, null, nowMs, refund.seen);
         if (done === 'done' && refund.seen !== null) refund.approved.add(refund.seen);
         return;
       }
@@ -171,22 +171,22 @@ async function play(api: ApiServer, steps: readonly Step[], run: number): Promis
         const owner = { ...at, refundId: refund.refundId };
         const change = { address, act: act('redirect') };
         await (one.by === 'merchant'
-          ? database.redirectRefund({ ...change, by: 'merchant', owner, replay: replay(n) }, check)
-          : database.redirectRefund({ ...change, by: 'operator', id: refund.id, isDryRun: false }, check));
+          ? database.refunds.redirect({ ...change, by: 'merchant', owner, replay: replay(n) }, check)
+          : database.refunds.redirect({ ...change, by: 'operator', id: refund.id, isDryRun: false }, check));
         return;
       }
       case 'claim':
         if (now.claim) {
-          await database.claimRefund({ claimToken: now.claim.token, address: addresses[one.to] ?? '', nowMs }, check);
+          await database.refunds.claim({ claimToken: now.claim.token, address: addresses[one.to] ?? '', nowMs }, check);
         }
         return;
       case 'see':
-        return database.recordLinkSeen(refund.id, act('see'));
+        return database.refunds.recordLinkSeen(refund.id, act('see'));
       case 'cancel':
-        await database.cancelRefund({ ...at, refundId: refund.refundId, replay: replay(n), nowMs });
+        await database.refunds.cancel({ ...at, refundId: refund.refundId, replay: replay(n), nowMs });
         return;
       case 'reject':
-        await database.rejectRefund(refund.id, 'no', nowMs);
+        await database.refunds.reject(refund.id, 'no', nowMs);
         return;
     }
   }
@@ -200,7 +200,7 @@ test('money leaves only to an address that an approval named, or that needed non
   withApi({ addresses: 500 }, async (api) => {
     await api
       .database()
-      .setRefundPolicy(api.merchantId, { refundAutoMinor: AUTOMATIC, refundDailyMinor: 1_000_000_00 });
+      .stores.setRefundPolicy(api.merchantId, { refundAutoMinor: AUTOMATIC, refundDailyMinor: 1_000_000_00 });
     let runs = 0;
     let left = 0;
     await fc.assert(

@@ -14,19 +14,19 @@ const COIN = 10n ** 18n;
 const network = testNetwork({ name: 'one' });
 const at = { storeId: 'm1', mode: 'test' } as const;
 
-type Totals = Pick<Database, 'sumCredits'>;
+type Totals = Pick<Database, 'reports'>;
 
 /** Returns the totals of the quarters before and after the first entry, with their quarter, where there are any. */
-async function totalsOf(database: Totals, store: Parameters<Totals['sumCredits']>[0] = at) {
+async function totalsOf(database: Totals, store: Parameters<Totals['reports']['sumCredits']>[0] = at) {
   const quarters = Array.from({ length: 10 }, (_, after) => QUARTER - 2 + after);
-  const periods = await database.sumCredits(
+  const periods = await database.reports.sumCredits(
     store,
     quarters.map((quarter) => quarter * QUARTER_MS),
   );
   return periods.flatMap((totals, period) => totals.map((total) => ({ quarter: quarters[period], ...total })));
 }
 
-async function shortTotals(database: Totals, store: Parameters<Totals['sumCredits']>[0]) {
+async function shortTotals(database: Totals, store: Parameters<Totals['reports']['sumCredits']>[0]) {
   const totals = await totalsOf(database, store);
   return totals.map((one) => [one.quarter, one.credits, one.creditedPar, one.reversals, one.reversedPar]);
 }
@@ -37,18 +37,18 @@ test('credits and what a reorg takes back are summed in the quarter of their ent
     const { database } = place;
     let nowMs = QUARTER * QUARTER_MS + 5;
     const store = merchantStore();
-    await database.createStore(store);
+    await database.stores.create(store);
     const keys = ['01', '02', '03'].map((byte) => byte.repeat(20));
-    await database.addAddresses({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys });
+    await database.addresses.add({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys });
     const chain = ingestedChain(() => database, { nowMs: () => nowMs }, network);
     await chain.mine();
     await chain.report('following');
     const own = { storeId: store.id, mode: 'test' } as const;
     const create = (name: string) =>
-      database.createSession(newSession({ storeId: store.id, name, networks: [network], amountMinor: 1000, nowMs }));
+      database.sessions.create(newSession({ storeId: store.id, name, networks: [network], amountMinor: 1000, nowMs }));
     await create('1');
     await create('2');
-    assert.is(await database.hasCredits(own), false);
+    assert.is(await database.reports.hasCredits(own), false);
     // The third address has no session: its money belongs to nobody, and to no quarter.
     const coins = keys.map((to) => ({ to, currency: 'USDT', units: 10_000_000n }) as const);
     const block = await chain.mine([...coins, { to: keys[0] ?? '', currency: 'USDT', units: 1n }]);
@@ -64,16 +64,16 @@ test('credits and what a reorg takes back are summed in the quarter of their ent
       [QUARTER + 1, 0, 0n, 3, first],
     ]);
     const bounds = [0, QUARTER + 1, QUARTER + 2, QUARTER + 3].map((quarter) => quarter * QUARTER_MS);
-    const summed = await database.sumCredits(own, bounds);
+    const summed = await database.reports.sumCredits(own, bounds);
     const reversed = { network: network.key, currency: 'USDT', credits: 0, creditedPar: 0n, reversals: 3 };
     assert.equal(summed[1], [{ ...reversed, reversedPar: first }]);
     assert.equal([summed.length, summed[0]?.length, summed[2]?.length], [3, 1, 0], 'a period ends before the next');
     assert.equal(await totalsOf(database, { ...own, mode: 'live' }), []);
     assert.equal(await totalsOf(database, { ...own, storeId: 'other' }), []);
-    assert.is(await database.hasCredits({ ...own, mode: 'live' }), false);
+    assert.is(await database.reports.hasCredits({ ...own, mode: 'live' }), false);
     assert.equal((await database.verifyLedger()).sums, []);
     const again = place.connect();
-    assert.is(await again.hasCredits(own), true);
+    assert.is(await again.reports.hasCredits(own), true);
     again.close();
   } finally {
     place.close();
@@ -83,12 +83,12 @@ test('credits and what a reorg takes back are summed in the quarter of their ent
 /** A session whose id says when it was created, as that of every real one. */
 const sessionNow = (wish: SessionWish): NewSession => ({ ...newSession(wish), id: newSessionId(wish.nowMs) });
 
-type At = Parameters<Database['countSessions']>[0];
+type At = Parameters<Database['reports']['countSessions']>[0];
 
 /** Returns created, paid and unpaid of the quarters around the first one. */
-async function countsOf(database: Pick<Database, 'countSessions'>, at: At): Promise<readonly number[][]> {
+async function countsOf(database: Pick<Database, 'reports'>, at: At): Promise<readonly number[][]> {
   const times = [-1, 0, 1, 2].map((after) => (QUARTER + after) * QUARTER_MS);
-  return (await database.countSessions(at, times)).map(({ created, paid, unpaid }) => [created, paid, unpaid]);
+  return (await database.reports.countSessions(at, times)).map(({ created, paid, unpaid }) => [created, paid, unpaid]);
 }
 
 test('a session is counted where it was created, and what becomes of it is counted there too', async () => {
@@ -97,15 +97,15 @@ test('a session is counted where it was created, and what becomes of it is count
     const { database } = place;
     let nowMs = QUARTER * QUARTER_MS + 5;
     const store = merchantStore();
-    await database.createStore(store);
+    await database.stores.create(store);
     const keys = ['01', '02', '03', '04', '05'].map((byte) => byte.repeat(20));
-    await database.addAddresses({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys });
+    await database.addresses.add({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys });
     const chain = ingestedChain(() => database, { nowMs: () => nowMs }, network);
     await chain.mine();
     await chain.report('following');
     const at = { storeId: store.id, mode: 'test' } as const;
     const create = (name: string) =>
-      database.createSession(sessionNow({ storeId: store.id, name, networks: [network], amountMinor: 1000, nowMs }));
+      database.sessions.create(sessionNow({ storeId: store.id, name, networks: [network], amountMinor: 1000, nowMs }));
     for (const name of ['1', '2', '3']) await create(name);
     await create('3');
     const none = [0, 0, 0];
@@ -117,12 +117,12 @@ test('a session is counted where it was created, and what becomes of it is count
     assert.equal(await countsOf(database, at), [none, [3, 1, 0], [1, 0, 0]], 'paid a quarter of an hour later');
     assert.ok(last.kind === 'created');
     const { replay } = sessionNow({ storeId: store.id, name: '4', networks: [network], amountMinor: 1000, nowMs });
-    await database.cancelSession({ storeId: store.id, mode: 'test', id: last.session.id, replay, nowMs });
+    await database.sessions.cancel({ storeId: store.id, mode: 'test', id: last.session.id, replay, nowMs });
     assert.equal(await countsOf(database, at), [none, [3, 1, 0], [1, 0, 1]]);
     nowMs += 10 * QUARTER_MS;
     await chain.report('following');
     await chain.mine();
-    await database.settleDue(nowMs + QUARTER_MS * 100, 10);
+    await database.sessions.settleDue(nowMs + QUARTER_MS * 100, 10);
     assert.equal(await countsOf(database, at), [none, [3, 1, 2], [1, 0, 1]], 'expired');
     assert.equal(await countsOf(database, { ...at, mode: 'live' }), [none, none, none]);
     assert.equal(await countsOf(database, { ...at, storeId: 'other' }), [none, none, none]);

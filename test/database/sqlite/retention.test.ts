@@ -69,7 +69,7 @@ const payer = {
 /** Creates a session that nobody pays, and lets it expire. */
 async function expire({ database, one, two }: World, name: string, webhookUrl: string | null = null): Promise<Session> {
   const wish = newSession(name, { request: request(name, { ...payer, webhookUrl }) });
-  const session = sessionOf(await database.createSession(wish));
+  const session = sessionOf(await database.sessions.create(wish));
   await pass(database, one, two);
   assert.is((await show(database, session.id)).life.status, 'expired');
   return session;
@@ -78,7 +78,7 @@ async function expire({ database, one, two }: World, name: string, webhookUrl: s
 /** Lets two hours pass on both networks, and settles what is due. */
 async function pass(database: Database, ...feeds: readonly Feed[]): Promise<void> {
   for (const feed of feeds) await feed.readThrough(T0_S + 7200);
-  await database.settleDue(T0_MS + 7_200_000, 1000);
+  await database.sessions.settleDue(T0_MS + 7_200_000, 1000);
 }
 
 /** Delivers everything that waits. */
@@ -91,7 +91,7 @@ async function deliver(database: Database, nowMs = T0_MS + 7_200_000): Promise<v
 
 const leaveAddress = async (database: Database, sessionId: string) => {
   const input = { sessionId, network: 'test:one', address: anAddress.key, nowMs: T0_MS } as const;
-  assert.is(await database.leaveRefundAddress(input, () => anAddress), 'done');
+  assert.is(await database.refunds.leaveAddress(input, () => anAddress), 'done');
 };
 
 const anAddress = { kind: 'ok', family: 'evm', key: 'ab'.repeat(20) } as const;
@@ -109,7 +109,7 @@ const payerTexts = (): string => {
 test(
   'a payer is forgotten once the refund window is over and no refund is open; books and amounts stay',
   inWorld(makePlace, async ({ database, one }) => {
-    const session = sessionOf(await database.createSession(newSession('a', { request: request('a', payer) })));
+    const session = sessionOf(await database.sessions.create(newSession('a', { request: request('a', payer) })));
     await one.confirm(await one.mine([pays(addressOf(session), 1000n)]));
     await leaveAddress(database, session.id);
     const refund = {
@@ -123,10 +123,10 @@ test(
       },
       ...{ claimToken: 'token', replay: { idempotencyKey: null, path: '/refunds', bodyHash: 'r' }, nowMs: T0_MS },
     } as const;
-    const made = await database.createRefund(refund as never, () => anAddress);
+    const made = await database.refunds.create(refund as never, () => anAddress);
     assert.is(made.kind, 'created');
     const act = { atMs: T0_MS, operator: 'Sue (dashboard)', command: 'add note', reason: null };
-    const write = () => database.addPaymentNote({ sessionId: session.id, text: 'Ann called' }, act);
+    const write = () => database.sessions.addNote({ sessionId: session.id, text: 'Ann called' }, act);
     assert.is(await write(), 'added');
     const isIn = () => /Ann|ann@|Roses/.test(payerTexts());
     assert.is(await retain('anonymised'), 0, 'its refund window is open');
@@ -138,8 +138,8 @@ test(
     client.close();
     assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1);
     assert.not.ok(isIn(), payerTexts());
-    assert.equal(await database.refundAddresses(session.id), {});
-    assert.equal(await database.listPaymentNotes(session.id), []);
+    assert.equal(await database.refunds.addresses(session.id), {});
+    assert.equal(await database.sessions.listNotes(session.id), []);
     const now = await show(database, session.id);
     const kept = { ...session.request, description: null, metadata: null, lineItems: null };
     assert.equal(now.request, { ...kept, successUrl: null, cancelUrl: null });
@@ -150,7 +150,7 @@ test(
     assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1, 'and what comes after that');
     await write();
     assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1, 'a note, too');
-    assert.equal(await database.listPaymentNotes(session.id), []);
+    assert.equal(await database.sessions.listNotes(session.id), []);
   }),
 );
 
@@ -177,7 +177,7 @@ test(
     cleaner.close();
     one.nowMs = LATER_MS;
     await one.confirm(await one.mine([pays(addressOf(session), 400n)]));
-    const held = await database.listHeldMoney({ sessionId: session.id, limit: 9 });
+    const held = await database.held.list({ sessionId: session.id, limit: 9 });
     assert.equal(
       held.map(({ kind, state }) => [kind, state]),
       [['late', 'open']],
@@ -210,12 +210,12 @@ test(
       const { database, one } = world;
       const url = 'https://shop.example/order/1';
       const wish = newSession('a', { request: request('a', { webhookUrl: url }) });
-      const session = sessionOf(await database.createSession(wish));
+      const session = sessionOf(await database.sessions.create(wish));
       const waits = newSession('b', { request: request('b', { webhookUrl: `${url}/waits` }) });
-      const other = sessionOf(await database.createSession(waits));
+      const other = sessionOf(await database.sessions.create(waits));
       await one.confirm(await one.mine([pays(addressOf(session), 900n)]));
       await pass(database, one, world.two);
-      await database.settleDue(T0_MS + 10_000_000, 100);
+      await database.sessions.settleDue(T0_MS + 10_000_000, 100);
       for (const { id: deliveryId, attempt, trigger, sessionId } of await claimAll(database, T0_MS + 10_000_000)) {
         if (sessionId === other.id) continue;
         const went = { deliveryId, attempt, trigger, startedAtMs: T0_MS, durationMs: 3, status: 200, error: null };

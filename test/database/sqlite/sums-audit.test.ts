@@ -17,14 +17,14 @@ async function auditAfter(change: string): Promise<readonly string[]> {
   try {
     const { database, file } = place;
     const store = merchantStore();
-    await database.createStore(store);
+    await database.stores.create(store);
     const keys = ['01', '02'].map((byte) => byte.repeat(20));
-    await database.addAddresses({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys });
+    await database.addresses.add({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys });
     const chain = ingestedChain(() => database, { nowMs: () => NOW_MS }, network);
     await chain.mine();
     await chain.report('following');
     const wish = { storeId: store.id, name: '1', networks: [network], amountMinor: 1000, nowMs: NOW_MS };
-    const created = await database.createSession(newSession(wish));
+    const created = await database.sessions.create(newSession(wish));
     assert.ok(created.kind === 'created');
     // Two more than its price, which are held.
     const block = await chain.mine([

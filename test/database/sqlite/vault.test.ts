@@ -56,9 +56,9 @@ test('no secret is readable in the files', async () => {
   const place = openTempDatabase();
   try {
     const secrets = ['whsec_of_m1', 'ss_very_secret_indeed'];
-    await place.database.createStore(merchant('m1'));
+    await place.database.stores.create(merchant('m1'));
     const key = { id: 'k1', storeId: 'm1', mode: 'test', hint: 'sk_test_…abcd', keyHash: 'ab'.repeat(32) } as const;
-    await place.database.createKey({
+    await place.database.keys.create({
       ...key,
       scopes: [],
       createdAtMs: T0_MS,
@@ -72,7 +72,7 @@ test('no secret is readable in the files', async () => {
         .some(({ name }) => readFileSync(join(folder, name)).includes(text));
     for (const secret of secrets) assert.not.ok(inFiles(secret), secret);
     assert.ok(inFiles('sk_test_…abcd'), 'the search finds what is there');
-    assert.is((await place.database.findKey('ab'.repeat(32)))?.secret, 'ss_very_secret_indeed');
+    assert.is((await place.database.keys.find('ab'.repeat(32)))?.secret, 'ss_very_secret_indeed');
   } finally {
     place.close();
   }

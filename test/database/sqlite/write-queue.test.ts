@@ -14,8 +14,8 @@ import { audit } from './audit.ts';
 const beside = (work: (place: TempDatabase, other: LockHolder) => Promise<void>) => async () => {
   const place = openTempDatabase();
   const { database, file } = place;
-  await database.createStore(merchant('m1'));
-  await database.addAddresses({
+  await database.stores.create(merchant('m1'));
+  await database.addresses.add({
     ...pool,
     source: 'xpub',
     firstIndex: 0,
@@ -40,12 +40,12 @@ test(
     await other.tell('hold');
     const settled: string[] = [];
     const waiting = ['a', 'b', 'c', 'd'].map(async (code) => {
-      await database.raiseAlarm(alarm(code));
+      await database.alarms.raise(alarm(code));
       settled.push(code);
     });
-    const created = database.createSession(newSession('o1'));
+    const created = database.sessions.create(newSession('o1'));
     for (let turn = 0; turn < 100; turn++) {
-      assert.is((await database.listNetworks()).length, 1);
+      assert.is((await database.networks.list()).length, 1);
       await new Promise((resolve) => setImmediate(resolve));
     }
     assert.equal(settled, []);
@@ -54,7 +54,7 @@ test(
     await Promise.all(waiting);
     assert.equal(settled, ['a', 'b', 'c', 'd']);
     assert.equal(
-      (await database.listAlarms(9)).map(({ code }) => code),
+      (await database.alarms.list(9)).map(({ code }) => code),
       ['d', 'c', 'b', 'a'],
     );
   }),
@@ -144,14 +144,14 @@ test(
     const hasty = connect(50);
     await other.tell('hold');
     await Promise.all([
-      fails(hasty.createSession(newSession('o1')), 'storage_unavailable'),
-      fails(hasty.raiseAlarm(alarm('late')), 'storage_unavailable'),
+      fails(hasty.sessions.create(newSession('o1')), 'storage_unavailable'),
+      fails(hasty.alarms.raise(alarm('late')), 'storage_unavailable'),
     ]);
     await other.tell('release');
-    await hasty.raiseAlarm(alarm('next'));
-    assert.is(await database.findSession('o1'), null);
+    await hasty.alarms.raise(alarm('next'));
+    assert.is(await database.sessions.find('o1'), null);
     assert.equal(
-      (await database.listAlarms(9)).map(({ code }) => code),
+      (await database.alarms.list(9)).map(({ code }) => code),
       ['next'],
     );
     hasty.close();
@@ -163,15 +163,15 @@ test(
   beside(async ({ database }, other) => {
     await other.tell('hold');
     const ending = Promise.allSettled([
-      database.raiseAlarm(alarm('before')),
-      database.createStore(merchant('m1')),
-      database.raiseAlarm(alarm('after')),
+      database.alarms.raise(alarm('before')),
+      database.stores.create(merchant('m1')),
+      database.alarms.raise(alarm('after')),
     ]);
     await other.tell('release');
     const [before, failed, after] = await ending;
     assert.is(failed.status === 'rejected' && failed.reason.name, 'ConstraintFailed');
     assert.equal([before.status, after.status], ['fulfilled', 'fulfilled']);
-    const codes = (await database.listAlarms(9)).map(({ code }) => code);
+    const codes = (await database.alarms.list(9)).map(({ code }) => code);
     assert.equal(codes, ['after', 'before']);
   }),
 );
@@ -188,7 +188,7 @@ test(
     ]);
     await other.tell('release');
     const ends = await ending;
-    const codes = (await database.listAlarms(9)).map(({ code }) => code);
+    const codes = (await database.alarms.list(9)).map(({ code }) => code);
     assert.equal(ends[1]?.status, 'rejected');
     assert.equal(codes, ends[0]?.status === 'fulfilled' ? ['small'] : [], 'what was answered is what was saved');
     await db.write(() => insert.run('next', ''));
@@ -201,11 +201,11 @@ test(
   beside(async ({ connect }, other) => {
     const database = connect(60_000);
     await other.tell('hold');
-    const waiting = Array.from({ length: 1_000 }, (_, n) => database.raiseAlarm(alarm(`a${n}`)));
-    await fails(database.raiseAlarm(alarm('one too many')), 'storage_unavailable');
+    const waiting = Array.from({ length: 1_000 }, (_, n) => database.alarms.raise(alarm(`a${n}`)));
+    await fails(database.alarms.raise(alarm('one too many')), 'storage_unavailable');
     await other.tell('release');
     await Promise.all(waiting);
-    assert.is((await database.listAlarms(2_000)).length, 1_000);
+    assert.is((await database.alarms.list(2_000)).length, 1_000);
     database.close();
   }),
 );
@@ -215,11 +215,11 @@ test(
   beside(async ({ database }, other) => {
     await other.tell('write');
     for (let n = 0; n < 20; n++) {
-      await database.raiseAlarm(alarm(`a${n}`));
+      await database.alarms.raise(alarm(`a${n}`));
       await systemClock.sleep(5);
     }
     await other.kill();
-    const codes = (await database.listAlarms(10_000)).map(({ code }) => code).reverse();
+    const codes = (await database.alarms.list(10_000)).map(({ code }) => code).reverse();
     const others = codes.slice(codes.indexOf('a0')).filter((code) => code === 'back_to_back').length;
     assert.ok(others <= 60, `the other process wrote ${others} times between 20 writes of this one`);
   }),
@@ -230,19 +230,19 @@ test(
   beside(async ({ database, file }, other) => {
     await other.tell('turn');
     await other.kill();
-    await database.raiseAlarm(alarm('after a death'));
+    await database.alarms.raise(alarm('after a death'));
 
     const suspended = await startLockHolder(file);
     await suspended.tell('turn');
     suspended.suspend();
-    await database.raiseAlarm(alarm('after a wait'));
+    await database.alarms.raise(alarm('after a wait'));
     let turns = 0;
     const counting = setInterval(() => turns++, 1);
-    await database.raiseAlarm(alarm('at once'));
+    await database.alarms.raise(alarm('at once'));
     clearInterval(counting);
     assert.is(turns, 0, 'the second write did not wait');
     await suspended.kill();
-    await database.raiseAlarm(alarm('in turn'));
+    await database.alarms.raise(alarm('in turn'));
   }),
 );
 
@@ -278,7 +278,7 @@ test(
   beside(async ({ connect, database, file }, other) => {
     const locked = connect();
     await other.tell('hold');
-    const refused = locked.raiseAlarm(alarm('refused'));
+    const refused = locked.alarms.raise(alarm('refused'));
     locked.close();
     await fails(refused, 'storage_unavailable');
     await other.tell('release');
@@ -286,12 +286,12 @@ test(
     const freed = connect();
     const holder = new Sqlite(file);
     holder.exec('BEGIN IMMEDIATE');
-    const kept = freed.raiseAlarm(alarm('kept'));
+    const kept = freed.alarms.raise(alarm('kept'));
     holder.close();
     freed.close();
     await kept;
     assert.equal(
-      (await database.listAlarms(9)).map(({ code }) => code),
+      (await database.alarms.list(9)).map(({ code }) => code),
       ['kept'],
     );
   }),

@@ -57,25 +57,25 @@ test('retiring addresses that a lost database gave out is done in slices', async
   const { database, file, rowsOf, close } = measured();
   const keys = Array.from({ length: MANY }, (_, n) => keyOf(n));
   for (let at = 0; at < MANY; at += 1000) {
-    await database.addAddresses({ ...pool, source: 'xpub', firstIndex: at, keys: keys.slice(at, at + 1000) });
+    await database.addresses.add({ ...pool, source: 'xpub', firstIndex: at, keys: keys.slice(at, at + 1000) });
   }
-  const [retired, rows] = await rowsOf(() => database.retireAddresses(pool, 'xpub', MANY + 7));
+  const [retired, rows] = await rowsOf(() => database.addresses.retire(pool, 'xpub', MANY + 7));
   assert.is(retired, MANY + 7);
   assert.is(rows.length, 3);
   assert.ok(largest(rows) <= WRITE_ROWS_MAX, rows.join(' '));
-  assert.is((await database.poolLevel(pool, 'xpub')).free, 0);
-  assert.is(await database.retireAddresses(pool, 'xpub', MANY + 7), 0);
+  assert.is((await database.addresses.level(pool, 'xpub')).free, 0);
+  assert.is(await database.addresses.retire(pool, 'xpub', MANY + 7), 0);
   assert.equal(audit(file), []);
   close();
 });
 
 test('removing an endpoint with a long backlog is done in slices', async () => {
   const { database, file, rowsOf, close } = measured();
-  await database.createStore(merchant('m1'));
+  await database.stores.create(merchant('m1'));
   await database.addEndpoint(endpoint('e1'));
-  await database.addAddresses({ ...pool, source: 'xpub', firstIndex: 0, keys: [keyOf(1)] });
+  await database.addresses.add({ ...pool, source: 'xpub', firstIndex: 0, keys: [keyOf(1)] });
   await new Feed(database, 'one').mine();
-  await database.createSession(newSession('o1'));
+  await database.sessions.create(newSession('o1'));
   const client = new Sqlite(file);
   client.exec(`
     WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${MANY})
@@ -88,7 +88,7 @@ test('removing an endpoint with a long backlog is done in slices', async () => {
   assert.ok(isRemoved);
   assert.is(rows.length, Math.ceil(MANY / (WRITE_ROWS_MAX / 4)) + 1, 'a delivery takes up to four rows');
   assert.ok(largest(rows) <= WRITE_ROWS_MAX, rows.join(' '));
-  assert.is((await database.stats(T0_MS)).deliveriesWaiting, 0);
+  assert.is((await database.reports.stats(T0_MS)).deliveriesWaiting, 0);
   assert.equal(await database.listEndpoints('m1'), []);
   close();
 });
@@ -96,10 +96,10 @@ test('removing an endpoint with a long backlog is done in slices', async () => {
 test('a follower saves blocks with many payments, and confirms them, in parts; so are sessions settled', async () => {
   const { database, file, rowsOf, close } = measured();
   const sessions = 500;
-  await database.createStore(merchant('m1'));
+  await database.stores.create(merchant('m1'));
   await database.addEndpoint(endpoint('e1'));
   const keys = Array.from({ length: 1000 }, (_, n) => keyOf(n));
-  await database.addAddresses({ ...pool, source: 'xpub', firstIndex: 0, keys });
+  await database.addresses.add({ ...pool, source: 'xpub', firstIndex: 0, keys });
   const network = { ...testNetwork({ name: 'one' }), dustFloorPar: 1n };
   const cursor = createCursor(database, network, () => T0_MS);
   await cursor.refresh();
@@ -132,7 +132,7 @@ test('a follower saves blocks with many payments, and confirms them, in parts; s
   const addresses: string[] = [];
   for (let n = 0; n < 2 * sessions; n++) {
     const input = newSession(`o${n}`, { options: [option] });
-    addresses.push(addressOf(sessionOf(await database.createSession(input))));
+    addresses.push(addressOf(sessionOf(await database.sessions.create(input))));
   }
 
   const blocks = Array.from({ length: 10 }, (_, at) => ({
@@ -146,13 +146,13 @@ test('a follower saves blocks with many payments, and confirms them, in parts; s
   const [confirmed, confirmRows] = await save({ confirm }, 10);
   assert.is(confirmed, 'done');
   assert.ok(largest(confirmRows) <= WRITE_ROWS_MAX, confirmRows.join(' '));
-  assert.is((await database.stats(T0_MS)).sessions.paid, sessions);
+  assert.is((await database.reports.stats(T0_MS)).sessions.paid, sessions);
   assert.equal(
-    (await database.tail('test:one', 99)).map(({ hash }) => hash),
+    (await database.blocks.tail('test:one', 99)).map(({ hash }) => hash),
     [blockAt(0), ...blocks.map(({ block }) => block)].map(({ hash }) => hash),
   );
 
-  const [settled, settleRows] = await rowsOf(() => database.settleDue(T0_MS + 86_400_000, 200));
+  const [settled, settleRows] = await rowsOf(() => database.sessions.settleDue(T0_MS + 86_400_000, 200));
   assert.is(settled, 200);
   assert.ok(largest(settleRows) <= WRITE_ROWS_MAX, settleRows.join(' '));
   assert.equal(audit(file), []);

@@ -20,7 +20,7 @@ const database = openSqliteDatabase({
 const say = (line: string): void => void writeSync(1, `${line}\n`);
 
 const feed = new Feed(database, 'one');
-feed.chain = [...(await database.tail(feed.network, 50))];
+feed.chain = [...(await database.blocks.tail(feed.network, 50))];
 feed.blocksMade = Number(first) * 10;
 
 for (let number = Number(first); number < Number(first) + Number(count); number++) {
@@ -28,7 +28,7 @@ for (let number = Number(first); number < Number(first) + Number(count); number+
     await feed.mine();
     continue;
   }
-  const outcome = await database.createSession(newSession(`w${number}`, { nowMs: T0_MS + number }));
+  const outcome = await database.sessions.create(newSession(`w${number}`, { nowMs: T0_MS + number }));
   const to = addressOf(sessionOf(outcome));
   say(`created w${number}`);
   if (role === 'sessions') continue;

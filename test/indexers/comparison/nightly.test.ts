@@ -23,7 +23,7 @@ const onBench =
   };
 
 const open = async ({ shop }: ComparisonBench): Promise<string[]> =>
-  (await shop.database.listOpenAlarms()).map(({ code }) => code);
+  (await shop.database.alarms.listOpen()).map(({ code }) => code);
 
 /** Pays an order, and waits until that is final and was credited. */
 async function payOne(bench: ComparisonBench): Promise<void> {
@@ -72,7 +72,7 @@ test(
     const first = await bench.night();
     assert.is(first?.differences, 1);
     assert.is(first?.differs?.from, first?.differs?.to);
-    const [alarm] = await bench.shop.database.listAlarms(1);
+    const [alarm] = await bench.shop.database.alarms.list(1);
     assert.is(alarm?.code, 'comparison_differs');
     assert.match(alarm?.message ?? '', /the database does not have 10 USDT to 0x\w+ in block \d+/);
     assert.match(alarm?.message ?? '', /quayside networks reread test:evm --from \d+ --to \d+/);
@@ -114,7 +114,7 @@ for (const [what, statement, words] of wrongs) {
       bench.raw.exec(statement);
       const found = await bench.night();
       assert.ok((found?.differences ?? 0) >= 1, JSON.stringify(found));
-      const [alarm] = await bench.shop.database.listAlarms(1);
+      const [alarm] = await bench.shop.database.alarms.list(1);
       assert.match(alarm?.message ?? '', words);
     }),
   );

@@ -180,7 +180,7 @@ test('a block that the node no longer confirms at the last check is not credited
 test('a confirmed block that is reorganised away raises an alarm, like any reorg after a credit', () =>
   scene(1000, async ({ node, shop, pay, mine }) => {
     const { database } = shop;
-    const [merchant] = await database.listStores();
+    const [merchant] = await database.stores.list();
     const hook = 'https://shop.example/hook';
     const extended = ['payment.reversed'] as const;
     await database.addEndpoint(issueEndpoint(merchant?.id ?? '', 'test', hook, extended, systemClock.nowMs()));
@@ -197,7 +197,7 @@ test('a confirmed block that is reorganised away raises an alarm, like any reorg
     await until('the money is gone', async () => states(await lost.read())[0] === 'orphaned');
     assert.is((await lost.read()).life.status, 'paid', 'never changed silently');
     assert.equal(await events(lost), ['payment.completed', 'payment.reversed']);
-    const [alarm] = await database.listAlarms(1);
+    const [alarm] = await database.alarms.list(1);
     assert.equal([alarm?.code, alarm?.sessionId], ['payment_reversed', (await lost.read()).id]);
 
     pay(moved, 1000);

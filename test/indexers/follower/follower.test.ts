@@ -59,7 +59,7 @@ test('the first step starts as far back as a reorg may reach, and following cont
     s.start();
     await s.level();
     await s.isIn('following');
-    const tail = await s.database.tail(s.network.key, 100);
+    const tail = await s.database.blocks.tail(s.network.key, 100);
     assert.is(tail[0]?.number, 10, 'head 30 less a reorg of at most 20');
     assert.is(tail.length, 21);
     const status = await s.status();
@@ -75,7 +75,7 @@ test('a young chain is followed from its first block', () =>
   scene({ reorgDepthMax: 1000 }, async (s) => {
     s.start();
     await s.level();
-    assert.is((await s.database.tail(s.network.key, 100))[0]?.number, 0);
+    assert.is((await s.database.blocks.tail(s.network.key, 100))[0]?.number, 0);
   }));
 
 test('a payment is seen in its block, and counts at the depth of the policy', () =>
@@ -434,7 +434,7 @@ test('a reorg of final blocks halts the network with an alarm until an operator 
     s.node.world.reorg({ depth: 12, keep: 'none', blocks: 20, breakFinality: true });
     await s.isIn('halted', 'reorg_below_floor');
     await until('the other follows the reorg', async () => (await statusOf(s.database, other))?.cursor?.number === 38);
-    const alarm = (await s.database.listAlarms(10)).find(({ code }) => code === 'reorg_below_floor');
+    const alarm = (await s.database.alarms.list(10)).find(({ code }) => code === 'reorg_below_floor');
     assert.is(alarm?.network, s.network.key);
     // It keeps reporting, and stops following.
     const { updatedAtMs = 0 } = (await s.status()) ?? {};
@@ -450,10 +450,10 @@ test('a reorg of final blocks halts the network with an alarm until an operator 
       /No block that we hold is on the node's chain\..*networks rewind test:ethereum --to 21 /,
     );
     const act = { atMs: systemClock.nowMs(), operator: 'alice', command: 'networks rewind', reason: 'a test' };
-    await s.database.rewindNetwork({ network: s.network.key, to: 21, isDryRun: false, act });
+    await s.database.networks.rewind({ network: s.network.key, to: 21, isDryRun: false, act });
     await s.level();
     await s.isIn('following');
-    assert.is((await s.database.tail(s.network.key, 100))[0]?.number, 22, 'no block is passed over');
+    assert.is((await s.database.blocks.tail(s.network.key, 100))[0]?.number, 22, 'no block is passed over');
   }));
 
 for (const [about, fault, code, expected] of [
@@ -468,7 +468,7 @@ for (const [about, fault, code, expected] of [
       s.start();
       await s.isIn('halted', code);
       assert.match((await s.status())?.reason?.message ?? '', expected);
-      assert.is((await s.database.listAlarms(10))[0]?.code, code);
+      assert.is((await s.database.alarms.list(10))[0]?.code, code);
       assert.is((await s.status())?.cursor, null);
     }));
 
@@ -521,7 +521,7 @@ test('an address that is added while blocks are being read is watched before the
             const keys = Array.from({ length: added - (firstIndex - ADDRESSES) }, (_, n) =>
               addressKeyOf(firstIndex + n, 20),
             );
-            await s.database.addAddresses({ ...pool, firstIndex, keys });
+            await s.database.addresses.add({ ...pool, firstIndex, keys });
           }
           return node.content(block, isThorough);
         },
@@ -533,7 +533,7 @@ test('an address that is added while blocks are being read is watched before the
       s.mine(1);
     }
     await s.level();
-    const found = (await s.database.listAlarms(100)).filter(({ code }) => code === 'payment_without_session');
+    const found = (await s.database.alarms.list(100)).filter(({ code }) => code === 'payment_without_session');
     assert.is(found.length, 12, 'each payment was found, although its address was added after the pool was read');
   }));
 

@@ -123,7 +123,7 @@ async function isRefused({ family, shop, own }: Scene, order: Order): Promise<vo
   assert.match(reason?.message ?? '', 'or correct its chain_id');
   assert.is(cursor?.hash, tipOf(own));
   assert.equal((await order.read()).payments, []);
-  assert.is((await shop.database.listAlarms(10))[0]?.code, 'chain_id_mismatch');
+  assert.is((await shop.database.alarms.list(10))[0]?.code, 'chain_id_mismatch');
 }
 
 /** The gateway sends the indexer's connection to another network's node from now on. */
@@ -247,7 +247,7 @@ for (const family of families) {
         await s.poll(1, 15_000);
       }
       await isRefused(s, order);
-      assert.is((await s.shop.database.listAlarms(10)).length, 1);
+      assert.is((await s.shop.database.alarms.list(10)).length, 1);
     }));
 
   test(`${family}: a reorg is followed only after the node's identity was checked again`, () =>

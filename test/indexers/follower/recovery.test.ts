@@ -37,7 +37,7 @@ const mine = ({ own }: PolledIndexer, blocks: number): void => {
 
 const skip = async ({ database, network }: IndexedShop, from: number, to = from): Promise<void> => {
   const range = { network: network.key, from, to, isDryRun: false, act: act('networks skip') };
-  assert.is((await database.skipBlocks(range)).kind, 'done');
+  assert.is((await database.networks.skip(range)).kind, 'done');
 };
 
 /** Reads blocks again from the node, as the command does. */
@@ -108,12 +108,12 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       const { message = '' } = (await shop.status())?.reason ?? {};
       const to = Number(new RegExp(`quayside networks rewind ${key} --to (\\d+) --reason`).exec(message)?.[1]);
       assert.ok(to < fork && own.world.at(to), `${message}`);
-      await shop.database.rewindNetwork({ network: key, to, isDryRun: false, act: act('networks rewind') });
+      await shop.database.networks.rewind({ network: key, to, isDryRun: false, act: act('networks rewind') });
       await poll(5, SECONDS_MS);
       await shop.holds(tipOf(own));
       const session = await lost.read();
       assert.equal([session.life.status, session.standing.confirmedPar], ['paid', 0n]);
-      assert.ok((await shop.database.listAlarms(10)).some(({ code }) => code === 'payment_reversed'));
+      assert.ok((await shop.database.alarms.list(10)).some(({ code }) => code === 'payment_reversed'));
       assert.is.not((await kept.read()).standing.confirmedPar, 0n);
       own.pay(lost.address, DUE);
       mine(polled, 4);
@@ -159,7 +159,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
         assert.equal((await inside.read()).payments, []);
         assert.equal(await leaving(), [after.address]);
         assert.is((await shop.database.findFreeze(key))?.code, 'blocks_unsearched');
-        assert.is((await shop.database.listAlarms(10)).filter(({ code }) => code === 'block_skipped').length, 1);
+        assert.is((await shop.database.alarms.list(10)).filter(({ code }) => code === 'block_skipped').length, 1);
 
         lose(null);
         assert.equal((await reread(shop, first, to, true)).counts, {
@@ -215,7 +215,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
         mine(polled, 3);
         await poll(5, SECONDS_MS);
         const session = await order.read();
-        const alarms = (await shop.database.listAlarms(10)).map(({ code }) => code);
+        const alarms = (await shop.database.alarms.list(10)).map(({ code }) => code);
         assert.is(session.standing.confirmedPar, after === 'gone' ? 0n : minorToPar(1000n));
         assert.is(session.standing.funded === 'over', false);
         assert.ok(alarms.includes('payment_reversed'), `${alarms}`);
@@ -239,7 +239,7 @@ test('a gap stays open while the node shows something else in it than is held', 
     mine(polled, 3);
     await poll(4);
     assert.is((await order.read()).life.status, 'paid');
-    await shop.database.rewindNetwork({
+    await shop.database.networks.rewind({
       network: shop.network.key,
       to: number - 1,
       isDryRun: false,
@@ -249,7 +249,7 @@ test('a gap stays open while the node shows something else in it than is held', 
     await poll(5, SECONDS_MS);
     await shop.holds(tipOf(own));
     const isOpen = async () =>
-      (await shop.database.listGaps(shop.network.key)).some(({ closedAtMs }) => closedAtMs === null);
+      (await shop.database.networks.listGaps(shop.network.key)).some(({ closedAtMs }) => closedAtMs === null);
     const place = raw.prepare('UPDATE transfers SET position = position + ?');
     place.run(7);
     const doubtful = await reread(shop, number, number);
@@ -274,7 +274,12 @@ test('what an operator does after a reorg beside a gap is noticed by the very ne
     mine(polled, 6);
     await poll(4);
     const head = own.world.tip().number;
-    await database.rewindNetwork({ network: network.key, to: head - 4, isDryRun: false, act: act('networks rewind') });
+    await database.networks.rewind({
+      network: network.key,
+      to: head - 4,
+      isDryRun: false,
+      act: act('networks rewind'),
+    });
     await skip(shop, head - 3);
     await poll(5, SECONDS_MS);
     await shop.holds(tipOf(own));
@@ -351,10 +356,10 @@ test('a payment from before the network was added is found in the blocks before 
     const cursor = async () => (await statusOf(shop.database, added))?.cursor?.number;
     await until('it is read', async () => (await cursor()) === other.world.tip().number);
     assert.equal((await order.read()).payments, []);
-    const first = (await shop.database.tail(added.key, 100))[0]?.number ?? 0;
+    const first = (await shop.database.blocks.tail(added.key, 100))[0]?.number ?? 0;
     assert.ok(first > number);
     const told = async () =>
-      (await shop.database.listAlarms(10)).filter(({ code }) => code === 'earlier_blocks_unread');
+      (await shop.database.alarms.list(10)).filter(({ code }) => code === 'earlier_blocks_unread');
     const [alarm] = await told();
     assert.is(alarm?.network, added.key);
     assert.match(alarm?.message ?? '', `networks reread ${added.key} --from N --to ${first - 1}\``);
@@ -457,7 +462,7 @@ test('Solana: a block that was read under the next slot’s number is read again
     await shop.holds(tipOf(own));
     const session = await order.read();
     assert.equal([session.life.status, session.payments.length], ['paid', 1]);
-    const tail = await shop.database.tail(shop.network.key, 10);
+    const tail = await shop.database.blocks.tail(shop.network.key, 10);
     assert.ok(tail.some((block) => block.number === number));
   } finally {
     await polled.close();

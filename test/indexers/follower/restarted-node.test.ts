@@ -27,7 +27,7 @@ test('a node that shows its genesis for a moment is waited for, and followed aga
     await shop.isIn('fault', 'token_missing');
     assert.match((await shop.status())?.reason?.message ?? '', /may have just started.*correct the network's token/);
     await poll(5, 500);
-    assert.equal(await shop.database.listAlarms(10), []);
+    assert.equal(await shop.database.alarms.list(10), []);
     own.faults.set({ rates: { restarted: 0 } });
     own.world.mine();
     await poll(2, 10_000);
@@ -59,7 +59,7 @@ test('a token that is missing in a state as new as our tip halts the network at 
       isMissing = true;
       await poll(1, MINUTE_MS);
       await shop.isIn('halted', 'token_not_a_contract');
-      assert.is((await shop.database.listAlarms(10))[0]?.code, 'token_not_a_contract');
+      assert.is((await shop.database.alarms.list(10))[0]?.code, 'token_not_a_contract');
     },
     {
       through: without(

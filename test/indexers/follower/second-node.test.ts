@@ -104,7 +104,7 @@ test('a large payment counts when the second node has the block and the transfer
     pay(order, 1000);
     mine(3);
     await isPaid(order);
-    assert.equal(await shop.database.listAlarms(9), []);
+    assert.equal(await shop.database.alarms.list(9), []);
   }));
 
 const otherHash = `0x${'ab'.repeat(32)}`;

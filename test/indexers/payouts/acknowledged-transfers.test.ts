@@ -86,7 +86,7 @@ for (const family of ['evm', 'tron'] as const) {
     assert.equal([state, wait?.code], ['waiting', 'refund_equals_transfer']);
     for (const shown of [`resolve rf_1 --paid ${txs[1]}`, 'resolve rf_1 --retry --yes'])
       assert.ok(wait?.message.includes(shown), wait?.message);
-    assert.ok((await database.listAlarms(9)).some(({ code }) => code === 'refund_equals_transfer'));
+    assert.ok((await database.alarms.list(9)).some(({ code }) => code === 'refund_equals_transfer'));
     assert.is(await database.cancelPayout('rf_1', 0), false, 'its amount is not free');
     await planRefund('rf_2', payees[2], 3n * USDT);
     await passMinutes(3);
@@ -118,7 +118,7 @@ test('a refund that equals an acknowledged transfer by chance is paid once a per
   await passMinutes(2);
   await settleNever(parts(), await find('rf_10'), true);
   assert.equal([(await find('rf_10')).state, paidTo()[0]], ['failed', 9]);
-  const [entry] = await database.listAudit(1);
+  const [entry] = await database.audit.list(1);
   assert.equal([entry?.command, entry?.target], ['payouts resolve', 'rf_10']);
 });
 
@@ -226,7 +226,7 @@ for (const family of ['evm', 'tron'] as const) {
     }
     // What the transactions cost was missing for minutes where they have no number.
     assert.equal(await codes(), family === 'evm' ? [] : ['wallet_balance_short']);
-    const entry = (await database.listAudit(20)).find(({ command }) => command === 'payouts thaw');
+    const entry = (await database.audit.list(20)).find(({ command }) => command === 'payouts thaw');
     assert.equal([entry?.operator, entry?.target, entry?.after], ['quayside', network, null]);
     assert.ok(service.freezeState().freeze);
     assert.equal(paidTo(), [3, 3, 0]);

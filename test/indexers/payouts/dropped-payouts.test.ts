@@ -81,7 +81,7 @@ for (const scene of scenes) {
     const cost = attempts.reduce((sum, { feeUnits }) => sum + (feeUnits ?? 0n), 0n);
     assert.ok(cost > 0n && cost <= feeMax, `it cost ${cost}`);
     assert.equal([await database.listFreezes(), await database.haltedLanes()], [[], []]);
-    const alarms = (await database.listAlarms(50)).filter(({ code }) => !passing.includes(code));
+    const alarms = (await database.alarms.list(50)).filter(({ code }) => !passing.includes(code));
     assert.equal(
       alarms.map(({ code, message }) => `${code}: ${message}`),
       [],

@@ -105,7 +105,7 @@ export const onBench =
       log: openLog('test', 'silent'),
     });
     const report = (state: NetworkState) =>
-      database.reportNetwork({
+      database.networks.report({
         network,
         state,
         reason: null,
@@ -152,7 +152,7 @@ export const onBench =
         useWallet(index) {
           socket = socketOf(index);
         },
-        alarms: async () => (await database.listAlarms(100)).map(({ code }) => code),
+        alarms: async () => (await database.alarms.list(100)).map(({ code }) => code),
       });
     } finally {
       temp.close();

@@ -527,7 +527,7 @@ test('a signer that is still starting is no warning, and one that stays away is 
   for (const waitMs of [0, 5000, 5000, ...Array.from({ length: 6 }, () => 10_000)]) {
     await until('it waits', () => clock.asleep() === 1);
     const seen = { headNumber: 1, nodeConnected: true, nodeHeardAtMs: 0, readThroughS: 0, pid: 1 };
-    await temp.database.reportNetwork({ network, state: 'following', reason: null, ...seen, nowMs: clock.nowMs() });
+    await temp.database.networks.report({ network, state: 'following', reason: null, ...seen, nowMs: clock.nowMs() });
     time.advance(waitMs);
   }
   await until('it has waited on', () => clock.asleep() === 1);

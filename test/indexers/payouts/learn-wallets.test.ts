@@ -55,11 +55,11 @@ test(
     const [freeze, ...more] = await bench.database.listFreezes();
     assert.equal([freeze?.network, freeze?.code, more], [network, 'wallets_unknown', []]);
     assert.equal(
-      (await bench.database.listAudit(10)).map(({ command }) => command),
+      (await bench.database.audit.list(10)).map(({ command }) => command),
       ['payouts freeze'],
     );
     await startBeside(bench, absent);
-    assert.is((await bench.database.listAlarms(10)).filter(({ code }) => code === 'wallets_unknown').length, 1);
+    assert.is((await bench.database.alarms.list(10)).filter(({ code }) => code === 'wallets_unknown').length, 1);
     await startBeside(bench, () => permanent('signer_refused', 'its policy does not name the network'));
     for (let pass = 0; pass < 3; pass++) assert.is((await bench.pass())?.code, 'payouts_frozen');
     assert.equal(await bench.database.listPayoutAttempts('r1'), []);

@@ -104,13 +104,13 @@ for (const family of ['tron', 'solana'] as const) {
     assert.equal(await codes(), ['wallet_outflow_foreign']);
     const [transfer] = await database.listForeign(network, 9);
     assert.equal([transfer?.currency, transfer?.from, transfer?.to], ['native', wallet, thief[family]]);
-    const alarm = (await database.listAlarms(10)).find(({ code }) => code === 'wallet_outflow_foreign');
+    const alarm = (await database.alarms.list(10)).find(({ code }) => code === 'wallet_outflow_foreign');
     assert.match(alarm?.message ?? '', `Transaction ${transfer?.tx} in block`);
     assert.match(alarm?.message ?? '', `payouts reconcile ${network} --reason`);
     await pass(FINAL_MS[family]);
     assert.match(service.freezeState().freeze?.reason ?? '', 'moved money out of the refund wallet');
     assert.equal(
-      (await database.listAudit(9)).map(({ command, operator }) => [command, operator]),
+      (await database.audit.list(9)).map(({ command, operator }) => [command, operator]),
       [['payouts freeze', 'quayside']],
     );
     assert.is(transfer?.units, before - held(), 'with the fee');
@@ -126,7 +126,7 @@ for (const family of ['tron', 'solana'] as const) {
     for (; lastedMs < 2 * SHORT_MS && (await codes()).length === 0; lastedMs += READ_MS) await pass(READ_MS);
     assert.ok(lastedMs >= SHORT_MS - READ_MS, `after ${lastedMs} ms`);
     assert.equal(await codes(), ['wallet_balance_short']);
-    const alarm = (await database.listAlarms(10)).find(({ code }) => code === 'wallet_balance_short');
+    const alarm = (await database.alarms.list(10)).find(({ code }) => code === 'wallet_balance_short');
     assert.match(alarm?.message ?? '', `payouts reconcile ${network} --reason`);
     await pass(READ_MS);
     assert.match(service.freezeState().freeze?.reason ?? '', 'has left the wallets, and no payout explains it');

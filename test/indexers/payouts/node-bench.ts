@@ -182,7 +182,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
       match: async (content: Parameters<typeof wire.decode>[0]) =>
         wire.decode(content, tokens, (key) => deposits.has(key), keys),
     };
-    const [known] = await database.tail(network, 1);
+    const [known] = await database.blocks.tail(network, 1);
     let tip = known ?? null;
     while (final && (tip?.number ?? 0) < final.number) {
       const from: number = (tip?.number ?? 0) + 1;
@@ -192,7 +192,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
         if (block.number <= final.number)
           connect.push({ block, transfers: await matchContent(chainNode, matcher, block) });
       }
-      const outcome = await database.ingest({
+      const outcome = await database.blocks.ingest({
         ...{ network, family, expectTip: tip?.hash ?? null, watchedThroughId: Number.MAX_SAFE_INTEGER },
         ...{ ownWalletId: Math.max(0, ...wallets.map(({ id }) => id)), decimals, dustFloorPar: 0n, drop: [] },
         ...{ connect, confirm: [], floor: connect.at(-1)?.block.number ?? null, readThroughS: 0, nowMs: clock.nowMs() },
@@ -206,7 +206,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
   async function look(): Promise<string | null> {
     const at = { network, state: 'following', reason: null, headNumber: 1, nodeConnected: true } as const;
     const nowMs = clock.nowMs();
-    await database.reportNetwork({ ...at, nodeHeardAtMs: nowMs, readThroughS: 0, pid: 1, nowMs });
+    await database.networks.report({ ...at, nodeHeardAtMs: nowMs, readThroughS: 0, pid: 1, nowMs });
     const fault = await payer.look().catch((error: unknown) => {
       if (error instanceof Fault) return error;
       throw error;
@@ -294,7 +294,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
     },
     /** Adds deposit addresses to the database, and watches them. */
     async addDeposits(keys: readonly string[], firstIndex = 0): Promise<void> {
-      await database.addAddresses({ family, mode: 'test', source: 'signer', firstIndex, keys });
+      await database.addresses.add({ family, mode: 'test', source: 'signer', firstIndex, keys });
       for (const key of keys) deposits.add(key);
     },
     /** Sends native coin from a wallet to a deposit address, which is known nowhere. */

@@ -59,7 +59,7 @@ for (const family of ['evm', 'tron'] as const) {
     await passMinutes(3);
     assert.is((await database.findPayout('rf_lost'))?.wait?.code, 'refund_equals_transfer');
     assert.equal(paid(wallet.key, thief[family]), [3n * USDT]);
-    assert.ok((await database.listAudit(20)).some(({ command }) => command === 'payouts reconcile'));
+    assert.ok((await database.audit.list(20)).some(({ command }) => command === 'payouts reconcile'));
   });
 }
 

@@ -102,7 +102,7 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
   const foreign = FOREIGN.slice(0, keyOf({ role: 'gas' }).length);
   const own = Array.from({ length: count - 1 }, (_, index) => keyOf({ role: 'collection', index }));
   const pool = { family, mode: 'test' } as const;
-  await database.addAddresses({ ...pool, source: 'x', firstIndex: 0, keys: [...own, foreign] });
+  await database.addresses.add({ ...pool, source: 'x', firstIndex: 0, keys: [...own, foreign] });
   const keys = [...own, foreign];
   let tip: { hash: string; number: number } | null = null;
 
@@ -130,10 +130,13 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
     } as const;
     const times = { readThroughS: block.timeS, nowMs: clock.nowMs() };
     const step = { ...common, ...times, expectTip: tip?.hash ?? null };
-    assert.is(await database.ingest({ ...step, connect: [{ block, transfers }], confirm: [], floor: null }), 'done');
+    assert.is(
+      await database.blocks.ingest({ ...step, connect: [{ block, transfers }], confirm: [], floor: null }),
+      'done',
+    );
     tip = { hash: block.hash, number };
     const end = { ...step, expectTip: block.hash, connect: [], confirm: [block], floor: number };
-    assert.is(await database.ingest(end), 'done');
+    assert.is(await database.blocks.ingest(end), 'done');
     if (onChain) for (const { to, units } of transfers) sim.pay(to, units);
     sim.world.mine();
   }
@@ -254,7 +257,7 @@ test('addresses that were emptied by a lost run keep no others from being swept,
 test('a treasury that is one of our deposit addresses is refused before any request', async () => {
   const { database, pool, treasury, look, receive } = await openBench('evm');
   await receive({ 0: 5_000 });
-  await database.addAddresses({ ...pool, source: 'x', firstIndex: 10, keys: [treasury] });
+  await database.addresses.add({ ...pool, source: 'x', firstIndex: 10, keys: [treasury] });
   await look().then(
     () => assert.unreachable('the treasury collects'),
     (fault: { code?: string }) => assert.is(fault.code, 'treasury_collects'),
@@ -349,7 +352,7 @@ test('the watch records unswept money, and sweeps only if the policy says so', a
     assert.equal(level, { ...common, units, openUnits });
     const kinds = (await database.listPayouts({ limit: 10 })).map(({ intent }) => intent.kind).sort();
     assert.equal(kinds, auto ? ['gas', 'sweep'] : []);
-    const alarms = (await database.listAlarms(10)).filter(({ code }) => code === 'sweep_not_ours');
+    const alarms = (await database.alarms.list(10)).filter(({ code }) => code === 'sweep_not_ours');
     assert.is(alarms.length, auto ? 1 : 0, 'raised once');
   }
 });
@@ -370,7 +373,7 @@ test('the watch waits for its network, runs at once and then every ten minutes, 
       nodeConnected: true,
     } as const;
     const nowMs = clock.nowMs();
-    await database.reportNetwork({ ...report, nodeHeardAtMs: nowMs, readThroughS: 0, pid: 1, nowMs });
+    await database.networks.report({ ...report, nodeHeardAtMs: nowMs, readThroughS: 0, pid: 1, nowMs });
   };
   const startMs = clock.nowMs();
   await until('time passes', () => clock.nowMs() > startMs + 3_600_000);

@@ -58,7 +58,7 @@ for (const family of ['evm', 'tron'] as const) {
       await steal();
       assert.equal((await freezes()).sort(), [`${of ?? 'all'} payouts_frozen`, ...own].sort());
       assert.is(isSignerFrozen(), true);
-      const frozen = (await database.listAudit(9)).filter(
+      const frozen = (await database.audit.list(9)).filter(
         ({ operator, command }) => operator === 'quayside' && command === 'payouts freeze',
       );
       assert.equal(frozen.map(({ after }) => after?.code).sort(), found);

@@ -20,8 +20,8 @@ const leaves = (tx: string, to = payee): ChainTransfer => ({
 /** Adds a block as a follower that knows the wallets. */
 async function follow({ database, clock }: Bench, number: number, transfers: readonly ChainTransfer[], floor = number) {
   await database.recordOwnWallets(network, [{ role: 'refund', key: wallet }]);
-  const [tip] = await database.tail(network, 1);
-  await database.ingest({
+  const [tip] = await database.blocks.tail(network, 1);
+  await database.blocks.ingest({
     network,
     family: 'evm',
     expectTip: tip?.hash ?? null,

@@ -1,10 +1,11 @@
 /**
  * Targets of notices, and when each last heard of which alarm.
  */
+
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { and, asc, eq, gt, isNull, lte, max, sql } from 'drizzle-orm';
 import type { Told, WatchedAlarm } from '../../../core/notice.ts';
-import type { NoticeDatabase, NoticeOutcome } from '../../notices.ts';
+import type { NoticeOutcome, Notices } from '../../notices.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
@@ -27,13 +28,13 @@ const isSame = (a: string, b: string): boolean => {
   return timingSafeEqual(digest(a), digest(b));
 };
 
-export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): NoticeDatabase {
+export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Notices {
   const { orm } = db;
   const rowOf = (id: string): TargetRow | undefined =>
     orm.select().from(noticeTargets).where(eq(noticeTargets.id, id)).get();
   return {
     ...createAlarmWatch(db),
-    async addNoticeTarget({ address, code, ...target }, act) {
+    async addTarget({ address, code, ...target }, act) {
       await db.write(() => {
         const sealed = {
           address: vault.seal(address, noticeAddressName(target.id)),
@@ -51,17 +52,17 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
         recordAct(act, { target: target.id, before: null, after: { kind, name, severity } });
       });
     },
-    async listNoticeTargets() {
+    async listTargets() {
       const rows = db.read(() =>
         orm.select().from(noticeTargets).orderBy(asc(noticeTargets.createdAtMs), asc(noticeTargets.id)).all(),
       );
       return rows.map(({ address: _address, code: _code, wrongCodes: _wrong, ...shown }) => shown);
     },
-    async noticeAddress(id) {
+    async addressOf(id) {
       const row = db.read(() => rowOf(id));
       return row ? vault.open(row.address, noticeAddressName(id)) : null;
     },
-    async proveNoticeTarget(id, code, act) {
+    async proveTarget(id, code, act) {
       return db.write(() => {
         const row = rowOf(id);
         if (!row) return null;
@@ -74,7 +75,7 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
         return 'proved';
       });
     },
-    async removeNoticeTarget(id, act) {
+    async removeTarget(id, act) {
       return db.write(() => {
         const row = rowOf(id);
         if (!row) return false;
@@ -84,7 +85,7 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct): Noti
         return true;
       });
     },
-    async settleNotices(targetId, outcome, nowMs) {
+    async settle(targetId, outcome, nowMs) {
       await db.write(() => {
         const row = rowOf(targetId);
         // It was removed meanwhile.
@@ -106,7 +107,7 @@ const watched = ({ id, key, code, message, network, endedAtMs, resolvedAtMs, ack
   isAcknowledged: acknowledgedAtMs !== null,
 });
 
-function createAlarmWatch(db: Db): Pick<NoticeDatabase, 'watchedAlarms'> {
+function createAlarmWatch(db: Db): Pick<Notices, 'watchedAlarms'> {
   const { orm } = db;
   const told = atFirstUse(
     orm

@@ -4,7 +4,7 @@
  */
 import { and, asc, eq, lte, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../../core/transfer.ts';
-import type { Networks } from '../networks.ts';
+import type { NetworkRows } from '../networks.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import { outgoingTransfers } from '../tables.ts';
@@ -20,7 +20,7 @@ const START: Place = { number: -1, id: 0 };
  * explained. Of each it reads `JUDGED_MAX`, and those that follow the next time, so that none keeps others from being
  * judged.
  */
-export function createFinalTransfers({ orm }: Db, networks: Pick<Networks, 'find'>) {
+export function createFinalTransfers({ orm }: Db, networks: Pick<NetworkRows, 'find'>) {
   const { network: of, state: judged, blockNumber, id } = outgoingTransfers;
   const selectOf = (state: 'open' | 'foreign') =>
     atFirstUse(

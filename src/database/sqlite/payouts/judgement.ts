@@ -16,7 +16,7 @@ import type {
   WalletBooksDatabase,
 } from '../../outgoing.ts';
 import type { RaiseAlarm } from '../alarms.ts';
-import type { Networks } from '../networks.ts';
+import type { NetworkRows } from '../networks.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
@@ -37,7 +37,7 @@ type OutgoingRow = typeof outgoingTransfers.$inferSelect;
 type Parts = Readonly<{
   guard: RowGuard;
   steps: Payouts;
-  networks: Networks;
+  networks: NetworkRows;
   freeze: Freezer;
   outflowFreeze: OutflowFreeze;
   settlement: PayoutSettlement;

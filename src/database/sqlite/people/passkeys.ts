@@ -2,8 +2,9 @@
  * Passkeys of people.
  * @module
  */
+
 import { and, asc, count, eq, lt } from 'drizzle-orm';
-import type { PeopleDatabase, Person, UsedFactor } from '../../people.ts';
+import type { People, Person, UsedFactor } from '../../people.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
@@ -37,7 +38,7 @@ export function usePasskey(
   return false;
 }
 
-type PasskeyCommands = Pick<PeopleDatabase, 'addPasskey' | 'listPasskeys' | 'findPasskey' | 'removePasskey'>;
+type PasskeyCommands = Pick<People, 'addPasskey' | 'listPasskeys' | 'findPasskey' | 'removePasskey'>;
 
 export function passkeyCommands(
   db: Db,

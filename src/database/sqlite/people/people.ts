@@ -6,7 +6,7 @@ import { and, desc, eq, gt, isNull, lt } from 'drizzle-orm';
 import { type Membership, signInDelayS } from '../../../core/access.ts';
 import { invariant } from '../../../core/fault.ts';
 import type { OperatorAct } from '../../audit-log.ts';
-import type { NewSecrets, PeopleDatabase, Person, UsedFactor, WebSession } from '../../people.ts';
+import type { NewSecrets, People, Person, SignIns, UsedFactor, WebSession } from '../../people.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
@@ -45,7 +45,8 @@ type PeopleParts = Readonly<{
   raiseAlarm: RaiseAlarm;
 }>;
 
-export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
+/** Returns the repositories of people and of how they sign in, over the same rows. */
+export function peopleCommands(db: Db, parts: PeopleParts): Readonly<{ people: People; signIns: SignIns }> {
   const { vault, recordAct } = parts;
   const { orm } = db;
 
@@ -163,11 +164,10 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
     return row ? toPerson(row) : null;
   };
 
-  return {
-    ...webSessionCommands(db, recordAct, personOf),
+  const peopleOf: People = {
     ...passkeyCommands(db, parts, personOf),
     ...secretCommands(db, parts),
-    async addPerson({ id, name, membership, createdAtMs }, act) {
+    async add({ id, name, membership, createdAtMs }, act) {
       return db.write(() => {
         if (rowNamed(name)) return false;
         const empty = {
@@ -213,7 +213,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         return true;
       });
     },
-    async removePerson(personId, act) {
+    async remove(personId, act) {
       return db.write(() => {
         const row = rowOf(personId);
         if (!row) return false;
@@ -239,16 +239,19 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         recordAct(act, { target: personId, before: { language: before.language }, after: { language } });
       });
     },
-    async listPeople() {
+    async list() {
       return db.read(() => orm.select().from(people).orderBy(people.createdAtMs, people.id).all().map(toPerson));
     },
-    async findPerson(name) {
+    async find(name) {
       return db.read(() => {
         const row = rowNamed(name);
         return row ? toPerson(row) : null;
       });
     },
-    async addSignInLink(link, act) {
+  };
+  const signIns: SignIns = {
+    ...webSessionCommands(db, recordAct, personOf),
+    async addLink(link, act) {
       await db.write(() => {
         endAccess(link.personId);
         const own = { linkHash: link.hash, linkSalt: link.salt, linkExpiresAtMs: link.expiresAtMs };
@@ -256,13 +259,13 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         recordAct(act, { target: link.personId, before: null, after: { link_expires_at_ms: link.expiresAtMs } });
       });
     },
-    async findSignInLink(hash, nowMs) {
+    async findLink(hash, nowMs) {
       return db.read(() => {
         const row = rowOfLink(hash, nowMs);
         return row?.linkSalt ? { person: toPerson(row), salt: row.linkSalt } : null;
       });
     },
-    async claimSignInLink({ hash, secrets, session }, act) {
+    async claimLink({ hash, secrets, session }, act) {
       return db.write(() => {
         if (rowOfLink(hash, session.startedAtMs)?.id !== session.personId) return false;
         endAccess(session.personId);
@@ -273,7 +276,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         return true;
       });
     },
-    async beginSignIn(personId, nowMs) {
+    async begin(personId, nowMs) {
       return db.write(() => {
         const row = rowOf(personId);
         if (!row) return 0;
@@ -284,7 +287,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         return 0;
       });
     },
-    async findSignInSecrets(name) {
+    async findSecrets(name) {
       return db.read(() => {
         const row = rowNamed(name);
         if (!row || row.password === null) return null;
@@ -292,7 +295,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
         return { person: toPerson(row), password: row.password, totpSecret, totpStep: row.totpStep };
       });
     },
-    async signIn(session, { factor, password }, act) {
+    async complete(session, { factor, password }, act) {
       return db.write(() => {
         const row = rowOf(session.personId);
         if (!row || (password !== null && row.password !== password)) return false;
@@ -318,4 +321,5 @@ export function peopleCommands(db: Db, parts: PeopleParts): PeopleDatabase {
       });
     },
   };
+  return { people: peopleOf, signIns };
 }

@@ -4,7 +4,7 @@
  */
 import { and, eq } from 'drizzle-orm';
 import type { OperatorAct } from '../../audit-log.ts';
-import type { ChangedSecret, NewFactor, PeopleDatabase } from '../../people.ts';
+import type { ChangedSecret, NewFactor, People } from '../../people.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
@@ -51,7 +51,7 @@ function auditedOf(changed: ChangedSecret) {
 export function secretCommands(
   db: Db,
   { vault, recordAct, raiseAlarm }: SecretParts,
-): Pick<PeopleDatabase, 'changeSecret' | 'countRecoveryCodes'> {
+): Pick<People, 'changeSecret' | 'countRecoveryCodes'> {
   const { orm, read, write } = db;
 
   const hasApp = (personId: string): boolean =>

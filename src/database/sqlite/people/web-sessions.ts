@@ -2,9 +2,10 @@
  * Where people are signed in.
  * @module
  */
+
 import { and, desc, eq, gt, ne, or } from 'drizzle-orm';
 import type { OperatorAct } from '../../audit-log.ts';
-import type { OpenSession, PeopleDatabase, Person, WebSession } from '../../people.ts';
+import type { OpenSession, Person, SignIns, WebSession } from '../../people.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Db } from '../open.ts';
 import { webSessions } from '../tables.ts';
@@ -24,7 +25,7 @@ export function endOtherSessions({ orm }: Pick<Db, 'orm'>, personId: string, kee
   orm.delete(webSessions).where(others).run();
 }
 
-type WebSessionCommands = Pick<PeopleDatabase, 'findWebSession' | 'listWebSessions' | 'endWebSessions'>;
+type WebSessionCommands = Pick<SignIns, 'findWebSession' | 'listWebSessions' | 'endWebSessions'>;
 
 export function webSessionCommands(
   db: Db,

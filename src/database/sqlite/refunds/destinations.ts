@@ -3,6 +3,7 @@
  * verifies.
  * @module
  */
+
 import { and, eq } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import type { IntentMac, PaybackIntent } from '../../../core/intent.ts';
@@ -10,12 +11,12 @@ import { type DestinationFrom, exceedsAutomatic, mayReplace } from '../../../cor
 import type { Mode, NetworkKey } from '../../../core/transfer.ts';
 import { toSeconds } from '../../../lib/clock.ts';
 import type { OperatorAct } from '../../audit-log.ts';
-import type { DestinationCheck, DestinationFault, RedirectRefundOutcome, RefundDatabase } from '../../refunds.ts';
+import type { DestinationCheck, DestinationFault, RedirectRefundOutcome, Refunds } from '../../refunds.ts';
 import type { RecordAct } from '../audit-log.ts';
 import { writeOrTry } from '../dry-run.ts';
 import type { Db } from '../open.ts';
 import type { Payouts } from '../payouts/payouts.ts';
-import type { Addresses } from '../pool.ts';
+import type { AddressRows } from '../pool.ts';
 import type { Replays } from '../replays.ts';
 import { createPayerDataMark } from '../retention/marks.ts';
 import type { RowGuard } from '../row-guard.ts';
@@ -45,7 +46,7 @@ type Destination = Readonly<{
   mac: string;
 }>;
 
-type DestinationParts = Readonly<{ addresses: Addresses; guard: RowGuard; macOf: IntentMac }>;
+type DestinationParts = Readonly<{ addresses: AddressRows; guard: RowGuard; macOf: IntentMac }>;
 
 /** To be called within a transaction. */
 export type RefundDestinations = Readonly<{
@@ -127,10 +128,7 @@ type Parts = Readonly<{
   isSuspended: (storeId: string) => boolean;
 }>;
 
-type DestinationCommands = Pick<
-  RefundDatabase,
-  'claimRefund' | 'leaveRefundAddress' | 'recordLinkSeen' | 'redirectRefund' | 'refundAddresses'
->;
+type DestinationCommands = Pick<Refunds, 'claim' | 'leaveAddress' | 'recordLinkSeen' | 'redirect' | 'addresses'>;
 
 /** The acts of payers in the audit log. */
 const actOf = (command: string, atMs: number): OperatorAct => ({ atMs, operator: 'payer', command, reason: null });
@@ -146,7 +144,7 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
     claimUntilS === null || toSeconds(nowMs) <= claimUntilS;
 
   return {
-    async claimRefund({ claimToken: token, address, nowMs }, check) {
+    async claim({ claimToken: token, address, nowMs }, check) {
       return db.write(() => {
         const row = rows.claimed(token);
         if (!row) return 'not_found';
@@ -156,7 +154,7 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
         return redirect(row, key, 'claim_link', actOf('claim link', nowMs)) === 'fixed' ? 'fixed' : 'done';
       });
     },
-    async leaveRefundAddress({ sessionId, network, address, nowMs }, check) {
+    async leaveAddress({ sessionId, network, address, nowMs }, check) {
       return db.write(() => {
         const session = findSession(sessionId);
         if (!session?.networks.includes(network)) return 'not_found';
@@ -182,7 +180,7 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
         return 'done';
       });
     },
-    async redirectRefund({ address, act, ...input }, check) {
+    async redirect({ address, act, ...input }, check) {
       const redirectNow = (): RedirectRefundOutcome => {
         const isMerchant = input.by === 'merchant';
         const row = isMerchant ? rows.own(input.owner) : rows.find(input.id);
@@ -202,7 +200,7 @@ export function refundAddressCommands(db: Db, parts: Parts): DestinationCommands
       };
       return writeOrTry(db, input.by === 'operator' && input.isDryRun, redirectNow);
     },
-    async refundAddresses(sessionId) {
+    async addresses(sessionId) {
       return db.read(() => {
         return destinations.allLeft(sessionId);
       });

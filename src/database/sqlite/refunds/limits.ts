@@ -2,13 +2,14 @@
  * Limits of refunds: what a session received, the store's policy, and how much of a day's limit is used.
  * @module
  */
+
 import { and, eq, gte, lt, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { confirmedParts } from '../../../core/received.ts';
 import { isHeld, type ReceivedPart, type RefundPolicy } from '../../../core/refund.ts';
 import type { Mode } from '../../../core/transfer.ts';
 import { DAY_MS, dayOf } from '../../../lib/clock.ts';
-import type { RefundDatabase } from '../../refunds.ts';
+import type { Stores } from '../../stores.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import type { SessionRow } from '../session-row.ts';
@@ -26,7 +27,7 @@ export type RefundLimits = Readonly<{
   todayMinor(storeId: string, mode: Mode, nowMs: number): bigint;
 }>;
 
-type RefundPolicyCommands = Pick<RefundDatabase, 'setRefundPolicy' | 'refundPolicy'>;
+type RefundPolicyCommands = Pick<Stores, 'setRefundPolicy' | 'refundPolicy'>;
 
 export function createRefundLimits(db: Db): RefundLimits {
   const { refundWindowS, refundDailyMinor, refundAutoMinor, refundCancelWindowS, refundClaimS } = stores;

@@ -3,20 +3,21 @@
  * planned in the transaction of the refund's own step.
  * @module
  */
+
 import type { IntentMac } from '../../../core/intent.ts';
 import { refundEntry } from '../../../core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';
 import { exceedsAutomatic, judgeRefund, nextRefundStep, type RefundPolicy, refundable } from '../../../core/refund.ts';
 import { toSeconds } from '../../../lib/clock.ts';
-import type { HeldReturnDatabase } from '../../held-money.ts';
-import type { CreateRefundOutcome, DestinationCheck, NewRefund, RefundDatabase } from '../../refunds.ts';
+import type { Held } from '../../held-money.ts';
+import type { CreateRefundOutcome, DestinationCheck, NewRefund, Refunds } from '../../refunds.ts';
 import type { RecordAct } from '../audit-log.ts';
 import { writeOrTry } from '../dry-run.ts';
 import type { HeldRecords } from '../held-records.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import type { Payouts } from '../payouts/payouts.ts';
-import type { Addresses } from '../pool.ts';
+import type { AddressRows } from '../pool.ts';
 import type { Replays } from '../replays.ts';
 import type { RowGuard } from '../row-guard.ts';
 import type { CountingSums } from '../session-sums.ts';
@@ -26,7 +27,7 @@ import type { FormatAddress } from '../text-formats.ts';
 import type { Transfers } from '../transfers.ts';
 import type { Bound } from './destination-mac.ts';
 import { createDoubt, createRefundDestinations, refundAddressCommands } from './destinations.ts';
-import { type RefundLimits, refundPolicyCommands } from './limits.ts';
+import type { RefundLimits } from './limits.ts';
 import { heldReturnCommands } from './returns.ts';
 import { type RefundRow, type RefundRows, refundIdOf } from './row.ts';
 import type { RefundSettlement } from './settlement.ts';
@@ -39,7 +40,7 @@ type Parts = Readonly<{
   ledger: Ledger;
   macOf: IntentMac;
   guard: RowGuard;
-  addresses: Addresses;
+  addresses: AddressRows;
   replays: Replays;
   findSession: FindSessionRow;
   formatAddress: FormatAddress;
@@ -69,7 +70,8 @@ const createdState = ({ amountMinor, currency, sessionId, network, destination, 
   needsApproval,
 });
 
-export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldReturnDatabase {
+/** Returns the repository of refunds, and the return of held money, which shares the rules of destinations. */
+export function refundCommands(db: Db, parts: Parts): Readonly<{ refunds: Refunds; giveBack: Held['giveBack'] }> {
   const { rows, limits, settlement, payouts, ledger, replays, findSession, transfers, formatAddress } = parts;
   const { settle, giveBack, fail, postEvent } = settlement;
   const destinations = createRefundDestinations(db, parts);
@@ -175,11 +177,9 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
     }
   }
 
-  return {
-    ...refundPolicyCommands(db, limits),
+  const refunds: Refunds = {
     ...refundAddressCommands(db, { ...parts, destinations }),
-    ...heldReturnCommands(db, { ...parts, destinations }),
-    async createRefund(input, check) {
+    async create(input, check) {
       return writeOrTry(db, input.isDryRun === true, (): CreateRefundOutcome => {
         const past = replays.recall(input);
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
@@ -195,20 +195,20 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         return outcome;
       });
     },
-    async findRefund(owner) {
+    async find(owner) {
       return db.read(() => {
         const row = rows.own(owner);
         if (row) return { kind: 'found', refund: rows.view(row) };
         return { kind: rows.isForeign(owner) ? 'foreign' : 'not_found' };
       });
     },
-    async findRefundBy(name) {
+    async findBy(name) {
       return db.read(() => {
         const row = 'id' in name ? rows.find(name.id) : rows.claimed(name.claimToken);
         return row ? rows.view(row) : null;
       });
     },
-    async refundRoom(sessionId, nowMs) {
+    async room(sessionId, nowMs) {
       return db.read(() => {
         const session = findSession(sessionId);
         if (!session) return null;
@@ -218,16 +218,16 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         return { coins, dayLeftMinor: left > 0n ? left : 0n };
       });
     },
-    async refundsOf(sessionIds) {
+    async ofSession(sessionIds) {
       return db.read(() => new Map(sessionIds.map((id) => [id, rows.ofSession(id)])));
     },
-    async findNamedRefund(at, text, transactions) {
+    async findNamed(at, text, transactions) {
       return db.read(() => {
         const row = rows.named(at, text, transactions);
         return row ? rows.view(row) : null;
       });
     },
-    async cancelRefund(input) {
+    async cancel(input) {
       return db.write(() => {
         const row = rows.own(input);
         if (!row) return { kind: rows.isForeign(input) ? 'foreign' : 'not_found' };
@@ -243,7 +243,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         return { kind: 'done', refund: rows.view(canceled) };
       });
     },
-    async advanceRefunds(nowMs, limit) {
+    async advance(nowMs, limit) {
       const nowS = toSeconds(nowMs);
       const due = () => rows.due(nowS, limit);
       // The write lock is taken only when there is something to do.
@@ -258,7 +258,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         return found.length;
       });
     },
-    async approveRefund(id, approval, nowMs, seen) {
+    async approve(id, approval, nowMs, seen) {
       return db.write(() => {
         const row = rows.find(id);
         if (!row) return 'not_found';
@@ -275,7 +275,7 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         return 'done';
       });
     },
-    async rejectRefund(id, reason, nowMs) {
+    async reject(id, reason, nowMs) {
       return db.write(() => {
         const row = rows.find(id);
         if (!row) return null;
@@ -287,8 +287,9 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase & HeldRetur
         return true;
       });
     },
-    async listRefunds(filter) {
+    async list(filter) {
       return db.read(() => rows.list(filter).map(rows.view));
     },
   };
+  return { refunds, ...heldReturnCommands(db, { ...parts, destinations }) };
 }

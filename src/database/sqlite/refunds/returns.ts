@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { type HeldPart, heldParts, openPar } from '../../../core/held-money.ts';
 import { refundEntry } from '../../../core/ledger.ts';
 import { exceedsAutomatic, isCovered } from '../../../core/refund.ts';
-import type { HeldReturnDatabase, ReturnHeldMoney, ReturnHeldOutcome } from '../../held-money.ts';
+import type { Held, ReturnHeldMoney, ReturnHeldOutcome } from '../../held-money.ts';
 import type { DestinationCheck } from '../../refunds.ts';
 import type { RecordAct } from '../audit-log.ts';
 import { writeOrTry } from '../dry-run.ts';
@@ -46,7 +46,7 @@ function returnIdOf(row: HeldRow, { network, currency }: HeldPart, count: number
   return `rt_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
 }
 
-export function heldReturnCommands(db: Db, parts: Parts): HeldReturnDatabase {
+export function heldReturnCommands(db: Db, parts: Parts): Pick<Held, 'giveBack'> {
   const { rows, limits, destinations, payouts, ledger, held, countingSums, transitions, findSession, recordAct } =
     parts;
 
@@ -155,7 +155,7 @@ export function heldReturnCommands(db: Db, parts: Parts): HeldReturnDatabase {
   }
 
   return {
-    async returnHeldMoney(input, check) {
+    async giveBack(input, check) {
       return writeOrTry(db, input.isDryRun, () => returnNow(input, check));
     },
   };

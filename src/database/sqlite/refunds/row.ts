@@ -2,13 +2,14 @@
  * Rows of refunds: finding them, and their view for the port.
  * @module
  */
+
 import { createHash } from 'node:crypto';
 import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, ne, or, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import type { IntentMac, PaybackIntent } from '../../../core/intent.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
 import type { Mode } from '../../../core/transfer.ts';
-import type { NewRefund, Refund, RefundDatabase } from '../../refunds.ts';
+import type { NewRefund, Refund, Refunds } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, preparedInsert } from '../prepared.ts';
 import type { RowGuard } from '../row-guard.ts';
@@ -43,7 +44,7 @@ export type RefundRows = Readonly<{
   ofSession(sessionId: string, exceptId?: string): EarlierRefund[];
   /** Returns refunds that can start or whose claim link has expired, longest waiting first. */
   due(nowS: number, limit: number): RefundRow[];
-  list(filter: Parameters<RefundDatabase['listRefunds']>[0]): RefundRow[];
+  list(filter: Parameters<Refunds['list']>[0]): RefundRow[];
   /** Returns what the store's other refunds of the last 24 hours gave that count together with this one. */
   recent: RecentOf;
   /** Returns whether a refund that is not processing yet is to pay exactly this. */

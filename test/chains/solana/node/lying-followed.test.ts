@@ -414,7 +414,7 @@ test('the genesis hash of another cluster: the network halts, and continues when
   const { reason } = (await shop.status()) ?? {};
   assert.match(reason?.message ?? '', `found chain ${otherGenesis}`);
   assert.match(reason?.message ?? '', /Set the network.s url to a node of the right chain, or correct its chain_id/);
-  assert.is((await shop.database.listAlarms(1))[0]?.code, 'chain_id_mismatch');
+  assert.is((await shop.database.alarms.list(1))[0]?.code, 'chain_id_mismatch');
   assert.is(await indexer.stop(), 'stopped');
   start();
   await isPaidOnce(order);
