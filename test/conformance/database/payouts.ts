@@ -418,9 +418,7 @@ export function attemptsConform(makePlace: MakePlace): void {
       assert.equal(await codes(database), ['token_short']);
       assert.is((await database.findPayout('r1'))?.wait?.message, 'the wallet has 4');
       const stats = await database.payoutStats();
-      assert.equal(stats.counts, [
-        { kind: 'refund', session: { id: 'cs_1', amount: '5.00' }, state: 'waiting', count: 1 },
-      ]);
+      assert.equal(stats.counts, [{ kind: 'refund', state: 'waiting', count: 1 }]);
       assert.equal(stats.waiting, [{ network, code: 'token_short', count: 1, oldestAtMs: T0_MS }]);
       assert.is((await allot(database, 'r1', { nowMs: T0_MS + 5001 })).kind, 'allotted');
       assert.is((await database.findPayout('r1'))?.wait, null);
