@@ -52,7 +52,7 @@ export const backup: Command = {
     },
     'passphrase-file': passphraseOption,
     'without-signer': { help: 'leave out the signer’s part, if the signer does not run' },
-    prove: { help: 'restore it into a scratch folder at once and check it, as `backup verify` does' },
+    prove: { help: 'restore it into a scratch folder at once and check it, as `restore --check` does' },
     reason: reasonOption,
   },
   notes: [
@@ -103,7 +103,7 @@ export const backup: Command = {
       lines: [
         `wrote ${file}: ${mebibytes(bytes)} with ${names.join(', ')}`,
         ...(config.signer && !signer ? ['The signer’s part is missing: run `quayside-signer backup` too.'] : []),
-        ...(proof ? proof.lines : [`Prove it: quayside backup verify ${file}`]),
+        ...(proof ? proof.lines : [`Prove it: quayside restore ${file} --check`]),
       ],
       isBad,
     };
@@ -136,24 +136,13 @@ async function runAsConfigured(input: Input, { config, database, clock }: Instal
   }
 }
 
-export const backupVerify: OfflineCommand = {
-  name: 'backup verify',
-  args: ['file'],
-  summary: 'Restore a backup into a scratch folder, check the database and the ledger, and remove the folder.',
-  options: {
-    'passphrase-file': passphraseOption,
-    scratch: { value: 'FOLDER', help: 'where the scratch folder is made (default: beside the file)' },
-  },
-  notes: ['Exit code 1: the backup is damaged, or what it holds does not add up.'],
-  async runOffline(input) {
-    const file = resolve(input.cwd, input.args[0] ?? '');
-    const parent = resolve(input.cwd, textOption(input, 'scratch') ?? dirname(file));
-    const proof = await withPassphrase(input, false, (passphrase) => prove(file, parent, passphrase));
-    const dataDir = proof.isBad ? null : installationOf(input);
-    if (dataDir !== null) rememberProof(dataDir, proof.madeAtMs, systemClock.nowMs());
-    return proof;
-  },
-};
+async function checkBackup(input: Input, file: string): Promise<Answer> {
+  const parent = resolve(input.cwd, textOption(input, 'scratch') ?? dirname(file));
+  const proof = await withPassphrase(input, false, (passphrase) => prove(file, parent, passphrase));
+  const dataDir = proof.isBad ? null : installationOf(input);
+  if (dataDir !== null) rememberProof(dataDir, proof.madeAtMs, systemClock.nowMs());
+  return proof;
+}
 
 /** Returns the data folder of the installation on this machine; null where there is none. */
 function installationOf({ env, cwd }: Input): string | null {
@@ -188,19 +177,26 @@ export async function prove(file: string, parent: string, passphrase: Uint8Array
 
 export const restore: OfflineCommand = {
   name: 'restore',
-  args: ['file', 'folder'],
+  args: ['file'],
+  optionalArgs: ['folder'],
   summary: 'Restore a backup as a new data folder: retires addresses that may have been given since, freezes payouts.',
   options: {
     'passphrase-file': passphraseOption,
+    check: { help: 'restore it into a scratch folder, check the database and the ledger, and remove the folder' },
+    scratch: { value: 'FOLDER', help: 'with --check: where the scratch folder is made (default: beside the file)' },
     through: { value: 'INDEX', help: 'retire the addresses of every pool through this one, instead of an estimate' },
     reason: reasonOption,
   },
   notes: [
     'The estimate, beyond what the backup gave out: the pool’s target, or three times its busiest day for each day',
     'since, whichever is more. Retired addresses stay watched; nobody gets them again.',
+    '--check: exit code 1 if the backup is damaged, or what it holds does not add up.',
   ],
   async runOffline(input) {
-    const [file = '', folder = ''] = input.args.map((path) => resolve(input.cwd, path));
+    const [file = '', folder] = input.args.map((path) => resolve(input.cwd, path));
+    const isCheck = input.options.check === true;
+    if ((folder === undefined) !== isCheck) throw usage('name a new folder, or --check');
+    if (folder === undefined) return checkBackup(input, file);
     const isNamed = textOption(input, 'through') !== undefined;
     const restored = await withPassphrase(input, false, (passphrase) =>
       restoreBackup({

@@ -103,7 +103,7 @@ async function webhookFindings({ database, clock }: Installation): Promise<Findi
           warning(
             'webhooks',
             `${failed} deliveries of the last day failed for good`,
-            '`quayside webhooks recover --since 1d`',
+            '`quayside webhooks resend --since 1d`',
           ),
         ]
       : []),
@@ -150,7 +150,7 @@ async function payoutFindings({ config, database, clock }: Installation): Promis
             warning(
               'payouts',
               `${network}: a former ${role} wallet still holds tokens`,
-              '`quayside wallet list` shows it; docs/money.md says how to empty it by hand',
+              '`quayside status` shows it; docs/money.md says how to empty it by hand',
             ),
           ]
         : [],

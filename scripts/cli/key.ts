@@ -1,8 +1,8 @@
 /** Lists API keys. Each belongs to one store and mode, is shown once, and stays revoked once it is. */
-import { faultOf } from '../../src/acts/act.ts';
-import { keyJson, unknownKey } from '../../src/acts/keys.ts';
+import { keyJson } from '../../src/acts/keys.ts';
 import type { ApiKey } from '../../src/database/keys.ts';
-import { type Command, moment, textOption } from './command.ts';
+import { type Command, type Installation, moment, textOption } from './command.ts';
+import { link, type Shown } from './show-link.ts';
 import { table } from './table.ts';
 
 export const keyList: Command = {
@@ -34,31 +34,25 @@ export const keyList: Command = {
   },
 };
 
-export const keyShow: Command = {
-  name: 'key show',
-  args: ['id'],
-  summary: 'Show an API key: who created it, what it may do, from where and until when, and its last use.',
-  options: {},
-  async run(input, { database }) {
-    const id = input.args[0] ?? '';
-    const key = await database.keys.show(id);
-    if (!key) throw faultOf(unknownKey(id));
-    return {
-      json: keyJson(key),
-      lines: [
-        `key      ${key.id} (${key.mode}) ${key.hint} of store ${key.storeId}`,
-        `created  ${moment(key.createdAtMs)} by ${key.createdBy ?? 'an unknown person (made before this was recorded)'}`,
-        `may      ${key.scopes.join(', ')}`,
-        `from     ${key.sources.join(', ') || 'anywhere'}`,
-        `expires  ${key.expiresAtMs === null ? 'never' : moment(key.expiresAtMs)}`,
-        `used     ${lastUse(key)}`,
-        ...(key.revokedAtMs === null ? [] : [`revoked  ${moment(key.revokedAtMs)}`]),
-        ...(key.isAltered ? [alteredLine(key)] : []),
-      ],
-      isBad: key.isAltered === true,
-    };
-  },
-};
+/** Shows an API key: who created it, what it may do, from where and until when, and its last use. */
+export async function keyShown({ database }: Pick<Installation, 'database'>, id: string): Promise<Shown | null> {
+  const key = await database.keys.show(id);
+  if (!key) return null;
+  return {
+    kind: 'key',
+    json: keyJson(key),
+    lines: [
+      `key      ${key.id} (${key.mode}) ${key.hint} of store ${key.storeId}`,
+      `created  ${moment(key.createdAtMs)} by ${key.createdBy ?? 'an unknown person (made before this was recorded)'}`,
+      `may      ${key.scopes.join(', ')}`,
+      `from     ${key.sources.join(', ') || 'anywhere'}`,
+      `expires  ${key.expiresAtMs === null ? 'never' : moment(key.expiresAtMs)}`,
+      `used     ${lastUse(key)}`,
+      ...(key.revokedAtMs === null ? [] : [`revoked  ${moment(key.revokedAtMs)}`]),
+    ],
+    links: key.isAltered ? [link('key', 'broken', alteredLine(key))] : [],
+  };
+}
 
 const lastUse = ({ lastUsedAtMs, lastUsedFrom }: ApiKey): string =>
   lastUsedAtMs === null ? 'never' : `${moment(lastUsedAtMs)} from ${lastUsedFrom ?? 'an unknown address'}`;

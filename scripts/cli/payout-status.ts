@@ -4,6 +4,8 @@
  */
 
 import { coinText } from '../../src/chains/coin-text.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { Config } from '../../src/config/config.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import { unreadMinutes } from '../../src/core/wallet-books.ts';
 import { type Installation, moment } from './command.ts';
@@ -35,7 +37,7 @@ export async function payoutStatus({ database, config, clock }: Installation) {
     network,
     wallet: role,
     former: isFormer === true,
-    key,
+    address: addressOf(config, network, key),
     holds: Object.entries(units).map(([asset, value]) => coinText(config.networks, network, asset as Asset, value)),
     low,
     read_at: moment(readAtMs),
@@ -72,9 +74,10 @@ export async function payoutStatus({ database, config, clock }: Installation) {
       ),
       ...halted.map(({ network, wallet, message }) => `  ${network}: wallet ${wallet} is halted: ${message}`),
       ...table(
-        wallets.map(({ network, wallet, former, holds, low, unread_minutes }) => [
+        wallets.map(({ network, wallet, former, address, holds, low, unread_minutes }) => [
           `  ${network}`,
           `${former ? 'former ' : ''}${wallet} wallet`,
+          address,
           holds.join(', '),
           [
             low.length > 0 ? `LOW: ${low.join(', ')}` : '',
@@ -86,4 +89,10 @@ export async function payoutStatus({ database, config, clock }: Installation) {
       ),
     ],
   };
+}
+
+/** Returns an address as people write it; its key where the network is not configured any more. */
+function addressOf({ networks }: Config, network: string, key: string): string {
+  const family = networks.find((one) => one.key === network)?.family;
+  return family ? chains[family].address.format(key) : key;
 }

@@ -9,13 +9,12 @@ import { commandOf } from './act-command.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { alarmList } from './alarms.ts';
 import { auditList } from './audit.ts';
-import { backup, backupVerify, restore } from './backup.ts';
+import { backup, restore } from './backup.ts';
 import type { Command, OfflineCommand, Tool } from './command.ts';
 import { doctor } from './doctor.ts';
-import { eventsList } from './events.ts';
 import { exportBooks } from './export.ts';
 import { heldList } from './held.ts';
-import { keyList, keyShow } from './key.ts';
+import { keyList } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
 import { networksReread, networksRewind, networksSkip } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
@@ -33,14 +32,12 @@ import { secretKeyRotate } from './secret-key.ts';
 import { show } from './show.ts';
 import { status } from './status.ts';
 import { storeAdd, storeList } from './store.ts';
-import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
-import { trigger } from './trigger.ts';
+import { sweep } from './sweep.ts';
 import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
-import { walletList } from './wallet.ts';
-import { webhooksRecover } from './webhook-recovery.ts';
-import { webhooksRotate, webhooksSecret } from './webhook-secrets.ts';
+import { webhooksResend } from './webhook-recovery.ts';
+import { webhooksSecret } from './webhook-secrets.ts';
 import { webhooksTest } from './webhook-test.ts';
-import { webhooksAdd, webhooksEnable, webhooksList, webhooksRemove, webhooksResend } from './webhooks.ts';
+import { webhooksAdd, webhooksEnable, webhooksList, webhooksRemove } from './webhooks.ts';
 
 const commands: readonly (Command | OfflineCommand)[] = [
   status,
@@ -71,7 +68,6 @@ const commands: readonly (Command | OfflineCommand)[] = [
     ],
   }),
   keyList,
-  keyShow,
   commandOf(revokeKey),
   userCreate,
   userReset,
@@ -102,11 +98,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   webhooksEnable,
   webhooksResend,
   webhooksTest,
-  webhooksRecover,
-  eventsList,
-  trigger,
   webhooksSecret,
-  webhooksRotate,
   refundsList,
   refundsRequest,
   refundsApprove,
@@ -118,15 +110,11 @@ const commands: readonly (Command | OfflineCommand)[] = [
   payoutsReconcile,
   payoutsFreeze,
   payoutsThaw,
-  walletList,
-  sweepPlan,
-  sweepRun,
-  sweepStatus,
+  sweep,
   ledgerVerify,
   exportBooks,
   secretKeyRotate,
   auditList,
-  backupVerify,
   backup,
   restore,
   addressPoolDerive,
@@ -148,8 +136,8 @@ const programs: Tool['programs'] = {
 /** Subjects in the order of the overview. */
 const sections: Tool['sections'] = [
   ['Every day', ['status', 'show', 'alarm', 'refunds', 'held', 'webhooks', 'payouts', 'sweep', 'export']],
-  ['Setting up', ['store', 'key', 'user', 'notify', 'node', 'networks', 'address-pool', 'pay', 'trigger', 'listen']],
-  ['Now and then', ['doctor', 'backup', 'restore', 'audit', 'events', 'ledger', 'wallet', 'secret-key', 'tron-ws']],
+  ['Setting up', ['store', 'key', 'user', 'notify', 'node', 'networks', 'address-pool', 'pay', 'listen']],
+  ['Now and then', ['doctor', 'backup', 'restore', 'audit', 'ledger', 'secret-key', 'tron-ws']],
 ];
 
 export const quaysideTool: Tool = {

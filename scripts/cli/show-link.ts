@@ -22,6 +22,7 @@ export type Step =
   | 'event'
   | 'delivery'
   | 'endpoint'
+  | 'key'
   | 'refund'
   | 'payout'
   | 'attempt'

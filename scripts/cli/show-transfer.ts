@@ -57,7 +57,7 @@ const nobodys = ({ isDust, address: { state, isRetired } }: TracedTransfer): Lin
         'credit',
         'broken',
         `no session has this address (it is ${isRetired ? 'retired' : state}), so the money pays no order; the ledger has it as unclaimed`,
-        'find out who sent it; it can be swept with the rest: `quayside sweep plan`',
+        'find out who sent it; it can be swept with the rest: `quayside sweep`',
       );
 
 async function policyOf(

@@ -178,7 +178,7 @@ function healthLink(
   }
   const again = refusalStatuses.includes(last?.status ?? 0)
     ? 'what it refuses is sent again once it accepts something newer, and one of it is tried from time to time'
-    : `once it works, \`quayside webhooks recover ${id} --since 1d\` sends at once what failed or waits`;
+    : `once it works, \`quayside webhooks resend ${id} --since 1d\` sends at once what failed or waits`;
   if (failingSinceMs !== null) {
     return link('endpoint', 'broken', `${id} has accepted nothing since ${at(failingSinceMs)}${verdict}`, again);
   }

@@ -7,6 +7,7 @@
 import { parseSessionId } from '../../src/lib/session-id.ts';
 import { type Answer, type Command, type Input, notFound } from './command.ts';
 import { heldShown } from './held.ts';
+import { keyShown } from './key.ts';
 import { networkOf } from './network-name.ts';
 import { addressLinks, foreignLink, namesOf } from './show-address.ts';
 import { firstBroken, type Link, link, type Mark, type Shown, worstMark } from './show-link.ts';
@@ -30,7 +31,7 @@ export const show: Command = {
   },
   notes: [
     'A thing is a session, an order, a transaction, an address, a refund, a payout, held money, an event, a delivery, an',
-    'endpoint or a network, by its id or name. ✓ done, … goes on with time, ✗ broken, · note.',
+    'endpoint, a key or a network, by its id or name. ✓ done, … goes on with time, ✗ broken, · note.',
     'Exit codes: 0 nothing is broken, 1 something is, 3 it is not known here (or, with --ask-node, to any node).',
   ],
   needsSandbox: true,
@@ -56,7 +57,7 @@ export const show: Command = {
 
 const unknownThing = (text: string) =>
   notFound(
-    `there is no session, order, refund, payout, held money, event, delivery, endpoint or network "${text}" here, and it ` +
+    `there is no session, order, refund, payout, held money, event, delivery, endpoint, key or network "${text}" here, and it ` +
       'has the form of no transaction or address; check it, and the data directory',
   );
 
@@ -83,7 +84,8 @@ async function recordNamed(scene: Scene, input: Input, text: string): Promise<Sh
     (await heldShown(scene, input, text)) ??
     (await endpointShown(scene, text)) ??
     (await deliveryShown(scene, text)) ??
-    (await eventShown(scene, text))
+    (await eventShown(scene, text)) ??
+    (await keyShown(scene, text))
   );
 }
 

@@ -26,7 +26,6 @@ import {
   type Installation,
   moment,
   notFound,
-  type Option,
   textOption,
   usage,
   wholeOption,
@@ -41,111 +40,101 @@ const WAIT_S_MAX = 86_400;
 const WAIT_S = 1800;
 const LISTED = 10;
 
-const planOptions: Readonly<Record<string, Option>> = {
-  network: { value: 'KEY', help: 'only this network, such as live:mychain' },
-  min: {
-    value: 'AMOUNT',
-    help: 'sweep addresses with at least this much, such as 5.00, instead of the configured minimum',
-  },
-};
-
-export const sweepPlan: Command = {
-  name: 'sweep plan',
+export const sweep: Command = {
+  name: 'sweep',
   args: [],
-  summary: 'Show what would be swept to the treasury now, why, and at what cost. Spends nothing.',
-  options: planOptions,
-  needsSandbox: true,
-  async run(input, installation) {
-    return withSweepers(input, installation, async (sweepers) => {
-      const plans = await plansOf(input, sweepers, installation);
-      return {
-        json: plans.map(planJson),
-        lines: plans.flatMap(planLines),
-        isBad: plans.some((one) => 'problem' in one),
-      };
-    });
-  },
-};
-
-export const sweepRun: Command = {
-  name: 'sweep run',
-  args: [],
-  summary: 'Sweep deposit addresses to the treasury: show the plan, ask, and follow the sweeps until they end.',
+  summary: 'Show what would be swept to the treasury now, why, and at what cost; --run sweeps it.',
   options: {
-    ...planOptions,
-    yes: { help: 'do not ask before sweeping' },
-    wait: { value: 'SECONDS', help: `how long to follow the sweeps (${WAIT_S}); they continue after that` },
+    network: { value: 'KEY', help: 'only this network, such as live:mychain' },
+    min: {
+      value: 'AMOUNT',
+      help: 'sweep addresses with at least this much, such as 5.00, instead of the configured minimum',
+    },
+    run: { help: 'show the plan, ask, sweep, and follow the sweeps until they end' },
+    yes: { help: 'with --run: do not ask before sweeping' },
+    wait: { value: 'SECONDS', help: `with --run: how long to follow the sweeps (${WAIT_S}); they continue after that` },
+    status: { help: 'what deposit addresses hold, and the newest sweeps; needs neither signer nor node' },
   },
   needsSandbox: true,
   async run(input, installation) {
-    const waitS = wholeOption(input, 'wait', 0, WAIT_S_MAX, WAIT_S);
-    return withSweepers(input, installation, async (sweepers) => {
-      const plans = await plansOf(input, sweepers, installation);
-      const isBad = plans.some((one) => 'problem' in one);
-      const json = plans.map(planJson);
-      const isEmpty = plans.every((one) => 'problem' in one || one.plan.sweeps.length === 0);
-      if (isEmpty) return { json: { plan: json, sweeps: [] }, lines: plans.flatMap(planLines), isBad };
-      if (!(await isAgreed(input, plans.flatMap(planLines), 'Sweep this now? [y/N] '))) {
-        throw permanent('not_agreed', 'nothing was swept: the answer was not yes');
-      }
-      const ids: string[] = [];
-      for (const [at, planned] of plans.entries()) {
-        if ('plan' in planned) ids.push(...((await sweepers[at]?.sweeper.commit(planned.plan)) ?? []));
-      }
-      const payouts = await follow(ids, waitS * 1000, installation);
-      const { lines, ...answer } = outcome(payouts, json, isBad, installation);
-      // A person who was asked has seen the plan.
-      return { ...answer, lines: input.options.yes === true ? [...plans.flatMap(planLines), ...lines] : lines };
-    });
+    if (input.options.status === true) return statusOf(input, installation);
+    return input.options.run === true ? runSweeps(input, installation) : showPlans(input, installation);
   },
 };
 
-export const sweepStatus: Command = {
-  name: 'sweep status',
-  args: [],
-  summary: 'Show what deposit addresses hold, and the newest sweeps. Needs neither signer nor node.',
-  options: { network: { value: 'KEY', help: 'only this network, such as live:mychain' } },
-  async run(input, { database, config, clock }) {
-    const networks = chosen(input, config);
-    const looked = [];
-    for (const network of networks) {
-      const owners = await readOwners(network, database, clock);
-      const sweeps = await database.listPayouts({ network: network.key, kind: 'sweep', limit: LISTED });
-      looked.push({ network, levels: levelsOf(network.key, owners, clock.nowMs()), sweeps });
-    }
-    const text = (network: NetworkConfig, currency: Currency, units: bigint) =>
-      coinText(config.networks, network.key, currency, units);
+const showPlans = (input: Input, installation: Installation): Promise<Answer> =>
+  withSweepers(input, installation, async (sweepers) => {
+    const plans = await plansOf(input, sweepers, installation);
     return {
-      json: looked.map(({ network, levels, sweeps }) => ({
-        network: network.key,
-        auto: network.sweep.auto,
-        unswept: levels.map(({ currency, owners, units, openUnits }) => ({
-          addresses: owners,
-          amount: text(network, currency, units),
-          under_way: text(network, currency, openUnits),
-        })),
-        sweeps: sweeps.map((payout) => shown(payout, config)),
-      })),
-      lines: looked.flatMap(({ network, levels, sweeps }) => [
-        `${network.key}: ${network.sweep.auto ? 'swept automatically' : 'swept with `quayside sweep run`'}`,
-        ...(levels.length === 0 ? ['  the deposit addresses hold nothing that is final'] : []),
-        ...levels.map(
-          ({ currency, owners, units, openUnits }) =>
-            `  ${text(network, currency, units)} on ${owners} address(es), and ${text(network, currency, openUnits)} in progress`,
-        ),
-        ...table(
-          sweeps.map((payout) => [
-            `  ${payout.id}`,
-            payout.state,
-            shown(payout, config).amount,
-            moment(payout.createdAtMs),
-            delayOf(payout)?.code ?? '',
-          ]),
-        ),
-      ]),
+      json: plans.map(planJson),
+      lines: plans.flatMap(planLines),
+      isBad: plans.some((one) => 'problem' in one),
     };
-  },
-};
+  });
+
+async function runSweeps(input: Input, installation: Installation): Promise<Answer> {
+  const waitS = wholeOption(input, 'wait', 0, WAIT_S_MAX, WAIT_S);
+  return withSweepers(input, installation, async (sweepers) => {
+    const plans = await plansOf(input, sweepers, installation);
+    const isBad = plans.some((one) => 'problem' in one);
+    const json = plans.map(planJson);
+    const isEmpty = plans.every((one) => 'problem' in one || one.plan.sweeps.length === 0);
+    if (isEmpty) return { json: { plan: json, sweeps: [] }, lines: plans.flatMap(planLines), isBad };
+    if (!(await isAgreed(input, plans.flatMap(planLines), 'Sweep this now? [y/N] '))) {
+      throw permanent('not_agreed', 'nothing was swept: the answer was not yes');
+    }
+    const ids: string[] = [];
+    for (const [at, planned] of plans.entries()) {
+      if ('plan' in planned) ids.push(...((await sweepers[at]?.sweeper.commit(planned.plan)) ?? []));
+    }
+    const payouts = await follow(ids, waitS * 1000, installation);
+    const { lines, ...answer } = outcome(payouts, json, isBad, installation);
+    // A person who was asked has seen the plan.
+    return { ...answer, lines: input.options.yes === true ? [...plans.flatMap(planLines), ...lines] : lines };
+  });
+}
+
+/** What deposit addresses hold, and the newest sweeps. */
+async function statusOf(input: Input, { database, config, clock }: Installation): Promise<Answer> {
+  const networks = chosen(input, config);
+  const looked = [];
+  for (const network of networks) {
+    const owners = await readOwners(network, database, clock);
+    const sweeps = await database.listPayouts({ network: network.key, kind: 'sweep', limit: LISTED });
+    looked.push({ network, levels: levelsOf(network.key, owners, clock.nowMs()), sweeps });
+  }
+  const text = (network: NetworkConfig, currency: Currency, units: bigint) =>
+    coinText(config.networks, network.key, currency, units);
+  return {
+    json: looked.map(({ network, levels, sweeps }) => ({
+      network: network.key,
+      auto: network.sweep.auto,
+      unswept: levels.map(({ currency, owners, units, openUnits }) => ({
+        addresses: owners,
+        amount: text(network, currency, units),
+        under_way: text(network, currency, openUnits),
+      })),
+      sweeps: sweeps.map((payout) => shown(payout, config)),
+    })),
+    lines: looked.flatMap(({ network, levels, sweeps }) => [
+      `${network.key}: ${network.sweep.auto ? 'swept automatically' : 'swept with `quayside sweep --run`'}`,
+      ...(levels.length === 0 ? ['  the deposit addresses hold nothing that is final'] : []),
+      ...levels.map(
+        ({ currency, owners, units, openUnits }) =>
+          `  ${text(network, currency, units)} on ${owners} address(es), and ${text(network, currency, openUnits)} in progress`,
+      ),
+      ...table(
+        sweeps.map((payout) => [
+          `  ${payout.id}`,
+          payout.state,
+          shown(payout, config).amount,
+          moment(payout.createdAtMs),
+          delayOf(payout)?.code ?? '',
+        ]),
+      ),
+    ]),
+  };
+}
 
 type Opened = Readonly<{ network: NetworkConfig; sweeper: Sweeper }>;
 

@@ -10,6 +10,7 @@ import { newWebhookSecret } from '../../src/lib/id.ts';
 import {
   type Command,
   choiceOption,
+  dryRunOption,
   type Input,
   moment,
   notFound,
@@ -24,38 +25,30 @@ const readMode = (input: Input) => choiceOption(input, 'mode', modes, 'live');
 export const webhooksSecret: Command = {
   name: 'webhooks secret',
   args: ['endpoint'],
-  summary: 'Print the secret that signs for an endpoint, or for a store’s one-off URLs.',
-  options: { mode: modeOption },
-  notes: ['Instead of an endpoint, a store can be named: its secrets sign for the `webhook_url` of single sessions.'],
-  async run(input, { database }) {
-    const id = input.args[0] ?? '';
-    const found = await database.findWebhookSecret(id, readMode(input));
-    if (!found) throw unknownOwner(id);
-    return { json: shown(found), lines: describe(found) };
-  },
-};
-
-export const webhooksRotate: Command = {
-  name: 'webhooks rotate',
-  args: ['endpoint'],
-  summary: 'Replace the secret of an endpoint, with both valid until --finish.',
+  summary: 'Print the secret that signs for an endpoint; --rotate replaces it, with both valid until --finish.',
   options: {
     mode: modeOption,
+    rotate: { help: 'make a new secret and print it' },
     finish: { help: 'the receiver has the new secret: the old one ends' },
     cancel: { help: 'keep the old secret: the new one ends' },
     reason: reasonOption,
-    'dry-run': { help: 'show what would change, and change nothing' },
+    'dry-run': dryRunOption,
   },
   notes: [
-    'Without --finish or --cancel it starts a rotation and prints the new secret. Until it is finished,',
-    '`X-Service-Signature` is made with the old secret, and `webhook-signature` holds one signature with each.',
+    'Until a rotation is finished, `X-Service-Signature` is made with the old secret, and `webhook-signature` holds one',
+    'signature with each.',
     'Instead of an endpoint, a store can be named: its secrets sign for the `webhook_url` of single sessions.',
   ],
   async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
     const step = readStep(input);
+    if (step === null) {
+      const found = await database.findWebhookSecret(id, readMode(input));
+      if (!found) throw unknownOwner(id);
+      return { json: shown(found), lines: describe(found) };
+    }
     const isDryRun = input.options['dry-run'] === true;
-    const act = operatorAct(webhooksRotate, input, clock);
+    const act = operatorAct(webhooksSecret, input, clock);
     const outcome = await database.rotateWebhookSecret({ id, mode: readMode(input), step, act, isDryRun });
     if (outcome.kind !== 'done') throw refusal(id, outcome.kind);
     const done = { start: 'rotation started', finish: 'rotation finished', cancel: 'rotation canceled' }[step.kind];
@@ -70,16 +63,18 @@ export const webhooksRotate: Command = {
   },
 };
 
-function readStep({ options }: Input): RotationStep {
-  if (options.finish && options.cancel) throw usage('name one of --finish and --cancel');
-  if (options.finish) return { kind: 'finish' };
-  return options.cancel ? { kind: 'cancel' } : { kind: 'start', secret: newWebhookSecret() };
+/** Returns which step of a rotation is wanted; null for none. */
+function readStep({ options }: Input): RotationStep | null {
+  const [step, another] = (['rotate', 'finish', 'cancel'] as const).filter((name) => options[name]);
+  if (another) throw usage('name one of --rotate, --finish and --cancel');
+  if (step === undefined) return null;
+  return step === 'rotate' ? { kind: 'start', secret: newWebhookSecret() } : { kind: step };
 }
 
 function describe({ owner, mode, secret, nextSecret, rotatedAtMs }: WebhookSecret): string[] {
   const isEndpoint = owner.startsWith('we_');
   const whose = isEndpoint ? `endpoint ${owner}` : `store ${owner}, ${mode} mode`;
-  const command = `quayside webhooks rotate ${owner}${isEndpoint ? '' : ` --mode ${mode}`}`;
+  const command = `quayside webhooks secret ${owner}${isEndpoint ? '' : ` --mode ${mode}`}`;
   if (nextSecret === null) return [`webhook secret ${secret}`, `It is the secret of ${whose}.`];
   return [
     `webhook secret ${secret}`,
@@ -103,17 +98,17 @@ function refusal(id: string, kind: Exclude<RotationOutcome['kind'], 'done'>) {
       return permanent(
         'one_off',
         `${id} was named by single sessions, and its store’s secret signs for it. Rotate that one: \`quayside webhooks ` +
-          'rotate <store> --mode <mode>`; `quayside webhooks list` shows the store and the mode',
+          'secret <store> --mode <mode> --rotate`; `quayside webhooks list` shows the store and the mode',
       );
     case 'under_way':
       return permanent(
         'under_way',
-        `a rotation of ${id} is under way; end it with \`quayside webhooks rotate ${id} --finish\` or --cancel`,
+        `a rotation of ${id} is under way; end it with \`quayside webhooks secret ${id} --finish\` or --cancel`,
       );
     case 'not_under_way':
       return permanent(
         'not_under_way',
-        `no rotation of ${id} is under way; \`quayside webhooks rotate ${id}\` starts one`,
+        `no rotation of ${id} is under way; \`quayside webhooks secret ${id} --rotate\` starts one`,
       );
   }
 }

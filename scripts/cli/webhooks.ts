@@ -123,31 +123,6 @@ export const webhooksEnable: Command = {
   },
 };
 
-export const webhooksResend: Command = {
-  name: 'webhooks resend',
-  args: ['delivery'],
-  summary: 'Send a delivery again now, whatever its state; of an event, every delivery.',
-  options: {},
-  notes: ['The argument is the id of a delivery (`dlv_…`) or of an event (`evt_…`).'],
-  async run(input, { database, clock }) {
-    const id = input.args[0] ?? '';
-    const nowMs = clock.nowMs();
-    if (!id.startsWith('evt_')) {
-      if (!(await database.resendDelivery(id, nowMs))) throw unknownDelivery(id);
-      return {
-        json: { id, due: true },
-        lines: [`${id} is due now; \`quayside show ${id}\` shows the result`],
-      };
-    }
-    const ids = await database.resendEvent(id, nowMs);
-    if (ids === null) throw notFound(`there is no event ${id}; \`quayside events list\` shows the newest`);
-    return {
-      json: { id, due: true, deliveries: ids },
-      lines: [`${ids.length} deliveries of ${id} are due now; \`quayside show ${id}\` shows them`],
-    };
-  },
-};
-
 const ofOtherMode = (url: string, id: string) =>
   permanent(
     'other_mode',
@@ -155,8 +130,6 @@ const ofOtherMode = (url: string, id: string) =>
       `the other endpoint first: \`quayside webhooks remove ${id}\``,
   );
 const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhooks list\` shows all`);
-const unknownDelivery = (id: string) =>
-  notFound(`there is no delivery ${id}; \`quayside webhooks list\` shows the newest`);
 
 function readEvents(text: string | undefined): ExtendedEventType[] {
   if (text === undefined) return [];

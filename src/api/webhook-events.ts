@@ -19,10 +19,9 @@ import { currencies } from '../core/transfer.ts';
 import { exampleRefund, exampleSession } from './examples.ts';
 import { destinationFields } from './refund-view.ts';
 
-const triggeredField = z
-  .literal(true)
-  .optional()
-  .meta({ description: 'A developer sent it with `quayside trigger`: nothing happened. Only in test mode.' });
+const triggeredField = z.literal(true).optional().meta({
+  description: 'A developer sent it with `quayside webhooks test --event`: nothing happened. Only in test mode.',
+});
 
 const sourceField = z.literal('api').meta({ description: 'Always `api`.' });
 

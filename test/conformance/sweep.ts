@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 export type SweepPlan = Readonly<{
   /** Sessions that are paid first. */
   paid: readonly (readonly [cents: number, currency: Currency])[];
-  /** What lies on their addresses then, as `sweep status` shows it. */
+  /** What lies on their addresses then, as `sweep --status` shows it. */
   unswept: readonly string[];
   /** How a plan says that the gas wallet has nothing. */
   poor: RegExp;

@@ -109,7 +109,7 @@ test('the page says how the signer is frozen, and how sweeps are made', () =>
     const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n } as const;
     await api.database().recordUnswept(network, [{ ...level, readAtMs: api.clock.nowMs() }]);
     const { text } = await mary.get(PATH);
-    for (const command of ['quayside-signer freeze --reason REASON', 'quayside sweep plan', 'quayside sweep run']) {
+    for (const command of ['quayside-signer freeze --reason REASON', 'quayside sweep', 'quayside sweep --run']) {
       assert.match(text, `${command}</code>`, command);
     }
   }));

@@ -34,7 +34,7 @@ sweepConforms(shop, {
 
 test('without a terminal and without --yes nothing is swept', async () => {
   const before = await quayside.cli('payouts', 'list');
-  const words = ['scripts/quayside.mjs', 'sweep', 'run', '--min', '1.00'];
+  const words = ['scripts/quayside.mjs', 'sweep', '--run', '--min', '1.00'];
   const { code, stderr } = await runProgram(words, { QUAYSIDE_CONFIG: `${quayside.dataDir}/config.json` });
   assert.is(code, 2);
   assert.match(stderr, /--yes is required/);
@@ -42,13 +42,13 @@ test('without a terminal and without --yes nothing is swept', async () => {
 });
 
 test('amounts below the minimum are swept if the operator says so', async () => {
-  const run = await quayside.cli('sweep', 'run', '--yes', '--min', '1.00');
+  const run = await quayside.cli('sweep', '--run', '--yes', '--min', '1.00');
   assert.equal(
     run.sweeps.map(({ amount, state }: Json) => [amount, state]),
     [['5.00 USDT', 'succeeded']],
   );
   assert.is(await usdt.balanceOf(`0x${chain.treasury}`), 70_000_000n);
-  const [status] = await quayside.cli('sweep', 'status');
+  const [status] = await quayside.cli('sweep', '--status');
   assert.equal(status.unswept, []);
   assert.is(status.sweeps.length, 4);
 });

@@ -63,7 +63,7 @@ test('a refund waits until the network is added to the signer’s policy, and is
   const { id, payee } = await bench.refund(session, '12.34');
   // Until the signer has started, it is that which a plan lacks.
   await until('a plan says what is missing', async () => {
-    const plan = await quayside.cli('sweep', 'plan').catch((error: Error) => error.message);
+    const plan = await quayside.cli('sweep').catch((error: Error) => error.message);
     return String(plan).includes('run `quayside-signer policy <network>`, then restart the signer');
   });
   await until('the refund is processing', async () => (await bench.show(id)).status === 'processing');
@@ -94,8 +94,8 @@ test('a refund waits until the network is added to the signer’s policy, and is
 test('its deposit addresses are swept to the treasury given to that command', async () => {
   await chain.fund(bench.gasWallet, 10);
   await chain.finalize?.();
-  await until('the payment is final', async () => (await quayside.cli('sweep', 'status'))[0].unswept.length > 0);
-  const { sweeps } = await quayside.cli('sweep', 'run', '--yes');
+  await until('the payment is final', async () => (await quayside.cli('sweep', '--status'))[0].unswept.length > 0);
+  const { sweeps } = await quayside.cli('sweep', '--run', '--yes');
   assert.equal(
     sweeps.map(({ amount, state }: { amount: string; state: string }) => [amount, state]),
     [['60.00 USDT', 'succeeded']],

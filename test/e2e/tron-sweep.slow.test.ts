@@ -30,10 +30,10 @@ sweepConforms(shop, {
 test('with a stake, an address is lent energy for its sweep, which is reclaimed', async () => {
   const session = await shop.paidSession(4_000);
   const owner = shop.keyOf(session);
-  await until('it is final', async () => (await quayside.cli('sweep', 'status'))[0].unswept.length === 1);
+  await until('it is final', async () => (await quayside.cli('sweep', '--status'))[0].unswept.length === 1);
   await chain.fund(refundWallet, 1);
   world.fund(gasWallet, 1_000_000n * TRX, true);
-  const planned = async (): Promise<Json> => (await quayside.cli('sweep', 'plan'))[0].sweeps[0];
+  const planned = async (): Promise<Json> => (await quayside.cli('sweep'))[0].sweeps[0];
   const formsOf = ({ gas }: Json): string[] => gas.map(({ form }: Json) => form);
   await until('energy can be lent', async () => formsOf(await planned()).includes('delegate'));
   const plan = await planned();
@@ -44,7 +44,7 @@ test('with a stake, an address is lent energy for its sweep, which is reclaimed'
   assert.ok(trx(burning.cost) > 6 && trx(lending.cost) < 4, `${burning.cost}, ${lending.cost}`);
   assert.is(trx(lending.stake), trx(plan.gas[1].amount));
   const before = world.accounts().native(gasWallet);
-  const run = await quayside.cli('sweep', 'run', '--yes');
+  const run = await quayside.cli('sweep', '--run', '--yes');
   assert.equal(
     run.sweeps.map(({ state }: Json) => state),
     ['succeeded'],

@@ -1,5 +1,5 @@
 /**
- * `quayside backup`, `backup verify` and `restore` on an installation in use: what is restored is whole, gives no
+ * `quayside backup` and `restore` on an installation in use: what is restored is whole, gives no
  * address twice and pays nothing by itself, and a backup that was touched is refused.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -131,7 +131,7 @@ const hasAge = ['age', 'script'].every((name) => spawnSync(name, ['--version']).
 });
 
 test('verify restores it, adds up the ledger, compares the counts and leaves nothing behind', async () => {
-  const proved = await answer('backup', 'verify', made.file, ...secret);
+  const proved = await answer('restore', made.file, '--check', ...secret);
   assert.is(proved.sound, true);
   assert.is(proved.counts.sessions, 2);
   assert.is(proved.counts.transfers, 1);
@@ -155,9 +155,9 @@ test('--prove checks the backup at once, and `doctor` says when', async () => {
   // A copy elsewhere proves it too; the proof of an older one changes nothing.
   const copy = join(folder, 'copied.backup');
   copyFileSync(later.file, copy);
-  await answer('backup', 'verify', made.file, ...secret);
+  await answer('restore', made.file, '--check', ...secret);
   assert.match(await backupLine(), 'which was not proved');
-  await answer('backup', 'verify', copy, ...secret);
+  await answer('restore', copy, '--check', ...secret);
   assert.match(await backupLine(), /unproved.*, proved \d{4}-/);
 });
 
@@ -176,18 +176,18 @@ test('a file that was cut, extended or changed, or another passphrase, is refuse
   };
   for (const [what, bytes] of Object.entries(touched)) {
     writeFileSync(copy, bytes);
-    assert.match(await refused('backup_damaged', 'backup', 'verify', copy, ...secret), 'use another copy', what);
+    assert.match(await refused('backup_damaged', 'restore', copy, '--check', ...secret), 'use another copy', what);
     assert.equal(readdirSync(join(folder, 'touched')), ['copy.backup']);
   }
   const wrong = join(folder, 'wrong');
   writeFileSync(wrong, 'another passphrase', { mode: 0o600 });
-  await refused('passphrase_wrong', 'backup', 'verify', made.file, '--passphrase-file', wrong);
+  await refused('passphrase_wrong', 'restore', made.file, '--check', '--passphrase-file', wrong);
   chmodSync(wrong, 0o644);
-  await refused('passphrase_file_open', 'backup', 'verify', made.file, '--passphrase-file', wrong);
+  await refused('passphrase_file_open', 'restore', made.file, '--check', '--passphrase-file', wrong);
   writeFileSync(passphraseFile + 2, 'short', { mode: 0o600 });
   await refused('passphrase_weak', 'backup', '--to', target, '--passphrase-file', passphraseFile + 2);
   assert.equal(readdirSync(target).length, 1);
-  await refused('not_found', 'backup', 'verify', join(folder, 'nothing'), ...secret);
+  await refused('not_found', 'restore', join(folder, 'nothing'), '--check', ...secret);
 });
 
 test('a database that does not agree with the manifest is not sound, and is not restored', async () => {
@@ -200,7 +200,7 @@ test('a database that does not agree with the manifest is not sound, and is not 
   const lying = join(folder, 'lying.backup');
   const entries = names.map((name) => ({ name, content: readFileSync(join(inside, name)) }));
   await packArchive(lying, entries, { passphrase, madeAtMs: 0, onBytes: () => {} });
-  const { code, out } = await runQuayside(['backup', 'verify', lying, ...secret, '--json'], variables);
+  const { code, out } = await runQuayside(['restore', lying, '--check', ...secret, '--json'], variables);
   assert.is(code, 1);
   assert.equal(JSON.parse(out).problems, ['sessions has 2 rows, the manifest says 3']);
   await refused('backup_unsound', 'restore', lying, join(folder, 'unsound'), ...secret);

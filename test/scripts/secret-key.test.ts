@@ -62,7 +62,7 @@ test('a rotation makes a backup, says how much was sealed, and prints no key', a
   const [made = '', ...others] = readdirSync(backups);
   assert.equal(others, []);
   const verified = await runQuayside(
-    ['backup', 'verify', join(backups, made), '--passphrase-file', passphraseFile],
+    ['restore', join(backups, made), '--check', '--passphrase-file', passphraseFile],
     variables,
   );
   assert.is(verified.code, 0, verified.err);

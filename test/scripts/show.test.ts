@@ -423,7 +423,12 @@ test('addresses: free, retired, spoiled, somebody else’s, a token’s contract
   assert.match(free.text, REREAD);
   const pool = { family: 'evm', mode: 'test' as const };
   await chain.mine([{ to: keys[31] ?? '', currency: 'USDT', units: 1_000_000n }]);
-  assertBroken(await show(text(keys[31] ?? '')), 'credit', 'no session has this address (it is spoiled)', 'sweep plan');
+  assertBroken(
+    await show(text(keys[31] ?? '')),
+    'credit',
+    'no session has this address (it is spoiled)',
+    'quayside sweep',
+  );
   const foreign = await show('0x1234567890123456789012345678901234567890');
   assert.equal([foreign.code, foreign.finding], [3, 'not_found']);
   assert.match(foreign.text, 'none of our deposit addresses or wallets');

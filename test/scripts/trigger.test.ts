@@ -1,7 +1,7 @@
-/** `quayside trigger`: a marked event takes the way of real ones, is valid as they are, and changes no session. */
+/** `webhooks test --event`: a marked event takes the way of real ones, is valid as they are, and changes no session. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { trigger } from '../../scripts/cli/trigger.ts';
+import { webhooksTest } from '../../scripts/cli/webhook-test.ts';
 import { eventDocs } from '../../src/api/webhook-events.ts';
 import type { Config } from '../../src/config/config.ts';
 import { eventTypes, extendedEvents } from '../../src/core/event.ts';
@@ -11,7 +11,10 @@ import { inShop, type WebhookShop } from '../support/webhook-shop.ts';
 
 async function run({ database, clock }: WebhookShop, type: string, options = {}) {
   const installation = { database, clock, config: {} as Config };
-  const { json } = await trigger.run({ args: [type], options, env: {}, cwd: '.' }, installation);
+  const { json } = await webhooksTest.run(
+    { args: [], options: { event: type, ...options }, env: {}, cwd: '.' },
+    installation,
+  );
   return JSON.parse((json as { body: string }).body);
 }
 
@@ -67,7 +70,7 @@ test(
     assert.match(await refusal('payment.completed'), /no test session yet/);
     await shop.order();
     assert.match(await refusal('payment.completed', { session: 'cs_none' }), /no test session cs_none/);
-    assert.match(await refusal('payment.nothing'), /there is no event type/);
+    assert.match(await refusal('payment.nothing'), /--event must be one of/);
     for (const override of ['status=paid', 'session_id=x', 'nothing=1', 'amount=1.5', 'amount']) {
       assert.match(await refusal('payment.completed', { override }), /--override/, override);
     }

@@ -108,12 +108,12 @@ export const watchRules = {
   webhook_failing: rule(
     'endpoint',
     0,
-    '`quayside show <endpoint>` says what is wrong; then `quayside webhooks recover <endpoint> --since 3d`',
+    '`quayside show <endpoint>` says what is wrong; then `quayside webhooks resend <endpoint> --since 3d`',
   ),
   webhooks_failed: rule(
     'deliveries',
     0,
-    '`quayside webhooks list --state failed` shows them, and `quayside webhooks recover --since 1d` sends them again',
+    '`quayside webhooks list --state failed` shows them, and `quayside webhooks resend --since 1d` sends them again',
   ),
   webhooks_delayed: rule('sending', 0, null),
   wallet_low: rule(

@@ -65,7 +65,7 @@ test(
     await shop.cancelOne();
     await answer(shop, 400, { kind: 'failed' });
     assert.equal(await look(), ['webhooks_failed']);
-    assert.match((await open())[0]?.message ?? '', /failed for good \(1\).*`quayside webhooks recover --since 1d`/);
+    assert.match((await open())[0]?.message ?? '', /failed for good \(1\).*`quayside webhooks resend --since 1d`/);
     await shop.database.removeEndpoint(endpoint);
     await shop.addEndpoint('https://shop.example/other');
     await after(24 * HOUR_MS);
