@@ -8,7 +8,8 @@ import type { NetworkStatus } from '../../src/database/database.ts';
 type Place = Readonly<{ network: string; next: number }>;
 
 const again = 'it is tried again, and goes on by itself';
-const skipFrom = ({ network, next }: Place) => `\`quayside networks skip ${network} ${next} --reason …\``;
+const skipFrom = ({ network, next }: Place) =>
+  `\`quayside networks reread ${network} --from ${next} --skip --reason …\``;
 
 const advice: Readonly<Record<string, (place: Place) => string>> = {
   chain_id_mismatch: () =>
@@ -35,7 +36,7 @@ const advice: Readonly<Record<string, (place: Place) => string>> = {
 function lost({ network, next }: Place): string {
   return (
     `set the network’s url to a node that has the blocks from ${next} on, and restart. If there is none: ` +
-    `\`quayside networks skip ${network} ${next} --through N --reason …\`, and later \`quayside networks reread ` +
+    `\`quayside networks reread ${network} --from ${next} --to N --skip --reason …\`, and later \`quayside networks reread ` +
     `${network} --from ${next} --to N --url …\``
   );
 }

@@ -8,6 +8,7 @@ import { permanent } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { REWOUND_TRANSFERS_MAX, type Rewound } from '../../src/database/recovery.ts';
 import {
+  type Answer,
   type Command,
   type Input,
   type Installation,
@@ -83,46 +84,32 @@ function whyNotRewound(key: string, to: number, outcome: NotRewound): string {
   }
 }
 
-export const networksSkip: Command = {
-  name: 'networks skip',
-  args: ['network', 'block'],
-  summary: 'Go on without a block that no node can serve; payments in it are not seen.',
-  options: {
-    through: { value: 'BLOCK', help: 'the last block to skip, if there are several' },
-    reason: requiredReason,
-    'dry-run': dryRunOption,
-  },
-  notes: [
-    'First try another node: set the network’s url. What is skipped is recorded as a gap, shown by `status` and',
-    'reported by an alarm, until `networks reread` has read it, from any node that has it. Where the wallets have no',
-    'sequence numbers (TRON, Solana), money out is frozen meanwhile: refunds may have been paid in those blocks.',
-  ],
-  needsSandbox: true,
-  async run(input, { config, database, clock }) {
-    const network = networkOf(config.networks, input.args[0] ?? '');
-    const from = wholeNumber(input.args[1] ?? '', '<block>');
-    const to = textOption(input, 'through') === undefined ? from : numberOption(input, 'through');
-    if (to < from) throw usage(`--through is ${to}, below block ${from}`);
-    const isDryRun = input.options['dry-run'] === true;
-    const act = operatorAct(networksSkip, required(input), clock);
-    const outcome = await database.networks.skip({ network: network.key, from, to, isDryRun, act });
-    if (outcome.kind !== 'done') throw permanent('refused', whyNotSkipped(network.key, from, to, outcome));
-    return {
-      json: { network: network.key, from, to, dry_run: isDryRun, freezes_money_out: outcome.gap.holdsPayouts },
-      lines: [
-        `${isDryRun ? 'would skip' : 'skipped'} ${to - from + 1} block(s) of ${network.key}; when a node has them: ` +
-          `\`quayside networks reread ${network.key} --from ${from} --to ${to}\``,
-        ...(outcome.gap.holdsPayouts
-          ? [
-              `money out ${isDryRun ? 'would be' : 'is'} frozen on ${network.key} until then, because refunds that are not ` +
-                'known here may have been paid in these blocks; if no node ever has them, compare the wallets in an explorer, ' +
-                `then \`quayside payouts reconcile ${network.key} --reason …\``,
-            ]
-          : []),
-      ],
-    };
-  },
-};
+/** Goes on without blocks that no node can serve. */
+async function skipBlocks(
+  input: Input,
+  { database, clock }: Installation,
+  { key }: NetworkConfig,
+  { from, to }: Readonly<{ from: number; to: number }>,
+): Promise<Answer> {
+  const isDryRun = input.options['dry-run'] === true;
+  const act = operatorAct(networksReread, required(input), clock);
+  const outcome = await database.networks.skip({ network: key, from, to, isDryRun, act });
+  if (outcome.kind !== 'done') throw permanent('refused', whyNotSkipped(key, from, to, outcome));
+  return {
+    json: { network: key, from, to, dry_run: isDryRun, freezes_money_out: outcome.gap.holdsPayouts },
+    lines: [
+      `${isDryRun ? 'would skip' : 'skipped'} ${to - from + 1} block(s) of ${key}; when a node has them: ` +
+        `\`quayside networks reread ${key} --from ${from} --to ${to}\``,
+      ...(outcome.gap.holdsPayouts
+        ? [
+            `money out ${isDryRun ? 'would be' : 'is'} frozen on ${key} until then, because refunds that are not ` +
+              'known here may have been paid in these blocks; if no node ever has them, compare the wallets in an explorer, ' +
+              `then \`quayside payouts reconcile ${key} --reason …\``,
+          ]
+        : []),
+    ],
+  };
+}
 
 type NotSkipped = Exclude<Awaited<ReturnType<Database['networks']['skip']>>, { kind: 'done' }>;
 
@@ -143,22 +130,29 @@ export const networksReread: Command = {
   summary: 'Read blocks again and add the transfers that were missed, to our addresses and out of our wallets.',
   options: {
     from: { value: 'BLOCK', help: 'the first block' },
-    to: { value: 'BLOCK', help: 'the last block' },
+    to: { value: 'BLOCK', help: 'the last block (with --skip: the first)' },
     check: { help: 'only compare, and list the differences; exit code 1 if there are any' },
     url: { value: 'URL', help: 'another node to read from (default: the configured one)' },
+    skip: { help: 'go on without these blocks, which no node can serve; payments in them are not seen' },
     reason: reasonOption,
-    'dry-run': { help: 'the same as --check' },
+    'dry-run': { help: 'the same as --check; with --skip, show what would change' },
   },
   notes: [
     'For a payment that was missed (the alarm `transfer_missed`), for blocks that were skipped, and for those before the',
     'network was added. What is added is credited by the indexer, as any payment.',
+    '--skip: first try another node: set the network’s url. What is skipped is recorded as a gap, shown by `status` and',
+    'reported by an alarm, until it is read from a node that has it. Where the wallets have no sequence numbers (TRON,',
+    'Solana), money out is frozen meanwhile: refunds may have been paid in those blocks.',
   ],
   needsSandbox: true,
   async run(input, installation) {
     const { config, database } = installation;
     const network = networkOf(config.networks, input.args[0] ?? '');
-    const [from, to] = [numberOption(input, 'from'), numberOption(input, 'to')];
+    const isSkip = input.options.skip === true;
+    const from = numberOption(input, 'from');
+    const to = isSkip && textOption(input, 'to') === undefined ? from : numberOption(input, 'to');
     if (to < from) throw usage(`--to is ${to}, below --from ${from}`);
+    if (isSkip) return skipBlocks(input, installation, network, { from, to });
     const report = (await database.networks.list()).find((one) => one.network === network.key);
     const tip = report?.cursor?.number;
     if (tip === undefined) throw permanent('refused', whyNeverRead(network.key));
@@ -259,9 +253,4 @@ function required(input: Input): Input {
 function numberOption(input: Input, name: string): number {
   if (textOption(input, name) === undefined) throw usage(`--${name} is missing`);
   return wholeOption(input, name, 0, NUMBER_MAX, 0);
-}
-
-function wholeNumber(text: string, name: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw usage(`${name} is "${text}", expected the number of a block`);
 }

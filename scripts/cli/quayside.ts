@@ -16,7 +16,7 @@ import { exportBooks } from './export.ts';
 import { heldList } from './held.ts';
 import { keyList } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
-import { networksReread, networksRewind, networksSkip } from './networks.ts';
+import { networksReread, networksRewind } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
 import { nodeConnect } from './node-connect.ts';
 import { nodeSync } from './node-sync.ts';
@@ -52,7 +52,6 @@ const commands: readonly (Command | OfflineCommand)[] = [
   notifyRemove,
   networksRewind,
   networksReread,
-  networksSkip,
   nodeCheck,
   nodeConnect,
   nodeSync,

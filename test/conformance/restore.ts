@@ -195,7 +195,18 @@ export function restoreConforms(
       });
       const { cursor, head } = await place();
       const range = { from: String(cursor + 1), to: String(head) };
-      const skip = ['networks', 'skip', bench.network, range.from, '--through', range.to, '--reason', 'unreadable'];
+      const skip = [
+        'networks',
+        'reread',
+        bench.network,
+        '--from',
+        range.from,
+        '--to',
+        range.to,
+        '--skip',
+        '--reason',
+        'unreadable',
+      ];
       assert.is((await quayside.cli(...skip)).freezes_money_out, true);
       faults.heal();
       await starting;

@@ -129,7 +129,7 @@ test('a reorg of final blocks: networks rewind', async () => {
   await takesPayments('ethereum');
 });
 
-test('history that is pruned after an outage: networks skip, and reread once a node has it', async () => {
+test('history that is pruned after an outage: networks reread --skip, and reread once a node has it', async () => {
   await level('ethereum');
   const session = await bench.shop.newSession(1050);
   const after = await bench.shop.newSession(1050);
@@ -141,18 +141,22 @@ test('history that is pruned after an outage: networks skip, and reread once a n
   await nodes.ethereum.start();
   const { cursor, next } = await stopped('ethereum', /^(node_history_pruned|node_block_missing|node_header_unknown)$/);
   assert.is(cursor, tip);
-  assert.match(next, /quayside networks skip test:ethereum/);
+  assert.match(next, /quayside networks reread test:ethereum --from \d+ --to N --skip/);
   const through = read('ethereum') - 20;
-  const range = [String(tip + 1), '--through', String(through)];
-  await bench.quayside.cli('networks', 'skip', 'test:ethereum', ...range, '--reason', 'no node has them');
+  const range = ['--from', String(tip + 1), '--to', String(through)];
+  await bench.quayside.cli('networks', 'reread', 'test:ethereum', ...range, '--skip', '--reason', 'no node has them');
   await level('ethereum');
   assert.equal(
     (await show('ethereum')).gaps.map(({ from, to, because }: Json) => [from, to, because]),
     [[tip + 1, through, 'no node has them']],
   );
-  const { alarms, skipped } = await bench.quayside.cli('status');
+  const { alarms, networks } = await bench.quayside.cli('status');
   assert.ok(alarms.some(({ code }: Json) => code === 'block_skipped'));
-  assert.equal(skipped, [{ network: 'test:ethereum', from: tip + 1, to: through }]);
+  const { gaps } = networks.find(({ network }: Json) => network === 'test:ethereum');
+  assert.equal(
+    gaps.map(({ from, to }: Json) => [from, to]),
+    [[tip + 1, through]],
+  );
   pay('ethereum', after);
   mine('ethereum', 4);
   await bench.shop.waitForStatus(after, 'paid');
@@ -160,7 +164,7 @@ test('history that is pruned after an outage: networks skip, and reread once a n
   await takesPayments('ethereum');
 });
 
-test('a block that cannot be read: networks skip, and networks reread closes the gap', async () => {
+test('a block that cannot be read: networks reread --skip, and networks reread closes the gap', async () => {
   await level('ethereum');
   const inside = await bench.shop.newSession(1050);
   nodes.ethereum.faults.set({ rates: { empty_content: 1 } });
@@ -168,8 +172,17 @@ test('a block that cannot be read: networks skip, and networks reread closes the
   mine('ethereum', 1);
   const number = read('ethereum');
   const { next } = await stopped('ethereum', /^node_content_/);
-  assert.match(next, new RegExp(`quayside networks skip test:ethereum ${number} --reason`));
-  await bench.quayside.cli('networks', 'skip', 'test:ethereum', String(number), '--reason', 'unreadable');
+  assert.match(next, new RegExp(`quayside networks reread test:ethereum --from ${number} --skip --reason`));
+  await bench.quayside.cli(
+    'networks',
+    'reread',
+    'test:ethereum',
+    '--from',
+    String(number),
+    '--skip',
+    '--reason',
+    'unreadable',
+  );
   nodes.ethereum.faults.heal();
   await takesPayments('ethereum');
   assert.equal((await bench.shop.show(inside)).payments, []);
@@ -185,7 +198,7 @@ test('a block that cannot be read: networks skip, and networks reread closes the
   );
 });
 
-test('a Solana ledger hole: networks skip', async () => {
+test('a Solana ledger hole: networks reread --skip', async () => {
   await level('solana');
   const tip = read('solana');
   await nodes.solana.stop();
@@ -195,18 +208,10 @@ test('a Solana ledger hole: networks skip', async () => {
   await nodes.solana.start();
   const { cursor, next } = await stopped('solana', /^(node_block_missing|node_history_pruned)$/);
   assert.is(cursor, tip);
-  assert.match(next, /quayside networks skip test:solana/);
+  assert.match(next, /quayside networks reread test:solana .*--skip/);
   const through = String(read('solana') - 10);
-  await bench.quayside.cli(
-    'networks',
-    'skip',
-    'test:solana',
-    String(tip + 1),
-    '--through',
-    through,
-    '--reason',
-    'lost',
-  );
+  const range = ['--from', String(tip + 1), '--to', through, '--skip'];
+  await bench.quayside.cli('networks', 'reread', 'test:solana', ...range, '--reason', 'lost');
   await level('solana');
   await takesPayments('solana');
   nodes.solana.faults.heal();
@@ -231,7 +236,6 @@ test('each act is in the audit log, and the books balance', async () => {
   assert.equal([...commands].filter((command) => String(command).startsWith('networks')).sort(), [
     'networks reread',
     'networks rewind',
-    'networks skip',
   ]);
   const { balanced, problems } = await bench.quayside.cli('ledger', 'verify');
   assert.ok(balanced, JSON.stringify(problems));

@@ -132,7 +132,6 @@ const changes: Readonly<Record<string, Change>> = {
 
 /** Tested with the signer, nodes or halted networks that they need; each of these files reads the audit log. */
 const testedElsewhere: Readonly<Record<string, string>> = {
-  'networks skip': 'test/indexers/follower/recovery.test.ts',
   'networks reread': 'test/indexers/follower/recovery.test.ts',
   'held return': 'test/scripts/held.test.ts',
   'payouts resume': 'test/scripts/payout-exits.slow.test.ts',

@@ -217,9 +217,9 @@ test('a network that was never read is listed, and the commands that move it ref
     [['rewind', 'test:ethereum', '--to', '5'], 2, /--reason is missing/],
     [['rewind', 'test:ethereum', '--reason', 'x'], 2, /--to is missing/],
     [['rewind', 'test:ethereum', '--to', '5', '--reason', 'x'], 1, /has not been read yet/],
-    [['skip', 'test:ethereum', 'five', '--reason', 'x'], 2, /<block> is "five"/],
-    [['skip', 'test:ethereum', '5', '--through', '4', '--reason', 'x'], 2, /--through is 4, below block 5/],
-    [['skip', 'test:ethereum', '5', '--reason', 'x'], 1, /has not been read yet/],
+    [['reread', 'test:ethereum', '--from', 'five', '--skip', '--reason', 'x'], 2, /--from is "five"/],
+    [['reread', 'test:ethereum', '--from', '5', '--skip'], 2, /--reason is missing/],
+    [['reread', 'test:ethereum', '--from', '5', '--skip', '--reason', 'x'], 1, /has not been read yet/],
     [['reread', 'test:ethereum', '--from', '5', '--to', '4'], 2, /--to is 4, below --from 5/],
     [['reread', 'test:ethereum', '--from', '5', '--to', '6'], 1, /has not been read yet/],
   ];

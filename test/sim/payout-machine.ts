@@ -27,7 +27,7 @@ export type Machine = Readonly<{
   /** Puts both back to the state that was remembered last. */
   putBack(): void;
   /**
-   * Passes over the next final blocks, as `networks skip` does where no node of the follower serves them.
+   * Passes over the next final blocks, as `networks reread` does where no node of the follower serves them.
    * @returns false if there are none, or nothing was read before
    */
   skip(count: number): Promise<boolean>;
@@ -87,7 +87,7 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     const seen = { headNumber: head, nodeConnected: true, nodeHeardAtMs: clock.nowMs(), readThroughS: 0, pid: 1 };
     await database.networks.report({ network, state: 'following', reason: null, ...seen, nowMs: clock.nowMs() });
     const range = { network, from, to, isDryRun: false };
-    assert.is((await database.networks.skip({ ...range, act: actOf('networks skip', clock.nowMs()) })).kind, 'done');
+    assert.is((await database.networks.skip({ ...range, act: actOf('networks reread', clock.nowMs()) })).kind, 'done');
     hasSkipped = true;
     return true;
   }

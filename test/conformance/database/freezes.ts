@@ -106,7 +106,7 @@ export function freezesConform(makePlace: MakePlace): void {
   );
 
   const skip = (database: Database, from: number, to = from) =>
-    database.networks.skip({ network, from, to, isDryRun: false, act: { ...act, command: 'networks skip' } });
+    database.networks.skip({ network, from, to, isDryRun: false, act: { ...act, command: 'networks reread' } });
   /** Makes the node show blocks that are not read. */
   async function showHead(one: Feed, number: number) {
     one.chain.push({ ...one.child(), number });

@@ -358,7 +358,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       await one.readThrough(T0_MS / 1000);
       one.chain.pop();
       const { number } = skipped;
-      await database.networks.skip({ network, from: number, to: number, isDryRun: false, act: act('networks skip') });
+      await database.networks.skip({ network, from: number, to: number, isDryRun: false, act: act('networks reread') });
       assert.is(await one.step({ connect: [{ block: head, transfers: [] }], floor: head.number }), 'done');
       one.chain.push(head);
       await plan(database, refund('r1'), refund('known', 300n));

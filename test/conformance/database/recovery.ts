@@ -24,7 +24,7 @@ const network = 'test:one' as const;
 /** Of the database in these tests. */
 const OUTAGE_WAIT_S = 600;
 const rewindAct = act('networks rewind');
-const skipAct = act('networks skip');
+const skipAct = act('networks reread');
 const rereadAct = act('networks reread');
 
 /** Mines empty blocks, and makes all of them final. */

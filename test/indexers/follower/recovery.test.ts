@@ -36,7 +36,7 @@ const mine = ({ own }: PolledIndexer, blocks: number): void => {
 };
 
 const skip = async ({ database, network }: IndexedShop, from: number, to = from): Promise<void> => {
-  const range = { network: network.key, from, to, isDryRun: false, act: act('networks skip') };
+  const range = { network: network.key, from, to, isDryRun: false, act: act('networks reread') };
   assert.is((await database.networks.skip(range)).kind, 'done');
 };
 
