@@ -154,7 +154,7 @@ async function checkBeginning({ network, database, from }: RereadOptions, node: 
   throw permanent(
     'node_inconsistent',
     `the node's block ${first.number} does not continue our block ${before.number} ${before.hash}. If the node's chain is right: ` +
-      `\`quayside networks rewind ${network.key} --to ${from - 2} --reason …\``,
+      `\`quayside network rewind ${network.key} --to ${from - 2} --reason …\``,
   );
 }
 

@@ -131,7 +131,7 @@ async function keep({ database, clock }: ComparisonParts, comparison: BlockCompa
   await database.blocks.recordComparison(comparison);
   const [key, atMs] = [alarmKey('comparison', network), clock.nowMs()];
   if (!differs) return void (await database.alarms.end(key, atMs));
-  const reread = `quayside networks reread ${network} --from ${differs.from} --to ${differs.to}`;
+  const reread = `quayside network reread ${network} --from ${differs.from} --to ${differs.to}`;
   await database.alarms.keep({
     key,
     atMs,

@@ -55,7 +55,7 @@ export async function rangeAfterGap(
     return await rangeFrom(node, from, to);
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'node_block_missing') throw error;
-    const skip = `\`quayside networks reread ${network} --from ${from} --skip --reason …\``;
+    const skip = `\`quayside network reread ${network} --from ${from} --skip --reason …\``;
     throw transient(error.code, `after the blocks that were skipped: ${error.message}. Skip those too: ${skip}`);
   }
 }

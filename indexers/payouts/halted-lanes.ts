@@ -71,7 +71,7 @@ export async function passNumbers(
 /** Says that a wallet has used more numbers than were read. */
 export const leftText = ({ payer, left }: ReadLane, { key, family }: Pick<CoinNetwork, 'key' | 'family'>): string =>
   `wallet ${chains[family].address.format(payer)} stays halted: ${left} more of its numbers are unknown here, and are ` +
-  `read ${NUMBERS_MAX} at a time; run \`quayside payouts resume ${key}\` again`;
+  `read ${NUMBERS_MAX} at a time; run \`quayside payout resume ${key}\` again`;
 
 /** @throws Fault transient `node_history_pruned` */
 async function finalNumber({ node }: LaneParts, { network, payer }: HaltedLane): Promise<number> {

@@ -64,12 +64,12 @@ export async function learnWallets(parts: LearnWalletsParts, wasFollowed: boolea
 async function freeze({ network: { key }, database, clock }: LearnWalletsParts): Promise<void> {
   const nowMs = clock.nowMs();
   const reason = 'blocks are read before our own wallets are known here, so what left them may be missed';
-  const act = { atMs: nowMs, operator: 'quayside', command: 'payouts freeze', reason };
+  const act = { atMs: nowMs, operator: 'quayside', command: 'payout freeze', reason };
   if (!(await database.freezePayouts({ network: key, code: CODE, reason, frozenBy: 'quayside', sinceMs: nowMs }, act)))
     return;
   const message =
     `Money out is frozen on ${key}: the signer did not say in time which wallets are ours, and ${reason}. Start the signer, ` +
-    `compare \`quayside payouts list\` with the wallets' transactions on the chain, settle what is paid already ` +
-    `(\`quayside payouts resolve\`), then run \`quayside payouts reconcile ${key} --reason …\``;
+    `compare \`quayside payout list\` with the wallets' transactions on the chain, settle what is paid already ` +
+    `(\`quayside payout resolve\`), then run \`quayside payout reconcile ${key} --reason …\``;
   await database.alarms.raise({ atMs: nowMs, code: CODE, message, network: key, sessionId: null });
 }

@@ -26,14 +26,14 @@ export interface PayoutLease {
 const notAdopted = (network: NetworkKey, why: string): Fault =>
   permanent(
     'payouts_not_adopted',
-    `${why}, so this database is older than the newest signatures, or another one is in use. Nothing is paid out. Make sure that no other installation uses this signer, then run \`quayside payouts reconcile ${network}\``,
+    `${why}, so this database is older than the newest signatures, or another one is in use. Nothing is paid out. Make sure that no other installation uses this signer, then run \`quayside payout reconcile ${network}\``,
   );
 
 /** The signer's journal is older than this database: it no longer knows everything that it must not sign again. */
 export const journalBehind = (network: NetworkKey, why: string): Fault =>
   permanent(
     'signer_journal_behind',
-    `the signer's journal was restored from an older backup: ${why}. Nothing is paid out. Restore the newest signer.db; if it is lost, run \`quayside payouts reconcile ${network}\`, and settle by hand what the signer then refuses`,
+    `the signer's journal was restored from an older backup: ${why}. Nothing is paid out. Restore the newest signer.db; if it is lost, run \`quayside payout reconcile ${network}\`, and settle by hand what the signer then refuses`,
   );
 
 /** Returns whether a fault ends the lease: whatever is signed next could be a second payment. */

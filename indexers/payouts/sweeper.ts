@@ -218,7 +218,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     if (served <= (engine?.fence ?? 0)) return;
     throw permanent(
       'payouts_not_adopted',
-      `this database is older than the newest signatures on ${key}: run \`quayside payouts reconcile ${key}\` before any sweep`,
+      `this database is older than the newest signatures on ${key}: run \`quayside payout reconcile ${key}\` before any sweep`,
     );
   }
 

@@ -249,9 +249,9 @@ function beforeThaw({ files, manifest, networks }: Restored, folder: string): re
     ['Start, and wait until `quayside status` shows every network as following; sessions offer no other.'],
     [
       'On each network that pays out, take over what the signer knows, and look at what left the wallets since:',
-      ...networks.map((key) => `quayside payouts reconcile ${key} --reason …`),
+      ...networks.map((key) => `quayside payout reconcile ${key} --reason …`),
     ],
-    ['quayside payouts thaw --reason "compared with the chain"'],
+    ['quayside payout thaw --reason "compared with the chain"'],
   ];
 }
 

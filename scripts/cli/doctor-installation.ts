@@ -66,7 +66,7 @@ async function networkFindings({ config, database, clock }: Installation): Promi
       warning(
         'network',
         `${key}: blocks ${from} to ${to} were skipped; payments in them are not known`,
-        `\`quayside networks reread ${key} --from ${from} --to ${to}\`, from a node that has them`,
+        `\`quayside network reread ${key} --from ${from} --to ${to}\`, from a node that has them`,
       ),
     );
     return [make('network', text, next), ...gaps];
@@ -95,7 +95,7 @@ async function webhookFindings({ database, clock }: Installation): Promise<Findi
       failure(
         'webhooks',
         `${id} (${hostOf(url)}) is disabled`,
-        `\`quayside webhooks enable ${id}\` once it works again`,
+        `\`quayside webhook enable ${id}\` once it works again`,
       ),
     ),
     ...(failed > 0
@@ -103,7 +103,7 @@ async function webhookFindings({ database, clock }: Installation): Promise<Findi
           warning(
             'webhooks',
             `${failed} deliveries of the last day failed for good`,
-            '`quayside webhooks resend --since 1d`',
+            '`quayside webhook resend --since 1d`',
           ),
         ]
       : []),
@@ -139,11 +139,11 @@ async function payoutFindings({ config, database, clock }: Installation): Promis
       failure(
         'payouts',
         `${network}: a wallet is halted: ${message}`,
-        `\`quayside payouts reconcile ${network} --reason …\``,
+        `\`quayside payout reconcile ${network} --reason …\``,
       ),
     ),
     ...engines.flatMap(({ network, reason }) => engineFinding(network, reason) ?? []),
-    ...(stuck > 0 ? [failure('payouts', `${stuck} are stuck`, '`quayside payouts list --state stuck` shows why')] : []),
+    ...(stuck > 0 ? [failure('payouts', `${stuck} are stuck`, '`quayside payout list --state stuck` shows why')] : []),
     ...balances.flatMap(({ network, role, isFormer, units }) =>
       isFormer && Object.entries(units).some(([asset, held]) => asset !== 'native' && (held ?? 0n) > 0n)
         ? [
@@ -222,7 +222,7 @@ async function otherFindings(installation: Installation): Promise<Finding[]> {
           failure(
             'comparison',
             `${network}: ${message}`,
-            `\`quayside networks reread ${network} --from ${differs.from} --to ${differs.to}\` adds missed transfers`,
+            `\`quayside network reread ${network} --from ${differs.from} --to ${differs.to}\` adds missed transfers`,
           ),
         ]
       : [],

@@ -9,7 +9,7 @@ type Place = Readonly<{ network: string; next: number }>;
 
 const again = 'it is tried again, and goes on by itself';
 const skipFrom = ({ network, next }: Place) =>
-  `\`quayside networks reread ${network} --from ${next} --skip --reason …\``;
+  `\`quayside network reread ${network} --from ${next} --skip --reason …\``;
 
 const advice: Readonly<Record<string, (place: Place) => string>> = {
   chain_id_mismatch: () =>
@@ -17,7 +17,7 @@ const advice: Readonly<Record<string, (place: Place) => string>> = {
   decimals_mismatch: () => 'correct the token’s address or decimals, and restart',
   token_not_a_contract: () => 'correct the token’s address, or give the node its state back, and restart',
   reorg_below_floor: ({ network }) =>
-    `find out which chain is right. If the node’s: \`quayside networks rewind ${network} --to N --reason …\`, with ` +
+    `find out which chain is right. If the node’s: \`quayside network rewind ${network} --to N --reason …\`, with ` +
     'the N of the reason above. If ours: set the network’s url to a node that is on it, and restart',
   node_block_missing: lost,
   node_history_pruned: lost,
@@ -25,10 +25,10 @@ const advice: Readonly<Record<string, (place: Place) => string>> = {
     `set the network’s url to another node, or go on without the block: ${skipFrom(place)}`,
   node_inconsistent: ({ network, next }) =>
     `${again}. If it lasts, set the network’s url to another node, or read the newest blocks again: ` +
-    `\`quayside networks rewind ${network} --to ${Math.max(0, next - 2)} --reason …\``,
+    `\`quayside network rewind ${network} --to ${Math.max(0, next - 2)} --reason …\``,
   confirmation_contradicted: ({ network }) =>
     `${again}. If it lasts, read again from before the block that the reason names: ` +
-    `\`quayside networks rewind ${network} --to N --reason …\``,
+    `\`quayside network rewind ${network} --to N --reason …\``,
   storage_unavailable: () => `look for a full disk, or a process that keeps the database locked; ${again}`,
   finality_stalled: () => 'look at the node and at its consensus client',
 };
@@ -36,7 +36,7 @@ const advice: Readonly<Record<string, (place: Place) => string>> = {
 function lost({ network, next }: Place): string {
   return (
     `set the network’s url to a node that has the blocks from ${next} on, and restart. If there is none: ` +
-    `\`quayside networks reread ${network} --from ${next} --to N --skip --reason …\`, and later \`quayside networks reread ` +
+    `\`quayside network reread ${network} --from ${next} --to N --skip --reason …\`, and later \`quayside network reread ` +
     `${network} --from ${next} --to N --url …\``
   );
 }

@@ -28,7 +28,7 @@ const DIFFERENCES_SHOWN = 50;
 const dryRunOption = { help: 'show what would happen, and change nothing' };
 
 export const networksRewind: Command = {
-  name: 'networks rewind',
+  name: 'network rewind',
   args: ['network'],
   summary: 'Take the newest blocks out of our chain, even final ones, and read them again.',
   options: {
@@ -99,12 +99,12 @@ async function skipBlocks(
     json: { network: key, from, to, dry_run: isDryRun, freezes_money_out: outcome.gap.holdsPayouts },
     lines: [
       `${isDryRun ? 'would skip' : 'skipped'} ${to - from + 1} block(s) of ${key}; when a node has them: ` +
-        `\`quayside networks reread ${key} --from ${from} --to ${to}\``,
+        `\`quayside network reread ${key} --from ${from} --to ${to}\``,
       ...(outcome.gap.holdsPayouts
         ? [
             `money out ${isDryRun ? 'would be' : 'is'} frozen on ${key} until then, because refunds that are not ` +
               'known here may have been paid in these blocks; if no node ever has them, compare the wallets in an explorer, ' +
-              `then \`quayside payouts reconcile ${key} --reason …\``,
+              `then \`quayside payout reconcile ${key} --reason …\``,
           ]
         : []),
     ],
@@ -125,7 +125,7 @@ function whyNotSkipped(key: string, from: number, to: number, outcome: NotSkippe
 }
 
 export const networksReread: Command = {
-  name: 'networks reread',
+  name: 'network reread',
   args: ['network'],
   summary: 'Read blocks again and add the transfers that were missed, to our addresses and out of our wallets.',
   options: {

@@ -22,7 +22,7 @@ export const outageOption: Option = {
 };
 
 export const nodeCheck: OfflineCommand = {
-  name: 'node check',
+  name: 'network check',
   args: ['network'],
   summary: 'Prove that a node serves everything an indexer asks for. Changes nothing.',
   options: {

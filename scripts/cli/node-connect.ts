@@ -35,7 +35,7 @@ import {
 import { check, nodeUrl, outageOption } from './node-check.ts';
 
 export const nodeConnect: OfflineCommand = {
-  name: 'node connect',
+  name: 'network connect',
   args: ['network', 'url'],
   summary: 'Check a node, then write its address into the settings.',
   options: {

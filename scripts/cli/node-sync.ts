@@ -20,7 +20,7 @@ const FOR_MS_MAX = 90 * DAY_MS;
 const GIB = 1 << 30;
 
 export const nodeSync: OfflineCommand = {
-  name: 'node sync',
+  name: 'network sync',
   args: [],
   optionalArgs: ['network'],
   summary: 'Show how far the nodes are, how fast, and how long it takes, until all are ready.',

@@ -35,10 +35,10 @@ const ACKNOWLEDGED_MAX = 100;
 const REASON_CHARS_MAX = 200;
 
 export const payoutsFreeze: Command = {
-  name: 'payouts freeze',
+  name: 'payout freeze',
   args: [],
   optionalArgs: ['network'],
-  summary: 'Stop money out at once, on one network or on all: nothing is signed or sent until `payouts thaw`.',
+  summary: 'Stop money out at once, on one network or on all: nothing is signed or sent until `payout thaw`.',
   options: { ...options, 'without-signer': withoutSigner },
   notes: [
     'Transactions that nodes have already are watched to their end; those that are signed and not sent wait.',
@@ -55,7 +55,7 @@ export const payoutsFreeze: Command = {
     const isNew = isDryRun ? known === null : await database.freezePayouts(freeze, act);
     const verb = isDryRun ? 'would be' : 'is';
     const text = isNew
-      ? `money out ${verb} frozen on ${where}; \`quayside payouts thaw${network === null ? '' : ` ${network}`} --reason …\` ends that`
+      ? `money out ${verb} frozen on ${where}; \`quayside payout thaw${network === null ? '' : ` ${network}`} --reason …\` ends that`
       : `it is frozen already: ${freezeText(known ?? freeze)}`;
     const wanted = network === null && input.options['without-signer'] !== true && !isDryRun;
     const signer =
@@ -72,7 +72,7 @@ export const payoutsFreeze: Command = {
 };
 
 export const payoutsThaw: Command = {
-  name: 'payouts thaw',
+  name: 'payout thaw',
   args: [],
   optionalArgs: ['network'],
   summary: 'Let money out go on after a freeze. Without a network: end the freezes of every network.',
@@ -84,7 +84,7 @@ export const payoutsThaw: Command = {
     'A network with a freeze of its own stays frozen until that is ended by its name. What an operator froze is ended at',
     'once. What the program froze by itself, because money left a wallet, say, is shown and asked about: find out why first.',
     'The transfers that are shown with it are acknowledged. If a refund was lost with a restored backup, have the merchant',
-    'request it again before: later, a refund that equals an acknowledged transfer waits for `payouts resolve`.',
+    'request it again before: later, a refund that equals an acknowledged transfer waits for `payout resolve`.',
   ],
   async run(input, { config, database, clock }) {
     const { network, where } = scopeOf(input, { config });

@@ -37,7 +37,7 @@ import { table } from './table.ts';
 const NEXT_MAX = 5;
 
 export const payoutsReconcile: Command = {
-  name: 'payouts reconcile',
+  name: 'payout reconcile',
   needsSandbox: true,
   args: ['network'],
   summary: 'After a restore or a freeze: adopt what the signer has signed, show what no payout explains, and go on.',

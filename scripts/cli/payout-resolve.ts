@@ -25,7 +25,7 @@ import { adoptIfBehind, unknownPayout } from './payouts.ts';
 type Wish = Readonly<{ kind: 'paid'; tx: string }> | Readonly<{ kind: 'never' | 'retry' }>;
 
 export const payoutsResolve: Command = {
-  name: 'payouts resolve',
+  name: 'payout resolve',
   needsSandbox: true,
   args: ['id'],
   summary: 'Resolve a payout as the chain shows it: paid by a transaction, never paid, or to be tried again.',

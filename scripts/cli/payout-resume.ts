@@ -30,7 +30,7 @@ import { withPayoutAccess } from './payout-access.ts';
 import { adopt } from './payouts.ts';
 
 export const payoutsResume: Command = {
-  name: 'payouts resume',
+  name: 'payout resume',
   needsSandbox: true,
   args: ['network'],
   summary: 'Resume the halted wallets of a network.',

@@ -23,7 +23,7 @@ const kinds = [...paybackKinds, 'sweep', 'gas'] as const;
 const LISTED_MAX = 1000;
 
 export const payoutsList: Command = {
-  name: 'payouts list',
+  name: 'payout list',
   args: [],
   summary: 'List payouts (refunds, returns of held money, sweeps, gas and loans for them, moves), newest first.',
   options: {
@@ -95,13 +95,13 @@ export async function adoptIfBehind(
   if (isDryRun) {
     throw permanent(
       NOT_ADOPTED,
-      `the signer has signed more than is known here: run \`quayside payouts reconcile ${key}\``,
+      `the signer has signed more than is known here: run \`quayside payout reconcile ${key}\``,
     );
   }
   await adopt(network, installation);
 }
 
-export const unknownPayout = (id: string) => notFound(`there is no payout ${id}; \`quayside payouts list\` shows all`);
+export const unknownPayout = (id: string) => notFound(`there is no payout ${id}; \`quayside payout list\` shows all`);
 
 /** Returns what people call a payout. Loans of energy are gas payouts, and listed with these. */
 export function kindText(intent: Intent): string {

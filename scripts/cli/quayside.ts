@@ -86,8 +86,8 @@ const commands: readonly (Command | OfflineCommand)[] = [
   commandOf(returnHeld, {
     notes: [
       'Whole cents of one coin on one network are returned at a time; --network and --currency choose among several.',
-      'The signer’s caps apply: `quayside refunds approve` approves a return above them.',
-      '`quayside refunds reject` takes it back while nothing that was signed for it can pay. It is paid once the money is',
+      'The signer’s caps apply: `quayside refund approve` approves a return above them.',
+      '`quayside refund reject` takes it back while nothing that was signed for it can pay. It is paid once the money is',
       'final.',
     ],
   }),
@@ -134,8 +134,8 @@ const programs: Tool['programs'] = {
 
 /** Subjects in the order of the overview. */
 const sections: Tool['sections'] = [
-  ['Every day', ['status', 'show', 'alarm', 'refunds', 'held', 'webhooks', 'payouts', 'sweep', 'export']],
-  ['Setting up', ['store', 'key', 'user', 'notify', 'node', 'networks', 'address-pool', 'pay', 'listen']],
+  ['Every day', ['status', 'show', 'alarm', 'refund', 'held', 'webhook', 'payout', 'sweep', 'export']],
+  ['Setting up', ['store', 'key', 'user', 'notify', 'network', 'address-pool', 'pay', 'listen']],
   ['Now and then', ['doctor', 'backup', 'restore', 'audit', 'ledger', 'secret-key', 'tron-ws']],
 ];
 

@@ -32,7 +32,7 @@ const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed',
 const LISTED_MAX = 1000;
 
 export const refundsList: Command = {
-  name: 'refunds list',
+  name: 'refund list',
   args: [],
   summary: 'List refunds and returns of held money (rt_…), newest first.',
   options: {
@@ -70,14 +70,14 @@ export const refundsList: Command = {
 };
 
 export const refundsRequest: Command = {
-  name: 'refunds request',
+  name: 'refund request',
   args: ['id'],
   summary: 'Print what approvers are to sign for a refund that the signer does not pay without them.',
   options: {},
   notes: [
-    '1. here: quayside refunds request <id> > refund.json',
+    '1. here: quayside refund request <id> > refund.json',
     '2. on each approver’s machine: quayside-signer approve refund.json --key anna.key > anna.json',
-    '3. here: quayside refunds approve <id> --approval anna.json, once for each approver',
+    '3. here: quayside refund approve <id> --approval anna.json, once for each approver',
   ],
   needsSandbox: true,
   async run(input, installation) {
@@ -88,7 +88,7 @@ export const refundsRequest: Command = {
 };
 
 export const refundsApprove: Command = {
-  name: 'refunds approve',
+  name: 'refund approve',
   args: ['id'],
   summary: 'Approve a refund above the store’s limit or, with approvers’ signatures, above the signer’s limits.',
   options: {
@@ -97,7 +97,7 @@ export const refundsApprove: Command = {
     yes: { help: 'do not ask before approving; without a terminal nobody is asked' },
     'dry-run': dryRunOption,
   },
-  notes: ['`refunds request` shows how approvers sign. Their keys are never used on this machine.'],
+  notes: ['`refund request` shows how approvers sign. Their keys are never used on this machine.'],
   needsSandbox: true,
   async run(input, installation) {
     const { database, clock } = installation;
@@ -126,7 +126,7 @@ export const refundsApprove: Command = {
 /** Says why nothing can be approved yet: an approval counts for one address alone. */
 const addressFirst = ({ id }: Pick<Refund, 'id'>): string =>
   `refund ${id} has no address yet, and an approval counts for one address alone: wait until the payer has named it, or ` +
-  `name it by \`quayside refunds destination ${id} --address ADDRESS --reason …\``;
+  `name it by \`quayside refund destination ${id} --address ADDRESS --reason …\``;
 
 /** Shows a person what they approve, and asks; without a terminal, or with `--yes`, nobody is asked. */
 async function askApproval(input: Input, refund: Refund): Promise<void> {
@@ -143,11 +143,11 @@ async function askApproval(input: Input, refund: Refund): Promise<void> {
 /** Says what to do with a refund that is not approved yet and may have been paid. */
 const maybePaidText = ({ id, network }: Pick<Refund, 'id' | 'network'>, so: string): string =>
   `refund ${id} may have been paid at its present address by what is not known here, so ${so}: \`quayside status\` ` +
-  `shows what payouts wait for, and \`quayside payouts reconcile ${network} --dry-run\` the transfers. After a start, try again in ` +
+  `shows what payouts wait for, and \`quayside payout reconcile ${network} --dry-run\` the transfers. After a start, try again in ` +
   'some minutes. Where a transfer equals it, approve it: it then waits for your answer, and is not paid before';
 
 export const refundsReject: Command = {
-  name: 'refunds reject',
+  name: 'refund reject',
   args: ['id'],
   summary:
     'Reject a refund that waits while nothing signed for it can pay: it fails, and its amount can be refunded again.',
@@ -178,7 +178,7 @@ export const refundsReject: Command = {
 };
 
 export const refundsDestination: Command = {
-  name: 'refunds destination',
+  name: 'refund destination',
   args: ['id'],
   summary: 'Send a refund to another address on its network, until its payment is in progress.',
   options: {
@@ -230,9 +230,7 @@ async function givenApproval(input: Input, refund: Refund, installation: Install
 async function findRefund(database: Pick<Database, 'refunds'>, id: string): Promise<Refund> {
   const refund = await database.refunds.findBy({ id });
   if (refund) return refund;
-  throw notFound(
-    `there is no refund ${id}; \`quayside refunds list\` shows all, with the ids (rf_…, rt_…) to use here`,
-  );
+  throw notFound(`there is no refund ${id}; \`quayside refund list\` shows all, with the ids (rf_…, rt_…) to use here`);
 }
 
 export const amountText = ({ amountMinor, currency }: Refund): string =>
@@ -243,7 +241,7 @@ export function whatNext(refund: Refund): string {
   if (refund.status === 'failed') return refund.failureReason ?? '';
   if (refund.status !== 'pending') return '';
   if (!refund.destination) return 'waiting for the payer’s address';
-  return refund.needsApproval && refund.approvedAtMs === null ? 'waiting for `quayside refunds approve`' : '';
+  return refund.needsApproval && refund.approvedAtMs === null ? 'waiting for `quayside refund approve`' : '';
 }
 
 /** Returns a refund for programs. */

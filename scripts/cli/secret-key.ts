@@ -47,7 +47,7 @@ export const secretKeyRotate: OfflineCommand = {
           ...(altered > 0
             ? [`${altered} rows were altered before: they stay as they are, and nothing uses them.`]
             : []),
-          ...(claimLinks > 0 ? [`${claimLinks} refunds have new claim links: \`quayside refunds list\``] : []),
+          ...(claimLinks > 0 ? [`${claimLinks} refunds have new claim links: \`quayside refund list\``] : []),
           'A signer with a key file of its own needs the new one. Start Quayside, and make a backup: `quayside backup`.',
         ],
         isBad: altered > 0,

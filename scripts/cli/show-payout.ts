@@ -89,7 +89,7 @@ async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
     );
   }
   if (state === 'stuck') {
-    const advice = `look at it with \`quayside show ${id}\`; then end it with \`quayside payouts resolve ${id}\``;
+    const advice = `look at it with \`quayside show ${id}\`; then end it with \`quayside payout resolve ${id}\``;
     return link('outcome', 'broken', `it is stuck: ${why ?? 'an operator has to decide'}`, advice);
   }
   const engine = (await scene.database.listEngines()).find((one) => one.network === network);

@@ -60,11 +60,11 @@ async function refundLink(scene: Scene, refund: Refund): Promise<Link> {
 function pendingLink({ id, destination, claim, needsApproval, approvedAtMs }: Refund): Link {
   if (!destination) {
     const until = claim ? ` until ${at(claim.untilS * 1000)}, then it fails` : '';
-    const advice = `send the claim link of \`quayside show ${id} --link\` to the payer, or name an address: \`quayside refunds destination ${id} --address ADDRESS --reason …\``;
+    const advice = `send the claim link of \`quayside show ${id} --link\` to the payer, or name an address: \`quayside refund destination ${id} --address ADDRESS --reason …\``;
     return link('payout', 'waiting', `it waits for the payer’s address${until}`, advice);
   }
   if (needsApproval && approvedAtMs === null) {
-    const advice = `\`quayside refunds approve ${id}\`, or \`quayside refunds reject ${id} --reason …\``;
+    const advice = `\`quayside refund approve ${id}\`, or \`quayside refund reject ${id} --reason …\``;
     return link('payout', 'waiting', 'it is above the store’s limit, and waits for your approval', advice);
   }
   return link('payout', 'waiting', 'it is ready, and starts within seconds while the server runs');

@@ -84,7 +84,7 @@ function outgoingLink(scene: Scene, { network, number, role, to, currency, units
   const text = `${coinText(place ? [place] : [], network, currency, units)} left the ${role} wallet in block ${number} of ${network}, to ${addressText(scene, network, to)}`;
   if (state === 'recorded' || state === 'known') return link('outcome', 'ok', `${text}; no payout of ours (${state})`);
   if (state === 'open') return link('outcome', 'waiting', `${text}; judged once the block is final`);
-  const advice = `look at \`quayside payouts reconcile ${network} --dry-run\`; money out is frozen there until \`quayside payouts reconcile ${network} --reason …\``;
+  const advice = `look at \`quayside payout reconcile ${network} --dry-run\`; money out is frozen there until \`quayside payout reconcile ${network} --reason …\``;
   return link('outcome', 'broken', `${text}, and no payout explains it`, advice);
 }
 

@@ -174,11 +174,11 @@ function healthLink(
   const verdict = wrong === null ? '' : `: ${wrong}`;
   if (disabledAtMs !== null) {
     const text = `${id} is disabled since ${at(disabledAtMs)} (${disabledReason ?? 'by the operator'})${verdict}`;
-    return link('endpoint', 'broken', text, `\`quayside webhooks enable ${id}\` enables it`);
+    return link('endpoint', 'broken', text, `\`quayside webhook enable ${id}\` enables it`);
   }
   const again = refusalStatuses.includes(last?.status ?? 0)
     ? 'what it refuses is sent again once it accepts something newer, and one of it is tried from time to time'
-    : `once it works, \`quayside webhooks resend ${id} --since 1d\` sends at once what failed or waits`;
+    : `once it works, \`quayside webhook resend ${id} --since 1d\` sends at once what failed or waits`;
   if (failingSinceMs !== null) {
     return link('endpoint', 'broken', `${id} has accepted nothing since ${at(failingSinceMs)}${verdict}`, again);
   }
@@ -191,7 +191,7 @@ function healthLink(
 function noDelivery({ type, mode, storeId, createdAtMs }: StoredEvent, endpoints: readonly Endpoint[]): Link {
   const own = endpoints.filter((one) => one.mode === mode && !one.perSession);
   if (isExtended(type)) {
-    return link('delivery', 'note', 'no endpoint asked for this event (`--events` of `quayside webhooks add`)');
+    return link('delivery', 'note', 'no endpoint asked for this event (`--events` of `quayside webhook add`)');
   }
   const later = own.some((one) => one.createdAtMs > createdAtMs);
   return link(
@@ -200,7 +200,7 @@ function noDelivery({ type, mode, storeId, createdAtMs }: StoredEvent, endpoints
     later
       ? 'there was no endpoint when it happened; one was added later'
       : `store ${storeId} has no endpoint in ${mode} mode, so nobody was told`,
-    `${later ? '' : `add one: \`quayside webhooks add <url> --store ${storeId} --mode ${mode}\`. `}This event can be read from the API (GET /api/v1/events)`,
+    `${later ? '' : `add one: \`quayside webhook add <url> --store ${storeId} --mode ${mode}\`. `}This event can be read from the API (GET /api/v1/events)`,
   );
 }
 
@@ -215,18 +215,18 @@ async function deliveryLink(scene: Scene, delivery: Delivery, endpoint: Endpoint
   const tried = `${attempts} attempt${attempts === 1 ? '' : 's'}`;
   if (state === 'failed') {
     const advice = endpoint
-      ? `correct that, then \`quayside webhooks resend ${id}\``
+      ? `correct that, then \`quayside webhook resend ${id}\``
       : 'it can be read from the API (GET /api/v1/events)';
     return link('delivery', 'broken', `to ${where}: failed for good after ${tried}${verdict}`, advice);
   }
   if (endpoint && endpoint.disabledAtMs !== null) {
     const why = endpoint.disabledReason ?? 'by the operator';
     const text = `to ${where}: waits, because the endpoint is disabled since ${at(endpoint.disabledAtMs)} (${why})${verdict}`;
-    return link('delivery', 'broken', text, `\`quayside webhooks enable ${endpointId}\`; what waits is sent then`);
+    return link('delivery', 'broken', text, `\`quayside webhook enable ${endpointId}\`; what waits is sent then`);
   }
   if (wrong !== null) {
     const next = nextAttemptAtMs === null ? '' : `; tried again at ${at(nextAttemptAtMs)}`;
-    const advice = `correct that; \`quayside show ${endpointId}\` shows how it does, and \`quayside webhooks resend ${id}\` sends it at once`;
+    const advice = `correct that; \`quayside show ${endpointId}\` shows how it does, and \`quayside webhook resend ${id}\` sends it at once`;
     return link('delivery', 'broken', `to ${where}: not accepted in ${tried}${verdict}${next}`, advice);
   }
   return untried(scene, delivery, where);

@@ -85,7 +85,7 @@ export const signerRestore: OfflineCommand = {
           lines: [
             `restored the signer ${fingerprint} of ${moment(backup.madeAtMs)} in ${files.dir}`,
             'It does not know what was signed since, and signs nothing before each network is adopted. Make sure that no',
-            'other signer of this seed runs, start this one, and run `quayside payouts reconcile <network>` for each network.',
+            'other signer of this seed runs, start this one, and run `quayside payout reconcile <network>` for each network.',
           ],
         };
       } finally {

@@ -32,7 +32,7 @@ export const storeAdd: Command = {
         `store ${made.id} "${made.name}"`,
         `webhook secret of live mode ${made.webhookSecrets.live}`,
         `webhook secret of test mode ${made.webhookSecrets.test}`,
-        'They sign for the `webhook_url` of single sessions; `quayside webhooks add` gives each endpoint its own.',
+        'They sign for the `webhook_url` of single sessions; `quayside webhook add` gives each endpoint its own.',
         `Next, run: quayside key create --store ${made.id} --mode test`,
       ],
     };

@@ -9,7 +9,7 @@ import { openProgressLine } from './progress.ts';
 import { readSince, sinceOption } from './since.ts';
 
 export const webhooksResend: Command = {
-  name: 'webhooks resend',
+  name: 'webhook resend',
   args: [],
   optionalArgs: ['delivery|event|endpoint'],
   summary: 'Send a delivery or an event again now; with --since, what failed or is being retried, paced and in order.',
@@ -38,7 +38,7 @@ async function resendOne(id: string, isDryRun: boolean, { database, clock }: Ins
   const isEvent = id.startsWith('evt_');
   const found = isEvent ? await database.findEvent(id) : (await database.listDeliveries({ id, limit: 1 }))[0];
   if (!found)
-    throw notFound(`there is no ${isEvent ? 'event' : 'delivery'} ${id}; \`quayside webhooks list\` shows the newest`);
+    throw notFound(`there is no ${isEvent ? 'event' : 'delivery'} ${id}; \`quayside webhook list\` shows the newest`);
   if (isDryRun)
     return { json: { id, due: false, dry_run: true }, lines: [`${id} would be sent again; nothing was changed`] };
   const nowMs = clock.nowMs();
@@ -98,7 +98,7 @@ async function resendSince(
       ...(isLater
         ? [`${endpointId} was added at ${moment(health.createdAtMs)}: --missing also sends it the events from before`]
         : []),
-      ...(isOff ? [`${endpointId} is disabled: \`quayside webhooks enable ${endpointId}\` starts them`] : []),
+      ...(isOff ? [`${endpointId} is disabled: \`quayside webhook enable ${endpointId}\` starts them`] : []),
     ],
   };
 }
@@ -128,4 +128,4 @@ async function inBatches(
 /** Returns when an event happened, which its id says. */
 const momentOf = (eventId: string): string => moment(Number(BigInt(eventId.slice('evt_'.length)) / 1_000_000n));
 
-const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhooks list\` shows all`);
+const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhook list\` shows all`);

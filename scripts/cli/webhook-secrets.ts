@@ -23,7 +23,7 @@ const modeOption = { choices: modes, help: 'of a store, which has a secret for e
 const readMode = (input: Input) => choiceOption(input, 'mode', modes, 'live');
 
 export const webhooksSecret: Command = {
-  name: 'webhooks secret',
+  name: 'webhook secret',
   args: ['endpoint'],
   summary: 'Print the secret that signs for an endpoint; --rotate replaces it, with both valid until --finish.',
   options: {
@@ -74,7 +74,7 @@ function readStep({ options }: Input): RotationStep | null {
 function describe({ owner, mode, secret, nextSecret, rotatedAtMs }: WebhookSecret): string[] {
   const isEndpoint = owner.startsWith('we_');
   const whose = isEndpoint ? `endpoint ${owner}` : `store ${owner}, ${mode} mode`;
-  const command = `quayside webhooks secret ${owner}${isEndpoint ? '' : ` --mode ${mode}`}`;
+  const command = `quayside webhook secret ${owner}${isEndpoint ? '' : ` --mode ${mode}`}`;
   if (nextSecret === null) return [`webhook secret ${secret}`, `It is the secret of ${whose}.`];
   return [
     `webhook secret ${secret}`,
@@ -87,7 +87,7 @@ function describe({ owner, mode, secret, nextSecret, rotatedAtMs }: WebhookSecre
 
 const unknownOwner = (id: string) =>
   notFound(
-    `there is no endpoint or store ${id}; \`quayside webhooks list\` shows endpoints, \`quayside store list\` stores`,
+    `there is no endpoint or store ${id}; \`quayside webhook list\` shows endpoints, \`quayside store list\` stores`,
   );
 
 function refusal(id: string, kind: Exclude<RotationOutcome['kind'], 'done'>) {
@@ -97,18 +97,18 @@ function refusal(id: string, kind: Exclude<RotationOutcome['kind'], 'done'>) {
     case 'one_off':
       return permanent(
         'one_off',
-        `${id} was named by single sessions, and its store’s secret signs for it. Rotate that one: \`quayside webhooks ` +
-          'secret <store> --mode <mode> --rotate`; `quayside webhooks list` shows the store and the mode',
+        `${id} was named by single sessions, and its store’s secret signs for it. Rotate that one: \`quayside webhook ` +
+          'secret <store> --mode <mode> --rotate`; `quayside webhook list` shows the store and the mode',
       );
     case 'under_way':
       return permanent(
         'under_way',
-        `a rotation of ${id} is under way; end it with \`quayside webhooks secret ${id} --finish\` or --cancel`,
+        `a rotation of ${id} is under way; end it with \`quayside webhook secret ${id} --finish\` or --cancel`,
       );
     case 'not_under_way':
       return permanent(
         'not_under_way',
-        `no rotation of ${id} is under way; \`quayside webhooks secret ${id} --rotate\` starts one`,
+        `no rotation of ${id} is under way; \`quayside webhook secret ${id} --rotate\` starts one`,
       );
   }
 }

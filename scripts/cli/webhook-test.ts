@@ -21,7 +21,7 @@ import {
 import { wrongWith } from './webhook-verdict.ts';
 
 export const webhooksTest: Command = {
-  name: 'webhooks test',
+  name: 'webhook test',
   args: [],
   optionalArgs: ['endpoint'],
   summary: 'Send a signed test event to an endpoint now and show its answer; with --event, to all of test mode.',
@@ -50,7 +50,7 @@ async function tested(id: string, { config, database, clock }: Installation): Pr
   const sender = createSender(createUrlGuard(config.webhooks.allowCidrs), attemptLimits, clock);
   const sent = endpoint ? await sendTestEvent({ database, sender, clock }, endpoint) : null;
   sender.abort();
-  if (!endpoint || !sent) throw notFound(`there is no endpoint ${id}; \`quayside webhooks list\` shows all`);
+  if (!endpoint || !sent) throw notFound(`there is no endpoint ${id}; \`quayside webhook list\` shows all`);
   const { url, mode } = endpoint;
   const { eventId, status, error, durationMs, answer, isDelivered } = sent;
   const wrong = wrongWith({ status, error, responseExcerpt: answer });

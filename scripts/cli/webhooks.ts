@@ -27,7 +27,7 @@ import { table } from './table.ts';
 const states: readonly DeliveryState[] = ['waiting', 'delivered', 'failed'];
 
 export const webhooksList: Command = {
-  name: 'webhooks list',
+  name: 'webhook list',
   args: [],
   summary: 'List webhook endpoints and the newest deliveries.',
   options: {
@@ -74,7 +74,7 @@ export const webhooksList: Command = {
 };
 
 export const webhooksAdd: Command = {
-  name: 'webhooks add',
+  name: 'webhook add',
   args: ['url'],
   summary: 'Send a store’s events of one mode to a URL, and print the secret that signs them.',
   options: {
@@ -100,7 +100,7 @@ export const webhooksAdd: Command = {
 };
 
 export const webhooksRemove: Command = {
-  name: 'webhooks remove',
+  name: 'webhook remove',
   args: ['endpoint'],
   summary: 'Remove an endpoint; deliveries that wait for it are not sent.',
   options: { reason: reasonOption },
@@ -112,7 +112,7 @@ export const webhooksRemove: Command = {
 };
 
 export const webhooksEnable: Command = {
-  name: 'webhooks enable',
+  name: 'webhook enable',
   args: ['endpoint'],
   summary: 'Enable an endpoint that was disabled because it answered 410 Gone.',
   options: { reason: reasonOption },
@@ -127,9 +127,9 @@ const ofOtherMode = (url: string, id: string) =>
   permanent(
     'other_mode',
     `${url} already receives events of the other mode (endpoint ${id}). Use a URL of its own for each mode, or remove ` +
-      `the other endpoint first: \`quayside webhooks remove ${id}\``,
+      `the other endpoint first: \`quayside webhook remove ${id}\``,
   );
-const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhooks list\` shows all`);
+const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhook list\` shows all`);
 
 function readEvents(text: string | undefined): ExtendedEventType[] {
   if (text === undefined) return [];

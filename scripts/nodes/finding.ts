@@ -1,5 +1,5 @@
 /**
- * What `quayside doctor` and `quayside node check` find: one sentence about one part of an installation or of a node,
+ * What `quayside doctor` and `quayside network check` find: one sentence about one part of an installation or a node,
  * and what to do about it.
  * @module
  */

@@ -193,7 +193,7 @@ export const returnHeld: Act<Wish, ReturnPlan, StorePermission> = {
     return {
       said: say('It is being returned.'),
       json: returnJson(held, refund),
-      next: `refunds show ${refund.id}`,
+      next: `show ${refund.id}`,
     };
   },
 };
@@ -209,7 +209,7 @@ const returnJson = ({ kind }: HeldMoney, refund: Refund) => ({
 });
 
 const needsReconcile = say(
-  'This database was restored from a backup, and the money may have been returned before: run `quayside payouts reconcile <network>`.',
+  'This database was restored from a backup, and the money may have been returned before: run `quayside payout reconcile <network>`.',
 );
 
 /** Returns why held money was not returned. */

@@ -20,7 +20,7 @@ import { exampleRefund, exampleSession } from './examples.ts';
 import { destinationFields } from './refund-view.ts';
 
 const triggeredField = z.literal(true).optional().meta({
-  description: 'A developer sent it with `quayside webhooks test --event`: nothing happened. Only in test mode.',
+  description: 'A developer sent it with `quayside webhook test --event`: nothing happened. Only in test mode.',
 });
 
 const sourceField = z.literal('api').meta({ description: 'Always `api`.' });

@@ -19,13 +19,13 @@ type Parts = Readonly<{
   clock: Pick<Clock, 'nowMs'>;
 }>;
 
-/** Returns what `quayside refunds request` and `refunds approve` and the dashboard ask. */
+/** Returns what `quayside refund request` and `refund approve` and the dashboard ask. */
 export function createRefundApprovals(parts: Parts): RefundApprovals {
   return {
     request: async (refund) => requestLines(await requestOf(parts, refund)),
     async read(refund, name, text) {
       const approval = parseApproval(name, text);
-      const again = `\`quayside refunds request ${refund.id}\` shows what is to be signed`;
+      const again = `\`quayside refund request ${refund.id}\` shows what is to be signed`;
       if (!isApproved(approval, textOf(await requestOf(parts, refund)))) {
         throw permanent(
           'approval_mismatch',

@@ -14,9 +14,9 @@ type EndedGenerations = PayoutValues & Readonly<{ isPayback: boolean; count: num
 type WalletValues = Readonly<{ payer: string; ours: number }>;
 
 const rejectText = ({ id, isPayback }: PayoutValues & Readonly<{ isPayback: boolean }>): string =>
-  isPayback ? `, or reject the refund with \`quayside refunds reject ${id}\`` : '';
+  isPayback ? `, or reject the refund with \`quayside refund reject ${id}\`` : '';
 
-const resolvePaid = (id: string, tx: string): string => `\`quayside payouts resolve ${id} --paid ${tx} --reason …\``;
+const resolvePaid = (id: string, tx: string): string => `\`quayside payout resolve ${id} --paid ${tx} --reason …\``;
 
 /** Describes an acknowledged transfer that equals a payout. */
 export const equalTransferText = (tx: string): string =>
@@ -67,7 +67,7 @@ const reasons = {
     text: ({ network, payer, ours, counted }: NetworkValues & WalletValues & Readonly<{ counted: number }>) =>
       `The node counts ${counted} final transactions of wallet ${payer} on ${network}, but only ${ours} were made ` +
       `here: somebody else spends from it, or this database is older than the signer's journal. No more payouts leave ` +
-      `it. Find the cause, then run \`quayside payouts reconcile ${network} --reason …\`.`,
+      `it. Find the cause, then run \`quayside payout reconcile ${network} --reason …\`.`,
   },
   payout_bytes_differ: {
     passes: false,
@@ -79,13 +79,13 @@ const reasons = {
     }: PayoutValues & NetworkValues & Readonly<{ tx: string; differences: string }>) =>
       `The signed bytes of payout ${id} on ${network} (${tx}) are not what was ordered, according to the chain's own ` +
       `SDK, and were not broadcast: ${differences}. Find out whether the database or the signer was altered; then run ` +
-      `\`quayside payouts resolve ${id} --retry --reason …\`.`,
+      `\`quayside payout resolve ${id} --retry --reason …\`.`,
   },
   payout_generations: {
     passes: false,
     text: (values: PayoutValues & Readonly<{ isPayback: boolean; tx: string; count: number }>) =>
       `Transaction ${values.tx} of payout ${values.id} failed too, after ${values.count} generations. It is not signed ` +
-      `again by itself. Find out why, then run \`quayside payouts resolve ${values.id} --retry --reason …\`${rejectText(values)}.`,
+      `again by itself. Find out why, then run \`quayside payout resolve ${values.id} --retry --reason …\`${rejectText(values)}.`,
   },
   /** A node refuses what is sent, or generations of attempts have ended without effect. */
   payout_not_included: {
@@ -101,7 +101,7 @@ const reasons = {
     passes: false,
     text: () =>
       'a reorg has taken back the payment that it refunds, in whole or in part. It goes on when the payment is ' +
-      'confirmed again; otherwise reject it with `quayside refunds reject`.',
+      'confirmed again; otherwise reject it with `quayside refund reject`.',
   },
   refund_not_final: {
     passes: true,
@@ -113,20 +113,20 @@ const reasons = {
     passes: false,
     text: () =>
       'its destination was changed after it was approved. Look at it with `quayside show`, then approve it ' +
-      'again with `quayside refunds approve` or reject it with `quayside refunds reject`.',
+      'again with `quayside refund approve` or reject it with `quayside refund reject`.',
   },
   refund_equals_transfer: {
     passes: false,
     text: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
       `${equalTransferText(tx)}, and an operator has acknowledged it. If it paid this ` +
-      `refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payouts resolve ${id} --retry --yes --reason …\` ` +
+      `refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payout resolve ${id} --retry --yes --reason …\` ` +
       'has it paid',
   },
   refund_store_suspended: {
     passes: false,
     text: () =>
       'its store is suspended. It goes on within five minutes after `quayside store decide <store> resume`; otherwise reject it with ' +
-      '`quayside refunds reject`.',
+      '`quayside refund reject`.',
   },
 } as const;
 
@@ -145,7 +145,7 @@ export const reasonCodes = Object.keys(reasons) as readonly ReasonCode[];
 /** Returns whether a reason ends without a person. One that is not listed here needs a person. */
 export const isPassing = (code: string): boolean => Object.hasOwn(reasons, code) && reasons[code as ReasonCode].passes;
 
-// ── Why `payouts resolve` refuses ────────────────────────────────────────────────────────────────────────────────────
+// ── Why `payout resolve` refuses ────────────────────────────────────────────────────────────────────────────────────
 
 const refusals = {
   payout_ended: ({ id, how }: PayoutValues & Readonly<{ how: string }>) =>
@@ -166,7 +166,7 @@ const refusals = {
     resolvePaid(id, 'TRANSACTION'),
   payout_being_signed: ({ id, network }: PayoutValues & NetworkValues) =>
     `an attempt of payout ${id} is allotted and may be signed at this moment: run the command again, or, if no engine ` +
-    `runs, \`quayside payouts reconcile ${network}\` first`,
+    `runs, \`quayside payout reconcile ${network}\` first`,
   payout_was_paid: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
     `${tx} has paid payout ${id}: run ${resolvePaid(id, tx)}`,
   payout_may_be_included: ({ id, txs }: PayoutValues & Readonly<{ txs: string }>) =>
@@ -179,7 +179,7 @@ const refusals = {
     other === null
       ? `${equalTransferText(tx)}. If it paid ${id}, run ${resolvePaid(id, tx)}; if it did not, run the command again ` +
         'with --yes'
-      : `${equalTransferText(other)}, and so has ${tx}. If ${tx} did not pay ${id}, run \`quayside payouts resolve ${id} ` +
+      : `${equalTransferText(other)}, and so has ${tx}. If ${tx} did not pay ${id}, run \`quayside payout resolve ${id} ` +
         `--retry --yes --reason …\`: it is not paid before you have answered for ${other}, too, and can then be ended`,
   payout_moved: ({ id, network }: PayoutValues & NetworkValues) =>
     `payout ${id} has changed meanwhile, or a transfer on ${network} that no payout explains may have paid it: look at ` +
@@ -188,7 +188,7 @@ const refusals = {
 
 type Refusals = typeof refusals;
 
-/** Returns why `payouts resolve` refuses, with its text. */
+/** Returns why `payout resolve` refuses, with its text. */
 export function refusal<C extends keyof Refusals>(code: C, values: Parameters<Refusals[C]>[0]): Reason {
   const text = refusals[code] as (of: Parameters<Refusals[C]>[0]) => string;
   return { code, message: text(values) };

@@ -9,7 +9,7 @@ export type OperatorAct = Readonly<{
   atMs: number;
   /** The user of the operating system. */
   operator: string;
-  /** The words that ran it, such as `networks rewind`. */
+  /** The words that ran it, such as `network rewind`. */
   command: string;
   reason: string | null;
 }>;

@@ -34,8 +34,8 @@ export const isAutomatic = ({ code }: Pick<Freeze, 'code'>): boolean =>
 /** Returns the command that ends a freeze. */
 export const endOf = ({ network, code }: Pick<Freeze, 'network' | 'code'>): string =>
   network !== null && isAutomatic({ code })
-    ? `\`quayside payouts reconcile ${network} --reason …\``
-    : `\`quayside payouts thaw${network === null ? '' : ` ${network}`} --reason …\``;
+    ? `\`quayside payout reconcile ${network} --reason …\``
+    : `\`quayside payout thaw${network === null ? '' : ` ${network}`} --reason …\``;
 
 /** What was shown to whoever ends freezes: as `listFreezes` returned them, and the ids that `listForeign` returned. */
 export type SeenFreezes = Readonly<{ freezes: readonly Freeze[]; transfers: readonly number[] }>;

@@ -54,7 +54,7 @@ export function checkFence(network: NetworkKey, fence: number, highest: number):
   if (fence < highest) {
     throw refused(
       'fence',
-      `this engine's fence is ${fence}, but ${highest} was already served: another engine is running, or the database was restored from a backup. Stop the other one, then run \`quayside payouts reconcile ${network}\``,
+      `this engine's fence is ${fence}, but ${highest} was already served: another engine is running, or the database was restored from a backup. Stop the other one, then run \`quayside payout reconcile ${network}\``,
     );
   }
   if (fence > highest + FENCE_STEP_MAX) {

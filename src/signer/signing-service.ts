@@ -171,7 +171,7 @@ export function openSigningService({
     const use = nonce === null ? null : journal.nonceUse(intent.network, payer, nonce);
     if (!use || (use.intentId === intent.id && use.generation === generation)) return;
     const text = `sequence number ${nonce} of ${payer} was used for ${use.intentId} (generation ${use.generation})`;
-    const adopt = `the database is behind the signer. Run \`quayside payouts reconcile ${intent.network}\``;
+    const adopt = `the database is behind the signer. Run \`quayside payout reconcile ${intent.network}\``;
     throw refused('nonce', `${text}: ${adopt}`);
   }
 

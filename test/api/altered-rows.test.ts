@@ -184,7 +184,7 @@ for (const change of [
       alter(api, `UPDATE refunds SET ${change}`);
       const [after] = await api.database().refunds.list({ limit: 9 });
       assert.is(after?.destination, null);
-      await alarmed(api, `quayside refunds destination ${after?.id}`);
+      await alarmed(api, `quayside refund destination ${after?.id}`);
     }));
 
 test.run();

@@ -44,7 +44,7 @@ test('a refund that waits for an approval is an alarm, which ends with the decis
     assert.equal(await told(api), [one, two]);
     const [alarm] = await database.alarms.listOpen();
     assert.is(alarm?.sessionId, session, 'so that it reaches whoever is informed about this store');
-    assert.match(alarm?.message ?? '', new RegExp(`refunds approve ${one}.*refunds reject ${one} --reason`));
+    assert.match(alarm?.message ?? '', new RegExp(`refund approve ${one}.*refund reject ${one} --reason`));
     assert.not.match(alarm?.message ?? '', new RegExp(`${first}|2\\.00`), 'neither amount nor destination');
     assert.equal(await database.alarms.listOfStore({ storeId: api.merchantId, mode: 'test' }, 9), [], 'it has a list');
     await approve(database, one, api.clock.nowMs());

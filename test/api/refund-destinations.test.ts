@@ -175,7 +175,7 @@ test('each replacement moves the payout, until the first attempt is allotted; th
     );
     api.clock.advance(61_000);
     const stale = await api.database().findPayout(await idOf(api, 'r-1'));
-    const act = { atMs: api.clock.nowMs(), operator: 'anna', command: 'refunds destination', reason: 'a call' };
+    const act = { atMs: api.clock.nowMs(), operator: 'anna', command: 'refund destination', reason: 'a call' };
     const id = await idOf(api, 'r-1');
     const check = () => ({ kind: 'ok', family: 'evm', key: keyOf(named) ?? '' }) as const;
     const byOperator = { by: 'operator', id, address: named, act } as const;
@@ -208,7 +208,7 @@ test('each replacement moves the payout, until the first attempt is allotted; th
         ['payer', 'payment page', keyOf(left)],
         ['payer', 'claim link', keyOf(claimed)],
         ['API key …', 'POST /api/v1/refunds/{refund_id}/destination', keyOf(chosen)],
-        ['anna', 'refunds destination', keyOf(named)],
+        ['anna', 'refund destination', keyOf(named)],
       ],
     );
   }));
@@ -262,7 +262,7 @@ for (const [isKnown, code] of [
       await database.stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
       const sale = await paidSale(api);
       await leave(api, sale, left);
-      const act = { atMs: api.clock.nowMs(), operator: 'anna', command: 'payouts thaw', reason: 'looked' };
+      const act = { atMs: api.clock.nowMs(), operator: 'anna', command: 'payout thaw', reason: 'looked' };
       if (isKnown) {
         await payUnknown(api, keyOf(left), UNITS);
         await database.judgeOutgoing(network, act.atMs);

@@ -152,7 +152,7 @@ test('a newer version migrates after a copy, and the earlier one starts on that 
   for (const name of readdirSync(config.dataDir).filter((one) => one.startsWith('quayside.db')))
     renameSync(join(config.dataDir, name), join(aside, name));
   cpSync(copy, file);
-  const frozen = await tool(installationFolder, 'payouts', 'freeze', '--reason', 'went back');
+  const frozen = await tool(installationFolder, 'payout', 'freeze', '--reason', 'went back');
   assert.is(frozen.code, 0, frozen.out);
   const back = await start(installationFolder);
   assert.is(back.code, 0, back.out);

@@ -192,7 +192,7 @@ test('nothing changes while something runs, after a failed backup, or with an ap
     release();
     const failing = { ...parts, backup: () => Promise.reject(Object.assign(new Error('no room'), { code: 'room' })) };
     await rejects(() => rotateSecretKey(failing), 'room', /no room/);
-    await rejects(() => rotateSecretKey(parts), 'refunds_approved', /1 open refunds .*quayside refunds reject/);
+    await rejects(() => rotateSecretKey(parts), 'refunds_approved', /1 open refunds .*quayside refund reject/);
     assert.equal([...sealedValues(api.file)], before);
     assert.is(readFileSync(keyFileOf(api), 'utf8'), text);
     await checkAll(api, contents);

@@ -57,11 +57,11 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     await policy('--refund-automatic', '1.00');
     const session = await paidSession(500);
     const { id, payee } = await refund(session, '5.00');
-    const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
-    assert.is((await quayside.cli('refunds', 'approve', listed.id, '--dry-run')).dry_run, true);
-    assert.is((await quayside.cli('show', listed.id)).needs, 'waiting for `quayside refunds approve`');
+    const [listed] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
+    assert.is((await quayside.cli('refund', 'approve', listed.id, '--dry-run')).dry_run, true);
+    assert.is((await quayside.cli('show', listed.id)).needs, 'waiting for `quayside refund approve`');
     await stop?.();
-    await quayside.cli('refunds', 'approve', listed.id);
+    await quayside.cli('refund', 'approve', listed.id);
     await start?.();
     await policy('--refund-automatic', automatic.toFixed(2));
     await completed(id);

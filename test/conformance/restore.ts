@@ -139,7 +139,7 @@ export function restoreConforms(
       await fund();
       await quayside.start();
       assert.is((await completedInTime(id)).transaction_hash, tx, 'settled by the transaction that paid it');
-      const [{ id: payout }] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
+      const [{ id: payout }] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
       const learned = async () => (await quayside.cli('show', payout)).payout.attempts as Json[];
       await until('both transactions are known', async () => (await learned()).length === 2);
       assert.equal(await paidTo(payee, currency), [bench.unitsOf(350, currency)]);
@@ -161,9 +161,9 @@ export function restoreConforms(
   test('a database that is put back alone pays nothing before it knows what the signer has signed; resolve --paid is enough', async () => {
     const put = await payThenPutBack(500, () => {}, 'data');
     await untilStopped('payouts_not_adopted');
-    const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === put.id);
+    const [listed] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === put.id);
     const resolve = (tx: string) =>
-      quayside.cli('payouts', 'resolve', listed.id, '--paid', tx, '--reason', 'the database was restored');
+      quayside.cli('payout', 'resolve', listed.id, '--paid', tx, '--reason', 'the database was restored');
     const refusal = (tx: string) => resolve(tx).then(() => 'resolved', String);
     assert.match(await refusal(before.tx), 'payout_of_another');
     const strange = await chain.pay(put.payee, 'USDT', units(500));
@@ -178,7 +178,7 @@ export function restoreConforms(
     const put = await payThenPutBack(600, () => {}, 'signer');
     await untilStopped('signer_journal_behind');
     await isPaidOnce(put, 600);
-    await quayside.cli('payouts', 'reconcile', bench.network);
+    await quayside.cli('payout', 'reconcile', bench.network);
     await paysAnother(600);
     await isPaidOnce(put, 600);
   });
@@ -218,13 +218,13 @@ export function restoreConforms(
       const canceled = await quayside.api('POST', `/api/v1/refunds/${put.id}/cancel`, {});
       assert.equal([canceled.status, canceled.body.error.code], [400, 'CANNOT_CANCEL_REFUND']);
       assert.match(canceled.body.error.message, 'Try again in ten minutes');
-      const [{ id: payout }] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === put.id);
-      const reject = () => quayside.cli('refunds', 'reject', payout).then(() => 'rejected', String);
+      const [{ id: payout }] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === put.id);
+      const reject = () => quayside.cli('refund', 'reject', payout).then(() => 'rejected', String);
       assert.match(await reject(), /may have been paid, so it is not rejected: blocks .* were skipped/);
-      const resume = await quayside.cli('payouts', 'resume', bench.network).then(() => 'resumed', String);
+      const resume = await quayside.cli('payout', 'resume', bench.network).then(() => 'resumed', String);
       assert.match(
         resume,
-        /no wallet on .* is halted, but money out is frozen: blocks .* were skipped.*payouts reconcile/,
+        /no wallet on .* is halted, but money out is frozen: blocks .* were skipped.*payout reconcile/,
       );
       const reread = [
         'networks',
@@ -252,12 +252,12 @@ export function restoreConforms(
       faults.set({ rates: { send_dropped: 1 } });
       await chain.pay(refundWallet, 'USDT', units(400));
       await until('it is sent', () => sentBytes() !== undefined);
-      await quayside.cli('payouts', 'freeze', bench.network, '--reason', 'nothing arrives');
-      const [{ id: payout }] = (await quayside.cli('payouts', 'list', '--state', 'sent')) as Json[];
-      const settle = ['payouts', 'resolve', payout, '--never', '--reason', 'nothing arrives'] as const;
+      await quayside.cli('payout', 'freeze', bench.network, '--reason', 'nothing arrives');
+      const [{ id: payout }] = (await quayside.cli('payout', 'list', '--state', 'sent')) as Json[];
+      const settle = ['payout', 'resolve', payout, '--never', '--reason', 'nothing arrives'] as const;
       const early = await quayside.cli(...settle).catch((error: unknown) => String(error));
       assert.match(String(early), 'can still be included');
-      const retry = ['payouts', 'resolve', payout, '--retry', '--reason', 'nothing arrives'] as const;
+      const retry = ['payout', 'resolve', payout, '--retry', '--reason', 'nothing arrives'] as const;
       const again = await quayside.cli(...retry).catch((error: unknown) => String(error));
       assert.match(String(again), 'can still be included');
       expiry.pass();
@@ -272,7 +272,7 @@ export function restoreConforms(
       );
       faults.heal();
       assert.is((await show(id)).status, 'failed');
-      await quayside.cli('payouts', 'thaw', bench.network, '--reason', 'the node is mended');
+      await quayside.cli('payout', 'thaw', bench.network, '--reason', 'the node is mended');
       // The merchant requests the amount again.
       const next = await refund(session, '4.00');
       await completed(next.id);
@@ -374,7 +374,7 @@ export function restoreConforms(
     assert.is((await completedInTime(id)).transaction_hash, tx);
     assert.equal(await paidTo(payee), [units(900)]);
     // The freeze ends by itself, too, a moment after its transfer is explained.
-    const reconcile = ['payouts', 'reconcile', bench.network, '--reason', 'the refund was requested again', '--yes'];
+    const reconcile = ['payout', 'reconcile', bench.network, '--reason', 'the refund was requested again', '--yes'];
     await until('the network is reconciled', async () => {
       if (expiry) await passAwaited(expiry.pass);
       return quayside.cli(...reconcile).then(

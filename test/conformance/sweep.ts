@@ -91,7 +91,7 @@ export function sweepConforms(bench: PayoutShop, expected: SweepPlan): void {
       plan.left.map(({ amount, why }: Json) => [amount, why]),
       expected.tooSmall.map((amount) => [amount, 'too_small']),
     );
-    assert.equal(await quayside.cli('payouts', 'list'), []);
+    assert.equal(await quayside.cli('payout', 'list'), []);
   });
 
   test('two runs at once give gas to and sweep each address once; a later run finds nothing', async () => {
@@ -117,7 +117,7 @@ export function sweepConforms(bench: PayoutShop, expected: SweepPlan): void {
       expected.tooSmall.map(unitsIn),
       'the addresses are empty',
     );
-    const gas = await quayside.cli('payouts', 'list', '--kind', 'gas');
+    const gas = await quayside.cli('payout', 'list', '--kind', 'gas');
     assert.equal(
       gas.map(({ state }: Json) => state),
       expected.sweeps.flatMap(([, , forms]) => forms.map(() => 'succeeded')),

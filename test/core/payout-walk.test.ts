@@ -32,10 +32,10 @@ test('the walk reaches every state that a payout has, and every reason to be stu
 test('the walk meets every refusal of the signer that an engine goes on after, and every freeze', () => {
   const moves = [...found.values()].flat();
   const met = new Set(moves.flatMap(({ what }) => (what.startsWith('refuses: ') ? what.slice(9) : [])));
-  // After these, the engine stops until `payouts reconcile`.
+  // After these, the engine stops until `payout reconcile`.
   const stopping = ['fence', 'nonce'];
   assert.equal([...met, ...stopping].sort(), [...signerRules].sort());
-  assert.ok(moves.some(({ what }) => what === 'payouts reconcile'));
+  assert.ok(moves.some(({ what }) => what === 'payout reconcile'));
   for (const lost of ['unseen', 'known'] as const)
     assert.ok(
       spots.some((spot) => spot.lost === lost),
@@ -87,7 +87,7 @@ test('where nothing can happen on the chain any more, engine and commands alone 
 });
 
 test('the walk finds dead ends where there are some', () => {
-  const withoutSettle = (move: Move): boolean => !/^payouts resolve --(paid|never)|signed again$/.test(move.what);
+  const withoutSettle = (move: Move): boolean => !/^payout resolve --(paid|never)|signed again$/.test(move.what);
   const names = deadEnds(walk(everyStart, withoutSettle));
   const left = names.map((name) => JSON.parse(name) as Spot);
   assert.ok(left.some(({ outcome }) => outcome === 'unclear'));

@@ -357,15 +357,15 @@ function operatorMoves(spot: Spot): Move[] {
   const isBare = state === 'stuck' && isUnsigned(state, attempts.length);
   const again = isBare ? ({ kind: 'look' } as const) : judgeRetry(payout, evidence);
   const goesOn = resumed(state, attempts.length);
-  if (again.kind === 'look' && goesOn) moves.push(by('payouts resolve --retry', { state: goesOn, code: null }));
+  if (again.kind === 'look' && goesOn) moves.push(by('payout resolve --retry', { state: goesOn, code: null }));
   if (isUnsigned(state, attempts.length) && evidence.suspect === null) {
-    if (!hasLostPaid(spot) && !isDoubted(spot)) moves.push(by('refunds reject', { state: 'canceled', code: null }));
+    if (!hasLostPaid(spot) && !isDoubted(spot)) moves.push(by('refund reject', { state: 'canceled', code: null }));
   }
-  if (mayFreeze(spot)) moves.push(by(spot.isFrozen ? 'payouts thaw' : 'payouts freeze', { isFrozen: !spot.isFrozen }));
-  if (spot.lost === 'unseen') moves.push(by('networks reread', { lost: 'paid' }));
+  if (mayFreeze(spot)) moves.push(by(spot.isFrozen ? 'payout thaw' : 'payout freeze', { isFrozen: !spot.isFrozen }));
+  if (spot.lost === 'unseen') moves.push(by('network reread', { lost: 'paid' }));
   // A refund that nobody had requested again, when an operator acknowledged what had left the wallet.
   if (spot.lost === 'paid' && isPayback(intents[spot.kind]) && state === 'waiting')
-    moves.push(by('payouts thaw', { lost: 'known' }));
+    moves.push(by('payout thaw', { lost: 'known' }));
   // The next wallet pays, and the former one is emptied by hand with the number of what never gets into a block.
   if (spot.lost === 'pending' && spot.lane === 'sequence' && !spot.isFrozen) {
     const isPassed = isAnySigned(spot) && spot.outcome === 'pending';
@@ -373,19 +373,19 @@ function operatorMoves(spot: Spot): Move[] {
   }
   if (attempts.at(-1) === 'allotted') {
     const isFirst = attempts.length === 1 && state === 'sent';
-    moves.push(by('payouts reconcile', { attempts: attempts.slice(0, -1), ...(isFirst && { state: 'waiting' }) }));
+    moves.push(by('payout reconcile', { attempts: attempts.slice(0, -1), ...(isFirst && { state: 'waiting' }) }));
   }
   for (const [named, isAgreed] of namedBy(spot)) {
     const exit = judgePaid(payout, evidence, named, isAgreed);
-    if (exit.kind === 'paid') moves.push(by('payouts resolve --paid', { state: 'succeeded', code: null }));
+    if (exit.kind === 'paid') moves.push(by('payout resolve --paid', { state: 'succeeded', code: null }));
   }
   const exit = judgeNever(payout, evidence);
   // An acknowledged transfer that equals the refund needs a person's word that it was another one.
   if (exit.kind === 'never' && !isDoubted(spot) && spot.lost !== 'known') {
-    moves.push(by('payouts resolve --never', { state: 'failed', code: 'rejected_by_operator' }));
+    moves.push(by('payout resolve --never', { state: 'failed', code: 'rejected_by_operator' }));
     const next = Math.min(GENERATIONS_MAX, generation + (exit.proof === null ? 0 : 1));
     const renewed = { state: 'waiting', generation: next, attempts: [], outcome: 'pending', code: null } as const;
-    if (again.kind === 'never') moves.push(by('payouts resolve --retry, signed again', renewed));
+    if (again.kind === 'never') moves.push(by('payout resolve --retry, signed again', renewed));
   }
   return moves;
 }

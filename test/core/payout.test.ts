@@ -167,7 +167,7 @@ test('a payout that fails on the chain again and again waits for a person, who m
   assert.equal([next.ended, next.why?.code], [failed, 'payout_generations']);
   assert.match(
     next.why?.message ?? '',
-    /quayside payouts resolve \S+ --retry --reason …`, or reject the refund with `quayside refunds reject/,
+    /quayside payout resolve \S+ --retry --reason …`, or reject the refund with `quayside refund reject/,
   );
 });
 

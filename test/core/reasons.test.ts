@@ -11,7 +11,7 @@ const generations = { id: 'rf_1', isPayback: true, tx: '0x1', count: 5 };
 
 const examples = [
   reason('network_not_followed', { network, state: 'behind' }),
-  reason('payouts_frozen', { network, by: 'anna', why: 'theft', end: '`quayside payouts thaw`' }),
+  reason('payouts_frozen', { network, by: 'anna', why: 'theft', end: '`quayside payout thaw`' }),
   reason('payouts_settling', { network, until: null }),
   reason('payouts_reading', { network, start: 20, read: 17 }),
   reason('payout_nonce_unsettled', { ...wallet, lacks: 'state' }),
@@ -49,7 +49,7 @@ test('the README of the indexers describes each reason', () => {
 
 test('only a refund can be rejected', () => {
   const { message } = reason('payout_generations', { ...generations, isPayback: false });
-  assert.not.match(message, 'refunds reject');
+  assert.not.match(message, 'refund reject');
 });
 
 test.run();

@@ -179,7 +179,7 @@ test('a refund is made to an address, and is on the chain', async ({ page, insta
   assert.is(await heading(page), 'Refund of 4.50 USDT');
   await says(page, /completed/);
   await picture(page, 'refund');
-  const [refund] = await installation.tool('refunds', 'list', '--session', sessionId);
+  const [refund] = await installation.tool('refund', 'list', '--session', sessionId);
   assert.is(refund.status, 'completed');
 });
 

@@ -71,7 +71,7 @@ test('the end of a freeze shows the transfers that it acknowledges, and those th
     assert.is(again.text.match(/1\.50 USDT/g)?.length, 1);
     assert.is((await confirm(mary, `${PAGE}/thaw`, again)).status, 303);
     assert.equal([await states(), await database.listFreezes()], [['t2 known', 't1 known'], []]);
-    const [entry] = (await database.audit.list(9)).filter(({ command }) => command === 'payouts thaw');
+    const [entry] = (await database.audit.list(9)).filter(({ command }) => command === 'payout thaw');
     assert.is(entry?.before?.transactions, 't2');
   }));
 
@@ -92,8 +92,8 @@ test('money out is frozen with a reason and thawed with the second factor', () =
     assert.equal(
       acts.map(({ command, reason }) => [command, reason]),
       [
-        ['payouts thaw', 'it was a test'],
-        ['payouts freeze', 'looks <odd>'],
+        ['payout thaw', 'it was a test'],
+        ['payout freeze', 'looks <odd>'],
       ],
     );
   }));
@@ -110,7 +110,7 @@ test('a stuck payout is shown first, with the commands that resolve it', () =>
     const path = '/operator/payouts/ga_1';
     assert.match((await mary.get(path)).text, 'nobody knows');
     for (const ending of ['--paid TRANSACTION', '--never', '--retry']) {
-      assert.match((await mary.get(path)).text, `quayside payouts resolve ga_1 ${ending} --reason REASON`);
+      assert.match((await mary.get(path)).text, `quayside payout resolve ga_1 ${ending} --reason REASON`);
     }
   }));
 

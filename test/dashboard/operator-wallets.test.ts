@@ -80,7 +80,7 @@ test('every network is frozen with a reason, and thawed with the second factor',
     assert.is((await api.database().listFreezes()).length, 1);
     assert.is((await confirm(mary, `${PATH}/thaw`, ending, { code: code(mary.token) })).status, 303);
     assert.equal(await api.database().listFreezes(), []);
-    const [thaw] = (await api.database().audit.list(9)).filter(({ command }) => command === 'payouts thaw');
+    const [thaw] = (await api.database().audit.list(9)).filter(({ command }) => command === 'payout thaw');
     assert.equal([thaw?.operator, thaw?.reason], ['Mary (dashboard)', 'found it']);
   }));
 

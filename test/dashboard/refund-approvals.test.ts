@@ -133,7 +133,7 @@ test('what cannot be used is refused before anybody confirms, and says what to d
     // The destination changes between the review and the confirmation: what was signed is not what is paid.
     const review = await grace.submit(path, `${path}/approval`, file(good));
     assert.match(review.text, approverOf(anna));
-    const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'refunds destination', reason: 'x' };
+    const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'refund destination', reason: 'x' };
     const address = chains.evm.address.format(`c0ffee${'2'.repeat(34)}`);
     const check = () => ({ kind: 'ok', family: 'evm', key: `c0ffee${'2'.repeat(34)}` }) as const;
     await api.database().refunds.redirect({ by: 'operator', id, address, act, isDryRun: false }, check);
@@ -180,7 +180,7 @@ test('a refund that was sent elsewhere after its approval is approved again on i
     await api.database().refunds.advance(api.clock.nowMs(), 10);
     const path = `/s/${api.merchantId}/test/refunds/${id}`;
     assert.not.match((await grace.get(path)).text, `${path}/approve`);
-    const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'refunds destination', reason: 'x' };
+    const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'refund destination', reason: 'x' };
     const address = chains.evm.address.format(`c0ffee${'2'.repeat(34)}`);
     const check = () => ({ kind: 'ok', family: 'evm', key: `c0ffee${'2'.repeat(34)}` }) as const;
     await api.database().refunds.redirect({ by: 'operator', id, address, act, isDryRun: false }, check);

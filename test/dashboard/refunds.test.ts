@@ -301,7 +301,7 @@ test('the operator rejects a refund on its payout’s page until something is si
     const [entry] = await api.database().audit.list(1);
     assert.equal(
       [entry?.operator, entry?.command, entry?.reason],
-      ['Mary (dashboard)', 'refunds reject', 'a stolen card'],
+      ['Mary (dashboard)', 'refund reject', 'a stolen card'],
     );
     const late = { ...hidden(await (await mary.get('/account')).text), confirmed: 'yes', because: 'x' };
     assert.match((await follow(mary, await mary.post(`${path}/reject`, late))).text, 'It was not rejected');

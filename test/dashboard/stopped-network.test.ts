@@ -54,7 +54,7 @@ test('the operator reads how old the figures are and which command helps, and no
     await report(dashboard, 300);
     const overview = await get('/operator');
     assert.match(overview, /not read Ethereum \(ERC20\) is read up to .*, and its node last answered 5 min\. ago/);
-    assert.match(overview, `quayside node check ${network}`);
+    assert.match(overview, `quayside network check ${network}`);
     assert.not.match(overview, 'no open alarm');
     const list = await get('/operator/networks');
     assert.match(list, '900 as of 5 min. ago');
@@ -91,7 +91,7 @@ test('ways out are offered where they fit: a rewind for a halted network, a skip
     const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
     const ways = async () => {
       const { text } = await mary.get(`/operator/networks/${network}`);
-      return ['reread', 'rewind', 'skip'].filter((way) => text.includes(`quayside networks ${way} ${network} `));
+      return ['reread', 'rewind', 'skip'].filter((way) => text.includes(`quayside network ${way} ${network} `));
     };
     await report(dashboard, 0, { state: 'following', reason: null, nodeConnected: true });
     assert.equal(await ways(), ['reread']);

@@ -99,7 +99,7 @@ for (const network of ['tron', 'ethereum', 'bsc', 'solana']) {
       assert.ok(at >= 0, `"${step}" in its place in:\n${stdout}`);
       from = at;
     }
-    assert.equal((await sandbox.tool('webhooks', 'list')).endpoints, [], 'the endpoint is removed');
+    assert.equal((await sandbox.tool('webhook', 'list')).endpoints, [], 'the endpoint is removed');
   });
 }
 
@@ -145,7 +145,7 @@ test('what was refunded around the rotation has arrived', async () => {
       return refund.status === 'completed' && refund;
     });
     assert.match(tx ?? '', /^0x[0-9a-f]{64}$/);
-    const listed = await sandbox.tool('refunds', 'list');
+    const listed = await sandbox.tool('refund', 'list');
     const found = listed.filter((one: { refund_id: string }) => one.refund_id === id);
     assert.equal([found.length, found[0].amount], [1, `${units}.00`]);
   }

@@ -68,7 +68,7 @@ test('a refund whose transactions are dropped for ten minutes of blocks is paid 
   await relayAll();
   await node.mine(5);
   assert.equal(await shop.paidTo(payee), [4_000_000n]);
-  const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
+  const [listed] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
   const { attempts } = (await quayside.cli('show', listed.id)).payout;
   assert.is(new Set(attempts.map(({ number }: Json) => number)).size, 1, 'one number');
   assert.equal(

@@ -34,7 +34,7 @@ async function rotateSecretKey(): Promise<void> {
 /** The signer is unlocked after everything else has started. Until its journal is adopted, refunds are refused. */
 const adopt = () =>
   until('the signer is adopted', () =>
-    quayside.cli('payouts', 'reconcile', bench.network, '--reason', 'restored', '--yes').then(
+    quayside.cli('payout', 'reconcile', bench.network, '--reason', 'restored', '--yes').then(
       () => true,
       (error: Error) => {
         assert.match(error.message, 'signer_unreachable');

@@ -33,12 +33,12 @@ sweepConforms(shop, {
 });
 
 test('without a terminal and without --yes nothing is swept', async () => {
-  const before = await quayside.cli('payouts', 'list');
+  const before = await quayside.cli('payout', 'list');
   const words = ['scripts/quayside.mjs', 'sweep', '--run', '--min', '1.00'];
   const { code, stderr } = await runProgram(words, { QUAYSIDE_CONFIG: `${quayside.dataDir}/config.json` });
   assert.is(code, 2);
   assert.match(stderr, /--yes is required/);
-  assert.equal(await quayside.cli('payouts', 'list'), before);
+  assert.equal(await quayside.cli('payout', 'list'), before);
 });
 
 test('amounts below the minimum are swept if the operator says so', async () => {

@@ -76,7 +76,7 @@ test('a transfer of nothing in the name of a wallet is ignored; one above zero f
   await until('it is under way', async () => (await show(id)).status === 'processing');
   assert.equal(await paidTo(payee), []);
 
-  const words = ['payouts', 'reconcile', shop.network] as const;
+  const words = ['payout', 'reconcile', shop.network] as const;
   assert.match(await quayside.cli(...words).then(() => 'reconciled', String), '--reason is required');
   assert.match(
     await quayside.cli(...words, '--reason', 'a test').then(() => 'reconciled', String),

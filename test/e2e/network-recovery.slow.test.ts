@@ -98,7 +98,7 @@ test.after(async () => {
   for (const node of Object.values(nodes)) await node.close();
 });
 
-test('a reorg of final blocks: networks rewind', async () => {
+test('a reorg of final blocks: network rewind', async () => {
   mine('ethereum', 3 * REORG_DEPTH_MAX);
   await level('ethereum');
   const lost = await bench.shop.newSession(1050);
@@ -113,9 +113,9 @@ test('a reorg of final blocks: networks rewind', async () => {
 
   const { state, next, reason } = await stopped('ethereum', /^reorg_below_floor$/);
   assert.is(state, 'halted');
-  assert.match(next, /quayside networks rewind test:ethereum --to N --reason/);
-  assert.match(reason.message, new RegExp(`networks rewind test:ethereum --to ${fork} --reason`));
-  const rewind = ['networks', 'rewind', 'test:ethereum', '--to', String(fork), '--reason', 'the node’s chain is right'];
+  assert.match(next, /quayside network rewind test:ethereum --to N --reason/);
+  assert.match(reason.message, new RegExp(`network rewind test:ethereum --to ${fork} --reason`));
+  const rewind = ['network', 'rewind', 'test:ethereum', '--to', String(fork), '--reason', 'the node’s chain is right'];
   const tried = await bench.quayside.cli(...rewind, '--dry-run');
   assert.equal([tried.blocks, tried.credited, tried.sessions], [depth, 1, [lost.id]]);
   assert.is((await show('ethereum')).state, 'halted', 'a dry run changes nothing');
@@ -129,7 +129,7 @@ test('a reorg of final blocks: networks rewind', async () => {
   await takesPayments('ethereum');
 });
 
-test('history that is pruned after an outage: networks reread --skip, and reread once a node has it', async () => {
+test('history that is pruned after an outage: network reread --skip, and reread once a node has it', async () => {
   await level('ethereum');
   const session = await bench.shop.newSession(1050);
   const after = await bench.shop.newSession(1050);
@@ -141,10 +141,10 @@ test('history that is pruned after an outage: networks reread --skip, and reread
   await nodes.ethereum.start();
   const { cursor, next } = await stopped('ethereum', /^(node_history_pruned|node_block_missing|node_header_unknown)$/);
   assert.is(cursor, tip);
-  assert.match(next, /quayside networks reread test:ethereum --from \d+ --to N --skip/);
+  assert.match(next, /quayside network reread test:ethereum --from \d+ --to N --skip/);
   const through = read('ethereum') - 20;
   const range = ['--from', String(tip + 1), '--to', String(through)];
-  await bench.quayside.cli('networks', 'reread', 'test:ethereum', ...range, '--skip', '--reason', 'no node has them');
+  await bench.quayside.cli('network', 'reread', 'test:ethereum', ...range, '--skip', '--reason', 'no node has them');
   await level('ethereum');
   assert.equal(
     (await show('ethereum')).gaps.map(({ from, to, because }: Json) => [from, to, because]),
@@ -164,7 +164,7 @@ test('history that is pruned after an outage: networks reread --skip, and reread
   await takesPayments('ethereum');
 });
 
-test('a block that cannot be read: networks reread --skip, and networks reread closes the gap', async () => {
+test('a block that cannot be read: network reread --skip, and network reread closes the gap', async () => {
   await level('ethereum');
   const inside = await bench.shop.newSession(1050);
   nodes.ethereum.faults.set({ rates: { empty_content: 1 } });
@@ -172,7 +172,7 @@ test('a block that cannot be read: networks reread --skip, and networks reread c
   mine('ethereum', 1);
   const number = read('ethereum');
   const { next } = await stopped('ethereum', /^node_content_/);
-  assert.match(next, new RegExp(`quayside networks reread test:ethereum --from ${number} --skip --reason`));
+  assert.match(next, new RegExp(`quayside network reread test:ethereum --from ${number} --skip --reason`));
   await bench.quayside.cli(
     'networks',
     'reread',
@@ -187,7 +187,7 @@ test('a block that cannot be read: networks reread --skip, and networks reread c
   await takesPayments('ethereum');
   assert.equal((await bench.shop.show(inside)).payments, []);
 
-  const range = ['networks', 'reread', 'test:ethereum', '--from', String(number), '--to', String(number)];
+  const range = ['network', 'reread', 'test:ethereum', '--from', String(number), '--to', String(number)];
   const { missing, closed_gaps: closed } = await bench.quayside.cli(...range, '--reason', 'readable again');
   assert.equal([missing, closed], [1, 1]);
   await bench.shop.waitForStatus(inside, 'paid');
@@ -198,7 +198,7 @@ test('a block that cannot be read: networks reread --skip, and networks reread c
   );
 });
 
-test('a Solana ledger hole: networks reread --skip', async () => {
+test('a Solana ledger hole: network reread --skip', async () => {
   await level('solana');
   const tip = read('solana');
   await nodes.solana.stop();
@@ -208,10 +208,10 @@ test('a Solana ledger hole: networks reread --skip', async () => {
   await nodes.solana.start();
   const { cursor, next } = await stopped('solana', /^(node_block_missing|node_history_pruned)$/);
   assert.is(cursor, tip);
-  assert.match(next, /quayside networks reread test:solana .*--skip/);
+  assert.match(next, /quayside network reread test:solana .*--skip/);
   const through = String(read('solana') - 10);
   const range = ['--from', String(tip + 1), '--to', through, '--skip'];
-  await bench.quayside.cli('networks', 'reread', 'test:solana', ...range, '--reason', 'lost');
+  await bench.quayside.cli('network', 'reread', 'test:solana', ...range, '--reason', 'lost');
   await level('solana');
   await takesPayments('solana');
   nodes.solana.faults.heal();
@@ -233,9 +233,9 @@ test('a Solana node that answered a slot with another block: by itself', async (
 test('each act is in the audit log, and the books balance', async () => {
   const acts = await bench.quayside.cli('audit', 'list');
   const commands = new Set(acts.map(({ command }: Json) => command));
-  assert.equal([...commands].filter((command) => String(command).startsWith('networks')).sort(), [
-    'networks reread',
-    'networks rewind',
+  assert.equal([...commands].filter((command) => String(command).startsWith('network')).sort(), [
+    'network reread',
+    'network rewind',
   ]);
   const { balanced, problems } = await bench.quayside.cli('ledger', 'verify');
   assert.ok(balanced, JSON.stringify(problems));

@@ -87,7 +87,7 @@ const untilShown = (page: Page, path: string, expected: string) =>
 /** Returns the newest attempt of the newest payout, once it was sent. */
 const newestSent = (): Promise<Json> =>
   find('the newest payout is sent', async () => {
-    const [payout] = await quayside.cli('payouts', 'list');
+    const [payout] = await quayside.cli('payout', 'list');
     const { attempts } = (await quayside.cli('show', payout.id)).payout;
     return attempts.find((one: Json) => one.sent_at !== null);
   });
@@ -219,15 +219,15 @@ test('a payout whose signed bytes were altered is stuck; once they are right aga
   await page.goto(`${dashboardUrl()}/operator/networks/${network}`);
   await page.getByText('Halted wallet', { exact: true }).waitFor();
   await look(page, 'wallet-halted', true);
-  const [{ id: payout }]: Json[] = await quayside.cli('payouts', 'list', '--state', 'stuck');
+  const [{ id: payout }]: Json[] = await quayside.cli('payout', 'list', '--state', 'stuck');
   const reason = 'the bytes are right again';
-  assert.is((await quayside.cli('payouts', 'resolve', payout, '--retry', '--reason', reason)).resolved, 'retry');
+  assert.is((await quayside.cli('payout', 'resolve', payout, '--retry', '--reason', reason)).resolved, 'retry');
   await node.mineEvery(1);
   await shop.completed(id);
   assert.equal(await shop.paidTo(payee), [5_000_000n]);
   // Later numbers of the wallet waited for this one.
   assert.equal((await quayside.cli('status')).payouts.halted_wallets, []);
-  const resolved = (await quayside.cli('audit', 'list')).filter(({ command }: Json) => command === 'payouts resolve');
+  const resolved = (await quayside.cli('audit', 'list')).filter(({ command }: Json) => command === 'payout resolve');
   assert.equal([resolved[0]?.target, resolved[0]?.reason], [payout, reason]);
   assert.equal(complaints, []);
   await page.context().close();
@@ -246,10 +246,10 @@ test('a payout whose final transaction shows no payment is settled by it only if
   await usdc.silence(false);
   await node.mineEvery(1);
   await untilShown(page, '/operator/payouts', 'payout_outcome_unclear');
-  const [{ id: payout }]: Json[] = await quayside.cli('payouts', 'list');
-  const settle = ['payouts', 'resolve', payout, '--paid', tx, '--reason', 'the issuer has moved it'];
+  const [{ id: payout }]: Json[] = await quayside.cli('payout', 'list');
+  const settle = ['payout', 'resolve', payout, '--paid', tx, '--reason', 'the issuer has moved it'];
   await openPayout(page, '#newest');
-  assert.match(await text(page), `quayside payouts resolve ${payout} --paid TRANSACTION`);
+  assert.match(await text(page), `quayside payout resolve ${payout} --paid TRANSACTION`);
   const refused = await quayside.cli(...settle).then(() => 'settled', String);
   assert.match(refused, 'its receipt does not show that 6000000 units went to');
   assert.is((await shop.show(id)).status, 'processing');
@@ -280,7 +280,7 @@ test('a database that was put back alone pays nothing until it has adopted what 
 
   await untilStopped('payouts_not_adopted');
   const { page, complaints } = await signIn({});
-  assert.is((await quayside.cli('payouts', 'reconcile', network)).added, 1);
+  assert.is((await quayside.cli('payout', 'reconcile', network)).added, 1);
   // What was signed is watched while money out is frozen, too.
   assert.is((await shop.completed(id)).transaction_hash, tx);
   await page.goto(`${dashboardUrl()}/operator/wallets`);
@@ -304,7 +304,7 @@ for (const hasScripts of [true, false]) {
     await chain.finalize?.();
     const { id, payee } = await shop.refund(session, '600.00');
     await shop.untilWaiting('signer_refused_approval');
-    const [payout] = await quayside.cli('payouts', 'list');
+    const [payout] = await quayside.cli('payout', 'list');
     await untilShown(page, `/operator/payouts/${payout.id}`, 'Signatures of approvers');
     await look(page, 'signatures', hasScripts);
     const [request, approval] = [join(away, 'refund.json'), join(away, 'signed.json')];
@@ -313,7 +313,7 @@ for (const hasScripts of [true, false]) {
       page.getByRole('link', { name: 'Download the request' }).click(),
     ]);
     await download.saveAs(request);
-    const printed = await quayside.cli('refunds', 'request', payout.id);
+    const printed = await quayside.cli('refund', 'request', payout.id);
     assert.is(readFileSync(request, 'utf8'), `${JSON.stringify(printed, null, 2)}\n`);
     signElsewhere(request, approval);
     if (hasScripts) await page.getByLabel('File with the signature').setInputFiles(approval);

@@ -57,7 +57,7 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
   test.after(() => shop.close());
 
   async function attemptsOf(id: string): Promise<Json[]> {
-    const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
+    const [listed] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
     return (await quayside.cli('show', listed.id)).payout.attempts;
   }
 
@@ -109,14 +109,14 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
     const [{ number }] = (await attemptsOf(id)) as [Json];
     await spendElsewhere(bench, number);
     await node.mine(1);
-    const [{ id: payout }] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
-    const words = ['payouts', 'resolve', payout, '--retry', '--reason', 'its number was used'];
+    const [{ id: payout }] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
+    const words = ['payout', 'resolve', payout, '--retry', '--reason', 'its number was used'];
     const early = await quayside.cli(...words).then(() => 'settled', String);
     assert.match(early, 'can still be included: wait until it is final');
     await node.mineEvery(1);
     await untilHalted(bench);
     assert.is((await quayside.cli(...words)).resolved, 'retry');
-    assert.is((await quayside.cli('payouts', 'resume', shop.network)).resumed.length, 1);
+    assert.is((await quayside.cli('payout', 'resume', shop.network)).resumed.length, 1);
     await completed(id);
     assert.equal(
       (await attemptsOf(id)).map(({ generation }) => generation),

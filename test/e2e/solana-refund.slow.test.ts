@@ -21,7 +21,7 @@ test('who funds the address of a lock that was seen in a transaction stops no re
   const foreseen = refundIdOf({ storeId, mode: 'test', refundId: `refund-${shop.refundsAsked() + 1}` });
   node.faults.set({ rates: { send_dropped: 1 } });
   const { id, payee } = await refund(session, '7.00');
-  const sent = () => quayside.cli('payouts', 'list', '--state', 'sent');
+  const sent = () => quayside.cli('payout', 'list', '--state', 'sent');
   await until('its transaction is public', async () => (await sent()).some((one: Json) => one.id === foreseen));
   await chain.fund(lockAddress(key, lockSeed(secret, foreseen)), 1);
   node.faults.heal();
@@ -35,15 +35,15 @@ test('while the network drops what it takes, nothing is paid twice and nothing i
   const session = await paidSession(900);
   node.faults.set({ rates: { send_dropped: 1 } });
   const [rejected, kept] = [await refund(session, '4.00'), await refund(session, '5.00')];
-  const listed: Json[] = await quayside.cli('refunds', 'list');
+  const listed: Json[] = await quayside.cli('refund', 'list');
   const payoutOf = async ({ id }: { id: string }): Promise<Json> =>
     (await quayside.cli('show', listed.find((one) => one.refund_id === id).id)).payout;
-  const sent = async () => (await quayside.cli('payouts', 'list', '--state', 'sent')).length;
+  const sent = async () => (await quayside.cli('payout', 'list', '--state', 'sent')).length;
   await until('both are sent', async () => (await sent()) === 2);
-  const reject = (words: Json) => quayside.cli('refunds', 'reject', words.id).then(() => 'rejected', String);
+  const reject = (words: Json) => quayside.cli('refund', 'reject', words.id).then(() => 'rejected', String);
   assert.match(await reject(await payoutOf(rejected)), 'its payout is in progress');
   // Nothing is signed again before one of them is rejected.
-  await quayside.cli('payouts', 'freeze', shop.network, '--reason', 'the network drops what it takes');
+  await quayside.cli('payout', 'freeze', shop.network, '--reason', 'the network drops what it takes');
   // A signature is valid for 150 blocks, so all that was sent expires.
   for (let left = 170; left > 0; left--) node.world.mine();
   for (const one of [rejected, kept]) {
@@ -52,7 +52,7 @@ test('while the network drops what it takes, nothing is paid twice and nothing i
   assert.is(await reject(await payoutOf(rejected)), 'rejected');
   assert.is((await show(rejected.id)).status, 'failed');
   node.faults.heal();
-  await quayside.cli('payouts', 'thaw', shop.network, '--reason', 'the network is back');
+  await quayside.cli('payout', 'thaw', shop.network, '--reason', 'the network is back');
   const again = await refund(session, '4.00');
   await completed(again.id);
   await completed(kept.id);

@@ -13,7 +13,7 @@ test('a refund that the node fails to quote says so itself, until it is paid', a
   const session = await shop.paidSession(600);
   node.faults.set({ rates: { call_failed: 0.9 } });
   const { id, payee } = await shop.refund(session, '6.00');
-  const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
+  const [listed] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
   const why = await find('the refund says why', async () => {
     const { payout } = await quayside.cli('show', listed.id);
     return payout?.state === 'waiting' && payout.waits_for;

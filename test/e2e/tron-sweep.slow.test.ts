@@ -52,7 +52,7 @@ test('with a stake, an address is lent energy for its sweep, which is reclaimed'
   assert.is(await chain.held(chain.treasury, 'USDT'), shop.unitsOf(6_500, 'USDT'));
   assert.is(await chain.held(owner, 'USDT'), 0n);
   await until('the loan is taken back', async () => {
-    const gas: Json[] = await quayside.cli('payouts', 'list', '--kind', 'gas');
+    const gas: Json[] = await quayside.cli('payout', 'list', '--kind', 'gas');
     return gas.length === 4 && gas.every(({ state }) => state === 'succeeded');
   });
   assert.is(world.accounts().lent(gasWallet, owner), 0n);

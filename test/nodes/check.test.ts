@@ -1,6 +1,6 @@
 /**
- * `quayside node check` and `node sync` on a real geth: what passes, what is found of versions, open calls and batches,
- * and a chain that is imported while its progress is watched.
+ * `quayside network check` and `network sync` on a real geth: what passes, what is found of versions, open calls and
+ * batches, and a chain that is imported while its progress is watched.
  */
 import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
@@ -121,7 +121,7 @@ test('while geth imports six hours of blocks, its rate and time left are shown, 
     assert.ok(Number(rate) > 10 && left && left.minMs > 0, JSON.stringify(seen[5]?.estimate));
     timeS = Math.floor(Date.now() / 1000);
     await importNext();
-    const command = ['node', 'sync', 'ethereum', '--url', importing.httpUrl, '--once', '--json'];
+    const command = ['network', 'sync', 'ethereum', '--url', importing.httpUrl, '--once', '--json'];
     const { code, out } = await runQuayside(command, {});
     assert.is(code, 0, out);
     assert.is(JSON.parse(out).networks[0].head, BLOCKS + 1);

@@ -19,7 +19,7 @@ test.before(async () => {
 });
 
 async function attemptsOf(id: string): Promise<Json[]> {
-  const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
+  const [listed] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
   return (await quayside.cli('show', listed.id)).payout.attempts;
 }
 

@@ -50,7 +50,7 @@ const keys = Array.from({ length: 9 }, (_, n) => hex(n + 1));
 await database.addresses.add({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
 await chain.mine();
 await chain.report('following');
-const { id: endpoint } = await answer('webhooks', 'add', 'https://93.184.215.14/first', '--mode', 'test');
+const { id: endpoint } = await answer('webhook', 'add', 'https://93.184.215.14/first', '--mode', 'test');
 
 /** A session that was paid with 1.00 too much, which is held. */
 async function paidSession(name: string): Promise<string> {
@@ -112,30 +112,30 @@ const changes: Readonly<Record<string, Change>> = {
   'store decide': { words: [waiting, 'approve', ...why], target: waiting, states: 'both' },
   'key create': { words: ['--store', store, '--mode', 'live', '--scopes', 'sessions:read', ...why], states: 'after' },
   'key revoke': { words: [key.id, ...why], target: key.id, states: 'both' },
-  'webhooks add': {
+  'webhook add': {
     words: ['https://93.184.215.14/second', '--store', store, '--mode', 'test', ...why],
     states: 'after',
   },
-  'webhooks enable': { words: [endpoint, ...why], target: endpoint, states: 'both' },
-  'webhooks secret': { words: [endpoint, '--rotate', ...why], target: endpoint, states: 'both' },
-  'webhooks resend': { words: [delivery], states: 'none' },
-  'webhooks test': { words: ['--event', 'payment.completed', '--store', store], states: 'none' },
-  'webhooks remove': { words: [endpoint, ...why], target: endpoint, states: 'before' },
-  'refunds destination': { words: [approved, '--address', elsewhere, ...why], target: approved, states: 'both' },
-  'refunds approve': { words: [approved, ...why], target: approved, states: 'both' },
-  'refunds reject': { words: [rejected, ...why], target: rejected, states: 'both' },
+  'webhook enable': { words: [endpoint, ...why], target: endpoint, states: 'both' },
+  'webhook secret': { words: [endpoint, '--rotate', ...why], target: endpoint, states: 'both' },
+  'webhook resend': { words: [delivery], states: 'none' },
+  'webhook test': { words: ['--event', 'payment.completed', '--store', store], states: 'none' },
+  'webhook remove': { words: [endpoint, ...why], target: endpoint, states: 'before' },
+  'refund destination': { words: [approved, '--address', elsewhere, ...why], target: approved, states: 'both' },
+  'refund approve': { words: [approved, ...why], target: approved, states: 'both' },
+  'refund reject': { words: [rejected, ...why], target: rejected, states: 'both' },
   'held accept': { words: [held?.id ?? '', ...why], states: 'both' },
-  'payouts freeze': { words: [KEY, ...why], states: 'after' },
-  'payouts thaw': { words: [KEY, ...why], states: 'before' },
-  'networks rewind': { words: [KEY, '--to', '0', ...why], target: KEY, states: 'both' },
+  'payout freeze': { words: [KEY, ...why], states: 'after' },
+  'payout thaw': { words: [KEY, ...why], states: 'before' },
+  'network rewind': { words: [KEY, '--to', '0', ...why], target: KEY, states: 'both' },
 };
 
 /** Tested with the signer, nodes or halted networks that they need; each of these files reads the audit log. */
 const testedElsewhere: Readonly<Record<string, string>> = {
-  'networks reread': 'test/indexers/follower/recovery.test.ts',
+  'network reread': 'test/indexers/follower/recovery.test.ts',
   'held return': 'test/scripts/held.test.ts',
-  'payouts resume': 'test/scripts/payout-exits.slow.test.ts',
-  'payouts resolve': 'test/scripts/payout-exits.slow.test.ts',
+  'payout resume': 'test/scripts/payout-exits.slow.test.ts',
+  'payout resolve': 'test/scripts/payout-exits.slow.test.ts',
   backup: 'test/scripts/backup.test.ts',
   'secret-key rotate': 'test/app/secret-key-rotation.test.ts',
   'alarm acknowledge': 'test/scripts/quayside.test.ts',
@@ -149,14 +149,14 @@ const testedElsewhere: Readonly<Record<string, string>> = {
 };
 
 /** Whose first write is recorded without states, by the connection that every command gets. */
-const plain = ['payouts reconcile', 'sweep', 'address-pool import'];
+const plain = ['payout reconcile', 'sweep', 'address-pool import'];
 
 /** What changes no row. Some send something, such as `pay` and `notify test`. */
 const readers = [
   ...['notify list', 'notify test', 'status', 'show', 'alarm list', 'store list', 'key list'],
-  ...['pay', 'held list', 'webhooks list'],
-  ...['refunds list'],
-  ...['refunds request', 'payouts list'],
+  ...['pay', 'held list', 'webhook list'],
+  ...['refund list'],
+  ...['refund request', 'payout list'],
   ...['notify test', 'notify list', 'user list', 'export'],
   ...['ledger verify', 'audit list', 'drill'],
 ];
@@ -164,7 +164,7 @@ const readers = [
 /** Changes a folder of no installation yet, the signer's, what is installed, or nothing (docs/operate.md). */
 const unrecorded = [
   ...['restore', 'address-pool derive', 'doctor'],
-  ...['node check', 'node connect', 'node sync'],
+  ...['network check', 'network connect', 'network sync'],
   ...['approve', 'backup', 'restore', 'init', 'show', 'freeze', 'thaw', 'policy'],
 ];
 

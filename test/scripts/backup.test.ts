@@ -257,7 +257,7 @@ test('--through retires up to an index, also addresses that the backup has not d
 
 test('a person is told the commands of each network, and nothing of simulated chains', async () => {
   const { out } = await runQuayside(['restore', made.file, join(folder, 'told'), ...secret], variables);
-  assert.match(out, '     quayside payouts reconcile test:ethereum --reason …\n');
+  assert.match(out, '     quayside payout reconcile test:ethereum --reason …\n');
   assert.not.match(out, 'sandbox');
 });
 

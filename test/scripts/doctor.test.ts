@@ -191,7 +191,7 @@ test('a disk that is nearly full, stale rates, an endpoint that fails, and a fre
   const nowMs = systemClock.nowMs();
   const frozen = { network: followed.key, code: 'operator', reason: 'a test', frozenBy: 'alice', sinceMs: nowMs };
   await database.freezePayouts(frozen, null);
-  await assertOnly('error', 'payouts', 'money out is frozen', 'payouts reconcile');
+  await assertOnly('error', 'payouts', 'money out is frozen', 'payout reconcile');
   await thawAll(database, followed.key, { atMs: nowMs, operator: 'a', command: 'x', reason: 'over' });
   const alarm = {
     atMs: nowMs,
@@ -321,7 +321,7 @@ test('a support bundle has what is needed, is closed to others, and none of the 
   write({}, { url, fallback_url: url, witness_url: url });
   const key = JSON.parse((await runQuayside(['key', 'create', '--mode', 'test', '--json'], variables)).out);
   const hook = `https://8.8.8.8/${planted.endpointPath}`;
-  const added = JSON.parse((await runQuayside(['webhooks', 'add', hook, '--mode', 'test', '--json'], variables)).out);
+  const added = JSON.parse((await runQuayside(['webhook', 'add', hook, '--mode', 'test', '--json'], variables)).out);
   const texts = [
     `the node at ${url} answered 401`,
     `Authorization: Bearer ${planted.bearer}`,

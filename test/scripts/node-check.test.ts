@@ -1,5 +1,5 @@
 /**
- * `quayside node check` against simulated nodes of all families that are right, and wrong in one way each; and the
+ * `quayside network check` against simulated nodes of all families that are right, and wrong in one way each; and the
  * recipes. `SHOW=1` prints what people see. `test/nodes/check.test.ts` checks a real geth.
  */
 
@@ -60,7 +60,7 @@ type Check = Readonly<{ check: string; severity: string; text: string; next?: st
 const SHORT_OUTAGE = ['--outage', '20s'];
 
 async function check(network: string, url: string, ...words: string[]) {
-  const command = ['node', 'check', network, '--url', url, ...words];
+  const command = ['network', 'check', network, '--url', url, ...words];
   const { code, out, err } = await runQuayside([...command, '--json'], variables);
   assert.is(err, '');
   const checks: Check[] = JSON.parse(out).checks;
@@ -135,7 +135,7 @@ test('nodes of the other families pass the same checks', async () => {
 
 test('a check that is repeated says how often it found something', async () => {
   const { code, out, err } = await runQuayside(
-    ['node', 'check', 'sepolia', '--url', node.wsUrl, ...SHORT_OUTAGE, '--for', '1s', '--json'],
+    ['network', 'check', 'sepolia', '--url', node.wsUrl, ...SHORT_OUTAGE, '--for', '1s', '--json'],
     variables,
   );
   assert.equal([code, err], [0, '']);
@@ -344,7 +344,7 @@ test('wrong words are refused', async () => {
     ['sepolia', '--url', node.wsUrl, '--outage', '-1'],
     ['sepolia', '--url', node.wsUrl, '--for', '8d'],
   ])
-    assert.is((await runQuayside(['node', 'check', ...words], variables)).code, 2, words.join(' '));
+    assert.is((await runQuayside(['network', 'check', ...words], variables)).code, 2, words.join(' '));
 });
 
 test.run();

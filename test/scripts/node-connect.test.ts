@@ -1,5 +1,5 @@
 /**
- * `quayside node connect`: what it writes, what it leaves alone, and when it writes nothing.
+ * `quayside network connect`: what it writes, what it leaves alone, and when it writes nothing.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ test.after(async () => {
 });
 
 const connect = (...words: string[]) =>
-  runQuayside(['node', 'connect', 'sepolia', node.wsUrl, '--outage', '2s', ...words], variables);
+  runQuayside(['network', 'connect', 'sepolia', node.wsUrl, '--outage', '2s', ...words], variables);
 const others = (): string[] => readdirSync(folder).filter((name) => name !== 'quayside.json' && name !== 'data');
 
 test('the url is replaced, every other setting stays, and the old file is kept', async () => {
@@ -62,7 +62,7 @@ test('a change is in the audit log, with hosts and without credentials', async (
   makeInstallation(variables);
   assert.is((await connect('--reason', 'a new node')).code, 0);
   const [entry] = JSON.parse((await runQuayside(['audit', 'list', '--json'], variables)).out);
-  assert.is(entry.command, 'node connect');
+  assert.is(entry.command, 'network connect');
   assert.is(entry.reason, 'a new node');
   assert.equal(entry.before, { url: 'old.example:8546', fallbackUrl: null });
   assert.equal(entry.after, { url: new URL(node.wsUrl).host, fallbackUrl: null });
@@ -85,18 +85,18 @@ test('nothing is written by --dry-run, or if the settings would be wrong', async
   assert.is(code, 0);
   assert.match(out, '--dry-run');
   assert.equal([readFileSync(file, 'utf8'), others()], [written, []]);
-  const unknown = await runQuayside(['node', 'connect', 'ethereum', node.wsUrl], variables);
+  const unknown = await runQuayside(['network', 'connect', 'ethereum', node.wsUrl], variables);
   assert.is(unknown.code, 2);
   assert.match(unknown.err, /nothing was changed: with the node, .*\n.*networks\.ethereum\.xpub/);
   assert.not.match(unknown.err, 'draft');
   const overridden = { ...variables, QUAYSIDE_NETWORKS__SEPOLIA__URL: 'ws://127.0.0.1:1' };
-  assert.is((await runQuayside(['node', 'connect', 'sepolia', node.wsUrl], overridden)).code, 2);
-  assert.is((await runQuayside(['node', 'connect', 'sepolia', node.wsUrl], {})).code, 2);
+  assert.is((await runQuayside(['network', 'connect', 'sepolia', node.wsUrl], overridden)).code, 2);
+  assert.is((await runQuayside(['network', 'connect', 'sepolia', node.wsUrl], {})).code, 2);
   assert.equal([readFileSync(file, 'utf8'), others()], [written, []]);
 });
 
 test('a network that the settings do not have yet is added, with its xpub', async () => {
-  const key = ['node', 'connect', 'bsc-testnet', node.wsUrl, '--xpub', xpub];
+  const key = ['network', 'connect', 'bsc-testnet', node.wsUrl, '--xpub', xpub];
   const { code } = await runQuayside([...key, '--despite-errors'], variables);
   assert.is(code, 0);
   const { networks } = JSON.parse(readFileSync(file, 'utf8'));

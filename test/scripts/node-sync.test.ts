@@ -1,6 +1,6 @@
 /**
- * `quayside node sync`: what is said about a node that catches up, one that never will, and one that does not answer;
- * and when a disk is full. `test/nodes/check.test.ts` watches a real geth.
+ * `quayside network sync`: what is said about a node that catches up, one that never will, and one that does not
+ * answer; and when a disk is full. `test/nodes/check.test.ts` watches a real geth.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -110,7 +110,7 @@ test('all nodes of the settings are looked at, and only if all are ready the exi
   const network = { url: node.wsUrl, chain_id: SANDBOX_CHAIN_ID, tokens: sandboxTokens };
   const sync = async (networks: object, ...words: string[]) => {
     writeFileSync(file, JSON.stringify({ networks }));
-    const ended = await runQuayside(['node', 'sync', ...words], { QUAYSIDE_CONFIG: file });
+    const ended = await runQuayside(['network', 'sync', ...words], { QUAYSIDE_CONFIG: file });
     assert.is(ended.err, '');
     return ended;
   };
@@ -127,7 +127,7 @@ test('all nodes of the settings are looked at, and only if all are ready the exi
     assert.match(two.out, /test:bsc: .*127\.0\.0\.1:9/);
     assert.match(two.out, /GiB of .* GiB free/);
     assert.is((await sync(both, 'bsc-testnet', '--url', node.httpUrl, '--once')).code, 0);
-    assert.is((await runQuayside(['node', 'sync', '--url', node.wsUrl], { QUAYSIDE_CONFIG: file })).code, 2);
+    assert.is((await runQuayside(['network', 'sync', '--url', node.wsUrl], { QUAYSIDE_CONFIG: file })).code, 2);
   } finally {
     await node.close();
     rmSync(folder, { recursive: true, force: true });

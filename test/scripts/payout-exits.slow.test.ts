@@ -1,5 +1,5 @@
 /**
- * `payouts resolve` and `payouts resume` on a real node, with a real signer: what was paid is settled, what was not is
+ * `payout resolve` and `payout resume` on a real node, with a real signer: what was paid is settled, what was not is
  * ended, and after database and signer were both put back to an earlier state nothing is paid a second time.
  */
 
@@ -162,7 +162,7 @@ async function signHere(intent: RefundIntent, nonce: number): Promise<string> {
   return tx;
 }
 
-test('after a rollback of database and signer, `payouts resume` settles what was paid, and pays nothing again', async () => {
+test('after a rollback of database and signer, `payout resume` settles what was paid, and pays nothing again', async () => {
   const intent = await plan('rf_lost');
   const signer = openSigner({ socket: place.socket, timeoutMs: 20_000 });
   const { tx } = await signer.sign(firstOf(intent, 0));
@@ -179,10 +179,10 @@ test('after a rollback of database and signer, `payouts resume` settles what was
   await startSigning();
   assert.is((await database.offerNonce(NETWORK, payer, 1, nowMs)).kind, 'halted');
 
-  const tried = await answer('payouts', 'resume', NETWORK, '--dry-run');
+  const tried = await answer('payout', 'resume', NETWORK, '--dry-run');
   assert.equal([tried.settled, tried.resumed], [[{ id: 'rf_lost', transaction_hash: tx }], []]);
   assert.is(await stateOf('rf_lost'), 'waiting');
-  const done = await answer('payouts', 'resume', NETWORK);
+  const done = await answer('payout', 'resume', NETWORK);
   assert.equal([done.settled, done.unexplained], [[{ id: 'rf_lost', transaction_hash: tx }], []]);
   const payout = await payoutOf('rf_lost');
   assert.equal([payout.state, payout.tx], ['succeeded', tx]);
@@ -196,10 +196,10 @@ test('transactions that no payout explains are shown, and the wallet goes on onl
   await plan('rf_two');
   const tx = await spendElsewhere(1, nothing);
   assert.is((await database.offerNonce(NETWORK, payer, 2, nowMs)).kind, 'halted');
-  const said = await refusal(2, 'payouts', 'resume', NETWORK);
+  const said = await refusal(2, 'payout', 'resume', NETWORK);
   assert.match(said, new RegExp(`number 1 of wallet .*${tx} moved no money, and no payout explains it`));
   assert.is((await database.haltedLanes()).length, 1);
-  const done = await answer('payouts', 'resume', NETWORK, '--yes');
+  const done = await answer('payout', 'resume', NETWORK, '--yes');
   assert.is(done.unexplained[0].transaction_hash, tx);
   assert.equal([await stateOf('rf_two'), await database.haltedLanes()], ['waiting', []]);
   assert.equal(await database.offerNonce(NETWORK, payer, 2, nowMs), { kind: 'free', nonce: 2 });
@@ -208,44 +208,44 @@ test('transactions that no payout explains are shown, and the wallet goes on onl
 test('a payout is settled by a transaction only if that is final, ours, exact, and no other payout’s', async () => {
   const first = (await payoutOf('rf_lost')).tx ?? '';
   assert.match(
-    await refusal(1, 'payouts', 'resolve', 'rf_two', '--paid', first, ...because),
+    await refusal(1, 'payout', 'resolve', 'rf_two', '--paid', first, ...because),
     'attempt of payout rf_lost',
   );
   const other = await spendElsewhere(2, payment(UNITS - 1n));
-  const wrong = await refusal(1, 'payouts', 'resolve', 'rf_two', '--paid', other, ...because);
+  const wrong = await refusal(1, 'payout', 'resolve', 'rf_two', '--paid', other, ...because);
   assert.match(wrong, 'does not show that 12500000 units went to');
   const absent = `0x${'12'.repeat(32)}`;
-  assert.match(await refusal(1, 'payouts', 'resolve', 'rf_two', '--paid', absent, ...because), 'not a final');
+  assert.match(await refusal(1, 'payout', 'resolve', 'rf_two', '--paid', absent, ...because), 'not a final');
   const paid = await sendElsewhere(3, payment());
-  const early = await refusal(1, 'payouts', 'resolve', 'rf_two', '--paid', paid, ...because);
+  const early = await refusal(1, 'payout', 'resolve', 'rf_two', '--paid', paid, ...because);
   assert.match(early, /is not a final, successful transaction .* or wait until it is final/);
   assert.is(await stateOf('rf_two'), 'waiting');
   await anvil.mine(FINAL_BLOCKS - 1);
-  assert.is((await run('payouts', 'resolve', 'rf_two', '--paid', paid)).code, 2, 'without a reason');
-  assert.is((await run('payouts', 'resolve', 'rf_two', '--paid', paid, '--never', ...because)).code, 2);
-  assert.is((await run('payouts', 'resolve', 'rf_two', '--paid', 'nonsense', ...because)).code, 2);
-  assert.is((await run('payouts', 'resolve', 'rf_none', '--never', ...because)).code, 3);
-  assert.is((await answer('payouts', 'resolve', 'rf_two', '--paid', paid, ...because, '--dry-run')).dry_run, true);
+  assert.is((await run('payout', 'resolve', 'rf_two', '--paid', paid)).code, 2, 'without a reason');
+  assert.is((await run('payout', 'resolve', 'rf_two', '--paid', paid, '--never', ...because)).code, 2);
+  assert.is((await run('payout', 'resolve', 'rf_two', '--paid', 'nonsense', ...because)).code, 2);
+  assert.is((await run('payout', 'resolve', 'rf_none', '--never', ...because)).code, 3);
+  assert.is((await answer('payout', 'resolve', 'rf_two', '--paid', paid, ...because, '--dry-run')).dry_run, true);
   assert.is(await stateOf('rf_two'), 'waiting');
-  assert.is((await answer('payouts', 'resolve', 'rf_two', '--paid', paid, ...because)).resolved, 'paid');
+  assert.is((await answer('payout', 'resolve', 'rf_two', '--paid', paid, ...because)).resolved, 'paid');
   assert.equal([await stateOf('rf_two'), (await payoutOf('rf_two')).tx], ['succeeded', paid]);
   const [entry] = await answer('audit', 'list');
-  assert.equal([entry.command, entry.target, entry.reason], ['payouts resolve', 'rf_two', 'a test']);
-  assert.match(await refusal(1, 'payouts', 'resolve', 'rf_two', '--never', ...because), 'has ended');
+  assert.equal([entry.command, entry.target, entry.reason], ['payout resolve', 'rf_two', 'a test']);
+  assert.match(await refusal(1, 'payout', 'resolve', 'rf_two', '--never', ...because), 'has ended');
 });
 
 test('a payout is never paid only once its attempts cannot be mined: then it fails, or is signed again', async () => {
   assert.is(await database.resumeLane(NETWORK, payer, 4, nowMs), false);
   assert.is((await database.offerNonce(NETWORK, payer, 4, nowMs)).kind, 'halted');
-  await answer('payouts', 'resume', NETWORK, '--yes');
+  await answer('payout', 'resume', NETWORK, '--yes');
   for (const [at, id] of ['rf_ended', 'rf_again'].entries()) {
     await signHere(await plan(id), 4 + at);
-    const early = await refusal(1, 'payouts', 'resolve', id, '--never', ...because);
+    const early = await refusal(1, 'payout', 'resolve', id, '--never', ...because);
     assert.match(early, 'can still be included');
     await spendElsewhere(4 + at, nothing);
   }
-  assert.is((await answer('payouts', 'resolve', 'rf_ended', '--never', ...because)).resolved, 'never');
-  assert.is((await answer('payouts', 'resolve', 'rf_again', '--retry', ...because)).resolved, 'retry');
+  assert.is((await answer('payout', 'resolve', 'rf_ended', '--never', ...because)).resolved, 'never');
+  assert.is((await answer('payout', 'resolve', 'rf_again', '--retry', ...because)).resolved, 'retry');
   const again = await payoutOf('rf_again');
   assert.equal(
     [await stateOf('rf_ended'), again.state, again.generation, again.proof],
@@ -259,14 +259,14 @@ test('a payout whose number was used by its own payment is neither ended nor sig
   const why = { code: 'payout_nonce_foreign', message: 'its number was used' };
   await database.stickPayout({ id: 'rf_paid', generation: 0, why, haltsPayer: payer, nowMs });
   assert.match(
-    await refusal(1, 'payouts', 'resolve', 'rf_paid', '--never', ...because),
+    await refusal(1, 'payout', 'resolve', 'rf_paid', '--never', ...because),
     `${tx} has paid payout rf_paid`,
   );
   assert.match(
-    await refusal(1, 'payouts', 'resolve', 'rf_paid', '--retry', ...because),
+    await refusal(1, 'payout', 'resolve', 'rf_paid', '--retry', ...because),
     `${tx} has paid payout rf_paid`,
   );
-  const { settled } = await answer('payouts', 'resume', NETWORK);
+  const { settled } = await answer('payout', 'resume', NETWORK);
   assert.equal(settled, [{ id: 'rf_paid', transaction_hash: tx }]);
   const report = await database.verifyLedger();
   assert.equal([report.unbalanced, report.differences], [[], []]);

@@ -1,4 +1,4 @@
-/** `quayside payouts freeze` and `thaw`. */
+/** `quayside payout freeze` and `thaw`. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,22 +42,19 @@ const frozen = async () =>
   ]);
 
 test('a network is named by its key, or by its name alone', async () => {
-  const { network } = await answer('payouts', 'freeze', 'ethereum', '--reason', 'x', '--dry-run');
+  const { network } = await answer('payout', 'freeze', 'ethereum', '--reason', 'x', '--dry-run');
   assert.is(network, KEY);
-  const { code, err } = await run('payouts', 'reconcile', 'ethereum');
+  const { code, err } = await run('payout', 'reconcile', 'ethereum');
   assert.equal([code, /has no `signer`/.test(err)], [1, true], err);
-  assert.match(
-    (await run('payouts', 'reconcile', 'tron')).err,
-    'there is no network "tron"; configured: test:ethereum',
-  );
+  assert.match((await run('payout', 'reconcile', 'tron')).err, 'there is no network "tron"; configured: test:ethereum');
 });
 
 test('a freeze needs a reason and a network that exists, and a dry run changes nothing', async () => {
-  assert.is((await run('payouts', 'freeze')).code, 2);
-  assert.is((await run('payouts', 'freeze', 'test:other', '--reason', 'x')).code, 3);
-  assert.is((await run('payouts', 'freeze', KEY, 'more', '--reason', 'x')).code, 2);
-  assert.is((await run('payouts', 'thaw', '--reason', 'x')).code, 3);
-  assert.equal(await answer('payouts', 'freeze', '--reason', 'x', '--dry-run'), {
+  assert.is((await run('payout', 'freeze')).code, 2);
+  assert.is((await run('payout', 'freeze', 'test:other', '--reason', 'x')).code, 3);
+  assert.is((await run('payout', 'freeze', KEY, 'more', '--reason', 'x')).code, 2);
+  assert.is((await run('payout', 'thaw', '--reason', 'x')).code, 3);
+  assert.equal(await answer('payout', 'freeze', '--reason', 'x', '--dry-run'), {
     network: null,
     frozen: true,
     changed: false,
@@ -68,27 +65,27 @@ test('a freeze needs a reason and a network that exists, and a dry run changes n
 });
 
 test('freezes are shown with their reason, ended by their own name, and recorded', async () => {
-  assert.is((await answer('payouts', 'freeze', KEY, '--reason', 'a key was lost')).changed, true);
-  assert.is((await answer('payouts', 'freeze', KEY, '--reason', 'again')).changed, false);
-  await answer('payouts', 'freeze', '--reason', 'all of it');
+  assert.is((await answer('payout', 'freeze', KEY, '--reason', 'a key was lost')).changed, true);
+  assert.is((await answer('payout', 'freeze', KEY, '--reason', 'again')).changed, false);
+  await answer('payout', 'freeze', '--reason', 'all of it');
   assert.equal(await frozen(), [
     [null, 'all of it'],
     [KEY, 'a key was lost'],
   ]);
   assert.match((await run('status')).out, /money out is FROZEN: test:ethereum, by .+ since .+: a key was lost/);
-  assert.equal((await answer('payouts', 'thaw', '--reason', 'found', '--dry-run')).changed, false);
-  assert.equal((await answer('payouts', 'thaw', '--reason', 'found')).still_frozen, [KEY]);
+  assert.equal((await answer('payout', 'thaw', '--reason', 'found', '--dry-run')).changed, false);
+  assert.equal((await answer('payout', 'thaw', '--reason', 'found')).still_frozen, [KEY]);
   assert.equal(await frozen(), [[KEY, 'a key was lost']]);
-  assert.equal((await answer('payouts', 'thaw', KEY, '--reason', 'found')).still_frozen, []);
+  assert.equal((await answer('payout', 'thaw', KEY, '--reason', 'found')).still_frozen, []);
   assert.equal(await frozen(), []);
   const audit = await answer('audit', 'list');
   assert.equal(
     audit.map((one: { command: string; target: string; reason: string }) => [one.command, one.target, one.reason]),
     [
-      ['payouts thaw', KEY, 'found'],
-      ['payouts thaw', 'every network', 'found'],
-      ['payouts freeze', 'every network', 'all of it'],
-      ['payouts freeze', KEY, 'a key was lost'],
+      ['payout thaw', KEY, 'found'],
+      ['payout thaw', 'every network', 'found'],
+      ['payout freeze', 'every network', 'all of it'],
+      ['payout freeze', KEY, 'a key was lost'],
     ],
   );
 });
@@ -96,21 +93,21 @@ test('freezes are shown with their reason, ended by their own name, and recorded
 test('what the program froze by itself is ended only if that is said, and never with an operator’s freeze alone', async () => {
   const stolen = { network: KEY, code: 'wallet_outflow_foreign', reason: 'money left', frozenBy: 'quayside' } as const;
   await withDatabase((database) => database.freezePayouts({ ...stolen, sinceMs: 5 }, null));
-  const refused = await run('payouts', 'thaw', KEY, '--reason', 'it is done');
+  const refused = await run('payout', 'thaw', KEY, '--reason', 'it is done');
   assert.is(refused.code, 2);
   assert.match(refused.err, /since .*: money left. Find out why, then add --yes/);
-  await answer('payouts', 'freeze', KEY, '--reason', 'maintenance');
-  const { out, code } = await run('payouts', 'thaw', KEY, '--reason', 'it is done');
+  await answer('payout', 'freeze', KEY, '--reason', 'maintenance');
+  const { out, code } = await run('payout', 'thaw', KEY, '--reason', 'it is done');
   assert.is(code, 1, 'the network stays frozen');
   assert.match(out, /is ended: .*maintenance\nstill frozen: .*money left\nfind out why; .*--yes/);
   assert.equal(await frozen(), [[KEY, 'money left']]);
-  await answer('payouts', 'freeze', KEY, '--reason', 'maintenance');
-  const dry = await answer('payouts', 'thaw', KEY, '--reason', 'found', '--dry-run');
+  await answer('payout', 'freeze', KEY, '--reason', 'maintenance');
+  const dry = await answer('payout', 'thaw', KEY, '--reason', 'found', '--dry-run');
   assert.equal(
     [dry.changed, dry.ended.map((one: { reason: string }) => one.reason)],
     [false, ['money left', 'maintenance']],
   );
-  const all = await answer('payouts', 'thaw', KEY, '--reason', 'found', '--yes');
+  const all = await answer('payout', 'thaw', KEY, '--reason', 'found', '--yes');
   assert.equal([all.changed, all.ended.length, await frozen()], [true, 2, []]);
 });
 

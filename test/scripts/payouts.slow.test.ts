@@ -80,11 +80,11 @@ test('a restored database adopts what was signed since, and shows every attempt'
   const { tx } = await signer.sign(firstOf(intent, 4, { fence: 3 }));
   await signer.close();
 
-  assert.is((await run('payouts', 'reconcile', 'test:none')).code, 3);
+  assert.is((await run('payout', 'reconcile', 'test:none')).code, 3);
   const nothing = { network: NETWORK, dry_run: false, unexplained: [], settled: [], still_frozen: [] };
-  assert.equal(await answer('payouts', 'reconcile', NETWORK), { ...nothing, signatures: 1, added: 1 });
-  assert.equal(await answer('payouts', 'reconcile', NETWORK), { ...nothing, signatures: 1, added: 0 });
-  const [listed] = await answer('payouts', 'list', '--state', 'sent', '--network', NETWORK, '--kind', 'refund');
+  assert.equal(await answer('payout', 'reconcile', NETWORK), { ...nothing, signatures: 1, added: 1 });
+  assert.equal(await answer('payout', 'reconcile', NETWORK), { ...nothing, signatures: 1, added: 0 });
+  const [listed] = await answer('payout', 'list', '--state', 'sent', '--network', NETWORK, '--kind', 'refund');
   assert.equal([listed.id, listed.amount, listed.state], ['rf_lost', '12.50 USDT', 'sent']);
   const shown = await answer('show', 'rf_lost');
   assert.equal(
@@ -112,15 +112,15 @@ test('a stuck payout and its halted wallet are shown, and the payout is looked a
   const { out } = await run('status');
   assert.match(out, 'payouts on test:one are stopped: signer_unreachable');
   const nowMs = systemClock.nowMs();
-  const act = { atMs: nowMs, operator: 'anna', command: 'payouts resolve', reason: 'it is mended' };
+  const act = { atMs: nowMs, operator: 'anna', command: 'payout resolve', reason: 'it is mended' };
   const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
   const about = { id: 'rf_lost', seen, conclusion: { kind: 'look' }, act, nowMs } as const;
   assert.is(await database.concludePayout(about), true);
   assert.is((await database.findPayout('rf_lost'))?.state, 'sent');
   assert.is(await database.concludePayout(about), false, 'it is not stuck any more');
   const reason = ['--reason', 'it is mended'];
-  assert.is((await run('payouts', 'resolve', 'rf_none', '--retry', ...reason)).code, 3);
-  assert.is((await run('payouts', 'resolve', 'rf_lost', '--retry', '--never', ...reason)).code, 2);
+  assert.is((await run('payout', 'resolve', 'rf_none', '--retry', ...reason)).code, 3);
+  assert.is((await run('payout', 'resolve', 'rf_lost', '--retry', '--never', ...reason)).code, 2);
 });
 
 test('the ledger is verified, and an altered posting is found', async () => {

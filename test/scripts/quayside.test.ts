@@ -58,19 +58,19 @@ test('a store, its keys and its endpoint are created, listed and removed', async
   assert.not.ok(listing.includes(key.api_key) || listing.includes(key.api_secret), 'a key is shown once');
 
   const url = 'https://93.184.215.14/hook';
-  const endpoint = await answer('webhooks', 'add', url, '--mode', 'live', '--events', 'payment.late');
+  const endpoint = await answer('webhook', 'add', url, '--mode', 'live', '--events', 'payment.late');
   assert.match(endpoint.webhook_secret, /^whsec_/);
   assert.not.ok(Object.values(store.webhook_secrets).includes(endpoint.webhook_secret), 'an endpoint has its own');
-  const { endpoints } = await answer('webhooks', 'list');
+  const { endpoints } = await answer('webhook', 'list');
   assert.equal([endpoints.length, endpoints[0].url, endpoints[0].extended_events], [1, url, ['payment.late']]);
-  await answer('webhooks', 'remove', endpoint.id);
-  assert.equal((await answer('webhooks', 'list')).endpoints, []);
+  await answer('webhook', 'remove', endpoint.id);
+  assert.equal((await answer('webhook', 'list')).endpoints, []);
   const newest = await answer('audit', 'list', '--last', '2');
   assert.equal(
     newest.map(({ command, target }: Record<string, string>) => [command, target]),
     [
-      ['webhooks remove', endpoint.id],
-      ['webhooks add', endpoint.id],
+      ['webhook remove', endpoint.id],
+      ['webhook add', endpoint.id],
     ],
     'every command that changes something is recorded, and nothing else',
   );
@@ -160,30 +160,30 @@ test('a store is suspended with a reason, which `store list` and `status` show, 
 test('a webhook secret is shown and rotated, by its endpoint or store', async () => {
   const [{ id: store }] = await answer('store', 'list');
   const url = 'https://93.184.215.14/rotated';
-  const { id, webhook_secret: first } = await answer('webhooks', 'add', url, '--mode', 'live');
-  const other = await run('webhooks', 'add', `${url}#again`, '--mode', 'test');
+  const { id, webhook_secret: first } = await answer('webhook', 'add', url, '--mode', 'live');
+  const other = await run('webhook', 'add', `${url}#again`, '--mode', 'test');
   assert.is(other.code, 1);
-  assert.match(other.err, new RegExp(`already receives events of the other mode .*webhooks remove ${id}`));
+  assert.match(other.err, new RegExp(`already receives events of the other mode .*webhook remove ${id}`));
 
-  const dry = await answer('webhooks', 'secret', id, '--rotate', '--dry-run');
+  const dry = await answer('webhook', 'secret', id, '--rotate', '--dry-run');
   assert.equal([dry.webhook_secret, dry.next_webhook_secret], [first, null]);
-  const started = await answer('webhooks', 'secret', id, '--rotate', '--reason', 'it leaked');
+  const started = await answer('webhook', 'secret', id, '--rotate', '--reason', 'it leaked');
   assert.is(started.webhook_secret, first);
   assert.match(started.next_webhook_secret, /^whsec_/);
-  assert.match((await run('webhooks', 'secret', id)).out, /accept both: .*first, and webhook-signature with each/);
-  const again = await run('webhooks', 'secret', id, '--rotate');
-  assert.equal([again.code, again.err.includes(`quayside webhooks secret ${id} --finish`)], [1, true]);
-  await answer('webhooks', 'secret', id, '--finish');
-  const now = await answer('webhooks', 'secret', id);
+  assert.match((await run('webhook', 'secret', id)).out, /accept both: .*first, and webhook-signature with each/);
+  const again = await run('webhook', 'secret', id, '--rotate');
+  assert.equal([again.code, again.err.includes(`quayside webhook secret ${id} --finish`)], [1, true]);
+  await answer('webhook', 'secret', id, '--finish');
+  const now = await answer('webhook', 'secret', id);
   assert.equal([now.webhook_secret, now.next_webhook_secret], [started.next_webhook_secret, null]);
   const [, entry] = await answer('audit', 'list', '--last', '2');
-  assert.equal([entry.command, entry.target, entry.reason], ['webhooks secret', id, 'it leaked']);
+  assert.equal([entry.command, entry.target, entry.reason], ['webhook secret', id, 'it leaked']);
 
-  const ofStore = await answer('webhooks', 'secret', store, '--mode', 'test');
+  const ofStore = await answer('webhook', 'secret', store, '--mode', 'test');
   assert.equal([ofStore.owner, ofStore.mode], [store, 'test']);
-  assert.is((await run('webhooks', 'secret', id, '--finish', '--cancel')).code, 2);
-  assert.is((await run('webhooks', 'secret', 'we_none')).code, 3);
-  await answer('webhooks', 'remove', id);
+  assert.is((await run('webhook', 'secret', id, '--finish', '--cancel')).code, 2);
+  assert.is((await run('webhook', 'secret', 'we_none')).code, 3);
+  await answer('webhook', 'remove', id);
 });
 
 test('what others chose cannot control the terminal', async () => {
@@ -198,7 +198,7 @@ test('what others chose cannot control the terminal', async () => {
     assert.ok(out.includes('evil\\u001b[2J\\u009b5m\\u202egnp'), out);
     assert.ok(isHarmless(out), words.join(' '));
   }
-  const { err } = await run('webhooks', 'add', `${name}://x`, '--mode', 'live');
+  const { err } = await run('webhook', 'add', `${name}://x`, '--mode', 'live');
   assert.ok(err.includes('evil') && isHarmless(err));
   const [listed] = await answer('store', 'list');
   assert.is(listed.name, name, 'JSON keeps its meaning');
@@ -224,7 +224,7 @@ test('a network that was never read is listed, and the commands that move it ref
     [['reread', 'test:ethereum', '--from', '5', '--to', '6'], 1, /has not been read yet/],
   ];
   for (const [words, code, error] of refusals) {
-    const ended = await run('networks', ...words);
+    const ended = await run('network', ...words);
     assert.is(ended.code, code, words.join(' '));
     assert.match(ended.err, error);
   }
@@ -415,7 +415,7 @@ const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
     'https://a.example/b',
   ],
   [2, /--origins: Name at most 20 sites/, 'store', 'set', '--origins', '*'],
-  [2, /cannot be an endpoint/, 'webhooks', 'add', 'http://169.254.169.254/latest', '--mode', 'test'],
+  [2, /cannot be an endpoint/, 'webhook', 'add', 'http://169.254.169.254/latest', '--mode', 'test'],
   [3, /no session, order, .* "cs_nonsense" here/, 'show', 'cs_nonsense'],
   [3, /there is no session/, 'show', `cs_${missing}`],
   [3, /there is no key key_nobody; `quayside key list`/, 'key', 'revoke', 'key_nobody'],
@@ -423,7 +423,7 @@ const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
   [3, /there is no store mer_nobody; `quayside store list`/, 'store', 'set', 'mer_nobody', '--late', 'hold'],
   [2, /--late is "later", expected hold or accept/, 'store', 'set', 'mer_nobody', '--late', 'later'],
   [2, /--refund-daily: .* cannot be “1.001”/, 'store', 'set', 'mer_nobody', '--refund-daily', '1.001'],
-  [3, /there is no delivery/, 'webhooks', 'resend', 'dlv_nobody'],
+  [3, /there is no delivery/, 'webhook', 'resend', 'dlv_nobody'],
 ];
 
 for (const [code, message, ...words] of refused) {
@@ -448,7 +448,7 @@ test('--help exits with 0: of a command, of a group and of everything, on lines 
       ['key', 'create', '--help'],
       /quayside key create \[--store ID\] --mode live\|test \[--name NAME\] \[--scopes LIST\]/,
     ],
-    [['payouts', '--help'], /quayside payouts list[^\n]*\n[\s\S]*quayside payouts resolve <id>/],
+    [['payout', '--help'], /quayside payout list[^\n]*\n[\s\S]*quayside payout resolve <id>/],
     [['--help'], /\nEvery day:\n {2}status +Show [\s\S]*\nSetting up:\n[\s\S]*\n {2}key +create, list, revoke\n/],
   ] as const) {
     const { code, out, err } = await run(...words);
@@ -463,9 +463,9 @@ test('--help exits with 0: of a command, of a group and of everything, on lines 
     const subjects = [...new Set(names.map((name) => name.split(' ')[0] ?? ''))].sort();
     assert.equal(shownSubjects, subjects, `the overview of ${tool.name} has each subject once`);
   }
-  const group = await run('payouts');
+  const group = await run('payout');
   assert.equal([group.code, group.err], [2, '']);
-  assert.match(group.out, /quayside payouts list/);
+  assert.match(group.out, /quayside payout list/);
 });
 
 test('--version names the version', async () => {
@@ -494,7 +494,7 @@ test('a typo is answered with the command that was meant, and not with all of th
     [['staus'], /unknown command "staus"; did you mean `quayside status`\? `quayside --help` lists/],
     [['key', 'lst'], /did you mean `quayside key list`\? `quayside key --help` lists/],
     [['keys', 'create', '--mode', 'test'], /unknown command "keys create"; did you mean `quayside key create`\?/],
-    [['payouts', 'everything'], /unknown command "payouts everything"; `quayside payouts --help` lists/],
+    [['payout', 'everything'], /unknown command "payout everything"; `quayside payout --help` lists/],
   ] as const) {
     const { code, out, err } = await run(...words);
     assert.equal([code, out], [2, '']);

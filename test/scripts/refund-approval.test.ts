@@ -1,4 +1,4 @@
-/** `quayside refunds request` and `approve`: what approvers sign for the refund as it is paid now. */
+/** `quayside refund request` and `approve`: what approvers sign for the refund as it is paid now. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -104,18 +104,18 @@ const requestFile = join(home, 'request.json');
 async function approve(secret: Uint8Array) {
   const approval = signApproval(secret, textOf(readRequestFile(requestFile)), untilS);
   writeFileSync(join(home, 'approval.json'), JSON.stringify({ approves: 'rf_1', ...approval }));
-  return (await run('refunds', 'approve', 'rf_1', '--approval', 'approval.json')).code;
+  return (await run('refund', 'approve', 'rf_1', '--approval', 'approval.json')).code;
 }
 const approvals = async () => (await database.openPayouts('test:one', nowMs, 10))[0]?.approvals ?? [];
 const sign = async (refund = intent) => refusalOf(() => signing.service.sign(firstOf(refund, 1, { approvals: given })));
 let given: Awaited<ReturnType<typeof approvals>> = [];
 
 test('a request says what is paid; each approver’s signature is kept once, beside what was there', async () => {
-  const request = await run('refunds', 'request', 'rf_1');
+  const request = await run('refund', 'request', 'rf_1');
   assert.is(request.code, 0, request.err);
   writeFileSync(requestFile, request.out);
   assert.match(textOf(readRequestFile(requestFile))(1).join('\n'), /amount: 5000\.00 USDT .*\npay to: 0xbBbB/);
-  const tried = await run('refunds', 'approve', 'rf_1', '--dry-run');
+  const tried = await run('refund', 'approve', 'rf_1', '--dry-run');
   assert.match(tried.out, /^would approve refund rf_1 of 5000\.00 USDT$/m);
   assert.is((await database.refunds.findBy({ id: 'rf_1' }))?.approvedAtMs, null);
   assert.equal([await approve(anna), await approve(anna)], [0, 0]);
@@ -138,10 +138,10 @@ test('an approval of what was to be paid before is refused here already', async 
   const moved = refundOf('rf_1', usdt(5000), { to: 'c'.repeat(40), session: intent.session });
   raw.prepare("UPDATE payouts SET intent = ? WHERE id = 'rf_1'").run(writeIntent(moved));
   assert.is(await approve(anna), 1);
-  assert.is((await run('refunds', 'request', 'rf_none')).code, 3);
+  assert.is((await run('refund', 'request', 'rf_none')).code, 3);
   raw.prepare("UPDATE refunds SET status = 'pending' WHERE id = 'rf_1'").run();
-  assert.is((await run('refunds', 'request', 'rf_1')).code, 1);
-  assert.is((await run('refunds', 'approve', 'rf_1', '--key', 'anna.key')).code, 2);
+  assert.is((await run('refund', 'request', 'rf_1')).code, 1);
+  assert.is((await run('refund', 'approve', 'rf_1', '--key', 'anna.key')).code, 2);
 });
 
 test.run();

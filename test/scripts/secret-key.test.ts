@@ -35,7 +35,7 @@ test('without an installation, or while it runs, nothing is rotated', async () =
   for (const words of [
     ['store', 'add', 'Shop'],
     ['key', 'create', '--mode', 'test'],
-    ['webhooks', 'add', 'https://93.184.215.14/hook', '--mode', 'test'],
+    ['webhook', 'add', 'https://93.184.215.14/hook', '--mode', 'test'],
   ]) {
     const { code, err } = await runQuayside(words, variables);
     assert.is(code, 0, err);

@@ -98,7 +98,7 @@ async function answerAll(verdict: DeliveryVerdict, went: Partial<Attempt>): Prom
 }
 
 async function endpoint(url: string): Promise<string> {
-  const { out } = await runQuayside(['webhooks', 'add', url, '--mode', 'test', '--json'], variables);
+  const { out } = await runQuayside(['webhook', 'add', url, '--mode', 'test', '--json'], variables);
   return JSON.parse(out).id;
 }
 
@@ -109,7 +109,7 @@ async function end(seconds: number): Promise<void> {
   await database.sessions.settleDue(clock.nowMs(), 100);
 }
 
-const REREAD = /networks reread test:ethereum --from (\d+) --to (\d+) --check/;
+const REREAD = /network reread test:ethereum --from (\d+) --to (\d+) --check/;
 
 /** Asserts the whole verdict: exit code, the broken link, and what to do. */
 function assertBroken(told: Told, step: string, text: RegExp | string, next: RegExp | string): void {
@@ -142,7 +142,7 @@ test('a payment that waits for depth shows how deep it is; credited, and with no
   assert.match(seen.text, 'credit: 0.00 of 10.00 is confirmed, and 10.00 is seen');
   await chain.confirm(block);
   const paid = await show(txOf(block, 0));
-  assertBroken(paid, 'delivery', 'has no endpoint in test mode, so nobody was told', 'webhooks add <url> --store');
+  assertBroken(paid, 'delivery', 'has no endpoint in test mode, so nobody was told', 'webhook add <url> --store');
   assert.match(paid.text, '✓ credit: paid at');
   assert.match(paid.text, '✓ match: to 0x');
   assert.match(paid.text, `✓ block: block ${block.number}`);
@@ -183,7 +183,7 @@ test('a webhook that a firewall refuses, one that failed for good, and an endpoi
     await show(name),
     'delivery',
     /failed for good after 2 attempts: no handler at this URL takes a POST \(404\)/,
-    'webhooks resend dlv_',
+    'webhook resend dlv_',
   );
   await database.enableEndpoint(id, false, 'answered 410 Gone', clock.nowMs());
   const next = await order();
@@ -192,9 +192,9 @@ test('a webhook that a firewall refuses, one that failed for good, and an endpoi
     await show(next.id),
     'delivery',
     /the endpoint is disabled since .*answered 410 Gone/,
-    `webhooks enable ${id}`,
+    `webhook enable ${id}`,
   );
-  await runQuayside(['webhooks', 'enable', id], variables);
+  await runQuayside(['webhook', 'enable', id], variables);
   await answerAll({ kind: 'delivered' }, { status: 200 });
   const told = await show(next.id);
   assert.equal([told.code, told.finding], [0, 'ok'], told.text);
@@ -292,19 +292,11 @@ test('a network that is halted, that is silent, and blocks that were skipped: ea
   assertBroken(await show(id), 'network', /its indexer has reported nothing for 6\d\d s/, 'npm start');
   await report('following', clock.nowMs(), null);
   const tip = (await database.networks.list())[0]?.cursor?.number ?? 0;
-  const skip = [
-    'networks',
-    'skip',
-    'ethereum',
-    String(tip + 1),
-    '--through',
-    String(tip + 3),
-    '--reason',
-    'no node has them',
-  ];
+  const range = ['--from', String(tip + 1), '--to', String(tip + 3)];
+  const skip = ['network', 'reread', 'test:ethereum', ...range, '--skip', '--reason', 'no node has them'];
   assert.is((await runQuayside(skip, variables)).code, 0);
   const told = await show(id);
-  const next = `networks reread test:ethereum --from ${tip + 1} --to ${tip + 3}`;
+  const next = `network reread test:ethereum --from ${tip + 1} --to ${tip + 3}`;
   assertBroken(told, 'network', `blocks ${tip + 1} to ${tip + 3} were skipped (no node has them)`, next);
   const act = { atMs: clock.nowMs(), operator: 'test', command: 'test', reason: null };
   await database.networks.closeGaps('test:ethereum', { from: tip + 1, to: tip + 3, doubtful: [] }, act);
@@ -338,10 +330,10 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   const large = await refund('r2', 500n, payee);
   const waiting = await show(sessionId);
   assert.match(waiting.text, /… payout: it waits for the payer’s address until 20/);
-  assert.match(waiting.text, `quayside refunds destination ${lost} --address`);
+  assert.match(waiting.text, `quayside refund destination ${lost} --address`);
   assert.match(waiting.text, '… payout: it is above the store’s limit, and waits for your approval');
-  assert.match(waiting.text, `quayside refunds approve ${large}`);
-  await runQuayside(['refunds', 'approve', large], variables);
+  assert.match(waiting.text, `quayside refund approve ${large}`);
+  await runQuayside(['refund', 'approve', large], variables);
   await database.refunds.advance(clock.nowMs(), 10);
   assertBroken(
     await show(sessionId),
@@ -358,8 +350,8 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   };
   await database.freezePayouts(frozen, null);
   const told = await show(sessionId);
-  assertBroken(told, 'outcome', /money out is frozen: .*money left/, 'payouts reconcile test:ethereum');
-  await runQuayside(['refunds', 'reject', lost, '--failure-reason', 'twice'], variables);
+  assertBroken(told, 'outcome', /money out is frozen: .*money left/, 'payout reconcile test:ethereum');
+  await runQuayside(['refund', 'reject', lost, '--failure-reason', 'twice'], variables);
   assert.match((await show(sessionId)).text, '✗ outcome: it failed: twice');
 });
 
@@ -410,7 +402,7 @@ test('a loan of energy is called a loan, and what takes it back too', async () =
     assert.match((await show(txs[at] ?? '')).text, `${name} ${id} `);
     const shown = await runQuayside(['show', id], variables);
     assert.match(shown.out, new RegExp(`payout: ${name} ${id} .* on ${network.key}`));
-    const listed = await runQuayside(['payouts', 'list', '--kind', 'gas'], variables);
+    const listed = await runQuayside(['payout', 'list', '--kind', 'gas'], variables);
     assert.match(listed.out, new RegExp(`^${id} +${name} `, 'm'));
   }
 });

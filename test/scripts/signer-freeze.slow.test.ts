@@ -126,14 +126,14 @@ test('a request that is not in its form is signed by nobody', async () => {
   }
 });
 
-test('`payouts freeze` reaches the signer, and says so where it does not; `payouts thaw` says what is left', async () => {
-  const frozen = await run(['payouts', 'freeze', '--reason', 'theft', '--json'], [], false, quayside);
+test('`payout freeze` reaches the signer, and says so where it does not; `payout thaw` says what is left', async () => {
+  const frozen = await run(['payout', 'freeze', '--reason', 'theft', '--json'], [], false, quayside);
   assert.equal([frozen.code, JSON.parse(frozen.stdout).signer_frozen], [0, true], frozen.stderr);
-  const thawed = await run(['payouts', 'thaw', '--reason', 'found'], [], false, quayside);
+  const thawed = await run(['payout', 'thaw', '--reason', 'found'], [], false, quayside);
   assert.match(thawed.stdout, /the signer is frozen on every network.+again[\s\S]*\(Anna\)/);
   signer.kill('SIGTERM');
   await signer.ended;
-  const lonely = await run(['payouts', 'freeze', '--reason', 'theft'], [], false, quayside);
+  const lonely = await run(['payout', 'freeze', '--reason', 'theft'], [], false, quayside);
   assert.is(lonely.code, 1);
   assert.match(lonely.stdout, /money out is frozen on every network[\s\S]*the signer was NOT frozen/);
 });

@@ -1,4 +1,4 @@
-/** `webhooks test --event`: a marked event takes the way of real ones, is valid as they are, and changes no session. */
+/** `webhook test --event`: a marked event takes the way of real ones, is valid as they are, and changes no session. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { webhooksTest } from '../../scripts/cli/webhook-test.ts';

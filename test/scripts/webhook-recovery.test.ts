@@ -1,4 +1,4 @@
-/** `webhooks resend` and `show`, on deliveries that a real dispatcher could not make. */
+/** `webhook resend` and `show`, on deliveries that a real dispatcher could not make. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Command } from '../../scripts/cli/command.ts';
@@ -257,7 +257,7 @@ test(
       assert.match(json.wrong, expected);
       assert.match(text, expected);
       const isRefused = 'status' in went && [403, 405].includes(went.status);
-      const next = isRefused ? 'is sent again once it accepts something newer' : `webhooks resend ${endpoint} --since`;
+      const next = isRefused ? 'is sent again once it accepts something newer' : `webhook resend ${endpoint} --since`;
       assert.ok(text.includes(next), text);
       assert.ok(isBad);
       for (const control of ['\u001b', '\u202e']) assert.not.ok(text.includes(control));
@@ -269,10 +269,10 @@ test(
     await shop.cancelOne();
     const off = await run(shop, show, [endpoint]);
     assert.is(off.json.waiting, 1);
-    assert.match(off.text, /disabled since .* \(gone\)[\s\S]*`quayside webhooks enable/);
+    assert.match(off.text, /disabled since .* \(gone\)[\s\S]*`quayside webhook enable/);
     assert.match(
       (await run(shop, webhooksResend, [endpoint], { since: '1h' })).text,
-      /is disabled: `quayside webhooks enable/,
+      /is disabled: `quayside webhook enable/,
     );
   }),
 );

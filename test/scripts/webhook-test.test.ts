@@ -1,4 +1,4 @@
-/** `quayside webhooks test` sends one signed event to a real server and shows what it answers. */
+/** `quayside webhook test` sends one signed event to a real server and shows what it answers. */
 import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ test.after(async () => {
 
 const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file });
 async function add(url: string) {
-  const { code, out, err } = await run('webhooks', 'add', url, '--mode', 'test', '--json');
+  const { code, out, err } = await run('webhook', 'add', url, '--mode', 'test', '--json');
   assert.is(code, 0, err);
   return JSON.parse(out);
 }
@@ -39,7 +39,7 @@ async function add(url: string) {
 test('the event is signed with the endpoint’s secret, has its mode, and the answer is shown', async () => {
   await run('store', 'add', 'Shop');
   const { id, webhook_secret: secret } = await add(`${server.origin}/good`);
-  const { code, out } = await run('webhooks', 'test', id, '--json');
+  const { code, out } = await run('webhook', 'test', id, '--json');
   assert.is(code, 0, out);
   const shown = JSON.parse(out);
   assert.equal([shown.delivered, shown.status, shown.error, shown.answer], [true, 200, null, '{"received":true}']);
@@ -51,22 +51,22 @@ test('the event is signed with the endpoint’s secret, has its mode, and the an
   assert.equal([headers['x-service-mode'], headers['x-service-event-type']], ['test', 'webhook.test']);
   const event = JSON.parse(body);
   assert.equal([event.id, event.type, event.livemode], [shown.event, 'webhook.test', false]);
-  assert.equal(JSON.parse((await run('webhooks', 'list', '--json')).out).deliveries, [], 'nothing is kept');
+  assert.equal(JSON.parse((await run('webhook', 'list', '--json')).out).deliveries, [], 'nothing is kept');
 });
 
 test('a refusal and a server that is not there end with 1 and say why; an unknown endpoint with 3', async () => {
-  const refusing = await run('webhooks', 'test', (await add(`${server.origin}/blocked`)).id);
+  const refusing = await run('webhook', 'test', (await add(`${server.origin}/blocked`)).id);
   assert.is(refusing.code, 1);
   assert.match(refusing.out, /answered 403 after \d+ ms/);
   assert.match(refusing.out, /what is wrong: a firewall or login page answers \(403\), with the page "Blocked/);
   assert.ok(refusing.out.includes('<title>Blocked\\u001b[2J</title>'), refusing.out);
   const gone = await startMerchantServer((response) => void response.end());
   await gone.close();
-  const absent = await run('webhooks', 'test', (await add(`${gone.origin}/hook`)).id);
+  const absent = await run('webhook', 'test', (await add(`${gone.origin}/hook`)).id);
   assert.is(absent.code, 1);
   assert.match(absent.out, /gave no answer: connect/);
   assert.match(absent.out, /what is wrong: no connection: nothing listens there/);
-  assert.is((await run('webhooks', 'test', 'we_none')).code, 3);
+  assert.is((await run('webhook', 'test', 'we_none')).code, 3);
 });
 
 test.run();

@@ -65,7 +65,7 @@ test('backup and restore over real processes: nothing is signed twice, and nothi
   assert.match(wrong.err, 'this is a backup of the signer');
   const restored = await run(words, [mnemonic, passphrase]);
   assert.is(restored.code, 0, restored.err);
-  assert.match(restored.out, 'quayside payouts reconcile <network>');
+  assert.match(restored.out, 'quayside payout reconcile <network>');
   const again = await run(words, [mnemonic, passphrase]);
   assert.match(again.err, 'already contains');
 
@@ -73,7 +73,7 @@ test('backup and restore over real processes: nothing is signed twice, and nothi
   assert.ok(await second.ready, second.output());
   const other = openSigner({ socket: signerFiles(dir).socket, timeoutMs: 20_000 });
   const refusal = await other.sign(firstOf(refundOf('rf_2', usdt(5)), 2)).catch(({ message }) => message);
-  assert.match(refusal, 'quayside payouts reconcile');
+  assert.match(refusal, 'quayside payout reconcile');
   const [entry] = await other.journal('test:one', 0, 10);
   assert.equal([entry?.tx, entry?.intent], [signed.tx, refundOf('rf_1', usdt(5))]);
   const fence = (await other.fence('test:one')) + 1;

@@ -27,13 +27,13 @@ export type Machine = Readonly<{
   /** Puts both back to the state that was remembered last. */
   putBack(): void;
   /**
-   * Passes over the next final blocks, as `networks reread` does where no node of the follower serves them.
+   * Passes over the next final blocks, as `network reread` does where no node of the follower serves them.
    * @returns false if there are none, or nothing was read before
    */
   skip(count: number): Promise<boolean>;
   /** Blocks that were passed over and not read since, oldest first. */
   gaps(): Promise<readonly BlockGap[]>;
-  /** Reads such blocks, as `networks reread` does. @returns false if no block after them was read */
+  /** Reads such blocks, as `network reread` does. @returns false if no block after them was read */
   reread(gap: BlockGap): Promise<boolean>;
   close(): void;
 }>;
@@ -87,7 +87,7 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     const seen = { headNumber: head, nodeConnected: true, nodeHeardAtMs: clock.nowMs(), readThroughS: 0, pid: 1 };
     await database.networks.report({ network, state: 'following', reason: null, ...seen, nowMs: clock.nowMs() });
     const range = { network, from, to, isDryRun: false };
-    assert.is((await database.networks.skip({ ...range, act: actOf('networks reread', clock.nowMs()) })).kind, 'done');
+    assert.is((await database.networks.skip({ ...range, act: actOf('network reread', clock.nowMs()) })).kind, 'done');
     hasSkipped = true;
     return true;
   }
@@ -95,7 +95,7 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
   async function reread({ from, to }: BlockGap): Promise<boolean> {
     const anchor = await database.blocks.rereadAnchor(network, to);
     if (!anchor) return false;
-    const own = actOf('networks reread', clock.nowMs());
+    const own = actOf('network reread', clock.nowMs());
     const outcome = await database.blocks.saveReread({
       ...{ network, family: 'evm', decimals: {}, dustFloorPar: 0n, watchedThroughId: Number.MAX_SAFE_INTEGER },
       ...{ from, to, anchor: anchor.hash, isCheck: false, act: own },

@@ -54,7 +54,7 @@ const isUpToDate = (stage: Stage): Promise<boolean> =>
 function exitParts({ bench, network, lane, chain, signer, clock }: Stage): ExitParts & Omit<ReconcileParts, 'network'> {
   const { spendRules: rules } = chains[familyOf[lane]];
   const wallets = createPayoutWallets({ network, tokens, rules, signer });
-  const act = actOf('payouts resolve', clock.nowMs());
+  const act = actOf('payout resolve', clock.nowMs());
   return { node: chain.node(), wallets, rules, database: bench.main.database, act, isDryRun: false };
 }
 

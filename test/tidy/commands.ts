@@ -61,13 +61,13 @@ export const commandRules: readonly Rule[] = [
     find: commandFindings,
     caught: [
       ['a command that is not there', { 'src/api/a.ts': "throw new Error('run `quayside repair`');" }],
-      ['a second word that is not there', { 'docs/a.md': '`npx quayside payouts repair <id>`' }],
+      ['a second word that is not there', { 'docs/a.md': '`npx quayside payout repair <id>`' }],
       ['a group that is a program of its own', { 'docs/a.md': '`quayside signer thaw`' }],
       ['a command of the signer that is not there', { 'docs/a.md': '`npx quayside-signer repair`' }],
       ['a script that is not there', { 'docs/a.md': '`npm run repair`' }],
     ],
     passed: [
-      ['commands and scripts', { 'docs/a.md': '`quayside status`, `quayside payouts resume <id>`, `npm run types`' }],
+      ['commands and scripts', { 'docs/a.md': '`quayside status`, `quayside payout resume <id>`, `npm run types`' }],
       ['commands of the signer', { 'docs/a.md': '`quayside-signer init --import`, as the user quayside-signer does' }],
     ],
   },

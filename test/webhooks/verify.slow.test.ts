@@ -117,7 +117,7 @@ async function sentCases(): Promise<Case[]> {
     const server = await startMerchantServer((response) => void response.writeHead(200).end());
     const endpoint = await shop.addEndpoint(`${server.origin}/hook`);
     const [first, next] = [shop.secret, newWebhookSecret()];
-    const act = { atMs: shop.clock.nowMs(), operator: 'alice', command: 'webhooks secret', reason: null };
+    const act = { atMs: shop.clock.nowMs(), operator: 'alice', command: 'webhook secret', reason: null };
     const rotate = (step: { kind: 'start'; secret: string } | { kind: 'finish' }) =>
       shop.database.rotateWebhookSecret({ id: endpoint, mode: 'test', step, act, isDryRun: false });
     shop.dispatch();

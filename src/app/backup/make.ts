@@ -42,7 +42,7 @@ export async function makeBackup(folder: string, parts: BackupParts) {
     const copy = join(scratch.folder, 'quayside.db');
     copyDatabase(databaseFile(config.dataDir), copy);
     const content = describeSnapshot(copy, nowMs);
-    // After the database: a journal that knows more than the database is what `payouts reconcile` is for.
+    // After the database: a journal that knows more than the database is what `payout reconcile` is for.
     const signerPart = join(scratch.folder, 'signer.backup');
     await parts.signerPart?.(signerPart);
     const entries: Entry[] = [

@@ -93,7 +93,7 @@ export const watchRules = {
   comparison_stale: rule(
     'nightly',
     0,
-    'Read the log of the night (`comparison`), which says why; `quayside node check <network>` looks at the node',
+    'Read the log of the night (`comparison`), which says why; `quayside network check <network>` looks at the node',
   ),
   backup_unproved: rule(
     'backup',
@@ -103,17 +103,17 @@ export const watchRules = {
   webhook_off: rule(
     'endpoint',
     0,
-    'Its events wait. Once it works again: `quayside webhooks enable <endpoint>`; for good: `quayside webhooks remove <endpoint>`',
+    'Its events wait. Once it works again: `quayside webhook enable <endpoint>`; for good: `quayside webhook remove <endpoint>`',
   ),
   webhook_failing: rule(
     'endpoint',
     0,
-    '`quayside show <endpoint>` says what is wrong; then `quayside webhooks resend <endpoint> --since 3d`',
+    '`quayside show <endpoint>` says what is wrong; then `quayside webhook resend <endpoint> --since 3d`',
   ),
   webhooks_failed: rule(
     'deliveries',
     0,
-    '`quayside webhooks list --state failed` shows them, and `quayside webhooks resend --since 1d` sends them again',
+    '`quayside webhook list --state failed` shows them, and `quayside webhook resend --since 1d` sends them again',
   ),
   webhooks_delayed: rule('sending', 0, null),
   wallet_low: rule(
@@ -121,13 +121,13 @@ export const watchRules = {
     0,
     'Payouts wait for it, or soon will. Send it some; `quayside status` shows what it holds',
   ),
-  payouts_delayed: rule('payouts', 10 * MINUTE_MS, '`quayside payouts list` shows which; they are tried again'),
+  payouts_delayed: rule('payouts', 10 * MINUTE_MS, '`quayside payout list` shows which; they are tried again'),
   payouts_frozen: rule(
     'frozen',
     0,
-    'Nothing is signed or sent there. Find the cause, then `quayside payouts reconcile <network> --reason REASON`',
+    'Nothing is signed or sent there. Find the cause, then `quayside payout reconcile <network> --reason REASON`',
   ),
-  refunds_overdue: rule('refunds', 0, 'They wait until it is resolved; no money is lost. See `quayside payouts list`'),
+  refunds_overdue: rule('refunds', 0, 'They wait until it is resolved; no money is lost. See `quayside payout list`'),
 } as const satisfies Readonly<Record<string, Rule>>;
 
 export type WatchCode = keyof typeof watchRules;

@@ -14,7 +14,7 @@ const DUE_MS = 300_000;
 /** Failures for good are reported for a day. */
 const FAILED_MS = 86_400_000;
 
-const UNANSWERED_ADVICE = 'They are tried again; `quayside webhooks list --state waiting` shows them';
+const UNANSWERED_ADVICE = 'They are tried again; `quayside webhook list --state waiting` shows them';
 
 const since = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 

@@ -132,7 +132,7 @@ export async function planFreeze(visit: Visit<null>, scope: FreezeScope): Promis
       : [words.say('operator-network.freeze_title', { network }), words.say('operator-network.freeze_text')];
   const button = words.say('operator-wallets.freeze_button');
   return {
-    command: 'payouts freeze',
+    command: 'payout freeze',
     ...confirmed(visit, scope, reason, { title, button, consequence: html`<p>${text}</p>`, needsSudo: false }),
     async act(database, act) {
       const freeze = { network, code: FROZEN_BY_OPERATOR, reason, frozenBy: act.operator, sinceMs: act.atMs };
@@ -168,7 +168,7 @@ export async function planThaw(deps: DashboardDeps, visit: Visit<null>, scope: F
   ]);
   const button = words.say('operator-wallets.end_freeze');
   return {
-    command: 'payouts thaw',
+    command: 'payout thaw',
     ...confirmed(visit, scope, reason, {
       title,
       button,

@@ -171,13 +171,13 @@ function balanceText({ words, nowMs }: Visit<null>, network: NetworkConfig, bala
 /** Shows the commands that fit the network's state: without a node that answers, none does. */
 function recovery({ words, nowMs }: Visit<null>, { key }: NetworkConfig, status: NetworkStatus | null): Html {
   if (!status || staleSinceMs(status, nowMs) !== null) {
-    const command = html`<code>quayside node check ${key}</code>`;
+    const command = html`<code>quayside network check ${key}</code>`;
     return html`<p class="card">${words.html('operator-network.no_way_out', { command })}</p>`;
   }
   const next = (status.cursor?.number ?? -1) + 1;
   const isStopped = status.state === 'fault' || status.state === 'halted';
   const way = (title: string, hint: string, command: string) =>
-    html`<h3>${title}</h3><p class="hint">${hint}</p><p><code data-copy>quayside networks ${command}</code></p>`;
+    html`<h3>${title}</h3><p class="hint">${hint}</p><p><code data-copy>quayside network ${command}</code></p>`;
   const reread = way(
     words.say('operator-network.reread'),
     words.say('operator-network.reread_hint'),

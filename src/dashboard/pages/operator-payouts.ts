@@ -167,7 +167,7 @@ ${state === 'canceled' || (settledAtMs !== null && state === 'succeeded') ? null
   };
 }
 
-/** As `quayside refunds reject`: nothing of its generation is signed, and all before has ended without effect. */
+/** As `quayside refund reject`: nothing of its generation is signed, and all before has ended without effect. */
 const isRejectable = ({ intent, state, generation }: Payout, attempts: readonly Attempt[]): boolean =>
   isPayback(intent) && isUnsigned(state, attempts.filter((one) => one.generation === generation).length);
 
@@ -214,7 +214,7 @@ const rejectForm = (visit: Visit<null>, { id }: Payout): Html =>
 const resolveCommands = (words: Words, { id, state }: Payout): Html =>
   html`<section class="card" aria-labelledby="resolve"><h2 id="resolve">${words.say('operator-payouts.resolve')}</h2>
 ${(state === 'stuck' ? ['--paid TRANSACTION', '--never', '--retry'] : ['--paid TRANSACTION', '--never']).map(
-  (ending) => html`<p><code data-copy>quayside payouts resolve ${id} ${ending} --reason REASON</code></p>`,
+  (ending) => html`<p><code data-copy>quayside payout resolve ${id} ${ending} --reason REASON</code></p>`,
 )}
 <p class="hint">${words.html('operator-payouts.resolve_hint')}</p></section>`;
 
@@ -226,7 +226,7 @@ async function planRejecting(deps: DashboardDeps, visit: Visit<null>, payout: Pa
     return { to: path, said: words.say('operator-payouts.reject_reason', { count: REASON_CHARS_MAX }) };
   }
   return {
-    command: 'refunds reject',
+    command: 'refund reject',
     target: payout.id,
     reason: because,
     review: {

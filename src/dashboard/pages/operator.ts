@@ -75,7 +75,7 @@ async function stoppedNetworks(deps: DashboardDeps, { nowMs, words }: Visit<null
   return deps.config.networks.flatMap(({ key, title }) => {
     const status = known.get(key);
     const network = html`<a href="/operator/networks/${key}">${title}</a>`;
-    const command = html`<code>quayside node check ${key}</code>`;
+    const command = html`<code>quayside network check ${key}</code>`;
     const sinceMs = status ? unseenSinceMs(status, nowMs) : 0;
     if (sinceMs === null) return [];
     if (!status || sinceMs === 0) return [words.html('operator.never_read', { network, command })];

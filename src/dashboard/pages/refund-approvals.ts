@@ -66,7 +66,7 @@ export const payoutApprovalPages = (deps: DashboardDeps): readonly CommonPage[] 
   }),
 ];
 
-/** Answers with the very bytes that `quayside refunds request` prints. */
+/** Answers with the very bytes that `quayside refund request` prints. */
 async function requestFile(
   deps: DashboardDeps,
   { words }: Visit<unknown>,

@@ -158,6 +158,6 @@ function refuseContradiction(
     'node_contradicts_itself',
     `Block ${block.hash} of ${network} differs from what was read before: ${wasRead.length} transfers to our ` +
       `addresses then, ${isRead.size} now. Nothing was saved. Set the network's url to another node, or go on ` +
-      `without the block: \`quayside networks reread ${network} --from ${block.number} --skip --reason …\`.`,
+      `without the block: \`quayside network reread ${network} --from ${block.number} --skip --reason …\`.`,
   );
 }

@@ -72,7 +72,7 @@ export function lookupCommands(
       message:
         `A payer named transaction ${tx} in block ${number}. The node shows that it paid this session's address, but ` +
         'it was not found when the block was read, and it is not credited. Read the block again, and report this bug: ' +
-        `\`quayside networks reread ${network} --from ${number} --to ${number}\`.`,
+        `\`quayside network reread ${network} --from ${number} --to ${number}\`.`,
       network,
       sessionId,
     });

@@ -45,7 +45,7 @@ export const macedAddress = ({ family, mode, key, poolId, derivationIndex, sessi
   fields: [poolId, derivationIndex, sessionId],
 });
 
-const REMEDY = 'restore the database from a backup, and read the blocks since then with `quayside networks reread`';
+const REMEDY = 'restore the database from a backup, and read the blocks since then with `quayside network reread`';
 /** Altered rows that one request passes over in its search for a free address. */
 const ALTERED_MAX = 100;
 

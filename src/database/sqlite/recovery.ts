@@ -79,7 +79,7 @@ function skipped(network: NetworkKey, { from, to, holdsPayouts }: BlockGap, { at
   const blocks = numbersText(from, to);
   const message =
     `${operator} skipped ${blocks} of ${network}: ${reason}. Payments in them are not seen${holdsPayouts ? ', and money out is frozen there' : ''}. ` +
-    `When a node has them: \`quayside networks reread ${network} --from ${from} --to ${to}\``;
+    `When a node has them: \`quayside network reread ${network} --from ${from} --to ${to}\``;
   return { atMs, code: 'block_skipped', message };
 }
 

@@ -117,7 +117,7 @@ function refuseApproved(db: Db): void {
   throw permanent(
     'refunds_approved',
     `${open.length} open refunds are approved as they are (${open[0]?.id}). Start Quayside and wait until they are ` +
-      'paid, or end them with `quayside refunds reject`; then run this again',
+      'paid, or end them with `quayside refund reject`; then run this again',
   );
 }
 

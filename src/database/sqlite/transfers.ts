@@ -240,7 +240,7 @@ function sessionQueries(
   /** Returns the confirmed transfers that name senders; none if one of them was altered. */
   function receivedFrom(sessionId: string, network: NetworkKey, currency: Currency) {
     const all = idsOf(sessionId).flatMap((addressId) => firstConfirmed.all({ addressId, network, currency }));
-    const remedy = 'name the address of its refund by `quayside refunds destination`';
+    const remedy = 'name the address of its refund by `quayside refund destination`';
     const isIntact = all.every((row) =>
       guard.accepts(macedTransfer(row), row.mac, `transfer ${row.tx} to session ${sessionId}`, remedy),
     );

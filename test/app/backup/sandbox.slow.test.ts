@@ -55,14 +55,14 @@ test('payments and refunds go on after a restore on a new machine', async () => 
   const printed = [...out.matchAll(/^ +(?:\d+\. )?quayside (payouts .+)$/gm)].map(([, words = '']) => words);
   assert.equal(
     printed.slice(0, -1).sort(),
-    networks.map((key) => `payouts reconcile ${key} --reason …`),
+    networks.map((key) => `payout reconcile ${key} --reason …`),
   );
   for (const words of printed.slice(0, -1)) {
     const given = words.replace('…', 'restored').split(' ');
     await find(words, () => restored.tool(...given, '--yes').catch(refusedBySigner));
   }
-  assert.is(printed.at(-1), 'payouts thaw --reason "compared with the chain"');
-  await restored.tool('payouts', 'thaw', '--reason', 'compared with the chain');
+  assert.is(printed.at(-1), 'payout thaw --reason "compared with the chain"');
+  await restored.tool('payout', 'thaw', '--reason', 'compared with the chain');
   for (const network of ['tron', 'ethereum', 'solana']) {
     const ended = await runProgram(['scripts/demo.ts', '--network', network, '--refund', '--json'], restored.variables);
     assert.is(ended.code, 0, `${network}: ${ended.stderr}`);

@@ -65,7 +65,7 @@ test(
     await shop.cancelOne();
     await answer(shop, 400, { kind: 'failed' });
     assert.equal(await look(), ['webhooks_failed']);
-    assert.match((await open())[0]?.message ?? '', /failed for good \(1\).*`quayside webhooks resend --since 1d`/);
+    assert.match((await open())[0]?.message ?? '', /failed for good \(1\).*`quayside webhook resend --since 1d`/);
     await shop.database.removeEndpoint(endpoint);
     await shop.addEndpoint('https://shop.example/other');
     await after(24 * HOUR_MS);
@@ -108,7 +108,7 @@ test(
     assert.is(alarms.length, 11);
     assert.match(
       alarms[0]?.message ?? '',
-      /host0\.example wait: it has accepted nothing since .* `quayside webhooks list/,
+      /host0\.example wait: it has accepted nothing since .* `quayside webhook list/,
     );
     assert.equal(alarms.at(-1)?.key, 'sending:+');
     for (let n = 0; n < 10; n++) {

@@ -245,7 +245,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
       await database.offerNonce(network, payer, 0, T0_MS);
       const learned = { payer, payerRole: 'refund', nonce: 0 } as const;
       const conclusion = { kind: 'paid', tx: 'tx 2', feeUnits: 7n, generation: null, learned } as const;
-      const act = { operator: 'ada', command: 'payouts resolve', atMs: T0_MS, reason: null };
+      const act = { operator: 'ada', command: 'payout resolve', atMs: T0_MS, reason: null };
       const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
       assert.ok(await database.concludePayout({ id: 'r1', seen, conclusion, act, nowMs: T0_MS }));
       assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r1', 0, 0, 1)), 2);

@@ -6,7 +6,7 @@ import { thawAll } from '../../support/thaw.ts';
 import { type Feed, inWorld, type MakePlace, T0_MS } from './place.ts';
 
 const network = 'test:one';
-const act = { atMs: T0_MS, operator: 'anna', command: 'payouts freeze', reason: 'found' };
+const act = { atMs: T0_MS, operator: 'anna', command: 'payout freeze', reason: 'found' };
 const freeze = (of: Freeze['network'], reason = 'a key was lost'): Freeze => ({
   network: of,
   code: 'payouts_frozen',
@@ -106,7 +106,7 @@ export function freezesConform(makePlace: MakePlace): void {
   );
 
   const skip = (database: Database, from: number, to = from) =>
-    database.networks.skip({ network, from, to, isDryRun: false, act: { ...act, command: 'networks reread' } });
+    database.networks.skip({ network, from, to, isDryRun: false, act: { ...act, command: 'network reread' } });
   /** Makes the node show blocks that are not read. */
   async function showHead(one: Feed, number: number) {
     one.chain.push({ ...one.child(), number });
@@ -135,10 +135,7 @@ export function freezesConform(makePlace: MakePlace): void {
       await skip(database, 150);
       const frozen = await database.findFreeze(network);
       assert.equal([frozen?.network, frozen?.code, frozen?.sinceMs], [network, 'blocks_unsearched', T0_MS]);
-      assert.match(
-        frozen?.reason ?? '',
-        /^blocks 110 to 119 .*`quayside networks reread test:one --from 110 --to 119`/,
-      );
+      assert.match(frozen?.reason ?? '', /^blocks 110 to 119 .*`quayside network reread test:one --from 110 --to 119`/);
       assert.equal(await database.listFreezes(), [frozen]);
       assert.equal(await allot(), { kind: 'moved' });
       assert.equal(await database.freezePayouts(freeze(network), act), true, 'besides, an operator freezes it');

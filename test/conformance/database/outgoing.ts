@@ -103,10 +103,10 @@ export function outgoingConforms(makePlace: MakePlace): void {
         alarms.map(({ code, network: of }) => [code, of]),
         [['wallet_outflow_foreign', network]],
       );
-      assert.match(alarms[0]?.message ?? '', /^Transaction t1 .*`quayside payouts reconcile test:one --reason/);
+      assert.match(alarms[0]?.message ?? '', /^Transaction t1 .*`quayside payout reconcile test:one --reason/);
       const [entry] = await database.audit.list(1);
-      assert.equal([entry?.operator, entry?.command, entry?.target], ['quayside', 'payouts freeze', network]);
-      await thawAll(database, network, act('payouts thaw'));
+      assert.equal([entry?.operator, entry?.command, entry?.target], ['quayside', 'payout freeze', network]);
+      await thawAll(database, network, act('payout thaw'));
       await database.judgeOutgoing(network, T0_MS);
       assert.is(await database.findFreeze(network), null, 'an operator has looked');
       assert.equal(await statesOf(database), ['known']);
@@ -262,7 +262,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       await database.judgeOutgoing(network, T0_MS);
       assert.equal(await database.listFreezes(), [], 'all of it is explained');
       const [entry] = await database.audit.list(1);
-      assert.equal([entry?.operator, entry?.command], ['quayside', 'payouts thaw']);
+      assert.equal([entry?.operator, entry?.command], ['quayside', 'payout thaw']);
       assert.equal([entry?.before?.code, entry?.after], ['wallet_outflow_foreign', null]);
       assert.equal(
         (await database.alarms.list(10)).map(({ code }) => code),
@@ -325,7 +325,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
         ],
       ]);
       assert.is((await database.findFreeze(network))?.code, 'wallet_balance_short');
-      await thawAll(database, network, act('payouts thaw'));
+      await thawAll(database, network, act('payout thaw'));
       for (let times = 0; times < 3; times++) await compare(1_690n, 88n);
       assert.is(await database.findFreeze(network), null, 'an operator has explained it');
     }),
@@ -358,11 +358,11 @@ export function outgoingConforms(makePlace: MakePlace): void {
       await one.readThrough(T0_MS / 1000);
       one.chain.pop();
       const { number } = skipped;
-      await database.networks.skip({ network, from: number, to: number, isDryRun: false, act: act('networks reread') });
+      await database.networks.skip({ network, from: number, to: number, isDryRun: false, act: act('network reread') });
       assert.is(await one.step({ connect: [{ block: head, transfers: [] }], floor: head.number }), 'done');
       one.chain.push(head);
       await plan(database, refund('r1'), refund('known', 300n));
-      await thawAll(database, network, act('payouts thaw'));
+      await thawAll(database, network, act('payout thaw'));
       await allot(database, refund('known', 300n));
       const signed = { id: 1, intent: refund('known', 300n), generation: 0, attempt: 0, terms: {}, tx: 't0' };
       await database.recordSigned(network, [{ ...signed, bytes: new Uint8Array([1]), signedAtMs: T0_MS }]);
@@ -375,7 +375,7 @@ export function outgoingConforms(makePlace: MakePlace): void {
       const kinds = async (isCheck: boolean) => {
         const outcome = await database.blocks.saveReread({
           ...{ network, family: 'evm', decimals: { USDT: 6 }, dustFloorPar: 1n, watchedThroughId: 1_000_000 },
-          ...{ from: number - 1, to: number, blocks, anchor: head.hash, isCheck, act: act('networks reread') },
+          ...{ from: number - 1, to: number, blocks, anchor: head.hash, isCheck, act: act('network reread') },
         });
         assert.ok(outcome.kind === 'done');
         return outcome.differences.map(({ kind, transfer }) => [kind, transfer?.tx]);

@@ -40,7 +40,7 @@ async function conclude(database: Database, id: string, conclusion: PayoutConclu
   const payout = await database.findPayout(id);
   assert.ok(payout);
   const seen = { state: payout.state, generation: payout.generation, attemptCount };
-  return database.concludePayout({ id, seen, conclusion, act: act('payouts resolve'), nowMs: T0_MS + 5 });
+  return database.concludePayout({ id, seen, conclusion, act: act('payout resolve'), nowMs: T0_MS + 5 });
 }
 
 const lost = { payer, payerRole: 'refund', nonce: 0 } as const;
@@ -126,7 +126,7 @@ export function payoutExitsConform(makePlace: MakePlace): void {
       await bringOut(database, refund('r1'), 0);
       assert.is(await conclude(database, 'r1', never(), 0), false, 'an attempt more');
       const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
-      const late = { id: 'r1', seen, conclusion: never(), act: act('payouts resolve'), nowMs: T0_MS };
+      const late = { id: 'r1', seen, conclusion: never(), act: act('payout resolve'), nowMs: T0_MS };
       assert.is(await database.concludePayout(late), false, 'it is sent, not stuck');
       assert.is(await database.concludePayout({ ...late, id: 'none' }), false);
       await database.reportEngine(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
@@ -174,7 +174,7 @@ export function payoutExitsConform(makePlace: MakePlace): void {
       assert.is((await database.offerNonce(network, payer, 2, T0_MS)).kind, 'halted');
       assert.is(await database.cancelPayout('r1', T0_MS), false);
       assert.is(await conclude(database, 'r1', unsigned, 0), false);
-      assert.match((await database.payoutDoubt('r1'))?.message ?? '', '`quayside payouts resume test:one`');
+      assert.match((await database.payoutDoubt('r1'))?.message ?? '', '`quayside payout resume test:one`');
       assert.is(await conclude(database, 'r2', never()), false, 'an attempt that followed may be lost');
       await stick(database, 'r2');
       assert.is(await conclude(database, 'r2', never()), true, 'the number that halted it is its own');

@@ -502,7 +502,7 @@ export function attemptsConform(makePlace: MakePlace): void {
       assert.equal(await database.openPayouts(network, T0_MS, 10), []);
       assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'halted', why });
       const look = (id: string, state: 'failed' | 'stuck', attemptCount: number) => {
-        const act = { atMs: T0_MS, operator: 'anna', command: 'payouts resolve', reason: 'it is mended' };
+        const act = { atMs: T0_MS, operator: 'anna', command: 'payout resolve', reason: 'it is mended' };
         const about = {
           seen: { state, generation: 0, attemptCount },
           conclusion: { kind: 'look' },

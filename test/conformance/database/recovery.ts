@@ -23,9 +23,9 @@ import {
 const network = 'test:one' as const;
 /** Of the database in these tests. */
 const OUTAGE_WAIT_S = 600;
-const rewindAct = act('networks rewind');
-const skipAct = act('networks reread');
-const rereadAct = act('networks reread');
+const rewindAct = act('network rewind');
+const skipAct = act('network reread');
+const rereadAct = act('network reread');
 
 /** Mines empty blocks, and makes all of them final. */
 async function finalize(one: Feed, blocks: number): Promise<void> {
@@ -170,7 +170,7 @@ export function recoveryConforms(makePlace: MakePlace): void {
       assert.equal((await database.alarms.list(10))[0]?.code, 'payment_reversed');
       assert.equal(await eventTypes(database, 'cs_o1'), ['payment.completed', 'payment.reversed']);
       const [entry] = await database.audit.list(10);
-      assert.equal([entry?.command, entry?.target, entry?.reason], ['networks rewind', network, 'a test']);
+      assert.equal([entry?.command, entry?.target, entry?.reason], ['network rewind', network, 'a test']);
       assert.equal(entry?.before, { tip: tip?.number, floor: tip?.number, state: 'halted', reason: 'deep_reorg' });
 
       keepThrough(one, fork);
@@ -342,7 +342,7 @@ export function recoveryConforms(makePlace: MakePlace): void {
       assert.equal(await database.networks.listGaps(network), [gap]);
       const [alarm] = await database.alarms.list(1);
       assert.equal([alarm?.code, alarm?.network], ['block_skipped', network]);
-      assert.match(alarm?.message ?? '', /networks reread test:one --from 101 --to 102/);
+      assert.match(alarm?.message ?? '', /network reread test:one --from 101 --to 102/);
       assert.equal((await database.audit.list(1))[0]?.after, { from: tip + 1, to: tip + 2, money_out: 'unchanged' });
       assert.is(await one.step({ connect }), 'done');
       one.chain.push(next);
@@ -400,7 +400,7 @@ export function recoveryConforms(makePlace: MakePlace): void {
       const [entry, ...others] = await database.audit.list(10);
       assert.equal(
         [entry?.command, entry?.after],
-        ['networks reread', { from: 101, to: 101, transfers: 1, outgoing: 0 }],
+        ['network reread', { from: 101, to: 101, transfers: 1, outgoing: 0 }],
       );
       assert.equal(others, []);
       assert.equal(

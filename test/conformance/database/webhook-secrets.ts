@@ -4,7 +4,7 @@ import type { Database } from '../../../src/database/database.ts';
 import type { RotationStep } from '../../../src/database/webhook-secrets.ts';
 import { claimAll, endpoint, inWorld, type MakePlace, newSession, request, sessionOf, T0_MS } from './place.ts';
 
-const act = { atMs: T0_MS + 7, operator: 'alice', command: 'webhooks secret', reason: 'it leaked' };
+const act = { atMs: T0_MS + 7, operator: 'alice', command: 'webhook secret', reason: 'it leaked' };
 const secretOf = (id: string) => `whsec_${btoa(id)}`;
 
 const rotate = (database: Database, id: string, step: RotationStep, isDryRun = false) =>

@@ -235,11 +235,11 @@ export const refundsRejected = (shop: Shop) =>
     };
     const small = await ask('4.50', 'processing');
     const asked = [await ask('1500.00', 'pending'), small];
-    const listed: readonly Json[] = await shop.installation.tool('refunds', 'list', '--session', session.id);
+    const listed: readonly Json[] = await shop.installation.tool('refund', 'list', '--session', session.id);
     const [pending, processing] = await Promise.all(
       asked.map(async (one) => {
         const { id } = listed.find(({ refund_id }) => refund_id === one.body.refund_id);
-        await shop.installation.tool('refunds', 'reject', id);
+        await shop.installation.tool('refund', 'reject', id);
         const hook = await refundEvent(shop, one.body.refund_id, 'refund.failed');
         return { ...one, hook, failed: await watchRefund(merchant, one.body.refund_id, 'failed') };
       }),
@@ -259,7 +259,7 @@ export const otherMerchant = (shop: Shop) =>
     const [key] = await Promise.all([
       tool('key', 'create', '--store', store.id, '--mode', 'test'),
       tool('store', 'set', store.id, '--refund-cancel-window', '600', '--refund-to-sender', 'yes'),
-      tool('webhooks', 'add', shop.receiver.url('/other'), '--store', store.id),
+      tool('webhook', 'add', shop.receiver.url('/other'), '--store', store.id),
     ]);
     const merchant = shop.merchant({ merchantId: store.id, apiKey: key.api_key, apiSecret: key.api_secret });
     return { store, key, merchant };

@@ -159,7 +159,7 @@ for (const change of outgoingChanges) {
       assert.is((await database.findFreeze(network))?.code, 'row_altered');
       await alarmed(database, 'out of our wallet');
       assert.equal(await statesOf(database), [], 'it is not shown');
-      await thawAll(database, network, act('payouts thaw'));
+      await thawAll(database, network, act('payout thaw'));
       await database.judgeOutgoing(network, T0_MS);
       assert.is(await database.findFreeze(network), null);
     },
@@ -170,7 +170,7 @@ scene('a transfer that an operator has seen does not settle a refund when its st
   const { database, one, alter } = world;
   await mine(one, true, leaves('t1'));
   await database.judgeOutgoing(network, T0_MS);
-  await thawAll(database, network, act('payouts thaw'));
+  await thawAll(database, network, act('payout thaw'));
   assert.equal(await statesOf(database), ['known']);
   alter(`UPDATE outgoing_transfers SET state = 'open'`);
   await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);

@@ -63,7 +63,7 @@ const allot = (database: Database) => database.allotAttempt({ ...name, ...own, i
 async function conclude(database: Database, conclusion: PayoutConclusion, attemptCount: number): Promise<boolean> {
   const { state = 'waiting', generation = 0 } = (await database.findPayout('rf_1')) ?? {};
   const seen = { state, generation, attemptCount };
-  return database.concludePayout({ id: 'rf_1', seen, conclusion, act: act('payouts resolve'), nowMs: T0_MS });
+  return database.concludePayout({ id: 'rf_1', seen, conclusion, act: act('payout resolve'), nowMs: T0_MS });
 }
 
 scene('a wallet that a stuck payout halts goes on when that was paid', async ({ database }, reword) => {
@@ -92,7 +92,7 @@ scene('a person who was shown an equal transfer has been shown it', async ({ dat
   await database.judgeOutgoing(network, T0_MS);
   const foreign = await database.listForeign(network, 9);
   const seen = { freezes: await database.listFreezes(), transfers: foreign.map(({ id }) => id) };
-  assert.is((await database.thawPayouts(seen, act('payouts thaw'))).length, 1);
+  assert.is((await database.thawPayouts(seen, act('payout thaw'))).length, 1);
   await plan(database, refund);
   assert.is((await allot(database)).kind, 'moved');
   assert.is((await database.findPayout('rf_1'))?.wait?.code, 'refund_equals_transfer');

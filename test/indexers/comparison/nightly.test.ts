@@ -41,7 +41,7 @@ function loseTransfers({ raw }: ComparisonBench): void {
 /** Adds what was missed, as an operator does. */
 async function rereadAll({ shop, network, floor }: ComparisonBench): Promise<void> {
   const { database } = shop;
-  const act = { atMs: systemClock.nowMs(), operator: 'test', command: 'networks reread', reason: 'a test' };
+  const act = { atMs: systemClock.nowMs(), operator: 'test', command: 'network reread', reason: 'a test' };
   const options = { network, database, chain: chains[network.family], from: 1, to: await floor(), isCheck: false, act };
   await rereadBlocks({ ...options, clock: systemClock, onProgress: () => {} });
 }
@@ -75,7 +75,7 @@ test(
     const [alarm] = await bench.shop.database.alarms.list(1);
     assert.is(alarm?.code, 'comparison_differs');
     assert.match(alarm?.message ?? '', /the database does not have 10 USDT to 0x\w+ in block \d+/);
-    assert.match(alarm?.message ?? '', /quayside networks reread test:evm --from \d+ --to \d+/);
+    assert.match(alarm?.message ?? '', /quayside network reread test:evm --from \d+ --to \d+/);
     await payOne(bench);
     const second = await bench.night();
     assert.ok((second?.through ?? 0) > (first?.through ?? 0), 'later blocks are compared all the same');

@@ -447,9 +447,9 @@ test('a reorg of final blocks halts the network with an alarm until an operator 
     await s.isIn('halted', 'reorg_below_floor');
     assert.match(
       (await s.status())?.reason?.message ?? '',
-      /No block that we hold is on the node's chain\..*networks rewind test:ethereum --to 21 /,
+      /No block that we hold is on the node's chain\..*network rewind test:ethereum --to 21 /,
     );
-    const act = { atMs: systemClock.nowMs(), operator: 'alice', command: 'networks rewind', reason: 'a test' };
+    const act = { atMs: systemClock.nowMs(), operator: 'alice', command: 'network rewind', reason: 'a test' };
     await s.database.networks.rewind({ network: s.network.key, to: 21, isDryRun: false, act });
     await s.level();
     await s.isIn('following');

@@ -36,7 +36,7 @@ const mine = ({ own }: PolledIndexer, blocks: number): void => {
 };
 
 const skip = async ({ database, network }: IndexedShop, from: number, to = from): Promise<void> => {
-  const range = { network: network.key, from, to, isDryRun: false, act: act('networks reread') };
+  const range = { network: network.key, from, to, isDryRun: false, act: act('network reread') };
   assert.is((await database.networks.skip(range)).kind, 'done');
 };
 
@@ -49,7 +49,7 @@ const reread = ({ database, network }: IndexedShop, from: number, to: number, is
     from,
     to,
     isCheck,
-    act: act('networks reread'),
+    act: act('network reread'),
     clock: systemClock,
     onProgress: () => {},
   });
@@ -106,9 +106,9 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       await poll(3, SECONDS_MS);
       await shop.isIn('halted', 'reorg_below_floor');
       const { message = '' } = (await shop.status())?.reason ?? {};
-      const to = Number(new RegExp(`quayside networks rewind ${key} --to (\\d+) --reason`).exec(message)?.[1]);
+      const to = Number(new RegExp(`quayside network rewind ${key} --to (\\d+) --reason`).exec(message)?.[1]);
       assert.ok(to < fork && own.world.at(to), `${message}`);
-      await shop.database.networks.rewind({ network: key, to, isDryRun: false, act: act('networks rewind') });
+      await shop.database.networks.rewind({ network: key, to, isDryRun: false, act: act('network rewind') });
       await poll(5, SECONDS_MS);
       await shop.holds(tipOf(own));
       const session = await lost.read();
@@ -243,7 +243,7 @@ test('a gap stays open while the node shows something else in it than is held', 
       network: shop.network.key,
       to: number - 1,
       isDryRun: false,
-      act: act('networks rewind'),
+      act: act('network rewind'),
     });
     await skip(shop, number);
     await poll(5, SECONDS_MS);
@@ -278,7 +278,7 @@ test('what an operator does after a reorg beside a gap is noticed by the very ne
       network: network.key,
       to: head - 4,
       isDryRun: false,
-      act: act('networks rewind'),
+      act: act('network rewind'),
     });
     await skip(shop, head - 3);
     await poll(5, SECONDS_MS);
@@ -362,7 +362,7 @@ test('a payment from before the network was added is found in the blocks before 
       (await shop.database.alarms.list(10)).filter(({ code }) => code === 'earlier_blocks_unread');
     const [alarm] = await told();
     assert.is(alarm?.network, added.key);
-    assert.match(alarm?.message ?? '', `networks reread ${added.key} --from N --to ${first - 1}\``);
+    assert.match(alarm?.message ?? '', `network reread ${added.key} --from N --to ${first - 1}\``);
     assert.equal((await reread(elsewhere, 0, first - 1)).counts, {
       missing: 1,
       outgoing: 0,

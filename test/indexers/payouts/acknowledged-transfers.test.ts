@@ -45,7 +45,7 @@ async function openLost(family: 'evm' | 'tron', lost: readonly string[], through
     act,
     find,
     codes,
-    parts: () => ({ node, wallets, rules, database, act: act('payouts resolve'), isDryRun: false }),
+    parts: () => ({ node, wallets, rules, database, act: act('payout resolve'), isDryRun: false }),
     refusalOf: async (work: Promise<unknown>) =>
       work.then(
         () => 'done',
@@ -53,7 +53,7 @@ async function openLost(family: 'evm' | 'tron', lost: readonly string[], through
       ),
     /** Lets an operator end all that froze money out, and the halted wallets go on. */
     async thaw() {
-      await thawAll(database, network, act('payouts thaw'));
+      await thawAll(database, network, act('payout thaw'));
       for (const { payer } of await database.haltedLanes())
         await database.resumeLane(network, payer, (await node.count(payer))?.final ?? 0, clock.nowMs());
       assert.equal(await codes(), []);
@@ -119,7 +119,7 @@ test('a refund that equals an acknowledged transfer by chance is paid once a per
   await settleNever(parts(), await find('rf_10'), true);
   assert.equal([(await find('rf_10')).state, paidTo()[0]], ['failed', 9]);
   const [entry] = await database.audit.list(1);
-  assert.equal([entry?.command, entry?.target], ['payouts resolve', 'rf_10']);
+  assert.equal([entry?.command, entry?.target], ['payout resolve', 'rf_10']);
 });
 
 test('a refund that equals two acknowledged transfers is not paid before a person has looked at each', async () => {
@@ -200,7 +200,7 @@ test('only transfers that were shown are acknowledged: with another one the netw
   };
   const later = await payUnknown('rf_7', payees[1], 3n * USDT);
   await passMinutes(2);
-  await database.thawPayouts(shown, act('payouts thaw'));
+  await database.thawPayouts(shown, act('payout thaw'));
   assert.ok((await codes()).includes('wallet_outflow_foreign'));
   assert.equal(
     (await database.listForeign(network, 9)).map(({ tx }) => tx),
@@ -226,7 +226,7 @@ for (const family of ['evm', 'tron'] as const) {
     }
     // What the transactions cost was missing for minutes where they have no number.
     assert.equal(await codes(), family === 'evm' ? [] : ['wallet_balance_short']);
-    const entry = (await database.audit.list(20)).find(({ command }) => command === 'payouts thaw');
+    const entry = (await database.audit.list(20)).find(({ command }) => command === 'payout thaw');
     assert.equal([entry?.operator, entry?.target, entry?.after], ['quayside', network, null]);
     assert.ok(service.freezeState().freeze);
     assert.equal(paidTo(), [3, 3, 0]);

@@ -416,7 +416,7 @@ test(
       freezeNow = async () => {
         await database.freezePayouts({ ...why, network: null, sinceMs: clock.nowMs() }, null);
       };
-      const act = { atMs: 0, operator: 'anna', command: 'payouts thaw', reason: 'found' };
+      const act = { atMs: 0, operator: 'anna', command: 'payout thaw', reason: 'found' };
       const thaw = async () => {
         freezeWhen = null;
         await thawAll(database, null, act);

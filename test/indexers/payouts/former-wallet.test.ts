@@ -31,12 +31,12 @@ async function openFunded(family: (typeof families)[number]): Promise<NodeBench>
   return bench;
 }
 
-/** What people do who have looked: `payouts resume`, `payouts thaw`, and then the approver's `signer thaw`. */
+/** What people do who have looked: `payout resume`, `payout thaw`, and then the approver's `signer thaw`. */
 async function endFreezes({ database, node, clock, walletKey, thawSigner }: NodeBench): Promise<void> {
   const { key } = walletKey('refund', 0);
   const final = (await node.count(key))?.final ?? null;
   if (final !== null) await database.resumeLane(network, key, final, clock.nowMs());
-  const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payouts thaw', reason: 'emptied by hand' };
+  const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payout thaw', reason: 'emptied by hand' };
   await thawAll(database, network, act);
   thawSigner();
 }

@@ -48,7 +48,7 @@ test('each run reads the next numbers, and the wallet goes on once all were read
       if (one.left > 0) {
         const text = leftText(one, { key: network, family: 'evm' });
         assert.match(text, `stays halted: ${one.left} more of its numbers are unknown here`);
-        assert.match(text, '`quayside payouts resume test:one` again');
+        assert.match(text, '`quayside payout resume test:one` again');
       }
     }
     await passNumbers(database, network, lanes, 0);

@@ -56,7 +56,7 @@ test(
     assert.equal([freeze?.network, freeze?.code, more], [network, 'wallets_unknown', []]);
     assert.equal(
       (await bench.database.audit.list(10)).map(({ command }) => command),
-      ['payouts freeze'],
+      ['payout freeze'],
     );
     await startBeside(bench, absent);
     assert.is((await bench.database.alarms.list(10)).filter(({ code }) => code === 'wallets_unknown').length, 1);

@@ -40,7 +40,7 @@ async function openBench() {
   sim.pay(walletKey('refund', 0).key, 50n * USDT);
   await passMinutes(1);
   const wallets = createPayoutWallets({ network, tokens, rules, signer });
-  const act = () => ({ atMs: clock.nowMs(), operator: 'anna', command: 'payouts resolve', reason: 'put back' });
+  const act = () => ({ atMs: clock.nowMs(), operator: 'anna', command: 'payout resolve', reason: 'put back' });
   return {
     ...bench,
     /** Signs with number 0 as the lost run did, and sends it. */

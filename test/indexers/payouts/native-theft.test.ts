@@ -106,12 +106,12 @@ for (const family of ['tron', 'solana'] as const) {
     assert.equal([transfer?.currency, transfer?.from, transfer?.to], ['native', wallet, thief[family]]);
     const alarm = (await database.alarms.list(10)).find(({ code }) => code === 'wallet_outflow_foreign');
     assert.match(alarm?.message ?? '', `Transaction ${transfer?.tx} in block`);
-    assert.match(alarm?.message ?? '', `payouts reconcile ${network} --reason`);
+    assert.match(alarm?.message ?? '', `payout reconcile ${network} --reason`);
     await pass(FINAL_MS[family]);
     assert.match(service.freezeState().freeze?.reason ?? '', 'moved money out of the refund wallet');
     assert.equal(
       (await database.audit.list(9)).map(({ command, operator }) => [command, operator]),
-      [['payouts freeze', 'quayside']],
+      [['payout freeze', 'quayside']],
     );
     assert.is(transfer?.units, before - held(), 'with the fee');
     for (let n = 0; n < 5; n++) await pass(READ_MS);
@@ -127,7 +127,7 @@ for (const family of ['tron', 'solana'] as const) {
     assert.ok(lastedMs >= SHORT_MS - READ_MS, `after ${lastedMs} ms`);
     assert.equal(await codes(), ['wallet_balance_short']);
     const alarm = (await database.alarms.list(10)).find(({ code }) => code === 'wallet_balance_short');
-    assert.match(alarm?.message ?? '', `payouts reconcile ${network} --reason`);
+    assert.match(alarm?.message ?? '', `payout reconcile ${network} --reason`);
     await pass(READ_MS);
     assert.match(service.freezeState().freeze?.reason ?? '', 'has left the wallets, and no payout explains it');
   });

@@ -23,7 +23,7 @@ async function openLost(family: 'evm' | 'tron') {
   const { spendRules: rules } = chains[family];
   const wallets = createPayoutWallets({ network, tokens, rules, signer });
   const parts = (): ReconcileParts => {
-    const act = { atMs: clock.nowMs(), operator: 'anna', command: 'payouts reconcile', reason: 'looked' };
+    const act = { atMs: clock.nowMs(), operator: 'anna', command: 'payout reconcile', reason: 'looked' };
     return { node, wallets, rules, database, network, act };
   };
   const codes = async () => (await database.listFreezes()).map(({ code }) => code).sort();
@@ -59,7 +59,7 @@ for (const family of ['evm', 'tron'] as const) {
     await passMinutes(3);
     assert.is((await database.findPayout('rf_lost'))?.wait?.code, 'refund_equals_transfer');
     assert.equal(paid(wallet.key, thief[family]), [3n * USDT]);
-    assert.ok((await database.audit.list(20)).some(({ command }) => command === 'payouts reconcile'));
+    assert.ok((await database.audit.list(20)).some(({ command }) => command === 'payout reconcile'));
   });
 }
 

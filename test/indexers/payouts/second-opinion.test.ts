@@ -29,7 +29,7 @@ test(
 
       isAltered = false;
       const nowMs = bench.clock.nowMs();
-      const act = { atMs: nowMs, operator: 'anna', command: 'payouts resolve', reason: 'it is mended' };
+      const act = { atMs: nowMs, operator: 'anna', command: 'payout resolve', reason: 'it is mended' };
       const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
       assert.ok(await database.concludePayout({ id: 'r1', seen, conclusion: { kind: 'look' }, act, nowMs }));
       await untilSettled(bench, 'r1');

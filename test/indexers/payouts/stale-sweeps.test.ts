@@ -75,7 +75,7 @@ async function untilSwept(bench: Priced): Promise<void> {
   assert.unreachable(JSON.stringify((await sweepsOf(bench)).map(({ wait }) => wait)));
 }
 
-const act = { atMs: 0, operator: 'ann', command: 'payouts freeze', reason: 'a test' };
+const act = { atMs: 0, operator: 'ann', command: 'payout freeze', reason: 'a test' };
 
 async function freeze({ database, clock }: Priced): Promise<void> {
   const why = { code: FROZEN_BY_OPERATOR, reason: 'a test', frozenBy: 'ann' };

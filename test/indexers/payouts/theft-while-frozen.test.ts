@@ -27,11 +27,11 @@ async function open(family: 'evm' | 'tron') {
     isSignerFrozen: () => service.freezeState().freeze !== null,
     async freezeByHand(of: NetworkKey | null) {
       const freeze = { network: of, code: 'payouts_frozen', reason: 'maintenance', frozenBy: 'alice' };
-      const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payouts freeze', reason: freeze.reason };
+      const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payout freeze', reason: freeze.reason };
       assert.is(await database.freezePayouts({ ...freeze, sinceMs: clock.nowMs() }, act), true);
     },
     async thawByHand(of: NetworkKey | null) {
-      const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payouts thaw', reason: 'it is done' };
+      const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payout thaw', reason: 'it is done' };
       const isIt = ({ network: one, code }: { network: NetworkKey | null; code: string }) =>
         one === of && code === 'payouts_frozen';
       await database.thawPayouts({ freezes: (await database.listFreezes()).filter(isIt), transfers: [] }, act);
@@ -59,7 +59,7 @@ for (const family of ['evm', 'tron'] as const) {
       assert.equal((await freezes()).sort(), [`${of ?? 'all'} payouts_frozen`, ...own].sort());
       assert.is(isSignerFrozen(), true);
       const frozen = (await database.audit.list(9)).filter(
-        ({ operator, command }) => operator === 'quayside' && command === 'payouts freeze',
+        ({ operator, command }) => operator === 'quayside' && command === 'payout freeze',
       );
       assert.equal(frozen.map(({ after }) => after?.code).sort(), found);
       await thawByHand(of);

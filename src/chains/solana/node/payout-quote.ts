@@ -72,7 +72,7 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
     return refuse(
       'refund_lock_set',
       `the lock of refund ${intent.id} is set on the chain: the refund was paid before. Look in an explorer for the transaction that ` +
-        `set ${lock}, then run \`quayside payouts resolve ${intent.id} --paid TRANSACTION\``,
+        `set ${lock}, then run \`quayside payout resolve ${intent.id} --paid TRANSACTION\``,
     );
   }
   const ofAccount = BigInt(lockDeposit);

@@ -104,6 +104,6 @@ const unread = (network: NetworkKey, reasonCode: string | null): EngineReason =>
 const unexplainedNumber = (network: NetworkKey): EngineReason => ({
   code: NONCE_FOREIGN,
   message:
-    `a refund wallet of ${network} has used a number that no payout here explains. \`quayside payouts resume ${network}\` ` +
+    `a refund wallet of ${network} has used a number that no payout here explains. \`quayside payout resume ${network}\` ` +
     'reads what used it, and settles the refund that it paid',
 });

@@ -72,8 +72,8 @@ export function createGapFreezes({ orm }: Db) {
     const { fromNumber: from, toNumber: to, atMs: sinceMs } = gap;
     const reason =
       `${numbersText(from, to)} were skipped, so what was paid out in them may be missed. When a node has them, ` +
-      `\`quayside networks reread ${network} --from ${from} --to ${to}\` searches them and ends this. If none ever will, ` +
-      `compare the wallets' transactions in an explorer with \`quayside payouts list\` first`;
+      `\`quayside network reread ${network} --from ${from} --to ${to}\` searches them and ends this. If none ever will, ` +
+      `compare the wallets' transactions in an explorer with \`quayside payout list\` first`;
     return { network, code: BLOCKS_UNSEARCHED, reason, frozenBy: PROGRAM, sinceMs, gapId: gap.id };
   };
   return {
@@ -129,7 +129,7 @@ export function createOutflowFreeze({ orm }: Db, recordAct: RecordAct): OutflowF
     endIfOver(network, nowMs) {
       const row = isOver(network) && ended.get({ network });
       if (!row) return;
-      const why = act('payouts thaw', 'what left the wallets is explained', nowMs);
+      const why = act('payout thaw', 'what left the wallets is explained', nowMs);
       recordAct(why, { target: network, before: audited(toFreeze(row)), after: null });
     },
   };
@@ -161,13 +161,13 @@ export function createNumberFreeze({ orm }: Db, freeze: Freezer, recordAct: Reco
     begin(network, payer, nowMs) {
       const reason = `a transaction of wallet ${payer} used a number that no payout explains`;
       const row = { network, code: NONCE_FOREIGN, reason, frozenBy: PROGRAM, sinceMs: nowMs };
-      freeze(row, act('payouts freeze', reason, nowMs));
+      freeze(row, act('payout freeze', reason, nowMs));
     },
     end(network, nowMs) {
       if (halted.get({ network })) return;
       const row = ended.get({ network });
       if (!row) return;
-      const why = act('payouts thaw', 'no wallet is halted any more', nowMs);
+      const why = act('payout thaw', 'no wallet is halted any more', nowMs);
       recordAct(why, { target: network, before: audited(toFreeze(row)), after: null });
     },
   };

@@ -115,7 +115,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
     const code = OUTFLOW_FOREIGN;
     const message = foreignText(row, parts);
     const reason = `transaction ${row.tx} moved money out of the ${row.role} wallet, and no payout explains it`;
-    const act = { atMs: nowMs, operator: PROGRAM, command: 'payouts freeze', reason };
+    const act = { atMs: nowMs, operator: PROGRAM, command: 'payout freeze', reason };
     const isNew = parts.freeze({ network, code, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
     if (row.state !== 'foreign' && row.currency === 'native') expectLess(network, row.units);
     if (isNew || row.state !== 'foreign') {
@@ -126,7 +126,7 @@ export function outgoingCommands(db: Db, parts: Parts): Omit<OutgoingDatabase, k
   /** What an altered row said is not known: whatever left the wallet may be unexplained. */
   function freezeForAltered({ network }: OutgoingRow, nowMs: number): void {
     const reason = 'the row of a transfer out of our own wallets was altered in the database';
-    const act = { atMs: nowMs, operator: PROGRAM, command: 'payouts freeze', reason };
+    const act = { atMs: nowMs, operator: PROGRAM, command: 'payout freeze', reason };
     parts.freeze({ network, code: ROW_ALTERED, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
   }
 

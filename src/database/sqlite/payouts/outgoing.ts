@@ -47,8 +47,8 @@ export const createOutgoingCheck = (guard: RowGuard) => ({
       macedOutgoing(row),
       row.mac,
       `transfer ${row.tx} #${row.position} out of our wallet on ${row.network}`,
-      `compare \`quayside payouts list\` with the wallet's transactions in an explorer, and run ` +
-        `\`quayside payouts reconcile ${row.network} --reason …\`, which deletes the row`,
+      `compare \`quayside payout list\` with the wallet's transactions in an explorer, and run ` +
+        `\`quayside payout reconcile ${row.network} --reason …\`, which deletes the row`,
     ),
 });
 
@@ -68,7 +68,7 @@ export function foreignText(row: OutgoingRow, { formatAddress, formatAmount }: T
   if (currency === 'native') {
     return (
       `${what}somebody here took it, or somebody has the wallet's key. Money out is frozen on ${network}. If somebody ` +
-      `here took it, \`quayside payouts reconcile ${network} --reason …\` says so and ends the freeze; otherwise move what ` +
+      `here took it, \`quayside payout reconcile ${network} --reason …\` says so and ends the freeze; otherwise move what ` +
       'the wallet still holds to another seed.'
     );
   }
@@ -76,7 +76,7 @@ export function foreignText(row: OutgoingRow, { formatAddress, formatAmount }: T
     `${what}this database was restored from a backup and has lost a refund, or somebody has the wallet's key. Money out ` +
     `is frozen on ${network}. If it paid a refund, have the merchant request that refund again: it is then settled by ` +
     'this transaction and not paid again, and the freeze ends by itself. Otherwise move what the wallet still holds to ' +
-    `another seed. \`quayside payouts reconcile ${network} --reason …\` ends the freeze; the same amount to this address is then paid ` +
+    `another seed. \`quayside payout reconcile ${network} --reason …\` ends the freeze; the same amount to this address is then paid ` +
     'only after a person has looked.'
   );
 }

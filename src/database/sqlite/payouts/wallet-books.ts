@@ -93,7 +93,7 @@ export function walletBookCommands(
   function freezeFor(network: NetworkKey, missingUnits: bigint, nowMs: number): void {
     const amount = formatAmount(network, 'native', missingUnits);
     const reason = `${amount} has left the wallets, and no payout explains it`;
-    const act = { atMs: nowMs, operator: PROGRAM, command: 'payouts freeze', reason };
+    const act = { atMs: nowMs, operator: PROGRAM, command: 'payout freeze', reason };
     freeze({ network, code: 'wallet_balance_short', reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
   }
 
@@ -131,8 +131,8 @@ export function walletBookCommands(
 
 const missingText = (network: NetworkKey, asset: Asset, what: string): string =>
   `The refund and gas wallets of ${network} ${what}. Compare the wallets' transactions in an explorer with ` +
-  '`quayside payouts list`. ' +
+  '`quayside payout list`. ' +
   (asset === 'native'
-    ? `Money out is frozen on ${network}. If somebody here took it, for a stake, say, run \`quayside payouts reconcile ${network} --reason …\`; otherwise `
-    : `If nobody here took it, run \`quayside payouts freeze ${network} --reason …\` and `) +
+    ? `Money out is frozen on ${network}. If somebody here took it, for a stake, say, run \`quayside payout reconcile ${network} --reason …\`; otherwise `
+    : `If nobody here took it, run \`quayside payout freeze ${network} --reason …\` and `) +
   'move what is left to another seed.';

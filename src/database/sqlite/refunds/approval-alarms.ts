@@ -30,7 +30,7 @@ const waits = and(
 /** Amount and destination are not in it: whoever asks for a refund writes to the phones of those who decide. */
 const messageOf = (id: string, storeId: string): string =>
   `Refund ${id} of store ${storeId} waits for an approval: look at it with \`quayside show ${id}\`, then ` +
-  `\`quayside refunds approve ${id}\`, or \`quayside refunds reject ${id} --reason …\`. The page Refunds of the ` +
+  `\`quayside refund approve ${id}\`, or \`quayside refund reject ${id} --reason …\`. The page Refunds of the ` +
   'dashboard decides, too.';
 
 /** Each store has alarms of its oldest refunds alone, so that one cannot pile them up. */

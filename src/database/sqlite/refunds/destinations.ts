@@ -69,7 +69,7 @@ export function createRefundDestinations(db: Db, { addresses, guard, macOf }: De
     const rows = db.orm.select().from(refundAddresses).where(eq(refundAddresses.sessionId, sessionId)).all();
     const intact = rows.filter((row) => {
       const name = `the refund address of session ${sessionId} on ${row.network}`;
-      const remedy = 'have the payer leave it again, or name one by `quayside refunds destination`';
+      const remedy = 'have the payer leave it again, or name one by `quayside refund destination`';
       return guard.accepts(macedRefundAddress(row), row.mac, name, remedy);
     });
     return Object.fromEntries(intact.map(({ network, key }) => [network, key]));

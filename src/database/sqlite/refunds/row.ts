@@ -128,7 +128,7 @@ export function createRefundRows(db: Db, parts: Parts): RefundRows {
     guard.refuse(
       'refunds',
       `refund ${id}`,
-      `ask the payer, and name the right one by \`quayside refunds destination ${id}\``,
+      `ask the payer, and name the right one by \`quayside refund destination ${id}\``,
     );
     return null;
   }
