@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import type { StorePermission } from '../core/access.ts';
 import { type HeldPart, openPar } from '../core/held-money.ts';
-import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../core/money.ts';
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, shownUnits } from '../core/money.ts';
 import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';
 import type { AcceptHeldOutcome, HeldMoney, HeldSession, ReturnHeldOutcome } from '../database/held-money.ts';
 import type { Refund } from '../database/refunds.ts';
@@ -17,11 +17,20 @@ import {
   type Sentence,
   say,
 } from './act.ts';
-import { aboveDailyLimit, addressFault, amountText, minorText, storeSuspended, titleOf } from './refund-words.ts';
+import {
+  aboveDailyLimit,
+  addressFault,
+  amountText,
+  minorText,
+  shownMinor,
+  storeSuspended,
+  titleOf,
+} from './refund-words.ts';
 
 const ADDRESS_CHARS_MAX = 128;
 
-const coins = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
+const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
+const coins = (par: bigint): string => shownUnits(par, PAR_DECIMALS);
 
 /** Returns what is still to be decided about; if nothing is, what was. */
 export const heldAmount = (held: HeldMoney): string =>
@@ -67,8 +76,8 @@ export function acceptEffect({ effect, after }: Accepted): Sentence {
 
 const sessionJson = ({ status, confirmedPar, duePar, paidLate }: HeldSession) => ({
   status,
-  confirmed: coins(confirmedPar),
-  due: coins(duePar),
+  confirmed: parText(confirmedPar),
+  due: parText(duePar),
   paid_late: paidLate,
 });
 
@@ -235,7 +244,7 @@ async function refusalOf(
     case 'daily_limit':
       return aboveDailyLimit((await database.refunds.room(sessionId, nowMs))?.dayLeftMinor ?? null);
     case 'above_limit': {
-      const amount = minorText(BigInt((await database.stores.refundPolicy(storeId)).refundAutoMinor));
+      const amount = shownMinor(BigInt((await database.stores.refundPolicy(storeId)).refundAutoMinor));
       return refused(
         say(
           'More than {amount} is not returned without an approval. Ask whoever runs this installation: `quayside held return {id} --to ADDRESS`',

@@ -1,15 +1,19 @@
 /** What acts that pay something back say: amounts, and why an address or an amount is refused. */
 import type { NetworkConfig } from '../config/network.ts';
-import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
+import { formatUnits, MINOR_DECIMALS, shownUnits } from '../core/money.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { DestinationFault, Refund } from '../database/refunds.ts';
 import { exampleAddress } from '../payments/destination.ts';
 import { type Refusal, refuse, type Sentence, say } from './act.ts';
 
+/** Returns an amount as it is typed. */
 export const minorText = (minor: bigint): string => formatUnits(minor, MINOR_DECIMALS, MINOR_DECIMALS);
 
+/** Returns an amount as it is read. */
+export const shownMinor = (minor: bigint): string => shownUnits(minor, MINOR_DECIMALS);
+
 export const amountText = ({ amountMinor, currency }: Pick<Refund, 'amountMinor' | 'currency'>): string =>
-  `${minorText(amountMinor)} ${currency}`;
+  `${shownMinor(amountMinor)} ${currency}`;
 
 type Networks = readonly Pick<NetworkConfig, 'key' | 'family' | 'title'>[];
 
@@ -45,6 +49,6 @@ export const aboveDailyLimit = (dayLeftMinor: bigint | null): Refusal =>
   refuse(
     'refused',
     say('That is above what the store may still refund today: {today}. Try again tomorrow, or refund less.', {
-      today: dayLeftMinor === null ? '–' : minorText(dayLeftMinor),
+      today: dayLeftMinor === null ? '–' : shownMinor(dayLeftMinor),
     }),
   );

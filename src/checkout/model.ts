@@ -5,7 +5,7 @@
 import type { NetworkConfig } from '../config/network.ts';
 import type { FeeHint } from '../config/schema.ts';
 import { type CreditPolicy, usualDepth, waitsForFinality } from '../core/credit-policy.ts';
-import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from '../core/money.ts';
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, shownUnits, toPar } from '../core/money.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import type { NetworkStatus, Payment, PaymentOption, Session } from '../database/database.ts';
 import type { Lookup } from '../database/lookups.ts';
@@ -201,11 +201,11 @@ export function selectedOption({ session, state, choice }: PageModel): PaymentOp
 export const unitsDue = ({ state }: PageModel, { decimals }: PaymentOption): bigint =>
   parToUnitsCeil(state.leftPar, decimals);
 
-/** Returns the amount still due in the option's token, as decimal text. */
+/** Returns the amount still due in the option's token, as decimal text that wallets take. */
 export const amountDue = (model: PageModel, option: PaymentOption): string =>
   formatUnits(unitsDue(model, option), option.decimals, MINOR_DECIMALS);
 
-export const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
+export const parText = (par: bigint): string => shownUnits(par, PAR_DECIMALS);
 
 /** Returns the sums of payments by currency: "4.00 USDT + 2.00 USDC". */
 export function sumText(payments: readonly Payment[]): string {

@@ -6,7 +6,7 @@
  */
 import type { Request, Router } from 'express';
 import type { Config } from '../config/config.ts';
-import { formatUnits, PAR_DECIMALS, toPar } from '../core/money.ts';
+import { PAR_DECIMALS, shownUnits, toPar } from '../core/money.ts';
 import type { Database, Session } from '../database/database.ts';
 import type { NewMail } from '../database/mails.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -98,7 +98,7 @@ function receiptMail(
   const name = plain(shop);
   const counted = payments.filter(({ state }) => state !== 'orphaned');
   const amountOf = ({ units, decimals, currency }: (typeof counted)[number]) =>
-    `${formatUnits(toPar(units, decimals), PAR_DECIMALS, 2)} ${currency}`;
+    `${shownUnits(toPar(units, decimals), PAR_DECIMALS)} ${currency}`;
   const paidAt =
     life.paidAtS === null ? '' : new Date(life.paidAtS * 1000).toISOString().slice(0, 16).replace('T', ' ');
   const lines = [

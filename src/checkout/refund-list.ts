@@ -3,7 +3,7 @@
  * @module
  */
 
-import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
+import { MINOR_DECIMALS, shownUnits } from '../core/money.ts';
 import type { Database, Session } from '../database/database.ts';
 import type { Refund } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';
@@ -38,7 +38,7 @@ export function refundList(model: PageModel): Html | null {
 function refundItem(model: PageModel, refund: Refund): Html {
   const { words, shop, session, refundAddresses } = model;
   const { say } = words;
-  const amount = formatUnits(refund.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS);
+  const amount = shownUnits(refund.amountMinor, MINOR_DECIMALS);
   const { currency } = refund;
   const option = session.options.find(({ networkKey }) => networkKey === refund.network);
   const at = { networkKey: refund.network, network: option?.network ?? refund.network };

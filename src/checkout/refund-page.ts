@@ -4,7 +4,7 @@
  * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
-import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
+import { MINOR_DECIMALS, shownUnits } from '../core/money.ts';
 import type { DestinationFault, Refund } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';
 import { exampleAddress } from '../payments/destination.ts';
@@ -67,7 +67,7 @@ function section(model: RefundPageModel): Html {
 
 /** Returns the values that the texts need; `amount` includes its currency. */
 function valuesOf({ refund, network, shop }: RefundPageModel) {
-  const amount = `${formatUnits(refund.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${refund.currency}`;
+  const amount = `${shownUnits(refund.amountMinor, MINOR_DECIMALS)} ${refund.currency}`;
   return { amount, currency: refund.currency, network: network.title, shop };
 }
 

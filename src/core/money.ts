@@ -48,6 +48,17 @@ export function formatUnits(units: bigint, decimals: number, placesMin = 0): str
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }
 
+/**
+ * Formats base units for people, in the same way in every language: exact, at least two decimals where there are so
+ * many, thousands separated by commas. What somebody copies or types is `formatUnits`.
+ * @example shownUnits(1_234_500_000n, 6) // "1,234.50"
+ */
+export function shownUnits(units: bigint, decimals: number): string {
+  const [whole = '', fraction] = formatUnits(units, decimals, Math.min(decimals, MINOR_DECIMALS)).split('.');
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
+}
+
 /** Converts base units of a token with `decimals` to par value (18 decimals). Exact. */
 export const toPar = (units: bigint, decimals: number): bigint => units * pow10(PAR_DECIMALS - decimals);
 

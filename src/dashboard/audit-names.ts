@@ -4,7 +4,7 @@
  * @module
  */
 
-import { minorText } from '../acts/refund-words.ts';
+import { shownMinor } from '../acts/refund-words.ts';
 import { isAllowed, type StorePermission } from '../core/access.ts';
 import type { Mode, NetworkKey } from '../core/transfer.ts';
 import type { AuditEntry, AuditedState } from '../database/audit-log.ts';
@@ -39,7 +39,7 @@ function wordsOf(name: string): string {
 function inUnit(words: Words, name: string, one: string | number | boolean | null): Html | null {
   const [, , unit = ''] = UNIT.exec(name) ?? [];
   if (!/^\d{1,30}$/.test(String(one))) return null;
-  if (/minor/i.test(unit)) return data(minorText(BigInt(String(one))));
+  if (/minor/i.test(unit)) return data(shownMinor(BigInt(String(one))));
   return /^_?s$/i.test(unit) ? span(words, Number(one) * 1000) : null;
 }
 

@@ -2,7 +2,9 @@
  * The list of payments as CSV.
  * @module
  */
-import { formatUnits } from '../core/money.ts';
+
+import { minorText } from '../acts/refund-words.ts';
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../core/money.ts';
 import type { EarlierRefund } from '../core/refund.ts';
 import { currencies, nameOf } from '../core/transfer.ts';
 import type { Database, SessionSummary } from '../database/database.ts';
@@ -12,7 +14,7 @@ import type { Cells } from '../lib/export-text.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import { writeSlices } from './export.ts';
 import { confirmedByCoin, networksOf, refundedText } from './received.ts';
-import { coins, oddities } from './show.ts';
+import { oddities } from './show.ts';
 
 /** Sessions that are read at once: some 2 ms of the thread. */
 const SLICE_ROWS = 25;
@@ -32,6 +34,8 @@ const isoTime = (s: number): string => new Date(s * 1000).toISOString();
 /** Of one payment; the CSV names no more. */
 const TRANSACTIONS_MAX = 20;
 
+const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
+
 type More = Readonly<{ transactions: readonly string[]; refunds: readonly EarlierRefund[] }>;
 
 function cellsOf(session: SessionSummary, { transactions, refunds }: More): Cells {
@@ -42,15 +46,15 @@ function cellsOf(session: SessionSummary, { transactions, refunds }: More): Cell
     ...[isoTime(session.createdAtS), session.id, request.orderId, session.mode, life.status],
     ...[oddities(session).join(', ').replaceAll('_', ' ') || null, request.description ?? null],
     ...[formatUnits(request.amountMinor, exponent, exponent), request.currency],
-    ...[conversion?.rate ?? null, rateSource(session), coins(terms.duePar), coins(standing.confirmedPar)],
+    ...[conversion?.rate ?? null, rateSource(session), parText(terms.duePar), parText(standing.confirmedPar)],
     received.map(({ currency }) => currency).join(' + ') || null,
     ...currencies.map((one) => {
       const par = received.find(({ currency }) => currency === one)?.par;
-      return par == null ? null : coins(par);
+      return par == null ? null : parText(par);
     }),
-    ...[coins(standing.latePar), isoTime(terms.expiresAtS), life.paidAtS === null ? null : isoTime(life.paidAtS)],
+    ...[parText(standing.latePar), isoTime(terms.expiresAtS), life.paidAtS === null ? null : isoTime(life.paidAtS)],
     ...[networksOf(session).map(nameOf).join(' ') || null, transactions.join(' ') || null],
-    refundedText(refunds) || null,
+    refundedText(refunds, minorText) || null,
   ];
 }
 

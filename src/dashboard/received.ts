@@ -3,7 +3,7 @@
  * @module
  */
 
-import { minorText } from '../acts/refund-words.ts';
+import { shownMinor } from '../acts/refund-words.ts';
 import type { EarlierRefund } from '../core/refund.ts';
 import { type ReceiptSum, sortOut, sumPar } from '../core/session.ts';
 import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';
@@ -85,12 +85,12 @@ export const networksOf = ({ sums }: Pick<Came, 'sums'>): readonly NetworkKey[] 
   ...new Set((sums ?? []).map(({ network }) => network)),
 ];
 
-/** Writes what was paid back of a payment; empty if nothing was. */
-export const refundedText = (refunds: readonly EarlierRefund[]): string =>
+/** Writes what was paid back of a payment; empty if nothing was. @param write an amount in minor units */
+export const refundedText = (refunds: readonly EarlierRefund[], write = shownMinor): string =>
   currencies
     .flatMap((currency) => {
       const own = refunds.filter((one) => one.currency === currency && one.status === 'completed');
       const minor = own.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
-      return minor === 0n ? [] : [`${minorText(minor)} ${currency}`];
+      return minor === 0n ? [] : [`${write(minor)} ${currency}`];
     })
     .join(' + ');

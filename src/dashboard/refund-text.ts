@@ -2,7 +2,7 @@
  * What pages say about refunds: amounts, states, and what a refund waits for.
  * @module
  */
-import { amountText, addressFault as faultOfAddress, minorText, storeSuspended } from '../acts/refund-words.ts';
+import { amountText, addressFault as faultOfAddress, shownMinor, storeSuspended } from '../acts/refund-words.ts';
 import type { RefundStatus } from '../core/refund.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Session } from '../database/database.ts';
@@ -54,7 +54,7 @@ export const addressFault = (
 
 /** Writes what is left to refund, by coin: "6.00 USDT, 2.50 USDC". */
 export const leftText = ({ coins }: RefundRoom): string =>
-  coins.map(({ leftMinor, currency }) => `${minorText(leftMinor)} ${currency}`).join(', ');
+  coins.map(({ leftMinor, currency }) => `${shownMinor(leftMinor)} ${currency}`).join(', ');
 
 /** Says why a refund was not made. */
 export function refusalText(
@@ -68,7 +68,7 @@ export function refusalText(
     case 'refused':
       return words.say(`refunds.refused_${outcome.why}`, {
         left: room ? leftText(room) : '–',
-        today: room ? minorText(room.dayLeftMinor) : '–',
+        today: room ? shownMinor(room.dayLeftMinor) : '–',
       });
     case 'bad_destination':
       return addressFault(deps, words, payments[0]?.networkKey ?? 'test:', outcome.why);

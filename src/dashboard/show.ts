@@ -3,7 +3,7 @@
  * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
-import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../core/money.ts';
+import { PAR_DECIMALS, shownUnits } from '../core/money.ts';
 import { type NetworkKey, nameOf } from '../core/transfer.ts';
 import type { SessionSummary } from '../database/database.ts';
 import { type Html, html, prose } from '../lib/html.ts';
@@ -85,7 +85,7 @@ export const networkTitle = (
 ): string => networks.find(({ key }) => key === network)?.title ?? nameOf(network);
 
 /** An amount of stablecoins at par, exact. */
-export const coins = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
+export const coins = (par: bigint): string => shownUnits(par, PAR_DECIMALS);
 
 /** Shows both ends of a hash or an address; the whole is its title. */
 export const short = (text: string): Html =>

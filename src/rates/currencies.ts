@@ -5,7 +5,7 @@
  * is no substitute: it follows how people write prices, and differs from ISO for HUF, IDR, IQD and others.
  * @module
  */
-import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
+import { MINOR_DECIMALS, shownUnits } from '../core/money.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';
 import { readShipped } from '../lib/installation.ts';
 
@@ -28,8 +28,8 @@ export const currencyCodes: readonly string[] = [...exponents.keys()];
  */
 export const exponentOf = (code: string): number | null => exponents.get(code) ?? null;
 
-/** Returns an amount in a currency's minor units as people read it: "10.50 USD". */
+/** Returns an amount in a currency's minor units as people read it: "1,234.50 USD". */
 export function priceText(minor: bigint, currency: string): string {
   const exponent = exponentOf(currency) ?? 0;
-  return `${formatUnits(minor, exponent, exponent)} ${currency}`;
+  return `${shownUnits(minor, exponent)} ${currency}`;
 }

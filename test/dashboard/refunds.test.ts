@@ -112,8 +112,8 @@ test('the form says what is left, on which network and until when; the review sa
     assert.is(amountOf((await ada.get(refundForm)).text), '10.50');
     assert.match(await plain(), 'Address on Ethereum (ERC20)');
     assert.match(await plain(), 'USDT on Ethereum (ERC20)');
-    assert.match(await plain(), '10000.00 USDT a day, 10000.00 USDT of it left today; 180 days after a payment');
-    assert.match(await plain(), 'above 1000.00 USDT');
+    assert.match(await plain(), '10,000.00 USDT a day, 10,000.00 USDT of it left today; 180 days after a payment');
+    assert.match(await plain(), 'above 1,000.00 USDT');
 
     const review = await ada.submit(refundForm, refundForm, {
       amount: '4.50',
@@ -127,7 +127,7 @@ test('the form says what is left, on which network and until when; the review sa
     await confirm(ada, refundForm, review);
     assert.is(amountOf((await ada.get(refundForm)).text), '6.00');
     assert.match(await plain(), 'Left to refund 6.00 USDT');
-    assert.match(await plain(), '9995.50 USDT of it left today');
+    assert.match(await plain(), '9,995.50 USDT of it left today');
     const { text } = await ada.submit(refundForm, refundForm, { amount: '6.01', currency: 'USDT' });
     assert.match(text, 'after its earlier refunds: 6.00 USDT.');
     assert.is(amountOf(text), '6.01', 'what was typed stays');

@@ -2,8 +2,10 @@
  * A store at a glance: what needs somebody, what came in, and whether payments would be seen and reported.
  * @module
  */
+import { shownMinor } from '../../acts/refund-words.ts';
 import { coinOf } from '../../chains/coin-text.ts';
 import { isAllowed } from '../../core/access.ts';
+import { parToMinorFloor } from '../../core/money.ts';
 import { currencies, type NetworkKey } from '../../core/transfer.ts';
 import { isSilent, unseenSinceMs, whyUnfollowed } from '../../database/network-health.ts';
 import type { CreditTotal, SessionTotal } from '../../database/reports.ts';
@@ -17,7 +19,7 @@ import type { StoreAt, StorePage, Visit } from '../page.ts';
 import { coinNames } from '../received.ts';
 import { waitsForApproval } from '../refund-text.ts';
 import { setupList } from '../setup.ts';
-import { badge, coins, data, english, figures, networkTitle, share, table, time } from '../show.ts';
+import { badge, data, english, figures, networkTitle, share, table, time } from '../show.ts';
 import { storeEndpoints } from '../store-endpoints.ts';
 import type { Words } from '../texts.ts';
 
@@ -137,7 +139,11 @@ function byAsset(totals: readonly CreditTotal[]) {
   return [...sums.values()].sort((one, other) => (one.par < other.par ? 1 : -1));
 }
 
-const signed = (par: bigint): string => (par < 0n ? `-${coins(-par)}` : coins(par));
+/** Writes a sum in whole cents: what is below one is left out of a headline. */
+const signed = (par: bigint): string => {
+  const text = shownMinor(parToMinorFloor(par < 0n ? -par : par));
+  return par < 0n ? `-${text}` : text;
+};
 
 /** @param totals of each day */
 function money(

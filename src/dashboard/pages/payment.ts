@@ -4,7 +4,7 @@
  */
 
 import { isAllowed, type StorePermission } from '../../core/access.ts';
-import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
+import { MINOR_DECIMALS, shownUnits } from '../../core/money.ts';
 import type { Delivery, Payment, Session } from '../../database/database.ts';
 import type { StoredEvent } from '../../database/events.ts';
 import type { Lookup } from '../../database/lookups.ts';
@@ -238,7 +238,7 @@ function eventStep({ words, webhooks }: Shown, event: StoredEvent, deliveries: r
 
 function refundSteps(shown: Shown, refund: Refund): (readonly [number, Html])[] {
   const { words } = shown;
-  const amount = `${formatUnits(refund.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${refund.currency}`;
+  const amount = `${shownUnits(refund.amountMinor, MINOR_DECIMALS)} ${refund.currency}`;
   const { destination, tx, status, failureReason } = refund;
   const named = { refund: refund.refundId };
   const link = html`<a href="/s/${refund.storeId}/${refund.mode}/refunds/${refund.id}">${words.html('payment.refund_name', named)}</a>`;

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { needsReason, REASON_CHARS_MAX } from '../../acts/act.ts';
-import { amountText, minorText } from '../../acts/refund-words.ts';
+import { amountText, minorText, shownMinor } from '../../acts/refund-words.ts';
 import { readRefundAmount, refundReasons } from '../../core/refund.ts';
 import { type Currency, currencies } from '../../core/transfer.ts';
 import type { Session } from '../../database/database.ts';
@@ -109,14 +109,14 @@ async function formPage(
       [
         words.say('refund-changes.may_refund'),
         words.html('refund-changes.limits', {
-          amount: `${minorText(BigInt(refundDailyMinor))} ${anyCoin}`,
-          left: `${minorText(room.dayLeftMinor)} ${anyCoin}`,
+          amount: `${shownMinor(BigInt(refundDailyMinor))} ${anyCoin}`,
+          left: `${shownMinor(room.dayLeftMinor)} ${anyCoin}`,
           days: Math.floor(refundWindowS / DAY_S),
         }),
       ],
       [
         words.say('refund-changes.approval'),
-        words.html('refund-changes.above', { amount: `${minorText(BigInt(refundAutoMinor))} ${anyCoin}` }),
+        words.html('refund-changes.above', { amount: `${shownMinor(BigInt(refundAutoMinor))} ${anyCoin}` }),
       ],
     ])}</section>
 <form method="post" action="${visit.path}" class="card" aria-labelledby="new"><h2 id="new">${words.say('refund-changes.new')}</h2>

@@ -2,7 +2,7 @@
  * The transfers of a payment and what its payer asked about, for the pages of payments and of held money.
  * @module
  */
-import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
+import { shownUnits } from '../../core/money.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Payment, Session } from '../../database/database.ts';
 import type { Lookup } from '../../database/lookups.ts';
@@ -17,7 +17,7 @@ export type ShownTransfers = Readonly<{ config: DashboardDeps['config']; words: 
 
 /** An amount in the units of its token, with its name. */
 export const unitsText = ({ units, decimals, currency }: Pick<Payment, 'units' | 'decimals' | 'currency'>): string =>
-  `${formatUnits(units, decimals, MINOR_DECIMALS)} ${currency}`;
+  `${shownUnits(units, decimals)} ${currency}`;
 
 const receiptTones: Readonly<Record<Payment['state'], Tone>> = {
   seen: 'wait',
