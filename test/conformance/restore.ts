@@ -196,7 +196,7 @@ export function restoreConforms(
       const { cursor, head } = await place();
       const range = { from: String(cursor + 1), to: String(head) };
       const skip = [
-        'networks',
+        'network',
         'reread',
         bench.network,
         '--from',
@@ -227,7 +227,7 @@ export function restoreConforms(
         /no wallet on .* is halted, but money out is frozen: blocks .* were skipped.*payout reconcile/,
       );
       const reread = [
-        'networks',
+        'network',
         'reread',
         bench.network,
         '--from',

@@ -88,7 +88,7 @@ test('money out is frozen with a reason and thawed with the second factor', () =
     const code = dashboard.code(mary.token);
     assert.is((await confirm(mary, `${PAGE}/thaw`, ending, { code })).status, 303);
     assert.is(await database.findFreeze(network), null);
-    const acts = (await database.audit.list(9)).filter(({ command }) => command.startsWith('payouts'));
+    const acts = (await database.audit.list(9)).filter(({ command }) => command.startsWith('payout '));
     assert.equal(
       acts.map(({ command, reason }) => [command, reason]),
       [

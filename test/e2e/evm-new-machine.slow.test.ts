@@ -49,7 +49,7 @@ async function thaw(): Promise<void> {
   assert.match(frozen.map(({ reason }: Json) => reason).join(), 'restored from the backup');
   for (const network of new Set<string | null>(frozen.map((one: Json) => one.network))) {
     await quayside.cli(
-      'payouts',
+      'payout',
       'thaw',
       ...(network ? [network] : []),
       '--reason',

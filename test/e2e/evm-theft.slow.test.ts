@@ -68,7 +68,7 @@ test('a transfer of nothing in the name of a wallet is ignored; one above zero f
   const tx = await node.sendRaw(
     await thief.signTransaction({ ...theft, maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 9n }),
   );
-  await until('money out is frozen', async () => (await quayside.cli('status')).payouts.frozen.length === 1);
+  await until('money out is frozen', async () => (await quayside.cli('status')).payouts.frozen.length > 0);
   const alarms: Json[] = (await quayside.cli('status')).alarms;
   const [alarm] = alarms.filter(({ code, message }) => code === 'wallet_outflow_foreign' && message.includes(tx));
   assert.ok(alarm, JSON.stringify(alarms));

@@ -174,7 +174,7 @@ test('a block that cannot be read: network reread --skip, and network reread clo
   const { next } = await stopped('ethereum', /^node_content_/);
   assert.match(next, new RegExp(`quayside network reread test:ethereum --from ${number} --skip --reason`));
   await bench.quayside.cli(
-    'networks',
+    'network',
     'reread',
     'test:ethereum',
     '--from',

@@ -146,7 +146,7 @@ export async function startInstance(
   const key = await cli('key', 'create', '--store', store.id, '--mode', 'test', '--scopes', scopes);
   const extended = ['payment.detected', 'payment.partially_paid', 'payment.late', 'payment.reversed'].join(',');
   const endpoint = await cli(
-    'webhooks',
+    'webhook',
     'add',
     webhookUrl,
     '--store',
