@@ -363,6 +363,8 @@ export interface Database
       perEndpointMax: number;
       /** Attempts in progress to endpoints that have not answered the last five, and to those of single sessions. */
       unprovenMax?: number;
+      /** Ids of endpoints that answer quickly: each may have as many leases as its host. */
+      quick?: ReadonlySet<string>;
       /** Leases in the transaction of the attempts that are being recorded in this turn, which free places. */
       isWithRecording?: boolean;
     }>,

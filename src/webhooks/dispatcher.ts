@@ -2,7 +2,8 @@
  * Sends the deliveries that are due and records the results: claim → send → record.
  *
  * A delivery is leased while it is being sent. If this process dies, the lease runs out and the delivery is due again,
- * so an event arrives at least once. What cannot start now stays in the database.
+ * so an event arrives at least once. What cannot start now stays in the database. Only an endpoint that answers quickly
+ * is leased several rounds at once, so that its next POST does not wait for a transaction.
  */
 import { randomUUID } from 'node:crypto';
 import { stampedHeaders, stampWebhook, verdict, type WebhookStamp } from '../core/delivery.ts';
@@ -22,6 +23,12 @@ const IN_FLIGHT_MAX = 512;
 const UNPROVEN_MAX = IN_FLIGHT_MAX / 4;
 /** Deliveries in one claim, at most. Kept small, so that the share of an endpoint follows the free capacity. */
 const CLAIM_MAX = 256;
+/** An endpoint whose last answer took less is leased several rounds at once. */
+const QUICK_MS = 100;
+/** Deliveries that wait for their turn in this process, about. */
+const QUEUED_MAX = 512;
+/** How long one may wait here. After that it is left to the end of its lease. */
+const QUEUED_MS_MAX = 5_000;
 const WAKE_POLL_MS = 100;
 /** How often the database is queried without a wake-up, because deliveries also become due by time. */
 const CLAIM_EVERY_MS = 1_000;
@@ -38,6 +45,9 @@ export type Dispatcher = Readonly<{
   /** Returns what is under way, and counts since the start. */
   state(): Omit<SenderReport, 'pid' | 'startedAtMs' | 'atMs'>;
 }>;
+
+/** Deliveries to one endpoint that are leased and not sent yet, and how many are being sent. */
+type Queue = { readonly waiting: ClaimedDelivery[]; sending: number; isQuick: boolean };
 
 /** What may be called, how long and how often. */
 export type WebhookSettings = Readonly<{
@@ -70,12 +80,13 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   } = options;
   const sender = createSender(guard, config, clock);
   const tally = createTally();
-  const leaseMs = config.timeoutMs + RECORD_MS_MAX;
+  const leaseMs = config.timeoutMs + QUEUED_MS_MAX + RECORD_MS_MAX;
   const stopping = new AbortController();
   const abandoning = new AbortController();
   const recorder = createRecorder({ database, clock, log, signal: abandoning.signal, onFlush });
   /** Those that are being sent or recorded. */
   const underWay = new Set<Promise<void>>();
+  const queues = new Map<string, Queue>();
   let wakeUp = new AbortController();
   let changes = 0;
   /** Whether results are recorded in this turn of the event loop, so that a claim can be committed with them. */
@@ -85,7 +96,8 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     wakeUp = new AbortController();
     changes = database.changeCount();
     const claimed = await claim();
-    for (const delivery of claimed) track(send(delivery));
+    for (const delivery of claimed) enqueue(delivery);
+    for (const [id, { sending, waiting }] of queues) if (sending + waiting.length === 0) queues.delete(id);
     return claimed.length > 0 ? 'again' : undefined;
   }
 
@@ -95,7 +107,13 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     if (free <= 0) return [];
     // The less capacity is free, the less of it one endpoint gets, so that many dead endpoints cannot take it all.
     const perEndpointMax = Math.ceil((config.perEndpointMax * free) / IN_FLIGHT_MAX);
-    const limits = { limit: Math.min(free, CLAIM_MAX), perEndpointMax, unprovenMax: UNPROVEN_MAX };
+    const quick = queued() < QUEUED_MAX ? [...queues].flatMap(([id, { isQuick }]) => (isQuick ? [id] : [])) : [];
+    const limits = {
+      limit: Math.min(free, CLAIM_MAX),
+      perEndpointMax,
+      unprovenMax: UNPROVEN_MAX,
+      quick: new Set(quick),
+    };
     const isWithRecording = isRecording;
     isRecording = false;
     return database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, isWithRecording, ...limits });
@@ -120,14 +138,37 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     } while (restedMs < ms && !wakeUp.signal.aborted && database.changeCount() === changes);
   }
 
-  /** Sends a delivery and has its result recorded. */
-  async function send(delivery: ClaimedDelivery): Promise<void> {
-    const sent = await deliver(delivery);
-    if (!sent) return;
-    const isRecorded = recorder.add(sent, delivery.leaseUntilMs);
-    // As soon as it is worth a transaction: the others are under way meanwhile.
-    if (2 * recorder.waiting() >= underWay.size) recorder.flush();
-    await isRecorded;
+  const queued = (): number => [...queues.values()].reduce((sum, { waiting }) => sum + waiting.length, 0);
+
+  function enqueue(delivery: ClaimedDelivery): void {
+    const queue = queues.get(delivery.endpointId) ?? { waiting: [], sending: 0, isQuick: false };
+    queues.set(delivery.endpointId, queue);
+    queue.waiting.push(delivery);
+    void sendNext(queue);
+  }
+
+  /** Sends what waits for an endpoint, one after the other, unless enough others do. */
+  async function sendNext(queue: Queue): Promise<void> {
+    while (queue.sending < config.perEndpointMax) {
+      const delivery = queue.waiting.shift();
+      if (!delivery) return;
+      if (clock.nowMs() > delivery.leaseUntilMs - leaseMs + QUEUED_MS_MAX) continue;
+      queue.sending++;
+      const sending = deliver(delivery);
+      track(sending.then((sent) => sent && record(sent, delivery.leaseUntilMs)));
+      const attempt = (await sending)?.attempt;
+      queue.sending--;
+      queue.isQuick = attempt !== undefined && attempt.status !== null && attempt.durationMs < QUICK_MS;
+      // The endpoint's pause decides when the others are tried, and their leases end.
+      if (attempt?.status === null) queue.waiting.length = 0;
+    }
+  }
+
+  function record(sent: RecordedAttempt, leaseUntilMs: number): Promise<void> {
+    const isRecorded = recorder.add(sent, leaseUntilMs);
+    // When it is worth a transaction, and endpoints have nothing to do meanwhile.
+    if (2 * recorder.waiting() >= underWay.size && queued() === 0) recorder.flush();
+    return isRecorded;
   }
 
   /** Counts work as under way, and claims again once it is done: there is free capacity, or a session's next event. */
@@ -184,11 +225,12 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   });
   return {
     wake,
-    state: () => ({ underWay: underWay.size, ...tally.read() }),
+    state: () => ({ underWay: underWay.size + queued(), ...tally.read() }),
     async stop() {
       stopping.abort();
       wake();
       await running;
+      queues.clear();
       const idle = whenIdle();
       const isDone = new AbortController();
       await Promise.race([idle, clock.sleep(STOP_GRACE_MS, isDone.signal)]);

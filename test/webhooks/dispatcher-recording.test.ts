@@ -63,4 +63,35 @@ test(
   }),
 );
 
+test(
+  'when an endpoint stops answering, what was leased for its next rounds is not tried, and is due after the lease',
+  inShop(async (shop) => {
+    const answersMax = 12;
+    let isRepaired = false;
+    const server = await startMerchantServer((response, _, earlier) => {
+      if (!isRepaired && earlier < answersMax) response.writeHead(200).end();
+      else if (!isRepaired) response.destroy();
+      else response.writeHead(200).end();
+    });
+    await shop.addEndpoint(`${server.origin}/hook`);
+    for (let n = 0; n < ORDERS; n++) await shop.cancelOne();
+    const dispatcher = shop.dispatch();
+    await until('the breaks are recorded', async () => {
+      const tried = (await shop.deliveries()).filter(({ lastError }) => lastError !== null);
+      return tried.length >= 5;
+    });
+    assert.ok(server.received.length < answersMax + ORDERS / 3, `${server.received.length} requests`);
+    const waiting = (await shop.deliveries()).filter(({ state, attempts }) => state === 'waiting' && attempts === 0);
+    assert.ok(waiting.length > ORDERS / 2, `${waiting.length} wait without an attempt`);
+    isRepaired = true;
+    await until('everything arrives once leases and pauses are over', async () => {
+      shop.clock.skip(60_000);
+      dispatcher.wake();
+      return (await shop.deliveries()).every(({ state }) => state === 'delivered');
+    });
+    await dispatcher.stop();
+    await server.close();
+  }),
+);
+
 test.run();

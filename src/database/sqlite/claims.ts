@@ -13,7 +13,7 @@ type ClaimCommands = Pick<Database, 'claimDeliveries' | 'endLeases'>;
 const ENDPOINTS_LOOKED_MAX = 1_024;
 /** Hosts of single sessions' endpoints that are looked at in one claim; the next claim goes on after them. */
 const HOSTS_LOOKED_MAX = 256;
-/** A host may have this many times the attempts in progress that one endpoint may have. */
+/** A host may have this many times the leases of one endpoint, and so may an endpoint that answers quickly. */
 const ENDPOINTS_PER_HOST = 8;
 
 /**
@@ -37,7 +37,7 @@ const GROUP = `CASE WHEN e.per_session = 1 THEN 'one_off' WHEN e.${IS_SILENT} TH
 const ENDPOINT = `SELECT e.id, e.host, ${IS_OFF} AS isOff, ${GROUP} FROM endpoints AS e`;
 
 /** Counts what is leased, and gives out the places that are left. */
-function openPlaces(leased: readonly Leased[], { perEndpointMax, limit, unprovenMax = limit }: Limits) {
+function openPlaces(leased: readonly Leased[], { perEndpointMax, limit, unprovenMax = limit, quick }: Limits) {
   const used = new Map<string, number>();
 
   /** Returns what a place is taken from, and how many there are: one-off endpoints of a host share those of one. */
@@ -47,7 +47,7 @@ function openPlaces(leased: readonly Leased[], { perEndpointMax, limit, unproven
     group,
   }: Pick<Endpoint, 'id' | 'host' | 'group'>): readonly (readonly [string, number])[] {
     const ofHost = [`host ${host}`, perEndpointMax * ENDPOINTS_PER_HOST] as const;
-    if (group === 'standing') return [ofHost, [id, perEndpointMax]];
+    if (group === 'standing') return quick?.has(id) ? [ofHost] : [ofHost, [id, perEndpointMax]];
     const own = group === 'silent' ? ([id, 1] as const) : ([`one-off ${host}`, perEndpointMax] as const);
     return [ofHost, own, [group, unprovenMax]];
   }

@@ -250,6 +250,20 @@ export function endpointsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'an endpoint that answers quickly may have as many leases as its host',
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('quick', { url: 'https://quick.example/' }));
+      await database.addEndpoint(endpoint('plain', { url: 'https://plain.example/' }));
+      for (let n = 0; n < 12; n++) await cancelNew(database, `o${n}`, T0_MS + n);
+      const limits = { nowMs: T0_MS + 100, leaseMs: 60_000, limit: 50, perEndpointMax: 1, quick: new Set(['quick']) };
+      const claimed = await database.claimDeliveries(limits);
+      const countOf = (id: string) => claimed.filter(({ endpointId }) => endpointId === id).length;
+      assert.equal([countOf('quick'), countOf('plain')], [8, 1]);
+      assert.equal(await database.claimDeliveries(limits), []);
+    }),
+  );
+
+  test(
     'more hosts that sessions name than a claim looks at do not hide another',
     inWorld(makePlace, async ({ database }) => {
       const keys = Array.from({ length: 262 }, (_, n) => `${n}`.padStart(40, 'a'));
