@@ -226,17 +226,7 @@ export function restoreConforms(
         resume,
         /no wallet on .* is halted, but money out is frozen: blocks .* were skipped.*payout reconcile/,
       );
-      const reread = [
-        'network',
-        'reread',
-        bench.network,
-        '--from',
-        range.from,
-        '--to',
-        range.to,
-        '--reason',
-        'mended',
-      ];
+      const reread = ['network', 'reread', bench.network, '--from', range.from, '--to', range.to, '--reason', 'mended'];
       const { outgoing, closed_gaps: closed } = await quayside.cli(...reread);
       assert.equal([outgoing, closed], [1, 1]);
       await isPaidOnce(put, 800);

@@ -48,14 +48,7 @@ async function thaw(): Promise<void> {
   const { frozen } = (await status()).payouts;
   assert.match(frozen.map(({ reason }: Json) => reason).join(), 'restored from the backup');
   for (const network of new Set<string | null>(frozen.map((one: Json) => one.network))) {
-    await quayside.cli(
-      'payout',
-      'thaw',
-      ...(network ? [network] : []),
-      '--reason',
-      'compared with the chain',
-      '--yes',
-    );
+    await quayside.cli('payout', 'thaw', ...(network ? [network] : []), '--reason', 'compared with the chain', '--yes');
   }
 }
 

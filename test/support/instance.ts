@@ -145,17 +145,7 @@ export async function startInstance(
   const scopes = 'sessions:read,sessions:write,refunds:read,refunds:write';
   const key = await cli('key', 'create', '--store', store.id, '--mode', 'test', '--scopes', scopes);
   const extended = ['payment.detected', 'payment.partially_paid', 'payment.late', 'payment.reversed'].join(',');
-  const endpoint = await cli(
-    'webhook',
-    'add',
-    webhookUrl,
-    '--store',
-    store.id,
-    '--mode',
-    'test',
-    '--events',
-    extended,
-  );
+  const endpoint = await cli('webhook', 'add', webhookUrl, '--store', store.id, '--mode', 'test', '--events', extended);
   await start();
 
   return {
