@@ -89,5 +89,5 @@ export function accentStyle(hex: string): string {
     const { accent, text, soft, mark } = accentColours(hex, scheme);
     return `:root{--accent:${accent};--accent-text:${text};--accent-soft:${soft};--mark:${mark}}`;
   };
-  return `${rules('light')}\n@media (prefers-color-scheme: dark){${rules('dark')}}\n`;
+  return `${rules('light')}\n@media screen and (prefers-color-scheme: dark){${rules('dark')}}\n`;
 }

@@ -55,7 +55,7 @@ test('a colour is six hexadecimal digits and nothing else', () => {
 test('the style sheet contains only colours', () => {
   assert.match(
     accentStyle('#ffff00'),
-    /^:root\{(--[a-z-]+:#[0-9a-f]{6};?)+\}\n@media \(prefers-color-scheme: dark\)\{/,
+    /^:root\{(--[a-z-]+:#[0-9a-f]{6};?)+\}\n@media screen and \(prefers-color-scheme: dark\)\{/,
   );
 });
 
