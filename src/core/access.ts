@@ -1,6 +1,6 @@
 /**
- * Who may do what in the dashboard: four fixed roles. A member has one role in each store; an operator has the
- * installation's, and sees a store's payments only as a member of that store.
+ * Permissions in the dashboard, granted by four fixed roles. A member has one role in each store. An operator has the
+ * installation's permissions, and sees a store's payments only as a member of that store.
  * @module
  */
 
@@ -13,12 +13,12 @@ export type Membership = Readonly<{ role: StoreRole; storeId: string }> | Readon
 
 export type StorePermission =
   | 'payments:read'
-  /** All of them as a file. */
+  /** Exports as a file. */
   | 'payments:export'
-  /** Canceling one that is open, and the link by which its payer names where refunds go. */
+  /** Cancels open sessions, and creates claim links for refunds. */
   | 'payments:manage'
   | 'refunds:request'
-  /** Approving, refusing, and naming another destination. */
+  /** Approves and refuses refunds, and sets another destination. */
   | 'refunds:decide'
   | 'held:decide'
   | 'webhooks:read'
@@ -33,12 +33,12 @@ export type InstallationPermission = 'installation:read' | 'installation:manage'
 const ofInstallation = (permission: StorePermission | InstallationPermission): permission is InstallationPermission =>
   permission === 'installation:read' || permission === 'installation:manage';
 
-/** What a page needs: a permission in the store that its path names, or one over the installation. */
+/** A permission that a page needs: in the store that its path names, or over the installation. */
 type Need =
   | Readonly<{ permission: StorePermission; storeId: string }>
   | Readonly<{ permission: InstallationPermission }>;
 
-/** Who has a store's permission, in both modes. */
+/** The roles that have each store permission, in both modes. */
 const granted: Readonly<Record<StorePermission, readonly StoreRole[]>> = {
   'payments:read': storeRoles,
   'payments:export': ['owner', 'accountant'],
@@ -53,7 +53,7 @@ const granted: Readonly<Record<StorePermission, readonly StoreRole[]>> = {
   'store:manage': ['owner'],
 };
 
-/** Returns whether one of the memberships gives what is needed, in that very store. */
+/** Returns whether one of the memberships grants a permission in that very store. */
 export function isAllowed(memberships: readonly Membership[], need: Need): boolean {
   return memberships.some((membership) => {
     if (membership.role === 'operator') return ofInstallation(need.permission);
@@ -62,10 +62,10 @@ export function isAllowed(memberships: readonly Membership[], need: Need): boole
   });
 }
 
-/** Wrong passwords or codes in a row that cost no time. */
+/** Failed sign-ins in a row after which the delay begins. */
 const FREE_FAILURES = 4;
 const DELAY_S_MAX = 900;
 
-/** Returns how long an account takes no further attempt after this many failures in a row. */
+/** Returns how long an account refuses sign-ins after this many failures in a row. */
 export const signInDelayS = (failures: number): number =>
   failures <= FREE_FAILURES ? 0 : Math.min(DELAY_S_MAX, 2 ** (failures - FREE_FAILURES - 1));

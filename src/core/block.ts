@@ -1,5 +1,5 @@
 /**
- * What the follower knows about a block. Identity is the hash; ancestry is the parent hash; numbers may skip.
+ * Blocks as the follower knows them. The hash identifies a block, the parent hash links it, and numbers may skip.
  * @module
  */
 

@@ -1,31 +1,31 @@
 /**
- * When a payment is credited: one policy for all families, by amount.
+ * Decides when a payment is credited. One policy by amount serves all families.
  *
  * A policy is a list of tiers. A payment must meet every tier that its amount reaches, so a larger amount never needs
- * less. Its amount is everything that came to its session on the network and is not final yet: splitting a payment over
- * transfers, tokens or blocks gains nothing. A store's own tiers are added to the network's, so a store can only be
- * stricter.
+ * less. The amount is everything that came to the session on the network and is not final yet, so splitting a payment
+ * over transfers, tokens or blocks gains nothing. A store's own tiers are added to the network's, so a store can only
+ * be stricter.
  * @module
  */
 
 /**
- * What the network itself says of a block, by rising firmness.
+ * A network's own statements about a block, by rising firmness.
  * - `sequencer`: the only producer of blocks has made it (rollups). `confirmed`: two thirds of the stake have voted for
- *   it (Solana). A block that a follower holds has either, because their nodes show no earlier ones.
+ *   it (Solana). Every block that a follower holds has this level, because these nodes show no earlier blocks.
  * - `safe`: its data is on the chain below (rollups), or most validators attest it.
  * - `finalized`: the chain never takes it back.
  */
 export const finalities = ['sequencer', 'confirmed', 'safe', 'finalized'] as const;
 export type Finality = (typeof finalities)[number];
 
-/** What payments of an amount need, all of it, besides what the tiers below need. */
+/** Requirements for payments of at least `fromPar`. All of them must hold, besides those of the tiers below. */
 export type CreditTier = Readonly<{
-  /** The smallest amount that reaches it, at par; absent: every amount does. */
+  /** The smallest amount that reaches the tier, at par. Absent means every amount. */
   fromPar?: bigint;
-  /** How deep the payment's block is, itself included. */
+  /** Required depth of the payment's block, the block itself included. */
   blocks?: number;
   finality?: Finality;
-  /** The depth at which a block usually has that finality, which people are shown. */
+  /** The depth at which a block usually reaches that finality, for display. */
   usual?: number;
   /** A second node confirms, at the moment of credit, that the block and the transfer are on its chain too. */
   secondNode?: true;
@@ -34,13 +34,13 @@ export type CreditTier = Readonly<{
 /** Tiers by rising `fromPar`. */
 export type CreditPolicy = readonly CreditTier[];
 
-/** Heights that a network shows: its tip as we hold it, and the blocks that it calls safe and final, if it does. */
+/** Heights of a network: our tip, and the blocks that the network calls safe and final, if it reports them. */
 export type Heights = Readonly<{ tip: number; safe: number | null; final: number | null }>;
 
-/** What keeps a payment from being credited; `second_node` is only asked once the rest is there. */
+/** Unmet requirements of a payment. `second_node` is asked only once all others are met. */
 export type Lack = 'depth' | 'safe' | 'finalized';
 
-/** What a session received on one network, at par: in blocks above the floor, and in all of its blocks. */
+/** A session's receipts on one network, at par: in blocks above the floor, and in all blocks. */
 export type Received = Readonly<{ openPar: bigint; allPar: bigint }>;
 
 const reached = (policy: CreditPolicy, par: bigint): CreditTier[] =>
@@ -49,10 +49,10 @@ const reached = (policy: CreditPolicy, par: bigint): CreditTier[] =>
 const depthOf = (tiers: readonly CreditTier[]): number =>
   tiers.reduce((depth, { blocks = 1, usual = 1 }) => Math.max(depth, blocks, usual), 1);
 
-/** Returns the number of confirmations to show to people for a payment of `par`, also where finality decides. */
+/** Returns the confirmations to display for a payment of `par`. Under a finality tier this is the usual depth. */
 export const usualDepth = (policy: CreditPolicy, par: bigint): number => depthOf(reached(policy, par));
 
-/** Returns the same for the largest payment. */
+/** Returns the confirmations to display for the largest payment. */
 export const usualDepthMax = (policy: CreditPolicy): number => depthOf(policy);
 
 /** Returns whether a payment of `par` waits for the network to make its block safe or final. */
@@ -68,15 +68,16 @@ export const namesFinality = (policy: CreditPolicy, finality: Finality): boolean
   policy.some((tier) => tier.finality === finality);
 
 /**
- * Returns the amount by which payments to a session are judged: all that is not final. Blocks at the floor are final
- * unless finality lags by more than a reorg may reach; then everything that the session received counts.
+ * Returns the amount by which payments to a session are judged: everything that is not final.
+ * Blocks at the floor count as final, unless finality lags by more than a reorg may reach. Then everything that the
+ * session received counts.
  */
 export function judgedPar(policy: CreditPolicy, { openPar, allPar }: Received, floor: number, final: number | null) {
   const asksForFinality = policy.some(({ finality }) => finality !== undefined);
   return asksForFinality && (final === null || final < floor) ? allPar : openPar;
 }
 
-/** Returns what a payment of `par` in block `number` still lacks, not counting a second node. */
+/** Returns the unmet requirements of a payment of `par` in block `number`, the second node left out. */
 export function lacks(policy: CreditPolicy, par: bigint, number: number, { tip, safe, final }: Heights): Set<Lack> {
   const missing = new Set<Lack>();
   const isAt = (height: number | null): boolean => height !== null && number <= height;
@@ -88,7 +89,7 @@ export function lacks(policy: CreditPolicy, par: bigint, number: number, { tip, 
   return missing;
 }
 
-/** Finality that lags by more than this many times its usual depth, and by more than this long, has stalled. */
+/** Finality has stalled when it lags by more than this many times its usual depth and by more than the time below. */
 const FINALITY_LAG_FACTOR = 2;
 const FINALITY_LAG_MS_MIN = 300_000;
 

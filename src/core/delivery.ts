@@ -21,12 +21,14 @@ export function sign(secret: string, timestamp: string | number, nonce: string, 
   return bytesToHex(hmacOf(utf8ToBytes(secret), `${timestamp}.${nonce}.`, body));
 }
 
-/** What `signRequest` covers besides the body. `target`: path and query, as in the request line. */
+/**
+ * The head of a request, which `signRequest` covers besides the body. `target`: path and query, as in the request line.
+ */
 export type RequestHead = Readonly<{ timestamp: string; nonce: string; method: string; target: string }>;
 
 /**
- * Signs a whole API request: HMAC-SHA256 over timestamp, nonce, method and target, a line each, and the body. A
- * signature of `sign` fits any method and path; this one does not.
+ * Signs a whole API request: HMAC-SHA256 over timestamp, nonce, method and target, a line each, and the body. Unlike
+ * `sign`, it binds the signature to the method and the path.
  * @param secret the API secret; its UTF-8 bytes are the key
  * @returns 64 lower-case hex digits
  */
@@ -66,10 +68,10 @@ export function sameHex(left: string, right: string): boolean {
   return difference === 0;
 }
 
-/** What one attempt is signed over. `timestampS` and `nonce` are new for each attempt; the rest never changes. */
+/** The content that an attempt signs. `timestampS` and `nonce` are new for each attempt; the rest never changes. */
 type WebhookMessage = Readonly<{
   secret: string;
-  /** Also signs while the secret is being rotated, but only in the Standard Webhooks header. */
+  /** During a rotation, the next secret also signs, but only in the Standard Webhooks header. */
   nextSecret: string | null;
   mode: Mode;
   eventId: string;
@@ -79,13 +81,13 @@ type WebhookMessage = Readonly<{
   nonce: string;
 }>;
 
-/** What of one attempt's headers no other attempt has: nothing secret. */
+/** The headers that differ between attempts. None of them is secret. */
 export type WebhookStamp = Readonly<{
   timestampS: number;
   nonce: string;
-  /** Of the documented header, in hex. */
+  /** Value of the documented header, in hex. */
   signature: string;
-  /** Of the Standard Webhooks header: one for each secret. */
+  /** Value of the Standard Webhooks header: one signature for each secret. */
   standardSignature: string;
 }>;
 
@@ -104,7 +106,7 @@ export const webhookHeaders = (message: WebhookMessage): Record<string, string> 
 
 type Stamped = Pick<WebhookMessage, 'mode' | 'eventId' | 'eventType'>;
 
-/** Returns the headers of an attempt that was signed before. */
+/** Returns the headers of an attempt from its stored signatures. */
 export function stampedHeaders({ mode, eventId, eventType }: Stamped, stamp: WebhookStamp): Record<string, string> {
   const { timestampS, nonce, signature, standardSignature } = stamp;
   return {
@@ -124,7 +126,7 @@ export function stampedHeaders({ mode, eventId, eventType }: Stamped, stamp: Web
 
 // ── Targets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Returns a URL in the one spelling that all spellings of the same target have: no credentials, no fragment. */
+/** Returns the canonical spelling of a target's URL, without credentials and fragment. */
 export function sameTarget(url: string): string {
   if (!URL.canParse(url)) return url;
   const { protocol, hostname, port, pathname, search } = new URL(url);
@@ -134,8 +136,8 @@ export function sameTarget(url: string): string {
 // ── Attempts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Why no usable answer came. `blocked_address`: the guard forbids calling the target; `too_large`: the answer's headers
- * exceed the limit; `http`: the answer is not HTTP.
+ * Reasons for an attempt without a usable answer. `blocked_address`: the guard forbids calling the target. `too_large`:
+ * the answer's headers exceed the limit. `http`: the answer is not HTTP.
  */
 export const sendErrors = ['dns', 'tls', 'connect', 'timeout', 'blocked_address', 'too_large', 'http'] as const;
 export type SendError = (typeof sendErrors)[number];
@@ -145,7 +147,7 @@ export type Outcome =
   | Readonly<{ kind: 'answered'; status: number; retryAfterMs: number | null }>
   | Readonly<{ kind: 'unanswered'; error: SendError }>;
 
-/** What happens next with the delivery. `endpoint.ts` has what follows for the endpoint. */
+/** The next step of the delivery. `endpoint.ts` decides about the endpoint. */
 export type Verdict =
   | Readonly<{ kind: 'delivered' }>
   | Readonly<{ kind: 'retry'; atMs: number }>
@@ -155,8 +157,8 @@ export type Verdict =
 const JITTER = 0.1;
 
 /**
- * Decides what follows from an attempt: 2xx is delivered; 429, 5xx, redirects and no answer are retried; any other 4xx
- * ends the schedule.
+ * Decides the next step after an attempt. 2xx is delivered. 429, 5xx, redirects and no answer are retried. Any other
+ * 4xx ends the schedule.
  * @param attempt 1 for the first
  * @param retryDelaysS the wait after each attempt; when all are used up, the delivery has failed
  * @param random a number in [0, 1)
@@ -179,6 +181,6 @@ export function verdict(
   const delayMs = delayS * 1000;
   const jitteredMs = delayMs * (1 - JITTER + 2 * JITTER * random);
   const askedMs = outcome.kind === 'answered' ? (outcome.retryAfterMs ?? 0) : 0;
-  // A receiver may slow us down, up to twice the delay; it may not speed us up.
+  // A receiver may slow us down to twice the delay. It may not speed us up.
   return { kind: 'retry', atMs: nowMs + Math.round(Math.max(jitteredMs, Math.min(askedMs, 2 * delayMs))) };
 }

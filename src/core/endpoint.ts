@@ -1,33 +1,35 @@
 /**
- * What answers to webhooks say about the endpoint: when it is gone, and what is sent again once it works.
+ * Judges an endpoint by its answers: whether it is gone, silent or failing, and when its deliveries are sent again.
  * @module
  */
 
 /**
  * Statuses that end a delivery's schedule, but often come from a firewall, a login page or a deployment rather than
- * from the shop. Such deliveries are sent again once the endpoint answers 2xx to something newer.
+ * from the shop. These deliveries are sent again once the endpoint answers 2xx to something newer.
  */
 export const refusalStatuses: readonly number[] = [401, 403, 404, 405, 409, 410];
-/** Endpoints of one store, those that single sessions named not counted. */
+/** Endpoints of one store, without those that single sessions named. */
 export const STORE_ENDPOINTS_MAX = 20;
-/** Deliveries older than this are not sent again by themselves. */
+/** Age above which deliveries are not replayed automatically. */
 export const REPLAY_AGE_MS_MAX = 30 * 86_400_000;
-/** A delivery that was tried this often is not sent again by itself. */
+/** Attempts after which a delivery is not replayed automatically. */
 export const REPLAY_ATTEMPTS_MAX = 11;
 const REPLAY_MS_MIN = 1_000;
 const REPLAY_AGAIN_MS_MIN = 120_000;
 
-/** An endpoint is disabled after this many answers 410 without another answer in between … */
+/** Answers 410 in a row, without another answer in between, that prove an endpoint gone. */
 const GONE_COUNT_MIN = 3;
-/** … over at least this time. */
+/** Time over which the answers 410 must be spread. */
 const GONE_MS_MIN = 3_600_000;
 
-/** An endpoint that did not answer this many attempts in a row gets one delivery at a time, with a pause before it. */
+/** Attempts in a row without an answer after which an endpoint gets one delivery at a time, with a pause before it. */
 export const SILENT_COUNT = 5;
-/** The first pause; it doubles with each further attempt without an answer, up to 32 times. */
+/** The first pause. It doubles with each further attempt without an answer, up to 32 times. */
 const PAUSE_MS_MIN = 1_000;
 
-/** An endpoint is switched off once it has not accepted this many events in a row, over at least this time. */
+/**
+ * An endpoint is switched off after this many events in a row that it has not accepted, over at least the time below.
+ */
 const FAILURES_MIN = 10;
 const FAILING_MS_MIN = 7 * 86_400_000;
 
@@ -42,14 +44,14 @@ export const isSwitchedOff = (failures: number, failingSinceMs: number | null, n
 /** Answers 410 in a row. `sinceMs` is null when there is none. */
 type Gone = Readonly<{ count: number; sinceMs: number | null }>;
 
-/** Returns the row of 410s after an attempt. No answer, or the same event's 410 again, changes nothing. */
+/** Returns the count of 410s after an attempt. No answer, or the same event's 410 again, changes nothing. */
 export function goneAfter(gone: Gone, status: number | null, statusBefore: number | null, nowMs: number): Gone {
   if (status === null || (status === 410 && statusBefore === 410)) return gone;
   if (status !== 410) return { count: 0, sinceMs: null };
   return { count: gone.count + 1, sinceMs: gone.sinceMs ?? nowMs };
 }
 
-/** Returns whether these 410s say that the endpoint is gone, rather than that something answered for it. */
+/** Returns whether these 410s prove that the endpoint is gone, and not that something else answered for it. */
 export const isGone = ({ count, sinceMs }: Gone, nowMs: number): boolean =>
   count >= GONE_COUNT_MIN && sinceMs !== null && nowMs - sinceMs >= GONE_MS_MIN;
 

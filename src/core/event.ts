@@ -16,7 +16,7 @@ export const documentedPaymentEvents = [
   'payment.cancelled',
 ] as const;
 
-/** Sent only to endpoints that opted in to them. */
+/** Sent only to endpoints that opted in. */
 export const extendedPaymentEvents = [
   'payment.detected',
   'payment.partially_paid',
@@ -32,31 +32,30 @@ export type PaymentEventType = (typeof documentedPaymentEvents)[number] | Extend
 /** Sent to every endpoint: the documented refund events. */
 export const documentedRefundEvents = ['refund.succeeded', 'refund.failed'] as const;
 
-/** Sent only to endpoints that opted in to them. */
+/** Sent only to endpoints that opted in. */
 export const extendedRefundEvents = ['refund.processing'] as const;
 
 export type RefundEventType = (typeof documentedRefundEvents)[number] | (typeof extendedRefundEvents)[number];
 
-/** Everything that an endpoint may opt in to. */
+/** Event types that an endpoint may opt in to. */
 export const extendedEvents = [...extendedPaymentEvents, ...extendedRefundEvents] as const;
 export type ExtendedEventType = (typeof extendedEvents)[number];
 export type EventType = PaymentEventType | RefundEventType;
 
-/** Every type. */
 export const eventTypes: readonly EventType[] = [
   ...documentedPaymentEvents,
   ...documentedRefundEvents,
   ...extendedEvents,
 ];
 
-/** How long shops can read an event from the API. */
+/** Time for which shops can read an event from the API. */
 export const EVENT_AGE_S_MAX = 30 * 86_400;
 
 /** Returns the lowest id that an event of this second can have: `evt_` and 19 digits of nanoseconds. */
 export const eventIdAt = (atS: number): string => `evt_${(BigInt(atS) * 1_000_000_000n).toString().padStart(19, '0')}`;
 
 /**
- * Returns the types that a name stands for: a type itself, or `payment.*`, `refund.*`, `*`. None for any other text.
+ * Returns the types that a name matches: a type itself, or `payment.*`, `refund.*`, `*`. Any other text matches none.
  */
 export const typesNamed = (name: string): readonly EventType[] =>
   name.endsWith('*') && /^(\w+\.)?\*$/.test(name)
@@ -71,8 +70,8 @@ export const isExtended = (type: EventType): type is ExtendedEventType =>
 type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
 
 /**
- * A payment event. `sum` is what was received or, where nothing was and the session has ended, what was due; null where
- * neither says anything. `exchangeRate` is null when the session is at par.
+ * A payment event. `sum` is the amount received or, where a session ended without any, the amount due. It is null where
+ * neither applies. `exchangeRate` is null when the session is at par.
  */
 export type PaymentEvent = Readonly<{
   id: string;
@@ -86,7 +85,7 @@ export type PaymentEvent = Readonly<{
   exchangeRate: string | null;
 }>;
 
-/** A stablecoin for a unit of a currency at par. Sessions show no rate then; events always show one. */
+/** The rate that events show for a session at par. The session itself shows none. */
 const PAR_RATE = '1.0000';
 
 /** Returns the exact JSON text that is stored once and sent on every attempt. */
@@ -123,7 +122,7 @@ export type RefundEvent = Readonly<{
   amountMinor: bigint;
   currency: Currency;
   network: NetworkKey;
-  /** `address` as people read it. */
+  /** `address` in the form that people read. */
   destination: Readonly<{ address: string; from: DestinationFrom }> | null;
 }>;
 
@@ -133,7 +132,9 @@ const refundEventStatus = {
   'refund.processing': 'processing',
 } as const satisfies Record<RefundEventType, string>;
 
-/** Returns the fields in which answers and events show a refund's destination. The operator acts for the merchant. */
+/**
+ * Returns the destination of a refund as answers and events show it. An operator's address appears as the merchant's.
+ */
 export function shownDestination(network: NetworkKey, to: RefundEvent['destination']) {
   if (to === null) return {};
   const source = to.from === 'operator' ? 'merchant' : to.from;
@@ -162,7 +163,7 @@ export function refundEventBody(event: RefundEvent): string {
   });
 }
 
-/** Returns the body of an event that says nothing about a payment: an operator sends it to try an endpoint. */
+/** Returns the body of a test event, which an operator sends to try an endpoint. It concerns no payment. */
 export const testEventBody = (event: Readonly<{ id: string; type: string; createdAtS: number; mode: Mode }>): string =>
   JSON.stringify({
     id: event.id,

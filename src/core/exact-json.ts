@@ -1,6 +1,7 @@
 /**
- * JSON that is written as it was read. `JSON.parse` rounds numbers (10.0 and 1e2 become integers, long ones lose
- * digits) and keeps the last of two equal keys; here such a number keeps its text, and such an object is refused.
+ * JSON that is written exactly as it was read. `JSON.parse` rounds numbers (10.0 and 1e2 become integers, long ones
+ * lose digits) and keeps the last of two equal keys. This parser keeps a number's text, and refuses an object with
+ * equal keys.
  * @module
  */
 import { permanent } from './fault.ts';
@@ -29,7 +30,7 @@ type Container = unknown[] | Record<string, unknown>;
  * @throws SyntaxError; Fault permanent `duplicate_key`
  */
 export function parseExactly(text: string): unknown {
-  // The tokens below need a valid text.
+  // Rejects invalid text. The loop below relies on a valid one.
   JSON.parse(text);
   const root: unknown[] = [];
   const outer: Container[] = [];
@@ -58,7 +59,7 @@ export function parseExactly(text: string): unknown {
   return root[0];
 }
 
-/** Returns a word's value, or a number: exact if JavaScript would write it differently. */
+/** Returns the value of a word or a number. A number that JavaScript would write differently stays exact. */
 function plain(token: string): unknown {
   if (!/^[-\d]/.test(token)) return JSON.parse(token);
   const number = Number(token);

@@ -1,6 +1,5 @@
 /**
- * What another program sent or somebody typed, made fit for a message or a terminal.
- *
+ * Makes text from other programs and people fit for a message or a terminal.
  * @module
  */
 
@@ -16,7 +15,7 @@ export function excerpt(text: string): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is removed.
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]+/gu;
 
-/** Returns a person's text on one line of at most so many UTF-16 units, in its own script. */
+/** Returns a person's text on one line of at most `unitsMax` UTF-16 units, in its own script. */
 export function plainLine(text: string, unitsMax: number): string {
   const flat = text.replace(UNPRINTABLE, ' ');
   return flat.length > unitsMax ? `${flat.slice(0, unitsMax - 1)}…` : flat;
@@ -26,8 +25,8 @@ export function plainLine(text: string, unitsMax: number): string {
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /**
- * Returns a text with control characters and changes of writing direction as JSON escapes: a terminal would obey those
- * in a name or an answer that somebody else chose. JSON keeps its meaning.
+ * Returns a text with control characters and changes of writing direction as JSON escapes, because a terminal would
+ * obey those in a foreign name or answer. JSON keeps its meaning.
  */
 export const printable = (text: string): string =>
   text.replaceAll(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -20,11 +20,11 @@ export class Fault extends Error {
   }
 }
 
-/** Returns a fault that a retry may cure. */
+/** Returns a fault that may pass by itself. */
 export const transient = (code: string, message: string, cause?: unknown): Fault =>
   new Fault('transient', code, message, cause);
 
-/** Returns a fault that only a person can cure. */
+/** Returns a fault that lasts until a person changes something. */
 export const permanent = (code: string, message: string, cause?: unknown): Fault =>
   new Fault('permanent', code, message, cause);
 
@@ -32,8 +32,8 @@ export const isTransient = (error: unknown): error is Fault => error instanceof 
 
 /**
  * Ends the current work when a programmer's assumption is false.
- * @throws Error named `InvariantBroken`; not caught: the process ends, and the supervisor restarts it. Only the signer
- * refuses the request that met it, and goes on
+ * @throws Error named `InvariantBroken`. Nothing catches it, so the process ends and the supervisor restarts it. Only
+ * the signer refuses the request and goes on.
  */
 export function invariant(condition: unknown, what: string): asserts condition {
   if (condition) return;

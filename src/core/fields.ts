@@ -1,6 +1,5 @@
 /**
- * Objects whose fields nobody has checked yet: parsed JSON.
- *
+ * Parsed JSON objects whose fields are not validated yet.
  * @module
  */
 

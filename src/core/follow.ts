@@ -1,5 +1,5 @@
 /**
- * The only reorg decision. The caller asks a node and acts; `plan` says what the answers mean.
+ * The only reorg decision. The caller asks a node and acts; `plan` interprets the answers.
  * @module
  */
 import { type BlockRef, type Branch, isLinked, type Tail } from './block.ts';
@@ -7,10 +7,10 @@ import { invariant } from './fault.ts';
 
 /**
  * - `rest`: nothing to do. `level`: the node's branch ends where the tail ends. `behind`: the node shows an older or
- *   shorter chain than the committed one; that is a slow node, not a reorg.
+ *   shorter chain than the committed one, so it is slow; this is no reorg.
  * - `ask`: the branch does not reach the tail yet; fetch the header `hash` and prepend it.
- * - `advance`: drop these blocks of the tail (newest last) and connect those (oldest first). Either may be long, and
- *   they are never both empty.
+ * - `advance`: drop these blocks of the tail (newest last) and connect those (oldest first). Either list may be long,
+ *   and they are never both empty.
  * - `halt`: the branch leaves the tail at or below the floor. Money there counts as final, so a person must look.
  */
 export type Plan =
@@ -20,7 +20,7 @@ export type Plan =
   | Readonly<{ kind: 'halt'; why: string }>;
 
 /**
- * Compares what we hold with what a node shows.
+ * Compares the chain we hold with the chain a node shows.
  * @param tail canonical blocks we hold, oldest first, linked, not empty
  * @param branch blocks of the node's chain, oldest first, linked, not empty; its end is the highest block to advance to
  * @param floor blocks numbered at or below this are final for us and never dropped
@@ -33,9 +33,9 @@ export function plan(tail: Tail, branch: Branch, floor: number): Plan {
   invariant(tip && top && bottom && oldest, 'tail and branch are not empty');
   invariant(isLinked(branch), 'a branch is linked by parent hashes');
   if (top.hash === tip.hash) return { kind: 'rest', why: 'level' };
-  // The usual case by far, decided without reading the rest of the tail.
+  // The usual case by far needs no search through the tail.
   if (bottom.parent === tip.hash) return { kind: 'advance', drop: [], connect: branch };
-  // A shorter chain, ours or a fork, is not followed: the node is syncing, or its next blocks will decide.
+  // A shorter chain, ours or a fork, is not followed. The node is syncing, or its next blocks will decide.
   if (top.number < tip.number) return { kind: 'rest', why: 'behind' };
   const heldAt = new Map(tail.map((block, at) => [block.hash, at]));
 

@@ -1,10 +1,10 @@
 /**
- * Gates of money out: what must hold before a payout gets an attempt. They are asked once, in this order, inside the
- * transaction that allots.
+ * Gates of money out. All must be open before a payout gets an attempt. They are checked once, in this order, inside
+ * the transaction that allots.
  * @module
  */
 
-/** The gates in their order, each named by the reason for which it is closed. */
+/** The gates in their order, each named by the reason that applies while it is closed. */
 export const gates = [
   'payouts_frozen',
   'payouts_settling',
@@ -17,17 +17,17 @@ export const gates = [
 ] as const;
 export type Gate = (typeof gates)[number];
 
-/** Reads whether each gate is closed for a payout. A gate is read only if those before it are open. */
+/** Reads whether each gate is closed for a payout. A gate is read only if all before it are open. */
 export type GateReads = Readonly<Record<Gate, () => boolean>>;
 
-/** The gates that a refund closes itself. */
+/** The gates that only refunds have. */
 export type RefundGates = Pick<
   GateReads,
   'refund_store_suspended' | 'refund_uncovered' | 'refund_unapproved' | 'refund_not_final'
 >;
 
 const open = () => false;
-/** The gates of a payout that refunds nothing. */
+/** The gates of a payout that is no refund. */
 export const openRefundGates: RefundGates = {
   refund_store_suspended: open,
   refund_uncovered: open,
@@ -36,8 +36,8 @@ export const openRefundGates: RefundGates = {
 };
 
 /**
- * Returns the first gate that is closed for an attempt; null if it may be allotted.
- * @param attempt its number: a replacement excludes what it replaces, so that only a freeze stops it
+ * Returns the first gate that is closed for an attempt; null if the attempt may be allotted.
+ * @param attempt its index; only a freeze stops a replacement, which excludes the attempt that it replaces
  */
 export const closedGate = (isClosed: GateReads, attempt: number): Gate | null =>
   gates.find((gate) => (attempt === 0 || gate === 'payouts_frozen') && isClosed[gate]()) ?? null;

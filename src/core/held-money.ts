@@ -1,10 +1,10 @@
 /**
- * Held money: confirmed money that counts for nothing, until an operator decides about it. Derived from a session's
- * sums like its status, so a reorg or a top-up changes it without any undo.
+ * Held money: confirmed money that counts for nothing until an operator decides about it. It is derived from a
+ * session's sums like its status, so a reorg or a top-up changes it without any undo.
  *
- * It always belongs to its session: the ledger books it as received when it is confirmed, whatever it counts for. So
- * accepting it moves no money, and it can be refunded once the session is paid. Money that is being returned counts for
- * nothing and is held no longer; if the return fails, it is held again.
+ * It always belongs to its session, and the ledger books it as received when it is confirmed. Accepting it therefore
+ * moves no money. Once the session is paid, it can be refunded. Money that is being returned is no longer held; if the
+ * return fails, it is held again.
  * @module
  */
 import type { ExtendedPaymentEventType } from './event.ts';
@@ -27,9 +27,9 @@ import {
 import { type Currency, currencies, type NetworkKey } from './transfer.ts';
 
 /**
- * - `late`: it came after the deadline, or after a cancel.
- * - `short`: what a session received that ended with too little.
- * - `surplus`: what a paid session received above what was due.
+ * - `late`: arrived after the deadline, or after a cancel.
+ * - `short`: received by a session that ended with too little.
+ * - `surplus`: received by a paid session above the amount due.
  * - `wrong_token`: in a coin that the session does not take.
  */
 export const heldKinds = ['late', 'short', 'surplus', 'wrong_token'] as const;
@@ -38,7 +38,7 @@ export type HeldKind = (typeof heldKinds)[number];
 /** `currency` is that of the larger part. */
 type HeldAmount = Readonly<{ kind: HeldKind; valuePar: bigint; currency: Currency }>;
 
-/** Less cannot be refunded, and nobody is asked about it. */
+/** Smaller amounts cannot be refunded, and are not held. */
 const HELD_PAR_MIN = minorToPar(1n);
 
 const firm = ['confirmed', 'final'] as const;
@@ -49,7 +49,7 @@ export const heldMoney = (terms: Terms, life: Life, sums: readonly ReceiptSum[])
 
 type HeldSums = Readonly<{ kind: HeldKind; valuePar: bigint; of: readonly ReceiptSum[] }>;
 
-/** Returns what a session holds with the sums that it is part of. */
+/** Returns a session's held money, with the sums behind it. */
 function heldSums(terms: Terms, life: Life, sums: readonly ReceiptSum[]): HeldSums[] {
   const { counted, late } = sortOut(terms, life, sums);
   const takes = ({ currency }: ReceiptSum) => life.takesAnyToken || terms.accepts.includes(currency);
@@ -84,7 +84,7 @@ function largest(sums: readonly ReceiptSum[]): Currency {
   return currencies.reduce((best, one) => (parOf(one) > parOf(best) ? one : best));
 }
 
-/** What can be returned of held money in one transfer: whole cents in one token on one network. */
+/** A part of held money that one transfer can return: whole cents in one token on one network. */
 export type HeldPart = Readonly<{ network: NetworkKey; currency: Currency; amountMinor: bigint; units: bigint }>;
 
 /** Returns the parts of a session's held money of a kind, each at most `openPar`. */
@@ -108,19 +108,19 @@ export function heldParts(
   });
 }
 
-/** Money of a session that is being returned, or was. */
+/** Held money of a session that is being returned, or was. */
 export type Returned = Readonly<{ kind: HeldKind }> & Omit<HeldPart, 'units'>;
 
 /**
- * Returns a session's sums without the money that is returned. Sums stay when nothing is left of them: that money came,
- * and when, still tells what other money is for.
+ * Returns a session's sums without the returned money. A sum of zero stays, because its time still decides what other
+ * money counts for.
  */
 export const withoutReturned = (sums: readonly ReceiptSum[], returned: readonly Returned[]): readonly ReceiptSum[] =>
   returned.reduce(withoutOne, sums);
 
 function withoutOne(sums: readonly ReceiptSum[], { kind, network, currency, amountMinor }: Returned) {
   let leftPar = minorToPar(amountMinor);
-  // What was short came first; all else that is held came after what counts.
+  // Short money arrived first. All other held money arrived after the money that counts.
   const order = kind === 'short' ? phases : phases.toReversed();
   const after = [...sums];
   for (const phase of order) {
@@ -141,10 +141,12 @@ const smaller = (one: bigint, other: bigint): bigint => (one < other ? one : oth
 
 /** `settled`: an operator has decided. `gone`: it counts by now, is returned, or a reorg took it. */
 export type HeldState = 'open' | 'settled' | 'gone';
-/** One kind of a session's held money: what is there now, and what operators have decided about. */
+/**
+ * One kind of a session's held money: the amount that is there now, and the amount that operators have decided about.
+ */
 export type HeldRecord = Readonly<{ state: HeldState; valuePar: bigint; settledPar: bigint }>;
 
-/** Returns what is still to be decided about. */
+/** Returns the amount that still needs a decision. */
 export const openPar = ({ valuePar, settledPar }: HeldRecord): bigint =>
   valuePar > settledPar ? valuePar - settledPar : 0n;
 
@@ -156,7 +158,6 @@ export function nextRecord(record: HeldRecord | null, valuePar: bigint): HeldRec
   return { ...next, state: record.settledPar > 0n ? 'settled' : 'gone' };
 }
 
-/** Returns the code of the alarm that reports new held money. */
 export const heldAlarmCode = (kind: HeldKind): string => `money_${kind}`;
 
 /** The event that reports new held money; null if another event does, such as `payment.late`. */
@@ -170,15 +171,15 @@ export const heldEvents: Readonly<Record<HeldKind, ExtendedPaymentEventType | nu
 /**
  * - `paid`: the session is paid.
  * - `credited`: the money counts, and the session waits for the rest.
- * - `acknowledged`: nothing but the record changes.
+ * - `acknowledged`: only the record changes.
  */
 export type AcceptEffect = 'paid' | 'credited' | 'acknowledged';
 
 /**
- * Accepts held money. A session that has ended unpaid is then paid with all that it received, however little; one that
- * is pending counts the money and goes on.
- * @param isAtPar whether one coin stands for the other: in a price in one of them. A price in another currency leaves a
- * coin out only because it has lost its peg
+ * Accepts held money. A session that has ended unpaid becomes paid with everything that it received, however little. A
+ * pending one counts the money and stays open.
+ * @param isAtPar whether one coin stands for the other, as in a price in one of them. A price in another currency
+ * leaves out only a coin that has lost its peg
  */
 export function accept(
   terms: Terms,
@@ -199,7 +200,7 @@ export function accept(
   }
   const paid: Life = { ...crediting, status: 'paid', paidAtS: moment.nowS };
   const now = standing(terms, paid, sums);
-  // What would count had the session never ended: late is what needed more than that.
+  // Standing as if the session had never ended: money beyond it is late.
   const inTime = standing(terms, { ...crediting, status: 'pending', endedAtS: null }, sums);
   const paidLate = inTime.confirmedPar < enoughPar(terms) && inTime.confirmedPar < now.confirmedPar;
   return { life: { ...paid, paidLate }, standing: now, effect: 'paid' };

@@ -1,10 +1,10 @@
 /**
- * Inclusion grace: a payer who sends just before the deadline is in time although the next blocks come after it.
+ * Inclusion grace. A payer who sends just before the deadline is in time, although the next blocks come after it.
  * @module
  */
 import type { NetworkKey } from './transfer.ts';
 
-/** For how many seconds after the deadline a block's time still counts as in time, by network. */
+/** Seconds after the deadline for which a block still counts as in time, by network. */
 export type InclusionGrace = Readonly<Record<NetworkKey, number>>;
 
 const BLOCKS = 3;
@@ -15,10 +15,10 @@ const GRACE_S_MAX = 60;
 export const inclusionGraceS = (blockTimeMs: number): number =>
   Math.min(GRACE_S_MAX, Math.max(GRACE_S_MIN, Math.ceil((BLOCKS * blockTimeMs) / 1000)));
 
-/** Returns the grace of one network, in seconds; none on a network that the session does not offer. */
+/** Returns the grace of one network, in seconds; 0 on a network that the session does not offer. */
 export const graceOn = (grace: InclusionGrace, network: NetworkKey): number => grace[network] ?? 0;
 
-/** Returns the part of a grace that concerns these networks. */
+/** Returns the grace of the named networks only. */
 export const graceOf = (grace: InclusionGrace, networks: readonly NetworkKey[]): InclusionGrace =>
   Object.fromEntries(Object.entries(grace).filter(([key]) => (networks as readonly string[]).includes(key)));
 

@@ -1,6 +1,6 @@
 /**
- * What may leave our wallets: four kinds of intent, and nothing else is ever signed. An intent never changes once
- * written. How it is carried out (fees, sequence numbers, expiry) is in the terms of each attempt.
+ * The four kinds of intent, which are all that is ever signed. An intent never changes once written. Fees, nonces and
+ * expiry are in the terms of each attempt.
  * @module
  */
 import { hmac } from '@noble/hashes/hmac.js';
@@ -17,8 +17,8 @@ export type HotRole = (typeof hotRoles)[number];
 /**
  * A wallet of the signer's seed. `refund` pays refunds, `gas` pays only fees for sweeps, `collection` is the deposit
  * address with this derivation index. The refund and gas wallets are separate, so that a stuck sweep never delays a
- * refund. The signer's policy names the `index` of the one that pays. Absent, it is 0, except that what an intent names
- * without an index is the wallet that pays now.
+ * refund. The signer's policy names the `index` of the wallet that pays. An absent index means 0, except in an intent,
+ * where it means the wallet that pays now.
  */
 export type Wallet = Readonly<{ role: HotRole; index?: number }> | Readonly<{ role: 'collection'; index: number }>;
 
@@ -31,15 +31,15 @@ export type RefundIntent = Readonly<{
   /** Address key of the payer. */
   to: string;
   units: bigint;
-  /** What it counts against: the session, and the amount in the API's form ("33.00"). */
+  /** The session, and the amount in the API's form ("33.00"), that the refund counts against. */
   session: Readonly<{ id: string; amount: string }>;
   mac: string;
 }>;
 
-/** Returns held money of a session, from the refund wallet: a refund that the operator makes, not the merchant. */
+/** Returns held money of a session from the refund wallet. The operator makes it, not the merchant. */
 export type ReturnIntent = Omit<RefundIntent, 'kind'> & Readonly<{ kind: 'return'; held: HeldKind }>;
 
-/** What pays somebody outside from the refund wallet, and has a MAC. */
+/** An intent that pays somebody outside from the refund wallet. It has a MAC. */
 export type PaybackIntent = RefundIntent | ReturnIntent;
 
 /** The kinds of `PaybackIntent`. */
@@ -59,13 +59,13 @@ export type SweepIntent = Readonly<{
   from: readonly Readonly<{ index: number; units: bigint }>[];
 }>;
 
-/** Lending resources of the gas wallet's stake, and taking them back. */
+/** The forms of a loan: lending resources of the gas wallet's stake, and taking them back. */
 export type LoanForm = 'delegate' | 'reclaim';
 
 /**
- * Gives a wallet of ours what it needs to pay for a transaction: `transfer` sends native coin, `delegate` lends
- * resources of the gas wallet's stake worth `units`, and `reclaim` takes the loan back. The wallet is the deposit
- * address at `index` or, of loans only, the refund wallet with `refundIndex`: exactly one of the two is there.
+ * Gives one of our wallets the means to pay for a transaction. `transfer` sends native coin, `delegate` lends resources
+ * of the gas wallet's stake worth `units`, and `reclaim` takes the loan back. The wallet is the deposit address at
+ * `index` or, for loans only, the refund wallet with `refundIndex`. Exactly one of the two is present.
  */
 export type GasIntent = Readonly<{
   kind: 'gas';
@@ -78,7 +78,7 @@ export type GasIntent = Readonly<{
   units: bigint;
 }>;
 
-/** Returns whether a gas intent names one wallet that may have it. */
+/** Returns whether a gas intent names exactly one wallet, of a kind that its form allows. */
 export const isGasComplete = ({ form, index, refundIndex }: Omit<GasIntent, 'id' | 'network' | 'units'>): boolean =>
   (index === undefined) !== (refundIndex === undefined) && (refundIndex === undefined || form !== 'transfer');
 
@@ -91,7 +91,7 @@ export function gasReceiver(intent: GasIntent): Wallet {
 
 export type Intent = PaybackIntent | SweepIntent | GasIntent;
 
-/** The part of a refund that its MAC protects; with `held`, of a return. */
+/** The fields of a refund that its MAC protects. A return has `held` besides. */
 export type MacedRefund = Pick<RefundIntent, 'id' | 'network' | 'currency' | 'to' | 'units' | 'session'> &
   Readonly<{ held?: HeldKind | undefined }>;
 
@@ -100,13 +100,14 @@ export const intentMacKey = (secretKey: Uint8Array): Uint8Array =>
   hmac(sha256, secretKey, utf8ToBytes('quayside refund intent v1'));
 
 /**
- * Returns an HMAC-SHA256, hex, over what a refund pays to whom: write access to the database alone is not enough to
- * redirect a refund or book it on another session. The parts are joined by line feeds, which none of them may contain.
+ * Returns an HMAC-SHA256 (hex) over payee, amount and session of a refund. Write access to the database alone is
+ * therefore not enough to redirect a refund, or to book it on another session. Line feeds join the parts, and no part
+ * may contain one.
  */
 export function intentMac(macKey: Uint8Array, refund: MacedRefund): string {
   const { id, network, currency, to, units, session, held } = refund;
   const paid = [id, network, currency, to, units.toString(), session.id, session.amount];
-  // No text of the one kind is one of the other: their first lines differ.
+  // The first line keeps the two kinds apart.
   const parts = held === undefined ? ['refund intent v2', ...paid] : ['return intent v1', ...paid, held];
   return bytesToHex(hmac(sha256, macKey, utf8ToBytes(parts.join('\n'))));
 }
@@ -114,14 +115,14 @@ export function intentMac(macKey: Uint8Array, refund: MacedRefund): string {
 /** Returns the MAC of a refund under the installation's secret key. */
 export type IntentMac = (refund: MacedRefund) => string;
 
-/** Derives the key of the MACs once. */
+/** Returns the MAC function of an installation. Derives the key once. */
 export function createIntentMac(secretKey: Uint8Array): IntentMac {
   const macKey = intentMacKey(secretKey);
   return (refund) => intentMac(macKey, refund);
 }
 
 /**
- * Returns an intent as two of them are compared: without its MAC, which proves where the intent comes from and changes
- * with the secret key, but says nothing about what is paid.
+ * Returns an intent without its MAC, for comparisons. The MAC proves the origin and changes with the secret key, while
+ * the payment stays the same.
  */
 export const withoutMac = (intent: Intent): Intent => (isPayback(intent) ? { ...intent, mac: '' } : intent);

@@ -1,6 +1,7 @@
 /**
  * The double-entry ledger. Each event is one entry whose postings add up to zero for every network and asset; an
- * account's balance is the sum of its postings. Positive: where money is. Negative: whose it is, or where it came from.
+ * account's balance is the sum of its postings. A positive balance is where money is. A negative one is whose it is, or
+ * where it came from.
  *
  * Coins that an operator sends to the refund and gas wallets are not booked: `hot` and `refunded` count what left.
  * @module
@@ -30,7 +31,7 @@ export type Account = (typeof accounts)[number];
 
 export type Asset = Currency | 'native';
 
-/** `subject` is the session of a posting to `received`, `reserved` or `refunded`; empty for the other accounts. */
+/** `subject` is the session of a posting to `received`, `reserved` or `refunded`, and empty for the other accounts. */
 export type Posting = Readonly<{
   account: Account;
   subject: string;
@@ -52,7 +53,7 @@ export type EntryKind =
   | 'gas_given'
   | 'fee';
 
-/** `cause` is the transfer or payout; `occurrence` counts how often the same has happened to it before. */
+/** `cause` is the transfer or payout. `occurrence` counts earlier entries of the same kind and cause. */
 export type Entry = Readonly<{ kind: EntryKind; cause: string; occurrence: number; postings: readonly Posting[] }>;
 
 /** Money that moves from one account to another. */
@@ -95,7 +96,7 @@ export type BookedPayment = Readonly<{
 /**
  * Returns the entry of a transfer that is confirmed, or of a reorg that reverses it.
  * @param isTaken true when it is confirmed, false when it is reversed
- * @param occurrence how often the same has happened to it before
+ * @param occurrence earlier entries of the same kind for this transfer
  */
 export function paymentEntry(payment: BookedPayment, isTaken: boolean, occurrence: number): Entry {
   const { transferId, sessionId, network, currency, units } = payment;
@@ -114,7 +115,7 @@ type BookedRefund = Readonly<{
   units: bigint;
 }>;
 
-/** Returns the entry of a refund. `matched`: it was paid before this database knew it, and is requested only now. */
+/** Returns the entry of a refund. `matched`: the chain showed the payment before the refund was requested here. */
 export function refundEntry(refund: BookedRefund, step: 'reserved' | 'released' | 'matched'): Entry {
   const { id, sessionId: subject, network, currency: asset, units } = refund;
   const ways = {
@@ -125,7 +126,7 @@ export function refundEntry(refund: BookedRefund, step: 'reserved' | 'released' 
   const [kind, from, to] = ways[step];
   const moved = entry(kind, id, 0, { from, to, subject, network, asset, units });
   if (step !== 'matched') return moved;
-  // The payment had no session when it was booked; now it has one.
+  // The payment was booked without a session, and belongs to one now.
   const paid = { account: 'refunded', network, asset } as const;
   return {
     ...moved,
@@ -133,13 +134,13 @@ export function refundEntry(refund: BookedRefund, step: 'reserved' | 'released' 
   };
 }
 
-/** `sent`: a node has it. `returned`: this generation ended without effect. `succeeded`: it is done. */
+/** `sent`: a node has accepted it. `returned`: this generation ended without effect. `succeeded`: it is final. */
 type PayoutMilestone = 'sent' | 'returned' | 'succeeded';
 
 /**
  * Returns the entry of a payout's milestone, or null if it moves nothing in the ledger.
- * @param sessionId of a refund or return: whose money is given back; null if only the signer's journal knows it
- * @param occurrence how often the same has happened to it before
+ * @param sessionId the session of a refund or return; null if only the signer's journal knows it
+ * @param occurrence earlier entries of the same kind for this payout
  */
 export function payoutEntry(
   intent: Intent,
@@ -155,7 +156,7 @@ export function payoutEntry(
     case 'refund':
     case 'return':
       if (milestone !== 'succeeded') return null;
-      // Nothing was reserved for a refund that this database does not know: it is paid out of `unclaimed`.
+      // A refund that this database does not know reserved nothing, so it is paid out of `unclaimed`.
       return of('refund_paid', 'refunded', sessionId === null ? 'unclaimed' : 'reserved', intent.currency);
     case 'sweep':
       if (milestone === 'sent') return of('sweep_sent', 'collected', 'in_transit', intent.currency);
@@ -168,7 +169,7 @@ export function payoutEntry(
   }
 }
 
-/** Returns the entry of what a final attempt cost; null when it was free. */
+/** Returns the entry of a final attempt's fee; null if it was free. */
 export function feeEntry(
   payoutId: string,
   network: NetworkKey,
@@ -181,10 +182,8 @@ export function feeEntry(
   return entry('fee', payoutId, generation, { from, to: 'fees', subject: '', network, asset: 'native', units });
 }
 
-/** Returns what an intent moves. */
 export const assetOf = (intent: Intent): Asset => (intent.kind === 'gas' ? 'native' : (intent.currency ?? 'native'));
 
-/** Returns the base units that an intent moves. */
 export const unitsOf = (intent: Intent): bigint =>
   intent.kind === 'sweep' ? intent.from.reduce((sum, { units }) => sum + units, 0n) : intent.units;
 

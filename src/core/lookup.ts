@@ -1,6 +1,6 @@
 /**
- * What a transaction means to a payer who asks about it. A node reports what it saw; `judge` decides what that means
- * for one session. A lookup is informational: only what a follower has read, block by block, is credited.
+ * Interprets a transaction for a payer who asks about it. A node reports the transaction, and `judge` decides what it
+ * means for one session. A lookup only informs. Only a follower that reads block by block credits.
  * @module
  */
 import type { Currency } from './transfer.ts';
@@ -9,9 +9,9 @@ import type { Currency } from './transfer.ts';
 export type ReportedTransfer = Readonly<{ to: string; currency: Currency | null }>;
 
 /**
- * What a node knows about a transaction.
+ * A node's knowledge of a transaction.
  * - `unknown`: it never saw it, or has forgotten it.
- * - `waiting`: it was sent and is in no block yet.
+ * - `waiting`: it is in no block yet.
  * - `mined`: it is in block `number`; a failed one moved nothing.
  */
 export type TransactionReport =
@@ -19,13 +19,14 @@ export type TransactionReport =
   | Readonly<{ kind: 'mined'; number: number; succeeded: boolean; transfers: readonly ReportedTransfer[] }>;
 
 /**
- * What the payer of a session is shown about a transaction on one network.
+ * The result that a session's payer sees for a transaction on one network.
  * - `kept`: it paid this session, and its transfers are among the session's own.
  * - `unread`: it paid this session, in a block that the follower has not read yet.
- * - `missed`: it paid this session, in a final block that was read without finding it: only a rescan credits it.
+ * - `missed`: it paid this session in a final block that the follower read without finding it. Only a rescan credits
+ *   it.
  * - `wrong_token`, `wrong_network`: it went to this session's address, and cannot pay it.
  * - `other_order`: it paid another session, which is not disclosed.
- * - `elsewhere`: none of it went to one of our deposit addresses.
+ * - `elsewhere`: no part of it went to one of our deposit addresses.
  */
 export const lookupResults = [
   'unknown',
@@ -41,7 +42,7 @@ export const lookupResults = [
 ] as const;
 export type LookupResult = (typeof lookupResults)[number];
 
-/** What is known about the transaction's recipients and the session. */
+/** Our knowledge of the transaction's recipients and the session. */
 export type LookupContext = Readonly<{
   /** The session's own address key; null if the session has none of this family. */
   ownKey: string | null;
@@ -56,7 +57,7 @@ export type LookupContext = Readonly<{
   floor: number;
 }>;
 
-/** At most this many recipients are looked up among our addresses; an airdrop may have thousands. */
+/** Recipients looked up among our addresses. An airdrop may have thousands. */
 const RECIPIENTS_CHECKED_MAX = 200;
 
 /** Decides what a node's report of a transaction means for one session. */
@@ -75,7 +76,7 @@ export function judge(report: TransactionReport, context: LookupContext): Lookup
   return number <= context.floor ? 'missed' : 'unread';
 }
 
-/** After this time the node is no longer asked; the payer can ask again. */
+/** Age at which the node is no longer asked. The payer can ask again. */
 export const LOOKUP_AGE_MS_MAX = 15 * 60_000;
 const RETRY_MS_MIN = 2000;
 

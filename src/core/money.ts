@@ -1,5 +1,6 @@
 /**
- * Money is bigint base units, and decimals belong to (network, token). A function that rounds says so in its name.
+ * Money is bigint base units. Decimals belong to (network, token). A function that rounds has the direction in its
+ * name.
  * @module
  */
 import { invariant } from './fault.ts';
@@ -8,8 +9,8 @@ import { invariant } from './fault.ts';
 export const MINOR_DECIMALS = 2;
 
 /**
- * Stablecoin amounts are compared at par: as values with this many decimals, so that tokens with 6 and 18 decimals
- * add up exactly. The configuration refuses tokens with more decimals.
+ * Decimals of par value, at which stablecoin amounts are compared, so that tokens with 6 and 18 decimals add up
+ * exactly. The configuration refuses tokens with more decimals.
  */
 export const PAR_DECIMALS = 18;
 
@@ -22,9 +23,8 @@ export function pow10(exponent: number): bigint {
 }
 
 /**
- * Reads a plain decimal string ("10", "10.50") as base units.
- * @returns the units, or null when the text is not a plain unsigned decimal or has more than `decimals` fraction
- * digits: an amount is refused rather than rounded
+ * Reads a plain decimal string ("10", "10.50") as base units. An amount is refused rather than rounded.
+ * @returns the units, or null when the text is not a plain unsigned decimal or has more than `decimals` fraction digits
  */
 export function parseUnits(text: string, decimals: number): bigint | null {
   const match = PLAIN_DECIMAL.exec(text);
@@ -65,10 +65,15 @@ export const toPar = (units: bigint, decimals: number): bigint => units * pow10(
 /** Converts stablecoin minor units (0.01) to par value. Exact. */
 export const minorToPar = (minor: bigint): bigint => minor * pow10(PAR_DECIMALS - MINOR_DECIMALS);
 
-/** Converts par value to stablecoin minor units, rounded down: a merchant never reads more than was received. */
+/**
+ * Converts par value to stablecoin minor units, rounded down, so that a merchant never reads more than was received.
+ */
 export const parToMinorFloor = (par: bigint): bigint => par / pow10(PAR_DECIMALS - MINOR_DECIMALS);
 
-/** Converts par value to base units of a token with `decimals`, rounded up: what a payer owes covers the due value. */
+/**
+ * Converts par value to base units of a token with `decimals`, rounded up, so that a payer's amount covers the due
+ * value.
+ */
 export function parToUnitsCeil(par: bigint, decimals: number): bigint {
   return divideCeil(par, pow10(PAR_DECIMALS - decimals));
 }

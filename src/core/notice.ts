@@ -1,11 +1,9 @@
-/**
- * Decides about which alarms a target is informed now, and in which words.
- */
+/** Chooses the alarms to send to a target now, and their wording. */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { plainLine } from './excerpt.ts';
 
-/** `page`: money or custody is at risk. `act`: somebody waits. `know`: it can wait for the morning. */
+/** `page`: money or custody is at risk. `act`: somebody is waiting. `know`: it can wait for the morning. */
 export const severities = ['page', 'act', 'know'] as const;
 export type Severity = (typeof severities)[number];
 
@@ -54,12 +52,12 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const RETRY_MINUTES = [1, 2, 4, 8, 16, 32];
 export const noticeRetryMs = (tries: number): number => (RETRY_MINUTES[tries - 1] ?? 60) * MINUTE_MS;
 
-/** An alarm, and when a target last heard of it; null for never. `isOver`: it has ended, or is resolved. */
+/** An alarm, and when it was last sent to a target (null: never). `isOver`: it has ended, or is resolved. */
 export type WatchedAlarm = Readonly<{
   id: number;
   key: string | null;
   code: string;
-  /** Its own text, which may name amounts, orders and addresses. */
+  /** The alarm's own text, which may name amounts, orders and addresses. */
   message: string;
   network: string | null;
   isOver: boolean;
@@ -67,17 +65,17 @@ export type WatchedAlarm = Readonly<{
   toldAtMs: number | null;
 }>;
 
-/** How an alarm is told. `repeated`: it was told before, and nobody has acknowledged it. */
+/** The reason for a message. `repeated`: sent before, and nobody has acknowledged the alarm. */
 export type Change = 'opened' | 'repeated' | 'ended';
 
 export type Told = WatchedAlarm & Readonly<{ change: Change; severity: Severity }>;
 
-/** A target hears of alarms that are at least as severe as `least`, but not of the one with its own key. */
+/** A target gets alarms that are at least as severe as `least`, except the one about itself (`ownKey`). */
 type Hearer = Readonly<{ least: Severity; ownKey: string }>;
 
 /**
- * Returns what a target is to be told now, in one message. An alarm that ended before it was told is left out. Once the
- * first of those that were told is a day old, all that nobody has acknowledged are repeated together.
+ * Returns the alarms to send to a target now, in one message. An alarm that ended before its first message is left out.
+ * A day after the first message, all alarms that nobody has acknowledged are repeated together.
  */
 export function dueNotices(all: readonly WatchedAlarm[], { least, ownKey }: Hearer, nowMs: number): readonly Told[] {
   const told = all.flatMap((alarm): readonly Told[] => {
@@ -87,13 +85,13 @@ export function dueNotices(all: readonly WatchedAlarm[], { least, ownKey }: Hear
     if (alarm.isAcknowledged) return [];
     return [{ ...alarm, severity, change: alarm.toldAtMs === null ? 'opened' : 'repeated' }];
   });
-  // A clock that was put back must not silence the repeats: a time to come counts as long ago, too.
+  // A clock that was set back must not silence the repeats, so a time in the future counts as long ago.
   const isOld = ({ toldAtMs }: Told) => toldAtMs !== null && Math.abs(nowMs - toldAtMs) >= DAY_MS;
   const areRepeated = told.some((one) => one.change === 'repeated' && isOld(one));
   return told.filter(({ change }) => change !== 'repeated' || areRepeated);
 }
 
-/** Returns the id of a message: the same for the same content, so that a receiver knows what was sent twice. */
+/** Returns the id of a message, derived from its content, so that a receiver recognises a duplicate. */
 export function noticeId(targetId: string, told: readonly Told[]): string {
   const lines = told.map(({ id, change, toldAtMs }) => `${id} ${change} ${toldAtMs}`);
   return `notice-${bytesToHex(sha256(utf8ToBytes([targetId, ...lines].join('\n')))).slice(0, 26)}`;
@@ -118,7 +116,7 @@ const ADVICE =
 
 export type NoticeText = Readonly<{ title: string; text: string; severity: Severity }>;
 
-/** Returns how an alarm is said: in one line, and below it its own text where that may leave the machine. */
+/** Formats an alarm in one line, and below it its own text where that may leave the machine. */
 function said(told: Told, showsMessages: boolean): readonly string[] {
   const title = plainLine(line(told), LINE_CHARACTERS_MAX);
   const isShown = showsMessages && told.change !== 'ended';
@@ -126,7 +124,8 @@ function said(told: Told, showsMessages: boolean): readonly string[] {
 }
 
 /**
- * Returns one message for all that is due at a target, at least one; the most severe come first.
+ * Returns one message for all alarms that are due at a target, the most severe first.
+ * @param all at least one
  * @param sender names the installation
  * @param showsMessages adds each alarm's own text
  */

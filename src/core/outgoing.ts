@@ -1,16 +1,19 @@
 /**
- * What a transfer out of one of our own wallets means, once it is final: an attempt of ours, the payment of a
- * refund whose attempt this database does not know (it was restored from a backup), or somebody else's doing.
+ * Classifies final transfers out of our own wallets: an attempt of ours, the payment of a refund whose attempt a
+ * restored database does not know, or a transfer by somebody else.
  *
- * Transfers of nothing are no facts here: with many tokens anybody can write one in anybody's name (`transferFrom`
- * with 0), so decoders leave them out.
+ * Decoders leave out transfers of zero. With many tokens anybody can write one in anybody's name (`transferFrom` with
+ * 0).
  * @module
  */
 import { type HotRole, isPayback } from './intent.ts';
 import { endedCodes, type Payout } from './payout.ts';
 import type { ChainTransfer, NetworkKey } from './transfer.ts';
 
-/** Whose outgoing transfers are read. The treasury is the merchant's own: its transfers are only recorded. */
+/**
+ * Roles of the wallets whose outgoing transfers are read. The treasury is the merchant's own, so its transfers are only
+ * recorded.
+ */
 const watchedRoles = ['refund', 'gas', 'treasury'] as const;
 export type WatchedRole = (typeof watchedRoles)[number];
 
@@ -32,7 +35,7 @@ export const watchedWallets = ({
 export type OutgoingTransfer = ChainTransfer &
   Readonly<{ network: NetworkKey; role: WatchedRole; blockNumber: number }>;
 
-/** What an outgoing transfer means depends on this of it. */
+/** The fields of an outgoing transfer that decide its meaning. */
 export type PaidTransfer = Pick<OutgoingTransfer, 'network' | 'role' | 'currency' | 'to' | 'units'>;
 
 /** An open payout, and whether an attempt of its current generation is signed. */
@@ -44,9 +47,9 @@ export type Claimant = Readonly<{
 export type Meaning =
   /** This database knows the attempt. */
   | Readonly<{ kind: 'ours'; payoutId: string }>
-  /** No known attempt, but exactly what this open refund pays: it is settled by the transaction. */
+  /** No attempt is known, but this open refund pays exactly the same, so the transaction settles it. */
   | Readonly<{ kind: 'pays'; payoutId: string }>
-  /** A refund may explain it that cannot be settled yet: an attempt of it is signed, or it has no payout. */
+  /** A refund that cannot be settled yet may explain it: an attempt of it is signed, or it has no payout. */
   | Readonly<{ kind: 'undecided' }>
   /** The treasury's own, or to or for another wallet of ours: nobody is paid by it. */
   | Readonly<{ kind: 'recorded' }>
@@ -55,11 +58,11 @@ export type Meaning =
 
 /**
  * Decides what an outgoing transfer means.
- * @param attemptOf the payout that has an attempt with the transfer's transaction; null if none has
- * @param claimants open payouts that may be what it paid; those that do not fit are ignored
- * @param isPending whether a refund that has no payout yet is to pay the same
- * @param isToOwn whether it went to a refund or gas wallet of ours, or, of native coin, to or for a deposit address:
- * nobody is paid, and nothing is lost
+ * @param attemptOf the payout with an attempt of this transaction id; null if none has
+ * @param claimants open payouts that it may have paid; those that do not fit are ignored
+ * @param isPending whether a refund without a payout is due to pay the same
+ * @param isToOwn whether it went to a refund or gas wallet of ours or, of native coin, to or for a deposit address;
+ * then nobody is paid, and nothing is lost
  */
 export function explainOutgoing(
   transfer: PaidTransfer,
@@ -77,7 +80,7 @@ export function explainOutgoing(
   return { kind: isToOwn ? 'recorded' : 'foreign' };
 }
 
-/** Returns whether a transfer is, by network, payee, currency and amount, what a refund pays. */
+/** Returns whether a transfer has the network, payee, currency and amount of a refund. */
 export function isPaidBy(
   { intent }: Pick<Payout, 'intent'>,
   { network, role, currency, to, units }: PaidTransfer,
@@ -93,8 +96,8 @@ export function isPaidBy(
 }
 
 /**
- * Returns whether none of the attempts that are known can take effect any more: those of earlier generations have
- * ended, and of this one none is signed, or all are proved to have ended too.
+ * Returns whether no known attempt can take effect any more. Earlier generations have ended. Of the current one, none
+ * is signed, or all are proved to have ended.
  */
 const mayBeSettled = ({ payout: { state, wait }, isSigned }: Claimant): boolean =>
   state === 'waiting' ||

@@ -1,52 +1,54 @@
 /**
- * How a person ends a payout that does not end by itself. Nobody is believed: it ends only as the nodes show that it
- * has, and what may still be paid stays open. A database that was restored from a backup may lack the newest attempts,
- * so transactions that are unknown here count too.
+ * Manual resolution of stuck payouts. The operator's claim is never trusted: chain data must support it, and anything
+ * that may still be paid stays open. A database restored from a backup may lack the newest attempts, so transactions
+ * that are unknown here count too.
  * @module
  */
 import type { Payout, Proof } from './payout.ts';
 import { type Reason, refusal } from './reasons.ts';
 
-/** Why a refund waits whose lock is set on the chain: it was paid, unless the lock is proved to be a stranger's. */
+/** Reason of a refund whose lock is set on the chain. It was paid, unless the lock is proved to be a stranger's. */
 export const LOCK_SET = 'refund_lock_set';
 
-/** What the nodes show of the signed attempts of one generation. */
+/** The outcome of one generation's signed attempts, as the nodes show it. */
 export type ShownOutcome =
   | Readonly<{ kind: 'waiting' | 'dead' }>
   | Readonly<{ kind: 'succeeded' | 'failed'; tx: string; feeUnits: bigint }>
-  /** One is final, and its record does not show the payment. `feeUnits`: what it cost; null if that is not known. */
+  /** One is final, and its record does not show the payment. `feeUnits`: its fee; null if unknown. */
   | Readonly<{ kind: 'unclear'; message: string; feeUnits: bigint | null }>
-  /** Transaction `tx` used their number; null: the nodes no longer tell which. `paid`: whether it paid this payout. */
+  /** Transaction `tx` used their nonce; null if the nodes no longer tell which. `paid`: whether it paid this payout. */
   | Readonly<{ kind: 'foreign'; tx: string | null; paid: boolean }>;
 
 export type ShownGeneration = Readonly<{ generation: number; txs: readonly string[]; outcome: ShownOutcome }>;
 
-/** Everything that is known of a payout's attempts. */
+/** All evidence about a payout's attempts. */
 export type Evidence = Readonly<{
   /** An attempt is allotted, and the signer may be signing it now. */
   isSigning: boolean;
-  /** Those with a signature. */
+  /** Generations with a signature. */
   generations: readonly ShownGeneration[];
-  /** What else may have paid it: a transaction that no attempt explains, or a lock on the chain. */
+  /** Another possible payment: a transaction that no attempt explains, or a lock on the chain. */
   suspect: string | null;
 }>;
 
-/** A transaction that an operator says has paid. */
+/** A transaction that, according to the operator, has paid. */
 export type NamedPayment = Readonly<{
   tx: string;
-  /** The payout that has an attempt with this transaction; null if none has. */
+  /** The payout with an attempt of this transaction; null if none has. */
   ownerId: string | null;
-  /** What the nodes show. `absent`: it is not final on each of them, or it failed, or it is not ours. */
+  /** The nodes' view. `absent`: it is not final on each of them, or it failed, or it is not ours. */
   shown: Readonly<{ kind: 'paid'; feeUnits: bigint }> | Readonly<{ kind: 'absent' }> | ShownUnclear;
 }>;
 type ShownUnclear = Extract<ShownOutcome, { kind: 'unclear' }>;
 
 export type Exit =
-  /** It was paid. `generation`: that of the attempt which did; null if the attempt is not known here. */
+  /** It was paid. `generation`: the generation of the attempt that paid; null if the attempt is not known here. */
   | Readonly<{ kind: 'paid'; tx: string; feeUnits: bigint; generation: number | null }>
-  /** Nothing paid it, and nothing signed can. `ended`: the attempt of the newest generation that failed at a cost. */
+  /**
+   * Nothing paid it, and no signed attempt can. `ended`: the attempt of the newest generation that failed at a cost.
+   */
   | Readonly<{ kind: 'never'; proof: Proof | null; ended: Readonly<{ tx: string; feeUnits: bigint }> | null }>
-  /** It stops being stuck, and the engine looks at it again. */
+  /** It is no longer stuck. The engine looks at it again. */
   | Readonly<{ kind: 'look' }>
   | (Readonly<{ kind: 'refused' }> & Reason);
 
@@ -55,8 +57,8 @@ const refuse = (...of: Parameters<typeof refusal>): Exit => ({ kind: 'refused', 
 type Named = Pick<Payout, 'id' | 'network' | 'state' | 'tx' | 'generation'>;
 
 /**
- * Decides whether a payout is settled by a transaction.
- * @param isAgreed a person has seen that the record of the payout's own attempt, final and successful, shows no payment
+ * Decides whether a transaction settles a payout.
+ * @param isAgreed the operator has seen that the final, successful record of the payout's own attempt shows no payment
  */
 export function judgePaid(payout: Named, evidence: Evidence, named: NamedPayment, isAgreed: boolean): Exit {
   const { id, network } = payout;
@@ -74,11 +76,11 @@ export function judgePaid(payout: Named, evidence: Evidence, named: NamedPayment
   return { kind: 'paid', tx, feeUnits: shown.feeUnits ?? 0n, generation: own?.generation ?? null };
 }
 
-/** Returns whether attempts have ended because this transaction, or one that cannot be named, has their number. */
+/** Returns whether attempts have ended because this transaction, or an unidentified one, has used their nonce. */
 const isUsedUpBy = (tx: string, { outcome }: ShownGeneration): boolean =>
   outcome.kind === 'foreign' && (outcome.tx === null || outcome.tx === tx);
 
-/** Decides whether a payout was never paid and can never be, by anything that was signed for it. */
+/** Decides whether a payout was never paid and no signed attempt can still pay it. */
 export function judgeNever(payout: Named, evidence: Evidence): Exit {
   const { id, state } = payout;
   if (state === 'succeeded' || state === 'failed' || state === 'canceled')
@@ -93,8 +95,8 @@ export function judgeNever(payout: Named, evidence: Evidence): Exit {
 }
 
 /**
- * Decides how a payout is tried again: signed again where nothing has paid it or can, looked at again where it is stuck
- * and its attempts can still be included.
+ * Decides how a payout is tried again. It is signed again if no attempt has paid it or can. It is looked at again if it
+ * is stuck while its attempts can still be included.
  */
 export function judgeRetry(payout: Named, evidence: Evidence): Exit {
   const exit = judgeNever(payout, evidence);
@@ -129,20 +131,20 @@ function whyOpenOutcome(id: string, txs: readonly string[], outcome: ShownOutcom
   }
 }
 
-/** What a person was shown of the acknowledged transfers that equal a payout, by their ids. */
+/** The acknowledged transfers that equal a payout, by their ids, and the operator's answers so far. */
 export type Shown = Readonly<{
-  /** The first that nobody has answered for. */
+  /** The first one without an answer. */
   equal: number;
-  /** The one that the command says did not pay it; null if the command was given none. */
+  /** The one that the operator ruled out with this command; null if none was named. */
   agreed: number | null;
-  /** The one that the payout waits for; null if it does not wait for one. */
+  /** The one that the payout waits for; null if it waits for none. */
   waitsFor: number | null;
-  /** Whether the payout waits for another answer, or has got one: then the command has not shown the first one. */
+  /** Whether the payout waits for another answer, or has one already. Then the command has not shown the first one. */
   wasAsked: boolean;
 }>;
 
 /**
- * Decides whether a person has answered for the acknowledged transfer that equals a payout. `show`: it was not shown
+ * Decides whether the operator has ruled out the acknowledged transfer that equals a payout. `show`: it was not shown
  * yet, so the payout waits for it.
  */
 export function judgeAnswer({ equal, agreed, waitsFor, wasAsked }: Shown): 'answered' | 'show' | 'other' {
@@ -150,13 +152,13 @@ export function judgeAnswer({ equal, agreed, waitsFor, wasAsked }: Shown): 'answ
   return waitsFor === equal || !wasAsked ? 'answered' : 'show';
 }
 
-/** Returns whether nothing is signed in the current generation, so that the payout can be ended without the nodes. */
+/** Returns whether the current generation has no signature, so that the payout can be resolved without the nodes. */
 export const isUnsigned = (state: Payout['state'], attemptCount: number): boolean =>
   state === 'waiting' || (state === 'stuck' && attemptCount === 0);
 
 /**
- * Returns how a stuck payout goes on; null if it is not stuck. Its attempts are looked at again; without any, it is
- * quoted again.
+ * Returns the state in which a stuck payout continues; null if it is not stuck. With attempts, the engine looks at them
+ * again. Without any, it quotes again.
  */
 export const resumed = (state: Payout['state'], attemptCount: number): 'waiting' | 'sent' | null => {
   if (state !== 'stuck') return null;

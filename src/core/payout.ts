@@ -1,10 +1,11 @@
 /**
- * How a payout is carried out exactly once: the next step, from what is stored and what the chain shows. The engine in
- * `indexers/` takes the step and asks again; after a crash it asks with the old state and repeats the same step.
+ * Decides the next step of a payout from the stored state and the chain's answers, so that it is paid exactly once. The
+ * engine in `indexers/` takes the step and asks again. After a crash it asks with the old state and repeats the same
+ * step.
  *
- * Everything rests on this order: allot (attempt and sequence number are stored) → sign (the signer stores the bytes) →
- * record (we store them) → send those bytes. Nothing is signed again before final state has shown that no earlier
- * attempt can be mined.
+ * Safety rests on this order: allot (attempt and nonce are stored) → sign (the signer stores the bytes) → record (we
+ * store them) → send those bytes. Nothing is signed again before final state has shown that no earlier attempt can be
+ * mined.
  * @module
  */
 import { type Intent, isPayback, type Wallet } from './intent.ts';
@@ -14,14 +15,14 @@ import type { NetworkKey } from './transfer.ts';
 
 /**
  * - `waiting`: no attempt of this generation is allotted. `sent`: one is allotted, and may be on its way to the chain.
- * - `stuck`: a person must decide how it goes on. `succeeded`, `failed` and `canceled` are final.
+ * - `stuck`: a person must decide. `succeeded`, `failed` and `canceled` are final.
  */
 export const payoutStates = ['waiting', 'sent', 'succeeded', 'failed', 'canceled', 'stuck'] as const;
 export type PayoutState = (typeof payoutStates)[number];
 
 /**
- * How a generation of attempts ended, at finality: `failed`, one failed or another transaction used their number;
- * `dead`, they expired, and none can ever be mined.
+ * The end of a generation of attempts, at finality. `failed`: one failed, or another transaction used their nonce.
+ * `dead`: they expired, and none can ever be mined.
  */
 export type Proof = 'failed' | 'dead';
 
@@ -35,11 +36,11 @@ export type Payout = Readonly<{
   servesId: string | null;
   state: PayoutState;
   generation: number;
-  /** How the previous generation ended; null for the first. */
+  /** The end of the previous generation; null for the first. */
   proof: Proof | null;
-  /** What the payout waits for; null if it waits for nothing. */
+  /** The reason why the payout waits; null if it does not wait. */
   wait: PayoutWait | null;
-  /** What kept the engine from advancing it when it last tried, such as a node without an answer; null if nothing. */
+  /** The fault of the engine's last try, such as a node without an answer; null if there was none. */
   fault: Readonly<{ code: string; message: string }> | null;
   /** No attempt is allotted before this time. */
   notBeforeMs: number;
@@ -50,33 +51,32 @@ export type Payout = Readonly<{
   settledAtMs: number | null;
 }>;
 
-/** What a payout waits for. */
 export type PayoutWait = Reason;
 
-/** Returns why a payout does not advance: the fault of now, or what was decided earlier. */
+/** Returns why a payout does not advance: the current fault, or the stored reason. */
 export const delayOf = ({ wait, fault }: Pick<Payout, 'wait' | 'fault'>): Payout['wait'] => fault ?? wait;
 
-/** One signature that was or will be asked for. `tx` and `bytes` are set once it is recorded. */
+/** A signature that was or will be requested. `tx` and `bytes` are set once it is recorded. */
 export type Attempt = Readonly<{
   generation: number;
-  /** 0, and one more for each replacement with the same sequence number. */
+  /** 0, and one more for each replacement with the same nonce. */
   attempt: number;
   /** Address key of the wallet that pays the fee. */
   payer: string;
   payerRole: Wallet['role'];
   nonce: number | null;
   terms: Terms;
-  /** The most it can cost, in base units of the native coin. */
+  /** The highest possible fee, in base units of the native coin. */
   feeUnitsMax: bigint;
   tx: string | null;
   bytes: Uint8Array | null;
   allottedAtMs: number;
   signedAtMs: number | null;
   sentAtMs: number | null;
-  /** What a node last answered to it, and the same in words. */
+  /** The node's last answer to it, as a code and in words. */
   answerCode: string | null;
   answer: string | null;
-  /** What it cost, once it is final on the chain. */
+  /** The fee paid, once the attempt is final on the chain. */
   feeUnits: bigint | null;
 }>;
 
@@ -95,22 +95,24 @@ export type PayoutRules = Readonly<{
   outbidMs: number;
 }>;
 
-/** When an attempt has failed on the chain in this many generations, a person must look: each costs its fee. */
+/** Generations that may fail on the chain before a person must look. Each costs its fee. */
 export const GENERATIONS_MAX = 5;
 /** Returns how people name an attempt: its generation and its number. */
 export const attemptName = ({ generation, attempt }: Pick<Attempt, 'generation' | 'attempt'>): string =>
   `${generation}.${attempt}`;
 /** How long a payout waits after each generation that ended without effect; the last pause repeats. */
 const RENEWAL_MS = [0, 60_000, 300_000, 900_000, 3_600_000] as const;
-/** Replacements within one generation; beyond these, more signatures will not help. */
+/** Replacements within one generation. Further signatures would not help. */
 export const ATTEMPTS_MAX = 8;
-/** Numbers of one wallet that may be open at once: nodes keep only so many transactions of one sender. */
+/** Open nonces of one wallet at once. Nodes keep only so many transactions of one sender. */
 export const IN_FLIGHT_MAX = 16;
 
-/** Reasons of stuck payouts whose attempts can no longer be mined: others used their number, or they have failed. */
+/**
+ * Reasons of stuck payouts whose attempts can no longer be mined: another transaction used their nonce, or they failed.
+ */
 export const endedCodes: readonly string[] = ['payout_nonce_foreign', 'payout_generations'];
 
-/** What this run of the engine last did for the payout; null: nothing. It need not survive a restart. */
+/** Actions of this engine run for the payout; null for none. They need not survive a restart. */
 export type Recent = Readonly<{ sentAtMs: number | null; outbidAtMs: number | null }>;
 
 /** The final attempt that ended a generation. */
@@ -119,18 +121,18 @@ export type Ended = Readonly<{ tx: string; feeUnits: bigint }>;
 export type Step =
   /** Nothing to do before this time; null: nothing until a person acts. */
   | Readonly<{ kind: 'rest'; untilMs: number | null }>
-  /** Ask what a first attempt of this generation would take; see `judgeQuote`. */
+  /** Ask for a quote of a first attempt of this generation; see `judgeQuote`. */
   | Readonly<{ kind: 'quote' }>
   | Readonly<{ kind: 'sign'; attempt: Attempt }>
   | Readonly<{ kind: 'send'; attempt: SignedAttempt }>
   /** Ask the nodes for the outcome of the attempts, and decide again with it. */
   | Readonly<{ kind: 'ask' }>
-  /** Ask what a replacement of the newest attempt would take; see `isOutbid`. */
+  /** Ask for a quote of a replacement of the newest attempt; see `isOutbid`. */
   | Readonly<{ kind: 'outbid'; newest: SignedAttempt }>
   | Readonly<{ kind: 'succeed'; ended: Ended }>
   /**
-   * Begin the next generation, with no attempt before `notBeforeMs`, or stuck until a person acts; `why` says what it
-   * waits for, null for nothing.
+   * Begin the next generation, with no attempt before `notBeforeMs`, or stuck until a person acts. `why` is the reason
+   * to wait, or null.
    */
   | Readonly<{
       kind: 'renew';
@@ -145,7 +147,7 @@ export type Step =
 /**
  * Returns the next step of a payout.
  * @param attempts those of its current generation, in order
- * @param outcome what the nodes said now; null when they were not asked
+ * @param outcome the nodes' answer of now; null if they were not asked
  */
 export function decide(
   payout: Payout,
@@ -178,8 +180,8 @@ export function decide(
 }
 
 /**
- * Returns the next step of a payout while money out is frozen: nothing is quoted, signed or sent, not even again. What
- * was signed is watched, because it may be on the chain.
+ * Returns the next step of a payout while money out is frozen. Nothing is quoted, signed or sent, not even again.
+ * Signed attempts are watched, because they may be on the chain.
  */
 export function decideFrozen(...[payout, attempts, outcome, recent, nowMs, rules]: Parameters<typeof decide>): Step {
   const step = decide(payout, attempts, outcome, recent, nowMs, rules);
@@ -190,7 +192,7 @@ export function decideFrozen(...[payout, attempts, outcome, recent, nowMs, rules
 
 const spending: readonly Step['kind'][] = ['quote', 'sign', 'send', 'outbid'];
 
-/** Handles an attempt that is in no block: sends the same bytes again, or, in a lane with numbers, compares its fee. */
+/** Handles an attempt that is in no block. Sends the same bytes again or, on a chain with nonces, compares its fee. */
 function chase(
   attempts: readonly Attempt[],
   newest: SignedAttempt,
@@ -220,34 +222,36 @@ function renew({ id, generation, intent }: Payout, proof: Proof, ended: Ended | 
 
 const restFor = (ms: number, nowMs: number): Step => ({ kind: 'rest', untilMs: nowMs + ms });
 
-// ── What a quote means ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Quotes ───────────────────────────────────────────────────────────────────────────────────────────────
 
 type QuoteStep =
   | Readonly<{ kind: 'allot'; terms: Terms; feeUnitsMax: bigint }>
   | Readonly<{ kind: 'wait'; code: string; message: string }>
   | Readonly<{ kind: 'fail'; code: string; message: string }>;
 
-/** Only what can never resolve ends a payout: the receiver is frozen or cannot be paid. Everything else waits. */
+/**
+ * Refusals that fail a payout, because they never resolve: the receiver is frozen or cannot be paid. All others wait.
+ */
 const hopeless: readonly RefusedCode[] = ['destination_frozen', 'destination_invalid'];
 
-/** Decides what follows from the quote for a first attempt, when nothing of the payout can be on the chain. */
+/** Decides the next step after the quote for a first attempt, when nothing of the payout can be on the chain. */
 export function judgeQuote(quote: Quote): QuoteStep {
   if (!isRefused(quote)) return { kind: 'allot', terms: quote.terms, feeUnitsMax: quote.feeUnitsMax };
   const { refused: code, message } = quote;
   return { kind: hopeless.includes(code) ? 'fail' : 'wait', code, message };
 }
 
-/** The answer where another transaction with the same nonce pays nearly as much or more. */
+/** The node's answer if another transaction with the same nonce pays nearly as much or more. */
 const UNDERPRICED = 'replacement_underpriced';
 
 /** Returns whether another transaction competes for an attempt's nonce. */
 export const isRivaled = ({ answerCode }: Attempt): boolean => answerCode === UNDERPRICED;
 
-/** Returns whether the price has risen above an attempt's fee. Otherwise paying more would not get it into a block. */
+/** Returns whether the price has risen above an attempt's fee. If it has not, a higher fee would not help. */
 export const isOutbid = (newest: Attempt, price: Quote): boolean =>
   !isRefused(price) && price.feeUnitsMax > newest.feeUnitsMax;
 
-// ── What a signer's refusal means ────────────────────────────────────────────────────────────────────────────────────
+// ── Refusals by the signer ────────────────────────────────────────────────────────────────────────────────────
 
 const stopping: readonly string[] = ['signer_refused_fence', 'signer_refused_nonce'];
 const sticking: readonly string[] = [
@@ -270,9 +274,9 @@ export function judgeRefusal(code: string): 'stop' | 'stick' | 'wait' {
 }
 
 const WAIT_MS_MIN = 5_000;
-/** A payout that waits is looked at again within this time. */
+/** Longest wait before a waiting payout is looked at again. */
 export const WAIT_MS_MAX = 300_000;
 
-/** Returns when to look again at a payout that waits: soon at first, later every five minutes. */
+/** Returns when to look again at a waiting payout: soon at first, later every five minutes. */
 export const nextLookAtMs = ({ createdAtMs }: Pick<Payout, 'createdAtMs'>, nowMs: number): number =>
   nowMs + Math.min(WAIT_MS_MAX, Math.max(WAIT_MS_MIN, (nowMs - createdAtMs) / 4));

@@ -1,6 +1,6 @@
 /**
- * Exchange rates as exact ratios of integers. A rate is the price of one unit of one currency in another, and above
- * zero; for a session it is the stablecoin per one unit of the session currency.
+ * Exchange rates as exact ratios of integers. A rate is the price of one unit of one currency in another, above zero.
+ * For a session it is the amount of stablecoin per unit of the session currency.
  * @module
  */
 import { invariant } from './fault.ts';
@@ -41,7 +41,7 @@ export function compareRates(a: Rate, b: Rate): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** Returns the two middle rates of the sorted list, lower first: the same one twice if the count is odd. */
+/** Returns the two middle rates of the sorted list, lower first. An odd count has the same rate twice. */
 function middleRates(rates: readonly Rate[]): readonly [Rate, Rate] {
   const sorted = rates.toSorted(compareRates);
   const low = sorted[(sorted.length - 1) >> 1];
@@ -65,8 +65,8 @@ export function isWithin(a: Rate, b: Rate, ppmMax: bigint): boolean {
 }
 
 /**
- * Returns the quotes that agree with the median of all, at most `ppmMax` millionths from it: none if the two middle
- * quotes are further apart than that, because their mean is then no market price.
+ * Returns the quotes within `ppmMax` millionths of the median. Returns none if the two middle quotes are further apart
+ * than that, because their mean is then no market price.
  */
 export function agreeingQuotes<Q extends Readonly<{ rate: Rate }>>(quotes: readonly Q[], ppmMax: bigint): readonly Q[] {
   if (quotes.length === 0) return [];
@@ -78,8 +78,8 @@ export function agreeingQuotes<Q extends Readonly<{ rate: Rate }>>(quotes: reado
 }
 
 /**
- * Formats a rate as it is shown and locked: at least 4 decimals and at least 6 significant digits, rounded up.
- * Everything derived from a locked rate is computed from this text, so that anyone can check it.
+ * Formats a rate as it is shown and locked: at least 4 decimals and at least 6 significant digits, rounded up. Every
+ * conversion uses this text, so that anyone can check it.
  * @example formatRate({ num: 13n, den: 12n }) // "1.08334"
  */
 export function formatRate(rate: Rate): string {

@@ -1,6 +1,6 @@
 /**
- * Reasons of money out: each code once, with its text, the command that helps, and whether it ends by itself.
- * Everything that says why a payout does not advance takes the text from here.
+ * Reasons why money out waits. Each code stands here once, with its text, the command that helps, and whether it ends
+ * by itself.
  * @module
  */
 
@@ -87,7 +87,7 @@ const reasons = {
       `Transaction ${values.tx} of payout ${values.id} failed too, after ${values.count} generations. It is not signed ` +
       `again by itself. Find out why, then run \`quayside payout resolve ${values.id} --retry --reason …\`${rejectText(values)}.`,
   },
-  /** A node refuses what is sent, or generations of attempts have ended without effect. */
+  /** A node refuses the transaction, or generations of attempts have ended without effect. */
   payout_not_included: {
     passes: true,
     text: (values: NodeRefusal | EndedGenerations) =>
@@ -142,10 +142,10 @@ export function reason<C extends ReasonCode>(code: C, ...values: Values<C>): Rea
 
 export const reasonCodes = Object.keys(reasons) as readonly ReasonCode[];
 
-/** Returns whether a reason ends without a person. One that is not listed here needs a person. */
+/** Returns whether a reason ends without a person. A code that is not listed here needs a person. */
 export const isPassing = (code: string): boolean => Object.hasOwn(reasons, code) && reasons[code as ReasonCode].passes;
 
-// ── Why `payout resolve` refuses ────────────────────────────────────────────────────────────────────────────────────
+// ── Refusals of `payout resolve` ─────────────────────────────────────────────────────────────────────────────────────
 
 const refusals = {
   payout_ended: ({ id, how }: PayoutValues & Readonly<{ how: string }>) =>
@@ -188,7 +188,7 @@ const refusals = {
 
 type Refusals = typeof refusals;
 
-/** Returns why `payout resolve` refuses, with its text. */
+/** Returns a refusal of `payout resolve` with its text. */
 export function refusal<C extends keyof Refusals>(code: C, values: Parameters<Refusals[C]>[0]): Reason {
   const text = refusals[code] as (of: Parameters<Refusals[C]>[0]) => string;
   return { code, message: text(values) };

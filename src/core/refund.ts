@@ -20,7 +20,10 @@ const AMOUNT = /^(0|[1-9][0-9]*)(\.[0-9]{1,2})?$/;
 /** More digits than any amount of a stablecoin has. */
 const AMOUNT_CHARACTERS_MAX = 24;
 
-/** Reads the amount of a refund, in stablecoin minor units. @returns what is wrong with it, to follow its name */
+/**
+ * Reads the amount of a refund, in stablecoin minor units.
+ * @returns the amount, or the fault as a phrase that follows the field's name
+ */
 export function readRefundAmount(text: string): bigint | string {
   if (text.length > AMOUNT_CHARACTERS_MAX || !AMOUNT.test(text)) {
     return 'must be digits with at most 2 decimals, without sign, leading zeros or spaces';
@@ -33,22 +36,22 @@ export function readRefundAmount(text: string): bigint | string {
 
 /** A store's refund policy. */
 export type RefundPolicy = Readonly<{
-  /** How long after the payment a refund may be made. */
+  /** Time after the payment in which a refund may be made. */
   refundWindowS: number;
-  /** What one store may refund in one UTC day, in stablecoin minor units. */
+  /** Sum that one store may refund in one UTC day, in stablecoin minor units. */
   refundDailyMinor: number;
   /**
    * Largest sum in 24 hours without an approval, in stablecoin minor units. It applies to one session, to one
    * destination and to one asker.
    */
   refundAutoMinor: number;
-  /** How long a refund that is processing can still be canceled, unless it is signed first. */
+  /** Time in which a processing refund can still be canceled, unless it is signed first. */
   refundCancelWindowS: number;
-  /** How long a claim link waits for the payer's address. */
+  /** Time that a claim link waits for the payer's address. */
   refundClaimS: number;
-  /** Whether a refund without a destination goes to the sender's address, which may be an exchange's. */
+  /** Whether a refund without a destination goes to the sender's address, which may belong to an exchange. */
   refundToSender: boolean;
-  /** What a session may refund in one currency before its receipts are final, in stablecoin minor units. */
+  /** Sum that a session may refund in one currency before its receipts are final, in stablecoin minor units. */
   refundEarlyMaxMinor: number;
 }>;
 
@@ -62,7 +65,7 @@ export const defaultRefundPolicy: RefundPolicy = {
   refundEarlyMaxMinor: 0,
 };
 
-/** What confirmed transfers brought to a session in one token on one network. */
+/** A session's confirmed receipts in one token on one network. */
 export type ReceivedPart = Readonly<{
   network: NetworkKey;
   currency: Currency;
@@ -70,7 +73,7 @@ export type ReceivedPart = Readonly<{
   units: bigint;
 }>;
 
-/** What the next refund of a session must know of an earlier one. */
+/** The facts of an earlier refund that matter to the next one of the session. */
 export type EarlierRefund = Readonly<{
   network: NetworkKey;
   currency: Currency;
@@ -78,7 +81,7 @@ export type EarlierRefund = Readonly<{
   status: RefundStatus;
 }>;
 
-/** The documented codes of a refusal that depends on the session, in the order in which they are checked. */
+/** The documented refusal codes that depend on the session, in the order of the checks. */
 export type RefundRefusal =
   | 'INVALID_SESSION_STATUS'
   | 'INVALID_CURRENCY'
@@ -111,7 +114,7 @@ const unitsToMinor = (units: bigint, decimals: number): bigint => units / pow10(
  * @param amountMinor above zero, in stablecoin minor units
  * @param received what the session holds, confirmed
  * @param earlier every refund of the session so far
- * @param todayMinor what the store has refunded today, this one not counted
+ * @param todayMinor the store's refunds of today, without this one
  */
 export function judgeRefund(
   asked: Readonly<{ amountMinor: bigint; currency: Currency }>,
@@ -136,15 +139,15 @@ export function judgeRefund(
   return { kind: 'accepted', part, units: minorToUnits(amountMinor, part.decimals) };
 }
 
-/** How far back refunds count towards the amount that needs no approval. */
+/** Period of the refunds that count towards the amount without approval. */
 export const RECENT_MS = 24 * 3600 * 1000;
 
 /** Sums of other refunds in the last 24 hours, in minor units: of one session, to one address, for one asker. */
 export type RecentRefunds = Readonly<{ sessionMinor: bigint; destinationMinor: bigint; askerMinor: bigint }>;
 
 /**
- * Returns whether a refund needs an approval: it would bring what one session, one destination or one asker gets in 24
- * hours above what the store refunds without one.
+ * Returns whether a refund needs an approval. It does if it brings the sum of one session, one destination or one asker
+ * in 24 hours above the store's limit.
  */
 export const exceedsAutomatic = (
   amountMinor: bigint,
@@ -154,8 +157,7 @@ export const exceedsAutomatic = (
   [sessionMinor, destinationMinor, askerMinor].some((minor) => minor + amountMinor > BigInt(refundAutoMinor));
 
 /**
- * Returns what can still be refunded of each coin that a session received, in minor units, and the network on which its
- * next refund is paid.
+ * Returns the refundable rest of each coin that a session received, in minor units, and the network of its next refund.
  */
 export function refundable(
   received: readonly ReceivedPart[],
@@ -170,7 +172,7 @@ export function refundable(
   });
 }
 
-/** Returns the network with most left to refund; of equals, the first in the order of payment. */
+/** Returns the network with the largest refundable rest. Among equals the first in the order of payment wins. */
 function choosePart(parts: readonly ReceivedPart[], held: readonly EarlierRefund[]): ReceivedPart {
   const leftMinor = (part: ReceivedPart): bigint =>
     unitsToMinor(part.units, part.decimals) -
@@ -179,8 +181,8 @@ function choosePart(parts: readonly ReceivedPart[], held: readonly EarlierRefund
 }
 
 /**
- * Returns whether a session's confirmed money still covers every held refund of a currency: a reorg may have taken back
- * what was there when the refunds were made.
+ * Returns whether a session's confirmed money still covers every held refund of a currency. A reorg may have taken back
+ * money after the refunds were made.
  */
 export function isCovered(
   currency: Currency,
@@ -190,7 +192,10 @@ export function isCovered(
   return heldMinorOf(currency, refunds) <= receivedMinorOf(currency, received);
 }
 
-/** Returns whether final receipts cover every held refund of a currency, except for what the store refunds early. */
+/**
+ * Returns whether final receipts cover every held refund of a currency, apart from the amount that the store refunds
+ * early.
+ */
 export const isCoveredByFinal = (
   currency: Currency,
   final: readonly ReceivedPart[],
@@ -199,26 +204,29 @@ export const isCoveredByFinal = (
 ): boolean => heldMinorOf(currency, refunds) - receivedMinorOf(currency, final) <= BigInt(refundEarlyMaxMinor);
 
 /**
- * Who named the address that a refund goes to: the payer on the payment page or by claim link, the merchant, the
- * operator, or nobody, and it is where the payment came from.
+ * The source of a refund's destination: the payer on the payment page or by claim link, the merchant, the operator, or
+ * the sender's address of the payment.
  */
 export const destinationSources = ['payer', 'claim_link', 'merchant', 'operator', 'sender'] as const;
 export type DestinationFrom = (typeof destinationSources)[number];
 
 const isPayers = (from: DestinationFrom): boolean => from === 'payer' || from === 'claim_link';
 
-/** Returns whether `by` may replace a destination: a payer only a payer's; merchant and operator any. */
+/** Returns whether `by` may replace a destination. A payer may replace only a payer's; merchant and operator any. */
 export const mayReplace = (held: DestinationFrom | null, by: DestinationFrom): boolean =>
   held === null || !isPayers(by) || isPayers(held);
 
-/** Rounds each part to minor units before adding: fractions of a cent on two networks cannot be paid out together. */
+/**
+ * Rounds each part to minor units before adding, because fractions of a cent on two networks cannot be paid out
+ * together.
+ */
 const receivedMinorOf = (currency: Currency, received: readonly ReceivedPart[]): bigint =>
   sum(received.filter((part) => part.currency === currency).map((part) => unitsToMinor(part.units, part.decimals)));
 
 const heldMinorOf = (currency: Currency, refunds: readonly EarlierRefund[]): bigint =>
   sum(refunds.filter((one) => one.currency === currency && isHeld(one)).map(({ amountMinor }) => amountMinor));
 
-/** The part of a refund's state on which its next step depends. */
+/** The fields of a refund that decide its next step. */
 export type RefundLife = Readonly<{
   status: RefundStatus;
   destination: string | null;
@@ -227,7 +235,7 @@ export type RefundLife = Readonly<{
   claimUntilS: number | null;
 }>;
 
-/** Returns whether a refund may be paid to its destination: it needs no approval, or one that named this address. */
+/** Returns whether a refund may be paid to its destination: it needs no approval, or has one for this address. */
 export const isApproved = ({
   destination,
   needsApproval,
@@ -237,12 +245,11 @@ export const isApproved = ({
 
 type RefundStep = 'start' | 'expire' | null;
 
-/** How a refund's payout ended. */
 export type RefundEnd = Readonly<{ kind: 'completed'; tx: string }> | Readonly<{ kind: 'failed'; reason: string }>;
 
 /**
- * Returns what happens to a pending refund: it starts once it has a destination, and an approval of that destination if
- * it needs one; it fails once its claim link has expired.
+ * Returns the next step of a pending refund. It starts once it has a destination and, if needed, an approval of that
+ * destination. It fails once its claim link has expired.
  */
 export function nextRefundStep(life: RefundLife, nowS: number): RefundStep {
   if (life.status !== 'pending') return null;

@@ -1,11 +1,11 @@
 /**
- * What the chain's facts mean for a payment session.
+ * Interprets the chain's facts for a payment session.
  *
- * `sumReceipts` adds receipts up by what the terms make of their time; the database keeps these sums and changes them
- * by what is new, because anyone can send any number of transfers to an address. `standing` folds sums into orthogonal
- * facts (how much is funded, how firm it is, what came too late). `advance` derives the documented status from that
- * standing and the clock. `changes` names the events of a transition. All are pure, so a reorg needs no undo: the sums
- * change and the same functions run again.
+ * `sumReceipts` adds up receipts by phase. The database stores these sums and updates them by deltas, because anyone
+ * can send any number of transfers to an address. `standing` folds sums into orthogonal facts: how much is funded, how
+ * firm it is, how much came too late. `advance` derives the documented status from that standing and the clock.
+ * `changes` names the events of a transition. All are pure, so a reorg needs no undo: the sums change and the same
+ * functions run again.
  * @module
  */
 
@@ -17,19 +17,19 @@ import { graceOn, type InclusionGrace, longestGraceS } from './inclusion.ts';
 import { toPar } from './money.ts';
 import { type Currency, currencies, type NetworkKey } from './transfer.ts';
 
-/** What was promised when the session was created. Never changes. Times are Unix seconds, values are par. */
+/** The promises made when the session was created. They never change. Times are Unix seconds, values are par. */
 export type Terms = Beginning &
   Readonly<{
     duePar: bigint;
-    /** How far below `duePar` a payment may be and still count as full. */
+    /** Shortfall below `duePar` at which a payment still counts as full. */
     tolerancePar: bigint;
-    /** Currencies that count towards the due value; any other token is shown but does not count. */
+    /** Currencies that count towards the due value. Any other token is shown but does not count. */
     accepts: readonly Currency[];
     expiresAtS: number;
     inclusionGraceS: InclusionGrace;
-    /** After expiry with too little paid, how long a top-up still counts. */
+    /** Time after expiry in which a session with too little can still be topped up. */
     topUpGraceS: number;
-    /** After the last deadline (expiry and top-up grace), how long a late payment may still be accepted. */
+    /** Time after the last deadline (expiry and top-up grace) in which a late payment may still be accepted. */
     monitoringS: number;
     latePolicy: 'accept' | 'hold';
   }>;
@@ -48,9 +48,9 @@ export type Receipt = Arrival &
   }>;
 
 /**
- * When a transaction came, as the terms count it: by expiry and its network's inclusion grace, by the end of the top-up
- * grace, within the monitoring window after it, or later. The first block that contained it decides, and it never
- * changes.
+ * Phases of a transaction by its time: by expiry and its network's inclusion grace, by the end of the top-up grace,
+ * within the monitoring window after it, or later. The first block that contained the transaction decides, and the
+ * phase never changes.
  */
 export const phases = ['in_time', 'top_up', 'late', 'too_late'] as const;
 export type Phase = (typeof phases)[number];
@@ -66,18 +66,18 @@ export type ReceiptSum = Readonly<{
   final: bigint;
 }>;
 
-/** A transfer that enters, leaves or changes its part of a sum. `none`: it is not counted, or no longer. */
+/** The state in which a sum counts a transfer. `none`: not counted, or no longer. */
 export type Counted = 'none' | 'seen' | 'confirmed' | 'final';
 export type Recount = Omit<ReceiptSum, 'seen' | 'confirmed' | 'final'> &
   Readonly<{ units: bigint; from: Counted; to: Counted }>;
 
-/** The session's own history: what was decided and when (Unix seconds). */
+/** The decisions about a session, with their times (Unix seconds). */
 export type Life = Readonly<{
   status: SessionStatus;
   endedAtS: number | null;
   paidAtS: number | null;
   canceledAtS: number | null;
-  /** True when the session is paid only because late money counts. */
+  /** The session is paid only because late money counts. */
   paidLate: boolean;
   /** An operator lets every coin count at par, whatever the terms accept. */
   takesAnyToken: boolean;
@@ -96,7 +96,7 @@ export const newLife: Life = {
 export type Standing = Readonly<{
   funded: 'none' | 'part' | 'full' | 'over';
   firm: 'none' | 'seen' | 'confirmed' | 'final';
-  /** Money arrived in time, in any token: the session can no longer be canceled, and does not expire at once. */
+  /** Money arrived in time, in any token. The session can no longer be canceled, and does not expire at once. */
   touched: boolean;
   late: boolean;
   seenPar: bigint;
@@ -115,29 +115,29 @@ export const newStanding: Standing = {
   latePar: 0n,
 };
 
-/** The time of a decision. */
+/** The clock and the reading progress at a decision. */
 export type Moment = Readonly<{
   nowS: number;
-  /** Every network the session offers has been read up to this chain time. */
+  /** Chain time up to which every network of the session has been read. */
   readThroughS: number;
-  /** When an operator last rewound one of them, which makes it unread again; 0 if never. */
+  /** Time when an operator last rewound one of them, which makes it unread again; 0 if never. */
   rewoundAtS: number;
-  /** How long after a deadline, or after a rewind, an unread network may hold a session open. */
+  /** Time after a deadline, or after a rewind, for which an unread network may hold a session open. */
   outageWaitS: number;
 }>;
 
-/** The largest tolerance, as the part of what is due: a fixed amount must not swallow a small order. */
+/** Divisor of the due value that gives the largest tolerance. A fixed amount must not swallow a small order. */
 const TOLERANCE_PARTS = 20n;
 
-/** Returns how much less than due pays for a session: what the store tolerates, and at most 5 % of what is due. */
+/** Returns the tolerated shortfall of a session: the store's tolerance, but at most 5 % of the due value. */
 export const toleratedPar = (duePar: bigint, storePar: bigint): bigint =>
   storePar * TOLERANCE_PARTS < duePar ? storePar : duePar / TOLERANCE_PARTS;
 
-/** Returns what must be confirmed. A tolerance as large as the due value is ignored: nothing is given away. */
+/** Returns the value that must be confirmed. A tolerance as large as the due value is ignored. */
 export const enoughPar = (terms: Terms): bigint =>
   terms.tolerancePar < terms.duePar ? terms.duePar - terms.tolerancePar : terms.duePar;
 
-/** Returns the phase of a transaction by its block, or null for money older than the session, which is ignored. */
+/** Returns the phase of a transaction by its block; null for money older than the session, which is ignored. */
 export function phaseOf(terms: Terms, came: Arrival): Phase | null {
   if (isOlder(terms, came)) return null;
   const { network, blockTimeS: cameS } = came;
@@ -149,7 +149,7 @@ export function phaseOf(terms: Terms, came: Arrival): Phase | null {
 }
 
 /**
- * Returns the earlier phase: a transaction that a reorg moved to a later block was not late, and one that it moved to
+ * Returns the earlier phase. A transaction that a reorg moved to a later block was not late, and one that it moved to
  * an earlier block still pays the session.
  */
 export function earlierPhase(one: Phase | null, other: Phase | null): Phase | null {
@@ -159,7 +159,7 @@ export function earlierPhase(one: Phase | null, other: Phase | null): Phase | nu
 
 const amount = (sum: ReceiptSum, part: Counted): bigint => (part === 'none' ? 0n : sum[part]);
 
-/** Returns a session's sums after transfers entered, left or changed their state. Sums of zero are left out. */
+/** Returns a session's sums after transfers changed. Sums of zero are left out. */
 export function recount(sums: readonly ReceiptSum[], changed: readonly Recount[]): ReceiptSum[] {
   const keyOf = ({ network, currency, decimals, phase }: Omit<ReceiptSum, 'seen' | 'confirmed' | 'final'>) =>
     `${network} ${currency} ${decimals} ${phase}`;
@@ -175,7 +175,7 @@ export function recount(sums: readonly ReceiptSum[], changed: readonly Recount[]
   return [...after.values()].filter(({ seen, confirmed, final }) => seen + confirmed + final > 0n);
 }
 
-/** Returns the phases of all receipts of a session: those of one transaction have its earliest. */
+/** Returns the phases of all receipts of a session. Receipts of one transaction share its earliest phase. */
 function phasesOf(terms: Terms, receipts: readonly Receipt[]): (Phase | null)[] {
   const place = ({ network, tx }: Receipt) => `${network}/${tx}`;
   const earliest = new Map<string, Phase | null>();
@@ -186,7 +186,7 @@ function phasesOf(terms: Terms, receipts: readonly Receipt[]): (Phase | null)[] 
   return receipts.map((receipt) => earliest.get(place(receipt)) ?? null);
 }
 
-/** Adds up all receipts of a session: what `recount` must arrive at step by step. */
+/** Adds up all receipts of a session. `recount` must arrive at the same sums step by step. */
 export function sumReceipts(terms: Terms, receipts: readonly Receipt[]): ReceiptSum[] {
   const phasesFound = phasesOf(terms, receipts);
   const counted = receipts.flatMap((receipt, at): Recount[] => {
@@ -198,13 +198,12 @@ export function sumReceipts(terms: Terms, receipts: readonly Receipt[]): Receipt
   return recount([], counted);
 }
 
-/** Returns what a session received on one network, in any token and at any time. */
+/** Returns a session's receipts on one network, in any token and at any time. */
 export function receivedOn(network: NetworkKey, sums: readonly ReceiptSum[]): Received {
   const own = sums.filter((sum) => sum.network === network);
   return { openPar: sumPar(own, ['seen', 'confirmed']), allPar: sumPar(own, everyState) };
 }
 
-/** Folds the sums of a session. */
 export function standing(terms: Terms, life: Life, sums: readonly ReceiptSum[]): Standing {
   const { counted, late, touched } = sortOut(terms, life, sums);
   const seenPar = sumPar(counted, ['seen']);
@@ -225,8 +224,8 @@ export function standing(terms: Terms, life: Life, sums: readonly ReceiptSum[]):
 }
 
 /**
- * Returns the money that an event reports: what came too late for `payment.late`, what is confirmed for
- * `payment.completed`, all that counts for the others. The currency is that of the larger part.
+ * Returns the amount that an event reports. `payment.late` reports late money, `payment.completed` confirmed money, the
+ * others everything that counts. The currency is that of the larger part.
  * @returns null when there is none
  */
 export function received(
@@ -283,7 +282,7 @@ export function sortOut(
 
 /**
  * Advances a session as far as its money and the clock allow.
- * Paid is final here: money that a deep reorg takes away later shows in the standing and as `payment.reversed`.
+ * Paid is final here. Money that a deep reorg takes away later shows in the standing and as `payment.reversed`.
  */
 export function advance(
   terms: Terms,
@@ -305,7 +304,7 @@ function step(terms: Terms, life: Life, sums: readonly ReceiptSum[], now: Standi
   if (life.status === 'paid') return life;
   const enough = enoughPar(terms);
   if (now.confirmedPar >= enough) {
-    // What would count had the session never ended: if that is not enough, late money made the difference.
+    // Standing as if the session had never ended. If that is not enough, late money made the difference.
     const inTime = standing(terms, { ...life, status: 'pending', endedAtS: null }, sums);
     const paidLate = inTime.confirmedPar < enough;
     return { ...life, status: 'paid', paidAtS: moment.nowS, endedAtS: life.endedAtS ?? moment.nowS, paidLate };
@@ -316,8 +315,9 @@ function step(terms: Terms, life: Life, sums: readonly ReceiptSum[], now: Standi
 }
 
 /**
- * Returns until when a payer may send: until expiry, or the end of the top-up grace once the session is touched.
- * @returns null when it has ended, or when enough is on its way: then it stays open until that confirms or is orphaned
+ * Returns until when a payer may send: until expiry, or the end of the top-up grace once money has arrived.
+ * @returns null when the session has ended, or when enough is on its way, which keeps it open until that confirms or is
+ * orphaned
  */
 export function payableUntilS(terms: Terms, life: Life, now: Standing): number | null {
   if (life.status !== 'pending' || now.seenPar + now.confirmedPar >= enoughPar(terms)) return null;
@@ -325,8 +325,9 @@ export function payableUntilS(terms: Terms, life: Life, now: Standing): number |
 }
 
 /**
- * Returns when the clock alone ends the session: when a payer can no longer send and what was sent had the time to get
- * into a block. @returns null like `payableUntilS`
+ * Returns when the clock alone ends the session, when a payer can no longer send and everything sent had the time to
+ * get into a block.
+ * @returns null like `payableUntilS`
  */
 export function deadline(terms: Terms, life: Life, now: Standing): number | null {
   const untilS = payableUntilS(terms, life, now);
@@ -339,11 +340,11 @@ function isOver(deadlineS: number, moment: Moment): boolean {
   return moment.readThroughS > deadlineS || moment.nowS > Math.max(deadlineS, moment.rewoundAtS) + moment.outageWaitS;
 }
 
-/** Why a session cannot be canceled: the documented 400 codes of the cancel call. */
+/** The documented 400 codes of the cancel call. */
 export type CancelRefusal = 'payment_in_progress' | 'session_expired' | 'session_not_cancelable';
 
 /**
- * Applies the merchant's cancel after the money and the clock. Canceling twice is the same as once.
+ * Applies the merchant's cancel after the money and the clock. A repeated cancel changes nothing.
  * @returns the life and standing to save, and the refusal if the session stays as it is
  */
 export function cancel(
@@ -391,7 +392,7 @@ export function changes(before: Snapshot, after: Snapshot): PaymentEventType[] {
   }
   const statusEvent = after.life.status === before.life.status ? undefined : ended[after.life.status];
   if (statusEvent) events.push(statusEvent);
-  // Late money of a pending session is not reported yet: whether it counts is decided when the session ends.
+  // Late money of a pending session is not reported yet, because the session's end decides whether it counts.
   const reportedLatePar = before.life.status === 'pending' ? 0n : was.latePar;
   if (is.latePar > reportedLatePar && after.life.status !== 'pending') events.push('payment.late');
   if (before.life.status === 'paid' && is.confirmedPar < was.confirmedPar) events.push('payment.reversed');

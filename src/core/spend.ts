@@ -1,22 +1,20 @@
-/**
- * What nodes say of a transaction of ours: what it takes now (`Quote`), and what became of it (`Outcome`).
- */
+/** Answers of nodes about a transaction of ours: its price now (`Quote`), and its end (`Outcome`). */
 
 /**
- * What an attempt is signed on besides its intent: fees, nonce, reference block, expiry. The names are the family's
- * own, the values decimal text or hex. Made by a node's quote, stored with the attempt, checked by the signer.
+ * The terms of an attempt besides its intent: fees, nonce, reference block, expiry. The names are the family's own, the
+ * values decimal text or hex. A node's quote makes them, the attempt stores them, and the signer checks them.
  */
 export type Terms = Readonly<Record<string, string>>;
 
-/** Terms to sign on, and the cost in base units of the native coin: likely, and at most. */
+/** Terms to sign on, with the likely and the highest fee in base units of the native coin. */
 export type Quoted = Readonly<{ terms: Terms; feeUnits: bigint; feeUnitsMax: bigint }>;
 
-/** A transaction that would fail now; `missing` where the wallet is short of something. */
+/** A transaction that would fail now. `missing`: the shortage of a wallet, if that is the cause. */
 export type Refused = Readonly<{ refused: RefusedCode; message: string; missing: Missing | null }>;
 
 export type Quote = Quoted | Refused;
 
-/** `refund_lock_set`: the chain says that the refund was paid. */
+/** `refund_lock_set`: the chain shows that the refund was paid. */
 export type RefusedCode =
   | 'destination_frozen'
   | 'destination_invalid'
@@ -26,8 +24,8 @@ export type RefusedCode =
   | 'refund_lock_set';
 
 /**
- * Base units of the token or the native coin that a wallet lacks. `costUnits`: the most that the transaction costs in
- * native coin. `loan`, of a sweep: a gas intent's `delegate` of `units`, with `coinUnits` (may be 0) sent, would do.
+ * Base units of the token or the native coin that a wallet lacks. `costUnits`: the highest fee in native coin. `loan`:
+ * a gas intent's `delegate` of `units`, with `coinUnits` (may be 0) sent, that would enable a sweep.
  */
 export type Missing = Readonly<{
   units: bigint;

@@ -1,5 +1,5 @@
 /**
- * What a store asks for before a payment is credited, besides the network's own policy. It only ever adds tiers.
+ * A store's own requirements before a payment is credited, besides the network's policy. They only ever add tiers.
  * @module
  */
 import type { CreditPolicy, CreditTier } from './credit-policy.ts';
@@ -9,7 +9,7 @@ import { MINOR_DECIMALS, minorToPar, parseUnits } from './money.ts';
 /** A tier that a store adds on the networks of a name. */
 type StoreTier = CreditTier & Readonly<{ network: string }>;
 
-/** How a store's tiers are written: `network=condition` or `network=condition@amount`, separated by commas. */
+/** The text form of a store's tiers: `network=condition` or `network=condition@amount`, separated by commas. */
 export const storeCreditExample = 'ethereum=finalized@1000.00,bsc=30';
 
 const RULE = /^([a-z0-9][a-z0-9-]{0,31})=(?:([1-9]\d{0,4})|(finalized)|(second-node))(?:@(\d{1,12}(?:\.\d{1,2})?))?$/;
@@ -40,7 +40,7 @@ export function storeTiers(text: string, network: string): CreditPolicy {
   return tiers.flatMap(({ network: named, ...tier }) => (named === network ? tier : []));
 }
 
-/** Returns the policy for a store's payments on a network. The usual depth of finality is that of the network. */
+/** Returns the policy for a store's payments on a network. The usual depth of finality comes from the network. */
 export function policyFor(
   network: Readonly<{ name: string; confirmations: CreditPolicy }>,
   text: string,

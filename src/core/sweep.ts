@@ -1,6 +1,6 @@
 /**
- * Which deposit addresses are emptied into the treasury, and which are left: by what they hold, how long they have held
- * it, and what it costs. The caller asks what a transaction costs and plans the payouts.
+ * Chooses the deposit addresses to sweep into the treasury by balance, age and cost. The caller asks for the price of a
+ * transaction and plans the payouts.
  * @module
  */
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -11,16 +11,18 @@ import { divideCeil, pow10, toPar } from './money.ts';
 import type { Payout } from './payout.ts';
 import type { Currency, NetworkKey } from './transfer.ts';
 
-/** How long a planned sweep may wait for its signature. Fees change meanwhile, and only a plan compares them. */
+/** Time that a planned sweep may wait for its signature. Fees change meanwhile, and only a new plan compares them. */
 export const PLAN_MS_MAX = 600_000;
 
-/** By then a loan that was made is in every node's state. */
+/** Age at which every node's state contains a loan. */
 const LENT_MS = 600_000;
 
-/** Reasons that belong to a wallet. A new plan would meet the same one, and the alarm about it would end. */
+/**
+ * Reasons that concern a wallet, not the sweep. A new plan would meet the same one, and would end its alarm too early.
+ */
 const walletReasons: readonly string[] = ['native_short', 'signer_refused_cap'];
 
-/** What one deposit address holds of one currency, counting only final transfers. */
+/** A deposit address's balance in one currency, counting only final transfers. */
 export type SweepOwner = Readonly<{
   /** Derivation index of its key. */
   index: number;
@@ -33,35 +35,34 @@ export type SweepOwner = Readonly<{
   openUnits: bigint;
   /** When the oldest of `units` arrived. */
   oldestAtMs: number;
-  /** How many sweeps of it were ever planned, whatever their outcome. */
+  /** Number of sweeps ever planned for it, whatever their outcome. */
   sweepCount: number;
 }>;
 
 export type SweepPolicy = Readonly<{
   /** Whether the engine sweeps on its own; an operator always can. */
   auto: boolean;
-  /** What an address must hold, at par, to be swept for its value. */
+  /** Smallest balance, at par, that is swept for its value. */
   minPar: bigint;
-  /** At this age an address is swept whatever it holds, if the cost is known and allows it. */
+  /** Age at which an address is swept whatever its balance, if the cost is known and acceptable. */
   ageMsMax: number;
   /** The largest acceptable cost as a share of the amount, in millionths. */
   costSharePpmMax: bigint;
-  /** Par value of one native coin; null: unknown, so the cost is not judged, and age is no reason to sweep. */
+  /** Par value of one native coin; null if unknown. Then the cost is not judged, and age is no reason to sweep. */
   nativePricePar: bigint | null;
 }>;
 
 export type SweepReason = 'value' | 'age';
 /**
- * `not_ours`: the signer has another key at that index. `refused`: the network says that the transaction would fail.
+ * `not_ours`: the signer has another key at that index. `refused`: the network reports that the transaction would fail.
  * `later`: this round is full.
  */
 export type LeftReason = 'too_small' | 'too_dear' | 'in_flight' | 'not_ours' | 'refused' | 'later';
 
-/** An owner to sweep now. */
 export type DueOwner = Readonly<{ owner: SweepOwner; why: SweepReason }>;
 export type LeftOwner = Readonly<{ owner: SweepOwner; why: LeftReason; detail?: string }>;
 
-/** What one transaction sweeps. */
+/** The content of one sweep transaction. */
 export type SweepGroup = Readonly<{ currency: Currency; due: readonly DueOwner[] }>;
 
 export const ownersOf = ({ due }: SweepGroup): SweepOwner[] => due.map(({ owner }) => owner);
@@ -81,7 +82,7 @@ export function judgeOwners(
     if (owner.openUnits > 0n) left.push({ owner, why: 'in_flight' });
     else if (owner.units === 0n) continue;
     else if (toPar(owner.units, decimalsOf(owner.currency)) >= policy.minPar) due.push({ owner, why: 'value' });
-    // Without a price nothing says whether the cost is more than the money.
+    // Without a price, the cost might exceed the money.
     else if (policy.nativePricePar !== null && nowMs - owner.oldestAtMs >= policy.ageMsMax)
       due.push({ owner, why: 'age' });
     else left.push({ owner, why: 'too_small' });
@@ -89,7 +90,9 @@ export function judgeOwners(
   return { due, left };
 }
 
-/** Groups due owners into transactions by currency, largest amounts first, so that an expensive one can be left out. */
+/**
+ * Groups due owners into transactions by currency, largest amounts first, so that an expensive group can be left out.
+ */
 export function groupSweeps(due: readonly DueOwner[], ownersMax: number): SweepGroup[] {
   invariant(Number.isInteger(ownersMax) && ownersMax > 0, 'a sweep empties at least one address');
   const byCurrency = new Map<Currency, DueOwner[]>();
@@ -112,7 +115,7 @@ function greatestFirst({ owner: one }: DueOwner, { owner: other }: DueOwner): nu
 }
 
 /**
- * Returns what a cost is worth in stablecoins, at par and rounded up; null if the coin's price is unknown.
+ * Returns the stablecoin value of a cost, at par and rounded up; null if the coin's price is unknown.
  * @param costUnits base units of the native coin
  */
 const costParOf = (
@@ -143,9 +146,9 @@ export const isTooDear = (
 ): boolean => sharePpm !== null && sharePpm > costSharePpmMax;
 
 /**
- * Returns whether a loan's return would find nothing to take back: the loan was never made, or was returned before.
- * A node that is behind does not see a loan that was made just now.
- * @param refusal the code with which the return is refused now; null if it is not
+ * Returns whether a loan has nothing left to take back, because it was never made or was returned before. A node that
+ * lags does not see a loan that was made just now.
+ * @param refusal the code with which the node refuses the reclaim now; null if it does not
  */
 export const isNothingLent = (
   { intent, createdAtMs }: Pick<Payout, 'intent' | 'createdAtMs'>,
@@ -157,9 +160,9 @@ export const isNothingLent = (
 type Planned = Pick<Payout, 'state' | 'wait' | 'createdAtMs' | 'settledAtMs'>;
 
 /**
- * Returns whether a sweep is withdrawn, so that the next plan judges its cost again: it is not signed, and has waited
- * too long since it was planned or since the last of its gas ended.
- * @param gas that is sent to its addresses before it
+ * Returns whether an unsigned sweep is withdrawn, so that the next plan judges its cost again. It has then waited too
+ * long since it was planned, or since the last of its gas ended.
+ * @param gas gas payouts that its addresses get before it
  */
 export function isPlanStale(sweep: Planned, gas: readonly Planned[], nowMs: number): boolean {
   if (sweep.state !== 'waiting' || gas.some(({ state }) => state === 'sent' || state === 'stuck')) return false;
@@ -170,8 +173,8 @@ export function isPlanStale(sweep: Planned, gas: readonly Planned[], nowMs: numb
 }
 
 /**
- * Returns the intent of a group. The id is derived from the addresses and how often each has been swept, so a database
- * restored from a backup produces the same id, and gets the same signed bytes.
+ * Returns the intent of a group. The id is derived from the addresses and their sweep counts, so a database restored
+ * from a backup produces the same id and gets the same signed bytes.
  */
 export function sweepIntent(network: NetworkKey, group: SweepGroup): SweepIntent {
   const owners = ownersOf(group);

@@ -1,6 +1,6 @@
 /**
- * Events that a developer triggers to try a handler: written by the code that writes real ones, of test mode, and
- * marked.
+ * Test events that a developer triggers to try a handler. The code of real events writes them; they are of test mode,
+ * and marked.
  * @module
  */
 
@@ -18,7 +18,7 @@ import {
 } from './event.ts';
 import { permanent } from './fault.ts';
 
-/** The session that it is about, and what it says was received or refunded. */
+/** The session that the event concerns, and the amount that it reports as received or refunded. */
 type TriggerSubject = Pick<PaymentEvent, 'sessionId' | 'orderId' | 'exchangeRate'> &
   Readonly<{ sum: NonNullable<PaymentEvent['sum']>; network: RefundEvent['network'] }>;
 
@@ -38,7 +38,7 @@ const statuses: Readonly<Record<PaymentEventType, SessionStatus>> = {
   'payment.reversed': 'paid',
 };
 
-/** What an event is about, and what it is, cannot be replaced. */
+/** Fields that cannot be replaced, because they identify the event. */
 const fixed = ['session_id', 'status', 'source'];
 
 const isRefund = (type: EventType): type is RefundEventType =>
@@ -46,7 +46,7 @@ const isRefund = (type: EventType): type is RefundEventType =>
 
 /**
  * Returns the body of a triggered event, with `triggered: true`.
- * @throws Fault permanent `usage` if an override names no field, or has another type than it
+ * @throws Fault permanent `usage` if an override names no field, or has the wrong type
  */
 export function triggeredBody(
   event: Readonly<{ id: string; type: EventType; createdAtS: number }>,

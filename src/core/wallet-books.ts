@@ -1,28 +1,28 @@
 /**
- * Whether a wallet's balance agrees with the books. Coins that an operator sends to it are not booked, so only what is
- * missing is a difference: more than was expected becomes the new expectation.
+ * Compares a wallet's balance with the books. Coins that an operator sends to the wallet are not booked, so only a
+ * shortage is a difference. A surplus becomes the new expectation.
  * @module
  */
 
-/** What the wallets of a network should hold of an asset, in base units, and since when they hold less. */
+/** The expected balance of a network's wallets in an asset, in base units, and since when they hold less. */
 export type WalletBook = Readonly<{ units: bigint; shortSinceMs: number | null }>;
 
-/** A balance may be read from a node that is behind, or above finality: it must stay short for this long. */
+/** Time that a balance must stay short. A reading may come from a lagging node, or from above finality. */
 export const SHORT_MS = 180_000;
 
-/** Balances are read every minute. One that is older than this could not be read, so nothing compares the wallet. */
+/** Age at which a balance counts as unread, so that nothing compares the wallet. Balances are read every minute. */
 const READ_AGO_MS_MAX = 600_000;
 
-/** Returns for how many minutes a wallet's balance could not be read; null if it was. */
+/** Returns for how many minutes a wallet's balance could not be read; null if the reading is fresh. */
 export const unreadMinutes = (readAtMs: number, nowMs: number): number | null =>
   nowMs - readAtMs > READ_AGO_MS_MAX ? Math.floor((nowMs - readAtMs) / 60_000) : null;
 
 type WalletReading = Readonly<{
-  /** What the wallets hold now. */
+  /** The measured balance. */
   heldUnits: bigint;
-  /** What the ledger says that has left them since the last reading; zero or more. */
+  /** Units that left the wallets since the last reading, according to the ledger; zero or more. */
   spentUnits: bigint;
-  /** The most that payouts under way may have taken without being booked yet. */
+  /** The most that open payouts may have taken without being booked yet. */
   openUnits: bigint;
   nowMs: number;
 }>;
@@ -30,7 +30,7 @@ type WalletReading = Readonly<{
 /**
  * Compares a reading with the book.
  * @param book null at the first reading
- * @returns the next book, and how much is missing once that has lasted; it is not expected any more then
+ * @returns the next book, and the shortage once it has lasted; the next book no longer expects that amount
  */
 export function readBook(
   book: WalletBook | null,

@@ -1,12 +1,12 @@
 /**
- * When a lasting trouble raises an alarm, and when the alarm ends. One rule for everything that is watched.
+ * Decides when a lasting trouble raises an alarm, and when the alarm ends. Everything that is watched uses this rule.
  * @module
  */
 
 export type WatchRule = Readonly<{
-  /** How long it must last before an alarm is raised. */
+  /** Time that it must last before an alarm is raised. */
   raiseAfterMs: number;
-  /** How long it must be gone before it counts as over: shorter pauses are part of it. */
+  /** Time that it must be gone before it is over. Shorter pauses count as part of it. */
   calmMs: number;
 }>;
 
@@ -14,14 +14,14 @@ export type WatchRule = Readonly<{
 export type Trouble = Readonly<{ sinceMs: number; calmSinceMs: number | null; isRaised: boolean }>;
 
 /**
- * - `wait`: nothing to do: there is no trouble, or not for long enough, or it may be over.
+ * - `wait`: nothing to do. There is no trouble, or it is too recent, or it may be over.
  * - `raise`: it has lasted, so an alarm is raised. `keep`: it still lasts. `end`: it is over, and so is its alarm.
  */
 type WatchStep = 'wait' | 'raise' | 'keep' | 'end';
 
 /**
- * Decides what one look at something means.
- * @param trouble what the last look returned; null if nothing was wrong
+ * Judges one observation.
+ * @param trouble the result of the last observation; null if nothing was wrong
  * @param isSeen whether something is wrong now
  */
 export function judgeTrouble(
