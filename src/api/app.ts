@@ -34,6 +34,7 @@ import { quoteEndpoint } from './quotes.ts';
 import { BODY_BYTES_MAX } from './reference-limits.ts';
 import { refundListEndpoint } from './refund-list.ts';
 import { refundEndpoints } from './refunds.ts';
+import { securityText } from './security-text.ts';
 import { sessionListEndpoint } from './session-list.ts';
 import { sessionEndpoints } from './sessions.ts';
 import { simulationEndpoint } from './simulate.ts';
@@ -90,6 +91,7 @@ export function createApp(deps: ApiDeps): Express {
     app,
     referencePages(() => openApiDocument(endpoints, config.baseUrl), config.limits),
   );
+  serveSecurityText(app, deps);
   serveEndpoints(app, endpoints, deps, keyLimiter);
   app.use(refuseRoute);
   app.use(answerErrors(deps));
@@ -141,6 +143,16 @@ function serveHealth(app: Express, deps: ApiDeps, limit: RequestHandler): void {
 /** Whether a request came from this machine, and not through a proxy on it. */
 const isLocal = ({ socket, headers }: Request): boolean =>
   isLoopback(socket.remoteAddress ?? '') && !('x-forwarded-for' in headers) && !('forwarded' in headers);
+
+/** Serves the address for reports of holes, if the operator names one. */
+function serveSecurityText(app: Express, { config: { securityContact, baseUrl }, clock }: ApiDeps): void {
+  if (securityContact === null) return;
+  routeAt(app, '/.well-known/security.txt')
+    .get((_request, response) => {
+      response.type('text/plain').send(securityText(securityContact, baseUrl, clock.nowMs()));
+    })
+    .all(refuseMethod(['get']));
+}
 
 /** Serves the reference, and redirects to it from where people look first. */
 function servePages(app: Express, pages: ReturnType<typeof referencePages>): void {

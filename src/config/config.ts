@@ -42,6 +42,7 @@ export type Config = Readonly<{
   /** The public base URL of payment pages and docs, without a trailing slash. */
   baseUrl: string;
   checkoutUrl: string;
+  securityContact: string | null;
   logLevel: string;
   /** Whether API requests must carry the signature that covers method, path and query. */
   requestSignature: 'optional' | 'required';
@@ -209,6 +210,7 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
     trustedProxies: general.trusted_proxies,
     baseUrl,
     checkoutUrl: general.checkout_url ?? baseUrl,
+    securityContact: general.security_contact,
     logLevel: general.log_level,
     requestSignature: general.request_signature,
     signer: toSigner(general),

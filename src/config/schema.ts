@@ -119,6 +119,7 @@ export const generalSettings = group({
   data_dir: setting('a folder', matching(/./)),
   base_url: publicUrl,
   checkout_url: publicUrl,
+  security_contact: setting('a mailto: or https:// URL, or null', orNull(urlOf(/^(mailto|https):$/))),
   log_level: oneOf(logLevels),
   request_signature: oneOf(requestSignatures),
   signer,

@@ -178,6 +178,28 @@ test('the summary for programs says how amounts are written, and links to each c
   }
 });
 
+test('security.txt names the operator’s contact, for less than a year; without one there is none', async () => {
+  assert.is((await get('/.well-known/security.txt')).status, 404);
+  const named = await startApi({ securityContact: 'mailto:security@shop.example' });
+  try {
+    const { status, headers, text } = await exchange('GET', `${named.baseUrl}/.well-known/security.txt`);
+    assert.equal([status, headers['content-type']], [200, 'text/plain; charset=utf-8']);
+    const fields = Object.fromEntries(
+      text
+        .trim()
+        .split('\n')
+        .map((line) => line.split(/: (.*)/).slice(0, 2)),
+    );
+    assert.equal(Object.keys(fields), ['Contact', 'Expires', 'Canonical']);
+    assert.is(fields.Contact, 'mailto:security@shop.example');
+    assert.is(fields.Canonical, `${named.baseUrl}/.well-known/security.txt`);
+    const left = Date.parse(fields.Expires ?? '') - named.clock.nowMs();
+    assert.ok(left > 0 && left < 365 * 86_400_000);
+  } finally {
+    await named.close();
+  }
+});
+
 test('text is escaped, HTML is not escaped twice', () => {
   const nasty = `<b>&"'`;
   assert.is(

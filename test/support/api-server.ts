@@ -135,6 +135,7 @@ export type ApiServerOptions = Readonly<{
   /** Serves the payment page too, at `checkoutUrl`; its live updates poll once a second of real time. */
   pages?: boolean;
   trustedProxies?: readonly string[];
+  securityContact?: string;
   /** How the server waits before it refuses a page; it does not, unless said otherwise. */
   sleep?: Clock['sleep'];
   requestSignature?: Config['requestSignature'];
@@ -282,6 +283,7 @@ const configOf = (
   trustedProxies: options.trustedProxies ?? ['127.0.0.0/8'],
   baseUrl,
   checkoutUrl: options.checkoutUrl ?? (options.pages ? baseUrl : 'https://pay.shop.example'),
+  securityContact: options.securityContact ?? null,
   logLevel: 'debug',
   requestSignature: options.requestSignature ?? 'optional',
   signer: null,
