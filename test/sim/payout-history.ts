@@ -25,7 +25,8 @@ import { keyOf, macKey, type SimSigner } from './payout-signer.ts';
 import { type Engine, type Stage, tempers } from './payout-stage.ts';
 
 const STEPS = 12;
-const HEALING_STEPS_MAX = 120;
+/** A token that refuses five payouts, each through five generations with longer and longer waits, takes 120. */
+const HEALING_STEPS_MAX = 240;
 /** More calls than any engine makes in one iteration. */
 const CALLS_MAX = 24;
 /** Nobody puts a machine back in less: the copy is made, the machine stopped, copied back, and started. */
