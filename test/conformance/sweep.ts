@@ -61,19 +61,19 @@ export function sweepConforms(bench: PayoutShop, expected: SweepPlan): void {
     for (const session of sessions) await shop.completed(session);
     await chain.finalize?.();
     await until('all of it is final', async () => {
-      const [{ unswept }] = await sweep('status');
+      const [{ unswept }] = await sweep('--status');
       const amounts = unswept.map(({ amount }: Json) => amount);
       return expected.unswept.every((amount) => amounts.includes(amount));
     });
   });
 
   test('a plan spends nothing, and says what would be swept, what would be left, and why', async () => {
-    const [poor] = await sweep('plan');
+    const [poor] = await sweep();
     assert.equal(poor.sweeps, []);
     assert.match(poor.left[0].detail, expected.poor, 'the gas wallet has nothing yet');
     await chain.fund(bench.gasWallet, expected.coins);
-    await until('the gas wallet can pay', async () => (await sweep('plan'))[0].sweeps.length > 0);
-    const [plan] = await sweep('plan');
+    await until('the gas wallet can pay', async () => (await sweep())[0].sweeps.length > 0);
+    const [plan] = await sweep();
     assert.is(bench.parse(plan.treasury), chain.treasury);
     assert.equal(
       plan.sweeps.map(({ amount, addresses, gas }: Json) => [
@@ -99,7 +99,7 @@ export function sweepConforms(bench: PayoutShop, expected: SweepPlan): void {
     const tokens = chain.tokens.map(({ symbol }) => symbol);
     const balances = () => Promise.all(tokens.map((symbol) => chain.held(chain.treasury, symbol)));
     const held = await balances();
-    const runs = await Promise.all([sweep('run', '--yes'), sweep('run', '--yes')]);
+    const runs = await Promise.all([sweep('--run', '--yes'), sweep('--run', '--yes')]);
     const swept = runs.flatMap((run) => run.sweeps);
     assert.equal(
       swept.map(({ amount, state }: Json) => [amount, state]).sort(),
@@ -122,7 +122,7 @@ export function sweepConforms(bench: PayoutShop, expected: SweepPlan): void {
       gas.map(({ state }: Json) => state),
       expected.sweeps.flatMap(([, , forms]) => forms.map(() => 'succeeded')),
     );
-    assert.equal((await sweep('run', '--yes')).sweeps, []);
+    assert.equal((await sweep('--run', '--yes')).sweeps, []);
     // Neither gas nor a sweep is a payment to anybody.
     assert.equal(await views(sessions), before);
   });
