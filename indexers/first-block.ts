@@ -1,7 +1,6 @@
 /**
  * The blocks before a network's first one. Addresses are those of a family, so a customer may have paid on a network
  * before it was added here; only an operator can have those blocks read.
- * @module
  */
 import type { NetworkConfig } from '../src/config/network.ts';
 import type { Database } from '../src/database/database.ts';

@@ -1,7 +1,5 @@
 /**
  * One network's indexer: creates the parts, runs them, and closes them.
- *
- * @module
  */
 import type { Chain, Node, NodeOptions } from '../src/chains/chain.ts';
 import type { PayoutNode } from '../src/chains/spend.ts';

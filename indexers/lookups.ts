@@ -2,8 +2,6 @@
  * Answers payers' lookups of transactions on this network: the payment page writes a row, the node is asked here, and
  * the answer is judged in `src/core/lookup.ts`. A lookup is informational and credits nothing; only blocks that the
  * follower has read do.
- *
- * @module
  */
 import type { Node } from '../src/chains/chain.ts';
 import { Fault } from '../src/core/fault.ts';

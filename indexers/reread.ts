@@ -2,8 +2,6 @@
  * Reads blocks again that a follower has passed: compares them with what the database holds, and adds the transfers
  * that were missed, to our addresses and out of our own wallets. They are credited as any other, by the network's
  * follower, once its policy is met; and judged as any other, by its payout engine.
- *
- * @module
  */
 import type { Chain, Node } from '../src/chains/chain.ts';
 import type { NetworkConfig } from '../src/config/network.ts';

@@ -5,8 +5,6 @@
  * database that is unavailable at the start; 2 the configuration, the arguments or the database do not allow a start,
  * and a person must act; 3 another process follows the same network. A supervisor restarts it after 1 and 3, and not
  * after 0 and 2.
- *
- * @module
  */
 
 import type { Family } from '../src/chains/chain.ts';

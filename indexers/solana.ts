@@ -1,8 +1,6 @@
 /**
  * Indexer of one Solana network: `tsx indexers/solana.ts test:solana`. The supervisor (`npm start`) runs one for each
  * configured network.
- *
- * @module
  */
 import '../src/lib/runtime.ts';
 import { openDatabase } from '../src/app/open-database.ts';

@@ -1,7 +1,5 @@
 /**
  * V8's memory settings for an indexer's process.
- *
- * @module
  */
 import { setFlagsFromString } from 'node:v8';
 

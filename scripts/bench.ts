@@ -4,7 +4,6 @@
  *
  * Prints tables and writes everything to `.tmp/bench.json`. Compare only figures of the same run: machines differ, and
  * other work on the machine shows in its load and in the column "others".
- * @module
  */
 import '../src/lib/runtime.ts';
 import { mkdirSync, writeFileSync } from 'node:fs';

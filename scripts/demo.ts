@@ -6,7 +6,6 @@
  * session, listens for the webhook and verifies its signatures. Only the payer and the registration of the endpoint are
  * shortcuts of the sandbox.
  * Exit codes: 0 payment confirmed and webhook received; 1 otherwise.
- * @module
  */
 import '../src/lib/runtime.ts';
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';

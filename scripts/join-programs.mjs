@@ -6,7 +6,6 @@
  * process with the keys can be named. This replaces the programs that `npm start` runs, and the tools, and adds
  * `chunks/`, which they share. Packages with native code or with threads of their own stay in `node_modules`, and so do
  * the SDKs, which are loaded where a payout needs them. The test command joins its test files in the same way.
- * @module
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';

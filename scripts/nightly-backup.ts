@@ -4,8 +4,6 @@
  * It is a process of its own, of low priority: copying and checking a large database must not slow payments, and its
  * memory is given back at the end. A stop ends it at once; the next one removes what it left. Exit codes: 0 done; 1 it
  * failed, as the log and the alarm say; 2 the configuration or the database does not allow a start.
- *
- * @module
  */
 import '../src/lib/runtime.ts';
 import { setPriority } from 'node:os';

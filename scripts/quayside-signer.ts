@@ -1,7 +1,6 @@
 /**
  * The signer's own tool: `npx quayside-signer <command>`, as the user who has the signer's folder, or on an approver's
  * machine. The process that signs is another program, `src/signer/main.ts`.
- * @module
  */
 import '../src/lib/runtime.ts';
 import { nameSources } from '../src/lib/stack-trace.ts';

@@ -1,7 +1,6 @@
 /**
  * The operator's tool: `npx quayside <command>`. Works on the installation that the configuration names, whether the
  * server is running or not.
- * @module
  */
 import '../src/lib/runtime.ts';
 import { nameSources } from '../src/lib/stack-trace.ts';

@@ -1,7 +1,6 @@
 /**
  * The bridge beside java-tron, on the machine where the node runs: `npx quayside tron-ws`, or this file alone.
  * `tron-ws.md` describes how to set it up.
- * @module
  */
 import '../src/lib/runtime.ts';
 import { runTronWs } from './cli/tron-ws.ts';

@@ -5,7 +5,6 @@
  *
  * Standard output has messages for people, standard error the JSON log of every process.
  * Exit codes: 0 stopped as requested; 2 the configuration, database or port prevents a start.
- * @module
  */
 import './lib/runtime.ts';
 import { forkProgram } from './app/fork-program.ts';

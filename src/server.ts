@@ -4,7 +4,6 @@
  *
  * Exit codes: 0 stopped as requested (SIGTERM, SIGINT, or the supervisor is gone); 1 broken; 2 the configuration,
  * database or port prevents a start.
- * @module
  */
 
 import './lib/runtime.ts';

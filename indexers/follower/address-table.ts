@@ -8,8 +8,6 @@
  *
  * Layout in 32-bit words: key bytes, capacity (a power of two), key count, 0, then `capacity` tags, then `capacity`
  * keys. A full table is rebuilt at twice the size in a new buffer, which readers get with their next task.
- *
- * @module
  */
 import { invariant } from '../../src/core/fault.ts';
 

@@ -1,8 +1,6 @@
 /**
  * Keeps the table of watched addresses and the set of our own wallets up to date with the database. Both only grow, so
  * the newest id tells how far it has been read.
- *
- * @module
  */
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';

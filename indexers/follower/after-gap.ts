@@ -1,6 +1,5 @@
 /**
  * Goes on beyond blocks that were not read, where nothing of ours can be linked to.
- * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { BlockRef } from '../../src/core/block.ts';

@@ -1,8 +1,6 @@
 /**
  * Reads blocks' content: concurrently, by the cheap request; thoroughly if the answer may hide something or the request
  * keeps failing; from the fallback if the node cannot serve the block at all.
- *
- * @module
  */
 import PQueue from 'p-queue';
 import type { Node } from '../../src/chains/chain.ts';

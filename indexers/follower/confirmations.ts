@@ -1,7 +1,5 @@
 /**
  * Checks with the node, at the moment of credit, blocks that are due and the final block.
- *
- * @module
  */
 import type { Attestation, Node } from '../../src/chains/chain.ts';
 import type { BlockRef, Tail } from '../../src/core/block.ts';

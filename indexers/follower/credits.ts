@@ -1,7 +1,5 @@
 /**
  * Which payments meet the network's policy and their stores'.
- *
- * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import {

@@ -1,7 +1,5 @@
 /**
  * A follower's position on its chain: a mirror, in memory, of what the database holds, and the only way to move it.
- *
- * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';

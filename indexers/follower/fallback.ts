@@ -2,8 +2,6 @@
  * The second node that serves what the first one cannot (`fallback_url`): a pruned block, a hole in its ledger, a block
  * whose content it cannot read. It never says what the head or the final block is, and never decides a reorg: it
  * serves blocks by their hash, and continues our chain below what the first node calls final.
- *
- * @module
  */
 import type { Attestation, Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

@@ -1,7 +1,5 @@
 /**
  * Notices that a chain's finality does not move, where payments wait for it. The server raises an alarm if this lasts.
- *
- * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { finalityLagMax, type Lack, usualDepth } from '../../src/core/credit-policy.ts';

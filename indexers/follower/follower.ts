@@ -5,8 +5,6 @@
  * Each iteration starts from the database's last commit and the node's head, so catching up after an outage, a
  * reconnect or a crash is the same code as following. A wake-up from the node only shortens the wait between
  * iterations.
- *
- * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

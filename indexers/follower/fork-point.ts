@@ -1,6 +1,5 @@
 /**
  * Where a node's chain left ours, below what is final: for the operator who must decide which of them is right.
- * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { BlockRef, Tail } from '../../src/core/block.ts';

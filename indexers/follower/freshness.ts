@@ -4,8 +4,6 @@
  * Where block times are a clock, an old newest block means that the node is syncing or cut off. Where they follow from
  * how many blocks there were (`Node.whyBehind`), they lag behind the clock while blocks are slow; there it counts
  * whether new blocks come, and whether the node says that it is behind.
- *
- * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { BlockRef } from '../../src/core/block.ts';

@@ -1,7 +1,5 @@
 /**
  * Checks whether a node is the configured one.
- *
- * @module
  */
 import type { Node, NodeIdentity } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

@@ -1,7 +1,5 @@
 /**
  * A matcher thread: decodes a block's raw answer and keeps the transfers to watched addresses. Pure, no IO.
- *
- * @module
  */
 import type { Family, RawContent } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';

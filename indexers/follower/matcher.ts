@@ -1,8 +1,6 @@
 /**
  * Finds the transfers to watched addresses in a block's raw answer: in-line if the answer is small, in a worker thread
  * if it is large enough to block the event loop.
- *
- * @module
  */
 import { availableParallelism } from 'node:os';
 import type { Chain, Node, RawContent } from '../../src/chains/chain.ts';

@@ -1,6 +1,5 @@
 /**
  * How a follower reaches its node.
- * @module
  */
 import type { NodeOptions } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

@@ -1,8 +1,6 @@
 /**
  * Reads a range of the node's chain again: every block, linked by parent hash, with the transfers to watched addresses.
  * Part by part, so that memory does not grow with the range.
- *
- * @module
  */
 import PQueue from 'p-queue';
 import type { Node } from '../../src/chains/chain.ts';

@@ -1,8 +1,6 @@
 /**
  * Reports the state of a follower: to the database, where `status`, readiness and metrics read it, and to the log when
  * the state changes. It reports once a second as a sign of life, and at once when the state or its reason changes.
- *
- * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
 import { Fault } from '../../src/core/fault.ts';

@@ -1,7 +1,6 @@
 /**
  * Waits, before blocks are read, for addresses that are to be watched and are not derived yet: after a restore, or
  * after the machine was put back, payers may have them, and have paid in blocks that come next.
- * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Database } from '../../src/database/database.ts';

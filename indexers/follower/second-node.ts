@@ -1,8 +1,6 @@
 /**
  * Asks a second node about large payments at the moment of credit: its chain must have the same block, and in it the
  * same transfers.
- *
- * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

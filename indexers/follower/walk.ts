@@ -1,6 +1,5 @@
 /**
  * Walks a node's chain back until it meets ours.
- * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { BlockRef, Tail } from '../../src/core/block.ts';

@@ -1,7 +1,6 @@
 /**
  * Brings a database that was restored from a backup up to date with the signer's journal. The operator asks for it
  * after making sure that no other installation uses the signer.
- * @module
  */
 import type { SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';

@@ -1,8 +1,6 @@
 /**
  * The balances of the signer's own wallets: read every minute for `status`, metrics, the alarm of one that is low, and
  * the comparison with the books.
- *
- * @module
  */
 import type { PayoutNode, SpendDraft, WalletBalance } from '../../src/chains/spend.ts';
 import { isPayback } from '../../src/core/intent.ts';

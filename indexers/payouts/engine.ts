@@ -4,8 +4,6 @@
  * next to a payout.
  *
  * It works only while the network is followed: what a node that is behind does not find may exist.
- *
- * @module
  */
 import PQueue from 'p-queue';
 import type { Node } from '../../src/chains/chain.ts';

@@ -1,7 +1,5 @@
 /**
  * Collects what the nodes show of everything that was ever signed for a payout, for `core/payout-exit.ts` to judge.
- *
- * @module
  */
 import { type PayoutNode, type SpendDraft, type Spent, UnclearOutcome } from '../../src/chains/spend.ts';
 import { unitsOf } from '../../src/core/ledger.ts';

@@ -1,6 +1,5 @@
 /**
  * Ends payouts on what the nodes show, when an operator asks for it.
- * @module
  */
 import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import { type Fault, invariant, permanent } from '../../src/core/fault.ts';

@@ -1,7 +1,6 @@
 /**
  * What used the numbers of halted wallets: the transactions that are unknown here are read, and the payouts that they
  * paid are settled, so that nothing is paid a second time.
- * @module
  */
 import { type CoinNetwork, coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';

@@ -1,7 +1,6 @@
 /**
  * Which wallets are ours, before blocks are read: what is read without knowing them is not searched for what leaves
  * them. Only a database that no signer has been beside yet lacks them: a new one, or a very old one that was restored.
- * @module
  */
 import { Fault } from '../../src/core/fault.ts';
 import { watchedWallets } from '../../src/core/outgoing.ts';

@@ -1,8 +1,6 @@
 /**
  * An engine's lease: its right to request signatures on a network, and the proof that this database knows every
  * signature that was made.
- *
- * @module
  */
 import { type Fault, permanent } from '../../src/core/fault.ts';
 import { judgeRefusal } from '../../src/core/payout.ts';

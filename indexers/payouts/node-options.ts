@@ -1,7 +1,5 @@
 /**
  * How payouts reach the nodes of a network.
- *
- * @module
  */
 import type { PayoutNodeOptions } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

@@ -1,6 +1,5 @@
 /**
  * Sweep plans with amounts and addresses as text.
- * @module
  */
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';

@@ -5,7 +5,6 @@
  *
  * Before the freeze ends, the network settles in once more: nothing is signed until every block of this moment is final
  * and read.
- * @module
  */
 import { Fault, transient } from '../../src/core/fault.ts';
 import { isPayback } from '../../src/core/intent.ts';

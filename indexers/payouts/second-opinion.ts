@@ -1,7 +1,5 @@
 /**
  * Has signed payouts read by the chain's own SDK before they are broadcast. The SDK is loaded with the first one.
- *
- * @module
  */
 import type { Chain } from '../../src/chains/chain.ts';
 import { differencesFrom } from '../../src/chains/second-opinion.ts';

@@ -3,7 +3,6 @@
  * earlier state, and what was signed since may be on its way. Nothing is signed, and nothing ends as never paid, for a
  * fixed time of the family and until the head of that moment is final and read. Transactions that were on their way
  * have then expired, or a node has shown them.
- * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
 import { type Fault, transient } from '../../src/core/fault.ts';

@@ -6,7 +6,6 @@
  * not know its freeze. So after a freeze the installation is thawed first, and the signer by an approver after it.
  *
  * It also reports whether the signer is frozen, for those who cannot ask it, and logs the hash of its policy.
- * @module
  */
 import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';

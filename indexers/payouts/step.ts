@@ -1,7 +1,5 @@
 /**
  * Advances one payout as far as it gets now: asks `core/payout` for the next step, does it, and asks again.
- *
- * @module
  */
 import type PQueue from 'p-queue';
 import type { PayoutNode, SentAttempt, SpendDraft, SpendRules } from '../../src/chains/spend.ts';

@@ -1,8 +1,6 @@
 /**
  * What a sweep costs now with the gas that it needs, and whether that is worth it: the same for a plan, for what of a
  * sweep is signed later, and for more coin that it is sent.
- *
- * @module
  */
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

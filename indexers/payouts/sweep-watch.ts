@@ -1,8 +1,6 @@
 /**
  * Manages a network's deposit addresses next to the payout engine: records the money on them, sends waiting sweeps the
  * native coin they lack, and plans sweeps if the policy says so.
- *
- * @module
  */
 
 import type { NetworkConfig } from '../../src/config/network.ts';

@@ -1,8 +1,6 @@
 /**
  * Finds the money on a network's deposit addresses and brings it to the treasury: applies the policy, gets quotes, and
  * plans sweeps, with native coin for those that lack it. The payout engine makes them.
- *
- * @module
  */
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

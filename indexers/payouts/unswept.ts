@@ -1,7 +1,5 @@
 /**
  * The unswept money on a network's deposit addresses, read from the database page by page.
- *
- * @module
  */
 
 import type { NetworkConfig } from '../../src/config/network.ts';

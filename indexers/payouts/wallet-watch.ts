@@ -5,8 +5,6 @@
  * After each start nothing is signed until the follower has read everything that was on the chain at that moment, at
  * finality: whatever an earlier run has paid, even one that this database does not know, is then found and settles its
  * refund.
- *
- * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';

@@ -1,7 +1,5 @@
 /**
  * The address keys of the wallets that an intent involves, requested from the signer and remembered.
- *
- * @module
  */
 import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import { permanent } from '../../src/core/fault.ts';

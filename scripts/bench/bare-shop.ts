@@ -1,7 +1,6 @@
 /**
  * A separate process: the least that a server of signed creates could be. Express reads JSON, SQLite inserts one row,
  * synced to the disk before the answer. Argument: the database's file. Sends its port.
- * @module
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

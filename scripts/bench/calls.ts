@@ -1,7 +1,6 @@
 /**
  * Signed creates of sessions, beside a bare Express that only inserts a row, and signed reads. The server is the real
  * one, in a sandbox with one network; the client is the same for both.
- * @module
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,7 +1,6 @@
 /**
  * A separate process: an indexer that catches up with a node and reports what it took. Arguments: the network's name,
  * then `Served` as JSON.
- * @module
  */
 import { subscribe } from 'node:diagnostics_channel';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -4,7 +4,6 @@
  * Sizes are those of 2026, per block: about 390 transactions on TRON; about 160 transfers of USDT and USDC on Ethereum
  * and 32 on BSC; about 780 votes and 475 other transactions on Solana, of which a third are assumed to transfer USDT or
  * USDC.
- * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { SANDBOX_CHAIN_ID, sandboxTokens } from '../../test/support/sandbox-node.ts';

@@ -1,7 +1,6 @@
 /**
  * A separate process: the node of one network, which ends with its parent. Arguments: the network's name, and how many
  * blocks to serve.
- * @module
  */
 import { findNetwork } from './catch-up-networks.ts';
 

@@ -1,7 +1,6 @@
 /**
  * An indexer that catches up after an outage with a node that serves blocks as large as the live network's. Node and
  * indexer are separate processes, so that each one's cost can be measured.
- * @module
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

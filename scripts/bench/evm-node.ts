@@ -1,6 +1,5 @@
 /**
  * The sandbox's EVM node, unchanged, with a long chain and a given number of transfers in each block.
- * @module
  */
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { dialects } from '../../src/sandbox/evm-dialect.ts';

@@ -4,7 +4,6 @@
  * Memory is the proportional set size (PSS) from /proc, so this needs Linux: a page that n processes share counts as
  * 1/n in each, and the sum is what the whole takes. Node's executable is copied first, so that no page of it is shared
  * with other programs on the machine.
- * @module
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

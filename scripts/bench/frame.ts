@@ -1,6 +1,5 @@
 /**
  * What the benchmarks share: programs in processes of their own, measuring in turn with something plain, and tables.
- * @module
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,5 @@
 /**
  * A simulated chain that has grown during an outage.
- * @module
  */
 import type { BlockRef } from '../../src/core/block.ts';
 import type { Token } from '../../src/core/transfer.ts';

@@ -1,6 +1,5 @@
 /**
  * Compares decoding in line and in worker threads, by the size of a block's answer.
- * @module
  */
 import { availableParallelism } from 'node:os';
 import { createAddressTable } from '../../indexers/follower/address-table.ts';

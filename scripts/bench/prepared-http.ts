@@ -1,7 +1,6 @@
 /**
  * A node's HTTP listener that spends almost no time on an answer, so that the reader is measured and not the server:
  * large answers consist of parts that were rendered beforehand and are sent without being copied.
- * @module
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -2,7 +2,6 @@
  * A Solana node with blocks as large as the live network's, as `getBlock` returns them with
  * `transactionDetails: "accounts"`. Headers, finality, skipped slots and payments come from a simulated world; the
  * other transactions are one of a few prepared sets.
- * @module
  */
 import { solanaAddress } from '../../src/chains/solana/address.ts';
 import { TOKEN_PROGRAM } from '../../src/chains/solana/wire.ts';

@@ -1,7 +1,6 @@
 /**
  * A java-tron node with blocks as large as TRON's own. A simulated world provides each block's header, finality and
  * first transaction, which may be a payment; the other transactions are one of a few prepared sets.
- * @module
  */
 import { tronAddress } from '../../src/chains/tron/address.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';

@@ -3,7 +3,6 @@
  * that accepts connections and says nothing; and a name server that does not answer.
  *
  * Sends its ports when it listens, and on each message what has arrived since the one before.
- * @module
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';

@@ -1,7 +1,6 @@
 /**
  * Sends webhooks in a process of its own, until the parent disconnects. `dispatch FILE NAMES`: as the program does,
  * with the benchmark's name server. `raw URL COUNT CONCURRENT BODY`: the same headers and body by undici alone.
- * @module
  */
 import { randomUUID } from 'node:crypto';
 import { webhookHeaders } from '../../src/core/delivery.ts';

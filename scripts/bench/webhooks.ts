@@ -1,6 +1,5 @@
 /**
  * How fast webhooks are sent, and whether dead hosts, slow ones and a long history delay those of a healthy endpoint.
- * @module
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -2,7 +2,6 @@
  * Addresses of networks where none can be derived from a public key: derived and signed on a machine that has the
  * seed, carried over as a file, imported here. The seed is never an argument or an environment variable, because other
  * users and the shell history could see it.
- * @module
  */
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

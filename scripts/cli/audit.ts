@@ -1,6 +1,5 @@
 /**
  * Shows the audit log: what operators changed.
- * @module
  */
 import type { AuditEntry, AuditedState } from '../../src/database/audit-log.ts';
 import { type Command, moment, wholeOption } from './command.ts';

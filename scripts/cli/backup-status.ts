@@ -1,6 +1,5 @@
 /**
  * The part of `status` about backups: the newest, the newest that was proved, and what failed.
- * @module
  */
 import { readBackupReport } from '../../src/app/backup/report.ts';
 import { type Installation, moment } from './command.ts';

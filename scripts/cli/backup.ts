@@ -1,6 +1,5 @@
 /**
  * Makes, proves and restores backups.
- * @module
  */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';

@@ -1,7 +1,6 @@
 /**
  * The shape of a `quayside` command, and what commands share. `tool.ts` finds a command by its name, reads its options
  * and prints its answer.
- * @module
  */
 
 import { userInfo } from 'node:os';

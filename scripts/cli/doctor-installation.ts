@@ -1,7 +1,6 @@
 /**
  * What `doctor` checks of the running installation, by what its database holds: networks, pools, rates, webhooks, money
  * out and alarms.
- * @module
  */
 import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';

@@ -1,6 +1,5 @@
 /**
  * What `doctor` checks of the machine and its files: version, permissions, disk, and the database as a file.
- * @module
  */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

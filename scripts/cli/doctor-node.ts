@@ -1,6 +1,5 @@
 /**
  * What `doctor` asks each node: whether it is of the right chain, keeps up, and serves what an indexer asks for.
- * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Clock } from '../../src/lib/clock.ts';

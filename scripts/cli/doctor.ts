@@ -1,6 +1,5 @@
 /**
  * Checks a whole installation, and says in words what is wrong and which command or setting helps. It changes nothing.
- * @module
  */
 import { openDatabase } from '../../src/app/open-database.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';

@@ -1,6 +1,5 @@
 /**
  * Rows of exported books: what each kind's columns are, and the value of money in the currency of its order.
- * @module
  */
 
 import { coinOf } from '../../src/chains/coin-text.ts';

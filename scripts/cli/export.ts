@@ -1,6 +1,5 @@
 /**
  * Exports the books for an accountant: payments, refunds, sweeps and fees, each row one posting of the ledger.
- * @module
  */
 import { resolve } from 'node:path';
 import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind } from '../../src/database/bookkeeping.ts';

@@ -1,7 +1,6 @@
 /**
  * Recognises an endpoint that is behind this installation's own public address: many routers do not lead back what
  * goes out to it (hairpin NAT).
- * @module
  */
 import { isIP } from 'node:net';
 import { isPublicAddress } from '../../src/lib/guard.ts';

@@ -1,6 +1,5 @@
 /**
  * Held money: lists and shows what counts for nothing until it is decided.
- * @module
  */
 
 import { englishOf } from '../../src/acts/act.ts';

@@ -1,6 +1,5 @@
 /**
  * Verifies the ledger against the facts.
- * @module
  */
 
 import { coinText } from '../../src/chains/coin-text.ts';

@@ -1,6 +1,5 @@
 /**
  * `quayside listen`: its options, its secret, and what it prints. `listen.ts` does the work.
- * @module
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,6 @@
 /**
  * Follows the test events of this installation and forwards each to a handler on this machine, signed as the sender of
  * webhooks signs them. No tunnel is needed: the events are read from the API.
- * @module
  */
 import { randomUUID } from 'node:crypto';
 import { sign, signRequest, webhookHeaders } from '../../src/core/delivery.ts';

@@ -1,6 +1,5 @@
 /**
  * What an operator can do about the state of a network.
- * @module
  */
 import type { NetworkStatus } from '../../src/database/database.ts';
 

@@ -1,6 +1,5 @@
 /**
  * Networks as people name them on the command line.
- * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { notFound } from './command.ts';

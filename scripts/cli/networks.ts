@@ -1,6 +1,5 @@
 /**
  * Gets a network that has stopped going again.
- * @module
  */
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

@@ -1,6 +1,5 @@
 /**
  * Writes a node's address into the settings, after the node has proved what an indexer needs.
- * @module
  */
 import {
   chmodSync,

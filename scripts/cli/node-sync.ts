@@ -1,6 +1,5 @@
 /**
  * Shows how far the nodes of all networks are, until they are ready.
- * @module
  */
 import { resolve } from 'node:path';
 import type { NetworkConfig } from '../../src/config/network.ts';

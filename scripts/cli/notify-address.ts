@@ -1,6 +1,5 @@
 /**
  * What `quayside notify add` is informed about a target: its channel's address, and the secrets in it.
- * @module
  */
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';

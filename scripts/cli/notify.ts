@@ -1,6 +1,5 @@
 /**
  * Manages who is informed about alarms.
- * @module
  */
 import { permanent } from '../../src/core/fault.ts';
 import { type Severity, severities } from '../../src/core/notice.ts';

@@ -1,6 +1,5 @@
 /**
  * What a command writes part by part: into a new file, or to standard output.
- * @module
  */
 import { once } from 'node:events';
 import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';

@@ -1,6 +1,5 @@
 /**
  * Pays a session with simulated money.
- * @module
  */
 
 import { permanent } from '../../src/core/fault.ts';

@@ -1,6 +1,5 @@
 /**
  * What a command needs that asks the nodes of a network and the signer.
- * @module
  */
 import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
 import { createPayoutWallets, type PayoutWallets } from '../../indexers/payouts/wallets.ts';

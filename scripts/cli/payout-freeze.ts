@@ -1,6 +1,5 @@
 /**
  * Freezes and thaws money out, on one network or on all.
- * @module
  */
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';

@@ -1,7 +1,6 @@
 /**
  * Reconciles a network that stands still: adopts what the signer has signed, lists what no payout explains, and ends
  * the freeze after one yes.
- * @module
  */
 import {
   isEmpty,

@@ -1,7 +1,6 @@
 /**
  * Resolves a payout that does not end by itself: paid by a transaction, never paid, or tried again. All of it is
  * verified on the chain.
- * @module
  */
 import { type ExitParts, retry, settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
 import { chains } from '../../src/chains/index.ts';

@@ -1,7 +1,6 @@
 /**
  * Resumes the wallets of a network whose nonces others have used. What those transactions paid is looked up first, so
  * that nothing is paid a second time.
- * @module
  */
 import {
   explainNumbers,

@@ -1,6 +1,5 @@
 /**
  * The part of `status` about payouts: what waits and why, what the wallets hold, and what is halted or frozen.
- * @module
  */
 
 import { coinText } from '../../src/chains/coin-text.ts';

@@ -1,6 +1,5 @@
 /**
  * Lists payouts, and adopts signatures after a restore.
- * @module
  */
 
 import { adoptPayouts, isBehindSigner, NOT_ADOPTED } from '../../indexers/payouts/adoption.ts';

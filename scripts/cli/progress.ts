@@ -1,6 +1,5 @@
 /**
  * Progress on standard error: lines that are written again and again. Writes nothing if that is not a terminal.
- * @module
  */
 import { printable } from '../../src/core/excerpt.ts';
 

@@ -1,6 +1,5 @@
 /**
  * Lists, approves and rejects refunds, and sets a store's refund policy.
- * @module
  */
 import { resolve } from 'node:path';
 import { createRefundApprovals } from '../../src/app/refund-approvals.ts';

@@ -1,6 +1,5 @@
 /**
  * Rotates the secret key. Never prints a key.
- * @module
  */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';

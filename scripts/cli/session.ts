@@ -1,6 +1,5 @@
 /**
  * Finds the session that a command names.
- * @module
  */
 import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
 import type { Database, Session } from '../../src/database/database.ts';

@@ -1,6 +1,5 @@
 /**
  * An address: whether it is ours, and what came to it.
- * @module
  */
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';

@@ -1,6 +1,5 @@
 /**
  * What `quayside show` says of one thing: its facts, and the links of the chain between a payment and its merchant.
- * @module
  */
 
 /**

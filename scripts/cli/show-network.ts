@@ -1,6 +1,5 @@
 /**
  * Networks as they are followed: how far each was read, why one does not go on, and what may have been missed there.
- * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';

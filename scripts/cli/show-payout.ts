@@ -1,6 +1,5 @@
 /**
  * A payout: its attempts, what it waits for, and its outcome.
- * @module
  */
 import { type Attempt, attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
 import { isPassing } from '../../src/core/reasons.ts';

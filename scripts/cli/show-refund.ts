@@ -1,6 +1,5 @@
 /**
  * A refund or a return of held money: its facts, its destination, its approval and its payout.
- * @module
  */
 import { permanent } from '../../src/core/fault.ts';
 import type { Refund } from '../../src/database/refunds.ts';

@@ -1,6 +1,5 @@
 /**
  * What `quayside show` needs to show anything: the installation, the time, and its networks.
- * @module
  */
 import { chains } from '../../src/chains/index.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.ts';

@@ -1,6 +1,5 @@
 /**
  * A session: its facts, and its way from its networks to its refunds.
- * @module
  */
 import { paymentSession } from '../../src/api/session-view.ts';
 import { openPar } from '../../src/core/held-money.ts';

@@ -1,6 +1,5 @@
 /**
  * A transaction: what it brought to us, which payout it is, or where it may belong.
- * @module
  */
 
 import type { Family } from '../../src/chains/chain.ts';

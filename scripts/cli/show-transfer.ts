@@ -1,6 +1,5 @@
 /**
  * A transfer to one of our addresses: its block, whose address it is, its confirmations, and what it counts for.
- * @module
  */
 import {
   type CreditPolicy,

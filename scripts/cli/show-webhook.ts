@@ -1,6 +1,5 @@
 /**
  * Events and their way to the merchant's endpoints; how an endpoint does.
- * @module
  */
 import { refusalStatuses } from '../../src/core/endpoint.ts';
 import { isExtended } from '../../src/core/event.ts';

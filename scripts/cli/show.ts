@@ -1,7 +1,6 @@
 /**
  * Shows one thing, whatever it is: recognises what was pasted, prints its facts and the way of a payment from block to
  * delivery and refund, and names the link that is broken.
- * @module
  */
 
 import { parseSessionId } from '../../src/lib/session-id.ts';

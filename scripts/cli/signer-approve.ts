@@ -1,6 +1,5 @@
 /**
  * Signs a request with an approver's key, on the approver's own machine: it needs no installation, database or network.
- * @module
  */
 import { resolve } from 'node:path';
 import { permanent } from '../../src/core/fault.ts';

@@ -1,6 +1,5 @@
 /**
  * Backs up the signer's journal and policy, and restores them into a new folder.
- * @module
  */
 import { accessSync, constants } from 'node:fs';
 import { resolve } from 'node:path';

@@ -1,7 +1,6 @@
 /**
  * Drafts the policy of a new signer: networks from the configuration or from presets, the caps in their files, and the
  * treasuries, which only a person can name.
- * @module
  */
 import { chains } from '../../src/chains/index.ts';
 import { configInvalid, type Problem } from '../../src/config/check.ts';

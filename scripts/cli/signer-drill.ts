@@ -1,7 +1,6 @@
 /**
  * The backup drill: checks that the written-down seed phrase restores the addresses that payers were shown. Run it on a
  * clean machine, with a copy of the configuration and the database, before a restore is needed.
- * @module
  */
 import { existsSync } from 'node:fs';
 import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';

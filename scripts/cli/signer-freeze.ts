@@ -1,6 +1,5 @@
 /**
  * Freezes the signer, and ends that with an approver's signature.
- * @module
  */
 import { resolve } from 'node:path';
 import { permanent } from '../../src/core/fault.ts';

@@ -1,7 +1,6 @@
 /**
  * Adds a network to the policy of an existing signer, with the caps that the network's file suggests. What the policy
  * already has stays as it is.
- * @module
  */
 import { chains } from '../../src/chains/index.ts';
 import { loadPolicy } from '../../src/signer/policy.ts';

@@ -2,7 +2,6 @@
  * Creates and shows the signer's keys, on the machine that has them. Seed phrases and passphrases are typed and are
  * never arguments or environment variables, because other users and the shell history could see those. Secrets are
  * written to the terminal, never to standard output.
- * @module
  */
 import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,5 @@
 /**
  * Shows the state of the installation: networks, pools, rates, deliveries, payouts and alarms.
- * @module
  */
 
 import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';

@@ -1,6 +1,5 @@
 /**
  * Adds and lists stores. Each is one merchant account with its own keys, endpoints and policy.
- * @module
  */
 
 import { stateOf } from '../../src/acts/store-decisions.ts';

@@ -1,6 +1,5 @@
 /**
  * Writes one file that helps somebody else to see what is wrong with an installation, without its secrets.
- * @module
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';

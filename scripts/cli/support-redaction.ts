@@ -1,6 +1,5 @@
 /**
  * Removes secrets from what is given to others: by the form that each kind has, by the names of fields, and by value.
- * @module
  */
 
 const REMOVED = '[removed]';

@@ -1,6 +1,5 @@
 /**
  * Sweep plans as lines for people.
- * @module
  */
 import {
   addressOf,

@@ -1,6 +1,5 @@
 /**
  * Plans, runs and follows sweeps of deposit addresses to the treasury.
- * @module
  */
 import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
 import { type NetworkPlan, planJson } from '../../indexers/payouts/plan-text.ts';

@@ -1,6 +1,5 @@
 /**
  * The bridge beside java-tron as a program: its options and its token.
- * @module
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,5 @@
 /**
  * People who may use the dashboard. This tool is the only way to a first account, and back into one.
- * @module
  */
 
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';

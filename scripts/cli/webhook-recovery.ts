@@ -1,6 +1,5 @@
 /**
  * Sends again what did not arrive.
- * @module
  */
 import { eventIdAt } from '../../src/core/event.ts';
 import { RECOVERY_PACE_MS, type RecoveryBatch, type RecoveryCursor } from '../../src/database/redelivery.ts';

@@ -1,6 +1,5 @@
 /**
  * Shows and rotates the secrets that sign webhooks: of an endpoint, or of a store in one mode.
- * @module
  */
 
 import { modes } from '../../src/acts/keys.ts';

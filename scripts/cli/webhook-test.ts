@@ -1,6 +1,5 @@
 /**
  * Sends one signed test event to an endpoint now, or an event of any type to all of test mode, without a payment.
- * @module
  */
 
 import { eventTypes } from '../../src/core/event.ts';

@@ -1,6 +1,5 @@
 /**
  * What is wrong with an answer to a webhook, in words.
- * @module
  */
 import type { Attempt } from '../../src/database/database.ts';
 

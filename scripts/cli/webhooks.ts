@@ -1,6 +1,5 @@
 /**
  * Manages webhook endpoints; lists deliveries.
- * @module
  */
 
 import { modes } from '../../src/acts/keys.ts';

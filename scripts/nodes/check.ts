@@ -1,7 +1,6 @@
 /**
  * Proves that a node serves everything that an indexer asks for, with the indexers' own clients. Each finding that is
  * not ok says what to change.
- * @module
  */
 import { createFreshness } from '../../indexers/follower/freshness.ts';
 import { createIdentityProof } from '../../indexers/follower/identity.ts';

@@ -1,6 +1,5 @@
 /**
  * When a disk will be full, by how its free space fell while it was watched.
- * @module
  */
 import { statfs } from 'node:fs/promises';
 import { transient } from '../../src/core/fault.ts';

@@ -1,6 +1,5 @@
 /**
  * Whether others can reach what only this machine should: a node's ports, and calls that change the node.
- * @module
  */
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';

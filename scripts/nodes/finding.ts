@@ -1,7 +1,6 @@
 /**
  * What `quayside doctor` and `quayside network check` find: one sentence about one part of an installation or a node,
  * and what to do about it.
- * @module
  */
 
 /**

@@ -1,6 +1,5 @@
 /**
  * How far back a node serves what an indexer reads: blocks and their transfers.
- * @module
  */
 import type { Node, Wire } from '../../src/chains/chain.ts';
 import type { BlockRef } from '../../src/core/block.ts';

@@ -1,6 +1,5 @@
 /**
  * What a node says about its own progress, by family.
- * @module
  */
 import type { Family, NodeOptions } from '../../src/chains/chain.ts';
 import { openEvmRpc } from '../../src/chains/evm/node/rpc.ts';

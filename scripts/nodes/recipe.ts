@@ -1,7 +1,6 @@
 /**
  * Recipes: what is known about the nodes of a network, as data in `recipes/`. All files are checked together, and all
  * problems are listed at once.
- * @module
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
 /**
  * Whether a client's version will do, now and after the next fork.
- * @module
  */
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';

@@ -1,7 +1,6 @@
 /**
  * What a node says about itself: its client and version, its peers, and what else it would answer to whoever reaches
  * it.
- * @module
  */
 
 import type { Family, NodeOptions } from '../../src/chains/chain.ts';

@@ -2,7 +2,6 @@
  * How far a node is behind its chain, and when it will have caught up. Works in the chain's own time: the newest
  * block's age says how much is left, and how fast block times pass says how long that takes. That is the same for all
  * clients, whatever they call their progress. Pure.
- * @module
  */
 
 /** One look at a node. */

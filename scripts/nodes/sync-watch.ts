@@ -1,6 +1,5 @@
 /**
  * Looks at the nodes of all networks again and again, side by side.
- * @module
  */
 import { followerNodeOptions } from '../../indexers/follower/node-options.ts';
 import { chains } from '../../src/chains/index.ts';

@@ -1,7 +1,6 @@
 /**
  * Derives the addresses of open sessions again, and compares them with what the database has: whoever can write to it
  * and has the secret key too could put their own address there, with a valid MAC. They do not have the xpub's wallet.
- * @module
  */
 import type { Family } from '../chains/chain.ts';
 import type { Mode } from '../core/transfer.ts';

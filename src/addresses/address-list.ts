@@ -2,7 +2,6 @@
  * Address lists for families that derive no addresses from an xpub: made and signed where the seed is, carried over as
  * a file, verified and imported here. The file holds nothing secret, but anyone who could change it would be paid, so
  * it is signed, and the first list's signer is the only one accepted from then on.
- * @module
  */
 import * as z from 'zod';
 import type { AddressCodec, Family, OfflineKeys } from '../chains/chain.ts';

@@ -1,7 +1,6 @@
 /**
  * Keeps every address pool that is derived from an xpub filled ahead of demand. There is one pool for each chain family
  * and mode; a request only takes an existing address. `app/watches/pools.ts` watches them all.
- * @module
  */
 import { createHash } from 'node:crypto';
 import type { Config } from '../config/config.ts';

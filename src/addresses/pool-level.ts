@@ -1,6 +1,5 @@
 /**
  * The level of a network's address pool, and its source: an xpub, or imported lists of one signer.
- * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
 import type { PoolLevel } from '../database/address-pools.ts';

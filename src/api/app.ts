@@ -1,6 +1,5 @@
 /**
  * The HTTP application: middleware, health, reference, signed endpoints. Its only state is the rate limits.
- * @module
  */
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { writeExactly } from '../core/exact-json.ts';

@@ -3,7 +3,6 @@
  *
  * headers present → key known → timestamp in the window → signatures → key's rate limit → nonce unused → merchant id.
  * A nonce is used up only if the signature is right and the request is not rate-limited.
- * @module
  */
 
 import { createHash } from 'node:crypto';

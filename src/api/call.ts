@@ -1,6 +1,5 @@
 /**
  * Turns an HTTP request into an authenticated call with a parsed body.
- * @module
  */
 import type { Request, Response } from 'express';
 import { readContentType } from '../lib/request-body.ts';

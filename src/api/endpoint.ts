@@ -1,7 +1,6 @@
 /**
  * The type of an endpoint: its path, the scope that it needs, its documentation, and its code. `app.ts` serves the list
  * of endpoints and `openapi.ts` documents it; neither knows anything else about an endpoint.
- * @module
  */
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';

@@ -1,7 +1,6 @@
 /**
  * Every error of the API. One table holds the HTTP status, type and text of each code; the error bodies, the OpenAPI
  * document and the page at `/docs/errors` are made from it.
- * @module
  */
 import { Fault } from '../core/fault.ts';
 import { BodyError } from '../lib/request-body.ts';

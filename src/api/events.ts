@@ -1,7 +1,6 @@
 /**
  * The events of a store and mode, newest first, so that a shop can compare its orders with them when webhooks were
  * lost, or without any webhooks.
- * @module
  */
 import * as z from 'zod';
 import {

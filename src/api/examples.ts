@@ -1,6 +1,5 @@
 /**
  * The examples of the reference. A test checks each one against its schema.
- * @module
  */
 const sessionId = 'cs_01kaj8xq2m7v5c9t3w6e1r4y0p';
 const payerUrl = `https://pay.example/pay/${sessionId}?k=5f0c7e1b9a3d48260c9be17f4d2a6813`;

@@ -1,6 +1,5 @@
 /**
  * `/livez`: the process answers. `/readyz`: it can do its work; if not, a load balancer sends nobody here.
- * @module
  */
 import * as z from 'zod';
 import { Fault } from '../core/fault.ts';

@@ -1,6 +1,5 @@
 /**
  * Writes the JSON Schemas of the OpenAPI document, from the zod schemas that check requests.
- * @module
  */
 import * as z from 'zod';
 

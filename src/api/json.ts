@@ -1,6 +1,5 @@
 /**
  * JSON as the API reads it: strict UTF-8, one object, each key once, numbers kept exactly.
- * @module
  */
 import { createHash } from 'node:crypto';
 import { parseExactly, writeExactly } from '../core/exact-json.ts';

@@ -1,7 +1,6 @@
 /**
  * Middleware for every request: request id, security headers, access log, per-IP rate limit, raw body; and the error
  * handler.
- * @module
  */
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import helmet from 'helmet';

@@ -1,6 +1,5 @@
 /**
  * The OpenAPI 3.1 document, made from the endpoints and the schemas that check requests.
- * @module
  */
 import * as z from 'zod';
 import { readShipped } from '../lib/installation.ts';

@@ -1,6 +1,5 @@
 /**
  * Checks a request body field by field, and names the field that is wrong as the documentation does.
- * @module
  */
 import type { z } from 'zod';
 import { type ErrorCode, type Refusal, refuse } from './errors.ts';

@@ -1,7 +1,6 @@
 /**
  * Reads the query of a list, strictly: a filter that is misspelt would return more than was asked for. A
  * parameter comes once unless its schema is a list.
- * @module
  */
 import * as z from 'zod';
 import { badParam } from './parameter.ts';

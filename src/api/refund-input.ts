@@ -1,7 +1,6 @@
 /**
  * The input of a refund: its schema, and the plain request that is read from it. The documented codes say which field
  * is wrong, so most fields have their own code here.
- * @module
  */
 
 import * as z from 'zod';

@@ -1,6 +1,5 @@
 /**
  * A refund as the API shows it.
- * @module
  */
 import * as z from 'zod';
 import type { Config } from '../config/config.ts';

@@ -1,6 +1,5 @@
 /**
  * The refund endpoints of the reference: create, read, cancel.
- * @module
  */
 
 import type { Refund } from '../database/refunds.ts';

@@ -1,7 +1,6 @@
 /**
  * Answers to what never became a request: bytes that are not HTTP, headers that are too large, a client that is too
  * slow. They have the documented error body too.
- * @module
  */
 import { STATUS_CODES } from 'node:http';
 import { toSeconds } from '../lib/clock.ts';

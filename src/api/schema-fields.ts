@@ -1,6 +1,5 @@
 /**
  * Flattens a JSON Schema of the OpenAPI document into table rows: one for each field, nested ones by their full path.
- * @module
  */
 import type { JsonSchema } from './json-schema.ts';
 import type { OpenApiDocument } from './openapi.ts';

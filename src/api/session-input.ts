@@ -1,7 +1,6 @@
 /**
  * The input of a session: the schema of the reference shape, the rules between its fields, and the plain request that
  * is read from it.
- * @module
  */
 import * as z from 'zod';
 import type { Mode } from '../core/transfer.ts';

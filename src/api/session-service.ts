@@ -1,7 +1,6 @@
 /**
  * What the API does with sessions, whatever the shape of the request: create (with which ways to pay, at which rate),
  * find, cancel.
- * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
 import { usualDepth } from '../core/credit-policy.ts';

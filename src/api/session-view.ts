@@ -1,6 +1,5 @@
 /**
  * A session as the API shows it. Fields without a value are left out, never null.
- * @module
  */
 import * as z from 'zod';
 import { invariant } from '../core/fault.ts';

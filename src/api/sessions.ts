@@ -1,6 +1,5 @@
 /**
  * The payment session endpoints of the reference: create, read, cancel.
- * @module
  */
 import type { ApiDeps, Endpoint } from './endpoint.ts';
 import { exampleSession, exampleSessionBody } from './examples.ts';

@@ -1,6 +1,5 @@
 /**
  * The endpoint that simulates payments in the sandbox. It exists only if there are simulated networks.
- * @module
  */
 import * as z from 'zod';
 import { Fault } from '../core/fault.ts';

@@ -1,7 +1,6 @@
 /**
  * The two quick-start shapes, as thin adapters over the session service: `/v1/payment/sessions`, and the `mode` shape
  * of the create call. Both answer with a `base` + `session` envelope; errors have the ordinary body.
- * @module
  */
 import * as z from 'zod';
 import type { Config } from '../config/config.ts';

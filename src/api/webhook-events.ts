@@ -1,7 +1,6 @@
 /**
  * What a merchant's endpoint receives, as schemas for the reference. `core/event.ts` writes the bodies; a test checks
  * them against these schemas.
- * @module
  */
 import * as z from 'zod';
 import {

@@ -5,7 +5,6 @@
  * A record of 512 bytes per pool: the number of addresses in 12 digits, then family, mode and source. A number is
  * overwritten in place, within one sector, and flushed to the disk before an address is offered: once for all sessions
  * that are committed together.
- * @module
  */
 import { closeSync, fdatasyncSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,6 +1,5 @@
 /**
  * How each process of an installation opens its database.
- * @module
  */
 import type { Config } from '../config/config.ts';
 import type { OpenOptions } from '../database/sqlite/open.ts';

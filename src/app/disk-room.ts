@@ -1,6 +1,5 @@
 /**
  * The room that the database has on its disk.
- * @module
  */
 import { stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
 /**
  * Starts a program of Quayside as a child process.
- * @module
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { runnable } from '../lib/installation.ts';

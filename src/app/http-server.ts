@@ -1,6 +1,5 @@
 /**
  * HTTP servers of the programs: listening with clear faults, and closing without cutting off answers.
- * @module
  */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';

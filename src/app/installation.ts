@@ -1,6 +1,5 @@
 /**
  * A running installation: what the supervisor starts, in which order, and what it waits for.
- * @module
  */
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -1,6 +1,5 @@
 /**
  * Metrics for Prometheus. What the database knows is read on each scrape; only requests are counted as they happen.
- * @module
  */
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { networkOfEachPool, readPool } from '../addresses/pool-level.ts';

@@ -1,6 +1,5 @@
 /**
  * New stores, API keys with their secrets, and webhook endpoints. Made here, saved by the caller.
- * @module
  */
 import { createHash } from 'node:crypto';
 import type { ExtendedEventType } from '../core/event.ts';

@@ -1,6 +1,5 @@
 /**
  * Runs a program once a day, at a time of day.
- * @module
  */
 import { once } from 'node:events';
 import { type Clock, DAY_MS } from '../lib/clock.ts';

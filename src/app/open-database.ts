@@ -1,6 +1,5 @@
 /**
  * Opens the installation's database, in the same way in each of its processes that needs all of it.
- * @module
  */
 import { coinText } from '../chains/coin-text.ts';
 import type { Config } from '../config/config.ts';

@@ -1,6 +1,5 @@
 /**
  * Metrics of money out for Prometheus.
- * @module
  */
 import type { Gauge } from 'prom-client';
 import { chains } from '../chains/index.ts';

@@ -1,6 +1,5 @@
 /**
  * Creates or migrates the installation's database, before anything opens it.
- * @module
  */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

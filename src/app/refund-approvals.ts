@@ -1,7 +1,6 @@
 /**
  * Approvers' signatures of refunds: what they are to sign, and whether one is for what the refund pays now. The
  * `quayside` command and the dashboard share it. Which approvers count is the signer's decision.
- * @module
  */
 import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';

@@ -1,7 +1,6 @@
 /**
  * Compares a database with the marks of what was given out, when the server starts; and retires what may have been
  * given out where the marks, too, may have been put back.
- * @module
  */
 import { chains } from '../chains/index.ts';
 import type { Database } from '../database/database.ts';

@@ -1,6 +1,5 @@
 /**
  * Warnings about settings of a live installation that make it easier to take money from it.
- * @module
  */
 import { statSync } from 'node:fs';
 import type { Config } from '../config/config.ts';

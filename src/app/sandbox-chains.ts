@@ -1,6 +1,5 @@
 /**
  * The simulated chains of a sandbox, which are beside its database and in no backup.
- * @module
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

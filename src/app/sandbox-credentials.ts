@@ -1,7 +1,6 @@
 /**
  * The sandbox's demo store and its credentials: created on the first start, and stored in `sandbox-credentials.json`
  * for the demo, for scripts and for calls by hand.
- * @module
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';

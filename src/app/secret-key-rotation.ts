@@ -2,7 +2,6 @@
  * Replaces the secret key of an installation that is stopped: a backup, the new key in a file of its own, everything
  * sealed with it in one transaction, and its file in the place of the old one. Whenever it is interrupted, the database
  * fits one of the two files; the next run says which, and ends the exchange.
- * @module
  */
 import { chmodSync, chownSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -1,7 +1,6 @@
 /**
  * The file that says where a data directory's server listens, so that tools find it even when the system chose its
  * port.
- * @module
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,6 @@
 /**
  * Tells systemd how this service is, if a unit of `Type=notify` runs it. Node has no datagram sockets of unix, so
  * `systemd-notify` sends, and the unit needs `NotifyAccess=all`. Protocol: sd_notify(3).
- * @module
  */
 import { execFile } from 'node:child_process';
 import type { Clock } from '../lib/clock.ts';

@@ -1,6 +1,5 @@
 /**
  * The lines that `npm start` prints for a person.
- * @module
  */
 import { relative } from 'node:path';
 import type { Config } from '../config/config.ts';

@@ -1,7 +1,6 @@
 /**
  * Keeps child processes running: a child that dies is restarted, with growing pauses while it dies before it is ready;
  * one that hangs is killed first. The other children are not affected.
- * @module
  */
 import type { ChildProcess } from 'node:child_process';
 import type { Clock } from '../lib/clock.ts';

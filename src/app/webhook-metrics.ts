@@ -1,6 +1,5 @@
 /**
  * Metrics of sending webhooks, by the report of the process that does it.
- * @module
  */
 import type { Gauge } from 'prom-client';
 import type { Database } from '../database/database.ts';

@@ -1,6 +1,5 @@
 /**
  * How long this process waits before it can write to the database, and how long its writes hold the lock.
- * @module
  */
 import { Histogram } from 'prom-client';
 import type { WriteMeasure } from '../database/sqlite/write-queue.ts';

@@ -1,7 +1,5 @@
 /**
  * Ranges of blocks of nodes that answer by number.
- *
- * @module
  */
 import { type BlockRef, isLinked } from '../core/block.ts';
 import { invariant, transient } from '../core/fault.ts';

@@ -7,8 +7,6 @@
  *   with a code of its own (`node_*`), never an empty block.
  * - Hashes and transaction ids are canonical text and address keys lower-case hex, so equality is `===`.
  * - Nothing here uses the database.
- *
- * @module
  */
 import type { BlockRef } from '../core/block.ts';
 import type { Finality } from '../core/credit-policy.ts';

@@ -1,6 +1,5 @@
 /**
  * Amounts of coins and tokens, as people write them.
- * @module
  */
 import type { Asset } from '../core/ledger.ts';
 import { formatUnits } from '../core/money.ts';

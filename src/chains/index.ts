@@ -1,8 +1,6 @@
 /**
  * The table of chain families. Address codecs are small and loaded at once; decoders and node clients on demand, so
  * that no process loads sockets or SDKs that it does not use.
- *
- * @module
  */
 import type { Chain, Family } from './chain.ts';
 import { evmAddress, evmTransactionId, WEI_DECIMALS } from './evm/address.ts';

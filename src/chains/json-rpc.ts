@@ -2,8 +2,6 @@
  * JSON-RPC 2.0 as nodes implement it: envelopes and answers. The family decides what an error means. Pure.
  *
  * Sources: https://www.jsonrpc.org/specification, and the real answers of geth, anvil, Nethermind and Agave.
- *
- * @module
  */
 
 import { excerpt } from '../core/excerpt.ts';

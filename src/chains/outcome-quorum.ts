@@ -1,7 +1,5 @@
 /**
  * The outcome of a payout's attempts on which several nodes of a network agree.
- *
- * @module
  */
 import { invariant, transient } from '../core/fault.ts';
 import type { Outcome } from '../core/spend.ts';

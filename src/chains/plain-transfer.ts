@@ -1,7 +1,5 @@
 /**
  * Reads what a signed transaction transfers, with the strict reader of what the signer makes.
- *
- * @module
  */
 import { Fault } from '../core/fault.ts';
 import type { Token } from '../core/transfer.ts';

@@ -1,8 +1,6 @@
 /**
  * The second opinion on a payout before it is broadcast: what the chain's own SDK reads from the signed bytes, compared
  * with what was ordered. The SDK shares no code with the encoders of the signer.
- *
- * @module
  */
 import type { Attempt } from '../core/payout.ts';
 import type { Terms } from '../core/spend.ts';

@@ -1,8 +1,6 @@
 /**
  * The checks of an order that families share. They throw permanent faults: `spend_terms_invalid` or
  * `spend_intent_invalid`.
- *
- * @module
  */
 import { type Fault, permanent } from '../core/fault.ts';
 import { gasReceiver, type Intent, isPayback, type SweepIntent, type Wallet } from '../core/intent.ts';

@@ -9,8 +9,6 @@
  * - Amounts are bigint base units; address keys are lower-case hex; transaction ids are the chain's canonical text.
  * - `outcome` returns `dead`, `failed` or `succeeded` only for what is final. Doubt is `waiting` or a transient Fault,
  *   never `dead`.
- *
- * @module
  */
 import { Fault } from '../core/fault.ts';
 import { type HotRole, type Intent, isPayback, type LoanForm, type Wallet } from '../core/intent.ts';

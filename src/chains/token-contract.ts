@@ -1,8 +1,6 @@
 /**
  * Tokens that are contracts with the interface of ERC-20, which is also TRC-20's: what is wrong with one, and whether
  * the logs of a transaction show a payout.
- *
- * @module
  */
 import { type Fault, permanent, transient } from '../core/fault.ts';
 import { unitsOf } from '../core/ledger.ts';

@@ -2,8 +2,6 @@
  * The interface between the payment page and payers' wallets: how a wallet of the family is asked to pay, by links that
  * open an app and by the request that a wallet inside the browser is to send. The browser's half is
  * `src/checkout/browser/wallets/<family>.js`.
- *
- * @module
  */
 import type { BlockRef } from '../core/block.ts';
 import { formatUnits } from '../core/money.ts';

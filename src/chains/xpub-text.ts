@@ -1,8 +1,6 @@
 /**
  * The text of an extended public key (BIP-32), checked without the arithmetic of its curve: every process checks the
  * configuration, and only few derive addresses.
- *
- * @module
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { createBase58check } from '@scure/base';

@@ -2,8 +2,6 @@
  * Keys of secp256k1 chains. Deposit addresses are children of an account's extended public key (BIP-32), at the
  * external chain of BIP-44 that common wallets use. The seed has their private halves, and the hot wallets in an
  * account apart. EVM networks and TRON make their addresses from the same 20 bytes of such a key.
- *
- * @module
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';

@@ -1,6 +1,5 @@
 /**
  * The static files of the page.
- * @module
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';

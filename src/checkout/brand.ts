@@ -1,7 +1,6 @@
 /**
  * A store's name, logo and colour on the page. All of it is served from here and none of it can run: a logo is shown as
  * an image, and one that is opened directly may neither load nor run anything.
- * @module
  */
 
 import type { Router } from 'express';

@@ -1,6 +1,5 @@
 /**
  * The frame of every HTML page for payers.
- * @module
  */
 import { type Html, html } from '../lib/html.ts';
 import type { Words } from './texts.ts';

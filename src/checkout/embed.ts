@@ -1,6 +1,5 @@
 /**
  * The payment page inside a merchant's page: who may frame it, and the script that opens it there.
- * @module
  */
 import type { Router } from 'express';
 import type { Config } from '../config/config.ts';

@@ -1,6 +1,5 @@
 /**
  * The icons of the page, and the marks of tokens and networks, as inline SVG. They only repeat the text beside them.
- * @module
  */
 import type { Mark } from '../config/schema.ts';
 import { type Html, html } from '../lib/html.ts';

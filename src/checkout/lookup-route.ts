@@ -1,7 +1,6 @@
 /**
  * Requests to look up a transaction. The form writes a row for the indexers and redirects to the page, which shows the
  * results. A lookup costs node requests, so the rate is limited for each session and each IP address.
- * @module
  */
 import type { Router } from 'express';
 import type { Config } from '../config/config.ts';

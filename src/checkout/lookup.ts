@@ -1,7 +1,6 @@
 /**
  * Help for payers whose payment does not show up: they paste its transaction hash, the indexer of each network looks it
  * up, and the result is explained. A lookup never credits a payment; only blocks that were read do.
- * @module
  */
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';

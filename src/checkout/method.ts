@@ -1,6 +1,5 @@
 /**
  * The choice of a stablecoin and a network, with links only.
- * @module
  */
 import type { Currency } from '../core/transfer.ts';
 import type { PaymentOption } from '../database/database.ts';

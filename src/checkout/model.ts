@@ -1,6 +1,5 @@
 /**
  * Everything that the page is rendered from, and the functions on it that several parts share.
- * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
 import type { FeeHint } from '../config/schema.ts';

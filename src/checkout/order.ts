@@ -1,6 +1,5 @@
 /**
  * The order: items, prices, exchange rate.
- * @module
  */
 import type { LineItem } from '../database/session-request.ts';
 import { type Html, html } from '../lib/html.ts';

@@ -1,6 +1,5 @@
 /**
  * The payment page: one document for every state of a session, complete without scripts.
- * @module
  */
 import { toSeconds } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';

@@ -1,6 +1,5 @@
 /**
  * The security headers of the page.
- * @module
  */
 import type { RequestHandler, Response } from 'express';
 import { invariant } from '../core/fault.ts';

@@ -2,7 +2,6 @@
  * The receipt of a paid session by mail, if the shop sends any: the payer types an address, sees it whole, and
  * confirms. A session has one such mail, and an address and a caller few a day: the form cannot be used to write to
  * strangers.
- * @module
  */
 import type { Request, Router } from 'express';
 import type { Config } from '../config/config.ts';

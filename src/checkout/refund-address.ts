@@ -1,7 +1,6 @@
 /**
  * The payer's own address for possible refunds, given on the payment page. It takes the payer's token, because the
  * session's id is no secret, and two steps: enter the address, then compare all of it and confirm.
- * @module
  */
 
 import type { Request, Router } from 'express';

@@ -1,6 +1,5 @@
 /**
  * What became of a payment's refunds, on the payment page, for who has the payer's token.
- * @module
  */
 
 import { MINOR_DECIMALS, shownUnits } from '../core/money.ts';

@@ -1,7 +1,6 @@
 /**
  * The page of a claim link: the payer enters the address for a refund, confirms it, and sees the state of the refund.
  * The page has no scripts.
- * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
 import { MINOR_DECIMALS, shownUnits } from '../core/money.ts';

@@ -1,7 +1,6 @@
 /**
  * The routes of claim links, `/refund/:token`: the form, the confirmation and the state of the refund. The link is the
  * only secret: whoever has it can give the address, and replace it until the payment is in progress.
- * @module
  */
 
 import type { Request, Response, Router } from 'express';

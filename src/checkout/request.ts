@@ -1,6 +1,5 @@
 /**
  * Reads requests to the page.
- * @module
  */
 import type { Request, RequestHandler, Response } from 'express';
 import type { Database, Session } from '../database/database.ts';

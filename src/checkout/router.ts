@@ -1,7 +1,6 @@
 /**
  * The routes of the payment page: `/pay/:id`, its live updates, what a wallet is to send, and its files. The server
  * mounts them behind the same middleware as the API. The page only shows a session and never changes it.
- * @module
  */
 import express, { type ErrorRequestHandler, type Request, type Response, type Router } from 'express';
 import type { Config } from '../config/config.ts';

@@ -1,6 +1,5 @@
 /**
  * The sandbox's panel: a form whose buttons simulate payments. Shown only for sessions of simulated networks.
- * @module
  */
 import { currencies } from '../core/transfer.ts';
 import { type Html, html } from '../lib/html.ts';

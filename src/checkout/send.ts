@@ -1,6 +1,5 @@
 /**
  * What a payer needs to pay: amount, address, QR code, time left.
- * @module
  */
 
 import type { PaymentOption } from '../database/database.ts';

@@ -1,6 +1,5 @@
 /**
  * What the page shows of a session, as a pure function of the session and the clock.
- * @module
  */
 import { payableUntilS } from '../core/session.ts';
 import type { Payment, PaymentOption, Session } from '../database/database.ts';

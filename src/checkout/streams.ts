@@ -3,7 +3,6 @@
  *
  * One loop in each process checks every watched session once a second, whoever changed it; each costs one read.
  * Format: https://html.spec.whatwg.org/multipage/server-sent-events.html
- * @module
  */
 import type { Response } from 'express';
 import type { Database } from '../database/database.ts';

@@ -1,6 +1,5 @@
 /**
  * The texts of the page: one JSON file for each language, chosen by the payer or the browser.
- * @module
  */
 import { readLanguages, type Words as WordsOf } from '../lib/words.ts';
 import type english from './texts/en.json';

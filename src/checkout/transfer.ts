@@ -1,7 +1,6 @@
 /**
  * What a wallet in the payer's browser is to send, decided when it is asked for: only what is due at that moment, and
  * only on a network where the payment would be seen.
- * @module
  */
 import type { WalletNetwork } from '../chains/wallet.ts';
 import { parToUnitsCeil } from '../core/money.ts';

@@ -1,6 +1,5 @@
 /**
  * A short hash that changes whenever the page of a session changes, whatever its language.
- * @module
  */
 import { createHash } from 'node:crypto';
 import type { NetworkStatus, Session } from '../database/database.ts';

@@ -1,7 +1,6 @@
 /**
  * Paying with a wallet: links that open apps on a phone, without scripts; and the place where the script adds a button
  * for each wallet in the browser.
- * @module
  */
 
 import type { PaymentOption } from '../database/database.ts';

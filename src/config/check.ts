@@ -1,6 +1,5 @@
 /**
  * Problems with the settings, and the check of one part of them against its schema.
- * @module
  */
 import type { z } from 'zod';
 import { type Fault, permanent } from '../core/fault.ts';

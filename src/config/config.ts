@@ -1,6 +1,5 @@
 /**
  * The configuration: read once, checked as a whole, frozen.
- * @module
  */
 import { resolve } from 'node:path';
 import { isFields } from '../core/fields.ts';

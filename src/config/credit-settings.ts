@@ -1,6 +1,5 @@
 /**
  * When payments are credited, as settings say it.
- * @module
  */
 import * as z from 'zod';
 import { type CreditPolicy, type CreditTier, type Finality, finalities } from '../core/credit-policy.ts';

@@ -1,7 +1,6 @@
 /**
  * The configuration of a program that the supervisor starts. It comes with the start, so that the program does not
  * load what reads and checks settings: a tenth of a second and 8 MB in each process.
- * @module
  */
 import { deepFreeze } from '../lib/deep-freeze.ts';
 import type { Config } from './config.ts';

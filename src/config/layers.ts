@@ -1,6 +1,5 @@
 /**
  * The unchecked configuration: data files, presets, the operator's file and environment variables, merged.
- * @module
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';

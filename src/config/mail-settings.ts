@@ -1,6 +1,5 @@
 /**
  * The mail server of the installation.
- * @module
  */
 import * as z from 'zod';
 import { isMailAddress, readMailServer } from '../lib/mail-server.ts';

@@ -1,6 +1,5 @@
 /**
  * One network's settings: its preset merged with the operator's file, checked and typed.
- * @module
  */
 
 import type { Family } from '../chains/chain.ts';

@@ -1,7 +1,6 @@
 /**
  * What each setting may be, and the message for an operator. Keys are those of the JSON files (snake_case);
  * `config/descriptions.json` describes each one.
- * @module
  */
 import ipaddr from 'ipaddr.js';
 import * as z from 'zod';

@@ -1,6 +1,5 @@
 /**
  * The name of every setting, read from the schemas, and the environment variables that set them.
- * @module
  */
 import * as z from 'zod';
 import { generalSettings, networkSettings } from './schema.ts';

@@ -1,6 +1,5 @@
 /**
  * Where a setting is: `networks.ethereum.tokens[0].decimals`.
- * @module
  */
 
 /** A plain JSON object whose shape is not known yet. */

@@ -1,6 +1,5 @@
 /**
  * Kinds of settings: how each is read, and what an operator is told if it is wrong.
- * @module
  */
 import * as z from 'zod';
 import { MINOR_DECIMALS, minorToPar, parseUnits } from '../core/money.ts';

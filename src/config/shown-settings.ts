@@ -1,7 +1,6 @@
 /**
  * Every setting as people are shown it: its value, where it comes from, and what to write to change it. Secrets are
  * only said to be set.
- * @module
  */
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';

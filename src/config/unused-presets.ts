@@ -1,6 +1,5 @@
 /**
  * Networks that Quayside knows and the configuration does not name, with the line that adds each.
- * @module
  */
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';

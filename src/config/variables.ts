@@ -2,7 +2,6 @@
  * Settings by environment variables. The name is `QUAYSIDE_` and the path of the setting in capitals, with two
  * underscores between its levels: `QUAYSIDE_NETWORKS__BSC__URL` is `networks.bsc.url`. The same name with `_FILE` at
  * its end names a file that holds the value.
- * @module
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';

@@ -1,7 +1,6 @@
 /**
  * Permissions in the dashboard, granted by four fixed roles. A member has one role in each store. An operator has the
  * installation's permissions, and sees a store's payments only as a member of that store.
- * @module
  */
 
 export const storeRoles = ['owner', 'staff', 'accountant'] as const;

@@ -1,6 +1,5 @@
 /**
  * Tells whether money arrived before or after a session was created.
- * @module
  */
 import type { NetworkKey } from './transfer.ts';
 

@@ -1,6 +1,5 @@
 /**
  * Blocks as the follower knows them. The hash identifies a block, the parent hash links it, and numbers may skip.
- * @module
  */
 
 /** `number` is the height (EVM, TRON) or slot (Solana); `timeS` is the block's own clock in Unix seconds. */

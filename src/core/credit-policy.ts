@@ -5,7 +5,6 @@
  * less. The amount is everything that came to the session on the network and is not final yet, so splitting a payment
  * over transfers, tokens or blocks gains nothing. A store's own tiers are added to the network's, so a store can only
  * be stricter.
- * @module
  */
 
 /**

@@ -1,6 +1,5 @@
 /**
  * Signatures of requests and webhooks, and the outcome of an attempt to deliver a webhook.
- * @module
  */
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';

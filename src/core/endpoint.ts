@@ -1,6 +1,5 @@
 /**
  * Judges an endpoint by its answers: whether it is gone, silent or failing, and when its deliveries are sent again.
- * @module
  */
 
 /**

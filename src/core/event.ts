@@ -1,6 +1,5 @@
 /**
  * The public event types, and the JSON bodies that merchants receive.
- * @module
  */
 import type { DestinationFrom } from './refund.ts';
 import { type Currency, type Mode, type NetworkKey, nameOf } from './transfer.ts';

@@ -2,7 +2,6 @@
  * JSON that is written exactly as it was read. `JSON.parse` rounds numbers (10.0 and 1e2 become integers, long ones
  * lose digits) and keeps the last of two equal keys. This parser keeps a number's text, and refuses an object with
  * equal keys.
- * @module
  */
 import { permanent } from './fault.ts';
 

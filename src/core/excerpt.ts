@@ -1,6 +1,5 @@
 /**
  * Makes text from other programs and people fit for a message or a terminal.
- * @module
  */
 
 const EXCERPT_CHARS_MAX = 200;

@@ -1,7 +1,6 @@
 /**
  * Operating faults: failures outside this program (a node, a disk, a merchant's server, an operator's file).
  * A broken invariant is not a fault; it is an `invariant` failure and ends the process.
- * @module
  */
 
 /** `transient`: the same call may succeed later. `permanent`: it will fail until a person changes something. */

@@ -1,6 +1,5 @@
 /**
  * Parsed JSON objects whose fields are not validated yet.
- * @module
  */
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -1,6 +1,5 @@
 /**
  * The only reorg decision. The caller asks a node and acts; `plan` interprets the answers.
- * @module
  */
 import { type BlockRef, type Branch, isLinked, type Tail } from './block.ts';
 import { invariant } from './fault.ts';

@@ -1,7 +1,6 @@
 /**
  * Gates of money out. All must be open before a payout gets an attempt. They are checked once, in this order, inside
  * the transaction that allots.
- * @module
  */
 
 /** The gates in their order, each named by the reason that applies while it is closed. */

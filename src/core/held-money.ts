@@ -5,7 +5,6 @@
  * It always belongs to its session, and the ledger books it as received when it is confirmed. Accepting it therefore
  * moves no money. Once the session is paid, it can be refunded. Money that is being returned is no longer held; if the
  * return fails, it is held again.
- * @module
  */
 import type { ExtendedPaymentEventType } from './event.ts';
 import { invariant } from './fault.ts';

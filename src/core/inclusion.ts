@@ -1,6 +1,5 @@
 /**
  * Inclusion grace. A payer who sends just before the deadline is in time, although the next blocks come after it.
- * @module
  */
 import type { NetworkKey } from './transfer.ts';
 

@@ -1,7 +1,6 @@
 /**
  * The four kinds of intent, which are all that is ever signed. An intent never changes once written. Fees, nonces and
  * expiry are in the terms of each attempt.
- * @module
  */
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';

@@ -4,7 +4,6 @@
  * where it came from.
  *
  * Coins that an operator sends to the refund and gas wallets are not booked: `hot` and `refunded` count what left.
- * @module
  */
 import { invariant } from './fault.ts';
 import type { Intent } from './intent.ts';

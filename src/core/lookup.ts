@@ -1,7 +1,6 @@
 /**
  * Interprets a transaction for a payer who asks about it. A node reports the transaction, and `judge` decides what it
  * means for one session. A lookup only informs. Only a follower that reads block by block credits.
- * @module
  */
 import type { Currency } from './transfer.ts';
 

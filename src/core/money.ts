@@ -1,7 +1,6 @@
 /**
  * Money is bigint base units. Decimals belong to (network, token). A function that rounds has the direction in its
  * name.
- * @module
  */
 import { invariant } from './fault.ts';
 

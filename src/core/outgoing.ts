@@ -4,7 +4,6 @@
  *
  * Decoders leave out transfers of zero. With many tokens anybody can write one in anybody's name (`transferFrom` with
  * 0).
- * @module
  */
 import { type HotRole, isPayback } from './intent.ts';
 import { endedCodes, type Payout } from './payout.ts';

@@ -2,7 +2,6 @@
  * Manual resolution of stuck payouts. The operator's claim is never trusted: chain data must support it, and anything
  * that may still be paid stays open. A database restored from a backup may lack the newest attempts, so transactions
  * that are unknown here count too.
- * @module
  */
 import type { Payout, Proof } from './payout.ts';
 import { type Reason, refusal } from './reasons.ts';

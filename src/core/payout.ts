@@ -6,7 +6,6 @@
  * Safety rests on this order: allot (attempt and nonce are stored) → sign (the signer stores the bytes) → record (we
  * store them) → send those bytes. Nothing is signed again before final state has shown that no earlier attempt can be
  * mined.
- * @module
  */
 import { type Intent, isPayback, type Wallet } from './intent.ts';
 import { type Reason, reason } from './reasons.ts';

@@ -1,7 +1,6 @@
 /**
  * Exchange rates as exact ratios of integers. A rate is the price of one unit of one currency in another, above zero.
  * For a session it is the amount of stablecoin per unit of the session currency.
- * @module
  */
 import { invariant } from './fault.ts';
 import { divideCeil, formatUnits, MINOR_DECIMALS, parseUnits, pow10 } from './money.ts';

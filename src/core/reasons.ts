@@ -1,7 +1,6 @@
 /**
  * Reasons why money out waits. Each code stands here once, with its text, the command that helps, and whether it ends
  * by itself.
- * @module
  */
 
 /** Why something does not advance, for programs and for people. */

@@ -4,7 +4,6 @@
  *
  *   pending ──► processing ──► completed     canceled: by the merchant while processing, until a signature is
  *      └──► failed ◄──┘                                requested, or by the operator while pending
- * @module
  */
 import { invariant } from './fault.ts';
 import { MINOR_DECIMALS, parseUnits, pow10 } from './money.ts';

@@ -6,7 +6,6 @@
  * firm it is, how much came too late. `advance` derives the documented status from that standing and the clock.
  * `changes` names the events of a transition. All are pure, so a reorg needs no undo: the sums change and the same
  * functions run again.
- * @module
  */
 
 import { type Arrival, type Beginning, isOlder } from './arrival.ts';

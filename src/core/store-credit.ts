@@ -1,6 +1,5 @@
 /**
  * A store's own requirements before a payment is credited, besides the network's policy. They only ever add tiers.
- * @module
  */
 import type { CreditPolicy, CreditTier } from './credit-policy.ts';
 import { invariant } from './fault.ts';

@@ -1,7 +1,6 @@
 /**
  * Chooses the deposit addresses to sweep into the treasury by balance, age and cost. The caller asks for the price of a
  * transaction and plans the payouts.
- * @module
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';

@@ -1,6 +1,5 @@
 /**
  * Token transfers as the chain shows them. These are facts only; `session.ts` decides what they mean for a session.
- * @module
  */
 
 /** The stablecoins that Quayside takes. */

@@ -1,7 +1,6 @@
 /**
  * Test events that a developer triggers to try a handler. The code of real events writes them; they are of test mode,
  * and marked.
- * @module
  */
 
 import {

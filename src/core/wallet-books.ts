@@ -1,7 +1,6 @@
 /**
  * Compares a wallet's balance with the books. Coins that an operator sends to the wallet are not booked, so only a
  * shortage is a difference. A surplus becomes the new expectation.
- * @module
  */
 
 /** The expected balance of a network's wallets in an asset, in base units, and since when they hold less. */

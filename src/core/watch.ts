@@ -1,6 +1,5 @@
 /**
  * Decides when a lasting trouble raises an alarm, and when the alarm ends. Everything that is watched uses this rule.
- * @module
  */
 
 export type WatchRule = Readonly<{

@@ -1,7 +1,6 @@
 /**
  * The dashboard as an express application of its own, with its own listener: no route of the API or of the payment page
  * is reachable through it, and no API key opens it.
- * @module
  */
 import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
 import { isAllowed } from '../core/access.ts';

@@ -1,6 +1,5 @@
 /**
  * The dashboard's style sheet and its script. Their URLs change with their content.
- * @module
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,7 +1,6 @@
 /**
  * What entries of the audit log name, as people know it: times in the log's zone, ids as links to the pages that this
  * person may open, people and stores by their names. What is stored stays as it is.
- * @module
  */
 
 import { shownMinor } from '../acts/refund-words.ts';

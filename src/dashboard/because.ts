@@ -1,6 +1,5 @@
 /**
  * Why an operator does something, as the forms ask for it.
- * @module
  */
 import { REASON_CHARS_MAX } from '../acts/act.ts';
 import { type Html, html } from '../lib/html.ts';

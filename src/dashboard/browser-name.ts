@@ -1,6 +1,5 @@
 /**
  * What a browser calls itself (`User-Agent`), as people know it. Only for looking at: anybody can send anything.
- * @module
  */
 
 /** Names that several browsers send come last: Edge also says Chrome, and Chrome also says Safari. */

@@ -1,7 +1,6 @@
 /**
  * Challenges that a passkey signs. None is stored: each carries its end and a proof of what it was made for, under a
  * key that lives as long as the process. Only those that were used are remembered, until they end.
- * @module
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';

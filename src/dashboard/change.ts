@@ -2,7 +2,6 @@
  * How a page changes something. The form is read into a plan; the plan is shown with what follows from it, confirmed
  * on that page (with the second factor again, where it lets money or power out), and done once. What it changes is
  * recorded with the person, in the same transaction.
- * @module
  */
 import { createHash } from 'node:crypto';
 import { invariant } from '../core/fault.ts';

@@ -1,7 +1,6 @@
 /**
  * Charts that are made on the server: bars of SVG, and the same numbers in a table. They need no script, follow the
  * colours of the page, and print.
- * @module
  */
 import { type Html, html } from '../lib/html.ts';
 import type { Words } from './texts.ts';

@@ -1,6 +1,5 @@
 /**
  * Which deliveries a list shows: the filter in a page's address, as a form, and for the database.
- * @module
  */
 import type { DeliverySearch, DeliveryState } from '../database/database.ts';
 import type { Endpoint } from '../database/endpoints.ts';

@@ -1,6 +1,5 @@
 /**
  * What the dashboard works on.
- * @module
  */
 import type { Issuer } from '../acts/act.ts';
 import type { Config } from '../config/config.ts';

@@ -1,7 +1,6 @@
 /**
  * Links to block explorers, as the networks' settings name them. Nothing is asked of an explorer: a person follows the
  * link, or does not.
- * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
 import type { NetworkKey } from '../core/transfer.ts';

@@ -1,6 +1,5 @@
 /**
  * Lists as CSV files, read in slices with pauses: payers' pages are served by the same thread and database.
- * @module
  */
 
 import type { Clock } from '../lib/clock.ts';

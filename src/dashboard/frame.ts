@@ -1,6 +1,5 @@
 /**
  * The frame of the dashboard's pages: the document, who is signed in, and where one can go.
- * @module
  */
 import { isAllowed, type Membership, type StorePermission } from '../core/access.ts';
 import type { Mode } from '../core/transfer.ts';

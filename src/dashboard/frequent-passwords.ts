@@ -1,6 +1,5 @@
 /**
  * Passwords that many people have, and what is little more than one of them. Their file says where they come from.
- * @module
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,5 @@
 /**
  * How far behind a network was read in the last day: a bar for each half hour, and the same as a table.
- * @module
  */
 import type { NetworkKey } from '../core/transfer.ts';
 import { LAG_KEPT_MS, type NetworkLag } from '../database/network-lags.ts';

@@ -1,7 +1,6 @@
 /**
  * The page of a one-time link: somebody sets a password and a second factor, and is signed in. While every network is
  * simulated, the second factor may wait.
- * @module
  */
 import type { Express, Request, Response } from 'express';
 import type { NewFactor, Person } from '../database/people.ts';

@@ -1,6 +1,5 @@
 /**
  * What the filters of lists share: choices, days, and the address that says what was chosen.
- * @module
  */
 import { type Html, html } from '../lib/html.ts';
 import { datePlus, startOfDayMs } from '../lib/zone.ts';

@@ -3,7 +3,6 @@
  * not run; this also refuses what could act when somebody opens the file directly.
  *
  * PNG: https://www.w3.org/TR/png-3/#5DataRep. SVG: https://www.w3.org/TR/SVG2/.
- * @module
  */
 import { createHash } from 'node:crypto';
 import { permanent } from '../core/fault.ts';

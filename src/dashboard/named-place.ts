@@ -1,6 +1,5 @@
 /**
  * What the search box finds besides payments: a refund, an event's delivery; each by its whole name.
- * @module
  */
 import { isAllowed, type StorePermission } from '../core/access.ts';
 import type { DashboardDeps } from './deps.ts';

@@ -1,7 +1,6 @@
 /**
  * What a page says after a form was taken and the browser was sent on: the text travels in the address, with a proof
  * that this session's own pages wrote it. It is said once: not after a reload, and to nobody whom the address is given.
- * @module
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';

@@ -1,7 +1,6 @@
 /**
  * Forms that are sent twice: a second click gets the first one's answer, and what a form makes has one id however often
  * it is sent.
- * @module
  */
 import { createHash } from 'node:crypto';
 import { type Html, html } from '../lib/html.ts';

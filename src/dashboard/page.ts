@@ -1,7 +1,6 @@
 /**
  * What a page of the dashboard is: a path, what it needs, and its answer. `app.ts` checks the need before the page is
  * asked anything.
- * @module
  */
 import type { InstallationPermission, StorePermission } from '../core/access.ts';
 import type { Mode } from '../core/transfer.ts';

@@ -1,6 +1,5 @@
 /**
  * Every page of the dashboard that needs somebody to be signed in.
- * @module
  */
 import type { DashboardDeps } from './deps.ts';
 import { createExports } from './export.ts';

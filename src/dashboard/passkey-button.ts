@@ -1,7 +1,6 @@
 /**
  * The button that asks the browser for a passkey, and sends its form with the answer. It is hidden until the script
  * finds that the browser can.
- * @module
  */
 import { type Html, html } from '../lib/html.ts';
 import type { Words } from './texts.ts';

@@ -3,7 +3,6 @@
  * answer is right. The configured address decides which names and origins are ours, never a request. The authenticator
  * verifies its user (by a PIN or a finger) each time, so a passkey is two factors in one. It tells nothing about its
  * maker, and no certificate is asked for.
- * @module
  */
 import { isIP } from 'node:net';
 import type { Passkey, Person, UsedFactor } from '../database/people.ts';

@@ -1,6 +1,5 @@
 /**
  * Passwords, stored as scrypt (RFC 7914) in PHC strings: `$scrypt$ln=15,r=8,p=3$salt$hash`, base64 without padding.
- * @module
  */
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { isCommon } from './frequent-passwords.ts';

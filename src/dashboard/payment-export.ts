@@ -1,6 +1,5 @@
 /**
  * The list of payments as CSV.
- * @module
  */
 
 import { minorText } from '../acts/refund-words.ts';

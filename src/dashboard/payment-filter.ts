@@ -1,6 +1,5 @@
 /**
  * Which payments a list shows: the filter in a page's address, as a form, and for the database.
- * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
 import type { SessionStatus } from '../core/event.ts';

@@ -1,6 +1,5 @@
 /**
  * What every answer of the dashboard says to browsers, and which requests it takes from them at all.
- * @module
  */
 import type { RequestHandler } from 'express';
 import { isOwnName } from '../lib/own-name.ts';

@@ -1,6 +1,5 @@
 /**
  * What a payment received, with its coins and networks. Amounts are at par, exact.
- * @module
  */
 
 import { shownMinor } from '../acts/refund-words.ts';

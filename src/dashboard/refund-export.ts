@@ -1,6 +1,5 @@
 /**
  * The list of refunds as CSV.
- * @module
  */
 
 import { minorText } from '../acts/refund-words.ts';

@@ -1,6 +1,5 @@
 /**
  * Approvers' signatures of a refund that the signer pays only with one: who has signed, and how an approver does.
- * @module
  */
 import type { Payout } from '../core/payout.ts';
 import type { Refund } from '../database/refunds.ts';

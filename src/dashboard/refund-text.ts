@@ -1,6 +1,5 @@
 /**
  * What pages say about refunds: amounts, states, and what a refund waits for.
- * @module
  */
 import { amountText, addressFault as faultOfAddress, shownMinor, storeSuspended } from '../acts/refund-words.ts';
 import type { RefundStatus } from '../core/refund.ts';

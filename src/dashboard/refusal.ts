@@ -1,6 +1,5 @@
 /**
  * Pages that say why a request was refused, without anything about who is signed in.
- * @module
  */
 import type { Response } from 'express';
 import { type Html, html } from '../lib/html.ts';

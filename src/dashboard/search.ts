@@ -1,7 +1,6 @@
 /**
  * What somebody pasted into the search box: recognised by its form, then looked up exactly. Anything that is nothing
  * else is an order id or its beginning, and a number also an amount.
- * @module
  */
 import { chains } from '../chains/index.ts';
 import type { NetworkConfig } from '../config/network.ts';

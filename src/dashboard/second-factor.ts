@@ -1,7 +1,6 @@
 /**
  * The second factor: one-time codes by time (TOTP, RFC 6238: SHA-1, six digits, 30 seconds, as authenticator apps have
  * it) and recovery codes.
- * @module
  */
 import { createHash, createHmac } from 'node:crypto';
 import { HOTP, Secret, TOTP } from 'otpauth';

@@ -1,7 +1,6 @@
 /**
  * What a store still needs until its first payment, in test mode to try it and in live mode before the first real one:
  * each step, whether it is done, and what to do next.
- * @module
  */
 import { isAllowed, type StorePermission } from '../core/access.ts';
 import { isFollowed } from '../database/network-health.ts';

@@ -1,6 +1,5 @@
 /**
  * How the dashboard's pages show times, amounts, hashes and states.
- * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
 import { PAR_DECIMALS, shownUnits } from '../core/money.ts';

@@ -1,7 +1,6 @@
 /**
  * Signing in and out. Name, password and second factor are sent together and refused with one answer, so that nobody
  * learns which of them was wrong, and no session is ever half signed in. Who has no factor yet leaves the code empty.
- * @module
  */
 import type { Express, Request, Response } from 'express';
 import type { Person, UsedFactor } from '../database/people.ts';

@@ -1,6 +1,5 @@
 /**
  * A signed call to the API as lines for a shell, to paste and try.
- * @module
  */
 import type { StoreAt } from './page.ts';
 

@@ -2,7 +2,6 @@
  * Proving the second factor again, for what lets money or power out: by a code, or by a passkey that signs for this
  * very form. The session gets another token then. Recovery codes are for signing in, and do not count here. Who has no
  * factor yet proves nothing while every network is simulated, except for what is live.
- * @module
  */
 import { createHash } from 'node:crypto';
 import type { UsedFactor } from '../database/people.ts';

@@ -1,7 +1,6 @@
 /**
  * The texts of the dashboard: `texts/<language>/<page>.json`. A key is the name of its file and its own:
  * `sign-in.title`. Pages of the operator have English texts only.
- * @module
  */
 import type { Response } from 'express';
 import { queryOf } from '../lib/form.ts';

@@ -1,6 +1,5 @@
 /**
  * Who sends a request: the session cookie and what belongs to it.
- * @module
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Request, Response } from 'express';

@@ -1,6 +1,5 @@
 /**
  * An attempt to send a webhook as a command for a shell: the same request, as it was signed. There is no secret in it.
- * @module
  */
 import { stampedHeaders, type WebhookStamp } from '../core/delivery.ts';
 import type { Mode } from '../core/transfer.ts';

@@ -1,6 +1,5 @@
 /**
  * Pools of deposit addresses: one for each chain family and mode, filled ahead of the sessions that take from it.
- * @module
  */
 import type { PoolKey } from './sweeps.ts';
 

@@ -1,6 +1,5 @@
 /**
  * The part of the database port about alarms: what an operator must look at.
- * @module
  */
 import type { Mode, NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';

@@ -1,7 +1,6 @@
 /**
  * The audit log: what operators changed with the `quayside` command. An entry is saved in the transaction of the change
  * that it describes, so each command that an operator runs takes an `OperatorAct`.
- * @module
  */
 
 /** Who runs a command, when and why. */

@@ -1,7 +1,6 @@
 /**
  * The part of the port for accounting: the ledger's entries with what an accountant asks about them, page by page.
  * Reads only. The ledger is append-only, so pages up to the same last entry are one consistent state.
- * @module
  */
 import type { HeldKind } from '../core/held-money.ts';
 import type { Intent } from '../core/intent.ts';

@@ -1,6 +1,5 @@
 /**
  * Events as they are stored, for the shops that read them and the operators who look at them.
- * @module
  */
 import type { EventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';

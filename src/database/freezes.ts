@@ -1,7 +1,6 @@
 /**
  * The part of the port about freezes. While money out is frozen on a network, or everywhere, no payout there is
  * allotted, signed or broadcast; what is signed already is watched to its end.
- * @module
  */
 import type { NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';

@@ -1,6 +1,5 @@
 /**
  * Held money: confirmed money that counts for nothing until an operator decides about it.
- * @module
  */
 import type { SessionStatus } from '../core/event.ts';
 import type { AcceptEffect, HeldKind, HeldPart, HeldState, Returned } from '../core/held-money.ts';

@@ -1,6 +1,5 @@
 /**
  * What a follower saves in one step.
- * @module
  */
 
 import type { BlockRef, Tail } from '../core/block.ts';

@@ -1,6 +1,5 @@
 /**
  * API keys of stores, and the nonces that requests signed with them use up.
- * @module
  */
 import type { Mode } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';

@@ -1,6 +1,5 @@
 /**
  * The part of the port for lookups: the payment page asks about transactions, a network's indexer answers.
- * @module
  */
 import type { LookupResult, TransactionReport } from '../core/lookup.ts';
 import type { NetworkKey } from '../core/transfer.ts';

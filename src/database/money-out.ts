@@ -1,7 +1,6 @@
 /**
  * The part of the port for payouts: intents, attempts, the wallets' sequence numbers, and the ledger. Each command is
  * one whole transaction, synced to disk when it returns. `core/payout.ts` decides what to do next.
- * @module
  */
 import type { HotRole, Intent, Wallet } from '../core/intent.ts';
 import type { Asset, Difference } from '../core/ledger.ts';

@@ -1,6 +1,5 @@
 /**
  * Whether a network is being followed, and whether new sessions offer it, by its follower's last report.
- * @module
  */
 import type { NetworkKey } from '../core/transfer.ts';
 import type { NetworkStatus } from './database.ts';

@@ -1,6 +1,5 @@
 /**
  * How far behind each network was read in the last day.
- * @module
  */
 
 /** The worst lag of each of these steps is kept. */

@@ -1,7 +1,6 @@
 /**
  * The part of the port about our own wallets: whose outgoing transfers followers read, and what became of each of them.
  * `core/outgoing.ts` decides what they mean.
- * @module
  */
 import type { Asset } from '../core/ledger.ts';
 import type { OutgoingTransfer, WatchedRole } from '../core/outgoing.ts';

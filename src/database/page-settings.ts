@@ -1,6 +1,5 @@
 /**
  * The part of the port for the look of a store's payment page, and who may embed it.
- * @module
  */
 
 /** A store's logo; `hash` is the SHA-256 of its bytes, in hex. */

@@ -1,7 +1,6 @@
 /**
  * The part of the database port about notes: what a store's people write down about a payment. Neither its payer nor
  * the API is shown them.
- * @module
  */
 
 /** So many notes about one payment, and characters of one. */

@@ -2,7 +2,6 @@
  * The part of the database port about people: who may use the dashboard, how they prove who they are, and where they
  * are signed in. Tokens and codes are stored as their SHA-256 (hex), passwords as the caller's scrypt text, and the
  * secret of the one-time codes encrypted.
- * @module
  */
 import type { Membership } from '../core/access.ts';
 import type { OperatorAct } from './audit-log.ts';

@@ -1,7 +1,6 @@
 /**
  * Recovery: how an operator gets a network that stopped going again. Each command changes the network's position or its
  * facts in one transaction, with an entry in the audit log; a follower that is running notices and goes on from there.
- * @module
  */
 import type { BlockRef } from '../core/block.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';

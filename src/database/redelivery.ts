@@ -1,6 +1,5 @@
 /**
  * What operators see and do when webhooks did not arrive: the health of endpoints, and sending again.
- * @module
  */
 import type { EventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';

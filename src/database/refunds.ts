@@ -1,6 +1,5 @@
 /**
  * The part of the port for refunds.
- * @module
  */
 import type { HeldKind } from '../core/held-money.ts';
 import type {

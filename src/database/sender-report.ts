@@ -1,7 +1,6 @@
 /**
  * The process that sends webhooks: what it takes over at its start, and what it reports about itself, for `status` and
  * the metrics. Counts begin at its start.
- * @module
  */
 
 /** How many values were at most each bound, and above the last one. Values are milliseconds. */

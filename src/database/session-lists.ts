@@ -1,6 +1,5 @@
 /**
  * Sessions as lists: by time, status and what they were paid in, and by what people paste into a search box.
- * @module
  */
 import type { SessionStatus } from '../core/event.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';

@@ -1,6 +1,5 @@
 /**
  * What a merchant requests with a session: its price, its order, and where its payer goes.
- * @module
  */
 import type { Currency } from '../core/transfer.ts';
 

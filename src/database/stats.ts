@@ -1,6 +1,5 @@
 /**
  * The counts behind the metrics.
- * @module
  */
 
 /** A count of sessions costs the same however many there are. */

@@ -1,6 +1,5 @@
 /**
  * Merchants' stores and their settings.
- * @module
  */
 
 import type { RefundPolicy } from '../core/refund.ts';

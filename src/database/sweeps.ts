@@ -1,6 +1,5 @@
 /**
  * The part of the port for sweeps: what deposit addresses hold, and the sweeps that empty them.
- * @module
  */
 import type { GasIntent, SweepIntent } from '../core/intent.ts';
 import type { PayoutState } from '../core/payout.ts';

@@ -1,6 +1,5 @@
 /**
  * The part of the port that follows one payment through the tables, for `quayside show`. Reads only.
- * @module
  */
 import type { Counted, Phase } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';

@@ -1,7 +1,6 @@
 /**
  * The secrets that sign webhooks: one for each endpoint, and one for each store and mode, which signs for URLs that
  * single sessions name. While one is rotated, two are valid.
- * @module
  */
 import type { Mode } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';

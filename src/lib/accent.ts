@@ -3,7 +3,6 @@
  * light and dark mode: the colour is shifted towards black or white only as far as needed.
  *
  * Contrast and luminance: https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio.
- * @module
  */
 import { invariant } from '../core/fault.ts';
 

@@ -1,6 +1,5 @@
 /**
  * Ranges of IP addresses in CIDR notation (RFC 4632, RFC 4291), and addresses in them.
- * @module
  */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';

@@ -1,7 +1,6 @@
 /**
  * Whether `dist/` was built from the sources next to it. A build writes two digests of its sources to `build.json`: of
  * sizes and times, which takes milliseconds to compare, and of contents, for copies of the folder with other times.
- * @module
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,5 @@
 /**
  * The only place that reads the system's clock or waits. Everything else takes a `Clock`.
- * @module
  */
 import { setTimeout as wait } from 'node:timers/promises';
 

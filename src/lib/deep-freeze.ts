@@ -1,6 +1,5 @@
 /**
  * Immutable values.
- * @module
  */
 
 /** Freezes an object and all objects in it; maps and sets keep mutable contents. @returns the same object */

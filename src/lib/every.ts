@@ -1,6 +1,5 @@
 /**
  * The loop of every background service: work, wait, repeat, and back off while something outside is broken.
- * @module
  */
 import { Fault } from '../core/fault.ts';
 import type { Clock } from './clock.ts';

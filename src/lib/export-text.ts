@@ -1,6 +1,5 @@
 /**
  * Rows as text: CSV (RFC 4180) or a JSON array.
- * @module
  */
 
 /** Cells in the order of the columns; null is an empty cell. */

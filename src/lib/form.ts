@@ -1,6 +1,5 @@
 /**
  * Reads what a browser's form sends.
- * @module
  */
 import type { IncomingMessage } from 'node:http';
 import busboy from 'busboy';

@@ -2,7 +2,6 @@
  * Which URLs this program may call for a merchant. A merchant names the target, so without a guard they could make the
  * server reach into the operator's own network. Every target is checked when it is saved, and again at each connect, on
  * the very addresses that are connected to, so that a name that changed in between (DNS rebinding) gains nothing.
- * @module
  */
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';

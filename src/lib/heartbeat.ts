@@ -1,7 +1,6 @@
 /**
  * Signs of life from a child process to its supervisor: a process whose event loop is blocked, or that is stopped,
  * sends none.
- * @module
  */
 import { type Clock, systemClock } from './clock.ts';
 

@@ -1,7 +1,6 @@
 /**
  * Holding refused requests for a moment before they are answered: a client that asks again as soon as it has its answer
  * then costs a request a second on each of its connections, instead of as many as the server can refuse.
- * @module
  */
 import type { ServerResponse } from 'node:http';
 import type { Clock } from './clock.ts';

@@ -1,6 +1,5 @@
 /**
  * HTML that is escaped by default.
- * @module
  */
 
 /** Text that is already HTML. */

@@ -1,7 +1,6 @@
 /**
  * Random identifiers and secrets. Sortable ids are 26 characters of Crockford base32: 48 bits of milliseconds, then 80
  * random bits.
- * @module
  */
 import { randomBytes, randomInt } from 'node:crypto';
 

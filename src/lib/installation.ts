@@ -1,6 +1,5 @@
 /**
  * Where the files of this installation are: programs run from `dist/` or, in development, from the sources by tsx.
- * @module
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
 /**
  * JSON lines on standard error, one per event, secrets redacted. Logging never handles an error, and never is one.
- * @module
  */
 import { writeSync } from 'node:fs';
 import { systemClock } from './clock.ts';

@@ -1,7 +1,6 @@
 /**
  * Mail servers by their URL: `smtps://user:password@host:465` (TLS), or `smtp://user:password@host:587` (STARTTLS,
  * which a server must offer; without TLS only to this machine).
- * @module
  */
 
 /** `tls`: from the first byte; `starttls`: after it; `none`: only to this machine. */

@@ -1,6 +1,5 @@
 /**
  * Answers and files that are written part by part, no faster than they are read.
- * @module
  */
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';

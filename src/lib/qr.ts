@@ -1,6 +1,5 @@
 /**
  * QR codes as inline SVG, one path of horizontal runs: small, sharp at any size, without scripts.
- * @module
  */
 import { encode } from 'uqr';
 import { type Html, html } from './html.ts';

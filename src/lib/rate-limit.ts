@@ -1,6 +1,5 @@
 /**
  * Token buckets in memory: each name has a steady rate and a burst.
- * @module
  */
 import ipaddr from 'ipaddr.js';
 import type { Clock } from './clock.ts';

@@ -1,6 +1,5 @@
 /**
  * Request bodies: reading them up to a limit, and discarding what is too long or unwanted.
- * @module
  */
 import type { IncomingMessage } from 'node:http';
 

@@ -3,7 +3,6 @@
  * few threads until name servers answer, so that a few dead ones would hold up every other name.
  *
  * Names are taken as they are: search domains of `resolv.conf` are not tried.
- * @module
  */
 import type { RecordWithTtl } from 'node:dns';
 import { Resolver } from 'node:dns/promises';

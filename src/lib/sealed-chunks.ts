@@ -6,7 +6,6 @@
  * 0 for others (the STREAM construction: Hoang, Reyhanitabar, Rogaway, Vizár, 2015). A line of text, which the caller
  * writes before the chunks, is the additional data of each. So chunks that were cut off, added, reordered or taken from
  * another stream do not open.
- * @module
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { Fault } from '../core/fault.ts';

@@ -1,6 +1,5 @@
 /**
  * Files that hold secrets: written whole or not at all, and readable only by their owner.
- * @module
  */
 import {
   chmodSync,

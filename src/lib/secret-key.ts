@@ -1,7 +1,6 @@
 /**
  * The secret key of an installation: it encrypts the secrets in the database, and makes the MACs of rows and refunds.
  * With it and the database, anyone can sign as any merchant. Its file has 64 hex digits.
- * @module
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';

@@ -1,7 +1,6 @@
 /**
  * The public id of a session: `cs_` and 26 time-sortable characters. `sess_<body>` and the bare body name the same
  * session.
- * @module
  */
 import { sortableId, sortableTime } from './id.ts';
 

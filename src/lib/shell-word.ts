@@ -1,6 +1,5 @@
 /**
  * Words of a command, as a shell reads them.
- * @module
  */
 
 /** Returns a word as a POSIX shell reads it. */

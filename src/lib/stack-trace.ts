@@ -1,7 +1,6 @@
 /**
  * Stack traces that name the sources, although JavaScript from `dist/` runs. A source map is read when a trace first
  * leads through its file: with `--enable-source-maps`, Node would read all of them at each start.
- * @module
  */
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';

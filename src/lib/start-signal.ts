@@ -1,6 +1,5 @@
 /**
  * A process that loads its modules while what it needs is still starting.
- * @module
  */
 
 /** Set in the environment of a child that the supervisor starts early. */

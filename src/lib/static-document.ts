@@ -1,7 +1,6 @@
 /**
  * Texts that do not change while the process runs: made and compressed at the first request, and not sent again to a
  * client that has them.
- * @module
  */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';

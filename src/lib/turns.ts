@@ -1,7 +1,6 @@
 /**
  * Turns of the event loop, one for each piece of work: pieces that come together are spread over as many turns, and
  * other work is done in between.
- * @module
  */
 
 /** Waits for a turn that nobody else has. */

@@ -2,7 +2,6 @@
  * The parts of undici that are used. Its main module also loads a fetch, caches, mocks and WebSockets: four fifths of
  * its code, which would take 4 MB in each process, 25 MB in the sandbox's six that use it. The files are not
  * undici's documented interface, so its version is exact, and tests of every part run over real sockets.
- * @module
  */
 import type * as undici from 'undici';
 import request from 'undici/lib/api/api-request.js';

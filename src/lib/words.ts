@@ -1,6 +1,5 @@
 /**
  * Texts in several languages: JSON files that are named after the languages, chosen by a person or their browser.
- * @module
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';

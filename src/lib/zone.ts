@@ -1,6 +1,5 @@
 /**
  * Times in IANA time zones, by the tables that Node.js brings.
- * @module
  */
 import { DAY_MS } from './clock.ts';
 

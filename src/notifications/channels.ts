@@ -4,7 +4,6 @@
  * Sources: https://core.telegram.org/bots/api#sendmessage, https://docs.ntfy.sh/publish/#publish-as-json,
  * https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks,
  * https://docs.discord.com/developers/resources/webhook#execute-webhook.
- * @module
  */
 import * as z from 'zod';
 import { webhookHeaders } from '../core/delivery.ts';

@@ -1,6 +1,5 @@
 /**
  * A message by e-mail, through the operator's own mail server.
- * @module
  */
 import { isIP } from 'node:net';
 import type { MailServer } from '../lib/mail-server.ts';

@@ -1,7 +1,6 @@
 /**
  * Sends receipts to payers through the installation's mail server. A mail that was sent and not recorded,
  * because the program ended in between, is sent again with the same Message-ID.
- * @module
  */
 import { excerpt } from '../core/excerpt.ts';
 import { transient } from '../core/fault.ts';

@@ -1,7 +1,6 @@
 /**
  * Adding somebody who is informed: where messages go, from what a person has typed, and the code that proves that they
  * arrive.
- * @module
  */
 import { randomInt, randomUUID } from 'node:crypto';
 import { isIP } from 'node:net';

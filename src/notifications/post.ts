@@ -1,6 +1,5 @@
 /**
  * One HTTP request to a service that the operator named, within limits, behind the guard of webhooks.
- * @module
  */
 import { Fault } from '../core/fault.ts';
 import { parseTarget, type UrlGuard } from '../lib/guard.ts';

@@ -1,6 +1,5 @@
 /**
  * Whether a refund can be sent to an address that a person typed: the checks that need no node.
- * @module
  */
 import type { OfflineKeys } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';

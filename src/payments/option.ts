@@ -1,6 +1,5 @@
 /**
  * A payment option in its chain family's format: the deposit address, links to wallets, and what a wallet should send.
- * @module
  */
 import type { Chain, Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';

@@ -1,6 +1,5 @@
 /**
  * The addresses of a session's payment page.
- * @module
  */
 import type { Config } from '../config/config.ts';
 import type { Database, Session } from '../database/database.ts';

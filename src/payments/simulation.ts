@@ -1,7 +1,6 @@
 /**
  * What can be simulated for a session in the sandbox, so that an integrator meets every state and webhook without a
  * chain.
- * @module
  */
 import type { PaymentOption, Session } from '../database/database.ts';
 

@@ -1,7 +1,6 @@
 /**
  * Decides which of the sources' fresh rates make a quote: at least two that agree, or one that may be used alone and
  * has not jumped.
- * @module
  */
 import { agreeingQuotes, formatRate, isWithin, medianRate, type Rate } from '../core/rate.ts';
 import { DAY_MS } from '../lib/clock.ts';

@@ -4,7 +4,6 @@
  * them.
  *
  * Format: binance-spot-api-docs, rest-api.md "Symbol price ticker" and faqs/market_data_only.md.
- * @module
  */
 import * as z from 'zod';
 import { invertRate, type Rate } from '../core/rate.ts';

@@ -2,7 +2,6 @@
  * Coinbase's exchange rates: how much of every currency one stablecoin buys.
  *
  * Format: docs.cdp.coinbase.com/coinbase-app/track-apis/exchange-rates.
- * @module
  */
 import * as z from 'zod';
 import { invertRate, type Rate } from '../core/rate.ts';

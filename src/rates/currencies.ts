@@ -3,7 +3,6 @@
  *
  * `config/currencies.json` holds every code of ISO 4217's list one (published 2026-01-01) that has a minor unit. `Intl`
  * is no substitute: it follows how people write prices, and differs from ISO for HUF, IDR, IQD and others.
- * @module
  */
 import { MINOR_DECIMALS, shownUnits } from '../core/money.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';

@@ -3,7 +3,6 @@
  * USDT and USDC are taken at par with the dollar. The ECB publishes them for information only: use other sources too.
  *
  * Format: www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml.
- * @module
  */
 import { divideRates, type Rate } from '../core/rate.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';

@@ -1,6 +1,5 @@
 /**
  * A GET request with limits on time and size.
- * @module
  */
 import type { Response } from 'undici';
 import type { z } from 'zod';

@@ -2,7 +2,6 @@
  * Kraken's spot tickers. One request gets every market, because a request that names a delisted market is refused.
  *
  * Format: docs.kraken.com/api-reference/market-data/get-ticker-information. Errors come with HTTP 200 in `error`.
- * @module
  */
 import * as z from 'zod';
 import { invertRate, meanRate, type Rate } from '../core/rate.ts';

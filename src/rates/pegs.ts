@@ -1,7 +1,6 @@
 /**
  * Watches what the stablecoins are worth in dollars. A coin that is worth too little or too much is not offered to
  * sessions in other currencies until it is back.
- * @module
  */
 import { compareRates, divideRates, formatRate, invertRate, medianRate, type Rate } from '../core/rate.ts';
 import { type Currency, currencies as stablecoins } from '../core/transfer.ts';

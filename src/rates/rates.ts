@@ -1,7 +1,6 @@
 /**
  * Live exchange rates: every source is asked independently on a schedule, its last good answer is kept until it is too
  * old, and a quote is the median of the fresh ones that agree.
- * @module
  */
 import { createTask } from 'node-cron';
 import { Fault, invariant, transient } from '../core/fault.ts';

@@ -1,6 +1,5 @@
 /**
  * The interface of rate sources, and the checks that all of them share.
- * @module
  */
 import type { z } from 'zod';
 import { transient } from '../core/fault.ts';

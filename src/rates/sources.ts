@@ -1,6 +1,5 @@
 /**
  * The rate sources, by their names in the configuration.
- * @module
  */
 import { binance } from './binance.ts';
 import { coinbase } from './coinbase.ts';

@@ -1,6 +1,5 @@
 /**
  * Rates from the configuration, for installations without Internet access. They count as fresh at every refresh.
- * @module
  */
 import { permanent } from '../core/fault.ts';
 import type { Rate } from '../core/rate.ts';

@@ -2,8 +2,6 @@
  * The Solidity ABI as far as tokens need it: call data, return values and event topics, all as hex digits without a
  * prefix. The virtual machines of several families share it. Source:
  * https://docs.soliditylang.org/en/latest/abi-spec.html.
- *
- * @module
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import type { Entry, WorldTransaction } from './transaction.ts';

@@ -1,8 +1,6 @@
 /**
  * Account balances, sequence numbers and used allowances, computed from a chain's blocks on each request: a reorg needs
  * no undo.
- *
- * @module
  */
 import type { WorldBlock } from './block-tree.ts';
 import type { WorldTransaction } from './transaction.ts';

@@ -1,8 +1,6 @@
 /**
  * Blocks of a simulated chain: the canonical chain and its orphans. Memory is bounded: below a window under the tip,
  * orphans and empty blocks are dropped and only a limited number of blocks with transactions is kept.
- *
- * @module
  */
 import type { BlockRef } from '../core/block.ts';
 import { invariant } from '../core/fault.ts';

@@ -1,8 +1,6 @@
 /**
  * The control methods `sandbox_*`, the same on every family's node server: pay, fund, mine, reorg. Parameters are one
  * object, by name or as the only positional argument. Amounts are base units as decimal strings.
- *
- * @module
  */
 import { timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';

@@ -1,8 +1,6 @@
 /**
  * Reads the arguments of Ethereum's JSON-RPC methods; errors have go-ethereum's texts (`rpc/types.go`,
  * `common/hexutil`, `eth/filters/api.go`).
- *
- * @module
  */
 import type { WorldBlock } from './block-tree.ts';
 import type { RenderedLog } from './evm-render.ts';

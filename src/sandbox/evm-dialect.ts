@@ -1,8 +1,6 @@
 /**
  * In what the chains differ that a simulated EVM node can show: Ethereum as go-ethereum 1.16.9 serves it, and BNB Smart
  * Chain as bnb-chain/bsc 1.7.3 does. `test/fixtures/evm` has the answers that this follows.
- *
- * @module
  */
 import type { WorldBlock } from './block-tree.ts';
 import { digest } from './random.ts';

@@ -3,8 +3,6 @@
  * amount of gas for each transfer of a transaction. All in wei.
  *
  * Sources: EIP-1559; go-ethereum's `eth/gasprice` (the suggested tip, and the weighing of `eth_feeHistory`).
- *
- * @module
  */
 import type { WorldBlock } from './block-tree.ts';
 import type { EvmDialect } from './evm-dialect.ts';

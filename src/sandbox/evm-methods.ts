@@ -1,8 +1,6 @@
 /**
  * The methods of an Ethereum node, answered from a world: those that read the chain here, those that wallets need in
  * `evm-wallet-methods.ts`.
- *
- * @module
  */
 import { loggedEntries, type WorldBlock } from './block-tree.ts';
 import {

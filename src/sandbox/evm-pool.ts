@@ -1,8 +1,6 @@
 /**
  * The transaction pool of a simulated EVM node and the rules of its blocks. Rules and texts are those of go-ethereum
  * (`core/txpool`).
- *
- * @module
  */
 import { readTransferCall } from './abi.ts';
 import type { EvmDialect } from './evm-dialect.ts';

@@ -3,8 +3,6 @@
  * hand, so that it checks the signer's library independently.
  *
  * Sources: EIP-1559, EIP-2718, EIP-2 (low s); RLP: Ethereum Yellow Paper, appendix B. Errors have go-ethereum's texts.
- *
- * @module
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';

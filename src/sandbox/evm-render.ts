@@ -2,8 +2,6 @@
  * Renders a world's blocks as JSON of an Ethereum node. Fields are those of go-ethereum (`internal/ethapi/api.go`,
  * `core/types`) after the Osaka fork, and those of its dialects. Whatever the world does not have (state, who signed a
  * made-up payment) gets well-formed values; the logs bloom is real.
- *
- * @module
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { callData, topicsOf, word } from './abi.ts';

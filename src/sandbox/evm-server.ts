@@ -2,8 +2,6 @@
  * A simulated EVM node on loopback: JSON-RPC over HTTP and WebSocket as go-ethereum serves it, and the sandbox's
  * control methods. `newHeads` is only a wake-up, as with go-ethereum: after a reorg it announces the last header of the
  * new chain and nothing else.
- *
- * @module
  */
 import { evmAddress } from '../chains/evm/address.ts';
 import { openControl } from './control.ts';

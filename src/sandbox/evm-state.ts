@@ -1,8 +1,6 @@
 /**
  * The state that a question to a simulated EVM node is about, the block that the node would make next, and how it
  * reports a reverted call.
- *
- * @module
  */
 import { abiString, selector } from './abi.ts';
 import type { WorldBlock } from './block-tree.ts';

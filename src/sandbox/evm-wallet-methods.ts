@@ -1,7 +1,5 @@
 /**
  * The methods that wallets need of an Ethereum node: balances, fees, and sending a transaction.
- *
- * @module
  */
 import { readTransferCall } from './abi.ts';
 import type { WorldBlock } from './block-tree.ts';

@@ -1,7 +1,5 @@
 /**
  * The families that the sandbox can simulate: one row each.
- *
- * @module
  */
 import type { AddressCodec, Family } from '../chains/chain.ts';
 import { evmAddress } from '../chains/evm/address.ts';

@@ -1,7 +1,5 @@
 /**
  * The HTTP listener of a simulated node on loopback, for any protocol on top.
- *
- * @module
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

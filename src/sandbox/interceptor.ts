@@ -1,8 +1,6 @@
 /**
  * The seam between a simulated node and its clients. Whoever starts a node may stand there; tests make nodes fail, lag
  * and lie in it. Shipped networks let everything pass.
- *
- * @module
  */
 import type { ServerResponse } from 'node:http';
 import type { WebSocket } from 'ws';

@@ -1,8 +1,6 @@
 /**
  * Lets a world survive a restart: a file with one JSON line per block, in order of creation. Losing the last lines is
  * no worse than a small reorg, because every line's parent is above it and the last line is the tip.
- *
- * @module
  */
 import {
   appendFileSync,

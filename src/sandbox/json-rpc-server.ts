@@ -1,7 +1,5 @@
 /**
  * The listener of a simulated node: JSON-RPC over HTTP POST and over WebSocket, on one loopback port or on one each.
- *
- * @module
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type WebSocket, WebSocketServer } from 'ws';

@@ -1,7 +1,5 @@
 /**
  * JSON-RPC 2.0 with go-ethereum's texts (`rpc/handler.go`, `rpc/errors.go`): one message or a batch in, text out.
- *
- * @module
  */
 
 /** An error answer. Codes from https://www.jsonrpc.org/specification#error_object; −32000 is go-ethereum's default. */

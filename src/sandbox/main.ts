@@ -5,8 +5,6 @@
  *
  * Exit codes: 0 stopped as requested; 1 a network cannot mine any more; 2 the configuration or a file of an earlier run
  * does not allow a start.
- *
- * @module
  */
 
 import '../lib/runtime.ts';

@@ -1,7 +1,5 @@
 /**
  * Selects the pending transactions that go into the next block, and their effect there.
- *
- * @module
  */
 import type { Accounts } from './accounts.ts';
 import type { SignedTransaction, WorldTransaction } from './transaction.ts';

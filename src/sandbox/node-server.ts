@@ -1,7 +1,5 @@
 /**
  * Options and result of starting a simulated node, for every family.
- *
- * @module
  */
 import type { AddressCodec } from '../chains/chain.ts';
 import { invariant } from '../core/fault.ts';

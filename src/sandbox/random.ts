@@ -1,7 +1,5 @@
 /**
  * Choices and identifiers from a seed: the same seed makes the same world and the same faults.
- *
- * @module
  */
 import { createHash } from 'node:crypto';
 

@@ -1,8 +1,6 @@
 /**
  * `sandbox.json` in the data directory: what the other processes need to know about the sandbox. It holds a secret (the
  * control token), so only its owner may read it.
- *
- * @module
  */
 import { existsSync, readFileSync } from 'node:fs';
 import * as z from 'zod';

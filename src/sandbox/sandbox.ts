@@ -1,7 +1,5 @@
 /**
  * The whole sandbox: every configured sandbox network with its world, its miner and its node server.
- *
- * @module
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';

@@ -1,8 +1,6 @@
 /**
  * The seed of everything that the sandbox owns: deposit addresses, the signer's wallets. It may be in the data
  * directory, since nothing of value is ever sent to it.
- *
- * @module
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';

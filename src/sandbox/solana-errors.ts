@@ -1,8 +1,6 @@
 /**
  * Errors of a simulated Solana node: why a transaction fails, as `sendTransaction` says it in text and data, and
  * refusals of arguments. Texts are Agave's (`transaction_error.rs`, `instruction_error.rs`, `rpc.rs`).
- *
- * @module
  */
 import { base58 } from '@scure/base';
 import { invalidParams, RpcError } from './json-rpc.ts';

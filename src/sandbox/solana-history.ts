@@ -1,7 +1,5 @@
 /**
  * What transactions did to the lamports of a simulated Solana account.
- *
- * @module
  */
 import type { WorldBlock } from './block-tree.ts';
 import type { CoinChange } from './solana-render.ts';

@@ -1,8 +1,6 @@
 /**
  * JSON-RPC 2.0 as Agave speaks it: the id comes last, integers have 64 bits, and refusals have texts of their own.
  * Compared with recorded answers in `test/sandbox/solana-shapes.test.ts`.
- *
- * @module
  */
 import { type Call, type JsonRpcDialect, RpcError } from './json-rpc.ts';
 

@@ -1,8 +1,6 @@
 /**
  * The read methods of a Solana node, answered from a world. Codes and texts of errors are Agave's
  * (`rpc-client-api/src/custom_error.rs`).
- *
- * @module
  */
 import { TOKEN_PROGRAM } from '../chains/solana/wire.ts';
 import type { WorldBlock } from './block-tree.ts';

@@ -2,8 +2,6 @@
  * The transactions that a simulated Solana node accepts, and the rules of its blocks: token transfers, and the
  * instructions that create their accounts. Rules and texts are those of Agave (`rpc.rs`, `transaction_error.rs`) and of
  * the System and token programs.
- *
- * @module
  */
 
 import { LOCK_BYTES } from '../chains/solana/lock.ts';

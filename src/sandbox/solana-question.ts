@@ -1,7 +1,5 @@
 /**
  * Requests to a simulated Solana node, and the envelope of its answers.
- *
- * @module
  */
 import type { WorldBlock } from './block-tree.ts';
 import { invalidParams } from './json-rpc.ts';

@@ -2,8 +2,6 @@
  * Renders a world's blocks as JSON of a Solana node, as `getBlock` answers.
  * Members are in alphabetical order, as Agave writes them. Whatever the world does not have gets well-formed values:
  * votes, fees, lamports, and how much an account held before (what it gained or lost is the world's truth).
- *
- * @module
  */
 import { base58 } from '@scure/base';
 import { solanaAddress } from '../chains/solana/address.ts';

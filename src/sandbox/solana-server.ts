@@ -1,8 +1,6 @@
 /**
  * A simulated Solana node on loopback: JSON-RPC over HTTP on one port and PubSub over WebSocket on the next, as Agave
  * serves them, and the sandbox's control methods on the first.
- *
- * @module
  */
 import { solanaAddress } from '../chains/solana/address.ts';
 import { isSpendable } from '../chains/solana/offline-keys.ts';

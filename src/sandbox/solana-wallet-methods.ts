@@ -1,8 +1,6 @@
 /**
  * The methods that wallets need of a Solana node: balances, a recent block to sign on, the cost of deposits and
  * priority, and sending a transaction.
- *
- * @module
  */
 import { base58 } from '@scure/base';
 import { TOKEN_PROGRAM } from '../chains/solana/wire.ts';

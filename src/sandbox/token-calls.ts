@@ -1,7 +1,5 @@
 /**
  * Answers of token contracts to read-only calls, for any family.
- *
- * @module
  */
 import type { Token } from '../core/transfer.ts';
 import { abiString, selector, word } from './abi.ts';

@@ -1,8 +1,6 @@
 /**
  * Transactions of a simulated chain, in terms that every chain family can render: who paid whom, in which token, and
  * whether it succeeded. Accounts and contracts are address keys (lower-case hex, as in `AddressCodec`).
- *
- * @module
  */
 import { permanent } from '../core/fault.ts';
 import { digest } from './random.ts';

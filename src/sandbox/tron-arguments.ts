@@ -1,7 +1,5 @@
 /**
  * Arguments of java-tron's HTTP interface: fields of a JSON body. Errors have java-tron's texts.
- *
- * @module
  */
 import type { Accounts } from './accounts.ts';
 import type { WorldTransaction } from './transaction.ts';

@@ -2,8 +2,6 @@
  * What java-tron makes of the bytes that it is to broadcast: it reads them, and refuses them with its own codes and
  * texts, before it looks at any account. Sources: java-tron `BroadcastHexServlet`,
  * `TransactionCapsule.validateSignature`, and its recorded answers.
- *
- * @module
  */
 import { tronAddress } from '../chains/tron/address.ts';
 import { readMessage } from '../chains/tron/protobuf.ts';

@@ -1,7 +1,5 @@
 /**
  * The methods of java-tron's HTTP interface, answered from a world. Errors have java-tron's texts.
- *
- * @module
  */
 import { readTransferCall, selector, word } from './abi.ts';
 import type { Accounts } from './accounts.ts';

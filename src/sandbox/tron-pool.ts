@@ -1,8 +1,6 @@
 /**
  * The transaction pool of a simulated java-tron and the rules of its blocks. Rules, codes and texts are java-tron's
  * (`Manager.processTransaction`, `Wallet.broadcastTransaction`).
- *
- * @module
  */
 
 import { tronAddress } from '../chains/tron/address.ts';

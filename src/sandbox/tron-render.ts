@@ -2,8 +2,6 @@
  * Renders a world's blocks as java-tron's JSON: fields, order and omissions are those of its recorded answers (a field
  * with its default value is omitted). Signed transactions are shown as in their bytes, made-up payments with
  * well-formed values.
- *
- * @module
  */
 import { wireAddress } from '../chains/tron/address.ts';
 import { readMessage } from '../chains/tron/protobuf.ts';

@@ -4,8 +4,6 @@
  *
  * Sources: https://developers.tron.network/docs/resource-model, java-tron `BandwidthProcessor`, `EnergyProcessor`,
  * `VMActuator`.
- *
- * @module
  */
 import type { Accounts } from './accounts.ts';
 

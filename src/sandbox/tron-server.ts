@@ -1,8 +1,6 @@
 /**
  * A simulated java-tron node on loopback: the full node's interface under `/wallet/` and the solidified chain's under
  * `/walletsolidity/`, on one port, as gateways do; and the sandbox's control methods by JSON-RPC at `/`.
- *
- * @module
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { tronAddress } from '../chains/tron/address.ts';

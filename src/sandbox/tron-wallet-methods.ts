@@ -1,7 +1,5 @@
 /**
  * The methods that wallets need of java-tron: sending transactions, balances and allowances, and prices.
- *
- * @module
  */
 import { wireAddress } from '../chains/tron/address.ts';
 import { signedTransaction } from '../chains/tron/transaction-bytes.ts';

@@ -1,7 +1,5 @@
 /**
  * The part of a world that a node shows.
- *
- * @module
  */
 import type { World } from './world.ts';
 

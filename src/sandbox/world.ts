@@ -2,8 +2,6 @@
  * A simulated chain: accounts pay each other, blocks are mined, the newest blocks may be replaced, and the world knows
  * the truth about it. The same seed, clock and calls make the same chain. It knows no chain family; node servers render
  * it for theirs.
- *
- * @module
  */
 
 import { permanent, transient } from '../core/fault.ts';

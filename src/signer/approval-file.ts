@@ -1,7 +1,6 @@
 /**
  * The files that carry an approval to another machine and back: a request, from which the approver's machine makes the
  * text that it shows and signs, and the approval. Their form is checked, because they come from elsewhere.
- * @module
  */
 import { readFileSync, statSync } from 'node:fs';
 import * as z from 'zod';

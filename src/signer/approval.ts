@@ -2,7 +2,6 @@
  * Approvals: ed25519 signatures over what is paid to whom, or which freeze ends, and until when they are valid.
  * `quayside-signer approve` signs on the approver's own machine, the signer verifies. The secret half never reaches the
  * server, so somebody who takes it over cannot approve.
- * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { sha256 } from '@noble/hashes/sha2.js';

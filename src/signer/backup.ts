@@ -10,7 +10,6 @@
  * Format 1: a line of JSON, which is `lineSchema`, and then the chunks of `lib/sealed-chunks.ts`. Their key is
  * HKDF-SHA-256 of the seed with `salt`, which is random. They hold, gzipped, a line of JSON, which is `contentSchema`,
  * and the bytes of `signer.db`.
- * @module
  */
 import { hkdfSync, randomBytes } from 'node:crypto';
 import { closeSync, createReadStream, fstatSync, openSync, readSync } from 'node:fs';

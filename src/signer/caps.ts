@@ -2,7 +2,6 @@
  * The caps of the policy, which bound everything that the signer signs, whoever asks: amounts, fees and the number of
  * signatures, counted from the journal. Nothing counted is ever given back: that an attempt is dead or failed is the
  * payout engine's word, which the signer cannot check.
- * @module
  */
 import { Fault } from '../core/fault.ts';
 import type { PaybackIntent } from '../core/intent.ts';

@@ -1,6 +1,5 @@
 /**
  * The client of the signer, for other processes: HTTP requests to its unix socket.
- * @module
  */
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
 /**
  * The folder of a signer: its files, who may access it, and the lock that allows one signer per folder.
- * @module
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';

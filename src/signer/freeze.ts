@@ -1,7 +1,6 @@
 /**
  * The freeze of the signer: after a request on its socket it signs nothing on any network, also after a restart, until
  * an approver in its policy has signed the text that ends exactly this freeze.
- * @module
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';

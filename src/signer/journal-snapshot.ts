@@ -5,7 +5,6 @@
  * not see. So once everything that the transaction sees is in the file, the file stays as it is until the transaction
  * ends (sqlite.org/wal.html, "Concurrency" and "Checkpointing"); what is signed meanwhile waits in `signer.db-wal`. No
  * copy is made, so that nothing is left behind by a process that is killed, and the disk needs no room for one.
- * @module
  */
 import { closeSync, openSync, read } from 'node:fs';
 import { promisify } from 'node:util';

@@ -1,7 +1,6 @@
 /**
  * The signer's own journal (`signer.db`): every signature ever made. It decides what may be signed: its indices and
  * triggers refuse a second payment even if the program has a bug, and no row is ever changed.
- * @module
  */
 import { existsSync, linkSync, readFileSync, rmSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';

@@ -1,7 +1,6 @@
 /**
  * The seed of all wallets, 64 bytes of BIP-39, in a file encrypted with a passphrase (`sealed-file.ts`). The words that
  * it comes from are not stored: they exist only on the operator's paper.
- * @module
  */
 import { HDKey } from '@scure/bip32';
 import { mnemonicToSeedSync, validateMnemonic } from '@scure/bip39';

@@ -8,7 +8,6 @@
  *
  * Exit codes: 0 stopped by SIGTERM, SIGINT or the end of the supervisor; 1 the storage is unavailable, or a broken
  * invariant; 2 the arguments, the files or the passphrase do not allow a start, and a person must act.
- * @module
  */
 import '../lib/runtime.ts';
 import { readFileSync } from 'node:fs';

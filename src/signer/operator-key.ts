@@ -1,7 +1,6 @@
 /**
  * An approver's key, in a file encrypted with a passphrase on the operator's own machine. Its public half is in the
  * signer's policy.
- * @module
  */
 import { randomBytes } from 'node:crypto';
 import { permanent } from '../core/fault.ts';

@@ -1,7 +1,6 @@
 /**
  * Drafts one network's part of a signer's policy, with the caps that the network's file suggests. Only the `quayside`
  * command and the sandbox call this: the signer itself reads only its own policy.
- * @module
  */
 import { readFileSync } from 'node:fs';
 import type { Family } from '../chains/chain.ts';

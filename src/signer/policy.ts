@@ -1,7 +1,6 @@
 /**
  * What the signer allows: networks, treasury, caps and approvers, from a file that no other process reads. No request
  * can extend it. It is read once, validated and frozen; a change needs a restart, and with it the passphrase.
- * @module
  */
 import { readFileSync, statSync } from 'node:fs';
 import { ed25519 } from '@noble/curves/ed25519.js';

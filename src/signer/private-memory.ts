@@ -1,7 +1,6 @@
 /**
  * Protects the signer's memory: it must not be in a core dump or, without a warning, on a disk, and no signal may start
  * a debugger.
- * @module
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -3,7 +3,6 @@
  * sides. A call is `POST /<name>` with its parameters as JSON. Status 200 has the result, any other a `refusal`: 400
  * for an invalid call, 403 for what the signer refuses, 503 for what may succeed later. Bigints are decimal text,
  * bytes are lower-case hex. Objects have no keys except those named here.
- * @module
  */
 import * as z from 'zod';
 import { HOT_INDEX_LIMIT } from '../chains/spend.ts';

@@ -1,6 +1,5 @@
 /**
  * Decides whether an intent may be signed, or signed again, given what the journal has. `caps.ts` has the amounts.
- * @module
  */
 import type { SpendRules } from '../chains/spend.ts';
 import { type Fault, permanent } from '../core/fault.ts';

@@ -7,7 +7,6 @@
  * Format 1: a JSON object with exactly the keys of `schema`. The additional data of GCM is the JSON text, without
  * spaces, of the list [version, kind, label, kdf, cipher, salt, nonce]; `checksum` is the SHA-256 of that text, a
  * line feed, and the hex of `sealed`, which is the ciphertext followed by the 16-byte tag.
- * @module
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scryptSync } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';

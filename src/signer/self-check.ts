@@ -1,7 +1,6 @@
 /**
  * The last check before a signature leaves: signed bytes are decoded by code that is independent of the code that built
  * them, and must do exactly what the intent says.
- * @module
  */
 import type { SignedSpend, SpendNetwork, SpendReading } from '../chains/spend.ts';
 import { gasReceiver, type Intent, type Wallet } from '../core/intent.ts';

@@ -1,7 +1,6 @@
 /**
  * The signer's listener: HTTP on a unix socket, one request per connection. Access to the socket is the only
  * authentication, so its folder belongs to one user; and everything has a limit, whoever the caller is.
- * @module
  */
 import { chmodSync, rmSync, statSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

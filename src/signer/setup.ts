@@ -1,6 +1,5 @@
 /**
  * Creates a new signer's folder: completely under another name, then renamed.
- * @module
  */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';

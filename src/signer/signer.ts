@@ -1,7 +1,6 @@
 /**
  * The interface of the signer. The signing service implements it, the payout engine calls it; `protocol.ts` has its
  * form on the socket.
- * @module
  */
 import type { SignedSpend } from '../chains/spend.ts';
 import type { Intent } from '../core/intent.ts';

@@ -1,7 +1,6 @@
 /**
  * The signing service: checks, signs, reads back, journals and answers each request before the next. All of it is
  * synchronous, so that requests cannot interleave.
- * @module
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Family } from '../chains/chain.ts';

@@ -1,7 +1,6 @@
 /**
  * Connections to merchants' hosts, which are kept for the next POST: a handshake costs more than the rest of it.
  * Each is used for one exchange at a time, and again only while its host still resolves to its address.
- * @module
  */
 import type { UrlGuard } from '../lib/guard.ts';
 import { Client } from '../lib/undici.ts';

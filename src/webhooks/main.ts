@@ -4,7 +4,6 @@
  *
  * Exit codes: 0 stopped as requested (SIGTERM, SIGINT, or the supervisor is gone); 1 broken, or the database is
  * unavailable; 2 the configuration or database prevents a start.
- * @module
  */
 import '../lib/runtime.ts';
 import { databaseOptions } from '../app/database-options.ts';

@@ -1,7 +1,6 @@
 /**
  * Sends one signed POST to a merchant's server, which may be slow, broken or hostile. Whatever it does stays within the
  * limits and never ends this program.
- * @module
  */
 import type { Outcome, SendError } from '../core/delivery.ts';
 import { Fault, transient } from '../core/fault.ts';

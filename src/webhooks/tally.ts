@@ -1,6 +1,5 @@
 /**
  * Counts what was sent, since the start of the process.
- * @module
  */
 import type { SenderReport, Spread } from '../database/sender-report.ts';
 

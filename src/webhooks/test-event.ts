@@ -1,6 +1,5 @@
 /**
  * A signed test event, sent once and not kept.
- * @module
  */
 import { randomUUID } from 'node:crypto';
 import { webhookHeaders } from '../core/delivery.ts';

@@ -1,6 +1,5 @@
 /**
  * When the nightly program runs.
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

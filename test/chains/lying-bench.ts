@@ -1,8 +1,6 @@
 /**
  * A node that lies as told: a real one (or the sandbox's) with two paid blocks, behind a proxy that spoils its JSON-RPC
  * answers.
- *
- * @module
  */
 import { suite } from 'uvu';
 import type { Node, NodeOptions, Wire } from '../../src/chains/chain.ts';

@@ -1,8 +1,6 @@
 /**
  * Wallets of a seed with payouts to make, and attempts as the payout engine makes them: quoted by a node, signed
  * by the family's own signer.
- *
- * @module
  */
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { PayoutNode, SentAttempt, SpendDraft, Spending, SpendNetwork } from '../../src/chains/spend.ts';

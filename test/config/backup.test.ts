@@ -1,6 +1,5 @@
 /**
  * The settings of scheduled backups.
- * @module
  */
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';

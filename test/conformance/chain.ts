@@ -3,8 +3,6 @@
  *
  * A family joins by a `ChainBench`: a small world of its own that can be paid in, mined and reorganised, behind a real
  * node (or one that speaks the real wire). See `test/chains/evm/anvil-bench.ts`.
- *
- * @module
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

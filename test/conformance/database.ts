@@ -1,6 +1,5 @@
 /**
  * The contract of the database port as a test: `src/database/database.ts`, command by command.
- * @module
  */
 import { adoptionConforms } from './database/adoption.ts';
 import { booksConform } from './database/books.ts';

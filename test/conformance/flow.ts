@@ -1,7 +1,6 @@
 /**
  * The path of a payment through a whole installation, from the signed call to the signed webhook. Each family runs this
  * suite over a bench of its own; all of Quayside runs as it does for an operator.
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

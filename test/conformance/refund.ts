@@ -1,7 +1,6 @@
 /**
  * Money back to a payer, from the signed call to the signed webhook, on any family: the installation's own signer
  * process signs, and each refund is paid once.
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

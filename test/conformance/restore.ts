@@ -1,7 +1,6 @@
 /**
  * A machine that is put back to an earlier state, database and signer together, as with a snapshot or a disk image: on
  * any family nothing is paid twice, and no command is needed where the chain tells what was paid.
- * @module
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { test } from 'uvu';

@@ -1,6 +1,5 @@
 /**
  * What every family's `Spending` must do: the rules of `src/chains/spend.ts`, over a bench that the family provides.
- * @module
  */
 
 import * as fc from 'fast-check';

@@ -1,7 +1,6 @@
 /**
  * Deposit addresses are swept to the treasury by the operator's commands, on any family: planned, given gas where they
  * need some, sent, final.
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

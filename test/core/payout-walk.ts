@@ -1,7 +1,6 @@
 /**
  * Every state that a payout can be in, found by walking: from each state, whatever the engine's decisions, the chain,
  * the signer and operators can do next, as the functions of `core` decide it.
- * @module
  */
 import { type Intent, isPayback } from '../../src/core/intent.ts';
 import { explainOutgoing } from '../../src/core/outgoing.ts';

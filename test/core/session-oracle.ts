@@ -1,7 +1,6 @@
 /**
  * An oracle for payment sessions: the rules of the interface, as a bookkeeper would apply them, independent of
  * `src/core/session.ts`. It keeps its own record from step to step, in whole units of money, without par values.
- * @module
  */
 
 export type OracleTerms = Readonly<{

@@ -1,6 +1,5 @@
 /**
  * Starts that cannot succeed: each says why, and what to do.
- * @module
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';

@@ -1,7 +1,6 @@
 /**
  * An indexer that is killed with SIGKILL right after each of its commits, until the work is done: nothing is lost and
  * nothing is credited twice. The test watches the database file, so it strikes at every commit, whatever made it.
- * @module
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

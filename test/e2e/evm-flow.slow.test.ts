@@ -1,6 +1,5 @@
 /**
  * The long flow suite on EVM, and a token that keeps a fee.
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

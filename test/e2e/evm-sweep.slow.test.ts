@@ -1,6 +1,5 @@
 /**
  * The sweep suite on EVM, and the options of an operator.
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

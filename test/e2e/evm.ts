@@ -1,6 +1,5 @@
 /**
  * The EVM family for the end-to-end suites: anvils, or another node, with token contracts compiled by solc.
- * @module
  */
 import * as assert from 'uvu/assert';
 import type { Currency } from '../../src/core/transfer.ts';

@@ -1,7 +1,6 @@
 /**
  * Payouts on a real EVM node, signed by a real signer process. The indexer is killed with SIGKILL right after each
  * commit that concerns them, and the signer from time to time: each is paid once, and the books balance.
- * @module
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

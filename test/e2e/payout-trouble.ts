@@ -1,7 +1,6 @@
 /**
  * What can go wrong with a payout on an EVM node: the gas price rises, the call reverts, the wallet's key is used
  * elsewhere. Each refund is paid once, or nothing is paid until a person has looked.
- * @module
  */
 import { Wallet } from 'ethers';
 import { test } from 'uvu';

@@ -1,6 +1,5 @@
 /**
  * A network of the flow suite with a simulated node.
- * @module
  */
 import { chains } from '../../src/chains/index.ts';
 import type { Currency, Token } from '../../src/core/transfer.ts';

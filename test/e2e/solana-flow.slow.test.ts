@@ -1,6 +1,5 @@
 /**
  * The long flow suite on Solana, its pool of imported addresses, and what only its nodes do.
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

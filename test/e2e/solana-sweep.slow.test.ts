@@ -1,6 +1,5 @@
 /**
  * The sweep suite on Solana: one transaction sweeps six addresses, the largest amounts first; the gas wallet pays.
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

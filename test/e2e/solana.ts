@@ -1,6 +1,5 @@
 /**
  * The Solana family for the end-to-end suites: a simulated node with skipped slots, and addresses from an offline list.
- * @module
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

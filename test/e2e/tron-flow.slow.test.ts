@@ -1,6 +1,5 @@
 /**
  * The long flow suite on TRON, and what only java-tron does.
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -1,6 +1,5 @@
 /**
  * The sweep suite on TRON, with burned TRX, and with energy that is lent and reclaimed; and a refund by a stake.
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

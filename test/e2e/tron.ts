@@ -1,6 +1,5 @@
 /**
  * The TRON family for the end-to-end suites: simulated java-trons, one of them behind the bridge.
- * @module
  */
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../src/lib/clock.ts';

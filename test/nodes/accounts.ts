@@ -1,6 +1,5 @@
 /**
  * The accounts of the tests on geth, which keeps no keys: their transactions are signed here.
- * @module
  */
 import { HDNodeWallet, Mnemonic, Transaction } from 'ethers';
 import { type EvmNode, GAS_USUAL, type TransactionRequest } from '../support/evm-node.ts';

@@ -1,6 +1,5 @@
 /**
  * `geth --dev`: a chain that makes a block each second by itself.
- * @module
  */
 import { type EvmNode, headOf } from '../support/evm-node.ts';
 import { until } from '../support/until.ts';

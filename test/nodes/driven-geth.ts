@@ -8,8 +8,6 @@
  *   await geth.adopt(branch);
  *   …
  *   await geth.close();
- *
- * @module
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type EvmNode, type EvmReceipt, headOf, rawsAbove } from '../support/evm-node.ts';

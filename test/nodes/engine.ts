@@ -1,8 +1,6 @@
 /**
  * A consensus client's side of the Engine API: builds blocks on a geth, hands it blocks, and chooses its head.
  * Source: https://github.com/ethereum/execution-apis/tree/main/src/engine (Osaka: payloads V5, newPayload V4).
- *
- * @module
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';

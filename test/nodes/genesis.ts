@@ -1,6 +1,5 @@
 /**
  * The first block of the tests' chains.
- * @module
  */
 import { runGeth } from './geth.ts';
 

@@ -1,8 +1,6 @@
 /**
  * The geth that the tests of this folder run: built from its published source by Go, once, into a cache outside the
  * checkout.
- *
- * @module
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';

@@ -1,7 +1,5 @@
 /**
  * One geth process on loopback, alone, with its data in a folder of its own.
- *
- * @module
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,5 @@
 /**
  * A shop whose payments come over a real node, and its books compared with what that node has in its chain.
- * @module
  */
 import Sqlite from 'better-sqlite3';
 import * as assert from 'uvu/assert';

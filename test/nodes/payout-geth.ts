@@ -1,6 +1,5 @@
 /**
  * A geth for payouts: a block each second, each final below four more.
- * @module
  */
 import { type DrivenGeth, type DrivenOptions, startDrivenGeth } from './driven-geth.ts';
 

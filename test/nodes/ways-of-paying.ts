@@ -1,7 +1,6 @@
 /**
  * The ways in which money comes, and those in which none does, on a node that makes blocks by itself; then two hundred
  * payments at once.
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

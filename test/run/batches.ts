@@ -1,6 +1,5 @@
 /**
  * Which test files share a process, and which process starts first.
- * @module
  */
 import { dirname } from 'node:path';
 

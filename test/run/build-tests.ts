@@ -2,7 +2,6 @@
  * Compiles the tests, and the sources that they import, to `dist.test/`, and joins the modules of each test file and of
  * each program that tests start into few files. That loads in a fifth of the processor time that tsx takes, and the
  * tests start hundreds of processes. Types are not checked.
- * @module
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

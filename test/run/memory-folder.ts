@@ -1,7 +1,6 @@
 /**
  * A folder for the temporary files of tests. Where the machine has room for it, it is in memory: every commit of a
  * test's database waits for the disk, which is a good part of the time that tests take. To SQLite they are files.
- * @module
  */
 import { accessSync, constants, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
 

@@ -1,6 +1,5 @@
 /**
  * Runs a batch of test files in one process, and reads from its output what became of each.
- * @module
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,5 @@
 /**
  * One simulated EVM node on whose chain happened what the recordings show, for comparing the two.
- *
- * @module
  */
 import { Wallet as EthersWallet } from 'ethers';
 import type { DialectName } from '../../src/sandbox/evm-dialect.ts';

@@ -1,7 +1,5 @@
 /**
  * The `quayside` program as people start it; what its commands do is tested without a process.
- *
- * @module
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,5 @@
 /**
  * The test command, run on a folder of made-up test files.
- * @module
  */
 
 import { execFile } from 'node:child_process';

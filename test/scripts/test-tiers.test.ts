@@ -1,7 +1,5 @@
 /**
  * Which files are fast, as `test/README.md` has it.
- *
- * @module
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'uvu';

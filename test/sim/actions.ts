@@ -1,7 +1,5 @@
 /**
  * What may happen to an installation in a simulation. Each action picks its details from the stage's random source.
- *
- * @module
  */
 import { chains } from '../../src/chains/index.ts';
 import type { Database, Session } from '../../src/database/database.ts';

@@ -2,8 +2,6 @@
  * Checks Quayside's conclusions against what really happened. It shares no code with the decisions under test: it reads
  * the world's own record of canonical transfers, adds them up in its own way, and checks sessions and events against
  * the documented rules.
- *
- * @module
  */
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';

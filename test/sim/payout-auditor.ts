@@ -1,8 +1,6 @@
 /**
  * Checks the result of simulated payouts with code of its own: the chain itself, the rows of the database, the signer's
  * journal.
- *
- * @module
  */
 import * as assert from 'uvu/assert';
 import { GENERATIONS_MAX } from '../../src/core/payout.ts';

@@ -2,8 +2,6 @@
  * The storage of simulated payouts: two real databases and the signer's journal, used by one history after the other,
  * each with a network of its own. A network's rows can be copied from one database to the other, as a backup is made
  * and restored.
- *
- * @module
  */
 
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';

@@ -4,8 +4,6 @@
  * (`lock`). Of the accepted transactions it mines a random choice, and of competing
  * replacements any; it forgets, and reorganises above finality. Two nodes show it: one that may lie or lose things, and
  * an honest witness.
- *
- * @module
  */
 import { createHash } from 'node:crypto';
 import { type PayoutNode, type SentAttempt, type Spent, UnclearOutcome } from '../../src/chains/spend.ts';

@@ -1,8 +1,6 @@
 /**
  * One run of the real payout engine, any of whose calls to the outside can be its last: before the call takes effect,
  * or just after.
- *
- * @module
  */
 import { createPayer, type Payer } from '../../indexers/payouts/engine.ts';
 import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';

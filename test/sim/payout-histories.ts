@@ -1,6 +1,5 @@
 /**
  * Short histories of payouts, each from a seed, as tests.
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

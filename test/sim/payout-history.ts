@@ -3,8 +3,6 @@
  * killed at any step, answers are lost, a node lies, blocks reorganise, fees rise, a backup is restored, the whole
  * machine is put back, a second engine runs, and operators do what messages tell them. Then everything heals, and each
  * payout must have been made once.
- *
- * @module
  */
 import * as assert from 'uvu/assert';
 import type { Payer } from '../../indexers/payouts/engine.ts';

@@ -1,8 +1,6 @@
 /**
  * A machine of a simulated history that can be put back to an earlier state, database and signer's journal together,
  * while the chain goes on. A follower of its own reads what is final, as the indexer does.
- *
- * @module
  */
 import * as assert from 'uvu/assert';
 import { isPayback } from '../../src/core/intent.ts';

@@ -1,8 +1,6 @@
 /**
  * Operators of a simulated history: they do what messages and docs/money.md tell them to, and what the commands
  * allow.
- *
- * @module
  */
 import { adoptPayouts, isBehindSigner } from '../../indexers/payouts/adoption.ts';
 import { type ExitParts, retry, settleNever, settlePaid } from '../../indexers/payouts/exits.ts';

@@ -1,6 +1,5 @@
 /**
  * The real signing service with its real journal, for chains that exist only here.
- * @module
  */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

@@ -1,7 +1,5 @@
 /**
  * What a simulated history of payouts consists of: who acts on what.
- *
- * @module
  */
 import type { Payer } from '../../indexers/payouts/engine.ts';
 import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';

@@ -2,7 +2,6 @@
  * A few hundred histories of payouts. `payouts.slow.test.ts` plays many more.
  *
  *   SEED=17 npx tsx test/sim/payouts.test.ts     one seed, to replay a failure
- * @module
  */
 import { payoutHistories } from './payout-histories.ts';
 import { WIDER_FROM } from './payout-history.ts';

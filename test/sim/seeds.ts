@@ -1,7 +1,5 @@
 /**
  * Seeds that once found a bug, with a description. They are run each time and never removed.
- *
- * @module
  */
 
 export const notableSeeds: readonly Readonly<{ seed: number; found: string }>[] = [

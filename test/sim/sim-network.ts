@@ -1,7 +1,5 @@
 /**
  * One network of a simulation: its node with the world behind it, and the indexer between the node and the database.
- *
- * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

@@ -2,7 +2,6 @@
  * More simulations, and every possible result in at least one of them.
  *
  *   npx tsx test/sim/sim.slow.test.ts --seeds=200      200 seeds from 0
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

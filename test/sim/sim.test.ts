@@ -2,7 +2,6 @@
  * The notable seeds and a few others; `sim.slow.test.ts` plays more.
  *
  *   SEED=17 npx tsx test/sim/sim.test.ts     one seed, to replay a failure
- * @module
  */
 import { test } from 'uvu';
 import { simulations } from './simulations.ts';

@@ -6,8 +6,6 @@
  *
  * Everything random comes from the seed, and time passes only between steps. In seeds that poll, a run repeats exactly;
  * in seeds with push connections, a notification may arrive before or after a request that it races with.
- *
- * @module
  */
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';

@@ -1,6 +1,5 @@
 /**
  * Simulations as tests, each from a seed.
- * @module
  */
 import { test } from 'uvu';
 import { notableSeeds } from './seeds.ts';

@@ -2,8 +2,6 @@
  * Watches a simulated chain and remembers what an indexer could have known: each block that ever was canonical, even
  * if the node has lost it since, how deep it was, and whether the chain ever called it final. What was confirmed
  * without this was confirmed too early.
- *
- * @module
  */
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
 import type { World } from '../simulated/world.ts';

@@ -1,7 +1,5 @@
 /**
  * Batches on a node with tight limits, refused in go-ethereum's words.
- *
- * @module
  */
 import type { Faults } from './faults.ts';
 

@@ -1,7 +1,5 @@
 /**
  * Faults between a simulated node and its clients: of connections, of whole messages, and of single answers.
- *
- * @module
  */
 import { ServerResponse } from 'node:http';
 import type { WebSocket } from 'ws';

@@ -2,8 +2,6 @@
  * Ways in which a node may fail, injected on purpose. Whether a request is hit depends only on the seed, the request
  * and how often it was made before, never on the order in which different requests arrive: a failing run can be
  * repeated.
- *
- * @module
  */
 import type { Family } from '../../src/chains/chain.ts';
 import { permanent } from '../../src/core/fault.ts';

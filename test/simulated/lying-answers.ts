@@ -1,7 +1,5 @@
 /**
  * Answers that a fault changes: those of which the chain that the node reads is not enough to tell the lie.
- *
- * @module
  */
 import { blockByAny } from '../../src/sandbox/evm-arguments.ts';
 import { dialects } from '../../src/sandbox/evm-dialect.ts';

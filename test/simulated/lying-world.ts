@@ -1,7 +1,5 @@
 /**
  * A world as a failing node shows it: the truth, or what the fault of the present request makes of it.
- *
- * @module
  */
 import type { Family } from '../../src/chains/chain.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';

@@ -1,7 +1,5 @@
 /**
  * Decides what happens to the transactions of replaced blocks.
- *
- * @module
  */
 import { loggedEntries, type WorldBlock } from '../../src/sandbox/block-tree.ts';
 import { isSigned } from '../../src/sandbox/mempool.ts';

@@ -1,7 +1,5 @@
 /**
  * Which faults can hit which methods, besides those of connections.
- *
- * @module
  */
 import type { Family } from '../../src/chains/chain.ts';
 import type { FaultKind } from './faults.ts';

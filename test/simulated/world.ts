@@ -1,8 +1,6 @@
 /**
  * A simulated chain on which tests do what no merchant needs: forks that keep transactions, finality on command, and
  * the truth to audit against.
- *
- * @module
  */
 import { permanent } from '../../src/core/fault.ts';
 import { loggedEntries, type WorldBlock } from '../../src/sandbox/block-tree.ts';

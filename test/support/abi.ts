@@ -1,8 +1,6 @@
 /**
  * The parts of the Solidity ABI that tests need: words, dynamic arrays of words, and strings. Layout:
  * https://docs.soliditylang.org/en/latest/abi-spec.html
- *
- * @module
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';

@@ -1,7 +1,5 @@
 /**
  * Address keys for tests: the n-th key is the same in every thread.
- *
- * @module
  */
 import { createHash } from 'node:crypto';
 

@@ -3,8 +3,6 @@
  * shared counter counts as added, until all are, and answers with the keys that it missed or invented.
  *
  * `shared` holds 32-bit counters: keys added, then each reader's passes.
- *
- * @module
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openAddressTable } from '../../indexers/follower/address-table.ts';

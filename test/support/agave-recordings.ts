@@ -6,8 +6,6 @@
  *   node.play('getSlot.confirmed', 'getBlock.none');
  *   … requests of these methods are now answered as recorded …
  *   await node.close();
- *
- * @module
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,7 +1,5 @@
 /**
  * A local HTTP server in the place of another party: it answers each path as the test sets at that moment.
- *
- * @module
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

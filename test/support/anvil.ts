@@ -10,8 +10,6 @@
  *   await anvil.close();
  *
  * Blocks are mined by hand unless `mining` says otherwise.
- *
- * @module
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -1,8 +1,6 @@
 /**
  * The real API over real HTTP on a real SQLite file, with a clock that the test sets, static rates and one approved
  * store.
- *
- * @module
  */
 
 import { createHash, randomBytes } from 'node:crypto';

@@ -1,6 +1,5 @@
 /**
  * An authenticator in software, as a browser answers for it: one passkey (ES256), whose answers tests may bend.
- * @module
  */
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 

@@ -1,6 +1,5 @@
 /**
  * One Chromium in a process of its own, which any number of test files share.
- * @module
  */
 
 import { fork } from 'node:child_process';

@@ -3,8 +3,6 @@
  * window, and says where it listens. It ends when the process that started it disconnects or ends.
  *
  * Chromium is unpacked to a folder that is renamed when it is whole, so that nobody ever runs half a file.
- *
- * @module
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

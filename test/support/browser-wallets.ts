@@ -3,8 +3,6 @@
  * each answer; every request is recorded, over all tabs.
  *
  * EIP-6963 and EIP-1193; TIP-6963, TIP-1193 and tronWeb; Wallet Standard with `solana:signAndSendTransaction`.
- *
- * @module
  */
 import type { BrowserContext } from 'playwright-core';
 

@@ -1,6 +1,5 @@
 /**
  * A real browser for tests, without a window.
- * @module
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -1,8 +1,6 @@
 /**
  * Programs that tests start as processes run from `dist/`, as they do in production. The test command builds it; a test
  * file that is run alone builds here what is stale.
- *
- * @module
  */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';

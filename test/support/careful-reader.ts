@@ -1,8 +1,6 @@
 /**
  * Reads a simulated chain through a node with every kind of temporary fault, and compares what was accepted with the
  * truth.
- *
- * @module
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import * as assert from 'uvu/assert';

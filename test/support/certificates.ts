@@ -1,6 +1,5 @@
 /**
  * Certificates made by the openssl program for tests of TLS.
- * @module
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

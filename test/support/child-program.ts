@@ -2,8 +2,6 @@
  * A child for the supervisor's tests. It reports that it has started, then does what its argument names: `die` ends
  * with 1, `serve` reports ready and ends with 1, `refuse` ends with 2, `stay` runs until SIGTERM, `stubborn` ignores
  * signals, `hang` gives signs of life and runs until it is killed, `early` reports what it was given and ends.
- *
- * @module
  */
 import { systemClock } from '../../src/lib/clock.ts';
 import { giveSignsOfLife } from '../../src/lib/heartbeat.ts';

@@ -10,8 +10,6 @@
  *
  * Every call that changes the chain returns the transaction's hash and leaves mining to the caller; only deploying
  * mines a block. A transfer of more than the balance is mined as a reverted transaction (status 0x0).
- *
- * @module
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,5 @@
 /**
  * Every page of the dashboard, each with something to show: a paid sale with refunds and held money, alarms, payouts.
- *
- * @module
  */
 
 import { randomUUID } from 'node:crypto';

@@ -1,7 +1,5 @@
 /**
  * The real dashboard over real HTTP beside the real API, and browsers without scripts that use it.
- *
- * @module
  */
 import { dirname } from 'node:path';
 import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';

@@ -1,7 +1,6 @@
 /**
  * Files with the current schema and no rows. Only the first one of a process is made of the schema: that takes longer
  * than a copy, and a test file opens up to 200 databases.
- * @module
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,5 @@
 /**
  * A DNS server on loopback UDP that answers what a test wants, or nothing.
- *
- * @module
  */
 import { createSocket } from 'node:dgram';
 

@@ -1,8 +1,6 @@
 /**
  * A program that delivers webhooks from the SQLite file in its first argument and dies, as by `kill -9`, between the
  * receiver's answer and its record.
- *
- * @module
  */
 
 import type { Database } from '../../src/database/database.ts';

@@ -1,8 +1,6 @@
 /**
  * A program that rotates the secret key of the installation whose database its first argument names, and dies as by
  * `kill -9` at the step with the number in its second.
- *
- * @module
  */
 import { rotateSecretKey } from '../../src/app/secret-key-rotation.ts';
 import { rotationParts } from './rotation-bench.ts';

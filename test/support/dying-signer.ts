@@ -1,8 +1,6 @@
 /**
  * A signer that dies, as by `kill -9`, at the moment of signing that its second argument names; `never` survives. Its
  * first argument is its folder. Everything but the dying is real.
- *
- * @module
  */
 
 import { systemClock } from '../../src/lib/clock.ts';

@@ -1,7 +1,5 @@
 /**
  * A block of a simulated chain as the raw answers that contain its transfers, without a server in between.
- *
- * @module
  */
 import type { RawContent } from '../../src/chains/chain.ts';
 import { loggedEntries, type WorldBlock } from '../../src/sandbox/block-tree.ts';

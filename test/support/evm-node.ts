@@ -4,8 +4,6 @@
  *
  * The accounts are those of the well-known test mnemonic "test test test test test test test test test test test junk",
  * funded, and need no signing here.
- *
- * @module
  */
 
 /**

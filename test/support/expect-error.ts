@@ -1,7 +1,5 @@
 /**
  * What every refused request must look like.
- *
- * @module
  */
 import * as assert from 'uvu/assert';
 import type { HttpAnswer } from './signed-client.ts';

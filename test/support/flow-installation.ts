@@ -1,6 +1,5 @@
 /**
  * An instance with a merchant's server and shop around it.
- * @module
  */
 import { type FlowShop, openFlowShop } from './flow-shop.ts';
 import { type Instance, startInstance } from './instance.ts';

@@ -1,8 +1,6 @@
 /**
  * A merchant of a running instance: creates sessions by signed calls, watches them, and checks the webhooks that
  * arrive.
- *
- * @module
  */
 import { createHmac } from 'node:crypto';
 import * as assert from 'uvu/assert';

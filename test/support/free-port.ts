@@ -1,6 +1,5 @@
 /**
  * Ports for programs that cannot choose their own.
- * @module
  */
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';

@@ -1,7 +1,5 @@
 /**
  * A clock that a test sets by hand.
- *
- * @module
  */
 import type { Clock } from '../../src/lib/clock.ts';
 

@@ -8,8 +8,6 @@
  *   const order = await shop.order('any');      // 10.00, with an address of its own
  *   …
  *   await shop.close();
- *
- * @module
  */
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

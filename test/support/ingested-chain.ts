@@ -1,7 +1,5 @@
 /**
  * A chain as a follower writes it to the database, block by block, for tests of its readers.
- *
- * @module
  */
 
 import type { NetworkConfig } from '../../src/config/network.ts';

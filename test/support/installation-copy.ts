@@ -1,6 +1,5 @@
 /**
  * Installations in folders of their own: as a package brings them, or with their sources.
- * @module
  */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';

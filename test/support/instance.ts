@@ -1,8 +1,6 @@
 /**
  * A whole Quayside: the real supervisor with its child processes, over given networks, in a temporary folder. Stores
  * and keys are created with the operator's tool and requests are signed here, as a merchant would.
- *
- * @module
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHmac, randomUUID } from 'node:crypto';

@@ -1,7 +1,5 @@
 /**
  * Answers that were recorded from a real java-tron, and a node that gives them.
- *
- * @module
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,7 +1,5 @@
 /**
  * The program that sends webhooks, killed again and again while events keep coming, and what a shop received from it.
- *
- * @module
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';

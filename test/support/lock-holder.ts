@@ -2,7 +2,6 @@
  * A separate process that disturbs the writers of a database file. Argument: the file. It does what each message says
  * and then sends `done`: `hold` takes SQLite's write lock, `release` gives it back, `turn` takes the turn to write
  * next, `write` writes back to back until it is killed.
- * @module
  */
 import Sqlite from 'better-sqlite3';
 import { openDatabase } from '../../src/database/sqlite/open.ts';

@@ -1,6 +1,5 @@
 /**
  * Another process that holds a database's locks, for tests of what waits for them.
- * @module
  */
 
 import { fork } from 'node:child_process';

@@ -1,8 +1,6 @@
 /**
  * A clock that stands still until it is advanced. A sleeper wakes when the clock passes its time; each view counts its
  * sleepers, so that a simulation can wait until all work is done.
- *
- * @module
  */
 import type { Clock } from '../../src/lib/clock.ts';
 

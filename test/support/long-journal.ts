@@ -1,7 +1,5 @@
 /**
  * A signer's journal with as many signatures as a busy shop makes in years.
- *
- * @module
  */
 import Sqlite from 'better-sqlite3';
 import { canonicalIntent } from '../../src/signer/journal.ts';

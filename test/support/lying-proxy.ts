@@ -4,8 +4,6 @@
  *
  *   const proxy = await startLyingProxy(anvil);
  *   proxy.lies.answer = (question, answer) => question.method === 'eth_getLogs' ? { ...answer, result: [] } : answer;
- *
- * @module
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import WebSocket, { WebSocketServer } from 'ws';

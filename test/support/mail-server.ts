@@ -1,7 +1,5 @@
 /**
  * A real mail server on loopback, and what arrived there.
- *
- * @module
  */
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';

@@ -1,7 +1,5 @@
 /**
  * A merchant's server: a real HTTP server on loopback that keeps what it received and answers as the test sets.
- *
- * @module
  */
 import {
   createServer as createHttpServer,

@@ -2,8 +2,6 @@
  * A program that applies the migrations of the folder in its third argument to the database in its first, with copies
  * in the folder in its second. Prints `copied` after the copy, and at the end the names of the migrations that it has
  * applied, or the code of the fault.
- *
- * @module
  */
 import { writeSync } from 'node:fs';
 import { Fault } from '../../src/core/fault.ts';

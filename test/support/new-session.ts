@@ -1,7 +1,5 @@
 /**
  * The input of a new session, for tests that use the database without the API.
- *
- * @module
  */
 
 import { optionOf } from '../../src/api/session-service.ts';

@@ -1,7 +1,5 @@
 /**
  * A courier on a real database, with proved targets whose messages come to a server over real HTTP.
- *
- * @module
  */
 import * as assert from 'uvu/assert';
 import type { NewNoticeTarget } from '../../src/database/notices.ts';

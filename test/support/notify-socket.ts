@@ -1,6 +1,5 @@
 /**
  * The socket on which systemd hears from its services. Node has no datagram sockets of unix, so Python listens.
- * @module
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,6 +1,5 @@
 /**
  * Configurations made of an operator's file and variables, in a folder of their own.
- * @module
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,5 @@
 /**
  * Programs that belong to the tests. They run as the test that starts them does: built, or by tsx.
- * @module
  */
 import { fileURLToPath } from 'node:url';
 import { isBuilt, runnable } from '../../src/lib/installation.ts';

@@ -1,8 +1,6 @@
 /**
  * Every state that a payer can meet, each reached as in reality: a session by the signed API, money by ingested blocks,
  * time by the server's clock.
- *
- * @module
  */
 import { chains } from '../../src/chains/index.ts';
 import { invariant } from '../../src/core/fault.ts';

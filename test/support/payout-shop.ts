@@ -1,6 +1,5 @@
 /**
  * A merchant whose money goes out again: an instance with its signer process, on a chain that makes blocks by itself.
- * @module
  */
 import { cpSync, lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

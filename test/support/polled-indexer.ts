@@ -7,8 +7,6 @@
  *   await polled.poll();
  *   …
  *   await polled.close();
- *
- * @module
  */
 import type { Family, Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

@@ -1,8 +1,6 @@
 /**
  * A program that sends one POST through the guarded sender to the URL in its first argument and prints the result as
  * JSON. Trust in certificate authorities is fixed when a process starts, hence a separate process.
- *
- * @module
  */
 import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';

@@ -1,6 +1,5 @@
 /**
  * A shipped network, read as the programs read it, with nobody behind its URL.
- * @module
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,5 @@
 /**
  * `npm start` and the operator's tool as a person runs them: real programs, in a folder of their own, on loopback only.
- *
- * @module
  */
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';

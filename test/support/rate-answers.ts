@@ -1,7 +1,5 @@
 /**
  * Bodies as the public rate sources write them, including fields that Quayside does not read.
- *
- * @module
  */
 
 /**

@@ -1,6 +1,5 @@
 /**
  * HTTP as bytes on a socket, for what no client library would send.
- * @module
  */
 import { connect } from 'node:net';
 import type { HttpAnswer } from './signed-client.ts';

@@ -1,7 +1,5 @@
 /**
  * Records one attempt to deliver a webhook, as the dispatcher records many.
- *
- * @module
  */
 import type { Attempt, Database, DeliveryVerdict } from '../../src/database/database.ts';
 

@@ -3,8 +3,6 @@
  *
  *   const node = await startRecordedNode({ eth_getBalance: () => '0x1' });
  *   node.play(recordings.get('eth_chainId'));
- *
- * @module
  */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,5 @@
 /**
  * Refunds on Solana as in the recordings: their lock is an account without data, created with a seed. Built by web3.js.
- * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { base58 } from '@scure/base';

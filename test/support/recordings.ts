@@ -1,7 +1,5 @@
 /**
  * Answers that were recorded from real nodes, as kept in `test/fixtures`.
- *
- * @module
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

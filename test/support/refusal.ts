@@ -1,7 +1,5 @@
 /**
  * The code of a refusal.
- *
- * @module
  */
 import { Fault } from '../../src/core/fault.ts';
 

@@ -1,7 +1,5 @@
 /**
  * An installation with a value of every kind that the secret key protects, and rotations of it.
- *
- * @module
  */
 import { dirname, join } from 'node:path';
 import * as assert from 'uvu/assert';

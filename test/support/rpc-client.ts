@@ -1,7 +1,5 @@
 /**
  * A raw JSON-RPC client over one WebSocket, to see exactly what a node sends.
- *
- * @module
  */
 import WebSocket from 'ws';
 import { until } from './until.ts';

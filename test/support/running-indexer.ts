@@ -1,6 +1,5 @@
 /**
  * One network's indexer, running inside the test's process with all of its real parts.
- * @module
  */
 import type { FollowerEnd } from '../../indexers/follower/follower.ts';
 import { indexNetwork } from '../../indexers/indexer.ts';

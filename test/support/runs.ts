@@ -1,6 +1,5 @@
 /**
  * How many random cases a property is tried on.
- * @module
  */
 
 /** Of the cases of a deep run, a usual one takes one in this many. */

@@ -7,8 +7,6 @@
  *   node.world.mine();
  *   …
  *   await node.close();
- *
- * @module
  */
 
 import type { Token } from '../../src/core/transfer.ts';

@@ -1,7 +1,5 @@
 /**
  * The forms in which a signer's secrets could leak, and the search for them.
- *
- * @module
  */
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { evmSpending } from '../../src/chains/evm/spend.ts';

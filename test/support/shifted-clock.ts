@@ -1,8 +1,6 @@
 /**
  * The system's clock with an offset that a test can increase: waiting takes its real time, and future times come closer
  * by a call.
- *
- * @module
  */
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 

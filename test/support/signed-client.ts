@@ -1,8 +1,6 @@
 /**
  * A merchant's client of the signed API, written from the interface document alone and with Node's own crypto, so that
  * it shares no mistake with the server.
- *
- * @module
  */
 import { createHmac, randomUUID } from 'node:crypto';
 import { type IncomingHttpHeaders, request } from 'node:http';

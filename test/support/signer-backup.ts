@@ -1,7 +1,5 @@
 /**
  * Backups of a signer, as files.
- *
- * @module
  */
 import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,5 @@
 /**
  * The signer program as a process, with a folder of its own.
- *
- * @module
  */
 
 import { type ChildProcess, fork } from 'node:child_process';

@@ -2,8 +2,6 @@
  * A simulated node of any family in the test's own process: its world is directly accessible, and its sockets are real.
  * Nothing is mined automatically. `sandbox-node.ts`, `tron-node.ts` and `solana-node.ts` offer it in their family's
  * terms.
- *
- * @module
  */
 import { base58 } from '@scure/base';
 import type { Family } from '../../src/chains/chain.ts';

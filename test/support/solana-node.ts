@@ -7,8 +7,6 @@
  *   node.world.mine();
  *   …
  *   await node.close();
- *
- * @module
  */
 import { solanaAddress } from '../../src/chains/solana/address.ts';
 import type { Token } from '../../src/core/transfer.ts';

@@ -1,6 +1,5 @@
 /**
  * The project's own source as data: files, code without comments, and who imports whom.
- * @module
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';

@@ -1,7 +1,5 @@
 /**
  * One of everything that a store's pages name by an id, in test and in live mode, and paths that name them.
- *
- * @module
  */
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { invariant } from '../../src/core/fault.ts';

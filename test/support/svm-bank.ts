@@ -3,8 +3,6 @@
  * `getBlock` would: the transactions with `transactionDetails: "accounts"`. Balances before and after are read from the
  * accounts themselves, as Agave reads them (`ledger/src/token_balances.rs`): every token account that the transaction
  * names, of either token program.
- *
- * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { sha256 } from '@noble/hashes/sha2.js';

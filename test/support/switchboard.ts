@@ -1,8 +1,6 @@
 /**
  * A gateway in front of nodes, as operators have them: the client's connections stay, and the node behind them may
  * change.
- *
- * @module
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

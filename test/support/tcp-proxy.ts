@@ -1,6 +1,5 @@
 /**
  * Stands between a client and a server on loopback, and does to their connections what a network does.
- * @module
  */
 import { connect, createServer, type Socket } from 'node:net';
 import { freePort } from './free-port.ts';

@@ -1,7 +1,5 @@
 /**
  * A real SQLite database in a folder of its own, removed at the end.
- *
- * @module
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,8 +1,6 @@
 /**
  * A signer in a folder of its own: the real service, journal, policy and keystore, over two EVM networks, with a
  * published seed.
- *
- * @module
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,5 @@
 /**
  * A network's configuration, as `loadConfig` would give it.
- * @module
  */
 import type { Family } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';

@@ -1,6 +1,5 @@
 /**
  * A bridge in the test's own process, between real sockets.
- * @module
  */
 import WebSocket from 'ws';
 import { type BridgeLimits, startBridge } from '../../src/chains/tron/node/bridge.ts';

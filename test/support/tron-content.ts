@@ -1,7 +1,5 @@
 /**
  * A block's two raw answers, as a node's client passes them to the decoder, without a server in between.
- *
- * @module
  */
 import type { RawContent } from '../../src/chains/chain.ts';
 import type { BlockRef } from '../../src/core/block.ts';

@@ -1,8 +1,6 @@
 /**
  * Sits between a client and a java-tron node and changes the node's answers, as set at that moment. Without lies it is
  * transparent.
- *
- * @module
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,5 @@
 /**
  * Waiting for a condition instead of for a time.
- * @module
  */
 import { setTimeout as wait } from 'node:timers/promises';
 

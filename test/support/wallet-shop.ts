@@ -1,7 +1,5 @@
 /**
  * A shop on networks that real wallets know, for tests of paying with a wallet. Nothing answers at the networks' URLs.
- *
- * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { type ApiServer, network, startApi } from './api-server.ts';

@@ -1,7 +1,5 @@
 /**
  * A suite of tests in one browser, on one shop whose networks real wallets know.
- *
- * @module
  */
 import type { Browser } from 'playwright-core';
 import { suite, type Test } from 'uvu';

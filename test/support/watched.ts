@@ -1,7 +1,5 @@
 /**
  * A watch with its loop on a real database, looked at when the test says so.
- *
- * @module
  */
 import { createWatchdog, type Watch, type WatchdogOptions } from '../../src/app/watches/watchdog.ts';
 import type { Alarm } from '../../src/database/alarms.ts';

@@ -1,8 +1,6 @@
 /**
  * A store with sessions whose events are to be delivered to endpoints, created through the database's port as the other
  * processes do.
- *
- * @module
  */
 import { randomBytes } from 'node:crypto';
 import type { ExtendedEventType } from '../../src/core/event.ts';

@@ -1,6 +1,5 @@
 /**
  * What may be called and named where.
- * @module
  */
 import { type Sources, withoutComments } from '../support/source-tree.ts';
 import { families, networkNames } from './networks.ts';

@@ -1,6 +1,5 @@
 /**
  * Every command that a message or a page names exists.
- * @module
  */
 import { readSources, type Sources } from '../support/source-tree.ts';
 import { manifest } from './files.ts';

@@ -1,6 +1,5 @@
 /**
  * What a file is: its length, who uses it, and which packages it may use.
- * @module
  */
 import { readFileSync } from 'node:fs';
 import { packagesOf, reachable, type Sources } from '../support/source-tree.ts';

@@ -1,6 +1,5 @@
 /**
  * Who may import whom, by folder.
- * @module
  */
 import { importsOf, packagesOf, type Sources, withoutComments } from '../support/source-tree.ts';
 import { families } from './networks.ts';

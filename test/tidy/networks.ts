@@ -1,6 +1,5 @@
 /**
  * The names of the networks and chain families, as `config/networks` has them.
- * @module
  */
 import { readdirSync, readFileSync } from 'node:fs';
 

@@ -1,6 +1,5 @@
 /**
  * What a rule of `test/tidy.test.ts` is: it reads all sources and returns one sentence for each finding, which says what to do.
- * @module
  */
 import type { Sources } from '../support/source-tree.ts';
 

@@ -1,6 +1,5 @@
 /**
  * The words that this project does not use, and how wide a comment is.
- * @module
  */
 import { type Sources, withoutComments } from '../support/source-tree.ts';
 import type { Rule } from './rule.ts';

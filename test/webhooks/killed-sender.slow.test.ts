@@ -1,7 +1,5 @@
 /**
  * The long run: `KILL_SECONDS=300 npx tsx test/webhooks/killed-sender.slow.test.ts`.
- *
- * @module
  */
 import { randomInt } from 'node:crypto';
 import { test } from 'uvu';

@@ -1,6 +1,5 @@
 /**
  * Which scheduled backups are kept: the newest of each of the last days, weeks and months that have one.
- * @module
  */
 import { DAY_MS } from '../../lib/clock.ts';
 

@@ -1,6 +1,5 @@
 /**
  * Makes a backup: one encrypted file with what a new machine needs, while everything runs.
- * @module
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
 /**
  * What a backup says about itself, in `manifest.json` within the encrypted part.
- * @module
  */
 import * as z from 'zod';
 import { names } from './archive.ts';

@@ -1,6 +1,5 @@
 /**
  * The file with the passphrase of backups.
- * @module
  */
 import { readFileSync, statSync } from 'node:fs';
 import { permanent } from '../../core/fault.ts';

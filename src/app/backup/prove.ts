@@ -1,6 +1,5 @@
 /**
  * Proves a backup: restores it into a scratch folder and checks what it holds.
- * @module
  */
 import { ledgerProblems } from '../../database/money-out.ts';
 import type { Manifest } from './manifest.ts';

@@ -1,6 +1,5 @@
 /**
  * What is known of this installation's backups: a file beside the database.
- * @module
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -3,7 +3,6 @@
  *
  * The backup does not know which addresses were given out since. So further ones of each pool are retired: they stay
  * watched, and nobody gets them again. And money out is frozen until a person has compared it with the chain.
- * @module
  */
 import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';

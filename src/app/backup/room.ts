@@ -1,6 +1,5 @@
 /**
  * Whether the disks have room for the next scheduled backup.
- * @module
  */
 import { statSync } from 'node:fs';
 import { stat, statfs } from 'node:fs/promises';

@@ -1,7 +1,6 @@
 /**
  * The backup that is made by itself: written into the configured folder, proved, sent, and older ones deleted. Only a
  * proved backup replaces anything.
- * @module
  */
 import { rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';

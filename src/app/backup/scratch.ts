@@ -1,7 +1,6 @@
 /**
  * Folders for what a backup is made of or was unpacked into, which nothing encrypts. A
  * process that was killed leaves its folder behind; the next one removes it.
- * @module
  */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';

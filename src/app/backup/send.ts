@@ -1,6 +1,5 @@
 /**
  * Copies a backup to another machine, through a command of the operator's.
- * @module
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

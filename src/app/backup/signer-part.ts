@@ -1,6 +1,5 @@
 /**
  * The signer's part of a backup: a file that the running signer encrypts, and only the seed phrase opens.
- * @module
  */
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';

@@ -1,6 +1,5 @@
 /**
  * A backup that was unpacked into a scratch folder, and whether it is what it says.
- * @module
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

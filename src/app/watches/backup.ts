@@ -1,6 +1,5 @@
 /**
  * Watches whether backups are made and proved: the program that makes them may fail before it can report it.
- * @module
  */
 import type { Config } from '../../config/config.ts';
 import { DAY_MS } from '../../lib/clock.ts';

@@ -1,7 +1,6 @@
 /**
  * Watches this machine's clock: it is wrong if the newest block of every network that is read to its head is off in the
  * same direction. One chain's clock alone may be.
- * @module
  */
 import type { NetworkConfig } from '../../config/network.ts';
 import type { NetworkKey } from '../../core/transfer.ts';

@@ -1,6 +1,5 @@
 /**
  * Watches the room that the database has left: on the disk, and up to `limits.storage_bytes_max`.
- * @module
  */
 import { type Room, readRoom } from '../disk-room.ts';
 import type { Watch } from './watchdog.ts';

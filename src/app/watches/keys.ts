@@ -1,7 +1,6 @@
 /**
  * Watches API keys that expire: a shop whose key is refused can take no payments. An expired one is reported until it
  * is revoked.
- * @module
  */
 import type { Database } from '../../database/database.ts';
 import type { Watch } from './watchdog.ts';

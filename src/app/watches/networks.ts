@@ -1,6 +1,5 @@
 /**
  * Watches the networks by what their indexers report, so that one that hangs or has ended is noticed too.
- * @module
  */
 import type { NetworkConfig } from '../../config/network.ts';
 import { usualDepthMax } from '../../core/credit-policy.ts';

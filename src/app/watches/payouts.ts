@@ -1,7 +1,6 @@
 /**
  * Watches money out: freezes, wallets that are low, payouts that faults delay, and due refunds that nobody pays: there
  * is no signer, the configuration lacks their network, or an engine has been silent for an hour.
- * @module
  */
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Database } from '../../database/database.ts';

@@ -1,6 +1,5 @@
 /**
  * Watches the address pools. An imported one can only be filled by a person, because the seed is elsewhere.
- * @module
  */
 import { WHILE_EMPTY } from '../../addresses/pool-keeper.ts';
 import { LOW_SHARE, networkOfEachPool, type PoolReport, readPool } from '../../addresses/pool-level.ts';

@@ -1,6 +1,5 @@
 /**
  * Watches the sources of exchange rates, and what the stablecoins are worth.
- * @module
  */
 import type { Rates } from '../../rates/rates.ts';
 import type { Finding, Watch } from './watchdog.ts';

@@ -1,7 +1,6 @@
 /**
  * The table of everything that is watched: how long a trouble must last, and what an operator does about it. The alarms
  * page (docs/reference/alarms.md) says the same to people.
- * @module
  */
 import type { AlarmScope } from '../../database/alarms.ts';
 

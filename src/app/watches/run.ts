@@ -1,6 +1,5 @@
 /**
  * Runs all watches of an installation, each in a loop of its own, so that what keeps one from looking stops no other.
- * @module
  */
 import type { Config } from '../../config/config.ts';
 import type { Database } from '../../database/database.ts';

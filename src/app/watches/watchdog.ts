@@ -1,7 +1,6 @@
 /**
  * The loop behind every watch: looks, raises an alarm when something has been wrong for long enough, keeps it up to
  * date, and ends it when it is over. Alarms that an earlier process raised are continued.
- * @module
  */
 
 import type { NetworkKey } from '../../core/transfer.ts';

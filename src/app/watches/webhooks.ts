@@ -1,7 +1,6 @@
 /**
  * Watches webhooks: endpoints that are disabled or accept nothing, deliveries that failed for good, and due deliveries
  * that nothing sends.
- * @module
  */
 import type { RedeliveryDatabase } from '../../database/redelivery.ts';
 import { FAILED_COUNTED_MAX, UNANSWERED_MAX } from '../../database/redelivery.ts';

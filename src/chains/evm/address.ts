@@ -4,8 +4,6 @@
  *
  * Text form and checksum: EIP-55. Derivation: BIP-32 children of the xpub at `m/44'/60'/0'/0`, the external chain that
  * common wallets use. Payment links: EIP-681.
- *
- * @module
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';

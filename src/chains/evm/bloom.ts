@@ -2,8 +2,6 @@
  * The logs bloom of a block header: 2048 bits, three of them set for each address and each topic that any log of the
  * block carries. It has false positives and no false negatives. Source: Ethereum Yellow Paper, section 4.4.3 (equations
  * for M3:2048).
- *
- * @module
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';

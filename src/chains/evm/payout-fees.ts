@@ -4,8 +4,6 @@
  *
  * Sources: EIP-1559; go-ethereum's transaction pool, which accepts a replacement that offers 10 % more of both fees.
  * One eighth more also satisfies the pools of other clients.
- *
- * @module
  */
 import { divideCeil } from '../../core/money.ts';
 import type { Terms } from '../../core/spend.ts';

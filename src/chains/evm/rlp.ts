@@ -2,8 +2,6 @@
  * Recursive Length Prefix, in which EVM transactions are written. Reading is strict: anything but the one canonical
  * form is refused, so that two different byte strings never mean the same transaction. Source:
  * https://ethereum.org/developers/docs/data-structures-and-encoding/rlp/
- *
- * @module
  */
 import { concatBytes } from '@noble/hashes/utils.js';
 

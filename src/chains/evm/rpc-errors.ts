@@ -3,8 +3,6 @@
  *
  * Sources: error codes of EIP-1474, and the texts of geth, its forks, Erigon, Nethermind, reth, anvil and the usual
  * gateways.
- *
- * @module
  */
 import type { ErrorMeaning } from '../json-rpc.ts';
 

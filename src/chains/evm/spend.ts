@@ -4,8 +4,6 @@
  *
  * Terms, all decimal text: `nonce`, `gas_limit`, and in wei `max_fee_per_gas` and `max_priority_fee_per_gas`. Sources:
  * EIP-1559, EIP-2718, ERC-20. `transaction-bytes.ts` does the encoding.
- *
- * @module
  */
 import { invariant } from '../../core/fault.ts';
 import type { Intent } from '../../core/intent.ts';

@@ -1,8 +1,6 @@
 /**
  * Signed EIP-1559 transactions as bytes: writes and signs one, and reads one back. Everything is read from the bytes
  * themselves; the hash is recomputed and the sender recovered. Sources: EIP-1559, EIP-2718, EIP-2 (low s).
- *
- * @module
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';

@@ -3,8 +3,6 @@
  *
  * Transfers of any ERC-20 and of the network's own coin are reported, so that a payer who sent the wrong thing can be
  * told. Coins that a contract forwards are in no receipt and remain unseen.
- *
- * @module
  */
 
 import { type Fields, isFields } from '../../core/fields.ts';

@@ -1,7 +1,5 @@
 /**
  * Wallets of EVM networks: links for apps, and the ERC-20 call for a wallet inside the browser (EIP-6963, EIP-1193).
- *
- * @module
  */
 import { invariant } from '../../core/fault.ts';
 import { transferData } from '../erc20.ts';

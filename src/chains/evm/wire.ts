@@ -4,8 +4,6 @@
  * A block's transfers can be read in two ways. `logs`: `eth_getLogs` by block hash, small; the header's bloom shows
  * when it may omit something. `receipts`: `eth_getBlockReceipts` by block hash, every transaction of the block, which
  * leaves no doubt. Sources: https://github.com/ethereum/execution-apis, ERC-20.
- *
- * @module
  */
 import type { BlockRef } from '../../core/block.ts';
 import { type Fault, invariant, transient } from '../../core/fault.ts';

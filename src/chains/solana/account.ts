@@ -2,8 +2,6 @@
  * Reads accounts as `getMultipleAccounts` returns them with `encoding: base64`, and token accounts among them. Pure.
  *
  * Layout of a token account's 165 bytes: spl-token, `state.rs` (mint 0, owner 32, amount 64, state 108).
- *
- * @module
  */
 import { base58 } from '@scure/base';
 import { isFields } from '../../core/fields.ts';

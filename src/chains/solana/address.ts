@@ -5,8 +5,6 @@
  * A payer sees the owner's address, never a token account: wallets find or create the owner's token account themselves.
  * Ed25519 keys have hardened children only (SLIP-0010), so nothing can be derived from a public key: addresses are
  * derived where the seed is and imported as a signed list. Payment links: Solana Pay, https://docs.solanapay.com/spec.
- *
- * @module
  */
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';

@@ -5,8 +5,6 @@
  * Inside a JSON string a quote is preceded by a backslash, so `},{"meta":` is never part of a string; and no
  * transaction contains a list of objects that begin with one of `FIRST_KEYS`. So that text occurs between two
  * transactions and nowhere else. An answer with any other layout is parsed whole.
- *
- * @module
  */
 
 /**

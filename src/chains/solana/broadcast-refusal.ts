@@ -3,8 +3,6 @@
  * which does not change, and in words, which gateways pass on more often. Pure.
  *
  * Numbers of errors: `SystemError` of the System program, `TokenError` of spl-token.
- *
- * @module
  */
 import { isFields } from '../../core/fields.ts';
 import type { RpcError } from '../json-rpc.ts';

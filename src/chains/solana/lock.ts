@@ -5,8 +5,6 @@
  * but only the refund wallet can allocate data there: an account without data is dust, and stops nothing.
  *
  * Sources: `Pubkey::create_with_seed` and `system_processor.rs` (`allocate`) of Agave.
- *
- * @module
  */
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';

@@ -2,8 +2,6 @@
  * Legacy messages as bytes: writes one, and reads a signed transaction back: who signed, and what is called with which
  * accounts. Every signature is verified. All lists are shorter than 128, where a compact length is one byte; a longer
  * one is refused. Source: https://solana.com/docs/core/transactions
- *
- * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';

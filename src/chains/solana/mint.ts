@@ -1,8 +1,6 @@
 /**
  * Reads mints as accounts: whether one is a token of the classic token program, and its decimals. Layout of the 82
  * bytes: spl-token, `state.rs` (byte 44 decimals, byte 45 initialised).
- *
- * @module
  */
 import { type Fault, permanent, transient } from '../../core/fault.ts';
 import { TOKEN_PROGRAM } from './wire.ts';

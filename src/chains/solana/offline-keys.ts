@@ -4,8 +4,6 @@
  *
  * Address number i is m/44'/501'/i'/0' (SLIP-0010), which common wallets show as account i. Lists are signed by the
  * seed's last account index, which is never an address: so one seed restores both.
- *
- * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';

@@ -1,7 +1,5 @@
 /**
  * The lamports that left our own wallets in a transaction, read from balances as tokens are.
- *
- * @module
  */
 import { type Fields, isFields } from '../../core/fields.ts';
 import type { ChainTransfer } from '../../core/transfer.ts';

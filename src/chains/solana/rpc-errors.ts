@@ -2,8 +2,6 @@
  * What the errors of Solana nodes mean for us.
  *
  * Source: Agave, `rpc-client-api/src/custom_error.rs`.
- *
- * @module
  */
 import type { ErrorMeaning, RpcError } from '../json-rpc.ts';
 

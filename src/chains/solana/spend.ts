@@ -8,8 +8,6 @@
  * must hold. Sources: https://solana.com/docs/core/transactions,
  * `system_instruction.rs`, spl-token's `instruction.rs`. `message.ts` encodes and reads the bytes back, and they are
  * compared with what their meaning encodes to.
- *
- * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';

@@ -3,8 +3,6 @@
  * key can have.
  *
  * Source: https://solana.com/docs/core/pda and https://github.com/solana-program/associated-token-account.
- *
- * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { sha256 } from '@noble/hashes/sha2.js';

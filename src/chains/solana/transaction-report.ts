@@ -3,8 +3,6 @@
  *
  * The configured tokens are read as in blocks (`wire.ts`). Any other mint and SOL are reported too, so that a payer who
  * sent the wrong thing can be told.
- *
- * @module
  */
 
 import { isFields } from '../../core/fields.ts';

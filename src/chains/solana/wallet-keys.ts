@@ -1,7 +1,5 @@
 /**
  * The keys of our own wallets on Solana (SLIP-0010).
- *
- * @module
  */
 import { bytesToHex } from '@noble/hashes/utils.js';
 import type { Wallet } from '../../core/intent.ts';

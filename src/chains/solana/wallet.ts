@@ -1,6 +1,5 @@
 /**
  * Wallets of Solana: links for apps, and an unsigned transaction for a wallet inside the browser (Wallet Standard).
- * @module
  */
 import { base64 } from '@scure/base';
 import { invariant } from '../../core/fault.ts';

@@ -12,8 +12,6 @@
  *
  * Only mints of the configured tokens under the classic token program count. Amounts are read from the text `amount`,
  * never from `uiAmount`. Source: Agave, `transaction-status-client-types/src/lib.rs`.
- *
- * @module
  */
 import type { BlockRef } from '../../core/block.ts';
 import { type Fault, invariant, transient } from '../../core/fault.ts';

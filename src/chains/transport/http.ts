@@ -1,7 +1,5 @@
 /**
  * HTTP POST to a node over a few kept-alive connections. There is no push; the follower polls.
- *
- * @module
  */
 import type { Dispatcher } from 'undici';
 import { excerpt } from '../../core/excerpt.ts';

@@ -1,6 +1,5 @@
 /**
  * Limits how many requests to one node run at once; the others wait in order.
- * @module
  */
 import PQueue from 'p-queue';
 import { transient } from '../../core/fault.ts';

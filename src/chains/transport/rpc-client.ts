@@ -1,8 +1,6 @@
 /**
  * Calls and batches over a transport: ids, a concurrency limit, time-outs, and errors turned into faults that name the
  * method. Nothing is retried here, except that a batch which the node finds too large is sent in smaller ones.
- *
- * @module
  */
 import { Fault, invariant, transient } from '../../core/fault.ts';
 import type { NodeOptions } from '../chain.ts';

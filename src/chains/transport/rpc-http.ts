@@ -1,6 +1,5 @@
 /**
  * JSON-RPC by HTTP POST, for nodes without a WebSocket.
- * @module
  */
 import type { Clock } from '../../lib/clock.ts';
 import { openHttpTransport } from './http.ts';

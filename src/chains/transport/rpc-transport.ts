@@ -1,7 +1,5 @@
 /**
  * The transport interface for JSON-RPC: HTTP (`rpc-http.ts`), or a family's WebSocket.
- *
- * @module
  */
 import type { Node } from '../chain.ts';
 

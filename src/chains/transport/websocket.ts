@@ -3,8 +3,6 @@
  * when the other side shows no sign of life. An announcement is a wake-up; its content is not read.
  *
  * The dialect defines the messages.
- *
- * @module
  */
 import type { Socket } from 'node:net';
 import WebSocket from 'ws';

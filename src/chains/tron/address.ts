@@ -4,8 +4,6 @@
  *
  * Text form: https://developers.tron.network/docs/account. Derivation: BIP-32 children of the xpub at `m/44'/195'/0'/0`
  * (SLIP-44), the external chain that common wallets use.
- *
- * @module
  */
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';

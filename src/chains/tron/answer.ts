@@ -3,8 +3,6 @@
  *
  * Sources: https://tronprotocol.github.io/documentation-en/api/http/ and java-tron
  * `services/http/{Util,RateLimiterServlet}.java`, `services/filter/LiteFnQueryHttpFilter.java`.
- *
- * @module
  */
 
 import { excerpt } from '../../core/excerpt.ts';

@@ -8,8 +8,6 @@
  *                     {"head":{"number":5,"hash":"0000000000000005…"}}   after connecting, then at each new head
  *
  * An answer is one JSON text if java-tron's answers are, but it need not be parsed whole: `sizes` says where each ends.
- *
- * @module
  */
 import type { BlockRef } from '../../core/block.ts';
 import type { Fault } from '../../core/fault.ts';

@@ -1,8 +1,6 @@
 /**
  * The interface of transports to a java-tron node: `node/http.ts` uses the node's own HTTP interface,
  * `node/bridge-transport.ts` the bridge next to it.
- *
- * @module
  */
 import { Fault, transient } from '../../core/fault.ts';
 import type { Node } from '../chain.ts';

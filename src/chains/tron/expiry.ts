@@ -1,6 +1,5 @@
 /**
  * How long a payout's transaction can be included.
- * @module
  */
 
 /**

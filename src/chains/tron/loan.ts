@@ -1,7 +1,5 @@
 /**
  * Reads signed transactions that lend energy of a stake, or take it back.
- *
- * @module
  */
 import type { PlainTransfer } from '../spend.ts';
 import { readTransaction } from './transaction-bytes.ts';

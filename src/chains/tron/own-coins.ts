@@ -1,8 +1,6 @@
 /**
  * The TRX that left our own wallets, read from a block's transactions: what they sent, the stake that they lent, and
  * the fees of those that failed.
- *
- * @module
  */
 import { isFields } from '../../core/fields.ts';
 import type { ChainTransfer } from '../../core/transfer.ts';

@@ -4,8 +4,6 @@
  *
  * Sources: https://developers.tron.network/docs/resource-model, java-tron `BandwidthProcessor`,
  * `VMActuator.getTotalEnergyLimit`.
- *
- * @module
  */
 
 import { isFields } from '../../core/fields.ts';

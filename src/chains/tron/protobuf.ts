@@ -2,8 +2,6 @@
  * The part of protobuf's wire format that TRON's transactions need, written canonically and read strictly: anything but
  * the one canonical form of a message is refused, so that two different byte strings never mean the same transaction.
  * Source: https://protobuf.dev/programming-guides/encoding/
- *
- * @module
  */
 import { invariant } from '../../core/fault.ts';
 

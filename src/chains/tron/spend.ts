@@ -5,8 +5,6 @@
  * Terms: `ref_block_number`, `timestamp_ms`, `expiration_ms` and `fee_limit` (sun) as decimal text, and
  * `ref_block_hash`, bytes 8 to 15 of the reference block's id, as hex. Sources:
  * https://developers.tron.network/docs/tron-protocol-transaction, java-tron `Constant.java`, `Manager.validateCommon`
- *
- * @module
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex } from '@noble/hashes/utils.js';

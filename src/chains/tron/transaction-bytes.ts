@@ -3,8 +3,6 @@
  * what it does, and when it can be included. Everything is read from the bytes themselves; the id is recomputed.
  * Sources: java-tron `Tron.proto`, `smart_contract.proto`, `balance_contract.proto`;
  * https://developers.tron.network/docs/tron-protocol-transaction
- *
- * @module
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { sha256 } from '@noble/hashes/sha2.js';

@@ -3,8 +3,6 @@
  *
  * Transfers of any TRC-20, of TRX and of TRC-10 tokens are reported, so that a payer who sent the wrong thing can be
  * told.
- *
- * @module
  */
 
 import { isFields } from '../../core/fields.ts';

@@ -1,7 +1,5 @@
 /**
  * The keys of our own wallets on TRON.
- *
- * @module
  */
 import type { WalletKeys } from '../spend.ts';
 import { collectionXpub, deriveWallet, walletPath } from '../xpub.ts';

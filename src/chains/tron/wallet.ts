@@ -1,6 +1,5 @@
 /**
  * Wallets of TRON: links for apps, and the TRC-20 call for a wallet inside the browser (TIP-6963, TIP-1193).
- * @module
  */
 import { sharedLinks, type Wallets } from '../wallet.ts';
 import { tronAddress } from './address.ts';

@@ -7,8 +7,6 @@
  * `contractRet`, the info's `result` and the info's `receipt.result`; java-tron keeps the logs of some failed
  * transactions. Sources: https://tronprotocol.github.io/documentation-en/api/http/, java-tron `Tron.proto`,
  * `BlockCapsule.java`; TRC-20.
- *
- * @module
  */
 import type { BlockRef } from '../../core/block.ts';
 import { excerpt } from '../../core/excerpt.ts';

@@ -1,7 +1,5 @@
 /**
  * Deposit addresses of TRON from an xpub.
- *
- * @module
  */
 import type { XpubKeys } from '../chain.ts';
 import { deriveAccount } from '../xpub.ts';

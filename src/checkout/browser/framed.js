@@ -2,7 +2,6 @@
 /**
  * The page inside a merchant's page: reports the state of the payment to that page. Messages go only to the origin that
  * the server has put into the page because the store allows it. They contain no secret.
- * @module
  */
 
 const main = () => /** @type {HTMLElement} */ (document.querySelector('#main'));

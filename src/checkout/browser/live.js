@@ -2,7 +2,6 @@
 /**
  * Makes the payment page live: fetches the page again when the server says that it changed, counts down by the server's
  * clock, and copies texts. Without this script the page is complete and reloads itself.
- * @module
  */
 
 const POLL_MS_MIN = 3000;

@@ -1,7 +1,6 @@
 // @ts-check
 /**
  * Counts down to the return to the shop. The payer ends it by "Stay here", or by starting to do anything on the page.
- * @module
  */
 
 const SECOND_MS = 1000;

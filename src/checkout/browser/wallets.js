@@ -6,7 +6,6 @@
  * slept requests nothing that is no longer due. Only one payment is requested at a time, in all tabs together: the
  * click leaves a mark in the browser's storage until it is certain that nothing was sent, or until another amount is
  * due. If that is never certain, the payer removes the mark by hand.
- * @module
  */
 import { codeOf, problem } from './wallets/wallet.js';
 

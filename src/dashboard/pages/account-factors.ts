@@ -3,7 +3,6 @@
  * change asks for the second factor and ends the other sessions. Who has lost the app signs in with a
  * recovery code, and replaces it with the password; for what else is lost there is `quayside user reset`. The first app
  * of somebody who has none is set up with the password.
- * @module
  */
 import type { ChangedSecret } from '../../database/people.ts';
 import { type Html, html } from '../../lib/html.ts';

@@ -1,6 +1,5 @@
 /**
  * What belongs to the person who is signed in: roles, and where else the account is signed in.
- * @module
  */
 import type { Person } from '../../database/people.ts';
 import { type Html, html } from '../../lib/html.ts';

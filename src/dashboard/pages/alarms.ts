@@ -1,7 +1,6 @@
 /**
  * Alarms, for the operator: open, acknowledged, over. Those that watch something end by themselves; one that
  * reports an event waits for a person to resolve it.
- * @module
  */
 import { acknowledgeAlarm } from '../../acts/alarms.ts';
 import { isAllowed } from '../../core/access.ts';

@@ -1,6 +1,5 @@
 /**
  * The audit log, for the operator: what people changed, limited to a person, an act or a time; and the same as CSV.
- * @module
  */
 import type { AuditEntry, AuditedState, AuditSearch } from '../../database/audit-log.ts';
 import { type Html, html } from '../../lib/html.ts';

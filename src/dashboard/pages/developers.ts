@@ -1,6 +1,5 @@
 /**
  * For developers: API keys, which are created, shown once and revoked.
- * @module
  */
 import type { Outcome } from '../../acts/act.ts';
 import { createKey, KEY_NAME_CHARS_MAX, revokeKey, whyNoKeys } from '../../acts/keys.ts';

@@ -1,6 +1,5 @@
 /**
  * Freezes of money out, of one network or of every network: who froze it and why, a form for each, and for one more.
- * @module
  */
 import { REASON_CHARS_MAX } from '../../acts/act.ts';
 import { coinText } from '../../chains/coin-text.ts';

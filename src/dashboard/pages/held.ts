@@ -1,6 +1,5 @@
 /**
  * Held money: confirmed, but counting for nothing until somebody decides to accept it or to return it.
- * @module
  */
 import { type Act, isRefusal, type Outcome, REASON_CHARS_MAX } from '../../acts/act.ts';
 import {

@@ -1,7 +1,6 @@
 /**
  * Adding somebody who is informed about alarms: how, where, and which. A code is sent there, and the page of
  * notices asks for it.
- * @module
  */
 import { type Severity, severities } from '../../core/notice.ts';
 import {

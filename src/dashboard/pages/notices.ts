@@ -1,6 +1,5 @@
 /**
  * Who is informed about alarms, and the open ones that nobody looks at yet. `notice-add.ts` adds somebody.
- * @module
  */
 import { severities } from '../../core/notice.ts';
 import { isInformed, type NoticeTarget } from '../../database/notices.ts';

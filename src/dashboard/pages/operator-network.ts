@@ -1,7 +1,6 @@
 /**
  * One network, for the operator: how far it is read and why it stops, its wallets, the commands that are ways out, and
  * the freeze of its payouts.
- * @module
  */
 import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';

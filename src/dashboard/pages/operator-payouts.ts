@@ -1,7 +1,6 @@
 /**
  * Payouts, for the operator: refunds, returns, sweeps and gas with their attempts, and the ways to end one that does
  * not end by itself.
- * @module
  */
 import { REASON_CHARS_MAX } from '../../acts/act.ts';
 import { coinText } from '../../chains/coin-text.ts';

@@ -1,7 +1,6 @@
 /**
  * Every setting as it is in force, where it comes from, and what to write to change it. Nothing is changed here: where
  * money comes in and who is asked about it are set in files only.
- * @module
  */
 import { lineWith, type SettingOrigin, type ShownSetting } from '../../config/shown-settings.ts';
 import { type Html, html } from '../../lib/html.ts';

@@ -1,7 +1,6 @@
 /**
  * What the installation draws on, and what proves it: deposit address pools, exchange rates, backups and drills, the
  * books, and the comparison of final blocks with the database.
- * @module
  */
 import { isAllowed } from '../../core/access.ts';
 import type { ProofState } from '../../database/audit-log.ts';

@@ -1,6 +1,5 @@
 /**
  * The operator's page of stores: those that wait are approved or refused, and an approved one is suspended and resumed.
- * @module
  */
 
 import { REASON_CHARS_MAX, say } from '../../acts/act.ts';

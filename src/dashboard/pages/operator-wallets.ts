@@ -1,7 +1,6 @@
 /**
  * The operator's page of money: what the wallets hold beside the books, what lies on deposit addresses, and the freeze
  * of every network.
- * @module
  */
 import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';

@@ -1,6 +1,5 @@
 /**
  * The operator's pages: what needs somebody, networks, and who may use the dashboard.
- * @module
  */
 import type { SessionStatus } from '../../core/event.ts';
 import type { NetworkStatus } from '../../database/database.ts';

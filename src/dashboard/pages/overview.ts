@@ -1,6 +1,5 @@
 /**
  * A store at a glance: what needs somebody, what came in, and whether payments would be seen and reported.
- * @module
  */
 import { shownMinor } from '../../acts/refund-words.ts';
 import { coinOf } from '../../chains/coin-text.ts';

@@ -1,7 +1,6 @@
 /**
  * Passkeys of the person who is signed in. Adding and removing one asks for the second factor, and ends the other
  * sessions.
- * @module
  */
 import type { Passkey } from '../../database/people.ts';
 import { type Html, html } from '../../lib/html.ts';

@@ -1,6 +1,5 @@
 /**
  * What people do about one payment: cancel it while it is open, write notes.
- * @module
  */
 import { NOTE_CHARS_MAX, PAYMENT_NOTES_MAX } from '../../database/payment-notes.ts';
 import { html } from '../../lib/html.ts';

@@ -1,6 +1,5 @@
 /**
  * Notes about a payment, for the store's people: as its page shows them. `payment-changes.ts` saves and removes them.
- * @module
  */
 import type { Session } from '../../database/database.ts';
 import { NOTE_CHARS_MAX, type PaymentNote } from '../../database/payment-notes.ts';

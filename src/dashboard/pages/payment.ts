@@ -1,6 +1,5 @@
 /**
  * One payment: what was asked, what came, and everything that happened, in order of time.
- * @module
  */
 
 import { isAllowed, type StorePermission } from '../../core/access.ts';

@@ -1,6 +1,5 @@
 /**
  * A store's payments: the list, with one search box and filters, which live in the address; and the list as CSV.
- * @module
  */
 import { isAllowed } from '../../core/access.ts';
 import type { Mode } from '../../core/transfer.ts';

@@ -1,7 +1,6 @@
 /**
  * Approvers' signatures of a refund: the request as a file, and handing a signature in. For the store's owners from the
  * refund's page, and for operators from the payout's.
- * @module
  */
 
 import { amountText } from '../../acts/refund-words.ts';

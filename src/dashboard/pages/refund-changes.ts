@@ -1,7 +1,6 @@
 /**
  * What people do about refunds: make one for a payment, approve or refuse it, cancel it, and name another address. Each
  * goes through the same database command as the API or the operator's tool.
- * @module
  */
 import { createHash } from 'node:crypto';
 import { needsReason, REASON_CHARS_MAX } from '../../acts/act.ts';

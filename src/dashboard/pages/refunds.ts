@@ -1,6 +1,5 @@
 /**
  * Refunds of a store: the list, with filters that live in the address, and as CSV; one refund with what it waits for.
- * @module
  */
 
 import { amountText } from '../../acts/refund-words.ts';

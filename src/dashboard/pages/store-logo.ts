@@ -1,6 +1,5 @@
 /**
  * A store's logo on the payment page: uploaded, shown as it will be, and removed.
- * @module
  */
 import { Fault } from '../../core/fault.ts';
 import type { Logo, PageSettings } from '../../database/page-settings.ts';

@@ -1,6 +1,5 @@
 /**
  * A store's policy and look, and the form for a new store, which waits for the operator's approval.
- * @module
  */
 import {
   NAME_CHARS_MAX,

@@ -1,7 +1,6 @@
 /**
  * The team of a store: who is a member, in which role, and the one-time link for a new person. Nobody removes
  * themselves, and a store always has an owner.
- * @module
  */
 import { type StoreRole, storeRoles } from '../../core/access.ts';
 import type { Database } from '../../database/database.ts';

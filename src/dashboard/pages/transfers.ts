@@ -1,6 +1,5 @@
 /**
  * The transfers of a payment and what its payer asked about, for the pages of payments and of held money.
- * @module
  */
 import { shownUnits } from '../../core/money.ts';
 import type { NetworkKey } from '../../core/transfer.ts';

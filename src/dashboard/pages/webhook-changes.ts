@@ -1,7 +1,6 @@
 /**
  * What people do about webhooks: add, change, disable and remove endpoints, test them, rotate their secrets, and send
  * again what failed.
- * @module
  */
 import { sendErrors } from '../../core/delivery.ts';
 import { STORE_ENDPOINTS_MAX } from '../../core/endpoint.ts';

@@ -1,6 +1,5 @@
 /**
  * Webhooks of a store: where its events go, whether they are taken, and why one was not.
- * @module
  */
 import { isAllowed, type StorePermission } from '../../core/access.ts';
 import { documentedPaymentEvents, documentedRefundEvents, extendedEvents } from '../../core/event.ts';

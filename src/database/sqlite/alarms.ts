@@ -1,6 +1,5 @@
 /**
  * Alarms: what an operator must look at. Only the newest are kept, and those that are open.
- * @module
  */
 import { and, asc, count, desc, eq, gte, inArray, isNotNull, isNull, lt, lte, or } from 'drizzle-orm';
 import { heldAlarmCode, heldKinds } from '../../core/held-money.ts';

@@ -1,6 +1,5 @@
 /**
  * The audit log: what operators changed. Append-only, which triggers enforce.
- * @module
  */
 import { type AnyColumn, and, desc, eq, gte, lt, or, type SQL, sql } from 'drizzle-orm';
 import type { Audit, AuditedChange, OperatorAct, TargetedAct } from '../audit-log.ts';

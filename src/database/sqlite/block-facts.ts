@@ -1,7 +1,6 @@
 /**
  * The facts of blocks as they are added and taken out: transfers to our addresses, their bookings, and what follows for
  * sessions.
- * @module
  */
 import type { BlockRef } from '../../core/block.ts';
 import { invariant } from '../../core/fault.ts';

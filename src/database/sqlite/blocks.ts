@@ -1,6 +1,5 @@
 /**
  * Blocks: facts by hash, of which one chain is canonical.
- * @module
  */
 
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';

@@ -1,6 +1,5 @@
 /**
  * The ledger's entries for accounting. Each page is a read of its own, so that a long export holds no transaction open.
- * @module
  */
 
 import type Sqlite from 'better-sqlite3';

@@ -1,6 +1,5 @@
 /**
  * A connection to a database file, with the settings that everything else relies on.
- * @module
  */
 import Sqlite from 'better-sqlite3';
 import { invariant, permanent } from '../../core/fault.ts';

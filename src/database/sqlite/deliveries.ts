@@ -2,7 +2,6 @@
  * Deliveries: listing them, resending. Leasing is in `claims.ts`, recording attempts in `attempts.ts`.
  *
  * `next_attempt_at_ms` is the automatic schedule, `manual_at_ms` a requested resend; neither affects the other.
- * @module
  */
 import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
 import type { Database, Delivery, DeliveryCursor, DeliverySearch, PastAttempt } from '../database.ts';

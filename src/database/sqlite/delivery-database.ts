@@ -1,6 +1,5 @@
 /**
  * The part of the port that sending webhooks needs, on a connection of its own. It loads far less than the whole port.
- * @module
  */
 import type { Database } from '../database.ts';
 import { createAlarmWriter } from './alarms.ts';

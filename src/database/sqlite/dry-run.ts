@@ -1,6 +1,5 @@
 /**
  * A command that can be tried: it does everything, and then takes it back.
- * @module
  */
 import type { Db } from './open.ts';
 

@@ -1,6 +1,5 @@
 /**
  * Webhook endpoints.
- * @module
  */
 import { and, asc, desc, eq, gte, inArray, isNull, lt, sql } from 'drizzle-orm';
 import { sameTarget } from '../../core/delivery.ts';

@@ -1,6 +1,5 @@
 /**
  * Reading events, by key from either end.
- * @module
  */
 import { eq, sql } from 'drizzle-orm';
 import type { EventDatabase, EventFilter, StoredEvent } from '../events.ts';

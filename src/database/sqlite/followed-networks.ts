@@ -1,6 +1,5 @@
 /**
  * Which networks an installation's database has followed. Works on files of any version of the schema.
- * @module
  */
 import { existsSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';

@@ -2,7 +2,6 @@
  * Deposit addresses that may have been given out by a run that nothing here knows, because the whole machine was put
  * back to an earlier state: where nothing has followed the chains for a while, the database may be that of an earlier
  * moment. The addresses that would have been given next are retired: nobody gets an address that another payer has.
- * @module
  */
 import type Sqlite from 'better-sqlite3';
 import type { Mode } from '../../core/transfer.ts';

@@ -1,6 +1,5 @@
 /**
  * Gaps: blocks that a follower passes over without having read them.
- * @module
  */
 import { and, desc, eq, gt, gte, isNull, lt, lte, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../core/transfer.ts';

@@ -1,6 +1,5 @@
 /**
  * Operators' decisions about held money.
- * @module
  */
 import { and, desc, eq } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';

@@ -1,7 +1,6 @@
 /**
  * Held money: its records follow from the sums of sessions, in the transaction that changes them. A new record raises
  * an alarm that lasts until it is settled or gone, and sends an event to the endpoints that opted in.
- * @module
  */
 import { eq, sql } from 'drizzle-orm';
 import { type PaymentEventType, paymentEventBody } from '../../core/event.ts';

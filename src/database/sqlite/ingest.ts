@@ -1,7 +1,6 @@
 /**
  * One step of a follower: dropped blocks, connected blocks, confirmations, the cursor, and everything that follows for
  * sessions, events and alarms. Saved whole or not at all.
- * @module
  */
 
 import { type BlockRef, isLinked } from '../../core/block.ts';

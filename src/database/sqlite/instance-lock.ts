@@ -1,7 +1,6 @@
 /**
  * Allows one supervisor per data directory. The lock is SQLite's own lock on a file, which the system releases when the
  * process ends: a lock is never stale, and no other program that got the old process id is mistaken for the holder.
- * @module
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,6 @@
 /**
  * Looks at a database file from outside, also one that cannot be opened: whether SQLite finds it whole, and whether the
  * newest entries of the ledger add up. Everything is read; nothing is written.
- * @module
  */
 import { imbalances, type Posting } from '../../core/ledger.ts';
 import { connect } from './connection.ts';

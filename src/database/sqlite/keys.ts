@@ -1,6 +1,5 @@
 /**
  * API keys and their used nonces.
- * @module
  */
 
 import { and, asc, eq, getTableColumns, isNotNull, isNull, lt, sql } from 'drizzle-orm';

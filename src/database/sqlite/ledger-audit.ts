@@ -1,7 +1,6 @@
 /**
  * Compares the ledger with the facts: adds up all postings, and recomputes the balances from transfers, payouts and
  * attempts, without any of the code that writes the ledger.
- * @module
  */
 import { isPayback } from '../../core/intent.ts';
 import { type Asset, add, type Balances, differences, imbalances, type Posting } from '../../core/ledger.ts';

@@ -1,6 +1,5 @@
 /**
  * The ledger: entries are written in the transaction of the change that they record.
- * @module
  */
 import { and, eq, max, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';

@@ -1,6 +1,5 @@
 /**
  * Whether a file belongs to an installation that takes real money. Works on files of any version of the schema.
- * @module
  */
 import { existsSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';

@@ -1,6 +1,5 @@
 /**
  * How far behind each network was read: the worst of every five minutes, kept for a day.
- * @module
  */
 import { and, asc, eq, gte, lt, or, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../core/transfer.ts';

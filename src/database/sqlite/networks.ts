@@ -1,6 +1,5 @@
 /**
  * Networks: what their followers report, and how far each has been read.
- * @module
  */
 
 import { eq, sql } from 'drizzle-orm';

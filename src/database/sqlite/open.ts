@@ -1,6 +1,5 @@
 /**
  * Opens the database for commands and queries.
- * @module
  */
 import type Sqlite from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';

@@ -1,7 +1,6 @@
 /**
  * Events and their deliveries, written in the transaction of the change that they report. A disabled endpoint gets them
  * too: they wait until it is enabled.
- * @module
  */
 import { and, eq, max, sql } from 'drizzle-orm';
 import { type EventType, isExtended } from '../../core/event.ts';

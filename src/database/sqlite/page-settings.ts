@@ -1,6 +1,5 @@
 /**
  * Stores' settings of the payment page. A store without a row has the defaults.
- * @module
  */
 
 import { and, eq, sql } from 'drizzle-orm';

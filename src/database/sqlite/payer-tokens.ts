@@ -1,7 +1,6 @@
 /**
  * Payers' tokens: 128 bits that only the holder of the secret key can derive from a session's id. The id is no secret;
  * the token lets a payer name a refund address.
- * @module
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto';

@@ -5,7 +5,6 @@
  * `spoiled`: it stays watched and is never given out, or its session would begin with somebody else's payment. So are
  * addresses that a lost database may have given out.
  * Free addresses of a source that is not the pool's current one are retired; they are free again when it returns.
- * @module
  */
 
 import { and, asc, count, eq, getTableColumns, gt, inArray, lt, max, ne, sql } from 'drizzle-orm';

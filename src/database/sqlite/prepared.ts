@@ -1,7 +1,6 @@
 /**
  * Statements that are compiled once, at their first use: a process uses few of them, and the whole port would take a
  * tenth of its start.
- * @module
  */
 import type Sqlite from 'better-sqlite3';
 import { getTableColumns, sql } from 'drizzle-orm';

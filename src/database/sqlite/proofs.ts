@@ -1,6 +1,5 @@
 /**
  * What was proved about the installation. A few rows of each kind are kept.
- * @module
  */
 
 import { and, desc, eq, lt } from 'drizzle-orm';

@@ -1,7 +1,6 @@
 /**
  * Recovery: an operator moves a network's position back, lets its follower go on beyond blocks, or adds what was missed
  * in blocks that were read again.
- * @module
  */
 
 import { and, asc, eq, gt, sql } from 'drizzle-orm';

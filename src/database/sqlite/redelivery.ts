@@ -1,6 +1,5 @@
 /**
  * The health of endpoints, and sending again what did not arrive.
- * @module
  */
 import { and, eq, sql } from 'drizzle-orm';
 import { SILENT_COUNT } from '../../core/endpoint.ts';

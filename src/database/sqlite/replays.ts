@@ -1,6 +1,5 @@
 /**
  * Idempotency keys: which result a POST had, remembered for a day.
- * @module
  */
 import { and, eq, sql } from 'drizzle-orm';
 import type { Mode } from '../../core/transfer.ts';

@@ -1,6 +1,5 @@
 /**
  * Blocks that were read again: what differs from the facts, and what was missed in them.
- * @module
  */
 
 import { and, asc, eq, gte, lte, sql } from 'drizzle-orm';

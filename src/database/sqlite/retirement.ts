@@ -1,6 +1,5 @@
 /**
  * Retiring endpoints that single sessions named, so that one URL for each order does not pile up in what is searched.
- * @module
  */
 import type { Database } from '../database.ts';
 import type { DueTimes } from './due.ts';

@@ -1,7 +1,6 @@
 /**
  * Seals everything that the secret key protects with another key, in one transaction, while nothing else uses the
  * file. `sealedTables` is the list of what that is.
- * @module
  */
 import { and, asc, eq, getTableColumns, getTableName, inArray, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';

@@ -1,7 +1,5 @@
 /**
  * Makes and checks the MACs of rows, and raises an alarm for each row that fails.
- *
- * @module
  */
 import { systemClock } from '../../lib/clock.ts';
 import { createAlarmWriter } from './alarms.ts';

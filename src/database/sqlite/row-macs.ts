@@ -4,8 +4,6 @@
  *
  * A MAC is HMAC-SHA256 over the table, the primary key and the fields, each with its type and its length in bytes, so
  * that no row reads as another. It is stored as `v1.<base64url>`; `v1` names the form.
- *
- * @module
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 

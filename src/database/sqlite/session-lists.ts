@@ -1,6 +1,5 @@
 /**
  * Lists of sessions. Each reads an index from where the list goes on, so a page costs the same however many there are.
- * @module
  */
 
 import { and, asc, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';

@@ -1,6 +1,5 @@
 /**
  * A session's row, and its parts as core sees them.
- * @module
  */
 import { deadline, type Life, type ReceiptSum, type Standing, type Terms } from '../../core/session.ts';
 import { toSeconds } from '../../lib/clock.ts';

@@ -1,6 +1,5 @@
 /**
  * How a session changes: add what is new to its sums, let core decide, save the result and its events.
- * @module
  */
 import { eq, sql } from 'drizzle-orm';
 import { type PaymentEventType, paymentEventBody } from '../../core/event.ts';

@@ -1,6 +1,5 @@
 /**
  * Payment sessions: creating, reading, canceling and settling them.
- * @module
  */
 
 import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm';

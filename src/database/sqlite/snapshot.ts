@@ -1,6 +1,5 @@
 /**
  * A copy of a database that is in use, and what it holds.
- * @module
  */
 
 import type { Mode } from '../../core/transfer.ts';

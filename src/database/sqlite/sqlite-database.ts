@@ -1,6 +1,5 @@
 /**
  * The database port on one SQLite file. Each part of the port is a file of this folder; they are put together here.
- * @module
  */
 
 import { createIntentMac, type IntentMac } from '../../core/intent.ts';

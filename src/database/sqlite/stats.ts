@@ -1,6 +1,5 @@
 /**
  * The counts behind the metrics.
- * @module
  */
 
 import { asc, count, eq } from 'drizzle-orm';

@@ -1,6 +1,5 @@
 /**
  * Translates SQLite's errors into faults.
- * @module
  */
 import Sqlite from 'better-sqlite3';
 import { type Fault, permanent, transient } from '../../core/fault.ts';

@@ -1,7 +1,6 @@
 /**
  * Alarms for stores that wait for the operator's approval, in the transaction in which one begins to wait or is decided
  * about.
- * @module
  */
 import { and, asc, count, eq, gt, isNull, lt, sql } from 'drizzle-orm';
 import { alarmKey } from '../alarms.ts';

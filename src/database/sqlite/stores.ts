@@ -1,6 +1,5 @@
 /**
  * Merchants' stores.
- * @module
  */
 import { and, asc, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';

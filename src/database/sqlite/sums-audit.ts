@@ -1,7 +1,6 @@
 /**
  * Compares the running sums of sessions with the transfers themselves, without the code that keeps the sums; and the
  * records of held money with those sums.
- * @module
  */
 import { and, asc, gt } from 'drizzle-orm';
 import { heldMoney, withoutReturned } from '../../core/held-money.ts';

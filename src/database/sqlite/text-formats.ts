@@ -1,7 +1,6 @@
 /**
  * How addresses and amounts are written in texts. It depends on the chain and on the token, which the database does not
  * know.
- * @module
  */
 import type { Asset } from '../../core/ledger.ts';
 import type { NetworkKey } from '../../core/transfer.ts';

@@ -1,6 +1,5 @@
 /**
  * Follows one payment through the tables. Everything is read; nothing is written.
- * @module
  */
 import type { StoredEvent } from '../events.ts';
 import { TRACED_MAX, type TracedAddress, type TracedOutgoing, type TracedTransfer, type Traces } from '../traces.ts';

@@ -1,6 +1,5 @@
 /**
  * Transfers to our addresses: facts of blocks. Core decides from them what counts.
- * @module
  */
 import { and, asc, desc, eq, isNotNull, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';

@@ -1,6 +1,5 @@
 /**
  * Events that a developer triggers. They take the way of every event: the outbox, and from there to each endpoint.
- * @module
  */
 import { permanent } from '../../core/fault.ts';
 import { triggeredBody } from '../../core/triggered-event.ts';

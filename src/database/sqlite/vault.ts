@@ -2,7 +2,6 @@
  * Encrypts secrets at rest with AES-256-GCM (NIST SP 800-38D). A sealed text is `v1.` and base64 of nonce (12 bytes),
  * tag (16) and ciphertext. The name of the secret is authenticated too, so that one row's secret
  * cannot be moved to another.
- * @module
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { eq } from 'drizzle-orm';

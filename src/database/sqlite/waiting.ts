@@ -1,6 +1,5 @@
 /**
  * Transfers that are not credited yet, with what decides on their credit.
- * @module
  */
 
 import { and, asc, eq, sql } from 'drizzle-orm';

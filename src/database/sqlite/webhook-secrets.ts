@@ -1,6 +1,5 @@
 /**
  * The secrets that sign webhooks, encrypted at rest.
- * @module
  */
 import { and, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';

@@ -3,7 +3,6 @@
  *
  * SQLite's own wait for another process's write blocks the thread. Here a write that finds the lock taken waits in a
  * queue, while the thread goes on serving; and it takes turns with other processes (`write-turn.ts`).
- * @module
  */
 import type Sqlite from 'better-sqlite3';
 import { invariant } from '../../core/fault.ts';

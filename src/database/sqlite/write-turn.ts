@@ -5,7 +5,6 @@
  * write first takes the turn, keeps it while waiting for the write lock, and gives it back on getting the lock. While
  * one process waits with the turn, no other begins a second write before it. The turn is SQLite's lock on a small file
  * of its own, which the system releases when its holder dies.
- * @module
  */
 import Sqlite from 'better-sqlite3';
 import { isBusy } from './storage-fault.ts';

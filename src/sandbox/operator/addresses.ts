@@ -1,8 +1,6 @@
 /**
  * The sandbox acts as its own operator: where a simulated network's addresses are imported, they are derived, signed
  * and imported here, as a person would do it. The seed is in the data directory; nothing of value is ever sent to it.
- *
- * @module
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,8 +1,6 @@
 /**
  * Controls simulated chains: one JSON-RPC call to the node of a sandbox network, with the control token that only the
  * owner of the data directory can read.
- *
- * @module
  */
 import { join } from 'node:path';
 import * as z from 'zod';

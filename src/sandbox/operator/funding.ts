@@ -1,7 +1,5 @@
 /**
  * Gives the wallets of the sandbox's signer simulated money.
- *
- * @module
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

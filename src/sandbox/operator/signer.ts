@@ -1,8 +1,6 @@
 /**
  * The sandbox also operates its own signer: it creates one from its seed and unlocks it from a file, so that refunds
  * can be tried without any real key.
- *
- * @module
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,8 +1,6 @@
 /**
  * Simulates events of a session on the sandbox's chains: an underpayment, a block that is reorganised away, a deadline
  * that passes.
- *
- * @module
  */
 
 import type { Config } from '../../config/config.ts';

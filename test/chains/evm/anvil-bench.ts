@@ -1,8 +1,6 @@
 /**
  * The EVM family on a real node, anvil or another, with contracts compiled by solc. USDT can keep a fee; USDC has 18
  * decimals, as on BSC.
- *
- * @module
  */
 import { chains } from '../../../src/chains/index.ts';
 import type { Token } from '../../../src/core/transfer.ts';

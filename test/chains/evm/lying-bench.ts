@@ -1,6 +1,5 @@
 /**
  * An EVM node that lies as set by the test: anvil behind a proxy that alters its answers.
- * @module
  */
 import { openNode } from '../../../src/chains/evm/node/node.ts';
 import { evmWire } from '../../../src/chains/evm/wire.ts';

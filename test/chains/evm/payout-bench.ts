@@ -1,8 +1,6 @@
 /**
  * Payouts on a real node, anvil, that executes what the family's own signer signs. Its USDT returns nothing and can
  * keep a fee; its USDC can be stopped, silenced and frozen. A block is final when four are on top of it.
- *
- * @module
  */
 import { Wallet as EthersWallet } from 'ethers';
 import * as assert from 'uvu/assert';

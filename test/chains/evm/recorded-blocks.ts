@@ -1,7 +1,5 @@
 /**
  * Readers of the recordings that concern blocks: headers, logs, receipts, lookups, announcements.
- *
- * @module
  */
 import * as assert from 'uvu/assert';
 import type { RawContent } from '../../../src/chains/chain.ts';

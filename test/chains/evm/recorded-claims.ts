@@ -1,7 +1,5 @@
 /**
  * What the readers of recorded answers share: one client version, its recordings, and a node that plays them.
- *
- * @module
  */
 import * as assert from 'uvu/assert';
 import { openNode } from '../../../src/chains/evm/node/node.ts';

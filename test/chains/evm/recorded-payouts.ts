@@ -1,7 +1,5 @@
 /**
  * Readers of the recordings that concern payouts, and of the errors of nodes.
- *
- * @module
  */
 import * as assert from 'uvu/assert';
 import type { SpendDraft } from '../../../src/chains/spend.ts';

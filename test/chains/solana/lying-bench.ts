@@ -1,6 +1,5 @@
 /**
  * A Solana node that lies as set by the test: the simulated one behind a proxy that alters its answers.
- * @module
  */
 
 import { solanaAddress } from '../../../src/chains/solana/address.ts';

@@ -1,8 +1,6 @@
 /**
  * The production clients of a Solana node, over a server that gives recorded answers, and the list of recordings that
  * some test reads.
- *
- * @module
  */
 import { test } from 'uvu';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';

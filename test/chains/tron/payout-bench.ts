@@ -1,8 +1,6 @@
 /**
  * Payouts on the simulated java-tron, over real HTTP, by a clock that is moved by hand: a block every three seconds,
  * by default. A block is final when three are on top of it.
- *
- * @module
  */
 import * as assert from 'uvu/assert';
 import type { PayoutNode, PayoutNodeOptions, SentAttempt, SpendNetwork } from '../../../src/chains/spend.ts';

@@ -1,6 +1,5 @@
 /**
  * A database with a merchant, addresses and two networks, where these suites start, and a feed for each network.
- * @module
  */
 import * as assert from 'uvu/assert';
 import type { BlockRef } from '../../../src/core/block.ts';

@@ -1,7 +1,6 @@
 /**
  * Reads a database file from outside, with plain SQL, and returns contradictions in it. An empty answer means that it
  * holds whole commands only.
- * @module
  */
 import Sqlite from 'better-sqlite3';
 

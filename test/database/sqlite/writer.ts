@@ -3,7 +3,6 @@
  * unbuffered, so that the line is out before the next command begins.
  *
  *   node --import tsx writer.ts <file> <all|sessions|blocks> <first number> <how many>
- * @module
  */
 import { writeSync } from 'node:fs';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';

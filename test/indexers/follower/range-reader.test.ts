@@ -1,6 +1,5 @@
 /**
  * Reading a range again, on simulated nodes of each family.
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

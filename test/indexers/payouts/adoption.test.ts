@@ -1,6 +1,5 @@
 /**
  * Adopting a long journal: page by page, and again after the command was killed.
- * @module
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -1,7 +1,5 @@
 /**
  * A payout engine on a simulated chain, for tests without crashes.
- *
- * @module
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,8 +1,6 @@
 /**
  * A payout engine with its chain's own clients in front of a simulated node, a real signing service and a real
  * database. Time passes only when the test says so, and blocks come with it.
- *
- * @module
  */
 import * as assert from 'uvu/assert';
 import { matchContent } from '../../../indexers/follower/matcher.ts';

@@ -1,8 +1,6 @@
 /**
  * What a sweeper plans: with a real database, a real signing service, and the families' payout clients in front of
  * simulated nodes.
- *
- * @module
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

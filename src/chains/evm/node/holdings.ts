@@ -1,7 +1,5 @@
 /**
  * What addresses hold of the tokens in the state of one block.
- *
- * @module
  */
 import type { BlockRef } from '../../../core/block.ts';
 import { invariant } from '../../../core/fault.ts';

@@ -5,8 +5,6 @@
  * Methods used: eth_chainId, eth_syncing, eth_getCode, eth_call (decimals), eth_getBlockByNumber, eth_getBlockByHash,
  * eth_getLogs, eth_getBlockReceipts, eth_getTransactionReceipt, eth_getTransactionByHash, eth_subscribe. Source:
  * https://github.com/ethereum/execution-apis.
- *
- * @module
  */
 
 import type { BlockRef } from '../../../core/block.ts';

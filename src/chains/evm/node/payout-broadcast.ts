@@ -3,8 +3,6 @@
  *
  * Sources: the texts of go-ethereum (`core/txpool/errors.go`, `core/error.go`) and its forks, Erigon, Nethermind, Besu,
  * reth and anvil.
- *
- * @module
  */
 import { nonsense, type Origin, type RpcAnswer } from '../../json-rpc.ts';
 import type { Broadcast } from '../../spend.ts';

@@ -6,8 +6,6 @@
  * eth_gasPrice, eth_call, eth_estimateGas, eth_sendRawTransaction, eth_getTransactionReceipt, eth_getTransactionByHash,
  * eth_getBlockByNumber, eth_getBlockReceipts.
  * Source: https://github.com/ethereum/execution-apis.
- *
- * @module
  */
 
 import { invariant } from '../../../core/fault.ts';

@@ -4,8 +4,6 @@
  *
  * Each node is asked what is final on it; then the answers must agree. An attempt is never `dead` here: until its
  * number is used, it can still be mined, and what uses the number is either one of ours or `foreign`.
- *
- * @module
  */
 import { invariant, transient } from '../../../core/fault.ts';
 import { type Fields, isFields } from '../../../core/fields.ts';

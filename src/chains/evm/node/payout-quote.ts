@@ -1,7 +1,5 @@
 /**
  * Quotes a payout: whether it would succeed now, how much gas it needs, and what the gas costs.
- *
- * @module
  */
 
 import { excerpt } from '../../../core/excerpt.ts';

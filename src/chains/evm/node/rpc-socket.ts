@@ -1,7 +1,5 @@
 /**
  * JSON-RPC over a WebSocket, with `newHeads` as the wake-up.
- *
- * @module
  */
 
 import { excerpt } from '../../../core/excerpt.ts';

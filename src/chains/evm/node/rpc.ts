@@ -1,7 +1,5 @@
 /**
  * Calls to one EVM node, over the transport that its URL selects.
- *
- * @module
  */
 
 import { type Fault, invariant, permanent, transient } from '../../../core/fault.ts';

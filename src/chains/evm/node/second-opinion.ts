@@ -1,7 +1,5 @@
 /**
  * Reads signed EVM payouts with ethers.
- *
- * @module
  */
 import { getAddress, Interface, Transaction } from 'ethers';
 import type { ReadBySdk } from '../../second-opinion.ts';

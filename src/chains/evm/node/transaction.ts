@@ -1,8 +1,6 @@
 /**
  * The bytes of a transaction that a node has. Nodes show its fields, of which the bytes are written again: if any of
  * them is untrue, the bytes have another id.
- *
- * @module
  */
 import { type Fields, isFields } from '../../../core/fields.ts';
 import { nonsense } from '../../json-rpc.ts';

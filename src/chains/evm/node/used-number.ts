@@ -2,7 +2,6 @@
  * Finds the final transaction that used a wallet's sequence number. Nodes have no index of that: the wallet's count in
  * older and older states tells the block, and the block has the transaction. Nodes that are no archive keep few states;
  * then it may be found soon after another transaction of the wallet.
- * @module
  */
 import { invariant, transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';

@@ -2,8 +2,6 @@
  * What addresses hold of the tokens in the newest final state. A node has no older one.
  *
  * Counted are the owners' associated token accounts, from which sweeps pay.
- *
- * @module
  */
 import { isFields } from '../../../core/fields.ts';
 import type { Currency, Token } from '../../../core/transfer.ts';

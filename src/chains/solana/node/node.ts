@@ -11,8 +11,6 @@
  * Methods used: getGenesisHash, getMultipleAccounts, getHealth, getSlot, getBlocks, getBlocksWithLimit, getBlock,
  * getSignatureStatuses, getTransaction, slotSubscribe. Source: https://solana.com/docs/rpc. The node needs
  * --full-rpc-api and --enable-rpc-transaction-history.
- *
- * @module
  */
 
 import { type BlockRef, isLinked } from '../../../core/block.ts';

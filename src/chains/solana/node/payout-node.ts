@@ -6,8 +6,6 @@
  * getRecentPrioritizationFees, sendTransaction, getBlockHeight, getSignatureStatuses, getTransaction.
  * Source: https://solana.com/docs/rpc. The node needs
  * --full-rpc-api and --enable-rpc-transaction-history.
- *
- * @module
  */
 
 import { invariant } from '../../../core/fault.ts';

@@ -3,8 +3,6 @@
  *
  * An attempt can be included until the block height that it was signed for has passed. It is dead once that height is
  * final and no final block contains it; for a refund, its lock must not be set either, since whoever set it was paid.
- *
- * @module
  */
 import { invariant, transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';

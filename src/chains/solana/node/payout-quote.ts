@@ -2,8 +2,6 @@
  * Quotes a Solana payout: whether it would succeed now, the block that it is signed on, and what it costs.
  *
  * Deposits of accounts are requested each time: the price of a byte is being lowered in steps (SIMD-0437).
- *
- * @module
  */
 import { isFields } from '../../../core/fields.ts';
 import { isPayback } from '../../../core/intent.ts';

@@ -1,7 +1,5 @@
 /**
  * Calls to one Solana node for payouts, with strict reading of the answers.
- *
- * @module
  */
 
 import { transient } from '../../../core/fault.ts';

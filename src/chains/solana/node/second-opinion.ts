@@ -1,7 +1,5 @@
 /**
  * Reads signed Solana payouts with web3.js.
- *
- * @module
  */
 import { base58 } from '@scure/base';
 import {

@@ -1,7 +1,5 @@
 /**
  * The addresses of a Solana node: PubSub and RPC each have their own.
- *
- * @module
  */
 import { permanent } from '../../../core/fault.ts';
 import type { NodeOptions } from '../../chain.ts';

@@ -1,8 +1,6 @@
 /**
  * The client of the bridge next to java-tron (`scripts/tron-ws.ts`): the node's calls and the announcement of new heads
  * over one WebSocket. The token is in the URL: `ws://node:8190/?token=…`.
- *
- * @module
  */
 
 import { excerpt } from '../../../core/excerpt.ts';

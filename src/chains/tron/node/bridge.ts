@@ -5,8 +5,6 @@
  *
  * Its only state is the last head. While the node does not answer, all consumers are disconnected: to a follower the
  * bridge and the node are one, so it checks the node's identity again after either was restarted.
- *
- * @module
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';

@@ -1,7 +1,5 @@
 /**
  * What addresses hold of the tokens on the solidified chain. A node has the newest state only.
- *
- * @module
  */
 import { invariant, transient } from '../../../core/fault.ts';
 import type { Currency, Token } from '../../../core/transfer.ts';

@@ -1,8 +1,6 @@
 /**
  * java-tron's own HTTP interface: port 8090 for the full node and port 8091 for the solidified chain, or a gateway that
  * has both.
- *
- * @module
  */
 
 import { Fault, transient } from '../../../core/fault.ts';

@@ -5,8 +5,6 @@
  * Methods used: getblock, gettransactioninfobyblocknum, gettransactioninfobyid, gettransactionbyid,
  * triggerconstantcontract, and getblock and triggerconstantcontract of the solidified chain. Source:
  * https://tronprotocol.github.io/documentation-en/api/http/.
- *
- * @module
  */
 
 import type { BlockRef } from '../../../core/block.ts';

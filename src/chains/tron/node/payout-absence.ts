@@ -4,8 +4,6 @@
  * the child of the one before, up to the first one that is as young as the expiration, could contain it.
  *
  * Source: java-tron `Manager.validateTapos`, `Manager.validateCommon`.
- *
- * @module
  */
 import type { BlockRef } from '../../../core/block.ts';
 import { invariant, transient } from '../../../core/fault.ts';

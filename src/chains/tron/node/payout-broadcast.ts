@@ -2,8 +2,6 @@
  * Interprets java-tron's answers to `/wallet/broadcasthex`. Pure.
  *
  * Source: java-tron `BroadcastHexServlet`, `GrpcAPI.Return.response_code`, `Wallet.broadcastTransaction`.
- *
- * @module
  */
 
 import { excerpt } from '../../../core/excerpt.ts';

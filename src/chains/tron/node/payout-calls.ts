@@ -1,7 +1,5 @@
 /**
  * Queries of accounts and contracts at the node's head.
- *
- * @module
  */
 import { type Fields, isFields } from '../../../core/fields.ts';
 import { BALANCE_SELECTOR, FROZEN_SELECTORS, transferData, word } from '../../erc20.ts';

@@ -6,8 +6,6 @@
  * getcandelegatedmaxsize, getdelegatedresourcev2, broadcasthex, gettransactioninfobyid; of the solidified chain
  * getblock, gettransactionbyid, gettransactioninfobyid. Source:
  * https://tronprotocol.github.io/documentation-en/api/http/.
- *
- * @module
  */
 
 import { invariant, permanent } from '../../../core/fault.ts';

@@ -4,8 +4,6 @@
  * An attempt that is in no block by its expiration can never be in one: then it is `dead`. The index alone is not
  * believed when it does not know an attempt; the blocks themselves are read, from the one that the attempt refers to
  * until the first after its expiration (`payout-absence.ts`).
- *
- * @module
  */
 import { invariant, transient } from '../../../core/fault.ts';
 import { type Fields, isFields } from '../../../core/fields.ts';

@@ -1,7 +1,5 @@
 /**
  * Quotes a payout: whether it would succeed now, and what its energy and bandwidth cost the wallet that signs it.
- *
- * @module
  */
 import { createHash } from 'node:crypto';
 import type { BlockRef } from '../../../core/block.ts';

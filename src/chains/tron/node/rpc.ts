@@ -1,8 +1,6 @@
 /**
  * Calls to one java-tron node, over the transport that its URL selects: `http://`, `https://` for its own interface,
  * `ws://`, `wss://` for the bridge next to it.
- *
- * @module
  */
 
 import { invariant, permanent, transient } from '../../../core/fault.ts';

@@ -1,7 +1,5 @@
 /**
  * Reads signed TRON payouts with tronweb.
- *
- * @module
  */
 import { createHash } from 'node:crypto';
 import { utils } from 'tronweb';

@@ -1,7 +1,6 @@
 // @ts-check
 /**
  * EVM wallets: discovered by EIP-6963, used by EIP-1193.
- * @module
  */
 import { codeOf, problem } from './wallet.js';
 

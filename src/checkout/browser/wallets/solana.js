@@ -1,7 +1,6 @@
 // @ts-check
 /**
  * Solana wallets: discovered and used by the Wallet Standard (https://github.com/wallet-standard/wallet-standard).
- * @module
  */
 import { problem } from './wallet.js';
 

@@ -1,7 +1,6 @@
 // @ts-check
 /**
  * TRON wallets: discovered by TIP-6963 or, if older, by their global; used by TIP-1193 and their own tronWeb.
- * @module
  */
 import { problem } from './wallet.js';
 

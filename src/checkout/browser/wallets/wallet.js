@@ -1,7 +1,6 @@
 // @ts-check
 /**
  * The interface of a wallet in the browser, whatever its family.
- * @module
  */
 
 /**

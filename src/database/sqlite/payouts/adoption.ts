@@ -1,7 +1,6 @@
 /**
  * Operators' decisions about payouts: resuming stuck payouts and halted wallets, and bringing a database that was
  * restored from a backup up to date from the signer's journal.
- * @module
  */
 import { and, desc, eq, isNotNull, isNull, ne, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';

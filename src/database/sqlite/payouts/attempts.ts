@@ -1,6 +1,5 @@
 /**
  * Attempts of payouts, and their sequence numbers.
- * @module
  */
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';

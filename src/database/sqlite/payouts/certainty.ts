@@ -1,7 +1,6 @@
 /**
  * Whether this database can exclude that a payout was paid by a transaction that it does not know: only then is a
  * payout canceled, given another payee, or ended as never paid.
- * @module
  */
 import { and, asc, eq, inArray, sql } from 'drizzle-orm';
 import { isPayback } from '../../../core/intent.ts';

@@ -1,6 +1,5 @@
 /**
  * Ends payouts, or begins their next generation, on an operator's command and on evidence from the nodes.
- * @module
  */
 import { and, count, eq, ne } from 'drizzle-orm';
 import { type Intent, isPayback } from '../../../core/intent.ts';

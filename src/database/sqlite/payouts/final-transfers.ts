@@ -1,6 +1,5 @@
 /**
  * Which final transfers out of our own wallets are judged next.
- * @module
  */
 import { and, asc, eq, lte, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../../core/transfer.ts';

@@ -1,6 +1,5 @@
 /**
  * Freezes of money out, of one network or of all.
- * @module
  */
 import { and, asc, eq, inArray, isNull, or, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../../core/transfer.ts';

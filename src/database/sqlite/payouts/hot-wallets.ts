@@ -1,6 +1,5 @@
 /**
  * The refund and gas wallets: what they hold, and which of them pays.
- * @module
  */
 import { and, asc, eq, ne, sql } from 'drizzle-orm';
 import type { Asset } from '../../../core/ledger.ts';

@@ -1,6 +1,5 @@
 /**
  * What becomes of the transfers out of our own wallets once they are final.
- * @module
  */
 import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';

@@ -2,7 +2,6 @@
  * Loans of a stake whose lending was adopted from the signer's journal or learned from the chain, without the payout
  * that takes them back: that is planned beside the loan and signed minutes later, so a restored database may have lost
  * it before the signer or the chain knew.
- * @module
  */
 import { eq } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';

@@ -1,6 +1,5 @@
 /**
  * Transfers out of our own wallets, as followers save them; `judgement.ts` judges them at finality.
- * @module
  */
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../../core/block.ts';

@@ -1,6 +1,5 @@
 /**
  * Payouts: planning, waiting, ending. Each step also updates the ledger and the refund that the payout pays.
- * @module
  */
 import { and, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';

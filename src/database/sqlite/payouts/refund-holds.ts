@@ -1,7 +1,6 @@
 /**
  * Why a refund is not paid now, and in particular neither paid nor ended: a transfer that no attempt explains may have
  * paid it.
- * @module
  */
 import type { PaybackIntent } from '../../../core/intent.ts';
 import { nextLookAtMs } from '../../../core/payout.ts';

@@ -1,6 +1,5 @@
 /**
  * How payouts end: with an attempt of theirs, with one that is learned from the chain, or without any.
- * @module
  */
 import { and, eq, isNull, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';

@@ -1,6 +1,5 @@
 /**
  * The heartbeat of payout engines, and since when a network settles in: see `indexers/payouts/settling-in.ts`.
- * @module
  */
 import type BetterSqlite from 'better-sqlite3';
 import type { NetworkKey } from '../../../core/transfer.ts';

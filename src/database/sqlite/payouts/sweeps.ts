@@ -1,6 +1,5 @@
 /**
  * What deposit addresses hold by facts, and the sweeps that empty them.
- * @module
  */
 import { permanent } from '../../../core/fault.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../../core/intent.ts';

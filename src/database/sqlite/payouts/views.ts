@@ -1,6 +1,5 @@
 /**
  * Views of payouts, engines and halted wallets, and the engine's fence.
- * @module
  */
 import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../../core/transfer.ts';

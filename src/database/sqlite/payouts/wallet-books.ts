@@ -1,6 +1,5 @@
 /**
  * The comparison of the wallets' balances with the ledger.
- * @module
  */
 import { and, asc, eq, getTableColumns } from 'drizzle-orm';
 import { isPayback } from '../../../core/intent.ts';

@@ -1,6 +1,5 @@
 /**
  * Passkeys of people.
- * @module
  */
 
 import { and, asc, count, eq, lt } from 'drizzle-orm';

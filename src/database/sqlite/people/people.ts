@@ -1,6 +1,5 @@
 /**
  * People and their memberships, and the ways to sign in.
- * @module
  */
 import { and, desc, eq, gt, isNull, lt } from 'drizzle-orm';
 import { type Membership, signInDelayS } from '../../../core/access.ts';

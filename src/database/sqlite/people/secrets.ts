@@ -1,6 +1,5 @@
 /**
  * What people sign in with: passwords, the secrets of their one-time codes, recovery codes.
- * @module
  */
 import { and, eq } from 'drizzle-orm';
 import type { OperatorAct } from '../../audit-log.ts';

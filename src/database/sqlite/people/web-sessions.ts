@@ -1,6 +1,5 @@
 /**
  * Where people are signed in.
- * @module
  */
 
 import { and, desc, eq, gt, ne, or } from 'drizzle-orm';

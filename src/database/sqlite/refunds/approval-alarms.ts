@@ -1,7 +1,6 @@
 /**
  * Alarms about refunds that wait for an approval, in the transaction in which one begins to wait, is decided about, or
  * ends.
- * @module
  */
 import { and, asc, count, eq, gt, isNotNull, isNull, lt, sql } from 'drizzle-orm';
 import { alarmKey } from '../../alarms.ts';

@@ -1,7 +1,6 @@
 /**
  * The tokens in claim links: 128 bits that only the holder of the secret key can make from a refund's id. The database
  * has their hashes.
- * @module
  */
 import { createHash, createHmac } from 'node:crypto';
 

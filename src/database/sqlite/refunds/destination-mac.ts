@@ -1,6 +1,5 @@
 /**
  * The MAC of a refund's destination, which the signer verifies: what it covers, and whether a row still has its own.
- * @module
  */
 import type { IntentMac, MacedRefund } from '../../../core/intent.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../../core/money.ts';

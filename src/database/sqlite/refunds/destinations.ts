@@ -1,7 +1,6 @@
 /**
  * Destinations of refunds: addresses from payers, merchants and the operator, checked, with a MAC that the signer
  * verifies.
- * @module
  */
 
 import { and, eq } from 'drizzle-orm';

@@ -1,6 +1,5 @@
 /**
  * Limits of refunds: what a session received, the store's policy, and how much of a day's limit is used.
- * @module
  */
 
 import { and, eq, gte, lt, sql } from 'drizzle-orm';

@@ -1,7 +1,6 @@
 /**
  * Refunds and returns that were signed and that this database lost when it was restored from a backup. The signer's
  * journal gives back their payouts, which name the session that they count against.
- * @module
  */
 import { sql } from 'drizzle-orm';
 import type { HeldKind } from '../../../core/held-money.ts';

@@ -1,7 +1,6 @@
 /**
  * Refunds: creating, starting, canceling and approving them. `core/refund` judges what may be refunded; a payout is
  * planned in the transaction of the refund's own step.
- * @module
  */
 
 import type { IntentMac } from '../../../core/intent.ts';

@@ -1,7 +1,6 @@
 /**
  * What of a session's held money is being returned or was: refunds with a kind of held money, and those that only the
  * signer's journal knows.
- * @module
  */
 import { and, asc, eq, isNotNull, sql } from 'drizzle-orm';
 import type { Returned } from '../../../core/held-money.ts';

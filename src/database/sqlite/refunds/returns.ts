@@ -1,7 +1,6 @@
 /**
  * Returns of held money: the operator, or an owner of the store, sends it back to whom it came from. A return is a
  * refund that no merchant asked for: it has an intent of its own, and goes out like any other.
- * @module
  */
 import { createHash } from 'node:crypto';
 import { type HeldPart, heldParts, openPar } from '../../../core/held-money.ts';

@@ -1,6 +1,5 @@
 /**
  * Rows of refunds: finding them, and their view for the port.
- * @module
  */
 
 import { createHash } from 'node:crypto';

@@ -1,7 +1,6 @@
 /**
  * How refunds end: with their payout, by a decision, or because time ran out. Each ending also updates the ledger and
  * sends the merchant an event.
- * @module
  */
 import { eq, sql } from 'drizzle-orm';
 import { type RefundEventType, refundEventBody } from '../../../core/event.ts';
