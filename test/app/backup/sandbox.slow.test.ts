@@ -52,7 +52,7 @@ test('payments and refunds go on after a restore on a new machine', async () => 
   for (const file of sandboxFiles) cpSync(join(before, file), join(after, file), { recursive: true });
   await restored.start();
   // The commands are those that the restore printed.
-  const printed = [...out.matchAll(/^ +(?:\d+\. )?quayside (payouts .+)$/gm)].map(([, words = '']) => words);
+  const printed = [...out.matchAll(/^ +(?:\d+\. )?quayside (payout .+)$/gm)].map(([, words = '']) => words);
   assert.equal(
     printed.slice(0, -1).sort(),
     networks.map((key) => `payout reconcile ${key} --reason …`),
