@@ -3,6 +3,7 @@
 import { acknowledgeAlarm } from '../../src/acts/alarms.ts';
 import { acceptHeld, returnHeld } from '../../src/acts/held.ts';
 import { createKey, revokeKey } from '../../src/acts/keys.ts';
+import { linkPerson, removePerson } from '../../src/acts/people.ts';
 import { decideStore } from '../../src/acts/store-decisions.ts';
 import { setStore } from '../../src/acts/stores.ts';
 import { commandOf } from './act-command.ts';
@@ -33,7 +34,6 @@ import { show } from './show.ts';
 import { status } from './status.ts';
 import { storeAdd, storeList } from './store.ts';
 import { sweep } from './sweep.ts';
-import { userCreate, userList, userRemove, userReset, userRole } from './user.ts';
 import { webhooksResend } from './webhook-recovery.ts';
 import { webhooksSecret } from './webhook-secrets.ts';
 import { webhooksTest } from './webhook-test.ts';
@@ -68,11 +68,8 @@ const commands: readonly (Command | OfflineCommand)[] = [
   }),
   keyList,
   commandOf(revokeKey),
-  userCreate,
-  userReset,
-  userRole,
-  userRemove,
-  userList,
+  commandOf(linkPerson),
+  commandOf(removePerson),
   pay,
   heldList,
   commandOf(acceptHeld, {

@@ -58,6 +58,8 @@ export type Context = Readonly<{
   networks: readonly NetworkConfig[];
   destinationCheck(): Promise<DestinationCheck>;
   issue: Issuer;
+  /** The dashboard’s address in browsers, without a trailing slash. */
+  dashboardUrl: string;
   /** The id, without its prefix, of what is made. A form that is sent again has the same one. */
   newId: string;
 }>;

@@ -65,7 +65,7 @@ const shortest = (path: string): string => {
   return fromHere.startsWith('..') ? path : fromHere;
 };
 
-const firstPerson = (): string => `${sameInstallation()}npx quayside user create <name>`;
+const firstPerson = (): string => `${sameInstallation()}npx quayside user link <name>`;
 
 /** Returns the variables that a command in another terminal needs to work on the same installation. */
 const sameInstallation = (): string =>

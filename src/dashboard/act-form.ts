@@ -95,6 +95,7 @@ export function contextOf(
     networks: deps.config.networks,
     destinationCheck: async () => deps.checkDestination,
     issue: deps.issue,
+    dashboardUrl: deps.url,
     newId: idOfForm(visitor, form.once, nowMs),
   };
 }

@@ -2,11 +2,13 @@
  * The page of a one-time link: somebody sets a password and a second factor, and is signed in. While every network is
  * simulated, the second factor may wait.
  */
+
 import type { Express, Request, Response } from 'express';
 import type { NewFactor, Person } from '../database/people.ts';
 import { readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { qrSvg } from '../lib/qr.ts';
+import { hashOf } from '../lib/token.ts';
 import { actOf, type SignInDeps } from './deps.ts';
 import { copyWords, documentOf, languageSwitch } from './frame.ts';
 import { whyWeak } from './passwords.ts';
@@ -23,7 +25,6 @@ import {
 import { faultMessage } from './show.ts';
 import { keepLanguage } from './sign-in.ts';
 import { chosenLanguage, type Words, wordsFor } from './texts.ts';
-import { hashOf } from './web-session.ts';
 
 const FORM_BYTES_MAX = 4096;
 

@@ -3,12 +3,14 @@
  * very form. The session gets another token then. Recovery codes are for signing in, and do not count here. Who has no
  * factor yet proves nothing while every network is simulated, except for what is live.
  */
+
 import { createHash } from 'node:crypto';
 import type { UsedFactor } from '../database/people.ts';
+import { hashOf, newToken } from '../lib/token.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
 import type { StoreAt } from './page.ts';
 import { isFactorRequired, usedFactor } from './second-factor.ts';
-import { hashOf, newToken, SUDO_MS, type Visitor } from './web-session.ts';
+import { SUDO_MS, type Visitor } from './web-session.ts';
 
 /** How long requests that were on their way are still taken with the token of before. */
 const PREVIOUS_MS = 10_000;

@@ -1,11 +1,12 @@
 /**
  * Who sends a request: the session cookie and what belongs to it.
  */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { Database } from '../database/database.ts';
 import type { OpenSession, Person, WebSession, WebSessionLimits } from '../database/people.ts';
 import type { Clock } from '../lib/clock.ts';
+import { hashOf, newToken } from '../lib/token.ts';
 
 /** OWASP's Session Management Cheat Sheet: 15 to 30 minutes without use, and one working day at all. */
 export const sessionLimits: WebSessionLimits = { idleMs: 30 * 60_000, lifeMs: 8 * 3_600_000 };
@@ -13,7 +14,6 @@ export const sessionLimits: WebSessionLimits = { idleMs: 30 * 60_000, lifeMs: 8 
 /** How long a proof of the second factor lets a session do what lets money or power out. Signing in is one. */
 export const SUDO_MS = 10 * 60_000;
 
-const TOKEN_BYTES = 32;
 const DEVICE_CHARS_MAX = 200;
 
 /** Somebody who is signed in. `formToken` proves that a form was written for this session. */
@@ -30,9 +30,6 @@ export type WebSessions = Readonly<{
   /** Makes the browser forget its cookie. */
   forget(response: Response): void;
 }>;
-
-export const newToken = (): string => randomBytes(TOKEN_BYTES).toString('base64url');
-export const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
 
 /** Compares a form's token in constant time. */
 export function isFormToken(visitor: Visitor, text: string | undefined): boolean {

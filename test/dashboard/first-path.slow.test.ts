@@ -77,7 +77,7 @@ async function openMenu(page: Page, name: string): Promise<void> {
 
 test('the start names the command that makes the first account, and its link sets everything up', async (world) => {
   const { banner, installation, page, dashboardUrl } = world;
-  const command = /npx quayside (user create <name>) {2,}\(your way/.exec(banner)?.[1] ?? '';
+  const command = /npx quayside (user link <name>) {2,}\(your way/.exec(banner)?.[1] ?? '';
   assert.ok(command, banner);
   const words = command.replace('<name>', 'Ada').split(' ');
   const { code, out, err } = await runQuayside([...words, '--json'], installation.variables);

@@ -150,7 +150,8 @@ test('ten minutes after the sign-in the second factor is asked for again, and wr
   }));
 
 const sessionOf = async ({ api }: Dashboard, { cookie }: Visitor) => {
-  const { hashOf, sessionLimits } = await import('../../src/dashboard/web-session.ts');
+  const { sessionLimits } = await import('../../src/dashboard/web-session.ts');
+  const { hashOf } = await import('../../src/lib/token.ts');
   const hash = hashOf(cookie().split('=')[1] ?? '');
   const found = await api.database().signIns.findWebSession(hash, api.clock.nowMs(), sessionLimits);
   return found?.session ?? { sudoUntilMs: -1 };

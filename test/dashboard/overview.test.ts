@@ -194,10 +194,10 @@ test('an operator sees what keeps alarms from being noticed, and how to see paym
     assert.not.match(before, 'no open alarm');
     assert.match(
       before,
-      'You belong to no store, so no payment is shown to you. quayside user role Mary --role owner ',
+      'You belong to no store, so no payment is shown to you. quayside user link Mary --role owner ',
     );
     await api.addMerchant('approved');
-    assert.match(await page(), /quayside user role Mary --role owner --store \S+ makes/);
+    assert.match(await page(), /quayside user link Mary --role owner --store \S+ makes/);
 
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'notify add', reason: null };
     const target = { id: 'nt_1', kind: 'slack', name: 'team', address: '{}', code: '918273' } as const;

@@ -5,7 +5,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createPasskeys } from '../../src/dashboard/passkeys.ts';
-import { hashOf } from '../../src/dashboard/web-session.ts';
+import { hashOf } from '../../src/lib/token.ts';
 import { type Authenticator, createAuthenticator } from '../support/authenticator.ts';
 import { type Dashboard, PASSWORD, type Visitor, withDashboard } from '../support/dashboard.ts';
 

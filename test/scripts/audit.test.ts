@@ -142,9 +142,7 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'notify add': 'test/scripts/notify.test.ts',
   'notify prove': 'test/scripts/notify.test.ts',
   'notify remove': 'test/scripts/notify.test.ts',
-  'user create': 'test/scripts/user.test.ts',
-  'user reset': 'test/scripts/user.test.ts',
-  'user role': 'test/scripts/user.test.ts',
+  'user link': 'test/scripts/user.test.ts',
   'user remove': 'test/scripts/user.test.ts',
 };
 
@@ -157,7 +155,7 @@ const readers = [
   ...['pay', 'held list', 'webhook list'],
   ...['refund list'],
   ...['refund request', 'payout list'],
-  ...['notify test', 'notify list', 'user list', 'export'],
+  ...['notify test', 'notify list', 'export'],
   ...['ledger verify', 'audit list', 'drill'],
 ];
 

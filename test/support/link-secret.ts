@@ -1,7 +1,7 @@
 /** The second factor that a one-time link sets up, as an authenticator app gets it from the link's page. */
 import Sqlite from 'better-sqlite3';
 import { secretOfLink } from '../../src/dashboard/second-factor.ts';
-import { hashOf } from '../../src/dashboard/web-session.ts';
+import { hashOf } from '../../src/lib/token.ts';
 
 /** @param file of the database, in which the link is not used yet */
 export function linkSecretIn(file: string, token: string): string {

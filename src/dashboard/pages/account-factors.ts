@@ -1,7 +1,7 @@
 /**
  * What somebody signs in with, changed by themselves: the password, the authenticator app, the recovery codes. Each
  * change asks for the second factor and ends the other sessions. Who has lost the app signs in with a
- * recovery code, and replaces it with the password; for what else is lost there is `quayside user reset`. The first app
+ * recovery code, and replaces it with the password; for what else is lost there is `quayside user link`. The first app
  * of somebody who has none is set up with the password.
  */
 import type { ChangedSecret } from '../../database/people.ts';

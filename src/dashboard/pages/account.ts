@@ -75,7 +75,7 @@ ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><
       [words.say('account.name'), data(person.name)],
       [words.say('account.roles'), rolesText(words, person.memberships, (id) => names.get(id) ?? id)],
     ])}
-<p class="hint">${words.html('account.reset', { command: html`<code>quayside user reset ${person.name}</code>` })}</p></section>
+<p class="hint">${words.html('account.reset', { command: html`<code>quayside user link ${person.name}</code>` })}</p></section>
 ${await factorSection(deps, visit)}
 ${await passkeySection(deps, visit)}
 ${languageForm(deps, visit)}

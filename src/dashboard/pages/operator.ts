@@ -131,7 +131,7 @@ function noStore({ visitor: { person }, words }: Visit<null>, stores: readonly M
   const store = others.length === 0 ? '' : ` --store ${first?.id ?? ''}`;
   const next = first
     ? words.html('operator.no_store_next', {
-        command: html`<code>quayside user role ${name} --role owner${store}</code>`,
+        command: html`<code>quayside user link ${name} --role owner${store}</code>`,
       })
     : html`<a href="/stores/new">${words.say('operator.make_store')}</a>`;
   return html`<p>${words.say('operator.no_store')} ${next}</p>`;

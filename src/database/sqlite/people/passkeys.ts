@@ -31,7 +31,7 @@ export function usePasskey(
   if (orm.select().from(passkeys).where(isIt).get()) {
     const message =
       `A passkey of ${name} was used with a signature count that is not newer than the last: it may have been copied. ` +
-      `It was refused. Remove it under My account, or run \`quayside user reset ${name}\`.`;
+      `It was refused. Remove it under My account, or run \`quayside user link ${name}\`.`;
     raiseAlarm({ atMs, code: 'passkey_copied', message, network: null, sessionId: null });
   }
   return false;

@@ -145,7 +145,7 @@ export function peopleCommands(db: Db, parts: PeopleParts): Readonly<{ people: P
       orm.update(people).set({ recoveryHashes: left }).where(eq(people.id, id)).run();
       const message =
         `${name} signed in to the dashboard with a recovery code, from ${address}. If that was not ` +
-        `${name}: \`quayside user reset ${name}\` ends it.`;
+        `${name}: \`quayside user link ${name}\` ends it.`;
       parts.raiseAlarm({ atMs: act.atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
     }
     orm.update(people).set({ failures: 0, lockedUntilMs: 0 }).where(eq(people.id, id)).run();

@@ -62,7 +62,7 @@ export function secretCommands(
     const name = orm.select({ name: people.name }).from(people).where(eq(people.id, personId)).get()?.name ?? personId;
     const message =
       `${name} signed in with a recovery code, and replaced the authenticator app with the password, from ${address}. ` +
-      `If that was not ${name}: \`quayside user reset ${name}\` ends it.`;
+      `If that was not ${name}: \`quayside user link ${name}\` ends it.`;
     raiseAlarm({ atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
   }
 
