@@ -1,4 +1,4 @@
-/** `docs/reference/conformance.md`: the rows, and what a run said of each. */
+/** `docs/reference/conformance.md`: how many rows of each section pass, and which fail. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { installationFolder } from '../../../src/lib/installation.ts';
@@ -13,42 +13,29 @@ export type Page = Readonly<{ sections: readonly Section[]; passed(row: Row): bo
 export function pageText({ sections, passed }: Page): string {
   const counted = sections.map(({ title, rows }) => ({ title, all: rows.length, good: rows.filter(passed).length }));
   const sum = (pick: (one: (typeof counted)[number]) => number) => counted.reduce((total, one) => total + pick(one), 0);
-  const count = (good: number, all: number) => `| ${all} | ${good} |`;
+  const [all, good] = [sum((one) => one.all), sum((one) => one.good)];
+  const failed = sections.flatMap(({ title, rows }) =>
+    rows.filter((row) => !passed(row)).map((row) => `- ${title}: ${quoted(row.title)}`),
+  );
   return [
     '# Conformance with the interface document',
     '',
-    'Each row is one statement of the interface document, and one test against a sandbox that `npm start` runs. The',
-    'client of the tests knows the document, the printed credentials and nothing else. `npm run conformance` runs them;',
-    '`npm run conformance -- --write` also writes this page.',
+    'A row is one statement of the interface document, and one test against a sandbox that `npm start` runs. The client of',
+    'the tests knows the document, the printed credentials and nothing else. `npm run conformance` prints each row with its',
+    'result, and `npm run conformance -- --write` writes this page. [The rows](../../test/conformance/interface-document/rows)',
+    'are titled in the words of the document.',
     '',
     '| Section | Rows | Passed |',
     '|---|---:|---:|',
-    ...counted.map(({ title, all, good }) => `| [${title}](#${anchor(title)}) ${count(good, all)}`),
-    `| **All** ${count(
-      sum(({ good }) => good),
-      sum(({ all }) => all),
-    )}`,
-    ...sections.flatMap(({ title, rows }) => [
-      '',
-      `## ${title}`,
-      '',
-      '| Row | Result |',
-      '|---|---|',
-      ...rows.map((row) => `| ${cell(row.title)} | ${passed(row) ? 'passed' : '**failed**'} |`),
-    ]),
+    ...counted.map((one) => `| ${quoted(one.title)} | ${one.all} | ${one.good} |`),
+    `| **All** | ${all} | ${good} |`,
+    ...(failed.length === 0 ? [] : ['', 'Failed:', '', ...failed]),
     '',
   ].join('\n');
 }
 
-/** GitHub's anchor of a heading. */
-const anchor = (title: string): string =>
-  title
-    .toLowerCase()
-    .replace(/[^\w\- ]/g, '')
-    .replaceAll(' ', '-');
-
-/** Text that would be read as a placeholder or as the end of a cell is written as code. */
-const cell = (text: string): string => text.replaceAll('|', '\\|').replace(/<[^>]*>|\{[^}]*\}/g, '`$&`');
+/** Writes what would be read as a placeholder or as the end of a cell as code. */
+const quoted = (text: string): string => text.replaceAll('|', '\\|').replace(/<[^>]*>|\{[^}]*\}/g, '`$&`');
 
 export const readPage = (): string => readFileSync(file, 'utf8');
 
