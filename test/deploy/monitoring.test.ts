@@ -108,17 +108,13 @@ test('rules and panels use metrics and labels that exist, and the dashboard show
   assert.is(new Set(panels.map(({ title }) => title)).size, panels.length);
 });
 
-test('every rule is on the page with its severity, says what to do, and is tested', () => {
-  const found = [
-    ...rules.matchAll(/- alert: (\w+)\n {8}expr: .*\n(?: {8}for: .*\n)? {8}labels: \{ severity: (\w+) \}/g),
-  ];
-  const alerts = found.map(([, name = '', severity = '']) => [name, severity]);
+test('every rule has a severity, says what to do, and is tested', () => {
+  const found = [...rules.matchAll(/- alert: (\w+)\n {8}expr: .*\n(?: {8}for: .*\n)? {8}labels: \{ severity: \w+ \}/g)];
+  const alerts = found.map(([, name = '']) => name);
   assert.is(alerts.length, ruleExpressions.length);
-  const listed = [...page.matchAll(/^\| `(Quayside\w+)` +\| (\w+) /gm)].map(([, name, severity]) => [name, severity]);
-  assert.equal(listed.sort(), alerts.sort());
   assert.is([...rules.matchAll(/^ {10}description: \S/gm)].length, alerts.length);
   const tests = readFileSync('deploy/monitoring/alerts.test.yml', 'utf8');
-  for (const [name = ''] of alerts) {
+  for (const name of alerts) {
     // Once where nothing is wrong, and at least once where it fires.
     assert.ok(tests.split(name).length > 2, `${name} has no test`);
   }
