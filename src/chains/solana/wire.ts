@@ -27,7 +27,6 @@ import type { RawContent, Watched, Wire } from '../chain.ts';
 import { nonsense, type Origin, readResult } from '../json-rpc.ts';
 import { NOBODY, solanaAddress } from './address.ts';
 import { sliceBlock } from './block-slices.ts';
-import { type CoinTransfer, coinsGone, coinsMoved, lostBy, readOwnCoins, readOwnSpend, spentOn } from './own-coins.ts';
 import { solanaErrors } from './rpc-errors.ts';
 
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
@@ -223,26 +222,13 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
     if (typeof tx !== 'string' || !SIGNATURE.test(tx)) throw nonsense(origin, 'answered with an unsigned transaction');
     return tx;
   };
-  const coins = readOwnCoins(own, meta, transaction);
-  const ownSpend = coins && readOwnSpend(coins);
-  // No coins move to the payer itself, whose place is this one's.
-  const takeCoins = ({ place, ...moved }: CoinTransfer): void =>
-    void found.push({ tx: signature(), index: at * ACCOUNTS_MAX + tokens.size + place, ...moved });
-  if (meta.err !== null) {
-    const fee = ownSpend && lostBy(ownSpend, ownSpend.from);
-    if (fee) takeCoins(fee);
-    return;
-  }
-  const moves = ownSpend ? coinsMoved(ownSpend) : [];
-  moves.forEach(takeCoins);
+  if (meta.err !== null) return;
   const before = readBalances(reading, meta.preTokenBalances);
   const after = readBalances(reading, meta.postTokenBalances);
   const credits: ChainTransfer[] = [];
-  const lost: string[] = [];
   for (const [place, { symbol }] of [...tokens.values()].entries()) {
     const nets = netOf(symbol, before, after);
     const ceded = own.size > 0 ? cededOf(symbol, before, after) : new Map<string, Ceded>();
-    if (ownSpend) for (const [owner, { units }] of nets) if (units < 0n) lost.push(owner);
     for (const [owner, from] of own) {
       const given = ceded.get(owner);
       const units = (given?.units ?? 0n) - (nets.get(owner)?.units ?? 0n);
@@ -269,11 +255,6 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
       });
     }
   }
-  const spent = ownSpend && spentOn(reading, ownSpend, lost);
-  if (spent) takeCoins(spent);
-  // What a transaction cost the wallet is told with the tokens, the coins or the sweep for which it was.
-  const isTold = moves.length > 0 || spent !== null || credits.some(({ isOutgoing }) => isOutgoing);
-  for (const gone of coins ? coinsGone(coins) : []) if (gone.place > 0 || !isTold) takeCoins(gone);
   found.push(...credits.sort((a, b) => a.index - b.index));
 }
 
@@ -310,9 +291,9 @@ function readWhole(reading: Reading, bytes: Uint8Array): void {
   });
 }
 
-/** Reads only the transactions whose bytes name a wanted mint, or one of our wallets. */
+/** Reads only the transactions whose bytes name a wanted mint. */
 function readSlices(reading: Reading, bytes: Uint8Array): void {
-  const sliced = sliceBlock(bytes, [...reading.tokens.keys(), ...reading.own.keys()]);
+  const sliced = sliceBlock(bytes, [...reading.tokens.keys()]);
   if (!sliced) throw unusual(reading);
   checkBlock(reading, readResult(Buffer.from(sliced.frame), reading.origin, solanaErrors));
   for (const { at, bytes: slice } of sliced.slices) takeTransaction(reading, parseSlice(reading, slice), at);

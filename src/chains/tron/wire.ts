@@ -17,7 +17,12 @@ import type { RawContent, Watched, Wire } from '../chain.ts';
 import { TRANSFER_TOPIC } from '../erc20.ts';
 import { readKey, tronAddress } from './address.ts';
 import { isUnknown, nonsense, type Origin, readAnswer } from './answer.ts';
-import { type Listed, readCoins, readFailedFee, type Wanted } from './own-coins.ts';
+
+/** A transaction as the block lists it. */
+type Listed = Readonly<{ id: string; succeeded: boolean }>;
+
+/** Whose transfers are wanted: those that pay a watched address, and those out of our own wallets. */
+type Wanted = Readonly<{ watched: Watched; own: ReadonlySet<string> }>;
 
 export const BLOCK_PATH = '/wallet/getblock';
 export const INFOS_PATH = '/wallet/gettransactioninfobyblocknum';
@@ -152,29 +157,8 @@ function readListed(reading: Reading): Listed[] {
     }
     const [result] = Array.isArray(transaction.ret) ? transaction.ret : [];
     const contractRet = isFields(result) ? readResult(result.contractRet, origin) : null;
-    return { id: transaction.txID, succeeded: contractRet === 'SUCCESS', rawData: transaction.raw_data };
+    return { id: transaction.txID, succeeded: contractRet === 'SUCCESS' };
   });
-}
-
-const OWNER = Buffer.from('"owner_address"');
-/** How a sender follows that name, in the long form of an address. A gateway may write the answer with spaces. */
-const OWNER_KEY = /^\s*:\s*"41([0-9a-f]{40})"/;
-const OWNER_CHARS = 64;
-
-/**
- * Returns whether the block's answer names one of our wallets as a sender, without parsing it: one pass over its bytes.
- * In another spelling it is not found, and what moved between our wallets is then not known here.
- */
-function namesSender({ blockBytes }: Reading, own: ReadonlySet<string>): boolean {
-  if (own.size === 0) return false;
-  let at = blockBytes.indexOf(OWNER);
-  while (at >= 0) {
-    const keyAt = at + OWNER.length;
-    const [, key] = OWNER_KEY.exec(blockBytes.toString('latin1', keyAt, keyAt + OWNER_CHARS)) ?? [];
-    if (key !== undefined && own.has(key)) return true;
-    at = blockBytes.indexOf(OWNER, keyAt);
-  }
-  return false;
 }
 
 const TX_ID = Buffer.from('"txID":"');
@@ -354,15 +338,9 @@ function decode(
   };
   const infos = readInfos(reading);
   const candidates = findCandidates(reading, infos, tokenKeys(tokens), { watched, own });
-  const mayHaveMoved = namesSender(reading, own);
-  if (candidates.length === 0 && !mayHaveMoved) return [];
+  if (candidates.length === 0) return [];
   const listed = readListed(reading);
-  const moved = mayHaveMoved
-    ? listed.flatMap((one, place) => readCoins(one, place, infos[place]?.fee, { watched, own }))
-    : [];
-  const lost = mayHaveMoved ? listed.flatMap((one, place) => readFailedFee(one, place, infos[place]?.fee, own)) : [];
-  const paid = candidates.filter(({ place }) => listed[place]?.succeeded).map(({ transfer }) => transfer);
-  return [...paid, ...moved, ...lost];
+  return candidates.filter(({ place }) => listed[place]?.succeeded).map(({ transfer }) => transfer);
 }
 
 export const tronWire: Wire = { decode };

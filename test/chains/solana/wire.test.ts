@@ -43,7 +43,6 @@ function twisted(twist: (result: any) => void): Buffer {
   return Buffer.from(JSON.stringify(answer));
 }
 
-const isMoved = ({ from, to }: ChainTransfer) => from !== to;
 const withoutIndex = ({ index: _, ...rest }: ChainTransfer) => ({ ...rest, units: String(rest.units) });
 
 test('the sample holds exactly what was paid, by both ways to read it', () => {
@@ -72,7 +71,7 @@ test('what leaves our own wallets is found too: all that its owner lost of a tok
   let ceded = 0;
   for (const sender of senders) {
     for (const kind of kinds) {
-      const left = decode(kind, () => false, [sender]).filter(({ currency }) => currency !== 'native');
+      const left = decode(kind, () => false, [sender]);
       for (const { tx, currency, from, to, units, isOutgoing } of left) {
         found++;
         assert.equal([from, isOutgoing], [sender, true]);
@@ -134,7 +133,7 @@ test('an account of our own wallet that is handed over takes its balance with it
             (key) => key === watched,
             new Set(own),
           )
-          .filter(({ tx, currency }) => tx === listed[place]?.transaction.signatures[0] && currency !== 'native')
+          .filter(({ tx }) => tx === listed[place]?.transaction.signatures[0])
           .map(({ from, to, units: moved, isOutgoing }) => [from, to, moved, isOutgoing]);
       const to = kept === 0n ? NOBODY : thief;
       assert.equal(decode('', [owner]), [[owner, to, units, true]], `${kind} ${kept} of ${units}`);
@@ -143,126 +142,6 @@ test('an account of our own wallet that is handed over takes its balance with it
       assert.equal(decode(thief, []), received, 'only what came on top is a payment');
     }
   }
-});
-
-test('lamports that one of our wallets sent another are found, and what it sent to somebody else, with the fee', () => {
-  type Shown = Readonly<{
-    meta: { preBalances: number[]; postBalances: number[] };
-    transaction: { accountKeys: { pubkey: string }[]; signatures: string[] };
-  }>;
-  const listed = JSON.parse(sample.toString()).result.transactions as Shown[];
-  const place = listed.findIndex(({ meta }) => meta.preBalances[1] === 0 && meta.postBalances[1] === 2_039_280);
-  const { accountKeys: accounts = [], signatures: [tx] = [] } = listed[place]?.transaction ?? {};
-  const { preBalances: [pre = 0] = [], postBalances: [post = 0] = [] } = listed[place]?.meta ?? {};
-  const [from = '', to = '', other = ''] = accounts.map(({ pubkey }) => solanaAddress.parse(pubkey) ?? '');
-  const decode = (kind: string, own: readonly string[], bytes: Buffer = sample) =>
-    solanaWire
-      .decode(
-        { block: truth.block, kind, bytes, context: { host: origin.host } },
-        truth.tokens,
-        () => false,
-        new Set(own),
-      )
-      .filter((one) => one.tx === tx && one.currency === 'native' && isMoved(one))
-      .map(({ from: payer, to: payee, units, isOutgoing }) => [payer, payee, units, isOutgoing]);
-  for (const kind of kinds) {
-    // The sample's first payer paid for this account.
-    assert.equal(decode(kind, [from, to]), [[from, to, 2_039_280n, true]], kind);
-    assert.equal(decode(kind, [from]), [], `${kind}: it sent tokens, which are reported instead`);
-    const alone = twisted((result) => {
-      const { meta } = result.transactions[place];
-      [meta.preTokenBalances, meta.postTokenBalances] = [[], []];
-    });
-    // Without them, the answer is read in slices only if it names our wallet.
-    assert.equal(decode(kind, [from], alone), [[from, to, BigInt(pre - post), true]], kind);
-    for (const own of [[to], [to, other]]) assert.equal(decode(kind, own), [], kind);
-    // Somebody else pays the fee of what takes coins from our wallet.
-    const taken = twisted((result) => {
-      const { postBalances } = result.transactions[place].meta;
-      [postBalances[0], postBalances[1]] = [pre, 0];
-      result.transactions[place].meta.preBalances[1] = 7;
-    });
-    assert.equal(decode(kind, [to], taken), [[to, NOBODY, 7n, true]], kind);
-    assert.equal(decode(kind, [from], taken), [], kind);
-    const failed = twisted((result) => {
-      result.transactions[place].meta.err = { InstructionError: [0, 'Custom'] };
-    });
-    assert.equal(decode(kind, [from, to], failed), [], kind);
-  }
-});
-
-test('what failed transactions of our own wallets cost is found, as sent by the wallet to itself', () => {
-  type Shown = Readonly<{
-    meta: { err: unknown; preBalances: number[]; postBalances: number[] };
-    transaction: { accountKeys: { pubkey: string }[]; signatures: string[] };
-  }>;
-  const listed = JSON.parse(sample.toString()).result.transactions as Shown[];
-  const failed = listed.filter(({ meta }) => meta.err !== null);
-  assert.ok(failed.length > 0);
-  for (const { meta, transaction } of failed) {
-    const [payer = '', other = ''] = transaction.accountKeys.map(({ pubkey }) => solanaAddress.parse(pubkey) ?? '');
-    const [tx] = transaction.signatures;
-    const fee = BigInt((meta.preBalances[0] ?? 0) - (meta.postBalances[0] ?? 0));
-    for (const kind of kinds) {
-      const of = (own: string) =>
-        solanaWire
-          .decode(
-            { block: truth.block, kind, bytes: sample, context: { host: origin.host } },
-            truth.tokens,
-            () => true,
-            new Set([own]),
-          )
-          .filter((one) => one.tx === tx)
-          .map(({ currency, from, to, units, isOutgoing }) => [currency, from, to, units, isOutgoing]);
-      assert.equal([of(payer), of(other)], [[['native', payer, payer, fee, true]], []]);
-    }
-  }
-});
-
-test('lamports that one of our wallets spent where a watched address lost tokens are found', () => {
-  type Shown = Readonly<{
-    meta: { preBalances: number[]; postBalances: number[] };
-    transaction: { accountKeys: { pubkey: string }[]; signatures: string[] };
-  }>;
-  const listed = JSON.parse(sample.toString()).result.transactions as Shown[];
-  const whole = (bytes: Buffer, kind: string, watched: (key: string) => boolean, own: readonly string[]) =>
-    solanaWire
-      .decode({ block: truth.block, kind, bytes, context: { host: origin.host } }, truth.tokens, watched, new Set(own))
-      .filter(({ currency }) => currency === 'native');
-  const paid = solanaWire.decode(
-    { block: truth.block, kind: 'whole', bytes: sample, context: { host: origin.host } },
-    truth.tokens,
-    () => true,
-  );
-  const payerOf = ({ transaction }: Shown) => solanaAddress.parse(transaction.accountKeys[0]?.pubkey ?? '') ?? '';
-  let found = 0;
-  for (const { tx, from: loser } of paid) {
-    const shown = listed.find(({ transaction }) => transaction.signatures[0] === tx);
-    const payer = shown ? payerOf(shown) : '';
-    const spent = BigInt((shown?.meta.preBalances[0] ?? 0) - (shown?.meta.postBalances[0] ?? 0));
-    if (payer === '' || spent <= 0n) continue;
-    for (const kind of kinds) {
-      const left = whole(sample, kind, (key) => key === loser, [payer]).filter((one) => one.tx === tx);
-      assert.equal(
-        left.map(({ from, to, units, isOutgoing }) => [from, to, units, isOutgoing]),
-        [[payer, loser, spent, true]],
-      );
-      const other = whole(sample, kind, () => false, [payer]).filter((one) => one.tx === tx);
-      assert.equal(
-        other.map(({ from, units }) => [from, units]),
-        payer === loser ? [] : [[payer, spent]],
-        'nobody watched has lost any; what tokens of its own cost is told with these',
-      );
-      assert.ok(other.every(({ to }) => to !== loser));
-      assert.equal(
-        whole(sample, kind, (key) => key === loser, []).filter((one) => one.tx === tx),
-        [],
-        'somebody else paid the fee',
-      );
-    }
-    found++;
-  }
-  assert.ok(found > 0);
 });
 
 test('the header is the block’s own, and its slot is the requested one', () => {
