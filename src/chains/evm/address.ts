@@ -20,10 +20,24 @@ export const XPUB_PATH = "m/44'/60'/0'/0";
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
+/** Addresses with their checksum, newest last: a view of a session asks for the same few a dozen times. */
+const formatted = new Map<string, string>();
+const FORMATTED_MAX = 1_000;
+
+function format(key: string): string {
+  const known = formatted.get(key);
+  if (known !== undefined) return known;
+  const text = withChecksum(key);
+  const [oldest] = formatted.size < FORMATTED_MAX ? [] : formatted.keys();
+  if (oldest !== undefined) formatted.delete(oldest);
+  formatted.set(key, text);
+  return text;
+}
+
 /**
  * EIP-55: a hex letter is upper case if the digit at the same position of the hash of the lower-case text is 8 or more.
  */
-function format(key: string): string {
+function withChecksum(key: string): string {
   const hash = bytesToHex(keccak_256(utf8ToBytes(key)));
   let text = '0x';
   for (let at = 0; at < key.length; at++) {

@@ -3,13 +3,13 @@
  * the token lets a payer name a refund address.
  */
 
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
 import type { Sessions } from '../database.ts';
 
 const HEX_DIGITS = 32;
 
 export function payerTokens(secretKey: Uint8Array): Pick<Sessions, 'payerToken' | 'isPayerToken'> {
-  const key = createHmac('sha256', secretKey).update('quayside payer token v1').digest();
+  const key = createSecretKey(createHmac('sha256', secretKey).update('quayside payer token v1').digest());
   const tokenOf = (sessionId: string): string =>
     createHmac('sha256', key).update(sessionId).digest('hex').slice(0, HEX_DIGITS);
 

@@ -5,7 +5,7 @@
  * A MAC is HMAC-SHA256 over the table, the primary key and the fields, each with its type and its length in bytes, so
  * that no row reads as another. It is stored as `v1.<base64url>`; `v1` names the form.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
 
 type Field = string | number | null;
 
@@ -21,7 +21,8 @@ export type RowMacs = Readonly<{
 const MAC = /^v1\.([A-Za-z0-9_-]{43})$/;
 
 export function createRowMacs(secretKey: Uint8Array): RowMacs {
-  const macKey = createHmac('sha256', secretKey).update('quayside row mac v1').digest();
+  // A KeyObject: a key of bytes costs Node ten times as much at each use.
+  const macKey = createSecretKey(createHmac('sha256', secretKey).update('quayside row mac v1').digest());
   const macOf = (row: MacedRow): Buffer => createHmac('sha256', macKey).update(encode(row)).digest();
 
   return {

@@ -3,7 +3,7 @@
  * tag (16) and ciphertext. The name of the secret is authenticated too, so that one row's secret
  * cannot be moved to another.
  */
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { Fault, permanent } from '../../core/fault.ts';
 import type { Db } from './open.ts';
@@ -23,9 +23,10 @@ export type Vault = Readonly<{
 }>;
 
 /** @throws Fault permanent `secret_key_wrong` for a key of another length */
-export function createVault(key: Uint8Array): Vault {
-  if (key.byteLength !== KEY_BYTES)
-    throw permanent('secret_key_wrong', `The secret key has ${key.byteLength} bytes; it needs ${KEY_BYTES}.`);
+export function createVault(secretKey: Uint8Array): Vault {
+  if (secretKey.byteLength !== KEY_BYTES)
+    throw permanent('secret_key_wrong', `The secret key has ${secretKey.byteLength} bytes; it needs ${KEY_BYTES}.`);
+  const key = createSecretKey(secretKey);
   return {
     seal(secret, name) {
       const nonce = randomBytes(NONCE_BYTES);
