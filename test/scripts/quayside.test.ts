@@ -505,7 +505,7 @@ test('a typo is answered with the command that was meant, and not with all of th
 test('no command but `store add` makes an installation', async () => {
   const dataDir = join(folder, 'mistyped');
   const elsewhere = { ...variables, QUAYSIDE_DATA_DIR: dataDir };
-  for (const words of [['key', 'list'], ['status'], ['user', 'create', 'Ann']]) {
+  for (const words of [['key', 'list'], ['status'], ['user', 'link', 'Ann']]) {
     const { code, out, err } = await runQuayside(words, elsewhere);
     assert.equal([code, out], [2, '']);
     assert.match(err, `there is no installation in ${dataDir}; check QUAYSIDE_DATA_DIR`);
