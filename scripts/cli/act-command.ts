@@ -12,6 +12,7 @@ import {
 } from '../../src/acts/act.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
+import { createUrlGuard } from '../../src/lib/guard.ts';
 import { sortableId } from '../../src/lib/id.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import {
@@ -109,6 +110,7 @@ const contextOf = (command: Command, input: Input, { config, database, clock }: 
   personId: null,
   networks: config.networks,
   destinationCheck: () => createDestinationCheck(config),
+  checkWebhookUrl: createUrlGuard(config.webhooks.allowCidrs).check,
   issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
   dashboardUrl: readServerFile(config.dataDir)?.dashboard_url ?? config.dashboardUrl,
   newId: sortableId(clock.nowMs()),

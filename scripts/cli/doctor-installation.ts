@@ -94,7 +94,7 @@ async function webhookFindings({ database, clock }: Installation): Promise<Findi
       failure(
         'webhooks',
         `${id} (${hostOf(url)}) is disabled`,
-        `\`quayside webhook enable ${id}\` once it works again`,
+        `\`quayside webhook set ${id} --state on\` once it works again`,
       ),
     ),
     ...(failed > 0

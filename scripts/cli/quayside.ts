@@ -6,6 +6,7 @@ import { createKey, revokeKey } from '../../src/acts/keys.ts';
 import { linkPerson, removePerson } from '../../src/acts/people.ts';
 import { decideStore } from '../../src/acts/store-decisions.ts';
 import { setStore } from '../../src/acts/stores.ts';
+import { addEndpoint, removeEndpoint, rotateSecret, setEndpoint } from '../../src/acts/webhooks.ts';
 import { commandOf } from './act-command.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { alarmList } from './alarms.ts';
@@ -35,9 +36,8 @@ import { status } from './status.ts';
 import { storeAdd, storeList } from './store.ts';
 import { sweep } from './sweep.ts';
 import { webhooksResend } from './webhook-recovery.ts';
-import { webhooksSecret } from './webhook-secrets.ts';
 import { webhooksTest } from './webhook-test.ts';
-import { webhooksAdd, webhooksEnable, webhooksList, webhooksRemove } from './webhooks.ts';
+import { webhooksList } from './webhooks.ts';
 
 const commands: readonly (Command | OfflineCommand)[] = [
   status,
@@ -89,12 +89,18 @@ const commands: readonly (Command | OfflineCommand)[] = [
     ],
   }),
   webhooksList,
-  webhooksAdd,
-  webhooksRemove,
-  webhooksEnable,
+  commandOf(addEndpoint),
+  commandOf(setEndpoint),
+  commandOf(removeEndpoint),
   webhooksResend,
   webhooksTest,
-  webhooksSecret,
+  commandOf(rotateSecret, {
+    notes: [
+      'Until a rotation is finished, `X-Service-Signature` is made with the old secret, and `webhook-signature` holds one',
+      'signature with each. Instead of an endpoint, a store can be named: its secrets sign for the `webhook_url` of single',
+      'sessions.',
+    ],
+  }),
   refundsList,
   refundsRequest,
   refundsApprove,

@@ -173,7 +173,7 @@ function healthLink(
   const verdict = wrong === null ? '' : `: ${wrong}`;
   if (disabledAtMs !== null) {
     const text = `${id} is disabled since ${at(disabledAtMs)} (${disabledReason ?? 'by the operator'})${verdict}`;
-    return link('endpoint', 'broken', text, `\`quayside webhook enable ${id}\` enables it`);
+    return link('endpoint', 'broken', text, `\`quayside webhook set ${id} --state on\` enables it`);
   }
   const again = refusalStatuses.includes(last?.status ?? 0)
     ? 'what it refuses is sent again once it accepts something newer, and one of it is tried from time to time'
@@ -221,7 +221,12 @@ async function deliveryLink(scene: Scene, delivery: Delivery, endpoint: Endpoint
   if (endpoint && endpoint.disabledAtMs !== null) {
     const why = endpoint.disabledReason ?? 'by the operator';
     const text = `to ${where}: waits, because the endpoint is disabled since ${at(endpoint.disabledAtMs)} (${why})${verdict}`;
-    return link('delivery', 'broken', text, `\`quayside webhook enable ${endpointId}\`; what waits is sent then`);
+    return link(
+      'delivery',
+      'broken',
+      text,
+      `\`quayside webhook set ${endpointId} --state on\`; what waits is sent then`,
+    );
   }
   if (wrong !== null) {
     const next = nextAttemptAtMs === null ? '' : `; tried again at ${at(nextAttemptAtMs)}`;

@@ -97,7 +97,7 @@ async function resendSince(
       ...(isLater
         ? [`${endpointId} was added at ${moment(health.createdAtMs)}: --missing also sends it the events from before`]
         : []),
-      ...(isOff ? [`${endpointId} is disabled: \`quayside webhook enable ${endpointId}\` starts them`] : []),
+      ...(isOff ? [`${endpointId} is disabled: \`quayside webhook set ${endpointId} --state on\` starts them`] : []),
     ],
   };
 }

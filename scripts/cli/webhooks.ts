@@ -1,26 +1,10 @@
 /**
- * Manages webhook endpoints; lists deliveries.
+ * Lists webhook endpoints and deliveries.
  */
 
-import { modes } from '../../src/acts/keys.ts';
-import { issueEndpoint } from '../../src/app/new-credentials.ts';
-import { type ExtendedEventType, extendedEvents } from '../../src/core/event.ts';
-import { permanent } from '../../src/core/fault.ts';
+import { endpointJson } from '../../src/acts/webhooks.ts';
 import type { Delivery, DeliveryState } from '../../src/database/database.ts';
-import type { Endpoint } from '../../src/database/endpoints.ts';
-import { createUrlGuard } from '../../src/lib/guard.ts';
-import {
-  type Command,
-  choiceOption,
-  moment,
-  notFound,
-  reasonOption,
-  storeOf,
-  storeOption,
-  textOption,
-  usage,
-  wholeOption,
-} from './command.ts';
+import { type Command, choiceOption, moment, textOption, wholeOption } from './command.ts';
 import { table } from './table.ts';
 
 const states: readonly DeliveryState[] = ['waiting', 'delivered', 'failed'];
@@ -48,7 +32,7 @@ export const webhooksList: Command = {
       ...(state && { state }),
     });
     return {
-      json: { endpoints: endpoints.map(shownEndpoint), deliveries: deliveries.map(shownDelivery) },
+      json: { endpoints: endpoints.map(endpointJson), deliveries: deliveries.map(shownDelivery) },
       lines: [
         ...table([
           ['ENDPOINT', 'STORE', 'MODE', 'STATE', 'URL'],
@@ -71,84 +55,6 @@ export const webhooksList: Command = {
     };
   },
 };
-
-export const webhooksAdd: Command = {
-  name: 'webhook add',
-  args: ['url'],
-  summary: 'Send a store’s events of one mode to a URL, and print the secret that signs them.',
-  options: {
-    store: storeOption,
-    mode: { choices: modes, help: 'the mode of the events to send' },
-    events: { value: 'LIST', help: `comma-separated extended events to send as well: ${extendedEvents.join(', ')}` },
-    reason: reasonOption,
-  },
-  async run(input, { database, clock, config }) {
-    const url = input.args[0] ?? '';
-    const mode = choiceOption(input, 'mode', modes, config.sandbox ? 'test' : undefined);
-    const owner = await storeOf(input, database);
-    const refusal = await createUrlGuard(config.webhooks.allowCidrs).check(url, mode);
-    if (refusal) throw usage(`${url} cannot be an endpoint: ${refusal}`);
-    const endpoint = issueEndpoint(owner.id, mode, url, readEvents(textOption(input, 'events')), clock.nowMs());
-    const added = await database.addEndpoint(endpoint);
-    if (added.kind === 'other_mode') throw ofOtherMode(url, added.endpointId);
-    return {
-      json: { ...shownEndpoint(endpoint), webhook_secret: endpoint.secret },
-      lines: [`endpoint ${endpoint.id}`, `webhook secret ${endpoint.secret}`],
-    };
-  },
-};
-
-export const webhooksRemove: Command = {
-  name: 'webhook remove',
-  args: ['endpoint'],
-  summary: 'Remove an endpoint; deliveries that wait for it are not sent.',
-  options: { reason: reasonOption },
-  async run(input, { database }) {
-    const id = input.args[0] ?? '';
-    if (!(await database.removeEndpoint(id))) throw unknownEndpoint(id);
-    return { json: { id, removed: true }, lines: [`removed ${id}`] };
-  },
-};
-
-export const webhooksEnable: Command = {
-  name: 'webhook enable',
-  args: ['endpoint'],
-  summary: 'Enable an endpoint that was disabled because it answered 410 Gone.',
-  options: { reason: reasonOption },
-  async run(input, { database, clock }) {
-    const id = input.args[0] ?? '';
-    if (!(await database.enableEndpoint(id, true, null, clock.nowMs()))) throw unknownEndpoint(id);
-    return { json: { id, enabled: true }, lines: [`enabled ${id}`] };
-  },
-};
-
-const ofOtherMode = (url: string, id: string) =>
-  permanent(
-    'other_mode',
-    `${url} already receives events of the other mode (endpoint ${id}). Use a URL of its own for each mode, or remove ` +
-      `the other endpoint first: \`quayside webhook remove ${id}\``,
-  );
-const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhook list\` shows all`);
-
-function readEvents(text: string | undefined): ExtendedEventType[] {
-  if (text === undefined) return [];
-  return text.split(',').map((name) => {
-    const event = extendedEvents.find((one) => one === name.trim());
-    if (!event) throw usage(`--events contains "${name}", expected ${extendedEvents.join(', ')}`);
-    return event;
-  });
-}
-
-const shownEndpoint = (one: Endpoint) => ({
-  id: one.id,
-  store: one.storeId,
-  mode: one.mode,
-  url: one.url,
-  extended_events: one.extendedEvents,
-  per_session: one.perSession,
-  disabled_reason: one.disabledReason,
-  created_at: moment(one.createdAtMs),
-});
 
 /** Returns a delivery for programs. */
 export const shownDelivery = (one: Delivery) => ({

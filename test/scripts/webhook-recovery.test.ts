@@ -269,10 +269,10 @@ test(
     await shop.cancelOne();
     const off = await run(shop, show, [endpoint]);
     assert.is(off.json.waiting, 1);
-    assert.match(off.text, /disabled since .* \(gone\)[\s\S]*`quayside webhook enable/);
+    assert.match(off.text, /disabled since .* \(gone\)[\s\S]*`quayside webhook set we_/);
     assert.match(
       (await run(shop, webhooksResend, [endpoint], { since: '1h' })).text,
-      /is disabled: `quayside webhook enable/,
+      /is disabled: `quayside webhook set we_/,
     );
   }),
 );

@@ -102,7 +102,7 @@ export const watchRules = {
   webhook_off: rule(
     'endpoint',
     0,
-    'Its events wait. Once it works again: `quayside webhook enable <endpoint>`; for good: `quayside webhook remove <endpoint>`',
+    'Its events wait. Once it works again: `quayside webhook set <endpoint> --state on`; for good: `quayside webhook remove <endpoint>`',
   ),
   webhook_failing: rule(
     'endpoint',

@@ -2,24 +2,23 @@
  * What people do about webhooks: add, change, disable and remove endpoints, test them, rotate their secrets, and send
  * again what failed.
  */
+import type { Act, Outcome } from '../../acts/act.ts';
+import { addEndpoint, removeEndpoint, rotateSecret, setEndpoint } from '../../acts/webhooks.ts';
 import { sendErrors } from '../../core/delivery.ts';
-import { STORE_ENDPOINTS_MAX } from '../../core/endpoint.ts';
 import { eventIdAt, extendedEvents } from '../../core/event.ts';
-import type { Mode } from '../../core/transfer.ts';
 import type { Database } from '../../database/database.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
 import { RECOVERY_PACE_MS, type RecoveryCursor } from '../../database/redelivery.ts';
-import type { RotationOutcome, RotationStep } from '../../database/webhook-secrets.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { newWebhookSecret } from '../../lib/id.ts';
+import { actFacts, planAct } from '../act-form.ts';
 import { type Planned, storeChange } from '../change.ts';
 import { actOf, type DashboardDeps, type TestAnswer } from '../deps.ts';
-import { idOfForm } from '../once.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
-import { badge, copyCode, data, facts, plainText } from '../show.ts';
-import { findEndpoint, storeEndpoints } from '../store-endpoints.ts';
+import { sentence } from '../sentence.ts';
+import { badge, data, facts, plainText } from '../show.ts';
+import { findEndpoint } from '../store-endpoints.ts';
 import type { Words } from '../texts.ts';
-import { endpointPage, eventsText, findDelivery, recoverySpans, webhooksPage, webhooksPath } from './webhooks.ts';
+import { endpointPage, findDelivery, recoverySpans, webhooksPage, webhooksPath } from './webhooks.ts';
 
 const HOUR_S = 3600;
 
@@ -59,52 +58,31 @@ export const webhookChanges = (deps: DashboardDeps): readonly StorePage[] => [
 
 const pathOf = (at: StoreAt, { id }: Pick<Endpoint, 'id'>): string => `${webhooksPath(at)}/${id}`;
 
-const chosenEvents = ({ form }: Visit<StoreAt>) => extendedEvents.filter((name) => form[name] === 'on');
+const chosenEvents = ({ form }: Visit<StoreAt>): string =>
+  extendedEvents.filter((name) => form[name] === 'on').join(',');
 
-const shownOnce = ({ at, words }: Visit<StoreAt>, id: string, secret: string): Reply => ({
-  title: words.say('webhook-changes.secret_title'),
-  content: html`<section class="card"><p class="message attention">${words.say('webhook-changes.save_now')}</p>
-${facts([[words.say('general.secret'), copyCode(secret)]])}
+/** Shows a secret, once. */
+const secretPage =
+  (visit: Visit<StoreAt>, path: string) =>
+  ({ said, facts: made = [] }: Outcome): Reply => {
+    const { words } = visit;
+    return {
+      title: words.say('webhook-changes.secret_title'),
+      content: html`<section class="card"><p class="message attention">${sentence(words, said)}</p>
+${actFacts(visit, made)}
 <p class="hint">${words.html('webhook-changes.checks')}</p>
-<p><a class="button" href="${pathOf(at, { id })}">${words.say('webhook-changes.saved')}</a></p></section>`,
-});
-
-async function planEndpoint(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
-  const { at, form, visitor, nowMs, words } = visit;
-  const url = (form.url ?? '').trim();
-  const id = `we_${idOfForm(visitor, form.once, nowMs)}`;
-  const isMade: Reply = { to: pathOf(at, { id }), said: words.say('webhook-changes.made_already') };
-  if (await deps.database.findEndpoint(id)) return isMade;
-  const again = (fault: Html | string) => webhooksPage(deps, visit, fault);
-  const ofMode = (mode: Mode) => storeEndpoints(deps.database, { ...at, mode }, STORE_ENDPOINTS_MAX);
-  const all = [...(await ofMode('live')), ...(await ofMode('test'))];
-  if (all.length >= STORE_ENDPOINTS_MAX) {
-    return again(words.say('webhook-changes.too_many', { count: STORE_ENDPOINTS_MAX }));
-  }
-  const refusal = await deps.checkWebhookUrl(url, at.mode);
-  if (refusal !== null) return again(data(refusal));
-  const events = chosenEvents(visit);
-  return {
-    command: 'add webhook endpoint',
-    target: id,
-    review: {
-      title: words.say('webhook-changes.add_title'),
-      consequence: facts([
-        [words.say('general.url'), data(url)],
-        [words.say('frame.mode'), words.say(`general.mode_${at.mode}`)],
-        [words.say('general.events'), eventsText(events)],
-      ]),
-      button: words.say('webhook-changes.add_button'),
-      back: webhooksPath(at),
-      needsSudo: true,
-    },
-    async act(database) {
-      const endpoint = { ...deps.issue.endpoint(at.storeId, at.mode, url, events, nowMs), id };
-      const added = await database.addEndpoint(endpoint);
-      if (added.kind === 'added') return shownOnce(visit, id, endpoint.secret);
-      return again(words.say('webhook-changes.other_mode'));
-    },
+<p><a class="button" href="${path}">${words.say('webhook-changes.saved')}</a></p></section>`,
+    };
   };
+
+function planEndpoint(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
+  const { at, form } = visit;
+  return planAct(deps, visit, addEndpoint, {
+    texts: { url: form.url ?? '', mode: at.mode, events: chosenEvents(visit) },
+    back: webhooksPath(at),
+    refused: (fault) => webhooksPage(deps, visit, fault),
+    page: (outcome) => secretPage(visit, pathOf(at, { id: String(outcome.json.id) }))(outcome),
+  });
 }
 
 async function planResend(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
@@ -204,98 +182,24 @@ const planRecovery: PlanOf = async (deps, visit, endpoint) => {
   };
 };
 
-const stepTexts = {
-  start: { title: 'webhook-changes.start_title', button: 'webhooks.start', says: 'webhook-changes.start_says' },
-  finish: {
-    title: 'webhook-changes.finish_title',
-    button: 'webhook-changes.finish_button',
-    says: 'webhook-changes.finish_says',
-  },
-  cancel: {
-    title: 'webhook-changes.cancel_title',
-    button: 'webhook-changes.cancel_button',
-    says: 'webhook-changes.cancel_says',
-  },
-} as const satisfies Readonly<Record<RotationStep['kind'], unknown>>;
-
-const planSecret: PlanOf = async (deps, visit, endpoint) => {
-  const { at, form, words } = visit;
-  const kind = (['start', 'finish', 'cancel'] as const).find((one) => one === form.step);
-  if (!kind) return endpointPage(deps, visit, endpoint, words.say('webhook-changes.choose_step'));
-  const { title, button, says } = stepTexts[kind];
-  const rotation: RotationStep = kind === 'start' ? { kind, secret: newWebhookSecret() } : { kind };
-  return {
-    command: `${kind} secret rotation`,
-    target: endpoint.id,
-    review: {
-      title: words.say(title),
-      consequence: html`<p>${words.html(says)}</p>`,
-      button: words.say(button),
-      back: pathOf(at, endpoint),
-      needsSudo: true,
-    },
-    async act(database, act) {
-      const input = { id: endpoint.id, mode: endpoint.mode, step: rotation, act, isDryRun: false };
-      const done: RotationOutcome = await database.rotateWebhookSecret(input);
-      if (done.kind !== 'done') {
-        const isUnderWay = done.kind === 'under_way';
-        const said = words.say(isUnderWay ? 'webhook-changes.rotation_begun' : 'webhook-changes.no_rotation');
-        return { to: pathOf(at, endpoint), said };
-      }
-      if (rotation.kind === 'start') return shownOnce(visit, endpoint.id, rotation.secret);
-      return { to: pathOf(at, endpoint), said: words.say('webhook-changes.rotated') };
-    },
+/** A form on an endpoint's page. */
+const planOn =
+  <I, P extends object>(
+    act: Act<I, P>,
+    textsOf: (visit: Visit<StoreAt>) => Readonly<Record<string, string | undefined>>,
+    { leadsTo = pathOf, isSecret = false }: Readonly<{ leadsTo?: typeof pathOf; isSecret?: boolean }> = {},
+  ): PlanOf =>
+  (deps, visit, endpoint) => {
+    const back = leadsTo(visit.at, endpoint);
+    return planAct(deps, visit, act, {
+      texts: { endpoint: endpoint.id, owner: endpoint.id, ...textsOf(visit) },
+      back,
+      refused: (fault) => endpointPage(deps, visit, endpoint, fault),
+      ...(isSecret && visit.form.step === 'start' && { page: secretPage(visit, back) }),
+    });
   };
-};
 
-const planEvents: PlanOf = async (_deps, visit, endpoint) => ({
-  command: 'change webhook events',
-  target: endpoint.id,
-  review: null,
-  async act(database) {
-    await database.setEndpointEvents(endpoint.id, chosenEvents(visit));
-    return { to: pathOf(visit.at, endpoint), said: visit.words.say('webhook-changes.events_saved') };
-  },
-});
-
-const planEnabling: PlanOf = async (_deps, { at, form, visitor, nowMs, words }, endpoint) => {
-  const isOn = form.step === 'on';
-  return {
-    command: isOn ? 'enable webhook endpoint' : 'disable webhook endpoint',
-    target: endpoint.id,
-    review: {
-      title: words.say(isOn ? 'webhook-changes.enable_title' : 'webhook-changes.disable_title'),
-      consequence: html`<p>${words.html(isOn ? 'webhook-changes.enable_text' : 'webhook-changes.disable_text', {
-        url: html`<code>${endpoint.url}</code>`,
-      })}</p>`,
-      button: words.say(isOn ? 'webhooks.enable' : 'webhooks.disable'),
-      back: pathOf(at, endpoint),
-      needsSudo: false,
-    },
-    async act(database) {
-      await database.enableEndpoint(endpoint.id, isOn, isOn ? null : `disabled by ${visitor.person.name}`, nowMs);
-      return {
-        to: pathOf(at, endpoint),
-        said: words.say(isOn ? 'webhook-changes.is_enabled' : 'webhook-changes.is_disabled'),
-      };
-    },
-  };
-};
-
-const planRemoval: PlanOf = async (_deps, { at, words }, endpoint) => ({
-  command: 'remove webhook endpoint',
-  target: endpoint.id,
-  review: {
-    title: words.say('webhook-changes.remove_title'),
-    consequence: html`<p>${words.html('webhook-changes.remove_text', { url: html`<code>${endpoint.url}</code>` })}</p>`,
-    button: words.say('general.remove'),
-    back: pathOf(at, endpoint),
-    needsSudo: true,
-    typed: new URL(endpoint.url).host,
-    isDangerous: true,
-  },
-  async act(database) {
-    await database.removeEndpoint(endpoint.id);
-    return { to: webhooksPath(at), said: words.say('webhook-changes.removed') };
-  },
-});
+const planSecret = planOn(rotateSecret, ({ form }) => ({ rotate: form.step ?? '' }), { isSecret: true });
+const planEvents = planOn(setEndpoint, (visit) => ({ events: chosenEvents(visit) }));
+const planEnabling = planOn(setEndpoint, ({ form }) => ({ state: form.step ?? '' }));
+const planRemoval = planOn(removeEndpoint, () => ({}), { leadsTo: webhooksPath });

@@ -118,7 +118,7 @@ function noDeliveries({ at, words }: Visit<StoreAt>, isFiltered: boolean, goesOn
 const usualEvents: readonly string[] = [...documentedPaymentEvents, ...documentedRefundEvents];
 
 /** Names the events that an endpoint gets: those that every one gets, and which more. */
-export const eventsText = (more: readonly string[]): Html => data([...usualEvents, ...more].join(', '));
+const eventsText = (more: readonly string[]): Html => data([...usualEvents, ...more].join(', '));
 
 function endpointState(words: Words, { id, disabledAtMs }: Endpoint, failing: ReadonlyMap<string, number>): Html {
   if (disabledAtMs !== null) return badge(words.say('webhooks.disabled'), 'attention');

@@ -147,7 +147,7 @@ export function attemptCommands(db: Db, { due, raiseAlarm }: Parts): AttemptComm
         code: 'webhook_disabled',
         message:
           `the webhook endpoint ${id} (${url}) is switched off: ${now.disabledReason}. ` +
-          `Its events wait. Once it works again, run \`quayside webhook enable ${id}\``,
+          `Its events wait. Once it works again, run \`quayside webhook set ${id} --state on\``,
         network: null,
         sessionId: null,
       });

@@ -71,7 +71,7 @@ export function endpointsConform(makePlace: MakePlace): void {
       assert.is(await isOff(database), true);
       const [alarm] = await database.alarms.list(9);
       assert.is(alarm?.code, 'webhook_disabled');
-      assert.match(alarm?.message ?? '', /quayside webhook enable e1/);
+      assert.match(alarm?.message ?? '', /quayside webhook set e1 --state on/);
       await cancelNew(database, 'meanwhile', T0_MS + 3 * HOUR_MS);
       assert.equal(await claimAll(database, T0_MS + 4 * HOUR_MS), []);
       await database.enableEndpoint('e1', true, null, T0_MS + 5 * HOUR_MS);
@@ -108,7 +108,7 @@ export function endpointsConform(makePlace: MakePlace): void {
       );
       const [alarm] = await database.alarms.list(9);
       assert.is(alarm?.code, 'webhook_disabled');
-      assert.match(alarm?.message ?? '', /quayside webhook enable e1/);
+      assert.match(alarm?.message ?? '', /quayside webhook set e1 --state on/);
       await database.enableEndpoint('e1', true, null, T0_MS + 17 * DAY_MS);
       await fail(20, T0_MS + 17 * DAY_MS);
       assert.is(await isOff(database), false, 'it has another week');

@@ -1,0 +1,339 @@
+/** Webhook endpoints: added with a secret of their own, changed, removed; and the secrets that sign, rotated. */
+import * as z from 'zod';
+import type { StorePermission } from '../core/access.ts';
+import { STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
+import { type ExtendedEventType, extendedEvents } from '../core/event.ts';
+import type { Mode } from '../core/transfer.ts';
+import type { Endpoint } from '../database/endpoints.ts';
+import type { RotationOutcome, RotationStep, WebhookSecret } from '../database/webhook-secrets.ts';
+import { newWebhookSecret } from '../lib/id.ts';
+import {
+  type Act,
+  type Context,
+  type Fact,
+  type Field,
+  isRefusal,
+  type Refusal,
+  read,
+  refuse,
+  type Sentence,
+  say,
+  textOf,
+} from './act.ts';
+import { modes, modeWords, readMode } from './keys.ts';
+import { storeOf } from './stores.ts';
+
+const readEvents = read((text): readonly ExtendedEventType[] | Sentence => {
+  const names = text === 'none' ? [] : text.split(',').flatMap((name) => name.trim() || []);
+  const unknown = names.find((name) => !extendedEvents.some((event) => event === name));
+  if (unknown !== undefined) {
+    return say('"{name}" is no event to add, expected {events}', { name: unknown, events: extendedEvents.join(', ') });
+  }
+  return extendedEvents.filter((event) => names.includes(event));
+});
+
+const eventsField: Field = {
+  label: say('More events'),
+  help: `comma-separated: ${extendedEvents.join(', ')}; or none`,
+  value: 'LIST',
+};
+const eventsText = (events: readonly ExtendedEventType[]) => events.join(', ') || say('none');
+const endpointField: Field = { label: say('Endpoint'), help: 'its id, we_…', isArgument: true };
+
+/** Returns an endpoint for programs. */
+export const endpointJson = (one: Endpoint) => ({
+  id: one.id,
+  store: one.storeId,
+  mode: one.mode,
+  url: one.url,
+  extended_events: one.extendedEvents,
+  per_session: one.perSession,
+  disabled_reason: one.disabledReason,
+  created_at: textOf({ atMs: one.createdAtMs }),
+});
+
+const unknownEndpoint = (id: string): Refusal =>
+  refuse('not_found', say('there is no endpoint {id}; `quayside webhook list` shows all', { id }));
+
+/** Returns the endpoint that the page, or the operator, may change. */
+async function endpointOf({ database, scope }: Context, id: string): Promise<Endpoint | Refusal> {
+  const all = await database.listEndpoints(scope?.storeId ?? null);
+  return all.find((one) => one.id === id && (!scope || one.mode === scope.mode)) ?? unknownEndpoint(id);
+}
+
+type NewEndpoint = Readonly<{ url: string; store?: string; mode: Mode; events?: readonly ExtendedEventType[] }>;
+type NewEndpointPlan = Readonly<{
+  id: string;
+  url: string;
+  storeId: string;
+  mode: Mode;
+  events: readonly ExtendedEventType[];
+}>;
+
+export const addEndpoint: Act<NewEndpoint, NewEndpointPlan, StorePermission> = {
+  name: 'webhook add',
+  summary: 'Send a store’s events of one mode to a URL, and print the secret that signs them.',
+  needs: 'webhooks:manage',
+  asks: 'second factor',
+  reason: 'optional',
+  input: z.object({
+    url: z.string().trim(),
+    store: z.string().optional(),
+    mode: readMode,
+    events: readEvents.optional(),
+  }) as unknown as Act<NewEndpoint, NewEndpointPlan>['input'],
+  fields: {
+    url: { label: say('URL'), help: 'where events are sent', isArgument: true },
+    store: { label: say('Store'), help: 'the store; optional if there is only one', value: 'ID' },
+    mode: { label: say('Mode'), help: 'the mode of the events to send', choices: modes, isRequired: true },
+    events: eventsField,
+  },
+  async plan(context, { url, store: storeId, mode, events = [] }) {
+    const store = await storeOf(context, storeId);
+    if (isRefusal(store)) return store;
+    const id = `we_${context.newId}`;
+    const plan = { id, url, storeId: store.id, mode, events };
+    const own = (await context.database.listEndpoints(store.id)).filter(({ perSession }) => !perSession);
+    if (own.some((one) => one.id === id)) return plan;
+    if (own.length >= STORE_ENDPOINTS_MAX) {
+      return refuse(
+        'refused',
+        say('A store has at most {count} endpoints. Remove one first.', { count: STORE_ENDPOINTS_MAX }),
+      );
+    }
+    const why = await context.checkWebhookUrl(url, mode);
+    return why === null ? plan : refuse('usage', say('That URL cannot be used: {why}', { why }));
+  },
+  review: ({ id, url, mode, events, storeId }) => ({
+    title: say('Send events there?'),
+    target: id,
+    facts: [
+      [say('URL'), url],
+      [say('Mode'), modeWords[mode]],
+      [say('More events'), eventsText(events)],
+    ],
+    notes: [],
+    button: say('Add the endpoint'),
+    json: { url, mode, store: storeId, extended_events: events },
+  }),
+  async run({ database, issue, nowMs }, { id, url, storeId, mode, events }) {
+    if (await database.findEndpoint(id)) {
+      const said = say('This endpoint was added already. Its secret was shown then.');
+      return { said, json: { id }, isRepeated: true };
+    }
+    const endpoint = { ...issue.endpoint(storeId, mode, url, events, nowMs), id };
+    const added = await database.addEndpoint(endpoint);
+    if (added.kind === 'other_mode') {
+      return refuse(
+        'refused',
+        say('That URL already receives events of the other mode. Use a URL of its own for each mode.'),
+      );
+    }
+    return {
+      ...shownOnce(endpoint.secret),
+      json: { ...endpointJson(endpoint), webhook_secret: endpoint.secret },
+    };
+  },
+};
+
+const shownOnce = (secret: string) => ({
+  said: say('Save it now: it is not shown again.'),
+  facts: [[say('Secret'), { code: secret }]] satisfies Fact[],
+});
+
+type EndpointChange = Readonly<{ endpoint: string; events?: readonly ExtendedEventType[]; state?: 'on' | 'off' }>;
+type EndpointPlan = Readonly<{
+  endpoint: Endpoint;
+  events: readonly ExtendedEventType[] | null;
+  isOn: boolean | null;
+}>;
+
+export const setEndpoint: Act<EndpointChange, EndpointPlan, StorePermission> = {
+  name: 'webhook set',
+  summary: 'Enable or disable an endpoint, such as one that answered 410 Gone, or change the events that it gets.',
+  needs: 'webhooks:manage',
+  asks: ({ isOn }) => (isOn === null ? 'nothing' : 'confirmation'),
+  reason: 'optional',
+  input: z.object({
+    endpoint: z.string(),
+    events: readEvents.optional(),
+    state: read((text) => (text === 'on' || text === 'off' ? text : say('Choose on or off.'))).optional(),
+  }) as unknown as Act<EndpointChange, EndpointPlan>['input'],
+  fields: {
+    endpoint: endpointField,
+    events: eventsField,
+    state: { label: say('State'), help: 'whether events are sent to it', choices: ['on', 'off'] },
+  },
+  async plan(context, { endpoint: id, events, state }) {
+    const endpoint = await endpointOf(context, id);
+    if (isRefusal(endpoint)) return endpoint;
+    if (events === undefined && state === undefined) return refuse('usage', say('Say what to change.'));
+    return { endpoint, events: events ?? null, isOn: state === undefined ? null : state === 'on' };
+  },
+  review: ({ endpoint: { id, url, extendedEvents: before }, events, isOn }) => ({
+    title: isOn === false ? say('Disable the endpoint?') : say('Enable the endpoint?'),
+    target: id,
+    facts: events === null ? [] : [[say('More events'), eventsText(events)]],
+    notes: [
+      ...(isOn === true ? [say('What waits for {url} is sent now.', { url })] : []),
+      ...(isOn === false ? [say('Nothing is sent to {url} until it is enabled; its events wait.', { url })] : []),
+    ],
+    button: isOn === false ? say('Disable') : say('Enable'),
+    json: { enabled: isOn, before: { extended_events: before }, after: { extended_events: events ?? before } },
+  }),
+  async run({ database, act, nowMs }, { endpoint: { id }, events, isOn }) {
+    if (events !== null) await database.setEndpointEvents(id, events);
+    if (isOn !== null) await database.enableEndpoint(id, isOn, isOn ? null : `disabled by ${act.operator}`, nowMs);
+    const now = await database.findEndpoint(id);
+    if (!now) return unknownEndpoint(id);
+    const said = isOn === null ? say('The events are saved.') : isOn ? say('It is enabled.') : say('It is disabled.');
+    return { said, json: endpointJson(now) };
+  },
+};
+
+export const removeEndpoint: Act<{ endpoint: string }, Endpoint, StorePermission> = {
+  name: 'webhook remove',
+  summary: 'Remove an endpoint; deliveries that wait for it are not sent.',
+  needs: 'webhooks:manage',
+  asks: 'second factor',
+  reason: 'optional',
+  input: z.object({ endpoint: z.string() }),
+  fields: { endpoint: endpointField },
+  plan: (context, { endpoint }) => endpointOf(context, endpoint),
+  review: ({ id, url }) => ({
+    title: say('Remove the endpoint?'),
+    target: id,
+    facts: [],
+    notes: [say('Nothing is sent to {url} any more, also not what waits for it. Its secret ends.', { url })],
+    button: say('Remove'),
+    typed: new URL(url).host,
+    isDangerous: true,
+  }),
+  async run({ database }, { id }) {
+    const isRemoved = await database.removeEndpoint(id);
+    return isRemoved ? { said: say('The endpoint is removed.'), json: { removed: true } } : unknownEndpoint(id);
+  },
+};
+
+const steps = ['start', 'finish', 'cancel'] as const;
+type Step = RotationStep['kind'];
+
+type SecretWish = Readonly<{ owner: string; mode?: Mode; rotate?: Step }>;
+type SecretPlan = Readonly<{ secret: WebhookSecret; mode: Mode; step: RotationStep | null }>;
+
+const stepWords: Readonly<Record<Step, Readonly<{ title: Sentence; note: Sentence; button: Sentence }>>> = {
+  start: {
+    title: say('Make a new secret?'),
+    note: say(
+      'Both secrets are valid until you finish: `webhook-signature` then holds a signature with each, `X-Service-Signature` is made with the old one.',
+    ),
+    button: say('Make a new secret'),
+  },
+  finish: {
+    title: say('End the old secret?'),
+    note: say(
+      'From now on everything is signed with the new secret alone. A receiver that knows only the old one refuses every event.',
+    ),
+    button: say('End the old secret'),
+  },
+  cancel: {
+    title: say('Keep the old secret?'),
+    note: say('The new secret ends. A receiver that knows only the new one refuses every event.'),
+    button: say('Keep the old secret'),
+  },
+};
+
+export const rotateSecret: Act<SecretWish, SecretPlan, StorePermission> = {
+  name: 'webhook secret',
+  summary: 'Print the secret that signs for an endpoint, or replace it, with both valid until the end of the rotation.',
+  needs: 'webhooks:manage',
+  asks: 'second factor',
+  reason: 'optional',
+  input: z.object({
+    owner: z.string(),
+    mode: readMode.optional(),
+    rotate: read((text) => steps.find((one) => one === text) ?? say('Choose what to do with the secret.')).optional(),
+  }) as unknown as Act<SecretWish, SecretPlan>['input'],
+  fields: {
+    owner: { label: say('Endpoint'), help: 'an endpoint, or a store', isArgument: true },
+    mode: { label: say('Mode'), help: 'of a store, which has a secret for each mode (live)', choices: modes },
+    rotate: { label: say('Rotation'), help: 'start a rotation, finish it, or cancel it', choices: steps },
+  },
+  async plan(context, { owner, mode = 'live', rotate }) {
+    if (context.scope) {
+      const own = await endpointOf(context, owner);
+      if (isRefusal(own)) return own;
+    }
+    const secret = await context.database.findWebhookSecret(owner, mode);
+    if (!secret) return refusalOf(owner, 'unknown');
+    if (rotate === undefined) return { secret, mode, step: null };
+    const step: RotationStep = rotate === 'start' ? { kind: rotate, secret: newWebhookSecret() } : { kind: rotate };
+    const tried = await context.database.rotateWebhookSecret({
+      id: owner,
+      mode,
+      step,
+      act: context.act,
+      isDryRun: true,
+    });
+    return tried.kind === 'done' ? { secret, mode, step } : refusalOf(owner, tried.kind);
+  },
+  review({ secret, step }) {
+    const words = step && stepWords[step.kind];
+    return {
+      title: words?.title ?? say('Show the secret'),
+      target: secret.owner,
+      facts: [],
+      notes: words ? [words.note] : [],
+      button: words?.button ?? say('Show the secret'),
+      json: { owner: secret.owner, mode: secret.mode, rotate: step?.kind ?? null },
+    };
+  },
+  async run({ database, act }, { secret, mode, step }) {
+    const { owner } = secret;
+    if (step === null) return { said: say('It signs for {owner}.', { owner }), ...shownSecrets(secret) };
+    const done = await database.rotateWebhookSecret({ id: owner, mode, step, act, isDryRun: false });
+    if (done.kind !== 'done') return refusalOf(owner, done.kind);
+    const shown = shownSecrets(done.secret);
+    return step.kind === 'start'
+      ? { ...shownOnce(step.secret), json: shown.json, next: `webhook secret ${owner} --rotate finish` }
+      : { said: say('One secret is valid now.'), json: shown.json };
+  },
+};
+
+const shownSecrets = ({ owner, mode, secret, nextSecret, rotatedAtMs }: WebhookSecret) => ({
+  json: {
+    owner,
+    mode,
+    webhook_secret: secret,
+    next_webhook_secret: nextSecret,
+    rotated_at: rotatedAtMs === null ? null : textOf({ atMs: rotatedAtMs }),
+  },
+  facts: [
+    [say('Secret'), { code: secret }],
+    ...(nextSecret === null ? [] : [[say('Next secret'), { code: nextSecret }] as const]),
+  ] satisfies Fact[],
+});
+
+/** Says why nothing of a secret was changed. */
+function refusalOf(owner: string, kind: Exclude<RotationOutcome['kind'], 'done'>): Refusal {
+  switch (kind) {
+    case 'unknown':
+      return refuse(
+        'not_found',
+        say('there is no endpoint or store {owner}; `quayside webhook list` and `quayside store list` show them', {
+          owner,
+        }),
+      );
+    case 'one_off':
+      return refuse(
+        'refused',
+        say('Single sessions have named {owner}, and the secret of its store signs for it: rotate that one.', {
+          owner,
+        }),
+      );
+    case 'under_way':
+      return refuse('refused', say('A new secret was made already.'));
+    case 'not_under_way':
+      return refuse('refused', say('No rotation is under way.'));
+  }
+}
