@@ -13,7 +13,7 @@ import type { Database } from '../database/database.ts';
 import type { Endpoint } from '../database/endpoints.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
 import type { DestinationCheck } from '../database/refunds.ts';
-import type { MerchantStore } from '../database/stores.ts';
+import type { NewStore } from '../database/stores.ts';
 
 /** A time in a sentence or a fact. */
 export type Moment = Readonly<{ atMs: number }>;
@@ -76,7 +76,7 @@ export type Issuer = Readonly<{
     nowMs: number,
     life: Pick<ApiKey, 'expiresAtMs' | 'sources'>,
   ): Readonly<{ key: string; row: NewApiKey }>;
-  store(name: string, settlementCurrency: Currency, nowMs: number): MerchantStore;
+  store(name: string, settlementCurrency: Currency, nowMs: number): NewStore;
   endpoint(
     storeId: string,
     mode: Mode,

@@ -6,7 +6,7 @@ import type { ExtendedEventType } from '../core/event.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
 import type { Endpoint } from '../database/endpoints.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
-import type { MerchantStore, StoreSettings } from '../database/stores.ts';
+import type { NewStore, StoreSettings } from '../database/stores.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../lib/id.ts';
 import { UTC } from '../lib/zone.ts';
 
@@ -21,14 +21,14 @@ export const defaultStoreSettings: StoreSettings = {
 };
 
 /** Makes a store that is approved at once, because an installation has one operator. */
-export function issueStore(name: string, settings: StoreSettings, nowMs: number): MerchantStore {
+export function issueStore(name: string, settings: StoreSettings, nowMs: number): NewStore {
   const id = `mer_${sortableId(nowMs)}`;
   const webhookSecrets = { live: newWebhookSecret(), test: newWebhookSecret() };
   return { id, name, status: 'approved', channelType: 'API', settings, zone: UTC, webhookSecrets, createdAtMs: nowMs };
 }
 
 /** Makes a store with the usual policy that converts prices to this coin. */
-export const issueUsualStore = (name: string, settlementCurrency: Currency, nowMs: number): MerchantStore =>
+export const issueUsualStore = (name: string, settlementCurrency: Currency, nowMs: number): NewStore =>
   issueStore(name, { ...defaultStoreSettings, settlementCurrency }, nowMs);
 
 /** A key as it is stored (`row`), and the text of the key, which is shown once and not stored. */

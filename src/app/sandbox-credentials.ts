@@ -50,17 +50,17 @@ export function readCredentials(dataDir: string): Credentials | null {
  * and key. The file then has this start's base URL.
  */
 export async function ensureCredentials(
-  database: Pick<Database, 'keys' | 'stores'>,
+  database: Pick<Database, 'keys' | 'findWebhookSecret' | 'stores'>,
   at: Readonly<{ dataDir: string; baseUrl: string; nowMs: number }>,
 ): Promise<Readonly<{ credentials: Credentials; isNew: boolean }>> {
   const before = readCredentials(at.dataDir);
   const known = before && (await database.keys.find(createHash('sha256').update(before.api_key).digest('hex')));
   const isNew = !before || !known || known.revokedAtMs !== null;
-  const store = isNew ? null : await database.stores.find(known.storeId);
+  const webhook = isNew ? null : await database.findWebhookSecret(known.storeId, 'test');
   const credentials =
-    isNew || !store
+    isNew || !webhook
       ? await issueCredentials(database, at)
-      : { ...before, base_url: at.baseUrl, webhook_secret: store.webhookSecrets.test };
+      : { ...before, base_url: at.baseUrl, webhook_secret: webhook.secret };
   if (JSON.stringify(credentials) !== JSON.stringify(before)) {
     writeSecretFile(credentialsFile(at.dataDir), `${JSON.stringify(credentials, null, 2)}\n`);
   }

@@ -39,14 +39,15 @@ export type MerchantStore = Readonly<{
   settings: StoreSettings;
   /** The IANA time zone of its days and of times on its pages. */
   zone: string;
-  /** What signs for URLs that single sessions name, and for endpoints without a secret of their own. */
-  webhookSecrets: Readonly<Record<Mode, string>>;
   createdAtMs: number;
   /** Present while its keys may create neither sessions nor refunds. */
   suspension?: Decision;
   /** Present once the operator has refused it; it can still be approved. */
   refusal?: Decision;
 }>;
+
+/** A store with the secrets that sign for URLs of single sessions, and for endpoints without a secret of their own. */
+export type NewStore = MerchantStore & Readonly<{ webhookSecrets: Readonly<Record<Mode, string>> }>;
 
 /** When an operator decided against a store, and why. */
 export type Decision = Readonly<{ atMs: number; because: string }>;
@@ -67,13 +68,13 @@ export type StoreValues = Readonly<{ name: string; zone: string }> & StoreSettin
 
 export interface Stores {
   /** @param act the operator's command that creates it, for the audit log */
-  create(input: MerchantStore, act?: OperatorAct): Promise<void>;
+  create(input: NewStore, act?: OperatorAct): Promise<void>;
   /**
    * Creates a store that waits for the operator's approval, with its owner. The alarm `store_waiting` tells the
    * operator, until it is decided about.
    * @returns false when too many of the owner's stores wait (`WAITING_STORES_MAX`)
    */
-  request(input: MerchantStore, ownerId: string, act: OperatorAct): Promise<boolean>;
+  request(input: NewStore, ownerId: string, act: OperatorAct): Promise<boolean>;
   /**
    * Lets the keys of a store that waits, or was refused, be used.
    * @returns null if there is no such store; `hasChanged` is false for one that was approved

@@ -9,10 +9,10 @@ import { minorToPar } from '../../src/core/money.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import type { NewSession } from '../../src/database/database.ts';
 import type { SessionRequest } from '../../src/database/session-request.ts';
-import type { MerchantStore, StoreSettings } from '../../src/database/stores.ts';
+import type { NewStore, StoreSettings } from '../../src/database/stores.ts';
 
 /** A merchant's store that is approved. */
-export const merchantStore = (settings: Partial<StoreSettings> = {}): MerchantStore =>
+export const merchantStore = (settings: Partial<StoreSettings> = {}): NewStore =>
   issueStore('Test store', { ...defaultStoreSettings, ...settings }, 1_800_000_000_000);
 
 export type SessionWish = Readonly<{

@@ -4,10 +4,10 @@
 import { and, asc, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../../core/refund.ts';
-import type { Mode } from '../../core/transfer.ts';
 import type { OperatorAct } from '../audit-log.ts';
 import {
   type MerchantStore,
+  type NewStore,
   type StoreSettings,
   type Stores,
   type StoreValues,
@@ -103,7 +103,6 @@ export function storeCommands(db: Db, parts: Parts): StoreCommands {
       .from(stores)
       .where(eq(stores.id, sql.placeholder('id'))),
   );
-  const secretOf = (id: string, mode: Mode) => secrets.open(secrets.ofStore(id, mode)).secret;
   const suspensionOf = (row: SuspensionRow) => {
     const { suspendedAtMs, suspendedBecause } = row;
     if (!isIntact(row)) return { suspension: { atMs: suspendedAtMs ?? 0, because: ALTERED } };
@@ -125,13 +124,12 @@ export function storeCommands(db: Db, parts: Parts): StoreCommands {
       channelType,
       settings: settingsOf(row),
       zone,
-      webhookSecrets: { live: secretOf(id, 'live'), test: secretOf(id, 'test') },
       createdAtMs,
       ...suspensionOf({ id, suspendedAtMs, suspendedBecause, mac }),
       ...(refusedAtMs !== null && { refusal: { atMs: refusedAtMs, because: refusedBecause ?? '' } }),
     };
   };
-  function create(input: MerchantStore, act?: OperatorAct, owner?: string): void {
+  function create(input: NewStore, act?: OperatorAct, owner?: string): void {
     const { settings, webhookSecrets, suspension, refusal, ...store } = input;
     const row = {
       ...store,

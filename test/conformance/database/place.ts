@@ -17,7 +17,7 @@ import type {
 import type { Endpoint } from '../../../src/database/endpoints.ts';
 import type { Ingest, IngestOutcome } from '../../../src/database/ingest.ts';
 import type { SessionRequest } from '../../../src/database/session-request.ts';
-import type { MerchantStore, StoreSettings } from '../../../src/database/stores.ts';
+import type { NewStore, StoreSettings } from '../../../src/database/stores.ts';
 import { plainRequest } from '../../support/new-session.ts';
 
 /** Someone who runs a command of `quayside`. */
@@ -59,7 +59,7 @@ export const settings: StoreSettings = {
   credit: '',
 };
 
-export const merchant = (id: string, more: Partial<StoreSettings> = {}): MerchantStore => ({
+export const merchant = (id: string, more: Partial<StoreSettings> = {}): NewStore => ({
   id,
   name: `Shop ${id}`,
   status: 'approved',

@@ -3,7 +3,7 @@
  * verifies.
  */
 
-import { and, eq } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import type { IntentMac, PaybackIntent } from '../../../core/intent.ts';
 import { type DestinationFrom, exceedsAutomatic, mayReplace } from '../../../core/refund.ts';
@@ -16,6 +16,7 @@ import { writeOrTry } from '../dry-run.ts';
 import type { Db } from '../open.ts';
 import type { Payouts } from '../payouts/payouts.ts';
 import type { AddressRows } from '../pool.ts';
+import { atFirstUse } from '../prepared.ts';
 import type { Replays } from '../replays.ts';
 import { createPayerDataMark } from '../retention/marks.ts';
 import type { RowGuard } from '../row-guard.ts';
@@ -64,9 +65,15 @@ export type RefundDestinations = Readonly<{
 }>;
 
 export function createRefundDestinations(db: Db, { addresses, guard, macOf }: DestinationParts): RefundDestinations {
+  const leftOf = atFirstUse(
+    db.orm
+      .select()
+      .from(refundAddresses)
+      .where(eq(refundAddresses.sessionId, sql.placeholder('sessionId'))),
+  );
+
   function allLeft(sessionId: string): Readonly<Record<NetworkKey, string>> {
-    const rows = db.orm.select().from(refundAddresses).where(eq(refundAddresses.sessionId, sessionId)).all();
-    const intact = rows.filter((row) => {
+    const intact = leftOf.all({ sessionId }).filter((row) => {
       const name = `the refund address of session ${sessionId} on ${row.network}`;
       const remedy = 'have the payer leave it again, or name one by `quayside refund destination`';
       return guard.accepts(macedRefundAddress(row), row.mac, name, remedy);
