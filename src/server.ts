@@ -20,7 +20,6 @@ import { createMetrics, type Metrics } from './app/metrics.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
 import { forOwnNames } from './app/own-host.ts';
-import { createRefundApprovals } from './app/refund-approvals.ts';
 import { retireGivenAddresses, watchForGaps } from './app/retire-given.ts';
 import { ensureCredentials } from './app/sandbox-credentials.ts';
 import { removeServerFile, writeServerFile } from './app/server-file.ts';
@@ -200,7 +199,6 @@ async function listenForPeople(
       passkeys: createPasskeys(url, clock),
       issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
       checkDestination,
-      approvals: createRefundApprovals({ config, database, clock }),
       checkWebhookUrl: guard.check,
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
       sendTestNotice: (target) => sendTestNotice({ database, send: createSend(guard), clock }, target),

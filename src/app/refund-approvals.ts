@@ -1,13 +1,12 @@
 /**
- * Approvers' signatures of refunds: what they are to sign, and whether one is for what the refund pays now. The
- * `quayside` command and the dashboard share it. Which approvers count is the signer's decision.
+ * Approvers' signatures of refunds: what they are to sign, and whether one is for what the refund pays now. Which
+ * approvers count is the signer's decision.
  */
 import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { isPayback } from '../core/intent.ts';
-import type { RefundApprovals } from '../dashboard/deps.ts';
 import type { Database } from '../database/database.ts';
-import type { Refund } from '../database/refunds.ts';
+import type { Refund, RefundApproval } from '../database/refunds.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { isApproved } from '../signer/approval.ts';
 import { type ApprovalRequest, parseApproval, requestLines, textOf } from '../signer/approval-file.ts';
@@ -18,7 +17,21 @@ type Parts = Readonly<{
   clock: Pick<Clock, 'nowMs'>;
 }>;
 
-/** Returns what `quayside refund request` and `refund approve` and the dashboard ask. */
+type RefundApprovals = Readonly<{
+  /**
+   * Returns the lines of the file that approvers sign.
+   * @throws Fault permanent `refused` while nothing of the refund waits to be signed
+   */
+  request(refund: Refund): Promise<readonly string[]>;
+  /**
+   * Reads what an approver has signed. @param name of the file, for messages
+   * @throws Fault permanent `approval_file_invalid`, `approval_mismatch` if it is for something else than what the
+   * refund pays now, `approval_expired`, or `refused` as for `request`
+   */
+  read(refund: Refund, name: string, text: string): Promise<RefundApproval>;
+}>;
+
+/** Returns what `quayside refund request` and `refund approve` ask. */
 export function createRefundApprovals(parts: Parts): RefundApprovals {
   return {
     request: async (refund) => requestLines(await requestOf(parts, refund)),

@@ -11,7 +11,7 @@ import type { Database } from '../database/database.ts';
 import type { Endpoint } from '../database/endpoints.ts';
 import type { ChannelKind, NewNoticeTarget, NoticeTarget, TargetField, TargetText } from '../database/notices.ts';
 import type { Person } from '../database/people.ts';
-import type { DestinationCheck, Refund, RefundApproval } from '../database/refunds.ts';
+import type { DestinationCheck } from '../database/refunds.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { SourceStatus } from '../rates/rates.ts';
@@ -44,7 +44,6 @@ export type DashboardDeps = Readonly<{
   passkeys: Passkeys;
   issue: Issuer;
   checkDestination: DestinationCheck;
-  approvals: RefundApprovals;
   /** @returns why an endpoint cannot have this URL, or null */
   checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
   /** Sends a signed test event to an endpoint now. @returns null if it was removed */
@@ -63,21 +62,6 @@ export type DashboardDeps = Readonly<{
   /** Returns how full each pool of deposit addresses is. */
   readPools(): Promise<readonly PoolShown[]>;
   readRates(): readonly SourceStatus[];
-}>;
-
-/** Approvers' signatures of refunds. */
-export type RefundApprovals = Readonly<{
-  /**
-   * Returns the lines of the file that approvers sign.
-   * @throws Fault permanent `refused` while nothing of the refund waits to be signed
-   */
-  request(refund: Refund): Promise<readonly string[]>;
-  /**
-   * Reads what an approver has signed. @param name of the file, for messages
-   * @throws Fault permanent `approval_file_invalid`, `approval_mismatch` if it is for something else than what the
-   * refund pays now, `approval_expired`, or `refused` as for `request`
-   */
-  read(refund: Refund, name: string, text: string): Promise<RefundApproval>;
 }>;
 
 /** A pool of deposit addresses. `source`: an xpub's fingerprint, or the signer of imported lists. */

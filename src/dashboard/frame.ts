@@ -5,6 +5,7 @@ import { isAllowed, type Membership, type StorePermission } from '../core/access
 import type { Mode } from '../core/transfer.ts';
 import { type Html, html } from '../lib/html.ts';
 import { timeIn } from '../lib/zone.ts';
+import { type Icon, icon } from '../web/icon.ts';
 import { SCRIPT_PATH, STYLE_PATH } from './assets.ts';
 import { SEARCHED_CHARS_MAX } from './search.ts';
 import type { Languages, TextKey, Words } from './texts.ts';
@@ -60,40 +61,36 @@ export const formTokenField = (formToken: string): Html =>
 
 /** The pages of a store and mode. */
 const storePages = [
-  ['overview', 'payments:read'],
-  ['payments', 'payments:read'],
-  ['refunds', 'payments:read'],
-  ['held', 'payments:read'],
-  ['webhooks', 'webhooks:read'],
-  ['developers', 'keys:manage'],
-  ['store', 'store:manage'],
-  ['team', 'store:manage'],
-] as const satisfies readonly (readonly [string, StorePermission])[];
+  ['overview', 'payments:read', 'home'],
+  ['payments', 'payments:read', 'coins'],
+  ['refunds', 'payments:read', 'back'],
+  ['held', 'payments:read', 'coins'],
+  ['webhooks', 'webhooks:read', 'hook'],
+  ['developers', 'keys:manage', 'key'],
+  ['store', 'store:manage', 'gear'],
+  ['team', 'store:manage', 'person'],
+] as const satisfies readonly (readonly [string, StorePermission, Icon])[];
 
-/** The pages about the installation, beside its overview. */
+/** The pages about the installation, which are in English. */
 const operatorPages = [
-  'stores',
-  'networks',
-  'wallets',
-  'payouts',
-  'sources',
-  'alarms',
-  'notices',
-  'audit',
-  'settings',
-  'people',
-] as const;
+  ['/operator', 'Installation', 'home'],
+  ['/operator/alarms', 'Alarms', 'alarm'],
+  ['/operator/networks', 'Networks', 'network'],
+  ['/operator/money', 'Money out', 'wallet'],
+  ['/operator/stores', 'Stores and people', 'store'],
+  ['/operator/audit', 'Audit log', 'list'],
+  ['/operator/notices', 'Notices', 'alarm'],
+  ['/operator/system', 'System', 'gear'],
+] as const satisfies readonly (readonly [string, string, Icon])[];
 
-const link = (href: string, text: string, path: string): Html =>
-  href === path
-    ? html`<li><a href="${href}" aria-current="page">${text}</a></li>`
-    : html`<li><a href="${href}">${text}</a></li>`;
+const link = (href: string, text: string, path: string, name: Icon): Html =>
+  html`<li><a href="${href}"${href === path ? html` aria-current="page"` : null}>${icon(name)} ${text}</a></li>`;
 
 /** The menu of the store and mode that the page is about. */
 const pagesOf = ({ words, memberships, path }: FrameOf, at: NonNullable<FrameOf['at']>): readonly Html[] =>
   storePages
     .filter(([, permission]) => isAllowed(memberships, { permission, ...at }))
-    .map(([page]) => link(`/s/${at.storeId}/${at.mode}/${page}`, words.say(`frame.${page}`), path));
+    .map(([page, , name]) => link(`/s/${at.storeId}/${at.mode}/${page}`, words.say(`frame.${page}`), path, name));
 
 /** Links to the modes of a store: to the same page, or to the list that it is of, where the page is about one thing. */
 function modesOf({ words, path, at }: FrameOf, store: MenuStore): Html {
@@ -109,7 +106,7 @@ function modesOf({ words, path, at }: FrameOf, store: MenuStore): Html {
 /** Renders a page of somebody who is signed in. */
 export function framed(frame: FrameOf, title: string, content: Html): string {
   const { words, name, memberships, stores, path, at, zone, formToken, endsIn, notice } = frame;
-  const to = (href: string, key: TextKey): Html => link(href, words.say(key), path);
+  const to = (href: string, key: TextKey, name: Icon): Html => link(href, words.say(key), path, name);
   const isOperator = memberships.some(({ role }) => role === 'operator');
   const own = stores.find(({ id }) => id === at?.storeId);
   // Where there is little room, the button opens the menu, without scripts; elsewhere the menu is always there.
@@ -119,9 +116,9 @@ ${stores.map(
   (store) => html`<h2><bdi>${store.name}</bdi></h2>
 ${modesOf(frame, store)}${at?.storeId === store.id ? html`<ul>${pagesOf(frame, at)}</ul>` : null}`,
 )}
-${isOperator ? html`<h2>${words.say('frame.operator')}</h2><ul>${to('/operator', 'frame.operator_overview')}${operatorPages.map((page) => to(`/operator/${page}`, `frame.operator_${page}`))}</ul>` : null}
+${isOperator ? html`<h2>${words.say('frame.operator')}</h2><ul lang="en" dir="ltr">${operatorPages.map(([href, text, name]) => link(href, text, path, name))}</ul>` : null}
 <h2><bdi>${name}</bdi></h2>
-<ul>${to('/account', 'frame.account')}${to('/stores/new', 'frame.new_store')}</ul>
+<ul>${to('/account', 'frame.account', 'person')}${to('/stores/new', 'frame.new_store', 'plus')}</ul>
 <p class="hint">${words.html('frame.zone', { zone })}<br>${words.say('frame.session', { minutes: Math.round(endsIn.idleMs / 60_000) })}</p>
 <form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">${words.say('frame.sign_out')}</button></form>
 </nav>`;

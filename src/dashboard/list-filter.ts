@@ -49,3 +49,24 @@ export const choice = (words: Words, { label, name, values }: Choice, chosen = '
 export const dayFields = (words: Words, { from, to }: Readonly<{ from?: string; to?: string }>): Html =>
   html`<label>${words.say('payments.from')} <input type="date" name="from" value="${from ?? ''}"></label>
 <label>${words.say('payments.to')} <input type="date" name="to" value="${to ?? ''}"></label>`;
+
+type Pager = Readonly<{
+  path: string;
+  chosen: Readonly<Partial<Record<string, string>>>;
+  /** Whether the list begins with the newest. */
+  isFirst: boolean;
+  /** What the address of the next page says besides; null on the last one. */
+  older: Readonly<Record<string, string>> | null;
+  /** The path of the list as a file; null for who may not have it. */
+  csv?: string | null;
+}>;
+
+/** Renders the links to the newest of a list, to what is older, and to the list as a file. */
+export function pager(words: Words, { path, chosen, isFirst, older, csv = null }: Pager): Html {
+  const link = (to: string, more: Readonly<Record<string, string>>, text: string, rel: Html | null = null): Html =>
+    html`<a href="${to}${queryOfChosen(chosen, more)}"${rel}>${text}</a>`;
+  const all = Object.keys(chosen).length === 0 ? 'payments.csv_all' : 'payments.csv_these';
+  return html`<p class="pager">${isFirst ? null : link(path, {}, words.say('general.newest'))}
+${older && link(path, older, words.say('general.older'), html` rel="next"`)}
+${csv && link(csv, {}, words.say(all))}</p>`;
+}

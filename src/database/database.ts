@@ -24,10 +24,8 @@ import type { Keys } from './keys.ts';
 import type { Lookups } from './lookups.ts';
 import type { Mails } from './mails.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
-import type { NetworkLag } from './network-lags.ts';
 import type { Notices } from './notices.ts';
 import type { OutgoingDatabase } from './outgoing.ts';
-import type { PaymentNote } from './payment-notes.ts';
 import type { People, SignIns } from './people.ts';
 import type { BlockGap, GapReading, Rewind, RewindOutcome, SkipOutcome } from './recovery.ts';
 import type { Refunds, Replay } from './refunds.ts';
@@ -280,23 +278,11 @@ export interface Sessions {
   ): Promise<readonly SessionSummary[]>;
   /** Returns a session's events, oldest first. */
   listEvents(sessionId: string, limit: number): Promise<readonly StoredEvent[]>;
-  /**
-   * Saves a note of whoever acts. The audit log says that there is one, not what it says: that is removed with what
-   * identifies the payer.
-   * @returns null if there is no such session
-   */
-  addNote(note: Readonly<{ sessionId: string; text: string }>, act: OperatorAct): Promise<'added' | 'full' | null>;
-  /** Returns a session's notes, oldest first. */
-  listNotes(sessionId: string): Promise<readonly PaymentNote[]>;
-  /** @returns false if the session has no such note */
-  removeNote(note: Readonly<{ sessionId: string; id: number }>, act: OperatorAct): Promise<boolean>;
 }
 
 export interface Networks {
   report(report: NetworkReport): Promise<void>;
   list(): Promise<readonly NetworkStatus[]>;
-  /** Returns how far behind a network was read since then, oldest first. */
-  listLags(network: NetworkKey, fromMs: number): Promise<readonly NetworkLag[]>;
   /** Returns how often operators moved the network's position; a follower that sees it change loads it again. */
   recoveryCount(network: NetworkKey): Promise<number>;
   /** Returns a network's newest gaps, open and closed, highest blocks first. */

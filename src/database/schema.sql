@@ -166,7 +166,6 @@ CREATE TABLE sessions (
   terms TEXT NOT NULL CHECK (json_valid(terms)), --> sessionTerms
   -- What identifies the payer, and what staff wrote down: removed by age.
   order_details TEXT CHECK (json_valid(order_details)), --> OrderDetails
-  notes TEXT CHECK (json_valid(notes)), --> readonly PaymentNote[]
   endpoint_id TEXT REFERENCES endpoints (id), -- of the terms' webhook URL
   status TEXT NOT NULL CHECK (status IN ('pending', 'paid', 'failed', 'expired', 'canceled')),
   ended_at_s INTEGER,
@@ -243,14 +242,6 @@ CREATE TABLE networks (
   CHECK ((tip_hash IS NULL) = (tip_number IS NULL) AND (tip_hash IS NULL) = (tip_time_s IS NULL)),
   CHECK ((reason_code IS NULL) = (reason_message IS NULL))
 ) STRICT;
-
--- How far behind a network was read: the worst of every five minutes, kept for a day.
-CREATE TABLE network_lags (
-  network TEXT NOT NULL,
-  at_ms INTEGER NOT NULL,
-  lag_s INTEGER NOT NULL,
-  PRIMARY KEY (network, at_ms)
-) STRICT, WITHOUT ROWID;
 
 -- Blocks over which a follower went on without having read them: the block after them need not be the child of the one before.
 -- Open: they may hold payments. Closed: they were read later, or before they were pruned.

@@ -140,8 +140,6 @@ const noDocuments = [
   '/s/:store/:mode/payments.csv',
   '/s/:store/:mode/refunds.csv',
   '/operator/audit.csv',
-  '/s/:store/:mode/refunds/:refund/request',
-  '/operator/payouts/:payout/request',
   '/s/:store/:mode/payments/new',
   '/s/:store/:mode/store/logo/:hash',
 ];
@@ -153,7 +151,8 @@ test('pages have no text but the texts', () =>
       for (const page of pages) {
         const { status, text } = await answerOf(dashboard, page);
         assert.is(status, page.status ?? 200, page.name);
-        assert.equal(unmarked(text), [], page.name);
+        // The operator's pages are in English only.
+        if (!page.path.startsWith('/operator')) assert.equal(unmarked(text), [], page.name);
       }
       const isShown = (path: string) => {
         const pattern = new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`);

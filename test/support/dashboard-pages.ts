@@ -103,8 +103,6 @@ async function fillStore(api: ApiServer, sale: Sale) {
     .database()
     .recordAttempts([{ ...recorded, stamp: { ...stamp, standardSignature: `v1,${'Ab+/'.repeat(11)}` } }]);
   await api.database().stores.setPageSettings(api.merchantId, { accent: '#ffcc00' });
-  const act = { atMs: api.clock.nowMs(), operator: 'Grace (dashboard)', command: 'add note', reason: null };
-  await api.database().sessions.addNote({ sessionId: sale.id, text: 'Called: will pick it up on Friday.' }, act);
   return { held: held?.id, approved, asked, processing, endpoint: endpoint.id, delivery: delivery?.id };
 }
 
@@ -167,18 +165,16 @@ const operatorPages = [
   ['stores', '/operator/stores'],
   ['networks', '/operator/networks'],
   ['network', '/operator/networks/test:ethereum'],
-  ['wallets', '/operator/wallets'],
-  ['payouts', '/operator/payouts'],
+  ['money-out', '/operator/money'],
   ['operator-payout', '/operator/payouts/ga_1'],
   ['operator-sweep', '/operator/payouts/sw_1'],
-  ['sources', '/operator/sources'],
   ['alarms', '/operator/alarms'],
   ['notices', '/operator/notices'],
   ['notice-kinds', '/operator/notices/add'],
   ['notice-add', '/operator/notices/add?kind=email'],
   ['audit', '/operator/audit'],
-  ['settings', '/operator/settings'],
-  ['people', '/operator/people'],
+  ['system', '/operator/system'],
+  ['settings', '/operator/system?settings='],
   ['missing', '/operator/nothing'],
 ] as const;
 

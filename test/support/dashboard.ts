@@ -6,7 +6,6 @@ import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
 import { backupsOf, readBackupReport } from '../../src/app/backup/report.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
-import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
 import { readShownSettings } from '../../src/config/shown-settings.ts';
 import type { Membership } from '../../src/core/access.ts';
 import { createDashboard } from '../../src/dashboard/app.ts';
@@ -126,7 +125,6 @@ export async function startDashboard({
         passkeys,
         issue,
         checkDestination,
-        approvals: createRefundApprovals({ config, database, clock }),
         ...webhooks,
       };
       return { answer: createDashboard(parts) };
@@ -240,6 +238,23 @@ export const textOf = (page: string): string =>
     .replaceAll(/<[^>]+>/g, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim();
+
+/** Returns the rows of the list with this caption: the text of each cell by the heading of its column. */
+export function rowsOf(page: string, caption: string): readonly Readonly<Record<string, string>>[] {
+  const table = page.split('<table>').find((one) => one.includes(`<caption class="unseen">${caption}</caption>`)) ?? '';
+  const body = table.slice(table.indexOf('<tbody>'), table.indexOf('</table>'));
+  return body
+    .split('<tr>')
+    .slice(1)
+    .map((row) =>
+      Object.fromEntries(
+        [...row.matchAll(/<td data-label="([^"]*)"[^>]*>([\s\S]*?)<\/td>/g)].map(([, name = '', cell = '']) => [
+          name,
+          textOf(cell),
+        ]),
+      ),
+    );
+}
 
 export async function withDashboard(
   work: (dashboard: Dashboard) => Promise<void>,

@@ -6,7 +6,7 @@ import { invariant } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
 import type { Dashboard } from './dashboard.ts';
 
-const names = ['id', 'refund', 'held', 'endpoint', 'delivery', 'note', 'key', 'person'] as const;
+const names = ['id', 'refund', 'held', 'endpoint', 'delivery', 'key', 'person'] as const;
 
 /** The ids of a store's objects in one mode. `person` is a member of its team, `claim` the token of a claim link. */
 export type StoreObjects = Readonly<Record<(typeof names)[number] | 'claim' | 'payer', string>>;
@@ -14,7 +14,7 @@ export type StoreObjects = Readonly<Record<(typeof names)[number] | 'claim' | 'p
 export const LOGO_HASH = 'ab'.repeat(32);
 
 /**
- * Creates a paid session with a refund, held money, a delivery and a note, an endpoint and a key in both modes, and a
+ * Creates a paid session with a refund, held money, a delivery, an endpoint and a key in both modes, and a
  * logo and a member who has not used their link.
  */
 export async function createObjects(dashboard: Dashboard): Promise<Readonly<Record<Mode, StoreObjects>>> {
@@ -43,19 +43,11 @@ async function createIn({ api }: Dashboard, mode: Mode, person: string): Promise
   const [refund] = await api.database().refunds.list({ sessionId: id, limit: 1 });
   const [held] = await api.database().held.list({ sessionId: id, limit: 1 });
   const [delivery] = await api.database().listDeliveries({ sessionId: id, limit: 1 });
-  const note = await addNote({ api }, { id });
   const { id: key } = await api.addKey(api.merchantId, mode);
   const payer = new URL(payer_url).searchParams.get('k') ?? '';
   invariant(refund && held && delivery && claim !== '' && payer !== '', 'everything was made');
-  const ids = { refund: refund.id, held: held.id, delivery: delivery.id, note };
+  const ids = { refund: refund.id, held: held.id, delivery: delivery.id };
   return { id, ...ids, endpoint: endpoint.id, key, person, claim, payer };
-}
-
-/** Adds a note to a payment. @returns its id */
-export async function addNote({ api }: Pick<Dashboard, 'api'>, { id }: Pick<StoreObjects, 'id'>): Promise<string> {
-  const act = { atMs: api.clock.nowMs(), operator: 'Mary', command: 'add note', reason: null };
-  await api.database().sessions.addNote({ sessionId: id, text: 'Called.' }, act);
-  return String((await api.database().sessions.listNotes(id)).at(-1)?.id);
 }
 
 /** Puts the objects' ids, and others by their names, into the parameters of a path. */

@@ -25,6 +25,7 @@ const chains = /^src\/chains\//;
 const rates = /^src\/rates\//;
 const acts = /^src\/acts\//;
 const payments = /^src\/payments\//;
+const web = /^src\/web\//;
 /** How other processes talk to the signer. */
 const signerClient = /^src\/signer\/(signer|protocol|client)\.ts$/;
 const cryptography = /^@(noble|scure)\//;
@@ -77,6 +78,7 @@ const rooms: readonly Room[] = [
       payments,
       codecs,
       config,
+      web,
       /^node:(crypto|fs|http)$/,
       /^package\.json$/,
       /^(express|helmet|zod)$/,
@@ -85,8 +87,9 @@ const rooms: readonly Room[] = [
   {
     name: 'src/checkout',
     files: /^src\/checkout\//,
-    may: [port, rates, payments, codecs, config, files, /^express$/],
+    may: [port, rates, payments, codecs, config, web, files, /^express$/],
   },
+  { name: 'src/web', files: web, may: [files, /^(express|helmet)$/] },
   { name: 'src/acts', files: acts, may: [port, config, payments, codecs, /^zod$/] },
   {
     name: 'src/dashboard',
@@ -94,6 +97,7 @@ const rooms: readonly Room[] = [
     may: [
       port,
       acts,
+      web,
       rates,
       payments,
       codecs,

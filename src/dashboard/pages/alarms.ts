@@ -7,12 +7,13 @@ import { isAllowed } from '../../core/access.ts';
 import { ALARM_NOTE_CHARS_MAX, type Alarm } from '../../database/alarms.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { list, section } from '../../web/list.ts';
 import { planAct } from '../act-form.ts';
 import { changeFields, commonChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { pager } from '../list-filter.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { badge, data, english, faultMessage, moreLink, plainText, table, time } from '../show.ts';
-import type { Words } from '../texts.ts';
+import { badge, data, english, faultMessage, plainText, time } from '../show.ts';
 
 const PATH = '/operator/alarms';
 const ALARMS_SHOWN = 50;
@@ -42,70 +43,54 @@ async function alarmsPage(deps: DashboardDeps, visit: Visit<null>, fault: Html |
   const found = await deps.database.alarms.list(ALARMS_SHOWN + 1, beforeId);
   const shown = found.slice(0, ALARMS_SHOWN);
   const last = found.length > ALARMS_SHOWN ? shown.at(-1) : undefined;
-  const older = last ? moreLink(words, `${PATH}?before=${last.id}`) : null;
-  const title = words.say('frame.operator_alarms');
-  if (beforeId !== undefined) {
-    return {
-      title,
-      content: html`<p><a href="${PATH}">${words.say('general.newest')}</a></p>${await alarmTable(deps, visit, shown)}${older}`,
-    };
-  }
-  const lasting = await deps.database.alarms.listOpen();
-  const needing = [...lasting].reverse().concat(shown.filter((one) => one.key === null && one.resolvedAtMs === null));
-  const past = shown.filter((one) => !needing.some(({ id }) => id === one.id));
+  const isFirst = beforeId === undefined;
+  const lasting = isFirst ? await deps.database.alarms.listOpen() : [];
+  const events = isFirst ? shown.filter((one) => one.key === null && one.resolvedAtMs === null) : [];
+  const open = [...lasting].reverse().concat(events);
+  const past = shown.filter((one) => !open.some(({ id }) => id === one.id));
+  const needing =
+    open.length === 0
+      ? html`<p class="card empty">${badge('nothing open', 'good')} Alarms are listed here as long as they last.</p>`
+      : await alarmTable(deps, visit, open);
+  const older = last ? { before: String(last.id) } : null;
   return {
-    title,
+    title: 'Alarms',
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}<section aria-labelledby="open"><h2 id="open">${words.say('alarms.needing')}</h2>${
-      needing.length === 0 ? quiet(words, past) : await alarmTable(deps, visit, needing)
-    }</section>
-${past.length === 0 ? null : html`<section aria-labelledby="past"><h2 id="past">${words.say('alarms.past')}</h2>${await alarmTable(deps, visit, past)}</section>`}${older}`,
+    content: html`${faultMessage(fault)}${isFirst ? section('open', 'Needs somebody', needing, 'plain') : null}
+${past.length === 0 ? null : section('past', 'Earlier', await alarmTable(deps, visit, past), 'plain')}
+${pager(words, { path: PATH, chosen: {}, isFirst, older })}`,
   };
-}
-
-/** Says since when nothing is open. @param past the newest alarms, all of which are over */
-function quiet(words: Words, past: readonly Alarm[]): Html {
-  const sinceMs = Math.max(0, ...past.map(({ endedAtMs, resolvedAtMs, atMs }) => endedAtMs ?? resolvedAtMs ?? atMs));
-  const text = sinceMs === 0 ? words.say('alarms.quiet_ever') : words.html('alarms.quiet', { time: time(sinceMs) });
-  return html`<p class="card">${badge(words.say('alarms.nothing_open'), 'good')} ${text}</p>`;
 }
 
 /** A list of alarms, with what can be done about each, and links to the payments that this person may see. */
 export async function alarmTable(deps: DashboardDeps, visit: Visit<null>, alarms: readonly Alarm[]): Promise<Html> {
-  const { words, nowMs } = visit;
-  if (alarms.length === 0) return html`<p class="card">${words.say('alarms.none')}</p>`;
   const payments = await paymentPages(deps, visit, alarms);
-  const open = alarms.flatMap(({ key, endedAtMs }) => (key !== null && endedAtMs === null ? [key] : []));
-  const counts = await deps.database.alarms.countRaised(open, nowMs - COUNTED_DAYS * DAY_MS);
-  return table(
-    words.say('frame.operator_alarms'),
-    [
-      words.say('alarms.raised'),
-      words.say('general.state'),
-      words.say('alarms.alarm'),
-      words.say('alarms.what'),
-      words.say('general.change'),
+  const keys = alarms.flatMap(({ key, endedAtMs }) => (key !== null && endedAtMs === null ? [key] : []));
+  const counts = await deps.database.alarms.countRaised(keys, visit.nowMs - COUNTED_DAYS * DAY_MS);
+  const often = ({ key, endedAtMs }: Alarm): Html | null => {
+    const count = endedAtMs === null ? (counts.get(key ?? '') ?? 0) : 0;
+    return count < 2 ? null : html`<p class="hint">${count} times in ${COUNTED_DAYS} days</p>`;
+  };
+  const payment = ({ sessionId }: Alarm): Html | null => {
+    const href = payments.get(sessionId ?? '');
+    return href === undefined ? null : html` <a href="${href}">The payment</a>`;
+  };
+  return list<Alarm>({
+    caption: 'Alarms',
+    columns: [
+      ['Raised', ({ atMs }) => time(atMs)],
+      ['State', alarmState, 'lead'],
+      [
+        'Alarm',
+        ({ id, code, network }) =>
+          html`${nameOf(id)} <code>${code}</code>${network === null ? null : html` <code>${network}</code>`}`,
+      ],
+      ['What happened, and what to do', (one) => html`${english(one.message)}${payment(one)}${often(one)}`],
+      ['Change', (one) => acknowledging(visit, one)],
     ],
-    alarms.map((alarm) => [
-      time(alarm.atMs),
-      html`<div>${alarmState(words, alarm)}${endText(words, alarm)}${noteOf(alarm)}</div>`,
-      html`<span>${data(alarmName(alarm))} <code>${alarm.code}</code>${alarm.network === null ? null : html` <code>${alarm.network}</code>`}</span>`,
-      html`<div>${english(alarm.message)}${paymentLink(words, payments.get(alarm.sessionId ?? ''))}${countText(words, alarm, counts)}</div>`,
-      html`<div>${alarmForms(visit, alarm)}</div>`,
-    ]),
-  );
-}
-
-/** Says when an alarm was over. */
-function endText(words: Words, { endedAtMs, resolvedAtMs }: Alarm): Html | null {
-  const atMs = endedAtMs ?? resolvedAtMs;
-  return atMs === null ? null : html`<p class="hint">${words.html('alarms.until', { time: time(atMs) })}</p>`;
-}
-
-/** Says that an open alarm comes again and again. */
-function countText(words: Words, { key, endedAtMs }: Alarm, counts: ReadonlyMap<string, number>): Html | null {
-  const count = endedAtMs === null ? (counts.get(key ?? '') ?? 0) : 0;
-  return count < 2 ? null : html`<p class="hint">${words.say('alarms.times', { count, days: COUNTED_DAYS })}</p>`;
+    rows: alarms,
+    empty: 'There is none.',
+  });
 }
 
 /** Returns the page of each session that alarms are about, where this person may see it. */
@@ -121,36 +106,29 @@ async function paymentPages({ database }: DashboardDeps, { visitor }: Visit<null
   return pages;
 }
 
-const paymentLink = (words: Words, href: string | undefined): Html | null =>
-  href === undefined ? null : html` <a href="${href}">${words.say('overview.alarm_payment')}</a>`;
+const nameOf = (id: number): string => `A-${id}`;
 
-const alarmName = ({ id }: Pick<Alarm, 'id'>): string => `A-${id}`;
-
-function alarmState(words: Words, { key, endedAtMs, acknowledgedAtMs, resolvedAtMs }: Alarm): Html {
-  if (resolvedAtMs !== null) return badge(words.say('alarms.resolved'), 'good');
-  if (endedAtMs !== null) return badge(words.say('alarms.over'), 'good');
-  if (acknowledgedAtMs !== null) return badge(words.say('alarms.acknowledged'), 'attention');
-  return key === null ? badge(words.say('alarms.event'), 'attention') : badge(words.say('alarms.open'), 'danger');
+/** What became of an alarm, until when it lasted, and who looks at it. */
+function alarmState({ key, endedAtMs, acknowledgedAtMs, acknowledgedBy, acknowledgedNote, resolvedAtMs }: Alarm): Html {
+  const overAtMs = endedAtMs ?? resolvedAtMs;
+  const until = overAtMs === null ? null : html`<p class="hint">until ${time(overAtMs)}</p>`;
+  const note =
+    acknowledgedNote === null
+      ? null
+      : html`<p class="note">${data(plainText(acknowledgedNote))}</p><p class="hint">${data(acknowledgedBy ?? '')}</p>`;
+  const state = () => {
+    if (resolvedAtMs !== null) return badge('resolved', 'good');
+    if (endedAtMs !== null) return badge('over', 'good');
+    if (acknowledgedAtMs !== null) return badge('acknowledged', 'attention');
+    return key === null ? badge('event', 'attention') : badge('open', 'danger');
+  };
+  return html`${state()}${until}${note}`;
 }
 
-const noteOf = ({ acknowledgedBy, acknowledgedNote }: Alarm): Html | null =>
-  acknowledgedNote === null
-    ? null
-    : html`<p class="note">${data(plainText(acknowledgedNote))}</p><p class="hint">${data(acknowledgedBy ?? '')}</p>`;
-
-function alarmForms(visit: Visit<null>, alarm: Alarm): Html | null {
-  const { id, endedAtMs, acknowledgedAtMs, resolvedAtMs } = alarm;
+function acknowledging(visit: Visit<null>, { id, endedAtMs, acknowledgedAtMs, resolvedAtMs }: Alarm): Html | null {
   if (endedAtMs !== null || resolvedAtMs !== null || acknowledgedAtMs !== null) return null;
-  const { words } = visit;
-  const button = words.say('alarms.acknowledge');
-  const label = words.say('general.act_on', { act: button, name: alarmName(alarm) });
-  const name = words.html('general.act_on', { act: words.say('general.change'), name: alarmName(alarm) });
-  return html`<details><summary>${name}</summary><form method="post" action="${PATH}/acknowledge">${changeFields(visit)}
-<input type="hidden" name="alarm" value="${id}">${noteField(visit, alarm)}<button class="plain small" aria-label="${label}">${button}</button></form></details>`;
-}
-
-function noteField({ words }: Visit<null>, alarm: Alarm): Html {
-  const note = words.say('alarms.note');
-  const label = words.say('general.act_on', { act: note, name: alarmName(alarm) });
-  return html`<input class="small" name="note" maxlength="${ALARM_NOTE_CHARS_MAX}" aria-label="${label}" placeholder="${note}" autocomplete="off"> `;
+  const name = nameOf(id);
+  return html`<details><summary>Change: ${name}</summary><form method="post" action="${PATH}/acknowledge">${changeFields(visit)}
+<input type="hidden" name="alarm" value="${id}"><input class="small" name="note" maxlength="${ALARM_NOTE_CHARS_MAX}" aria-label="Note: ${name}" placeholder="Note" autocomplete="off">
+<button class="plain small" aria-label="Acknowledge: ${name}">Acknowledge</button></form></details>`;
 }

@@ -1,184 +1,156 @@
 /**
- * Freezes of money out, of one network or of every network: who froze it and why, a form for each, and for one more.
+ * Freezes of money out, of one network or of every network: who froze it and why, a form for the end of each, and for
+ * one more.
  */
 import { REASON_CHARS_MAX } from '../../acts/act.ts';
 import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';
-import type { NetworkKey } from '../../core/transfer.ts';
 import { FROZEN_BY_OPERATOR, type Freeze, OUTFLOW_FOREIGN } from '../../database/freezes.ts';
 import type { PayoutEngine } from '../../database/money-out.ts';
 import type { OutgoingRecord } from '../../database/outgoing.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { becauseField } from '../because.ts';
-import { changeFields, type Plan, type Planned } from '../change.ts';
+import { facts, list, section } from '../../web/list.ts';
+import { changeFields, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
 import type { Reply, Visit } from '../page.ts';
-import { badge, data, facts, table, time } from '../show.ts';
-import type { Words } from '../texts.ts';
+import { badge, data, time } from '../show.ts';
 
-/** What is frozen (null: every network), and on which page. */
-export type FreezeScope = Readonly<{
-  network: NetworkKey | null;
-  path: string;
-  /** Returns the page with what is wrong with the form. */
-  back(fault: string): Promise<Reply>;
-}>;
-
-/** Says that the signer itself is frozen, as the engines have last seen it, and what ends that; null if it is not. */
-export function signerFrozen(words: Words, engines: readonly Pick<PayoutEngine, 'signerFreeze'>[]): Html | null {
-  const freeze = engines.flatMap(({ signerFreeze }) => signerFreeze ?? []).at(0);
-  if (!freeze) return null;
-  const since = { person: freeze.frozenBy, reason: freeze.reason, time: time(freeze.frozenAtMs) };
-  return html`<p class="message attention">${badge(words.say('operator-wallets.signer_frozen'), 'danger')} ${words.html('operator-wallets.signer_since', since)} ${words.html('operator-wallets.signer_way_out')}</p>`;
-}
-
+const PATH = '/operator/money';
 /** Transfers that one confirmation shows and acknowledges. */
 const ACKNOWLEDGED_MAX = 100;
+
+/** Returns the page with what is wrong with the form. */
+type Back = (fault: string) => Promise<Reply>;
+
+/** Says that the signer itself is frozen, as the engines have last seen it, and what ends that; null if it is not. */
+export function signerFrozen(engines: readonly Pick<PayoutEngine, 'signerFreeze'>[]): Html | null {
+  const freeze = engines.flatMap(({ signerFreeze }) => signerFreeze ?? []).at(0);
+  if (!freeze) return null;
+  return html`<p class="message attention">${badge('the signer is frozen', 'danger')} Since ${time(freeze.frozenAtMs)}, by ${data(freeze.frozenBy)}: ${data(freeze.reason)}. It signs nothing on any network until an approver ends that: <code>quayside-signer thaw</code> prints what they are to sign.</p>`;
+}
+
+/** What is frozen, in words. */
+const placeOf = ({ network }: Pick<Freeze, 'network'>): string => network ?? 'every network';
 
 /** Returns the transfers that the end of a freeze acknowledges. */
 const foreignOf = async ({ database }: DashboardDeps, { network, code }: Freeze): Promise<readonly OutgoingRecord[]> =>
   network && code === OUTFLOW_FOREIGN ? database.listForeign(network, ACKNOWLEDGED_MAX) : [];
 
-/** Shows what the end of a freeze acknowledges, and what that means. */
-function foreignTable(deps: DashboardDeps, { words }: Visit<null>, foreign: readonly OutgoingRecord[]): Html | null {
-  if (foreign.length === 0) return null;
-  const { config } = deps;
-  const rows = foreign.map(({ network, tx, to, currency, units }) => {
-    const family = config.networks.find(({ key }) => key === network)?.family;
-    const address = family ? chains[family].address.format(to) : to;
-    return [
-      shownOnChain({ config, words }, { network, kind: 'tx', text: tx }),
-      data(coinText(config.networks, network, currency, units)),
-      shownOnChain({ config, words }, { network, kind: 'address', text: address }),
-    ];
-  });
-  const heads = ['operator-payouts.transaction', 'operator-payouts.amount', 'general.address'] as const;
-  return html`${table(
-    words.say('operator-payouts.transaction'),
-    heads.map((key) => words.say(key)),
-    rows,
-  )}<p class="hint">${words.html('operator-network.acknowledges')}</p>`;
-}
+const reasonField = html`<label>Reason, for the audit log <input name="because" maxlength="${REASON_CHARS_MAX}" required></label>`;
 
-/** The forms that end what is frozen, one for each freeze, and the one that freezes it unless an operator has. */
-export async function freezeForms(
-  deps: DashboardDeps,
-  visit: Visit<null>,
-  { network, path }: Omit<FreezeScope, 'back'>,
-  freezes: readonly Freeze[],
-): Promise<Html> {
-  const { words } = visit;
-  const own = await Promise.all(
-    freezes
-      .filter((one) => one.network === network)
-      .map(async (freeze) => ({ freeze, through: (await foreignOf(deps, freeze)).at(-1)?.id })),
-  );
-  const form = (act: 'freeze' | 'thaw', content: Html | null, button: string) =>
-    html`<form method="post" action="${path}/${act}">${changeFields(visit)}${content}${becauseField(words)}<button class="plain">${button}…</button></form>`;
-  const [freeze, thaw] =
-    network === null
-      ? [words.say('operator-wallets.freeze_all'), words.say('operator-wallets.end_freeze')]
-      : [words.say('operator-network.freeze_one', { network }), words.say('operator-network.thaw_one', { network })];
-  return html`${own.map(({ freeze: one, through }) =>
-    form(
-      'thaw',
-      html`<input type="hidden" name="cause" value="${one.code}">${
+/** Shows what is frozen, and the forms. */
+export async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
+  const { database, config } = deps;
+  const freezes = await database.listFreezes();
+  const signer = signerFrozen(await database.listEngines());
+  const frozen = await Promise.all(
+    freezes.map(async (freeze) => {
+      const through = (await foreignOf(deps, freeze)).at(-1)?.id;
+      return html`<form method="post" action="${PATH}/thaw">${changeFields(visit)}
+<p>${badge('frozen', 'danger')} ${data(placeOf(freeze))} since ${time(freeze.sinceMs)}, by ${data(freeze.frozenBy)}: ${data(freeze.reason)}</p>
+<input type="hidden" name="network" value="${freeze.network ?? ''}"><input type="hidden" name="cause" value="${freeze.code}">${
         through === undefined ? null : html`<input type="hidden" name="through" value="${String(through)}">`
-      }${own.length > 1 ? html`<p>${byBecause(words, one)}</p>` : null}`,
-      thaw,
-    ),
-  )}${own.some(({ freeze: { code } }) => code === FROZEN_BY_OPERATOR) ? null : form('freeze', null, freeze)}`;
+      }${reasonField}<button class="plain">End the freeze of ${placeOf(freeze)}…</button></form>`;
+    }),
+  );
+  const options = config.networks.map(({ key }) => html`<option value="${key}">${key}</option>`);
+  const freezing = html`<details><summary>Freeze money out</summary><form method="post" action="${PATH}/freeze">${changeFields(visit)}
+<label>Network <select name="network"><option value="">every network</option>${options}</select></label>
+${reasonField}<button class="plain">Freeze…</button></form>
+<p class="hint">The signer goes on for whoever has its socket. <code data-copy>quayside-signer freeze --reason REASON</code> stops that too.</p></details>`;
+  const state = freezes.length > 0 || signer ? null : html`<p>${badge('not frozen', 'good')}</p>`;
+  return section('freeze', 'Freeze', html`${signer}${state}${frozen}${freezing}`);
 }
-
-/** Who froze it, and why. */
-export const byBecause = (words: Words, { frozenBy, reason }: Freeze): Html =>
-  words.html('operator-wallets.by_because', { person: frozenBy, reason });
 
 const reasonOf = ({ form }: Visit<null>): string => (form.because ?? '').trim().slice(0, REASON_CHARS_MAX);
 
-/** What is confirmed for both. */
-const confirmed = (
-  { words }: Visit<null>,
-  { network, path }: FreezeScope,
-  reason: string,
-  { consequence, ...review }: Pick<NonNullable<Plan['review']>, 'title' | 'consequence' | 'button' | 'needsSudo'>,
-): Pick<Plan, 'target' | 'reason' | 'review'> => ({
-  target: network ?? 'every network',
-  reason,
-  review: {
-    ...review,
-    consequence: html`${facts([
-      [
-        words.say('general.network'),
-        network === null ? words.say('operator-wallets.every') : html`<code>${network}</code>`,
-      ],
-      [words.say('general.reason'), data(reason)],
-    ])}${consequence}`,
-    back: path,
-    isDangerous: true,
-  },
-});
+const NO_REASON = 'Say why: the reason is in the audit log.';
 
-export async function planFreeze(visit: Visit<null>, scope: FreezeScope): Promise<Planned> {
-  const { words } = visit;
-  const { network, path } = scope;
+export function planFreeze({ config }: DashboardDeps, visit: Visit<null>, back: Back): Planned | Promise<Reply> {
   const reason = reasonOf(visit);
-  if (reason === '') return scope.back(words.say('change.no_reason'));
-  const [title, text] =
-    network === null
-      ? [words.say('operator-wallets.freeze_title'), words.say('operator-wallets.freeze_text')]
-      : [words.say('operator-network.freeze_title', { network }), words.say('operator-network.freeze_text')];
-  const button = words.say('operator-wallets.freeze_button');
+  const known = config.networks.find(({ key }) => key === visit.form.network);
+  if (!known && visit.form.network !== '') return back('There is no such network.');
+  if (reason === '') return back(NO_REASON);
+  const network = known?.key ?? null;
+  const place = placeOf({ network });
   return {
     command: 'payout freeze',
-    ...confirmed(visit, scope, reason, { title, button, consequence: html`<p>${text}</p>`, needsSudo: false }),
+    target: place,
+    reason,
+    review: {
+      title: `Freeze money out on ${place}?`,
+      consequence: html`${facts([['Reason', data(reason)]])}<p>Nothing is signed or sent until the freeze is ended. What nodes have already is watched to its end.</p>`,
+      button: 'Freeze it',
+      back: PATH,
+      needsSudo: false,
+      isDangerous: true,
+    },
     async act(database, act) {
       const freeze = { network, code: FROZEN_BY_OPERATOR, reason, frozenBy: act.operator, sinceMs: act.atMs };
-      if (!(await database.freezePayouts(freeze, act)))
-        return { to: path, said: words.say('operator-wallets.frozen_already') };
-      return { to: path, said: words.say(network ? 'operator-network.is_frozen' : 'operator-wallets.all_frozen') };
+      const isNew = await database.freezePayouts(freeze, act);
+      return { to: PATH, said: isNew ? `Money out is frozen on ${place}.` : 'It was frozen already.' };
     },
   };
 }
 
-export async function planThaw(deps: DashboardDeps, visit: Visit<null>, scope: FreezeScope): Promise<Planned> {
-  const { words, form } = visit;
-  const { network, path } = scope;
+export async function planThaw(deps: DashboardDeps, visit: Visit<null>, back: Back): Promise<Planned> {
+  const { form } = visit;
   const reason = reasonOf(visit);
-  const isIt = (one: Freeze) => one.network === network && one.code === form.cause;
+  const isIt = (one: Freeze) => (one.network ?? '') === form.network && one.code === form.cause;
   const freeze = (await deps.database.listFreezes()).find(isIt);
-  if (!freeze) {
-    return scope.back(
-      network ? words.say('operator-network.no_freeze', { network }) : words.say('operator-wallets.no_freeze'),
-    );
-  }
-  if (reason === '') return scope.back(words.say('change.no_reason'));
-  const [title, text] =
-    network === null
-      ? [words.say('operator-wallets.thaw_title'), words.say('operator-wallets.thaw_text')]
-      : [words.say('operator-network.thaw_title', { network }), words.say('operator-network.thaw_text')];
+  if (!freeze) return back('That freeze is over.');
+  if (reason === '') return back(NO_REASON);
   // What came since the page was shown is not among them.
   const foreign = (await foreignOf(deps, freeze)).filter(({ id }) => id <= Number(form.through));
-  const cause = facts([
-    [words.say('operator-wallets.frozen_by'), data(freeze.frozenBy)],
-    [words.say('operator-wallets.because'), data(freeze.reason)],
-    [words.say('operator-wallets.frozen_since'), time(freeze.sinceMs)],
-  ]);
-  const button = words.say('operator-wallets.end_freeze');
   return {
     command: 'payout thaw',
-    ...confirmed(visit, scope, reason, {
-      title,
-      button,
-      consequence: html`${cause}${foreignTable(deps, visit, foreign)}<p>${text}</p>`,
+    target: placeOf(freeze),
+    reason,
+    review: {
+      title: `End the freeze of ${placeOf(freeze)}?`,
+      consequence: html`${facts([
+        ['Frozen by', data(freeze.frozenBy)],
+        ['Because', data(freeze.reason)],
+        ['Since', time(freeze.sinceMs)],
+        ['Reason', data(reason)],
+      ])}${foreign.length === 0 ? null : foreignList(deps, visit, foreign)}<p>Payouts that wait are signed and sent again, on networks without another freeze.</p>`,
+      button: 'End the freeze',
+      back: PATH,
       needsSudo: true,
-    }),
+      isDangerous: true,
+    },
     async act(own, act) {
       const ended = await own.thawPayouts({ freezes: [freeze], transfers: foreign.map(({ id }) => id) }, act);
-      if (ended.length > 0) return { to: path, said: words.say('operator-wallets.thawed') };
+      if (ended.length > 0) return { to: PATH, said: 'The freeze is ended.' };
       const isLeft = (await own.listFreezes()).some(isIt);
-      return { to: path, said: words.say(isLeft ? 'operator-network.more_left' : 'operator-wallets.thawed_already') };
+      const more =
+        'The network stays frozen: more has left the wallets than was shown. Look at it, and end the freeze again.';
+      return { to: PATH, said: isLeft ? more : 'It was ended already.' };
     },
   };
 }
+
+/** Shows what the end of a freeze acknowledges, and what that means. */
+const foreignList = ({ config }: DashboardDeps, { words }: Visit<null>, foreign: readonly OutgoingRecord[]): Html =>
+  html`${list<OutgoingRecord>({
+    caption: 'Transfers',
+    columns: [
+      ['Transaction', ({ network, tx }) => shownOnChain({ config, words }, { network, kind: 'tx', text: tx })],
+      [
+        'Amount',
+        ({ network, currency, units }) => data(coinText(config.networks, network, currency, units)),
+        'number lead',
+      ],
+      [
+        'Address',
+        ({ network, to }) => {
+          const family = config.networks.find(({ key }) => key === network)?.family;
+          const text = family ? chains[family].address.format(to) : to;
+          return shownOnChain({ config, words }, { network, kind: 'address', text });
+        },
+      ],
+    ],
+    rows: foreign,
+    empty: '',
+  })}<p class="hint">These transfers are acknowledged: they settle no refund any more. If a refund was lost with a restored backup, have the merchant request it again first. Later, a refund of the same amount to the same address waits until its payout is resolved.</p>`;

@@ -34,7 +34,6 @@ import {
 } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { heldList } from './held.ts';
-import { noteSection } from './payment-notes.ts';
 import { pathOf, paymentPath } from './payments.ts';
 import { addressOf, lookupText, type ShownTransfers, transactionOf, transferTable, unitsText } from './transfers.ts';
 import { webhooksPath } from './webhooks.ts';
@@ -87,8 +86,7 @@ export async function showPayment(
 ${copied(words.say('payment.page'), paymentUrl(session, config))}${cancelForm(visit, session)}</section>
 <section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${transferTable({ config, words }, session)}${heldList(visit, held)}</section>
 <section class="card" aria-labelledby="history"><h2 id="history">${words.say('payment.history')}</h2>${history({ config, words, webhooks: may(visit, 'webhooks:read') ? webhooksPath(at) : null }, session, { events, deliveries, refunds, sweeps, lookups })}</section>
-${metadata(words, session.request.metadata ?? {})}
-${noteSection(visit, session, await database.sessions.listNotes(session.id), may(visit, 'payments:manage'))}`,
+${metadata(words, session.request.metadata ?? {})}`,
   };
 }
 

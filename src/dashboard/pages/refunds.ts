@@ -16,7 +16,6 @@ import { choice, chosenOf, dayFields, queryOfChosen, readDays } from '../list-fi
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportRefunds } from '../refund-export.ts';
 import { namedBy, readRefundPeople, refundBackground } from '../refund-people.ts';
-import { approvalSection } from '../refund-signatures.ts';
 import { refundState, refundsPath, waitsForAddress, waitsForApproval } from '../refund-text.ts';
 import {
   countdown,
@@ -31,6 +30,7 @@ import {
   table,
   time,
 } from '../show.ts';
+import type { Words } from '../texts.ts';
 
 const PAGE_ROWS = 50;
 const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
@@ -156,7 +156,6 @@ export async function refundPage(
     content: html`${faultMessage(fault)}<p><a href="${refundsPath(at)}">${words.say('refunds.all')}</a></p>
 ${refund.status === 'processing' && fault === null ? reloads(`${refundsPath(at)}/${refund.id}`) : null}<section class="card" aria-labelledby="state"><h2 id="state">${refundState(words, refund)}</h2>
 ${await waiting(deps, visit, refund)}${await described(deps, visit, refund)}</section>
-${await signatures(deps, visit, refund)}
 ${await forms(deps, visit, refund)}`,
   };
 }
@@ -223,16 +222,12 @@ async function waiting({ database }: DashboardDeps, visit: Visit<StoreAt>, refun
   const cancelUntilMs = await cancelEndMs(database, refund);
   const canceling = { time: time(cancelUntilMs), left: countdown(cancelUntilMs - nowMs) };
   return html`${above}${cancelUntilMs > nowMs ? html`<p data-while-counting>${words.html('refunds.cancel_until', canceling)}</p>` : null}
-${delay ? html`<p class="message attention">${english(delay.message)}</p>` : null}`;
+${delay ? html`<p class="message attention">${english(delay.message)}</p>` : null}${delay?.code === 'signer_refused_approval' ? signing(words, refund) : null}`;
 }
 
-/** Who has signed it, where the signer wants that, and how others do. */
-async function signatures({ database }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html | null> {
-  const { at, visitor } = visit;
-  const mayDecide = isAllowed(visitor.person.memberships, { permission: 'refunds:decide', ...at });
-  const path = `${refundsPath(at)}/${refund.id}`;
-  return approvalSection(visit, refund, await database.findPayout(refund.id), { path, mayDecide });
-}
+/** Says that the signer wants an approver's signature, and the command that begins that. */
+const signing = (words: Words, { id }: Refund): Html =>
+  html`<p class="message attention">${words.say('refund-approvals.why')} <code data-copy>quayside refund request ${id}</code></p>`;
 
 const cancelEndMs = async (database: DashboardDeps['database'], refund: Refund): Promise<number> =>
   (refund.processingAtMs ?? 0) + (await database.stores.refundPolicy(refund.storeId)).refundCancelWindowS * 1000;

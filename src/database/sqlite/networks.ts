@@ -7,12 +7,11 @@ import type { Moment } from '../../core/session.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { NetworkStatus, Networks } from '../database.ts';
-import { createNetworkLags } from './network-lags.ts';
 import type { Db } from './open.ts';
 import { atFirstUse, laterValues, preparedInsert } from './prepared.ts';
 import { networks } from './tables.ts';
 
-type NetworkCommands = Pick<Networks, 'report' | 'list' | 'listLags'>;
+type NetworkCommands = Pick<Networks, 'report' | 'list'>;
 export type NetworkRow = typeof networks.$inferSelect;
 type Progress = Pick<
   NetworkRow,
@@ -105,7 +104,6 @@ export function createNetworks(db: Db): NetworkRows {
 }
 
 export function networkCommands(db: Db, steps: NetworkRows): NetworkCommands {
-  const lags = createNetworkLags(db);
   return {
     async report({
       network,
@@ -140,11 +138,7 @@ export function networkCommands(db: Db, steps: NetworkRows): NetworkCommands {
           })
           .where(eq(networks.key, network))
           .run();
-        if (readThroughS > 0) lags.sample(network, Math.max(0, toSeconds(nowMs) - readThroughS), nowMs);
       });
-    },
-    async listLags(network, fromMs) {
-      return db.read(() => lags.list(network, fromMs));
     },
     async list() {
       return db.read(() => steps.all()).map(toStatus);

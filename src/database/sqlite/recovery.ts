@@ -19,7 +19,7 @@ import type { Db } from './open.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
 import { blocks as blockTable } from './tables.ts';
 
-type RecoveryCommands = Omit<Networks, 'report' | 'list' | 'listLags'>;
+type RecoveryCommands = Omit<Networks, 'report' | 'list'>;
 type Parts = Readonly<{
   blocks: BlockRows;
   networks: NetworkRows;

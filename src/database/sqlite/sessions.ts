@@ -303,7 +303,6 @@ function toRow(
     networks: networksOf(options),
     beforeNumbers,
     terms: { ...own, taxMinor, shippingMinor, webhookUrl, conversion, options },
-    notes: null,
     endpointId,
     ...stateOf(terms, newLife, newStanding, []),
     paymentCount: 0,

@@ -35,7 +35,6 @@ import { changeCounter, type Db, type OpenOptions, openDatabase } from './open.t
 import { createOutbox } from './outbox.ts';
 import { pageSettingsCommands } from './page-settings.ts';
 import { payerTokens } from './payer-tokens.ts';
-import { paymentNoteCommands } from './payment-notes.ts';
 import { adoptionCommands } from './payouts/adoption.ts';
 import { payoutAttemptCommands } from './payouts/attempts.ts';
 import { exitCommands } from './payouts/exits.ts';
@@ -178,7 +177,6 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
       ...payerTokens(secretKey),
       ...sessionCommands(db, findSession, sessionParts),
       ...sessionListQueries(db),
-      ...paymentNoteCommands(db, findSession, recordAct),
     },
     addresses: poolCommands(db, guard, raiseAlarm, addresses),
     stores: { ...storeCommands(db, storeParts), ...pageSettingsCommands(db), ...refundPolicyCommands(db, limits) },

@@ -11,7 +11,6 @@ import type { AuditedState, ProofKind } from '../audit-log.ts';
 import type { Scope } from '../keys.ts';
 import type { SeenSignerFreeze } from '../money-out.ts';
 import type { ChannelKind } from '../notices.ts';
-import type { PaymentNote } from '../payment-notes.ts';
 import type { Refund, RefundApproval } from '../refunds.ts';
 import type { OrderDetails } from '../session-request.ts';
 import type { MerchantStore } from '../stores.ts';
@@ -130,7 +129,6 @@ export const sessions = sqliteTable('sessions', {
   beforeNumbers: json<Terms['beforeNumbers']>().notNull(),
   terms: sessionTerms().notNull(),
   orderDetails: json<OrderDetails>(),
-  notes: json<readonly PaymentNote[]>(),
   endpointId: text(),
   status: text().$type<'pending' | 'paid' | 'failed' | 'expired' | 'canceled'>().notNull(),
   endedAtS: integer(),
@@ -178,12 +176,6 @@ export const networks = sqliteTable('networks', {
   pid: integer().notNull().default(0),
   recoveries: integer().notNull().default(0),
   rewoundAtMs: integer().notNull().default(0),
-});
-
-export const networkLags = sqliteTable('network_lags', {
-  network: text().$type<NetworkKey>().notNull(),
-  atMs: integer().notNull(),
-  lagS: integer().notNull(),
 });
 
 export const blockGaps = sqliteTable('block_gaps', {

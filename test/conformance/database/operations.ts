@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PROOFS_KEPT } from '../../../src/database/audit-log.ts';
-import { LAG_KEPT_MS, LAG_STEP_MS } from '../../../src/database/network-lags.ts';
 import { addressOf, endpoint, inWorld, type MakePlace, newSession, pays, sessionOf, T0_MS, T0_S } from './place.ts';
 
 /** What operators and other processes read. */
@@ -33,48 +32,6 @@ export function operationsConform(makePlace: MakePlace): void {
       await one.mine();
       const mined = (await database.networks.list()).find(({ network }) => network === 'test:one');
       assert.equal([mined?.state, mined?.pid, mined?.readThroughS], ['following', 7, T0_S]);
-    }),
-  );
-
-  test(
-    'the worst lag of every five minutes is kept for a day, of each network by itself',
-    inWorld(makePlace, async ({ database }) => {
-      const startMs = T0_MS - (T0_MS % LAG_STEP_MS) + 10 * LAG_STEP_MS;
-      const report = (network: 'test:lag' | 'test:other', atMs: number, lagS: number | null) =>
-        database.networks.report({
-          ...{ network, state: 'following', reason: null, headNumber: 9, nodeConnected: true, nodeHeardAtMs: atMs },
-          ...{ readThroughS: lagS === null ? 0 : Math.floor(atMs / 1000) - lagS, pid: 7, nowMs: atMs },
-        });
-      await report('test:lag', startMs, null);
-      assert.equal(await database.networks.listLags('test:lag', 0), [], 'nothing was read yet');
-      for (const [ms, lagS] of [
-        [0, 3],
-        [1_000, 40],
-        [2_000, 5],
-        [LAG_STEP_MS, -2],
-        [3 * LAG_STEP_MS - 1, 7],
-      ] as const) {
-        await report('test:lag', startMs + ms, lagS);
-      }
-      await report('test:other', startMs, 9);
-      const kept = [
-        { atMs: startMs, lagS: 40 },
-        { atMs: startMs + LAG_STEP_MS, lagS: 0 },
-        { atMs: startMs + 2 * LAG_STEP_MS, lagS: 7 },
-      ];
-      assert.equal(await database.networks.listLags('test:lag', 0), kept);
-      assert.equal(await database.networks.listLags('test:lag', startMs + 1), kept.slice(1));
-      for (let step = 3; step < 320; step++) await report('test:lag', startMs + step * LAG_STEP_MS, 1);
-      const day = await database.networks.listLags('test:lag', 0);
-      assert.is(day.length, LAG_KEPT_MS / LAG_STEP_MS + 1);
-      assert.is(day[0]?.atMs, startMs + 319 * LAG_STEP_MS - LAG_KEPT_MS);
-      await report('test:lag', startMs, 2);
-      assert.equal(
-        await database.networks.listLags('test:lag', 0),
-        [{ atMs: startMs, lagS: 2 }],
-        'what a clock that was ahead left behind is dropped',
-      );
-      assert.is((await database.networks.listLags('test:other', 0)).length, 1);
     }),
   );
 

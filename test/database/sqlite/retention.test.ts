@@ -125,9 +125,6 @@ test(
     } as const;
     const made = await database.refunds.create(refund as never, () => anAddress);
     assert.is(made.kind, 'created');
-    const act = { atMs: T0_MS, operator: 'Sue (dashboard)', command: 'add note', reason: null };
-    const write = () => database.sessions.addNote({ sessionId: session.id, text: 'Ann called' }, act);
-    assert.is(await write(), 'added');
     const isIn = () => /Ann|ann@|Roses/.test(payerTexts());
     assert.is(await retain('anonymised'), 0, 'its refund window is open');
     const afterWindow = { nowMs: T0_MS + 181 * DAY_MS };
@@ -139,7 +136,6 @@ test(
     assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1);
     assert.not.ok(isIn(), payerTexts());
     assert.equal(await database.refunds.addresses(session.id), {});
-    assert.equal(await database.sessions.listNotes(session.id), []);
     const now = await show(database, session.id);
     const kept = { ...session.request, description: null, metadata: null, lineItems: null };
     assert.equal(now.request, { ...kept, successUrl: null, cancelUrl: null });
@@ -148,9 +144,6 @@ test(
     assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 0, 'once');
     await leaveAddress(database, session.id);
     assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1, 'and what comes after that');
-    await write();
-    assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1, 'a note, too');
-    assert.equal(await database.sessions.listNotes(session.id), []);
   }),
 );
 

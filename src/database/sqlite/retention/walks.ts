@@ -23,7 +23,7 @@ export const walks: Readonly<Record<RetentionKind, (db: Db, marks: Marks, times:
 function anonymising({ client }: Db, marks: Marks, { beforeMs, nowMs }: RetentionTimes): Walk {
   const walked = client.prepare(
     `SELECT s.id, s.created_at_ms AS createdAtMs,
-       s.order_details IS NOT NULL OR s.notes IS NOT NULL
+       s.order_details IS NOT NULL
          OR EXISTS (SELECT 1 FROM refund_addresses WHERE session_id = s.id)
          OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND (description IS NOT NULL OR metadata IS NOT NULL)) AS isNamed,
        s.ended_at_s IS NULL OR s.ended_at_s >= :beforeS
@@ -35,7 +35,7 @@ function anonymising({ client }: Db, marks: Marks, { beforeMs, nowMs }: Retentio
   );
   type Walked = Readonly<{ id: string; createdAtMs: number; isNamed: 0 | 1; isOpen: 0 | 1 }>;
   const forget = [
-    'UPDATE sessions SET order_details = NULL, notes = NULL WHERE id = :id',
+    'UPDATE sessions SET order_details = NULL WHERE id = :id',
     'DELETE FROM refund_addresses WHERE session_id = :id',
     'UPDATE refunds SET description = NULL, metadata = NULL WHERE session_id = :id',
   ].map((text) => client.prepare(text));

@@ -1,0 +1,192 @@
+/**
+ * The operator's page of money out: freezes, wallets beside the books, what lies on deposit addresses, and payouts.
+ */
+import { coinText } from '../../chains/coin-text.ts';
+import { chains } from '../../chains/index.ts';
+import type { Asset } from '../../core/ledger.ts';
+import type { Payout } from '../../core/payout.ts';
+import { delayOf } from '../../core/payout.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import { unreadMinutes } from '../../core/wallet-books.ts';
+import type { WalletBalance } from '../../database/money-out.ts';
+import { type Html, html } from '../../lib/html.ts';
+import { facts, list, section } from '../../web/list.ts';
+import { commonChange } from '../change.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { shownOnChain } from '../explorer.ts';
+import type { CommonPage, Reply, Visit } from '../page.ts';
+import { ago, badge, data, faultMessage, moreLink, short, time } from '../show.ts';
+
+import { freezeSection, planFreeze, planThaw } from './freezes.ts';
+import { readStale } from './networks.ts';
+import { amountOf, kinds, stateBadge } from './payout.ts';
+
+export const MONEY_PATH = '/operator/money';
+const ROWS_MAX = 50;
+const STUCK_MAX = 20;
+
+export const moneyOutPages = (deps: DashboardDeps): readonly CommonPage[] => {
+  const back = (visit: Visit<null>) => (fault: string) => page(deps, visit, fault);
+  return [
+    { method: 'get', path: MONEY_PATH, needs: 'installation:read', answer: (visit) => page(deps, visit, null) },
+    commonChange(deps, {
+      path: `${MONEY_PATH}/freeze`,
+      needs: 'installation:manage',
+      plan: async (visit) => planFreeze(deps, visit, back(visit)),
+    }),
+    commonChange(deps, {
+      path: `${MONEY_PATH}/thaw`,
+      needs: 'installation:manage',
+      plan: (visit) => planThaw(deps, visit, back(visit)),
+    }),
+  ];
+};
+
+type Stale = Awaited<ReturnType<typeof readStale>>;
+
+async function page(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
+  const { database } = deps;
+  const last = await database.findPayout(visit.query.get('before') ?? '');
+  const stale = await readStale(deps, visit);
+  const stuck = await database.listPayouts({ state: 'stuck', limit: STUCK_MAX });
+  const found = await database.listPayouts({ ...(last && { before: last }), limit: ROWS_MAX + 1 });
+  const shown = found.slice(0, ROWS_MAX);
+  const older = found.length > ROWS_MAX ? moreLink(visit.words, `${MONEY_PATH}?before=${shown.at(-1)?.id}`) : null;
+  const payouts = html`${
+    stuck.length === 0 || last
+      ? null
+      : section('stuck', 'Stuck: they need you', payoutList(deps, 'Stuck payouts', stuck, stale), 'plain')
+  }${section('payouts', last ? 'Older payouts' : 'Payouts', html`${payoutList(deps, 'Payouts', shown, stale)}${older}`, 'plain')}`;
+  const overview = last
+    ? null
+    : html`${await freezeSection(deps, visit)}
+${section('wallets', 'Refund and gas wallets', await wallets(deps, visit, stale), 'plain')}
+${section('unswept', 'On deposit addresses', await unswept(deps, visit, stale), 'plain')}
+${await treasuries(deps, visit)}`;
+  return {
+    title: 'Money out',
+    status: fault === null ? 200 : 400,
+    content: html`${faultMessage(fault)}${overview}${payouts}`,
+  };
+}
+
+/** Links to a network's page. */
+export const networkLink = (network: NetworkKey): Html =>
+  html`<a href="/operator/networks/${network}">${data(network)}</a>`;
+
+/** Payouts, with what each waits for. */
+const payoutList = (deps: DashboardDeps, caption: string, payouts: readonly Payout[], stale: Stale): Html =>
+  list<Payout>({
+    caption,
+    columns: [
+      ['Planned', ({ createdAtMs }) => time(createdAtMs)],
+      [
+        'Payout',
+        ({ id, intent }) =>
+          html`<a href="/operator/payouts/${id}">${short(id)}</a> <span class="hint">${kinds[intent.kind]}</span>`,
+      ],
+      ['Network', ({ network }) => networkLink(network)],
+      ['Amount', (one) => data(amountOf(deps, one)), 'number lead'],
+      ['State', (one) => html`${stateBadge(one)} ${one.settledAtMs === null ? stale(one.network) : null}`, 'lead'],
+      ['Waits for', (one) => html`<code>${delayOf(one)?.code ?? ''}</code>`],
+    ],
+    rows: payouts,
+    empty: 'Nothing was paid out yet. Refunds, returns and sweeps are listed here with their transactions.',
+  });
+
+const addressOf = ({ config }: DashboardDeps, network: NetworkKey, key: string): string => {
+  const family = config.networks.find((one) => one.key === network)?.family;
+  return family ? chains[family].address.format(key) : key;
+};
+
+const shownAddress = (deps: DashboardDeps, { words }: Visit<null>, network: NetworkKey, key: string): Html =>
+  shownOnChain(
+    { config: deps.config, words },
+    { network, kind: 'address', text: addressOf(deps, network, key) },
+    'whole',
+  );
+
+const amount = ({ config }: DashboardDeps, network: NetworkKey, asset: Asset, units: bigint): Html =>
+  data(coinText(config.networks, network, asset, units));
+
+function walletState({ readAtMs, isFormer, low }: WalletBalance, nowMs: number): Html {
+  if (unreadMinutes(readAtMs, nowMs) !== null) return badge('not read', 'danger');
+  if (isFormer) return badge('former', 'wait');
+  return low.length > 0 ? badge('low', 'attention') : badge('enough', 'good');
+}
+
+/** What each wallet holds, and what the wallets of a network hold together beside what the ledger expects. */
+async function wallets(deps: DashboardDeps, visit: Visit<null>, stale: Stale): Promise<Html> {
+  const { nowMs, words } = visit;
+  const balances = await deps.database.listBalances();
+  const holds = ({ network, units }: WalletBalance) =>
+    (Object.entries(units) as [Asset, bigint][]).map(
+      ([asset, value], at) => html`${at === 0 ? null : ', '}${amount(deps, network, asset, value)}`,
+    );
+  const heldIn = (network: NetworkKey, asset: Asset): bigint =>
+    balances.filter((one) => one.network === network).reduce((sum, one) => sum + (one.units[asset] ?? 0n), 0n);
+  const all = list<WalletBalance>({
+    caption: 'Wallets',
+    columns: [
+      ['Network', ({ network }) => networkLink(network)],
+      ['Wallet', ({ role }) => (role === 'gas' ? 'gas' : 'refunds')],
+      ['Address', ({ network, key }) => shownAddress(deps, visit, network, key)],
+      ['Holds', (one) => html`${holds(one)}`, 'number lead'],
+      ['State', (one) => walletState(one, nowMs), 'lead'],
+      ['Read', ({ network, readAtMs }) => stale(network) ?? ago(words, readAtMs, nowMs)],
+    ],
+    rows: balances,
+    empty: 'No wallet was read yet. Without a signer this installation only receives.',
+  });
+  if (balances.length === 0) return all;
+  const books = list({
+    caption: 'Balances and books',
+    columns: [
+      ['Network', ({ network }) => networkLink(network)],
+      ['Held', ({ network, asset }) => amount(deps, network, asset, heldIn(network, asset)), 'number lead'],
+      ['By the books at least', ({ network, asset, units }) => amount(deps, network, asset, units), 'number'],
+      [
+        'State',
+        ({ shortSinceMs }) =>
+          shortSinceMs === null
+            ? badge('agrees', 'good')
+            : html`${badge('less than expected', 'attention')} <span class="hint">since ${time(shortSinceMs)}</span>`,
+        'lead',
+      ],
+    ],
+    rows: await deps.database.listWalletBooks(),
+    empty: 'Balances and books were not compared yet.',
+  });
+  return html`${all}<h3>Balances and books</h3>${books}`;
+}
+
+async function unswept(deps: DashboardDeps, { nowMs, words }: Visit<null>, stale: Stale): Promise<Html> {
+  return html`${list({
+    caption: 'On deposit addresses',
+    columns: [
+      ['Network', ({ network }) => networkLink(network)],
+      ['Addresses', ({ owners }) => String(owners), 'number'],
+      ['To be swept', ({ network, currency, units }) => amount(deps, network, currency, units), 'number lead'],
+      ['Being swept', ({ network, currency, openUnits }) => amount(deps, network, currency, openUnits), 'number'],
+      ['Read', ({ network, readAtMs }) => stale(network) ?? ago(words, readAtMs, nowMs)],
+    ],
+    rows: await deps.database.listUnswept(),
+    empty: 'Nothing that is final lies on deposit addresses.',
+  })}<p class="hint"><code>quayside sweep</code> shows what a sweep brings and costs, <code>quayside sweep --run</code> makes it.</p>`;
+}
+
+/** Where sweeps go, as the signer has said. */
+async function treasuries(deps: DashboardDeps, visit: Visit<null>): Promise<Html | null> {
+  const known = await Promise.all(
+    deps.config.networks.map(async ({ key: network }) => {
+      const newest = (await deps.database.listOwnWallets(network)).findLast(({ role }) => role === 'treasury');
+      return newest ? [[html`<code>${network}</code>`, shownAddress(deps, visit, network, newest.key)] as const] : [];
+    }),
+  );
+  if (known.flat().length === 0) return null;
+  return section(
+    'treasury',
+    'Treasury',
+    html`${facts(known.flat())}<p class="hint">Sweeps go there. It is in the signer’s policy, and is not changed here.</p>`,
+  );
+}

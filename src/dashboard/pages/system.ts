@@ -1,0 +1,222 @@
+/**
+ * What the installation draws on, for the operator: deposit address pools, exchange rates, backups and other proofs,
+ * and every setting as it is in force. Settings are changed in files only: where money comes in is among them.
+ */
+import { lineWith, type SettingOrigin, type ShownSetting } from '../../config/shown-settings.ts';
+import { isAllowed } from '../../core/access.ts';
+import type { ProofState } from '../../database/audit-log.ts';
+import { type Html, html } from '../../lib/html.ts';
+import { facts, list, section } from '../../web/list.ts';
+import { changeFields, commonChange, type Planned } from '../change.ts';
+import type { DashboardDeps, PoolShown } from '../deps.ts';
+import type { CommonPage, Reply, Visit } from '../page.ts';
+import { ago, badge, data, english, time } from '../show.ts';
+
+export const SYSTEM_PATH = '/operator/system';
+
+export const systemPages = (deps: DashboardDeps): readonly CommonPage[] => [
+  { method: 'get', path: SYSTEM_PATH, needs: 'installation:read', answer: (visit) => page(deps, visit) },
+  commonChange(deps, { path: `${SYSTEM_PATH}/seed-drill`, needs: 'installation:manage', plan: async () => drilled }),
+];
+
+async function page(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
+  const group = visit.query.get('settings');
+  if (group !== null) return settingsOf(deps, group);
+  return {
+    title: 'System',
+    content: html`${section('proofs', 'Backups and proofs', await proofs(deps, visit), 'plain')}
+${section('pools', 'Deposit address pools', await pools(deps), 'plain')}
+${section('rates', 'Exchange rates', rates(deps, visit), 'plain')}
+${section('settings', 'Settings', groupMenu(deps, null))}`,
+  };
+}
+
+/** A drill on a clean machine leaves nothing here, so that whoever did it says so. */
+const drilled: Planned = {
+  command: 'record seed drill',
+  target: 'seed',
+  review: {
+    title: 'Record a seed drill?',
+    consequence: html`<p>You say that <code>quayside-signer drill</code> has ended well, today, on another machine, with the words on paper. It is recorded here and in the audit log with your name.</p>`,
+    button: 'I did the seed drill elsewhere',
+    back: SYSTEM_PATH,
+    needsSudo: false,
+  },
+  async act(database, act) {
+    await database.audit.vouchForProof('seed', act, 'on another machine');
+    return { to: SYSTEM_PATH, said: 'The seed drill is recorded.' };
+  },
+};
+
+const pools = async ({ readPools }: DashboardDeps): Promise<Html> =>
+  html`${list<PoolShown>({
+    caption: 'Deposit address pools',
+    columns: [
+      ['Pool', ({ family, mode }) => html`${data(family)}, ${mode}`],
+      [
+        'From',
+        ({ source, imported }) =>
+          html`${source === null ? 'nothing yet' : html`<code>${source}</code>`} ${imported ? 'imported list' : 'derived'}`,
+      ],
+      ['Free', ({ free }) => String(free), 'number lead'],
+      ['Given out', ({ taken }) => String(taken), 'number'],
+      [
+        'State',
+        ({ free, isLow }) =>
+          free === 0 ? badge('empty', 'danger') : isLow ? badge('low', 'attention') : badge('enough', 'good'),
+        'lead',
+      ],
+    ],
+    rows: await readPools(),
+    empty: 'No pool yet: no network is configured.',
+  })}<p class="hint">Derived pools fill themselves. An imported one is filled with <code>quayside address-pool import</code>.</p>`;
+
+const rates = ({ readRates }: DashboardDeps, { nowMs, words }: Visit<null>): Html =>
+  list({
+    caption: 'Exchange rates',
+    columns: [
+      ['Source', ({ source }) => data(source)],
+      ['State', ({ fresh }) => (fresh ? badge('fresh', 'good') : badge('stale', 'attention')), 'lead'],
+      ['Pairs', ({ pairs }) => String(pairs), 'number'],
+      ['Answered', ({ answeredAtMs }) => (answeredAtMs === null ? 'never' : ago(words, answeredAtMs, nowMs))],
+      ['Fault', ({ fault }) => english(fault ?? '')],
+    ],
+    rows: readRates(),
+    empty: 'No source is configured: only USD, USDT and USDC can be asked for.',
+  });
+
+/** Returns when a backup was last proved, with what to do if that was never or failed. */
+export function lastProved({ readBackups }: DashboardDeps, { nowMs, words }: Visit<null>): Html {
+  const { proved, failure } = readBackups();
+  const when = proved
+    ? html`${time(proved.provedAtMs)}, ${ago(words, proved.provedAtMs, nowMs)} (made ${time(proved.madeAtMs)})`
+    : html`${badge('never', 'attention')} <code>quayside backup --prove</code>`;
+  return failure === null ? when : html`${when}. ${badge('the last one failed', 'danger')} ${english(failure)}`;
+}
+
+/** Says when something was last proved and by whom, and what failed since; amber where it never was. */
+function provedText({ words, nowMs }: Visit<null>, { proved, failed }: ProofState, command: string): Html {
+  const run = html` <code data-copy>${command}</code>`;
+  const when = proved
+    ? html`${time(proved.atMs)}, ${ago(words, proved.atMs, nowMs)}, by ${data(proved.by)}: ${english(proved.about)}`
+    : html`${badge('never proved', 'attention')}${run}`;
+  return failed === null
+    ? when
+    : html`${badge('the last one failed', 'danger')} ${time(failed.atMs)}: ${english(failed.about)}.${run}<br>${when}`;
+}
+
+async function proofs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
+  const { words, nowMs } = visit;
+  const compared = new Map((await deps.database.blocks.listComparisons()).map((one) => [one.network as string, one]));
+  const { books, seed } = await deps.database.audit.latestProofs();
+  const { madeAtMs } = deps.readBackups();
+  const made =
+    madeAtMs === null
+      ? html`${badge('never', 'attention')} <code data-copy>quayside backup</code>`
+      : html`${time(madeAtMs)}, ${ago(words, madeAtMs, nowMs)}`;
+  const may = isAllowed(visit.visitor.person.memberships, { permission: 'installation:manage' });
+  const drill = html`<form method="post" action="${SYSTEM_PATH}/seed-drill">${changeFields(visit)}<button class="plain">I did the seed drill elsewhere…</button></form>`;
+  return html`<div class="card">${facts([
+    ['Last backup', made],
+    ['Restore drill', lastProved(deps, visit)],
+    ['Seed drill', provedText(visit, seed, 'quayside-signer drill')],
+    ['Books check', provedText(visit, books, 'quayside ledger verify')],
+  ])}<p class="hint">A backup is proved by restoring it into a scratch folder; that adds up its books, too. The seed drill asks for the words on paper, best on a clean machine with a copy of the database.</p>
+${may ? drill : null}</div>
+<h3>Final blocks compared with the database</h3>
+${list({
+  caption: 'Final blocks compared with the database',
+  columns: [
+    ['Network', ({ key }) => html`<a href="/operator/networks/${key}">${data(key)}</a>`],
+    [
+      'State',
+      ({ one }) =>
+        one === undefined
+          ? badge('none yet', 'wait')
+          : one.differs
+            ? html`${badge('differences', 'danger')} ${english(one.message ?? '')}`
+            : badge('no difference', 'good'),
+      'lead',
+    ],
+    ['Through block', ({ one }) => (one === undefined ? '–' : String(one.through)), 'number'],
+    ['Compared', ({ one }) => (one === undefined ? '–' : time(one.comparedAtMs))],
+  ],
+  rows: deps.config.networks.map(({ key }) => ({ key, one: compared.get(key) })),
+  empty: 'No network is configured.',
+})}`;
+}
+
+/** The settings of one group. @returns null where there is no such group */
+function settingsOf(deps: DashboardDeps, group: string): Reply {
+  const derived = derivedValues(deps);
+  const { file, isShipped, settings } = deps.readSettings();
+  const own = settings.filter((one) => one.group === group);
+  if (own.length === 0) return null;
+  const how = isShipped
+    ? html`This is what the server read when it started: the settings of the sandbox, in <code>${file}</code>, which come with Quayside and are replaced by an upgrade. To change one, copy that file to one of your own, put the line into it, name it in <code>QUAYSIDE_CONFIG</code>, and restart Quayside.`
+    : html`This is what the server read when it started. To change a setting, put its line into <code>${file}</code>, then restart Quayside.`;
+  return {
+    title: group === '' ? 'Settings' : `Settings: ${group}`,
+    content: html`<p><a href="${SYSTEM_PATH}">System</a></p>${groupMenu(deps, group)}<p class="card">${how}</p>
+${list<ShownSetting>({
+  caption: 'Settings',
+  columns: [
+    ['Setting', ({ path }) => html`<code>${path}</code>`],
+    ['In force', (one) => valueText(one, derived[one.path]), 'lead'],
+    ['From', ({ origin }) => originText(origin)],
+    ['To change it', (one) => change(one, derived[one.path])],
+  ],
+  rows: own,
+  empty: '',
+})}`,
+  };
+}
+
+function groupMenu({ readSettings }: DashboardDeps, current: string | null): Html {
+  const groups = [...new Set(readSettings().settings.map(({ group }) => group))];
+  return html`<nav aria-label="Groups of settings"><ul>${groups.map((group) => {
+    const href = `${SYSTEM_PATH}?settings=${encodeURIComponent(group)}`;
+    return html`<li><a href="${href}"${group === current ? html` aria-current="page"` : null}>${group === '' ? 'General' : group}</a></li>`;
+  })}</ul></nav>`;
+}
+
+/** What follows from other settings where these say nothing. */
+const derivedValues = ({ config, url }: DashboardDeps): Readonly<Record<string, string | number>> => ({
+  base_url: config.baseUrl,
+  checkout_url: config.checkoutUrl,
+  dashboard_url: url,
+  dashboard_port: config.dashboardPort,
+  metrics_port: config.metricsPort,
+});
+
+function valueText({ value, isSecret, isSet }: ShownSetting, follows: string | number | undefined): Html {
+  if (isSecret) return isSet ? badge('set', 'good') : badge('not set', 'wait');
+  if (isSet) return html`<code>${value}</code>`;
+  return follows === undefined
+    ? badge('not set', 'wait')
+    : html`<code>${JSON.stringify(follows)}</code> <span class="hint">(follows from other settings)</span>`;
+}
+
+const origins = {
+  file: 'settings file',
+  preset: 'preset of the network',
+  sandbox: 'the sandbox',
+  default: 'default',
+} as const;
+
+const originText = (origin: SettingOrigin): Html | string =>
+  origin.kind === 'variable' ? html`variable <code>${origin.name}</code>` : origins[origin.kind];
+
+/** A variable stands above the file, so that a line in the file would change nothing. */
+function change(one: ShownSetting, follows: string | number | undefined): Html {
+  const { origin, into, value, isSet, isSecret, expected, fileVariable } = one;
+  // What follows from other settings is where a change begins.
+  const line = isSet || follows === undefined ? one.line : lineWith(one, follows);
+  const how =
+    origin.kind === 'variable'
+      ? html`<code>${origin.name}=${isSecret || origin.name === fileVariable ? '…' : (value ?? '…')}</code> in the environment`
+      : html`<code>${line}</code>${into === '' ? null : html` in <code>${into}</code>`}`;
+  const secret = isSecret ? html` Or <code>${fileVariable}=…</code>, a file that holds it.` : null;
+  const kind = expected === '' ? null : html`May be ${expected}.`;
+  return html`${how}<br><span class="hint">${kind}${secret}</span>`;
+}

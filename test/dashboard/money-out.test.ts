@@ -1,0 +1,154 @@
+/** The operator's page of money out: wallets beside the books, freezes and their ends, payouts that need a person. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { confirm, type Dashboard, rowsOf, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
+
+const network = 'test:ethereum' as const;
+const PAGE = '/operator/money';
+
+type Work = (parts: { dashboard: Dashboard; mary: Visitor & { token: string } }) => Promise<void>;
+
+const withOperator = (work: Work) =>
+  withDashboard(async (dashboard) => {
+    const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
+    await work({ dashboard, mary });
+  });
+
+test('wallets are shown beside the books, with what is low, short or not read', () =>
+  withOperator(async ({ dashboard: { api }, mary }) => {
+    const page = async () => (await mary.get(PAGE)).text;
+    assert.match(await page(), 'No wallet was read yet');
+    const database = api.database();
+    const nowMs = api.clock.nowMs();
+    const wallet = { network, key: 'ab'.repeat(20), low: [], readAtMs: nowMs } as const;
+    await database.recordBalance({ ...wallet, role: 'refund', units: { USDT: 5_000_000n } });
+    await database.recordBalance({ ...wallet, role: 'gas', units: { native: 10n ** 18n }, low: ['native'] });
+    const unread = { ...wallet, network: 'test:bsc' as const, readAtMs: nowMs - 700_000 };
+    await database.recordBalance({ ...unread, role: 'gas', units: { native: 1n } });
+    await database.compareBooks({ network, heldUnits: { USDT: 8_000_000n }, nowMs });
+    const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n, readAtMs: nowMs } as const;
+    await database.recordUnswept(network, [level]);
+    await database.recordOwnWallets(network, [{ role: 'treasury', key: '4d'.repeat(20) }]);
+    const shown = await page();
+    const states = rowsOf(shown, 'Wallets').map(({ Wallet, Holds, State }) => [Wallet, Holds, State].join(', '));
+    assert.equal(states.sort(), ['gas, 1 native, not read', 'gas, 1.00 native, low', 'refunds, 5.00 USDT, enough']);
+    const [book] = rowsOf(shown, 'Balances and books');
+    assert.equal([book?.Held, book?.['By the books at least'], book?.State], ['5.00 USDT', '8.00 USDT', 'agrees']);
+    assert.is(rowsOf(shown, 'On deposit addresses')[0]?.['To be swept'], '7.50 USDT');
+    assert.match(shown.slice(shown.indexOf('id="treasury"')).toLowerCase(), `0x${'4d'.repeat(20)}`);
+    await database.compareBooks({ network, heldUnits: { USDT: 5_000_000n }, nowMs: nowMs + 1 });
+    assert.match(rowsOf(await page(), 'Balances and books')[0]?.State ?? '', 'less than expected');
+  }));
+
+test('every network is frozen with a reason, and thawed with the second factor', () =>
+  withOperator(async ({ dashboard: { api, code }, mary }) => {
+    const database = api.database();
+    assert.is((await mary.submit(PAGE, `${PAGE}/freeze`, { network: '', because: ' ' })).status, 400);
+    const review = await mary.submit(PAGE, `${PAGE}/freeze`, { network: '', because: 'looks <odd>' });
+    assert.match(review.text, 'looks &lt;odd&gt;');
+    assert.is((await confirm(mary, `${PAGE}/freeze`, review)).status, 303);
+    const [freeze] = await database.listFreezes();
+    assert.equal([freeze?.network, freeze?.reason, freeze?.frozenBy], [null, 'looks <odd>', 'Mary (dashboard)']);
+    api.clock.advance(11 * 60_000);
+    const ending = await mary.submit(PAGE, `${PAGE}/thaw`, { because: 'it was a test' });
+    assert.is((await confirm(mary, `${PAGE}/thaw`, ending)).status, 403);
+    assert.is((await database.listFreezes()).length, 1);
+    assert.is((await confirm(mary, `${PAGE}/thaw`, ending, { code: code(mary.token) })).status, 303);
+    assert.equal(await database.listFreezes(), []);
+    const acts = (await database.audit.list(9)).filter(({ command }) => command.startsWith('payout '));
+    assert.equal(
+      acts.map(({ command, reason }) => [command, reason]),
+      [
+        ['payout thaw', 'it was a test'],
+        ['payout freeze', 'looks <odd>'],
+      ],
+    );
+  }));
+
+test('each freeze is ended by a form of its own, and an operator may freeze what is frozen already', () =>
+  withOperator(async ({ dashboard, mary }) => {
+    const database = dashboard.api.database();
+    const sinceMs = dashboard.api.clock.nowMs();
+    const freeze = { network, reason: 'money left', frozenBy: 'quayside', sinceMs };
+    await database.freezePayouts({ ...freeze, code: 'wallet_outflow_foreign' }, null);
+    const review = await mary.submit(PAGE, `${PAGE}/freeze`, { network, because: 'a look' });
+    assert.is((await confirm(mary, `${PAGE}/freeze`, review)).status, 303);
+    const { text } = await mary.get(PAGE);
+    const causes = [...text.matchAll(/name="cause" value="([a-z_]+)"/g)].map(([, cause]) => cause);
+    assert.equal(causes.sort(), ['payouts_frozen', 'wallet_outflow_foreign']);
+    const own = await mary.submit(PAGE, `${PAGE}/thaw`, { network, because: 'done', cause: 'payouts_frozen' });
+    assert.match(textOf(own.text), /Mary \(dashboard\) Because a look/);
+    assert.not.match(own.text, 'money left');
+    assert.is((await confirm(mary, `${PAGE}/thaw`, own)).status, 303);
+    assert.equal(
+      (await database.listFreezes()).map(({ code }) => code),
+      ['wallet_outflow_foreign'],
+    );
+    const gone = { network, because: 'x', cause: 'payouts_frozen' };
+    assert.is((await mary.submit(PAGE, `${PAGE}/thaw`, gone)).status, 400);
+  }));
+
+test('the end of a freeze shows the transfers that it acknowledges, and those that came later keep it', () =>
+  withOperator(async ({ dashboard, mary }) => {
+    const database = dashboard.api.database();
+    const [wallet, payee] = ['a1'.repeat(20), 'b1'.repeat(20)] as const;
+    await database.recordOwnWallets(network, [{ role: 'refund', key: wallet }]);
+    const lose = async (tx: string) => {
+      const transfer = { tx, index: 0, currency: 'USDT', from: wallet, to: payee, units: 1_500_000n } as const;
+      const tip = (await database.networks.list()).find(({ network: of }) => of === network)?.cursor;
+      const number = (tip?.number ?? 0) + 1;
+      const block = { hash: `b${number}`, parent: tip?.hash ?? '', number, timeS: 0 };
+      const outcome = await database.blocks.ingest({
+        ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThroughId: 1_000_000, ownWalletId: 1_000 },
+        ...{ decimals: { USDT: 6, USDC: 6 }, dustFloorPar: 1n, drop: [], confirm: [], floor: number, readThroughS: 0 },
+        connect: [{ block, transfers: [{ ...transfer, isOutgoing: true }] }],
+        nowMs: dashboard.api.clock.nowMs(),
+      });
+      assert.is(outcome, 'done');
+      await database.judgeOutgoing(network, dashboard.api.clock.nowMs());
+    };
+    await lose('t1');
+    const review = await mary.submit(PAGE, `${PAGE}/thaw`, { because: 'it was us' });
+    const [lost] = rowsOf(review.text, 'Transfers');
+    assert.equal([lost?.Transaction, lost?.Amount], ['t1', '1.50 USDT']);
+    assert.match(review.text, 'settle no refund any more');
+    await lose('t2');
+    const kept = await confirm(mary, `${PAGE}/thaw`, review);
+    assert.match((await mary.get(kept.headers.get('location') ?? '')).text, 'more has left the wallets than was shown');
+    const states = async () => (await database.listOutgoing(network, 9)).map(({ tx, state }) => `${tx} ${state}`);
+    assert.equal(await states(), ['t2 foreign', 't1 known']);
+    const again = await mary.submit(PAGE, `${PAGE}/thaw`, { because: 'it was us, too' });
+    assert.is(rowsOf(again.text, 'Transfers').length, 1);
+    assert.is((await confirm(mary, `${PAGE}/thaw`, again)).status, 303);
+    assert.equal([await states(), await database.listFreezes()], [['t2 known', 't1 known'], []]);
+    const [entry] = (await database.audit.list(9)).filter(({ command }) => command === 'payout thaw');
+    assert.is(entry?.before?.transactions, 't2');
+  }));
+
+test('a frozen signer is shown with the way out, on the page of money out and of the network that reports it', () =>
+  withOperator(async ({ dashboard: { api }, mary }) => {
+    const freeze = { reason: 'a stolen key', frozenBy: 'ann', frozenAtMs: Date.UTC(2026, 10, 25, 12) };
+    await api.database().reportSignerFreeze(network, freeze, api.clock.nowMs());
+    for (const path of [PAGE, `/operator/networks/${network}`]) {
+      const shown = textOf((await mary.get(path)).text);
+      assert.match(shown, /the signer is frozen Since 2026-11-25 12:00:00 , by ann : a stolen key/, path);
+      assert.match(shown, 'quayside-signer thaw', path);
+    }
+  }));
+
+test('a stuck payout is shown first, with the commands that resolve it', () =>
+  withOperator(async ({ dashboard: { api }, mary }) => {
+    const nowMs = api.clock.nowMs();
+    const intent = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 10n ** 16n } as const;
+    await api.database().planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+    const why = { code: 'payout_outcome_unclear', message: 'nobody knows' };
+    await api.database().stickPayout({ id: 'ga_1', generation: 0, why, haltsPayer: null, nowMs });
+    assert.is(rowsOf((await mary.get(PAGE)).text, 'Stuck payouts')[0]?.['Waits for'], 'payout_outcome_unclear');
+    const { text } = await mary.get('/operator/payouts/ga_1');
+    assert.match(text, 'nobody knows');
+    for (const ending of ['--paid TRANSACTION', '--never', '--retry']) {
+      assert.match(text, `quayside payout resolve ga_1 ${ending} --reason REASON`);
+    }
+  }));
+
+test.run();
