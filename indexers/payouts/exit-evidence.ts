@@ -13,7 +13,7 @@ import type { Database } from '../../src/database/database.ts';
 const COMPARED_MAX = 1_000;
 
 export type EvidenceParts = Readonly<{
-  node: Pick<PayoutNode, 'outcome' | 'usedBy' | 'findMark' | 'paidBy' | 'readTransfer'>;
+  node: Pick<PayoutNode, 'outcome' | 'paidBy'>;
   database: Pick<Database, 'listOutgoing' | 'findAttemptOwner'>;
 }>;
 
@@ -34,18 +34,19 @@ export async function gatherEvidence(
     const outcome = await shownOutcome({ ...parts, draft: await parts.draft(signed[0]?.payer) }, signed);
     generations.push({ generation, txs: signed.map(({ tx }) => tx), outcome });
   }
-  const suspect = (await findMark(parts, all)) ?? (await unexplained(parts, intent));
+  const suspect = (await findLock(parts, all)) ?? (await unexplained(parts, intent));
   return { isSigning: attempts.some((one) => !isSigned(one)), generations, suspect };
 }
 
-/** Returns a mark on the chain of any wallet that has an attempt, of one that may have paid it, or pays now. */
-async function findMark(
+/** Returns a lock on the chain of any wallet that has an attempt, of one that may have paid it, or pays now. */
+async function findLock(
   { node, draft, payers }: Parameters<typeof gatherEvidence>[0],
   signed: readonly SignedAttempt[],
-) {
+): Promise<string | null> {
   for (const payer of new Set([undefined, ...signed.map((one) => one.payer), ...payers])) {
-    const mark = await node.findMark(await draft(payer));
-    if (mark !== null) return mark;
+    const drafted = await draft(payer);
+    const shown = await unlessUnclear(() => node.outcome(drafted, []));
+    if (shown.kind === 'unclear') return `whoever set its lock ${drafted.lock}`;
   }
   return null;
 }
@@ -55,11 +56,7 @@ async function shownOutcome(
   signed: readonly SignedAttempt[],
 ): Promise<ShownOutcome> {
   const sent = signed.map(({ tx, terms, payer }) => ({ tx, terms, payer }));
-  const outcome = await unlessUnclear<Outcome>(() => node.outcome(draft, sent));
-  if (outcome.kind !== 'foreign') return outcome;
-  const [{ payer, nonce } = { payer: '', nonce: null }] = signed;
-  const spent = nonce === null ? null : await node.usedBy(payer, nonce);
-  return { kind: 'foreign', tx: spent?.tx ?? null, paid: spent !== null && isPayment(spent, draft) };
+  return unlessUnclear<Outcome>(() => node.outcome(draft, sent));
 }
 
 async function unlessUnclear<T>(work: () => Promise<T>) {
@@ -94,40 +91,14 @@ async function unexplained({ database }: EvidenceParts, intent: Payout['intent']
  */
 export async function readNamed(
   { node, database, draft }: EvidenceParts & Readonly<{ draft: SpendDraft }>,
-  { id, attempts }: Pick<Payout, 'id'> & Readonly<{ attempts: readonly Attempt[] }>,
+  { id }: Pick<Payout, 'id'>,
   tx: string,
 ): Promise<NamedPayment & Readonly<{ nonce: number | null }>> {
   const ownerId = await database.findAttemptOwner(tx);
-  // No record of its effects shows a transfer of native coin: our own attempts, and its bytes, say what it does.
-  const isReadable = draft.token !== null || ownerId === id || (await isTransferOf({ node, draft }, attempts, tx));
+  // No record of its effects shows a transfer of native coin: only of our own attempts is known what they do.
+  const isReadable = draft.token !== null || ownerId === id;
   const paid = isReadable ? await unlessUnclear(() => node.paidBy(draft, tx)) : null;
   if (paid === null) return { tx, ownerId, shown: { kind: 'absent' }, nonce: null };
   if ('message' in paid) return { tx, ownerId, shown: paid, nonce: null };
   return { tx, ownerId, shown: { kind: 'paid', feeUnits: paid.feeUnits }, nonce: paid.nonce };
-}
-
-/** Returns whether a transaction transfers the native coin of a draft, or used the number of an attempt for that. */
-async function isTransferOf(
-  { node, draft }: Pick<EvidenceParts, 'node'> & Readonly<{ draft: SpendDraft }>,
-  attempts: readonly Attempt[],
-  tx: string,
-): Promise<boolean> {
-  const { payer, to, owners, intent } = draft;
-  const moved = await node.readTransfer(payer, to, tx);
-  if (moved !== null && moved !== 'other') {
-    const [owner] = moved.owners;
-    const isSameLoan = moved.loan === ('form' in intent && intent.form !== 'transfer' ? intent.form : undefined);
-    return (
-      isSameLoan &&
-      moved.currency === null &&
-      moved.to === to &&
-      owner?.key === owners[0] &&
-      owner?.units === unitsOf(intent)
-    );
-  }
-  for (const nonce of new Set(attempts.filter((one) => one.payer === payer).map((one) => one.nonce))) {
-    const spent = nonce === null ? null : await node.usedBy(payer, nonce);
-    if (spent?.tx === tx) return isPayment(spent, draft);
-  }
-  return false;
 }

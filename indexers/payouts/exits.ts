@@ -127,7 +127,7 @@ async function readNamedByPayers(
   const all = [];
   for (const payer of payers) {
     const draft = await draftBy(wallets, payout)(payer);
-    const named = await readNamed({ node, database, draft }, { id: payout.id, attempts }, tx);
+    const named = await readNamed({ node, database, draft }, payout, tx);
     if (named.shown.kind === 'paid') return { ...named, draft };
     all.push({ ...named, draft });
   }

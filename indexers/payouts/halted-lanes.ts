@@ -33,7 +33,7 @@ export type ReadLane = Readonly<{ payer: string; free: number; left: number }>;
 
 export type LaneParts = Omit<ExitParts, 'node' | 'database'> &
   Readonly<{
-    node: ExitParts['node'] & Pick<PayoutNode, 'count'>;
+    node: ExitParts['node'] & Pick<PayoutNode, 'count' | 'usedBy'>;
     database: ExitParts['database'] & Pick<Database, 'listPayouts'>;
   }>;
 

@@ -11,7 +11,7 @@
  *   never `dead`.
  */
 import { Fault } from '../core/fault.ts';
-import { type HotRole, type Intent, isPayback, type LoanForm, type Wallet } from '../core/intent.ts';
+import { type HotRole, type Intent, isPayback, type Wallet } from '../core/intent.ts';
 import type { Outcome, Quote, Terms } from '../core/spend.ts';
 import type { Currency, Token } from '../core/transfer.ts';
 
@@ -163,20 +163,6 @@ export type Spent = Readonly<{
   native: Readonly<{ to: string; units: bigint }> | null;
 }>;
 
-/**
- * All that a transaction transfers, to one payee. `currency` is null for native coin; `to` and the owners, whom the
- * units left, are address keys. `loan`: no coin moved, but the owner lent `to` resources of a stake, or took them back.
- * `feeUnitsMax`: the most that it can cost by its own terms, in base units of the native coin.
- */
-export type PlainTransfer = Readonly<{
-  tx: string;
-  currency: Currency | null;
-  to: string;
-  owners: readonly Readonly<{ key: string; units: bigint }>[];
-  loan?: LoanForm;
-  feeUnitsMax: bigint;
-}>;
-
 export type WalletBalance = Readonly<{ native: bigint; tokens: Readonly<Partial<Record<Currency, bigint>>> }>;
 
 /**
@@ -213,16 +199,9 @@ export interface PayoutNode {
    */
   usedBy(payer: string, nonce: number, after?: string): Promise<Spent | null>;
   /**
-   * Returns what a transaction transfers, read from its bytes, which its id proves; null if no node has it. `other`: it
-   * is neither a transfer or loan that the wallet alone signed nor a sweep for which it pays the fee, or it is not
-   * written as `Spending.sign` would have written it, so that it may do something besides. Whether it took effect, and
-   * what it cost, only `paidBy` tells.
-   * @param treasury address key of the wallet that sweeps pay to
+   * Asks every configured node; all must agree before anything is `dead`. Without attempts it is `waiting`.
+   * @throws UnclearOutcome if a node shows that the draft was paid by none of the attempts
    */
-  readTransfer(payer: string, treasury: string, tx: string): Promise<PlainTransfer | 'other' | null>;
-  /** Returns what else on the chain shows that a draft was paid, by whichever transaction; null if nothing does. */
-  findMark(draft: SpendDraft): Promise<string | null>;
-  /** Asks every configured node; all must agree before anything is `dead`. */
   outcome(draft: SpendDraft, attempts: readonly SentAttempt[]): Promise<Outcome>;
   close(): Promise<void>;
 }

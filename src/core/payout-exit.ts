@@ -15,8 +15,8 @@ export type ShownOutcome =
   | Readonly<{ kind: 'succeeded' | 'failed'; tx: string; feeUnits: bigint }>
   /** One is final, and its record does not show the payment. `feeUnits`: its fee; null if unknown. */
   | Readonly<{ kind: 'unclear'; message: string; feeUnits: bigint | null }>
-  /** Transaction `tx` used their nonce; null if the nodes no longer tell which. `paid`: whether it paid this payout. */
-  | Readonly<{ kind: 'foreign'; tx: string | null; paid: boolean }>;
+  /** Another transaction used their nonce. The blocks show whether it paid. */
+  | Readonly<{ kind: 'foreign' }>;
 
 export type ShownGeneration = Readonly<{ generation: number; txs: readonly string[]; outcome: ShownOutcome }>;
 
@@ -53,7 +53,7 @@ export type Exit =
 
 const refuse = (...of: Parameters<typeof refusal>): Exit => ({ kind: 'refused', ...refusal(...of) });
 
-type Named = Pick<Payout, 'id' | 'network' | 'state' | 'tx' | 'generation'>;
+type Named = Pick<Payout, 'id' | 'network' | 'state' | 'wait' | 'tx' | 'generation'>;
 
 /**
  * Decides whether a transaction settles a payout.
@@ -69,15 +69,11 @@ export function judgePaid(payout: Named, evidence: Evidence, named: NamedPayment
   if (shown.kind === 'unclear' && !(isAgreed && own)) {
     return refuse('payout_outcome_unclear', { id, shown: shown.message, tx: own ? tx : null, isNamed: true });
   }
-  const others = evidence.generations.filter((one) => one !== own && !isUsedUpBy(tx, one));
+  const others = evidence.generations.filter((one) => one !== own && one.outcome.kind !== 'foreign');
   const rest = whyOpen(payout, { ...evidence, generations: others });
   if (rest) return rest;
   return { kind: 'paid', tx, feeUnits: shown.feeUnits ?? 0n, generation: own?.generation ?? null };
 }
-
-/** Returns whether attempts have ended because this transaction, or an unidentified one, has used their nonce. */
-const isUsedUpBy = (tx: string, { outcome }: ShownGeneration): boolean =>
-  outcome.kind === 'foreign' && (outcome.tx === null || outcome.tx === tx);
 
 /** Decides whether a payout was never paid and no signed attempt can still pay it. */
 export function judgeNever(payout: Named, evidence: Evidence): Exit {
@@ -93,30 +89,43 @@ export function judgeNever(payout: Named, evidence: Evidence): Exit {
   return { kind: 'never', proof: last.kind === 'dead' ? 'dead' : 'failed', ended };
 }
 
+const lookingCodes: readonly string[] = ['payout_may_be_included', 'payout_nonce_foreign'];
+
 /**
  * Decides how a payout is tried again. It is signed again if no attempt has paid it or can. It is looked at again if it
- * is stuck while its attempts can still be included.
+ * is stuck while its attempts can still be included, or while the engine has not seen that their nonce was used.
  */
 export function judgeRetry(payout: Named, evidence: Evidence): Exit {
   const exit = judgeNever(payout, evidence);
-  const isOpen = exit.kind === 'refused' && exit.code === 'payout_may_be_included';
+  const isOpen = exit.kind === 'refused' && lookingCodes.includes(exit.code);
   return isOpen && payout.state === 'stuck' ? { kind: 'look' } : exit;
 }
 
 /** Returns why some attempt may still pay, or has paid; null if all have ended without effect. */
-function whyOpen({ id, network }: Named, { isSigning, generations }: Evidence): Exit | null {
+function whyOpen(payout: Named, { isSigning, generations }: Evidence): Exit | null {
+  const { id, network } = payout;
   if (isSigning) return refuse('payout_being_signed', { id, network });
-  for (const { txs, outcome } of generations) {
+  for (const { generation, txs, outcome } of generations) {
+    if (outcome.kind === 'foreign' && !isFrozenFor(payout, generation))
+      return refuse('payout_nonce_foreign', { network, txs: txs.join(', ') });
     const refused = whyOpenOutcome(id, txs, outcome);
     if (refused) return refused;
   }
   return null;
 }
 
+/**
+ * Returns whether the network was frozen for a nonce that another transaction used: the end of that freeze says that
+ * its blocks were read, and what was in them looked at.
+ */
+const isFrozenFor = ({ state, wait, generation }: Named, used: number): boolean =>
+  used < generation || (state === 'stuck' && wait?.code === 'payout_nonce_foreign');
+
 function whyOpenOutcome(id: string, txs: readonly string[], outcome: ShownOutcome): Exit | null {
   switch (outcome.kind) {
     case 'dead':
     case 'failed':
+    case 'foreign':
       return null;
     case 'succeeded':
       return refuse('payout_was_paid', { id, tx: outcome.tx });
@@ -124,9 +133,6 @@ function whyOpenOutcome(id: string, txs: readonly string[], outcome: ShownOutcom
       return refuse('payout_outcome_unclear', { id, shown: outcome.message, tx: txs.at(-1) ?? null, isNamed: false });
     case 'waiting':
       return refuse('payout_may_be_included', { id, txs: txs.join(', ') });
-    case 'foreign':
-      if (outcome.tx === null) return refuse('node_history_pruned', { id, txs: txs.join(', ') });
-      return outcome.paid ? refuse('payout_was_paid', { id, tx: outcome.tx }) : null;
   }
 }
 

@@ -171,9 +171,9 @@ const refusals = {
   payout_may_be_included: ({ id, txs }: PayoutValues & Readonly<{ txs: string }>) =>
     `${txs} of payout ${id} can still be included: wait until it is final or has expired. Where transactions have ` +
     'nonces, it stays possible until a transaction with the same nonce is final',
-  node_history_pruned: ({ id, txs }: PayoutValues & Readonly<{ txs: string }>) =>
-    `another transaction used the nonce of ${txs}, and the node no longer has the state that tells which: name an ` +
-    `archive node in rpc_url, or, if it paid payout ${id}, run ${resolvePaid(id, 'TRANSACTION')}`,
+  payout_nonce_foreign: ({ network, txs }: NetworkValues & Readonly<{ txs: string }>) =>
+    `another transaction used the nonce of ${txs}, and the engine has not frozen ${network} for it yet: wait until it ` +
+    `has (a stuck payout needs \`--retry\` for that), then run \`quayside payout reconcile ${network} --reason …\``,
   payout_equals: ({ id, tx, other }: PayoutValues & Readonly<{ tx: string; other: string | null }>) =>
     other === null
       ? `${equalTransferText(tx)}. If it paid ${id}, run ${resolvePaid(id, tx)}; if it did not, run the command again ` +

@@ -315,20 +315,21 @@ function watchMoves(spot: Spot): Move[] {
 // ── Operators ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 function evidenceOf(spot: Spot): Evidence {
-  const { generation, attempts, outcome, lost, kind, lane } = spot;
+  const { generation, attempts, outcome, lost, kind } = spot;
   const isLost = hasLostPaid(spot);
   const shown: Readonly<Record<Outcome, ShownOutcome>> = {
     pending: { kind: 'waiting' },
     paid: { kind: 'succeeded', ...ended, tx: 't0' },
     failed: { kind: 'failed', ...ended },
     dead: { kind: 'dead' },
-    foreign: { kind: 'foreign', tx: 'x', paid: isLost && lane === 'sequence' },
+    foreign: { kind: 'foreign' },
     unclear: { kind: 'unclear', message: 'its record shows something else', feeUnits: 1n },
   };
   const txs = attempts.flatMap((form, at) => (form === 'allotted' ? [] : `t${at}`));
   const now = txs.length === 0 ? [] : [{ generation, txs, outcome: shown[outcome] }];
   const before = generation === 0 ? [] : [{ generation: generation - 1, txs: ['old'], outcome: shown.failed }];
-  const isShown = spot.hasLock ? isLost : lost === 'paid';
+  // A network that was frozen for a nonce has read the blocks when that ends.
+  const isShown = spot.hasLock || outcome === 'foreign' ? isLost : lost === 'paid';
   const suspect = isShown && isPayback(intents[kind]) ? 'transaction x, or a lock' : null;
   return { isSigning: attempts.includes('allotted'), generations: [...before, ...now], suspect };
 }

@@ -238,22 +238,10 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
         .find((one) => one.payer === payer && one.nonce === nonce);
       return mined ? spentBy(mined) : null;
     },
-    async readTransfer(payer, _treasury, tx) {
+    async outcome({ intent, payer }, attempts) {
       refuseWhenDown();
-      const mined = blocks.flat().find((one) => one.tx === tx);
-      if (!mined) return null;
-      const intent = signedIntents.get(mined.intentId);
-      if (mined.payer !== payer || !intent || !isPayback(intent)) return 'other';
-      const { currency, to, units } = intent;
-      return { tx, currency, to, owners: [{ key: payer, units }], feeUnitsMax: FEE };
-    },
-    async findMark({ intent, payer }) {
-      if (lane !== 'lock') return null;
-      refuseWhenDown();
-      return isLocked(payer, intent.id, final()) ? `lock of ${intent.id}` : null;
-    },
-    async outcome({ intent }, attempts) {
-      refuseWhenDown();
+      if (attempts.length === 0 && isLocked(payer, intent.id, final()))
+        throw new UnclearOutcome(`nobody knows who set the lock of ${intent.id}`, null);
       const ask = (lies: boolean) => askOutcome(intent.id, attempts, lies);
       const answers = [ask(random.chance(chain.weather.lies)), ask(false)];
       const [one, witness] = answers.map((outcome) =>

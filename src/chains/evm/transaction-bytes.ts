@@ -60,7 +60,7 @@ export function signTransaction(
 }
 
 /** Returns the bytes of a transaction with its signature, whatever that is. */
-export const signedBytes = (
+const signedBytes = (
   transaction: FeeMarketTransaction,
   { parity, r, s }: Readonly<{ parity: bigint; r: bigint; s: bigint }>,
 ): Uint8Array => typed([...fieldsOf(transaction), ...[parity, r, s].map(wholeBytes)]);

@@ -12,10 +12,8 @@ import { invariant } from '../../../core/fault.ts';
 import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
-import { firstWith, readPlainTransfer } from '../../plain-transfer.ts';
-import type { PayoutNode, PayoutNodeOptions, SpendDraft } from '../../spend.ts';
+import type { PayoutNode, PayoutNodeOptions } from '../../spend.ts';
 import { evmAddress } from '../address.ts';
-import { evmSpending } from '../spend.ts';
 import { readBroadcast } from './payout-broadcast.ts';
 import { askCost, askOutcome } from './payout-outcome.ts';
 import { askQuote, balanceCall } from './payout-quote.ts';
@@ -29,7 +27,6 @@ import {
   readAmount,
   readCount,
 } from './rpc.ts';
-import { askTransaction } from './transaction.ts';
 import { createNumberSearch } from './used-number.ts';
 
 /** Concurrent requests. Payouts need few. */
@@ -98,11 +95,6 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     return readCount(count, { method: 'eth_getTransactionCount', host });
   }
 
-  async function cost(draft: SpendDraft, tx: string, end: 'succeeded' | 'failed') {
-    const question = { draft, chainId, finalDepth };
-    return agreeOnPaid(await Promise.all(nodes.map((node) => askCost(node, question, tx, end))));
-  }
-
   return {
     balance,
     count,
@@ -112,15 +104,11 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       const answer = await rpc.attempt(method, [`0x${Buffer.from(bytes).toString('hex')}`]);
       return readBroadcast(answer, { method, host });
     },
-    paidBy: (draft, tx) => cost(draft, tx, 'succeeded'),
-    usedBy: (payer, nonce, after) => findUsedBy({ payer, nonce, chainId, finalDepth, tokens, after }),
-    async readTransfer(payer, treasury, tx) {
-      const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));
-      if (bytes === null || bytes === 'other') return bytes;
-      return readPlainTransfer(evmSpending, bytes, options, { payer, treasury }, tx);
+    async paidBy(draft, tx) {
+      const question = { draft, chainId, finalDepth };
+      return agreeOnPaid(await Promise.all(nodes.map((node) => askCost(node, question, tx))));
     },
-    // Only a transaction shows a payment here.
-    findMark: async () => null,
+    usedBy: (payer, nonce, after) => findUsedBy({ payer, nonce, chainId, finalDepth, tokens, after }),
     async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };
       const question = { draft, attempts, chainId, finalDepth };

@@ -76,21 +76,20 @@ export async function askOutcome(node: EvmRpc, question: OutcomeQuestion): Promi
 }
 
 /**
- * Returns what a final transaction cost that paid the draft, or that failed, according to one node; null if the node
- * has it not (yet), or it ended otherwise. Its number is null if another wallet sent it.
+ * Returns what a final transaction cost that paid the draft, according to one node; null if the node has it not (yet),
+ * or it failed. Its number is null if another wallet sent it.
  * @throws Fault transient
  */
 export async function askCost(
   node: EvmRpc,
   question: Omit<OutcomeQuestion, 'attempts'>,
   tx: string,
-  end: 'succeeded' | 'failed',
 ): Promise<PaidBy | null> {
   const { draft } = question;
   const finalNumber = await finalBlock(node, question);
   const found = await canonicalReceipt(node, await receiptsOf(node, [{ tx }], finalNumber));
-  if (!found || found.number > finalNumber || found.success !== (end === 'succeeded')) return null;
-  if (end === 'succeeded' && !showsPayment(found, draft)) throw unclear(node, found, draft);
+  if (!found || found.number > finalNumber || !found.success) return null;
+  if (!showsPayment(found, draft)) throw unclear(node, found, draft);
   const origin = { method: 'eth_getTransactionByHash', host: node.host };
   const sent = resultOf(await node.rpc.attempt(origin.method, [tx]), origin);
   const nonce = isFields(sent) ? readQuantity(sent.nonce) : null;

@@ -13,18 +13,16 @@ import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { errorFault } from '../../json-rpc.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
-import { firstWith, readPlainTransfer } from '../../plain-transfer.ts';
-import type { PayoutNode, PayoutNodeOptions, SpendDraft } from '../../spend.ts';
+import type { PayoutNode, PayoutNodeOptions } from '../../spend.ts';
 import { unitsHeldBy } from '../account.ts';
 import { solanaAddress } from '../address.ts';
 import { readRefusal } from '../broadcast-refusal.ts';
 import { isBehind, solanaErrors } from '../rpc-errors.ts';
-import { solanaSpending } from '../spend.ts';
 import { tokenAddress } from '../token-account.ts';
-import { askCost, askOutcome, askTransaction } from './payout-outcome.ts';
+import { askCost, askOutcome } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { openSolanaRpc } from './payout-rpc.ts';
-import { findLock } from './refund-lock.ts';
+import { refuseLocked } from './refund-lock.ts';
 
 /**
  * Starts connecting; the first call waits for the connection.
@@ -34,10 +32,6 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
   const { tokens, witnessUrl } = options;
   const main = openSolanaRpc(options, options, clock);
   const nodes = witnessUrl === undefined ? [main] : [main, openSolanaRpc(options, { url: witnessUrl }, clock)];
-
-  async function cost(draft: SpendDraft, tx: string, end: 'succeeded' | 'failed') {
-    return agreeOnPaid(await Promise.all(nodes.map((node) => askCost(node, draft, tx, end))));
-  }
 
   return {
     async balance(key) {
@@ -60,18 +54,15 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       if (isBehind(answer.error)) throw errorFault(answer.error, origin, solanaErrors);
       return readRefusal(answer.error, bytes);
     },
-    paidBy: (draft, tx) => cost(draft, tx, 'succeeded'),
+    async paidBy(draft, tx) {
+      return agreeOnPaid(await Promise.all(nodes.map((node) => askCost(node, draft, tx))));
+    },
     usedBy: async () => null,
-    async readTransfer(payer, treasury, tx) {
-      const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));
-      return bytes && readPlainTransfer(solanaSpending, bytes, options, { payer, treasury }, tx);
-    },
-    async findMark(draft) {
-      const locks = await Promise.all(nodes.map((node) => findLock(node, draft)));
-      return locks.find((lock) => lock !== null) ?? null;
-    },
     async outcome(draft, attempts) {
-      if (attempts.length === 0) return { kind: 'waiting', included: null };
+      if (attempts.length === 0) {
+        await Promise.all(nodes.map((node) => refuseLocked(node, draft)));
+        return { kind: 'waiting', included: null };
+      }
       invariant(
         attempts.every(({ terms }) => terms.last_valid_block_height !== undefined),
         'every attempt has the last block height at which it is valid',

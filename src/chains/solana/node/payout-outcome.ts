@@ -48,21 +48,16 @@ export async function askOutcome(
 }
 
 /**
- * Returns what a final transaction cost that paid the draft, or that failed, according to one node; null if the node
- * has it not (yet), or it ended otherwise.
+ * Returns what a final transaction cost that paid the draft, according to one node; null if the node has it not (yet),
+ * or it failed.
  * @throws Fault transient
  */
-export async function askCost(
-  node: SolanaRpc,
-  draft: SpendDraft,
-  tx: string,
-  end: 'succeeded' | 'failed',
-): Promise<PaidBy | null> {
+export async function askCost(node: SolanaRpc, draft: SpendDraft, tx: string): Promise<PaidBy | null> {
   await node.expectChain();
   const [status] = await askStatuses(node, [{ tx }]);
-  if (!status?.isFinal || status.failed !== (end === 'failed')) return null;
+  if (!status?.isFinal || status.failed) return null;
   const outcome = await readOutcome(node, draft, tx, status);
-  return outcome.kind === end ? { feeUnits: outcome.feeUnits, nonce: null } : null;
+  return outcome.kind === 'succeeded' ? { feeUnits: outcome.feeUnits, nonce: null } : null;
 }
 
 const isOver = (attempts: readonly SentAttempt[], finalHeight: number): boolean =>
@@ -119,23 +114,6 @@ async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: stri
     `${tx} is final on ${host} and succeeded, but does not show that ${unitsOf(draft.intent)} units went to ${solanaAddress.format(draft.to)}: this payout waits until its outcome is clear. Look at the transaction in an explorer`,
     draft.token && lost,
   );
-}
-
-/**
- * Returns the signed bytes of a final transaction; null if the node does not have it.
- * @throws Fault transient
- */
-export async function askTransaction({ rpc, host }: SolanaRpc, tx: string): Promise<Uint8Array | null> {
-  const origin = { method: 'getTransaction', host };
-  const settings = { encoding: 'base64', commitment: 'finalized', maxSupportedTransactionVersion: 1 };
-  const answer = await rpc.call(origin.method, [tx, settings]);
-  if (answer === null) return null;
-  const { transaction } = isFields(answer) ? answer : {};
-  const [text, encoding] = Array.isArray(transaction) ? transaction : [];
-  if (typeof text !== 'string' || encoding !== 'base64') {
-    throw nonsense(origin, `answered without the bytes of transaction ${tx}`);
-  }
-  return new Uint8Array(Buffer.from(text, 'base64'));
 }
 
 /** Returns what the accounts held, from the answer's text: `JSON.parse` rounds what is above 2^53. */

@@ -15,23 +15,17 @@ export function lockAddressOf({ intent, lock }: SpendDraft): string {
 /** Only the refund wallet can allocate data there; anybody can send lamports. */
 export const isSet = (account: ChainAccount | null): boolean => account !== null && account.data.length > 0;
 
-/** Returns the lock of a refund that is set in final state: whoever set it was paid. */
-export async function findLock(node: SolanaRpc, draft: SpendDraft): Promise<string | null> {
-  if (!isPayback(draft.intent)) return null;
-  const address = lockAddressOf(draft);
-  const [account = null] = await node.accounts([address], 'finalized');
-  return isSet(account) ? `lock ${address}` : null;
-}
-
 /**
- * Checks that no lock is set.
+ * Checks that no lock is set in final state: whoever set it was paid.
  * @throws Fault transient if the lock of a refund is set although none of its attempts is known
  */
 export async function refuseLocked(node: SolanaRpc, draft: SpendDraft): Promise<void> {
-  const lock = await findLock(node, draft);
-  if (lock === null) return;
+  if (!isPayback(draft.intent)) return;
+  const address = lockAddressOf(draft);
+  const [account = null] = await node.accounts([address], 'finalized');
+  if (!isSet(account)) return;
   throw new UnclearOutcome(
-    `${node.host} knows no transaction of refund ${draft.intent.id}, but its ${lock} exists on the chain: it was paid, unless the lock's first transaction in an explorer is a stranger's. Use a node that keeps the lock's whole history, as rpc_url and as witness_url`,
+    `${node.host} knows no transaction of refund ${draft.intent.id}, but its lock ${address} exists on the chain: it was paid, unless the lock's first transaction in an explorer is a stranger's. Use a node that keeps the lock's whole history, as rpc_url and as witness_url`,
     null,
   );
 }

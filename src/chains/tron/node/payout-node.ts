@@ -12,15 +12,12 @@ import { invariant, permanent } from '../../../core/fault.ts';
 import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { agreeOnOutcome, agreeOnPaid } from '../../outcome-quorum.ts';
-import { firstWith, readPlainTransfer } from '../../plain-transfer.ts';
-import type { PayoutNode, PayoutNodeOptions, SpendDraft, WalletBalance } from '../../spend.ts';
+import type { PayoutNode, PayoutNodeOptions, WalletBalance } from '../../spend.ts';
 import { tronAddress } from '../address.ts';
 import { TRON_EXPIRY_MS } from '../expiry.ts';
-import { readLoan } from '../loan.ts';
-import { tronSpending } from '../spend.ts';
 import { readBroadcast } from './payout-broadcast.ts';
 import { readHeld, readNative } from './payout-calls.ts';
-import { askCost, askOutcome, askTransaction } from './payout-outcome.ts';
+import { askCost, askOutcome } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { expectChain, openTronRpc } from './rpc.ts';
 
@@ -70,10 +67,6 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     return { native: native ?? 0n, tokens: byCurrency };
   }
 
-  async function cost(draft: SpendDraft, tx: string, end: 'succeeded' | 'failed') {
-    return agreeOnPaid(await Promise.all(nodes.map((node) => askCost(node, { draft, chainId }, tx, end))));
-  }
-
   return {
     balance,
     count: async () => null,
@@ -83,15 +76,10 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       const answer = await main.ask({ path: BROADCAST_PATH, body: { transaction } });
       return readBroadcast(answer, { path: BROADCAST_PATH, host: main.host });
     },
-    paidBy: (draft, tx) => cost(draft, tx, 'succeeded'),
-    // There are no numbers, and only a transaction shows a payment.
-    usedBy: async () => null,
-    async readTransfer(payer, treasury, tx) {
-      const bytes = await firstWith(nodes, (node) => askTransaction(node, tx));
-      if (bytes === null || bytes === 'other') return bytes;
-      return readLoan(bytes, payer, tx) ?? readPlainTransfer(tronSpending, bytes, options, { payer, treasury }, tx);
+    async paidBy(draft, tx) {
+      return agreeOnPaid(await Promise.all(nodes.map((node) => askCost(node, { draft, chainId }, tx))));
     },
-    findMark: async () => null,
+    usedBy: async () => null,
     async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };
       const question = { draft, attempts, chainId };

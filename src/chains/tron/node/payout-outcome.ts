@@ -14,7 +14,6 @@ import { type PaidBy, type SentAttempt, type SpendDraft, UnclearOutcome } from '
 import { hasPaid } from '../../token-contract.ts';
 import { tronAddress } from '../address.ts';
 import { isUnknown, nonsense, type Origin, readWhole } from '../answer.ts';
-import { signedTransaction } from '../transaction-bytes.ts';
 import { keyInTopic, readInfo, readLog, type TronLog, WORD } from '../wire.ts';
 import { canNeverBeIncluded } from './payout-absence.ts';
 import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
@@ -22,7 +21,6 @@ import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc
 const SOLID_INFO_PATH = '/walletsolidity/gettransactioninfobyid';
 const SOLID_TRANSACTION_PATH = '/walletsolidity/gettransactionbyid';
 const INFO_PATH = '/wallet/gettransactioninfobyid';
-const HEX = /^([0-9a-f]{2})+$/i;
 
 type OutcomeQuestion = Readonly<{
   draft: SpendDraft;
@@ -63,22 +61,21 @@ export async function askOutcome(node: TronRpc, { draft, attempts, chainId }: Ou
 }
 
 /**
- * Returns what a solidified transaction cost that paid the draft, or that failed, according to one node; null if the
- * node has it not (yet), or it ended otherwise.
+ * Returns what a solidified transaction cost that paid the draft, according to one node; null if the node has it not
+ * (yet), or it failed.
  * @throws Fault transient
  */
 export async function askCost(
   node: TronRpc,
   { draft, chainId }: Omit<OutcomeQuestion, 'attempts'>,
   tx: string,
-  end: 'succeeded' | 'failed',
 ): Promise<PaidBy | null> {
   await expectChain(node, chainId);
   const solid = await readHeaderAt(node, SOLID_BLOCK_PATH, null);
   if (!solid) throw nonsense({ path: SOLID_BLOCK_PATH, host: node.host }, 'knows no solidified block');
   const found = await findSolid(node, tx);
   const outcome = found && settle(found, draft, node.host, solid.ref.number);
-  return outcome?.kind === end ? { feeUnits: outcome.feeUnits, nonce: null } : null;
+  return outcome?.kind === 'succeeded' ? { feeUnits: outcome.feeUnits, nonce: null } : null;
 }
 
 const unclear = (what: string, feeUnits: bigint | null): Error =>
@@ -97,27 +94,6 @@ function settle(inclusion: Inclusion, draft: SpendDraft, host: string, solidNumb
       ? 'its own answers contradict each other on whether it succeeded'
       : `it does not show that ${unitsOf(draft.intent)} units went to ${tronAddress.format(draft.to)}`;
   throw unclear(`${tx} is final on ${host}, but ${why}`, feeUnits);
-}
-
-/**
- * Returns the signed bytes of a solidified transaction; null if the node does not have it. `other`: several have signed
- * it, or nobody.
- * @throws Fault transient
- */
-export async function askTransaction({ ask, host }: TronRpc, tx: string): Promise<Uint8Array | 'other' | null> {
-  const transaction = await ask({ path: SOLID_TRANSACTION_PATH, body: { value: tx } });
-  if (isUnknown(transaction)) return null;
-  const { raw_data_hex: raw, signature } = isFields(transaction) ? transaction : {};
-  if (typeof raw !== 'string' || !HEX.test(raw)) {
-    throw nonsense({ path: SOLID_TRANSACTION_PATH, host }, `answered without the bytes of transaction ${tx}`);
-  }
-  const [only, ...others] = Array.isArray(signature) ? signature : [];
-  if (typeof only !== 'string' || !HEX.test(only) || others.length > 0) return 'other';
-  const [rawBytes, signed] = [raw, only].map((text) => new Uint8Array(Buffer.from(text, 'hex'))) as [
-    Uint8Array,
-    Uint8Array,
-  ];
-  return signedTransaction(rawBytes, signed);
 }
 
 /** Returns the solidified block of an attempt and its result; null if the node does not know it. */

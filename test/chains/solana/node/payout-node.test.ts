@@ -184,14 +184,15 @@ test('lamports at the lock, sent before, during and after an attempt, neither st
   give();
   mine(200);
   assert.equal(await outcome(intent, lost.attempt), { kind: 'dead' });
-  assert.is(await node.findMark(draftOf(intent)), null);
+  assert.equal(await node.outcome(draftOf(intent), []), { kind: 'waiting', included: null });
   const { attempt } = await prepare(intent);
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
   give();
   mine(FINAL + 4);
   assert.is((await outcome(intent, attempt)).kind, 'succeeded');
   assert.is(held(intent.to), 600_000n);
-  assert.match(String(await node.findMark(draftOf(intent))), chains.solana.address.format(lockOf(intent)));
+  const fault = await faultOf(node.outcome(draftOf(intent), []));
+  assert.match(fault.message, chains.solana.address.format(lockOf(intent)));
   assert.match((await refusal(intent)).message, 'paid before');
 });
 
