@@ -17,8 +17,9 @@ import {
 
 /** Refuses a store that waits, once, with its reason, and approves it after that. */
 async function refuseStore({ database }: World): Promise<void> {
-  const second = { ...merchant('m2'), status: 'pending', createdAtMs: T0_MS + 1 } as const;
-  await database.stores.create(second);
+  const { webhookSecrets, ...plain } = merchant('m2');
+  const second = { ...plain, status: 'pending', createdAtMs: T0_MS + 1 } as const;
+  await database.stores.create({ ...second, webhookSecrets });
   const by = (reason: string) => ({ atMs: T0_MS, operator: 'root', command: 'store refuse', reason });
   const waiting = async () => (await pageOf('waiting')).map(({ id }) => id);
   const pageOf = (which: 'waiting' | 'all') => database.stores.page({ which, after: null, limit: 9 });
@@ -142,12 +143,9 @@ export function merchantsConform(makePlace: MakePlace): void {
   test(
     'a store is found as it was created, and approved once',
     inWorld(makePlace, async ({ database }) => {
-      const second = {
-        ...merchant('m2', { latePolicy: 'accept' }),
-        status: 'pending',
-        createdAtMs: T0_MS + 1,
-      } as const;
-      await database.stores.create(second);
+      const { webhookSecrets, ...plain } = merchant('m2', { latePolicy: 'accept' });
+      const second = { ...plain, status: 'pending', createdAtMs: T0_MS + 1 } as const;
+      await database.stores.create({ ...second, webhookSecrets });
       assert.equal(await database.stores.find('m2'), second);
       assert.equal(
         (await database.stores.list()).map(({ id }) => id),
@@ -168,7 +166,7 @@ export function merchantsConform(makePlace: MakePlace): void {
       );
       assert.is(await database.stores.approve('nobody', act, false), null);
       assert.is(await database.stores.find('nobody'), null);
-      await breaks(database.stores.create(second));
+      await breaks(database.stores.create({ ...second, webhookSecrets }));
     }),
   );
 
