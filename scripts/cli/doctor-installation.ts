@@ -237,11 +237,11 @@ function noticeFinding(targets: readonly NoticeTarget[], isLive: boolean): Findi
   const failing = proved.filter(({ failingSinceMs }) => failingSinceMs !== null);
   if (failing.length > 0) {
     const text = failing.map(({ name, lastError }) => `${name} does not get its messages: ${lastError}`).join('; ');
-    return warning('notices', text, '`quayside notify list` shows since when');
+    return warning('notices', text, 'Alarms in the dashboard shows since when');
   }
   if (proved.length > 0) return ok('notices', `${proved.length} informed about alarms`);
   const nobody = 'nobody is informed about alarms';
-  return isLive ? warning('notices', nobody, '`quayside notify add --help` says how') : ok('notices', nobody);
+  return isLive ? warning('notices', nobody, 'Alarms in the dashboard adds somebody') : ok('notices', nobody);
 }
 
 function backupFinding({ dataDir }: Installation['config'], nowMs: number, isLive: boolean): Finding {

@@ -22,7 +22,6 @@ import { networksReread, networksRewind } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
 import { nodeConnect } from './node-connect.ts';
 import { nodeSync } from './node-sync.ts';
-import { notifyAdd, notifyList, notifyProve, notifyRemove, notifyTest } from './notify.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
 import { payoutsReconcile } from './payout-reconcile.ts';
@@ -45,11 +44,6 @@ const commands: readonly (Command | OfflineCommand)[] = [
   show,
   alarmList,
   commandOf(acknowledgeAlarm),
-  notifyAdd,
-  notifyProve,
-  notifyTest,
-  notifyList,
-  notifyRemove,
   networksRewind,
   networksReread,
   nodeCheck,
@@ -138,7 +132,7 @@ const programs: Tool['programs'] = {
 /** Subjects in the order of the overview. */
 const sections: Tool['sections'] = [
   ['Every day', ['status', 'show', 'alarm', 'refund', 'held', 'webhook', 'payout', 'sweep', 'export']],
-  ['Setting up', ['store', 'key', 'user', 'notify', 'network', 'address-pool', 'pay', 'listen']],
+  ['Setting up', ['store', 'key', 'user', 'network', 'address-pool', 'pay', 'listen']],
   ['Now and then', ['doctor', 'backup', 'restore', 'audit', 'ledger', 'secret-key', 'tron-ws']],
 ];
 

@@ -81,7 +81,7 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
     if (target.failingSinceMs === null || nowMs - target.failingSinceMs < DAY_MS) return;
     const message =
       `Notices to ${target.name} (${target.id}) have not arrived for a day: ${error}. ` +
-      `Correct it, and try it with \`quayside notify test ${target.id}\``;
+      'Remove it at Alarms in the dashboard, and add it again';
     const alarm = { key: ownKey(target), atMs: nowMs, code: 'notice_target_failing', message };
     await database.alarms.keep({ ...alarm, network: null, sessionId: null });
   }

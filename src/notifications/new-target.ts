@@ -86,9 +86,7 @@ export function sendCode(
   { send, clock }: Readonly<{ send: Send; clock: Clock }>,
   { id, kind, address, code }: NewNoticeTarget,
 ): Promise<Delivered> {
-  const text =
-    `Your code is ${code}.\n\n` +
-    `Type it in the dashboard, at Notices, or on the machine: quayside notify prove ${id} ${code}`;
+  const text = `Your code is ${code}.\n\nType it in the dashboard, at Alarms.`;
   return deliver(send, kind, address, {
     id: `code-${id}`,
     title: 'Quayside: prove this target',
@@ -101,9 +99,8 @@ export function sendCode(
 
 /**
  * Returns how the dashboard adds a target. A mail server must be one that the guard admits: who signs in there need not
- * be somebody who may connect to everything that this machine reaches. It is not checked again at each send: targets of
- * the tool may name a mail server on this machine, and a name that changes later gains one greeting, since TLS with the
- * name's own certificate comes before anything is sent.
+ * be somebody who may connect to everything that this machine reaches. It is not checked again at each send: a name
+ * that changes later gains one greeting, since TLS with the name's own certificate comes before anything is sent.
  */
 export function createTargetMaker({ guard, clock }: Readonly<{ guard: UrlGuard; clock: Clock }>) {
   const send = createSend(guard);

@@ -139,9 +139,6 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   backup: 'test/scripts/backup.test.ts',
   'secret-key rotate': 'test/app/secret-key-rotation.test.ts',
   'alarm acknowledge': 'test/scripts/quayside.test.ts',
-  'notify add': 'test/scripts/notify.test.ts',
-  'notify prove': 'test/scripts/notify.test.ts',
-  'notify remove': 'test/scripts/notify.test.ts',
   'user link': 'test/scripts/user.test.ts',
   'user remove': 'test/scripts/user.test.ts',
 };
@@ -149,13 +146,13 @@ const testedElsewhere: Readonly<Record<string, string>> = {
 /** Whose first write is recorded without states, by the connection that every command gets. */
 const plain = ['payout reconcile', 'sweep', 'address-pool import'];
 
-/** What changes no row. Some send something, such as `pay` and `notify test`. */
+/** What changes no row. Some send something, such as `pay`. */
 const readers = [
-  ...['notify list', 'notify test', 'status', 'show', 'alarm list', 'store list', 'key list'],
+  ...['status', 'show', 'alarm list', 'store list', 'key list'],
   ...['pay', 'held list', 'webhook list'],
   ...['refund list'],
   ...['refund request', 'payout list'],
-  ...['notify test', 'notify list', 'export'],
+  ...['export'],
   ...['ledger verify', 'audit list', 'drill'],
 ];
 
