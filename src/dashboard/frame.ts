@@ -64,11 +64,9 @@ const storePages = [
   ['overview', 'payments:read', 'home'],
   ['payments', 'payments:read', 'coins'],
   ['refunds', 'payments:read', 'back'],
-  ['held', 'payments:read', 'coins'],
   ['webhooks', 'webhooks:read', 'hook'],
   ['developers', 'keys:manage', 'key'],
-  ['store', 'store:manage', 'gear'],
-  ['team', 'store:manage', 'person'],
+  ['settings', 'store:manage', 'gear'],
 ] as const satisfies readonly (readonly [string, StorePermission, Icon])[];
 
 /** The pages about the installation, which are in English. */

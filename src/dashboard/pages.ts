@@ -8,15 +8,13 @@ import { accountPages } from './pages/account.ts';
 import { alarmPages } from './pages/alarms.ts';
 import { auditPages } from './pages/audit.ts';
 import { developerPages } from './pages/developers.ts';
-import { heldPages } from './pages/held.ts';
 import { moneyOutPages } from './pages/money-out.ts';
 import { networkPages } from './pages/networks.ts';
 import { noticeAddPages } from './pages/notice-add.ts';
 import { noticePages } from './pages/notices.ts';
 import { operatorPage } from './pages/operator.ts';
 import { overviewPage } from './pages/overview.ts';
-import { paymentPage } from './pages/payment.ts';
-import { paymentChanges } from './pages/payment-changes.ts';
+import { paymentPages } from './pages/payment.ts';
 import { paymentsPages } from './pages/payments.ts';
 import { payoutPage } from './pages/payout.ts';
 import { refundChanges } from './pages/refund-changes.ts';
@@ -24,7 +22,6 @@ import { refundPages } from './pages/refunds.ts';
 import { storePages } from './pages/store.ts';
 import { operatorStorePages } from './pages/stores.ts';
 import { systemPages } from './pages/system.ts';
-import { teamPages } from './pages/team.ts';
 import { webhookChanges } from './pages/webhook-changes.ts';
 import { webhookPages } from './pages/webhooks.ts';
 
@@ -35,16 +32,13 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...accountPages(deps),
     overviewPage(deps),
     ...paymentsPages(deps, startExport),
-    paymentPage(deps),
-    paymentChanges(deps),
+    ...paymentPages(deps),
     ...refundPages(deps, startExport),
     ...refundChanges(deps),
-    ...heldPages(deps),
     ...webhookPages(deps),
     ...webhookChanges(deps),
     ...developerPages(deps),
     ...storePages(deps),
-    ...teamPages(deps),
     operatorPage(deps),
     ...auditPages(deps, startExport),
     ...operatorStorePages(deps),

@@ -63,8 +63,8 @@ test('a session of another store or mode is not shown by its id, order, address 
     const base = `/s/${other}/test/payments`;
     assert.is((await owner.get(`${base}/${made.id}`)).status, 404);
     const bob = await dashboard.person('Bob', { role: 'owner', storeId: api.merchantId });
-    const pathsOf = ({ id, refund, held, endpoint, delivery }: StoreObjects) => [
-      ...[`payments/${id}`, `payments/${id}/refund`, `refunds/${refund}`, `held/${held}`],
+    const pathsOf = ({ id, refund, endpoint, delivery }: StoreObjects) => [
+      ...[`payments/${id}`, `payments/${id}/refund`, `refunds/${refund}`],
       ...[`webhooks/${endpoint}`, `webhooks/deliveries/${delivery}`],
     ];
     for (const path of pathsOf(made)) {

@@ -37,7 +37,7 @@ test('a refusal needs a reason, which the owner of the store sees, and ends with
       made.map(({ operator, reason }) => [operator, reason]),
       [['Mary (dashboard)', 'sells nothing']],
     );
-    for (const page of ['store', 'developers', 'overview']) {
+    for (const page of ['settings', 'developers', 'overview']) {
       assert.match((await owner.get(`/s/${storeId}/test/${page}`)).text, 'sells nothing', page);
     }
     assert.match((await mary.get(PATH)).text, 'No store is waiting for you');

@@ -8,8 +8,8 @@ import { confirmTip, openSale } from '../support/payment-scenes.ts';
 
 /** Returns the fields of the store's form as they are. */
 async function storeForm(visitor: Visitor, base: string): Promise<Record<string, string>> {
-  const { text } = await visitor.get(`${base}/store`);
-  const [form = ''] = text.match(/<form method="post" action="[^"]*\/store"[\s\S]*?<\/form>/) ?? [];
+  const { text } = await visitor.get(`${base}/settings`);
+  const [form = ''] = text.match(/<form method="post" action="[^"]*\/settings"[\s\S]*?<\/form>/) ?? [];
   const inputs = [...form.matchAll(/<label>[^<]*<input name="([^"]*)" value="([^"]*)"/g)];
   const selects = [...form.matchAll(/<select name="([^"]*)">[\s\S]*?<option value="([^"]*)" selected/g)];
   return Object.fromEntries([...inputs, ...selects].map(([, name = '', value = '']) => [name, value]));
@@ -180,7 +180,7 @@ test('the mode changes on the page where one is, beside the pages of the store i
     }
     const { text } = await owner.get(`${base}/test/overview`);
     const pages = [...text.matchAll(/<li><a href="[^"]*\/test\/(\w+)"/g)].map(([, page]) => page);
-    assert.equal(pages.slice(-8, -5), ['overview', 'payments', 'refunds']);
+    assert.equal(pages.slice(-6), ['overview', 'payments', 'refunds', 'webhooks', 'developers', 'settings']);
   }));
 
 test('an operator sees what keeps alarms from being noticed, and how to see payments', () =>
@@ -253,13 +253,13 @@ test('days and times are those of the store’s zone, or of the person’s own',
     assert.match(await shown('/payments'), `${day} 20:00:`);
     assert.match(await shown('/payments'), 'Times in UTC');
 
-    const saved = await owner.submit(`${base}/store`, `${base}/store`, {
+    const saved = await owner.submit(`${base}/settings`, `${base}/settings`, {
       ...(await storeForm(owner, base)),
       zone: 'Asia/Kolkata',
     });
     assert.match(saved.text, /Save the settings of [^<]*\?/);
     const hidden = [...saved.text.matchAll(/<input type="hidden" name="([^"]*)"[^>]* value="([^"]*)"/g)];
-    await owner.post(`${base}/store`, Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value])));
+    await owner.post(`${base}/settings`, Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value])));
     assert.match(await shown('/overview'), `${next} 7.00 USDT 1 –`);
     assert.match(await shown('/payments'), `${next} 01:30:`);
     assert.match(await shown('/payments'), 'Times in Asia/Kolkata');

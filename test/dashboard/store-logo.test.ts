@@ -14,7 +14,7 @@ const withShop = (work: (shop: Shop) => Promise<void>) =>
   withDashboard(async (dashboard) => {
     const { api, url } = dashboard;
     const ada = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
-    const path = `/s/${api.merchantId}/test/store`;
+    const path = `/s/${api.merchantId}/test/settings`;
     const upload = async (bytes: Uint8Array, name = 'logo.svg') => {
       const { text } = await ada.get(path);
       const own = text.slice(text.indexOf(`action="${path}/logo" enctype`));

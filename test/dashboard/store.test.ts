@@ -42,7 +42,11 @@ test('a new store waits for approval with its maker as the owner, is made once, 
     assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'once the operator has approved');
     await api.database().stores.approve(storeId, operator, false);
     assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'Create the key');
-    assert.is((await ada.get(`/s/${api.merchantId}/test/store`)).status, 404, 'of the other store it is support only');
+    assert.is(
+      (await ada.get(`/s/${api.merchantId}/test/settings`)).status,
+      404,
+      'of the other store it is support only',
+    );
     const bad = await ada.submit('/stores/new', '/stores/new', { name: 'x', channel: 'shopify', settlement: 'USDC' });
     assert.is(bad.status, 400);
   }));
@@ -59,7 +63,7 @@ test('an operator who creates a store is led to where it is approved', () =>
 test('the page shows the usual colour, offers every time zone, and has one filled button', () =>
   withDashboard(async ({ api, person }) => {
     const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
-    const { text } = await ada.get(`/s/${api.merchantId}/test/store`);
+    const { text } = await ada.get(`/s/${api.merchantId}/test/settings`);
     assert.match(text, /It looks like this:<\/p>\s*<p><svg class="preview"/);
     assert.match(text, /<input name="zone"[^>]* list="zones"/);
     assert.match(text, /<datalist id="zones"><option value="UTC">/);
@@ -80,7 +84,7 @@ test('one person cannot pile up stores that wait', () =>
 test('the policy is saved after it was shown before and after, and a refund limit asks for the second factor', () =>
   withDashboard(async ({ api, person, code }) => {
     const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
-    const path = `/s/${api.merchantId}/test/store`;
+    const path = `/s/${api.merchantId}/test/settings`;
     api.clock.advance(600_000);
     const shown = shownFields(await ada.get(path));
     const unchanged = await ada.submit(path, path, shown);
@@ -114,7 +118,7 @@ test('the policy is saved after it was shown before and after, and a refund limi
 test('colour and origins are checked, previewed and saved', () =>
   withDashboard(async ({ api, person }) => {
     const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
-    const path = `/s/${api.merchantId}/test/store`;
+    const path = `/s/${api.merchantId}/test/settings`;
     for (const fields of [
       { accent: 'red"', origins: '' },
       { accent: '', origins: 'https://shop.example/path' },
@@ -135,7 +139,7 @@ test('colour and origins are checked, previewed and saved', () =>
 test('a session alone lowers no price, and lets no other site frame the page', () =>
   withDashboard(async ({ api, person, code }) => {
     const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
-    const path = `/s/${api.merchantId}/test/store`;
+    const path = `/s/${api.merchantId}/test/settings`;
     api.clock.advance(SUDO_MS + 1);
     const tolerance = async () => (await api.database().stores.find(api.merchantId))?.settings.toleranceMinor;
     const fields = { ...shownFields(await ada.get(path)), tolerance: '9900' };

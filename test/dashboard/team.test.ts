@@ -14,7 +14,8 @@ const confirm = (visitor: Visitor, path: string, { text }: Answer, more = {}): P
   visitor.post(path, { ...hidden(text.slice(text.indexOf('class="card confirm"'))), ...more });
 
 type Member = Visitor & Readonly<{ id: string }>;
-const teamOf = ({ api }: Dashboard) => `/s/${api.merchantId}/test/team`;
+const settingsOf = ({ api }: Dashboard) => `/s/${api.merchantId}/test/settings`;
+const teamOf = (dashboard: Dashboard) => `${settingsOf(dashboard)}/people`;
 const member = (dashboard: Dashboard, name: string, role: 'owner' | 'staff' = 'owner'): Promise<Member> =>
   dashboard.person(name, { role, storeId: dashboard.api.merchantId });
 const roleOf = async ({ api }: Dashboard, name: string) =>
@@ -31,7 +32,7 @@ test('somebody is added by a link that works once, with that role in that store 
     const { api } = dashboard;
     const ada = await member(dashboard, 'Ada');
     const team = teamOf(dashboard);
-    const review = await ada.submit(team, team, { name: 'Grace', role: 'staff' });
+    const review = await ada.submit(settingsOf(dashboard), team, { name: 'Grace', role: 'staff' });
     assert.match(review.text, 'Add Grace?');
     const clicks = await Promise.all([1, 2].map(() => confirm(ada, team, review)));
     const links = new Set(clicks.map(({ text }) => /\/link\/([\w-]{43})</.exec(text)?.[1]));
@@ -42,18 +43,18 @@ test('somebody is added by a link that works once, with that role in that store 
     assert.is((await claim()).status, 200);
     assert.is((await claim()).status, 404);
     assert.is((await grace.get(`/s/${api.merchantId}/test/payments`)).status, 200);
-    assert.is((await grace.get(team)).status, 404, 'staff do not manage the team');
+    assert.is((await grace.get(settingsOf(dashboard))).status, 404, 'staff do not manage the team');
     api.clock.advance(60_000);
     const later = await confirm(ada, team, review);
     assert.is(later.status, 303, 'not shown again');
-    const taken = await ada.submit(team, team, { name: 'grace', role: 'owner' });
+    const taken = await ada.submit(settingsOf(dashboard), team, { name: 'grace', role: 'owner' });
     assert.match(taken.text, 'That name is taken');
     assert.is(await roleOf(dashboard, 'Grace'), 'staff');
     for (const fields of [
       { name: '<b>', role: 'owner' },
       { name: 'Eve', role: 'operator' },
     ]) {
-      assert.is((await ada.submit(team, team, fields)).status, 400);
+      assert.is((await ada.submit(settingsOf(dashboard), team, fields)).status, 400);
     }
     const entry = (await api.database().audit.list(30)).find(({ command }) => command === 'user link');
     assert.is(entry?.operator, 'Ada (dashboard)');
@@ -78,7 +79,7 @@ test('two owners who remove each other at once leave one', () =>
       ['Ada', 'Bob'].map((name) => dashboard.person(name, { role: 'owner', storeId })),
     );
     assert.ok(ada && bob);
-    const team = `/s/${storeId}/test/team`;
+    const team = `/s/${storeId}/test/settings/people`;
     await Promise.all([
       forced(ada, `${team}/${bob.id}/remove`, { typed: 'Bob' }),
       forced(bob, `${team}/${ada.id}/remove`, { typed: 'Ada' }),
@@ -98,7 +99,7 @@ test('a member is removed by name, and loses the store at once; one without anot
     const mary = await member(dashboard, 'Mary', 'staff');
     const payments = `/s/${api.merchantId}/test/payments`;
     const remove = ({ id }: Member) => `${teamOf(dashboard)}/${id}/remove`;
-    const review = await ada.submit(teamOf(dashboard), remove(mary));
+    const review = await ada.submit(settingsOf(dashboard), remove(mary));
     assert.is((await confirm(ada, remove(mary), review, { typed: 'mary' })).status, 403);
     assert.is((await mary.get(payments)).status, 200);
     assert.is((await confirm(ada, remove(mary), review, { typed: 'Mary' })).status, 303);

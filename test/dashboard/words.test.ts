@@ -141,7 +141,7 @@ const noDocuments = [
   '/s/:store/:mode/refunds.csv',
   '/operator/audit.csv',
   '/s/:store/:mode/payments/new',
-  '/s/:store/:mode/store/logo/:hash',
+  '/s/:store/:mode/settings/logo/:hash',
 ];
 
 test('pages have no text but the texts', () =>
@@ -169,7 +169,7 @@ test('what the forms of a store answer has no text but the texts', () =>
   withDashboard(
     async (dashboard) => {
       const owner = await dashboard.person('Grace', { role: 'owner', storeId: dashboard.api.merchantId });
-      const path = `/s/${dashboard.api.merchantId}/test/store`;
+      const path = `/s/${dashboard.api.merchantId}/test/settings`;
       const fields = {
         ...{ name: 'Tea', zone: 'Asia/Tokyo', settlement: 'USDC', tolerance: '7', grace: '45' },
         ...{ monitoring: '9', late: 'accept', refundWindow: '9', refundDaily: '9', refundAutomatic: '9' },

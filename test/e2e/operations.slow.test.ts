@@ -72,7 +72,7 @@ async function confirm(page: Page, asks: string, { does, reason }: Readonly<{ do
 /** Freezes a network, or every one where none is named. */
 async function freeze(page: Page, of: string, reason: string): Promise<void> {
   await page.getByText('Freeze money out', { exact: true }).click();
-  await page.getByLabel('Network', { exact: true }).selectOption(of);
+  await page.locator('select[name=network]').selectOption(of);
   await confirm(page, 'Freeze…', { does: 'Freeze it', reason });
 }
 

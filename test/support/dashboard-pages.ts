@@ -73,7 +73,6 @@ export async function openIn(page: BrowserPage, dashboard: Dashboard, shown: Das
 async function fillStore(api: ApiServer, sale: Sale) {
   await sale.send('3.25');
   await confirmTip(api);
-  const [held] = await api.database().held.list({ sessionId: sale.id, limit: 1 });
   await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 100 });
   const refund = async (refund_id: string, amount: string, metadata: object) => {
     const asked = { order_id: sale.id, refund_id, amount, currency: 'USDT', metadata };
@@ -103,7 +102,7 @@ async function fillStore(api: ApiServer, sale: Sale) {
     .database()
     .recordAttempts([{ ...recorded, stamp: { ...stamp, standardSignature: `v1,${'Ab+/'.repeat(11)}` } }]);
   await api.database().stores.setPageSettings(api.merchantId, { accent: '#ffcc00' });
-  return { held: held?.id, approved, asked, processing, endpoint: endpoint.id, delivery: delivery?.id };
+  return { approved, asked, processing, endpoint: endpoint.id, delivery: delivery?.id };
 }
 
 /** Lets a refund wait for the signature of an approver, with two that do not count. */
@@ -214,8 +213,8 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     { name: 'second-factor-wrong', ...by('unproved', '/developers/keys', () => wrong), status: 403 },
     { name: 'review-typed', ...by('owner', '/developers/keys/revoke', () => ({ key: api.testKey.id })) },
     { name: 'key-made', ...by('owner', '/developers/keys', () => ({ ...key, confirmed: 'yes' })) },
-    { name: 'invited', ...by('owner', '/team', guest) },
-    { name: 'form-fault', ...by('owner', '/team', () => ({ name: '?', role: 'staff' })), status: 400 },
+    { name: 'invited', ...by('owner', '/settings/people', guest) },
+    { name: 'form-fault', ...by('owner', '/settings/people', () => ({ name: '?', role: 'staff' })), status: 400 },
     { name: 'password', ...own('unproved', 'password') },
     {
       name: 'password-wrong',
@@ -226,7 +225,7 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     { name: 'app-wrong', ...own('owner', 'app', { ...confirmed, new_code: '000000' }), status: 403 },
     { name: 'new-codes', ...own('owner', 'recovery-codes') },
     { name: 'new-codes-made', ...own('owner', 'recovery-codes', confirmed) },
-    { name: 'form-old', ...by('owner', '/team', () => ({ form_token: 'x' })), status: 403 },
+    { name: 'form-old', ...by('owner', '/settings/people', () => ({ form_token: 'x' })), status: 403 },
   ];
 }
 
@@ -274,15 +273,12 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'refund-approval', path: `${store}/refunds/${made.approved}`, cookie: owner.cookie() },
     { name: 'refund-asked', path: `${store}/refunds/${made.asked}`, cookie: owner.cookie() },
     { name: 'refund-processing', path: `${store}/refunds/${made.processing}`, cookie: owner.cookie() },
-    { name: 'held', path: `${store}/held`, cookie: owner.cookie() },
-    { name: 'held-one', path: `${store}/held/${made.held}`, cookie: owner.cookie() },
     { name: 'webhooks', path: `${store}/webhooks`, cookie: owner.cookie() },
     { name: 'webhooks-filtered', path: `${store}/webhooks?state=failed&answer=404`, cookie: owner.cookie() },
     { name: 'endpoint', path: `${store}/webhooks/${made.endpoint}`, cookie: owner.cookie() },
     { name: 'delivery', path: `${store}/webhooks/deliveries/${made.delivery}`, cookie: owner.cookie() },
     { name: 'developers', path: `${store}/developers`, cookie: owner.cookie() },
-    { name: 'store', path: `${store}/store`, cookie: owner.cookie() },
-    { name: 'team', path: `${store}/team`, cookie: owner.cookie() },
+    { name: 'store-settings', path: `${store}/settings`, cookie: owner.cookie() },
     { name: 'new-store', path: '/stores/new', cookie: owner.cookie() },
     { name: 'account', path: '/account', cookie: owner.cookie() },
     { name: 'account-app', path: '/account/app', cookie: owner.cookie() },

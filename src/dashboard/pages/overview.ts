@@ -70,7 +70,7 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html> 
   const stopped = await stoppedNetworks(deps, visit);
   const lines = [
     ...(await failingHooks(deps, visit)),
-    ...(held > 0 ? [html`<a href="${base}/held">${counted(words, 'held', held)}</a>`] : []),
+    ...(held > 0 ? [html`<a href="${base}/payments?flag=held">${counted(words, 'held', held)}</a>`] : []),
     ...(waiting > 0 ? [html`<a href="${base}/refunds?waits=approval">${counted(words, 'refund', waiting)}</a>`] : []),
     ...alarms.map(
       ({ atMs, message, sessionId }) =>

@@ -13,9 +13,10 @@ import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
 import { optionAddress } from '../../payments/option.ts';
 import { paymentUrl } from '../../payments/payment-url.ts';
-import { changeFields } from '../change.ts';
+import { changeFields, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
+import { idOfForm } from '../once.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { coinNames, confirmedText, lateText, seenText } from '../received.ts';
 import {
@@ -33,7 +34,7 @@ import {
   time,
 } from '../show.ts';
 import type { Words } from '../texts.ts';
-import { heldList } from './held.ts';
+import { heldChanges, heldSection } from './held.ts';
 import { pathOf, paymentPath } from './payments.ts';
 import { addressOf, lookupText, type ShownTransfers, transactionOf, transferTable, unitsText } from './transfers.ts';
 import { webhooksPath } from './webhooks.ts';
@@ -41,15 +42,23 @@ import { webhooksPath } from './webhooks.ts';
 /** A page shows at most this many of a payment's events, deliveries and refunds. */
 const SHOWN_MAX = 100;
 
-export const paymentPage = (deps: DashboardDeps): StorePage => ({
-  method: 'get',
-  path: '/s/:store/:mode/payments/:id',
-  needs: 'payments:read',
-  async answer(visit) {
-    const session = await findPayment(deps, visit);
-    return session && showPayment(deps, visit, session, null);
+export const paymentPages = (deps: DashboardDeps): readonly StorePage[] => [
+  {
+    method: 'get',
+    path: '/s/:store/:mode/payments/:id',
+    needs: 'payments:read',
+    async answer(visit) {
+      const session = await findPayment(deps, visit);
+      return session && showPayment(deps, visit, session, null);
+    },
   },
-});
+  storeChange(deps, {
+    path: '/s/:store/:mode/payments/:id/cancel',
+    needs: 'payments:manage',
+    plan: (visit) => planCancel(deps, visit),
+  }),
+  ...heldChanges(deps, (visit, session, fault) => showPayment(deps, visit, session, fault)),
+];
 
 /** Returns the session that the path names; null where the store has none by that id in this mode. */
 export async function findPayment(
@@ -65,7 +74,7 @@ export async function showPayment(
   deps: DashboardDeps,
   visit: Visit<StoreAt>,
   session: Session,
-  fault: string | null,
+  fault: Html | string | null,
 ): Promise<Reply> {
   const { database, config } = deps;
   const { at, words } = visit;
@@ -76,7 +85,6 @@ export async function showPayment(
   const swept = places.map(([network, family]) => ({ network, family }));
   const sweeps = await database.listSessionSweeps(session.id, swept, SHOWN_MAX);
   const lookups = await database.lookups.list(session.id);
-  const held = await database.held.list({ sessionId: session.id, state: 'open', limit: SHOWN_MAX });
   const isRefundable = may(visit, 'refunds:request') && session.life.status === 'paid';
   return {
     title: words.say('payment.title', { order: session.request.orderId }),
@@ -84,7 +92,8 @@ export async function showPayment(
     content: html`${faultMessage(fault)}<p class="actions"><a href="${pathOf(at)}">${words.say('payment.all')}</a>${isRefundable ? html` <a href="${paymentPath(at, session)}/refund">${words.say('payment.refund')}</a>` : null}</p>
 <section class="card" aria-labelledby="asked"><h2 id="asked" class="amounts">${data(confirmedText(session) ?? '–')} ${sessionState(words, session)}<small>${askedText(words, session)}</small></h2>${asked({ config, words }, session)}
 ${copied(words.say('payment.page'), paymentUrl(session, config))}${cancelForm(visit, session)}</section>
-<section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${transferTable({ config, words }, session)}${heldList(visit, held)}</section>
+<section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${transferTable({ config, words }, session)}</section>
+${await heldSection(deps, visit, session)}
 <section class="card" aria-labelledby="history"><h2 id="history">${words.say('payment.history')}</h2>${history({ config, words, webhooks: may(visit, 'webhooks:read') ? webhooksPath(at) : null }, session, { events, deliveries, refunds, sweeps, lookups })}</section>
 ${metadata(words, session.request.metadata ?? {})}`,
   };
@@ -266,3 +275,33 @@ const metadata = (words: Words, given: Readonly<Record<string, string>>): Html |
     : html`<section class="card" aria-labelledby="metadata"><h2 id="metadata">${words.say('payment.metadata')}</h2>${facts(
         Object.entries(given).map(([name, value]) => [data(name), data(value)]),
       )}</section>`;
+
+/** Plans the end of what is still open. */
+async function planCancel(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
+  const session = await findPayment(deps, visit);
+  if (!session) return null;
+  const { at, form, visitor, nowMs, words } = visit;
+  const { id, request } = session;
+  const replay = { idempotencyKey: idOfForm(visitor, form.once, nowMs), path: `dashboard: cancel ${id}`, bodyHash: '' };
+  return {
+    command: 'cancel payment',
+    target: id,
+    review: {
+      title: words.say('payment-changes.cancel_title', { order: request.orderId }),
+      consequence: html`<p>${words.say('payment-changes.cancel_text')}</p>`,
+      button: words.say('payment-changes.cancel_button'),
+      back: paymentPath(at, session),
+      needsSudo: false,
+      isDangerous: true,
+    },
+    async act(database) {
+      const done = await database.sessions.cancel({ id, ...at, replay, nowMs });
+      if (done.kind === 'not_found') return null;
+      if (done.kind === 'done' || done.kind === 'replayed')
+        return { to: paymentPath(at, session), said: words.say('payment-changes.canceled') };
+      const why = done.kind === 'refused' ? done.why : 'session_not_cancelable';
+      const now = (await findPayment(deps, visit)) ?? session;
+      return showPayment(deps, visit, now, words.say(`payment-changes.${why}`));
+    },
+  };
+}

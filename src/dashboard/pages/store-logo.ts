@@ -14,7 +14,7 @@ const FORM_BYTES_MAX = 2 * LOGO_BYTES_MAX;
 const types: Readonly<Record<Logo['type'], string>> = { png: 'image/png', svg: 'image/svg+xml' };
 const schemes = ['light', 'dark'] as const;
 
-const storePath = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/store`;
+const storePath = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/settings`;
 
 /** Shows the store's page again, with what is wrong. */
 type Back = (visit: Visit<StoreAt>, fault: string) => Promise<Reply>;
@@ -22,7 +22,7 @@ type Back = (visit: Visit<StoreAt>, fault: string) => Promise<Reply>;
 export const storeLogoPages = (deps: DashboardDeps, back: Back): readonly StorePage[] => [
   {
     method: 'get',
-    path: '/s/:store/:mode/store/logo/:hash',
+    path: '/s/:store/:mode/settings/logo/:hash',
     needs: 'store:manage',
     async answer({ at, params }) {
       const logo = await deps.database.stores.findLogo(at.storeId, params.hash ?? '');
@@ -30,13 +30,13 @@ export const storeLogoPages = (deps: DashboardDeps, back: Back): readonly StoreP
     },
   },
   storeChange(deps, {
-    path: '/s/:store/:mode/store/logo',
+    path: '/s/:store/:mode/settings/logo',
     needs: 'store:manage',
     formBytesMax: FORM_BYTES_MAX,
     plan: async (visit) => planLogo(visit, back),
   }),
   storeChange(deps, {
-    path: '/s/:store/:mode/store/logo/remove',
+    path: '/s/:store/:mode/settings/logo/remove',
     needs: 'store:manage',
     plan: async (visit) => planChange(visit, null),
   }),

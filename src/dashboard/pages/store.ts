@@ -28,10 +28,11 @@ import { sentence, sentenceText } from '../sentence.ts';
 import { badge, copyCode, data, facts, faultMessage } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { logoSection, storeLogoPages } from './store-logo.ts';
+import { teamChanges, teamSection } from './team.ts';
 
 const ORIGIN_EXAMPLE = 'https://shop.example';
 
-const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/store`;
+const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/settings`;
 
 const policySettings = storeSettings.filter(({ of }) => of === 'store');
 const lookSettings = storeSettings.filter(({ of }) => of === 'page');
@@ -39,7 +40,7 @@ const lookSettings = storeSettings.filter(({ of }) => of === 'page');
 export const storePages = (deps: DashboardDeps): readonly Page[] => [
   {
     method: 'get',
-    path: '/s/:store/:mode/store',
+    path: '/s/:store/:mode/settings',
     needs: 'store:manage',
     answer: (visit) => storePage(deps, visit, null),
   },
@@ -50,12 +51,13 @@ export const storePages = (deps: DashboardDeps): readonly Page[] => [
     ] as const
   ).map(([form, settings]) =>
     storeChange(deps, {
-      path: `/s/:store/:mode/store${form}`,
+      path: `/s/:store/:mode/settings${form}`,
       needs: setStore.needs,
       plan: (visit) => planSettings(deps, visit, settings),
     }),
   ),
   ...storeLogoPages(deps, (visit, fault) => storePage(deps, visit, fault)),
+  ...teamChanges(deps, (visit, fault) => storePage(deps, visit, fault)),
   newStorePage,
   commonChange(deps, { path: '/stores/new', needs: 'to be signed in', plan: (visit) => planStore(deps, visit) }),
 ];
@@ -101,8 +103,10 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: Html
   const values = await readStoreState({ database: deps.database, act }, at.storeId);
   if (!store || !values) return null;
   const look = await deps.database.stores.findPageSettings(at.storeId);
+  // The form that adds somebody has a name, too.
+  const isTyped = form.role === undefined;
   return {
-    title: words.say('frame.store'),
+    title: words.say('frame.settings'),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}<section class="card" aria-labelledby="about"><h2 id="about">${data(store.name)}</h2>${facts(
       [
@@ -112,11 +116,12 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: Html
       ],
     )}</section>
 <form method="post" action="${pathOf(at)}" class="card" aria-labelledby="policy"><h2 id="policy">${words.say('store.policy')}</h2>${changeFields(visit)}
-${policySettings.map((one) => fieldInput(words, one, values, form[one.name]))}
+${policySettings.map((one) => fieldInput(words, one, values, isTyped ? form[one.name] : undefined))}
 <p class="hint">${words.html('store.policy_hint')}</p>
 <button>${words.say('frame.go_on')}</button></form>
 ${lookForm(deps, visit, look)}
-${logoSection(visit, look)}`,
+${logoSection(visit, look)}
+${await teamSection(deps, visit)}`,
   };
 }
 

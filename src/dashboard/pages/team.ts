@@ -1,80 +1,75 @@
-/**
- * The team of a store: who is a member, in which role, and the one-time link for a new person.
- */
+/** People of a store, on its page of settings: members with their roles, and the one-time link for a new person. */
 import { linkPerson, membersOf, PERSON_NAME_CHARS_MAX, removePerson, roleWords } from '../../acts/people.ts';
 import { storeRoles } from '../../core/access.ts';
 import type { Person } from '../../database/people.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { list, section } from '../../web/list.ts';
 import { actFacts, planAct } from '../act-form.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { sentence, sentenceText } from '../sentence.ts';
-import { ago, badge, data, faultMessage, table, time } from '../show.ts';
+import { ago, badge, data, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
 
-const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/team`;
+const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/settings`;
 
-export const teamPages = (deps: DashboardDeps): readonly StorePage[] => [
-  {
-    method: 'get',
-    path: '/s/:store/:mode/team',
-    needs: 'store:manage',
-    answer: (visit) => teamPage(deps, visit, null),
-  },
+/** Shows the page of settings again, with what is wrong. */
+type Back = (visit: Visit<StoreAt>, fault: Html) => Promise<Reply>;
+
+export const teamChanges = (deps: DashboardDeps, back: Back): readonly StorePage[] => [
   storeChange(deps, {
-    path: '/s/:store/:mode/team',
+    path: '/s/:store/:mode/settings/people',
     needs: linkPerson.needs,
-    plan: (visit) => planLink(deps, visit),
+    plan: (visit) => planLink(deps, visit, back),
   }),
   storeChange(deps, {
-    path: '/s/:store/:mode/team/:person/remove',
+    path: '/s/:store/:mode/settings/people/:person/remove',
     needs: removePerson.needs,
-    plan: (visit) => planRemoval(deps, visit),
+    plan: (visit) => planRemoval(deps, visit, back),
   }),
 ];
 
-async function teamPage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: Html | string | null): Promise<Reply> {
+type Member = Person & Readonly<{ seenAtMs: number | null }>;
+
+export async function teamSection(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html> {
   const { at, visitor, nowMs, words } = visit;
-  const members = await membersOf(deps.database, at.storeId);
-  const rows: (readonly (Html | string)[])[] = [];
-  for (const person of members) {
+  const members: Member[] = [];
+  for (const person of await membersOf(deps.database, at.storeId)) {
     const open = await deps.database.signIns.listWebSessions(person.id, nowMs, sessionLimits);
-    const seen =
-      open.length === 0
-        ? words.say('team.signed_out')
-        : ago(words, Math.max(...open.map(({ seenAtMs }) => seenAtMs)), nowMs);
-    const isOwn = person.id === visitor.person.id;
-    const role = person.memberships.find(({ storeId }) => storeId === at.storeId)?.role;
-    rows.push([
-      isOwn ? words.html('team.you', { name: person.name }) : data(person.name),
-      html`<span>${role === undefined ? null : words.say(`general.role_${role}`)} ${person.isReady ? null : badge(words.say('team.unused'), 'wait')}</span>`,
-      time(person.createdAtMs),
-      seen,
-      isOwn ? html`<a href="/account">${words.say('frame.account')}</a>` : removeForm(visit, person),
-    ]);
+    members.push({ ...person, seenAtMs: open.length === 0 ? null : Math.max(...open.map((one) => one.seenAtMs)) });
   }
-  return {
-    title: words.say('frame.team'),
-    status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}${table(
-      words.say('frame.team'),
+  const isOwn = ({ id }: Person): boolean => id === visitor.person.id;
+  const role = ({ memberships, isReady }: Person): Html => {
+    const own = memberships.find(({ storeId }) => storeId === at.storeId)?.role;
+    return html`${own === undefined ? null : words.say(`general.role_${own}`)} ${isReady ? null : badge(words.say('team.unused'), 'wait')}`;
+  };
+  const people = list<Member>({
+    caption: words.say('frame.team'),
+    columns: [
+      [words.say('general.name'), (one) => (isOwn(one) ? words.html('team.you', { name: one.name }) : data(one.name))],
+      [words.say('general.role'), role, 'lead'],
+      [words.say('general.created'), ({ createdAtMs }) => time(createdAtMs)],
       [
-        words.say('general.name'),
-        words.say('general.role'),
-        words.say('general.created'),
         words.say('team.seen'),
-        words.say('general.change'),
+        ({ seenAtMs }) => (seenAtMs === null ? words.say('team.signed_out') : ago(words, seenAtMs, nowMs)),
       ],
-      rows,
-    )}
-<form method="post" action="${pathOf(at)}" class="card" aria-labelledby="invite"><h2 id="invite">${words.say('team.invite')}</h2>${changeFields(visit)}
-<label>${words.say('general.name')} <input name="name" maxlength="${PERSON_NAME_CHARS_MAX}" autocomplete="off" value="${visit.form.name ?? ''}" required></label>
+      [
+        words.say('general.change'),
+        (one) => (isOwn(one) ? html`<a href="/account">${words.say('frame.account')}</a>` : removeForm(visit, one)),
+      ],
+    ],
+    rows: members,
+    empty: '',
+  });
+  const invite = html`<details class="card"${visit.form.role === undefined ? null : html` open`}><summary>${words.say('team.invite')}</summary>
+<form method="post" action="${pathOf(at)}/people">${changeFields(visit)}
+<label>${words.say('general.name')} <input name="name" maxlength="${PERSON_NAME_CHARS_MAX}" autocomplete="off" value="${visit.form.role === undefined ? '' : (visit.form.name ?? '')}" required></label>
 ${roleChoice(words, visit.form.role ?? 'staff')}
 <p class="hint">${words.say('team.invite_hint')}</p>
-<button>${words.say('frame.go_on')}</button></form>`,
-  };
+<button class="plain">${words.say('frame.go_on')}</button></form></details>`;
+  return section('people', words.say('frame.team'), html`${people}${invite}`, 'plain');
 }
 
 const roleChoice = (words: Words, chosen: string): Html =>
@@ -84,14 +79,14 @@ const roleChoice = (words: Words, chosen: string): Html =>
   )}</select></label>`;
 
 const removeForm = (visit: Visit<StoreAt>, person: Person): Html =>
-  html`<form method="post" action="${pathOf(visit.at)}/${person.id}/remove">${changeFields(visit)}<button class="plain">${visit.words.say('team.remove')}</button></form>`;
+  html`<form method="post" action="${pathOf(visit.at)}/people/${person.id}/remove">${changeFields(visit)}<button class="plain small">${visit.words.say('team.remove')}</button></form>`;
 
-function planLink(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
+function planLink(deps: DashboardDeps, visit: Visit<StoreAt>, back: Back): Promise<Planned> {
   const { at, form, words } = visit;
   return planAct(deps, visit, linkPerson, {
     texts: { name: form.name, role: form.role },
     back: pathOf(at),
-    refused: (fault) => teamPage(deps, visit, fault),
+    refused: (fault) => back(visit, fault),
     page: ({ said, facts = [] }) => ({
       title: words.say('team.link_title', { name: form.name ?? '' }),
       content: html`<section class="card"><p class="message attention">${sentence(words, said)}</p>${actFacts(visit, facts)}
@@ -100,13 +95,13 @@ function planLink(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> 
   });
 }
 
-async function planRemoval(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
+async function planRemoval(deps: DashboardDeps, visit: Visit<StoreAt>, back: Back): Promise<Planned> {
   const { at, params } = visit;
   const person = (await membersOf(deps.database, at.storeId)).find(({ id }) => id === params.person);
   if (!person) return null;
   return planAct(deps, visit, removePerson, {
     texts: { name: person.name },
     back: pathOf(at),
-    refused: (fault) => teamPage(deps, visit, fault),
+    refused: (fault) => back(visit, fault),
   });
 }
