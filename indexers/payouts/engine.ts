@@ -121,7 +121,6 @@ export function createPayer(options: PayerOptions): Payer {
   /** A refund's lock on the chain excludes no payment by another wallet, and none under another id. */
   const holdOnNew = (): Fault | null => settlingIn?.current() ?? null;
   const signerFreezer = createSignerFreezer({ network: network.key, signer, database, clock, log });
-  const followJournal = async (): Promise<void> => lease?.follow();
   const walletWatch = createWalletWatch({
     network,
     rules,
@@ -129,9 +128,7 @@ export function createPayer(options: PayerOptions): Payer {
     chainNode,
     database,
     wallets,
-    followJournal,
     clock,
-    log,
   });
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
   const balances = createBalanceWatch({
@@ -234,7 +231,7 @@ export function createPayer(options: PayerOptions): Payer {
     const advancePayout = await begin();
     if (await walletWatch.renew()) balances.expire();
     await signerFreezer.renew();
-    await settlingIn?.renew(floor, walletWatch.refusePending);
+    await settlingIn?.renew(floor, walletWatch.compareCounts);
     const nowMs = clock.nowMs();
     const open = await database.openPayouts(network.key, nowMs, OPEN_MAX);
     const ids = new Set(open.map(({ payout }) => payout.id));

@@ -6,6 +6,7 @@
  * Before the freeze ends, the network settles in once more: nothing is signed until every block of this moment is final
  * and read.
  */
+import type { PayoutNode } from '../../src/chains/spend.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
 import { isPayback } from '../../src/core/intent.ts';
 import { isPaidBy } from '../../src/core/outgoing.ts';
@@ -15,28 +16,28 @@ import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import { type Freeze, isAutomatic } from '../../src/database/freezes.ts';
 import type { OutgoingRecord } from '../../src/database/outgoing.ts';
-import { settlePaid } from './exits.ts';
-import { explainNumbers, type LaneParts, passNumbers, type ReadLane, type UsedNumber } from './halted-lanes.ts';
+import { type ExitParts, settlePaid } from './exits.ts';
 
 /** Transfers that one run lists. With more, the network stays frozen for the rest. */
 const LISTED_MAX = 100;
 /** Open refunds that are compared, of each state. */
 const OPEN_MAX = 1_000;
 
-export type ReconcileParts = Omit<LaneParts, 'database' | 'isDryRun'> &
+export type ReconcileParts = Omit<ExitParts, 'node' | 'database' | 'isDryRun'> &
   Readonly<{
     network: NetworkKey;
-    database: LaneParts['database'] &
+    node: ExitParts['node'] & Pick<PayoutNode, 'count'>;
+    database: ExitParts['database'] &
       Pick<
         Database,
         | 'listFreezes'
         | 'listForeign'
         | 'listEngines'
-        | 'haltedLanes'
+        | 'listForeignNonces'
+        | 'passNonces'
+        | 'listPayouts'
         | 'findPayout'
         | 'settleEngine'
-        | 'resumeLane'
-        | 'raiseLane'
         | 'thawPayouts'
       >;
   }>;
@@ -44,18 +45,20 @@ export type ReconcileParts = Omit<LaneParts, 'database' | 'isDryRun'> &
 /** A transaction that an operator names: only an explorer explains it. */
 export type NamedTransaction = Readonly<{ tx: string; settles: string | null; refusal: string | null }>;
 
+/** Transactions of a wallet that nothing here explains, by their nonces. `to` is the first one that is free. */
+export type UnknownNonces = Readonly<{ payer: string; from: number; to: number; isFinal: boolean }>;
+
 /** Unexplained transactions, each with the open refund that it paid according to every node; null if none. */
 export type Survey = Readonly<{
   freezes: readonly Freeze[];
   transfers: readonly Readonly<{ transfer: OutgoingRecord; settles: string | null; refusal: string | null }>[];
-  numbers: readonly UsedNumber[];
   named: readonly NamedTransaction[];
-  lanes: readonly ReadLane[];
+  nonces: readonly UnknownNonces[];
 }>;
 
 /** Returns whether there is anything to agree to. */
-export const isEmpty = ({ freezes, transfers, numbers, named, lanes }: Survey): boolean =>
-  [freezes, transfers, numbers, named, lanes].every(({ length }) => length === 0);
+export const isEmpty = ({ freezes, transfers, named, nonces }: Survey): boolean =>
+  [freezes, transfers, named, nonces].every(({ length }) => length === 0);
 
 /**
  * Lists what no payout explains, and asks the nodes which refunds it paid. Changes nothing.
@@ -86,41 +89,35 @@ export async function survey(parts: ReconcileParts, named: readonly string[]): P
   const known = new Set(transfers.map(({ transfer }) => transfer.tx));
   const explained: NamedTransaction[] = [];
   for (const tx of new Set(named)) if (!known.has(tx)) explained.push({ tx, ...(await find(tx, open)) });
-  const halted = (await database.haltedLanes()).filter(
-    (one) => one.network === network && one.code === 'payout_nonce_foreign',
-  );
-  const { lanes, used } = await explainNumbers({ ...parts, isDryRun: true }, halted);
-  const numbers = used.filter(({ spent }) => !spent || !(known.has(spent.tx) || named.includes(spent.tx)));
-  return { freezes, transfers, numbers, named: explained, lanes };
+  return { freezes, transfers, named: explained, nonces: await unknownNonces(parts) };
 }
 
 /**
- * Does what a survey says: settles the refunds, acknowledges the transfers, lets halted wallets go on, and ends the
- * freezes that were shown.
+ * Does what a survey says: settles the refunds, acknowledges the transfers, passes the nonces, and ends the freezes
+ * that were shown.
  * @returns the freezes that are left, for what has come since
  * @throws Fault if something has changed since; what was settled stays settled, and the network stays frozen
  */
 export async function reconcile(parts: ReconcileParts, seen: Survey): Promise<readonly Freeze[]> {
   const { network, database, act } = parts;
-  await refuseSettling(parts);
+  await refuseUnsettled(parts, seen);
   // The engine reads up to the present final block before it signs anything.
   await database.settleEngine(network, act.atMs, act.atMs);
   for (const { id, tx } of settledBy(seen)) {
     const payout = await database.findPayout(id);
     if (payout && payout.tx !== tx) await settlePaid({ ...parts, isDryRun: false }, payout, tx, false);
   }
-  await passNumbers(database, network, seen.lanes, act.atMs);
+  for (const { payer, to } of seen.nonces) await database.passNonces(network, payer, to);
   const transfers = seen.transfers.map(({ transfer }) => transfer.id);
   await database.thawPayouts({ freezes: seen.freezes, transfers }, act);
   return (await database.listFreezes()).filter((one) => one.network === network && isAutomatic(one));
 }
 
 /** Returns the refunds that are settled, each with its transaction. */
-export const settledBy = ({ transfers, named, numbers }: Survey): readonly Readonly<{ id: string; tx: string }>[] =>
+export const settledBy = ({ transfers, named }: Survey): readonly Readonly<{ id: string; tx: string }>[] =>
   [
     ...transfers.map(({ settles, transfer: { tx } }) => ({ id: settles, tx })),
     ...named.map(({ settles, tx }) => ({ id: settles, tx })),
-    ...numbers.map(({ settles, spent }) => ({ id: settles, tx: spent?.tx ?? '' })),
   ].flatMap(({ id, tx }) => (id === null ? [] : [{ id, tx }]));
 
 /** @returns why a transaction does not settle a refund; null if it does, as every node shows */
@@ -144,11 +141,30 @@ async function openRefunds({ database, network }: ReconcileParts): Promise<reado
     .sort((a, b) => a.createdAtMs - b.createdAtMs);
 }
 
-/** Refuses while pending transactions may still become final. @throws Fault transient `payouts_settling` */
-export async function refuseSettling({
-  database,
-  network,
-}: Pick<ReconcileParts, 'database' | 'network'>): Promise<void> {
+/** @throws Fault transient `node_history_pruned` if the node cannot count what is final */
+async function unknownNonces({ database, network, node }: ReconcileParts): Promise<UnknownNonces[]> {
+  const unknown = [];
+  for (const { payer, nextNonce: from } of await database.listForeignNonces(network)) {
+    const count = await node.count(payer);
+    if (count?.final === null) {
+      const why = `the node of ${network} no longer has the final state, which counts the transactions of ${payer}`;
+      throw transient('node_history_pruned', `${why}: wait until finality no longer lags, or use an archive node`);
+    }
+    const { final, head, pending } = count ?? { final: from, head: from, pending: from };
+    const to = Math.max(from, final ?? from);
+    unknown.push({ payer, from, to, isFinal: Math.max(head, pending) <= to });
+  }
+  return unknown;
+}
+
+/** Refuses while unexplained transactions may still become final. @throws Fault transient `payouts_settling` */
+export async function refuseUnsettled(
+  { database, network }: Pick<ReconcileParts, 'database' | 'network'>,
+  { nonces }: Pick<Survey, 'nonces'>,
+): Promise<void> {
+  const open = nonces.find(({ isFinal }) => !isFinal);
+  if (open)
+    throw transient('payouts_settling', `transactions of wallet ${open.payer} are not final yet. Reconcile it then`);
   const untilMs = (await database.listEngines()).find((one) => one.network === network)?.settlingUntilMs ?? null;
   if (untilMs === null) return;
   const until = untilMs === 0 ? null : new Date(untilMs).toISOString();

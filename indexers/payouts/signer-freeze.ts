@@ -15,12 +15,8 @@ import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { FreezeState, Signer, SignerControl } from '../../src/signer/signer.ts';
 
-/** The freezes of the program itself that nobody has looked at. */
-const grave: readonly string[] = ['wallet_outflow_foreign', 'wallet_balance_short'];
-/** The same, of a number of a refund or gas wallet: an operator may use one, or a node may show late what did. */
-const NONCE_FOREIGN = 'payout_nonce_foreign';
-/** How long such a number stays unexplained before the signer is frozen. */
-const UNEXPLAINED_MS = 600_000;
+/** Freezes by the program itself that may mean a stolen key. */
+const grave: readonly string[] = ['wallet_outflow_foreign', 'wallet_balance_short', 'payout_nonce_foreign'];
 const FROZEN_BY = 'quayside';
 /** As much of a reason as the signer keeps. */
 const REASON_CHARS_MAX = 200;
@@ -44,7 +40,7 @@ export function createSignerFreezer(
   parts: Readonly<{
     network: NetworkKey;
     signer: Pick<FreezableSigner, 'freezeState' | 'freeze'>;
-    database: Pick<Database, 'listFreezes' | 'reportSignerFreeze' | 'haltedLanes' | 'listOwnWallets'>;
+    database: Pick<Database, 'listFreezes' | 'reportSignerFreeze'>;
     clock: Pick<Clock, 'nowMs'>;
     log: Pick<Log, 'info' | 'warn'>;
   }>,
@@ -83,21 +79,8 @@ export function createSignerFreezer(
     if (state) await report(state);
   }
 
-  /** Deposit addresses are halted, too, and hold no money for refunds. */
-  async function isHotWalletHalted(): Promise<boolean> {
-    const wallets = await database.listOwnWallets(network);
-    const hot = wallets.filter(({ role }) => role !== 'treasury').map(({ key }) => key);
-    return (await database.haltedLanes()).some(
-      (lane) => lane.network === network && lane.code === NONCE_FOREIGN && hot.includes(lane.payer),
-    );
-  }
-
-  async function findGrave(): Promise<readonly Freeze[]> {
-    const own = (await database.listFreezes()).filter((one) => one.network === network);
-    const isLong = ({ code, sinceMs }: Freeze) => code === NONCE_FOREIGN && clock.nowMs() >= sinceMs + UNEXPLAINED_MS;
-    const numbers = own.some(isLong) && (await isHotWalletHalted());
-    return own.filter((one) => grave.includes(one.code) || (numbers && isLong(one)));
-  }
+  const findGrave = async (): Promise<readonly Freeze[]> =>
+    (await database.listFreezes()).filter((one) => one.network === network && grave.includes(one.code));
 
   return {
     async renew() {

@@ -171,10 +171,9 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
       await database.newGeneration({ ...name, ...step, nowMs });
       return lookAgain(work);
     case 'stick': {
-      const { code, message, haltsLane } = step;
+      const { code, message } = step;
       await lease.follow();
-      const haltsPayer = haltsLane ? work.draft.payer : null;
-      await database.stickPayout({ ...name, why: { code, message }, haltsPayer, nowMs });
+      await database.stickPayout({ ...name, why: { code, message }, freezes: true, nowMs });
       return lookAgain(work);
     }
   }
@@ -217,20 +216,9 @@ async function nextNonce(work: Work): Promise<number | null | 'soon' | EngineRea
   const { payer } = draft;
   const count = await node.count(payer);
   invariant(count, `the node of ${payout.network} counts transactions`);
-  const { final, head, pending } = count;
-  const offer = await database.offerNonce(payout.network, payer, final ?? { head }, clock.nowMs());
-  switch (offer.kind) {
-    case 'free':
-      if (pending <= offer.nonce) return offer.nonce;
-      // A number excludes another transaction, but not a second payment of the same refund with the next one.
-      return reason('payout_nonce_unsettled', { payer, ours: offer.nonce, counted: pending, lacks: 'finality' });
-    case 'halted':
-      return offer.why;
-    case 'unsettled':
-      return reason('payout_nonce_unsettled', { payer, ours: offer.ours, counted: head, lacks: 'state' });
-    default:
-      return 'soon';
-  }
+  const offer = await database.offerNonce(payout.network, payer, count, clock.nowMs());
+  if (offer.kind === 'free') return offer.nonce;
+  return offer.kind === 'busy' ? 'soon' : reason('payout_nonce_unsettled', { payer, counted: count.head });
 }
 
 async function allot(
@@ -308,7 +296,7 @@ async function refused(work: Work, attempt: number, fault: Fault): Promise<Progr
     return restUntil(work, nowMs + LANE_WAIT_MS);
   }
   await database.withdrawAttempt({ ...name, attempt, wait, nextLookAtMs: later(work), nowMs });
-  if (judged === 'stick') await database.stickPayout({ ...name, why: wait, haltsPayer: null, nowMs });
+  if (judged === 'stick') await database.stickPayout({ ...name, why: wait, freezes: false, nowMs });
   return restUntil(work, attempt === 0 ? later(work) : nowMs + pace.resendMs);
 }
 
@@ -331,13 +319,12 @@ async function send(work: Work, attempt: SignedAttempt): Promise<Progress | null
   return null;
 }
 
-/** Stops a payout whose bytes are not what was ordered. Its wallet cannot use later numbers without this one. */
-async function holdBack(work: Work, { tx, nonce }: SignedAttempt, differences: readonly string[]): Promise<Progress> {
+/** Stops a payout whose bytes are not what was ordered, and its network: others may be altered, too. */
+async function holdBack(work: Work, { tx }: SignedAttempt, differences: readonly string[]): Promise<Progress> {
   const { database, clock } = work.parts;
   const { id, network } = work.payout;
   const why = reason('payout_bytes_differ', { id, network, tx, differences: differences.join('; ') });
-  const haltsPayer = nonce === null ? null : work.draft.payer;
-  await database.stickPayout({ ...nameOf(work), why, haltsPayer, nowMs: clock.nowMs() });
+  await database.stickPayout({ ...nameOf(work), why, freezes: true, nowMs: clock.nowMs() });
   return lookAgain(work);
 }
 

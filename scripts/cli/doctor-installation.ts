@@ -122,9 +122,8 @@ async function webhookFindings({ database, clock }: Installation): Promise<Findi
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host : url);
 
 async function payoutFindings({ config, database, clock }: Installation): Promise<Finding[]> {
-  const [freezes, lanes, engines, stats, balances] = await Promise.all([
+  const [freezes, engines, stats, balances] = await Promise.all([
     database.listFreezes(),
-    database.haltedLanes(),
     database.listEngines(),
     database.payoutStats(),
     database.listBalances(),
@@ -133,13 +132,6 @@ async function payoutFindings({ config, database, clock }: Installation): Promis
   const found = [
     ...freezes.map((one) =>
       failure('payouts', `money out is frozen: ${freezeText(one)}`, `find out why, then ${endOf(one)}`),
-    ),
-    ...lanes.map(({ network, message }) =>
-      failure(
-        'payouts',
-        `${network}: a wallet is halted: ${message}`,
-        `\`quayside payout reconcile ${network} --reason …\``,
-      ),
     ),
     ...engines.flatMap(({ network, reason }) => engineFinding(network, reason) ?? []),
     ...(stuck > 0 ? [failure('payouts', `${stuck} are stuck`, '`quayside payout list --state stuck` shows why')] : []),

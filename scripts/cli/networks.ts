@@ -221,15 +221,13 @@ async function reread(
         ...(counts.outgoing > 0
           ? [
               `${counts.outgoing} transfers out of our own wallets were not known and no payout explains them` +
-                (isCheck
-                  ? ''
-                  : '; they settle the refunds that they paid, and any other freezes money out within seconds if the network pays out'),
+                (isCheck ? '' : '; they freeze money out within seconds if the network pays out'),
             ]
           : []),
         ...(rows.length === 0 ? [] : table([['DIFFERENCE', 'BLOCK', 'TRANSACTION', 'UNITS', 'ADDRESS'], ...rows])),
         ...closed.map(
           ({ from: lowest, to: highest, holdsPayouts }) =>
-            `the gap ${lowest} to ${highest} is closed${holdsPayouts ? '; it freezes money out no more' : ''}`,
+            `the gap ${lowest} to ${highest} is closed${holdsPayouts ? `; \`quayside payout reconcile ${network.key} --reason …\` ends the freeze` : ''}`,
         ),
         ...(open > 0
           ? [

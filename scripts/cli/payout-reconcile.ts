@@ -6,7 +6,7 @@ import {
   isEmpty,
   type ReconcileParts,
   reconcile,
-  refuseSettling,
+  refuseUnsettled,
   type Survey,
   settledBy,
   survey,
@@ -63,7 +63,7 @@ export const payoutsReconcile: Command = {
       const lines = shown.length === 0 ? [] : table([HEAD, ...shown.map((row) => Object.values(row))]);
       const hasMore = !isEmpty(seen);
       if (hasMore && !isDryRun) {
-        await refuseSettling(parts);
+        await refuseUnsettled(parts, seen);
         if (act.reason === null) throw usage('--reason is required: the audit log keeps what was found out');
         await expectYes(input, [...causes(seen), ...lines]);
       }
@@ -107,11 +107,10 @@ function rowsOf(seen: Survey, network: NetworkConfig, { config }: Pick<Installat
       ...{ transaction_hash: one.tx, seen: moment(one.seenAtMs), amount: amount(one.currency, one.units) },
       ...{ to: format(one.to), is: is(settles, refusal) },
     })),
-    ...seen.numbers.map(({ payer, nonce, spent, settles, refusal }) => ({
-      ...{ transaction_hash: spent?.tx ?? `number ${nonce} of ${format(payer)}`, seen: '' },
-      amount: (spent?.tokens ?? []).map(({ currency, units }) => amount(currency, units)).join(', '),
-      to: (spent?.tokens ?? []).map(({ to }) => format(to)).join(', '),
-      is: spent ? is(settles, refusal) : 'not known: name it with --tx, as an explorer shows it',
+    ...seen.nonces.map(({ payer, from, to, isFinal }) => ({
+      transaction_hash: `${to - from} transactions of ${format(payer)}`,
+      ...{ seen: '', amount: '', to: '' },
+      is: isFinal ? 'own cost, or shown above; name others that paid a refund with --tx' : 'not final yet',
     })),
     ...seen.named.map(({ tx, settles, refusal }) => ({
       ...{ transaction_hash: tx, seen: '', amount: '', to: '', is: is(settles, refusal) },

@@ -1,5 +1,5 @@
 /**
- * The part of `status` about payouts: what waits and why, what the wallets hold, and what is halted or frozen.
+ * The part of `status` about payouts: what waits and why, what the wallets hold, and what is frozen.
  */
 
 import { coinText } from '../../src/chains/coin-text.ts';
@@ -16,11 +16,10 @@ const open = ['waiting', 'sent', 'stuck'];
 /** Returns what `status` prints about payouts; no lines if there never was one. */
 export async function payoutStatus({ database, config, clock }: Installation) {
   const nowMs = clock.nowMs();
-  const [engines, stats, balances, lanes, freezes] = await Promise.all([
+  const [engines, stats, balances, freezes] = await Promise.all([
     database.listEngines(),
     database.payoutStats(),
     database.listBalances(),
-    database.haltedLanes(),
     database.listFreezes(),
   ]);
   const signer = config.signer ? await signerState(config.signer.dir) : [];
@@ -31,7 +30,6 @@ export async function payoutStatus({ database, config, clock }: Installation) {
     payouts: count,
     oldest_s: Math.max(0, Math.floor((nowMs - oldestAtMs) / 1000)),
   }));
-  const halted = lanes.map(({ payer, ...lane }) => ({ ...lane, wallet: payer }));
   const wallets = balances.map(({ network, role, key, isFormer, units, low, readAtMs }) => ({
     network,
     wallet: role,
@@ -50,8 +48,7 @@ export async function payoutStatus({ database, config, clock }: Installation) {
       engines: engines.map(({ network, reason }) => ({ network, reason })),
       waiting: waits,
       wallets,
-      halted_wallets: halted,
-      frozen: freezes.map(({ frozenBy, sinceMs, gapId: _, ...freeze }) => ({
+      frozen: freezes.map(({ frozenBy, sinceMs, ...freeze }) => ({
         ...freeze,
         frozen_by: frozenBy,
         since: moment(sinceMs),
@@ -71,7 +68,6 @@ export async function payoutStatus({ database, config, clock }: Installation) {
       ...engines.flatMap(({ network, reason }) =>
         reason ? [`  payouts on ${network} are stopped: ${reason.code}: ${reason.message}`] : [],
       ),
-      ...halted.map(({ network, wallet, message }) => `  ${network}: wallet ${wallet} is halted: ${message}`),
       ...table(
         wallets.map(({ network, wallet, former, address, holds, low, unread_minutes }) => [
           `  ${network}`,

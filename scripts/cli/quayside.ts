@@ -26,7 +26,6 @@ import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
 import { payoutsReconcile } from './payout-reconcile.ts';
 import { payoutsResolve } from './payout-resolve.ts';
-import { payoutsResume } from './payout-resume.ts';
 import { payoutsList } from './payouts.ts';
 import { refundsApprove, refundsDestination, refundsList, refundsReject, refundsRequest } from './refunds.ts';
 import { secretKeyRotate } from './secret-key.ts';
@@ -102,7 +101,6 @@ const commands: readonly (Command | OfflineCommand)[] = [
   refundsDestination,
   payoutsList,
   payoutsResolve,
-  payoutsResume,
   payoutsReconcile,
   payoutsFreeze,
   payoutsThaw,

@@ -26,7 +26,6 @@ type MetricsOptions = Readonly<{
     | 'notices'
     | 'payoutStats'
     | 'listEngines'
-    | 'haltedLanes'
     | 'listFreezes'
     | 'listBalances'
     | 'listUnswept'

@@ -24,9 +24,6 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
     'network',
     'reason',
   ]);
-  const halted = gauge('payout_wallets_halted', 'Wallets that pay nothing until an operator resumes them.', [
-    'network',
-  ]);
   const frozen = gauge('payouts_frozen', '1 while money out is frozen; network "" stands for every network.', [
     'network',
   ]);
@@ -52,13 +49,10 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
 
   return {
     async read(
-      database: Pick<
-        Database,
-        'payoutStats' | 'listEngines' | 'haltedLanes' | 'listFreezes' | 'listBalances' | 'listUnswept'
-      >,
+      database: Pick<Database, 'payoutStats' | 'listEngines' | 'listFreezes' | 'listBalances' | 'listUnswept'>,
       nowMs: number,
     ): Promise<void> {
-      for (const one of [count, waiting, oldest, stopped, halted, frozen, balance, low, unswept]) one.reset();
+      for (const one of [count, waiting, oldest, stopped, frozen, balance, low, unswept]) one.reset();
       const stats = await database.payoutStats();
       for (const { kind, state, count: number } of stats.counts) count.set({ kind, state }, number);
       for (const { network, code, count: number, oldestAtMs } of stats.waiting) {
@@ -68,7 +62,6 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
       for (const { network, reason } of await database.listEngines()) {
         if (reason) stopped.set({ network, reason: reason.code }, 1);
       }
-      for (const { network } of await database.haltedLanes()) halted.inc({ network });
       for (const { network } of await database.listFreezes()) frozen.set({ network: network ?? '' }, 1);
       for (const { network, role, isFormer, units, low: assets } of await database.listBalances()) {
         // Several former ones would be one series.

@@ -1,12 +1,11 @@
 /**
- * Classifies final transfers out of our own wallets: an attempt of ours, the payment of a refund whose attempt a
- * restored database does not know, or a transfer by somebody else.
+ * Classifies final transfers out of our own wallets: an attempt of ours explains it, or it freezes money out.
  *
  * Decoders leave out transfers of zero. With many tokens anybody can write one in anybody's name (`transferFrom` with
  * 0).
  */
 import { type HotRole, isPayback } from './intent.ts';
-import { endedCodes, type Payout } from './payout.ts';
+import type { Payout } from './payout.ts';
 import type { ChainTransfer, NetworkKey } from './transfer.ts';
 
 /**
@@ -37,47 +36,18 @@ export type OutgoingTransfer = ChainTransfer &
 /** The fields of an outgoing transfer that decide its meaning. */
 export type PaidTransfer = Pick<OutgoingTransfer, 'network' | 'role' | 'currency' | 'to' | 'units'>;
 
-/** An open payout, and whether an attempt of its current generation is signed. */
-export type Claimant = Readonly<{
-  payout: Pick<Payout, 'id' | 'network' | 'intent' | 'state' | 'wait' | 'createdAtMs'>;
-  isSigned: boolean;
-}>;
-
-export type Meaning =
-  /** This database knows the attempt. */
-  | Readonly<{ kind: 'ours'; payoutId: string }>
-  /** No attempt is known, but this open refund pays exactly the same, so the transaction settles it. */
-  | Readonly<{ kind: 'pays'; payoutId: string }>
-  /** A refund that cannot be settled yet may explain it: an attempt of it is signed, or it has no payout. */
-  | Readonly<{ kind: 'undecided' }>
-  /** The treasury's own, or to or for another wallet of ours: nobody is paid by it. */
-  | Readonly<{ kind: 'recorded' }>
-  /** Nothing here explains it. */
-  | Readonly<{ kind: 'foreign' }>;
-
 /**
- * Decides what an outgoing transfer means.
- * @param attemptOf the payout with an attempt of this transaction id; null if none has
- * @param claimants open payouts that it may have paid; those that do not fit are ignored
- * @param isPending whether a refund without a payout is due to pay the same
- * @param isToOwn whether it went to a refund or gas wallet of ours or, of native coin, to or for a deposit address;
- * then nobody is paid, and nothing is lost
+ * - `ours`: this database knows the attempt.
+ * - `recorded`: the treasury's own. Nobody is paid by it.
+ * - `foreign`: no attempt explains it. It may be a refund whose attempt a restored database does not know, or a theft.
  */
-export function explainOutgoing(
-  transfer: PaidTransfer,
-  attemptOf: string | null,
-  claimants: readonly Claimant[],
-  isPending: boolean,
-  isToOwn = false,
-): Meaning {
-  if (transfer.role === 'treasury') return { kind: 'recorded' };
-  if (attemptOf !== null) return { kind: 'ours', payoutId: attemptOf };
-  const paid = claimants.filter(({ payout }) => isPaidBy(payout, transfer)).sort(byAge);
-  const free = paid.find(mayBeSettled);
-  if (free) return { kind: 'pays', payoutId: free.payout.id };
-  if (paid.length > 0 || isPending) return { kind: 'undecided' };
-  return { kind: isToOwn ? 'recorded' : 'foreign' };
-}
+type Meaning = 'ours' | 'recorded' | 'foreign';
+
+/** Decides what a final transfer out of our own wallets means. */
+export const explainOutgoing = ({ role }: Pick<OutgoingTransfer, 'role'>, isAttempted: boolean): Meaning => {
+  if (role === 'treasury') return 'recorded';
+  return isAttempted ? 'ours' : 'foreign';
+};
 
 /** Returns whether a transfer has the network, payee, currency and amount of a refund. */
 export function isPaidBy(
@@ -93,18 +63,6 @@ export function isPaidBy(
     intent.units === units
   );
 }
-
-/**
- * Returns whether no known attempt can take effect any more. Earlier generations have ended. Of the current one, none
- * is signed, or all are proved to have ended.
- */
-const mayBeSettled = ({ payout: { state, wait }, isSigned }: Claimant): boolean =>
-  state === 'waiting' ||
-  (state === 'sent' && !isSigned) ||
-  (state === 'stuck' && (!isSigned || endedCodes.includes(wait?.code ?? '')));
-
-const byAge = ({ payout: a }: Claimant, { payout: b }: Claimant): number =>
-  a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1);
 
 /** A wallet of the signer's seed by its role and its index. */
 export type IndexedWallet = Readonly<{ role: HotRole; index: number }>;

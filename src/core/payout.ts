@@ -106,11 +106,6 @@ export const ATTEMPTS_MAX = 8;
 /** Open nonces of one wallet at once. Nodes keep only so many transactions of one sender. */
 export const IN_FLIGHT_MAX = 16;
 
-/**
- * Reasons of stuck payouts whose attempts can no longer be mined: another transaction used their nonce, or they failed.
- */
-export const endedCodes: readonly string[] = ['payout_nonce_foreign', 'payout_generations'];
-
 /** Actions of this engine run for the payout; null for none. They need not survive a restart. */
 export type Recent = Readonly<{ sentAtMs: number | null; outbidAtMs: number | null }>;
 
@@ -141,7 +136,7 @@ export type Step =
       isStuck: boolean;
       why: Reason | null;
     }>
-  | Readonly<{ kind: 'stick'; code: string; message: string; haltsLane: boolean }>;
+  | Readonly<{ kind: 'stick'; code: string; message: string }>;
 
 /**
  * Returns the next step of a payout.
@@ -172,7 +167,7 @@ export function decide(
     case 'dead':
       return renew(payout, 'dead', null, nowMs);
     case 'foreign':
-      return { kind: 'stick', code: 'payout_nonce_foreign', message: outcome.message, haltsLane: true };
+      return { kind: 'stick', code: 'payout_nonce_foreign', message: outcome.message };
     case 'waiting':
       return outcome.included === null ? chase(attempts, newest, recent, nowMs, rules) : restFor(rules.resendMs, nowMs);
   }

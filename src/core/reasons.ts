@@ -48,25 +48,17 @@ const reasons = {
   },
   payout_nonce_unsettled: {
     passes: true,
-    text: ({
-      payer,
-      ours,
-      counted,
-      lacks,
-    }: WalletValues & Readonly<{ counted: number; lacks: 'finality' | 'state' }>) =>
-      lacks === 'finality'
-        ? `the node has received ${counted} transactions of wallet ${payer}, and ${ours} were made here. Payouts wait ` +
-          'until the others are final and read'
-        : `the node counts ${counted} transactions of wallet ${payer}, and ${ours} were made here. It no longer has the ` +
-          'final state, so whether the others are final cannot be read. Payouts of the wallet go on when finality does, ' +
-          'or with an archive node',
+    text: ({ payer, counted }: Readonly<{ payer: string; counted: number }>) =>
+      `the node counts ${counted} transactions of wallet ${payer}, none of which is known here, and it no longer has the ` +
+      'final state that tells where the wallet begins. Payouts of the wallet go on when finality does, or with an ' +
+      'archive node',
   },
   payout_nonce_foreign: {
     passes: false,
     text: ({ network, payer, ours, counted }: NetworkValues & WalletValues & Readonly<{ counted: number }>) =>
-      `The node counts ${counted} final transactions of wallet ${payer} on ${network}, but only ${ours} were made ` +
-      `here: somebody else spends from it, or this database is older than the signer's journal. No more payouts leave ` +
-      `it. Find the cause, then run \`quayside payout reconcile ${network} --reason …\`.`,
+      `A node counts ${counted} transactions of wallet ${payer} on ${network}, but only ${ours} were made here: ` +
+      `somebody else spends from it, or this machine was put back to an earlier state. Money out is frozen on ` +
+      `${network}. Find the cause, then run \`quayside payout reconcile ${network} --reason …\`.`,
   },
   payout_bytes_differ: {
     passes: false,

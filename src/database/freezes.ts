@@ -13,8 +13,6 @@ export type Freeze = Readonly<{
   /** The operator's user, or the part of the program that froze it. */
   frozenBy: string;
   sinceMs: number;
-  /** Of a freeze for skipped blocks: the gap that it names. */
-  gapId?: number;
 }>;
 
 /** The code of a freeze that an operator began. */
@@ -55,6 +53,6 @@ export interface FreezeDatabase {
   thawPayouts(seen: SeenFreezes, act: OperatorAct): Promise<readonly Freeze[]>;
   /** Returns a freeze that applies to a network, one of every network first; null when it pays. */
   findFreeze(network: NetworkKey): Promise<Freeze | null>;
-  /** Returns all freezes, those of every network first. Of several gaps of a network, the oldest is among them. */
+  /** Returns all freezes, those of every network first. */
   listFreezes(): Promise<readonly Freeze[]>;
 }

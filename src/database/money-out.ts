@@ -31,24 +31,16 @@ export type OpenPayout = Readonly<{
 export type PayoutName = Readonly<{ id: string; generation: number }>;
 export type AttemptName = PayoutName & Readonly<{ attempt: number }>;
 
-/**
- * `nonce`: the number that a wallet's next attempt would have. `unsignedNonce`: the first number with which nothing is
- * signed here; one less while it is only allotted. `lastTx`: the final transaction with the number before
- * `nonce`, if it is known.
- */
-export type NextNonce = Readonly<{ nonce: number; unsignedNonce: number; lastTx: string | null }>;
+/** A wallet of which a node has counted more transactions than are known here, through `counted - 1`. */
+export type ForeignNonces = Readonly<{ payer: string; nextNonce: number; counted: number }>;
 
-/** A wallet that gets no further numbers, and why. */
-export type HaltedLane = Readonly<{ network: NetworkKey; payer: string; nextNonce: number }> & EngineReason;
-
-/** The next free number of a wallet, or why there is none. */
+/** The next nonce of a wallet, or why there is none. */
 export type NonceOffer =
   | Readonly<{ kind: 'free'; nonce: number }>
-  /** `full`: as many are open as a node accepts. `unsigned`: the newest is not signed yet, and may be taken back. */
-  | Readonly<{ kind: 'full' | 'unsigned' }>
-  | Readonly<{ kind: 'halted'; why: EngineReason }>
-  /** The head counts more numbers than were given out (`ours`), and whether that is final is not known. */
-  | Readonly<{ kind: 'unsettled'; ours: number }>;
+  /** As many are open as a node accepts, the newest is not signed yet, or the network has just been frozen. */
+  | Readonly<{ kind: 'busy' }>
+  /** Nothing is known of the wallet, and the node has no final state that tells where it begins. */
+  | Readonly<{ kind: 'unsettled' }>;
 
 /**
  * `moved`: the payout changed, its number is taken, the payment that it refunds is gone, or money out is frozen; look
@@ -95,7 +87,7 @@ export type JournalPart = Readonly<{
  * - `look`: it was stuck, and the engine looks at it again.
  */
 export type PayoutConclusion =
-  | (Extract<Exit, { kind: 'paid' }> & Readonly<{ learned: Pick<Attempt, 'payer' | 'payerRole' | 'nonce'> | null }>)
+  | (Extract<Exit, { kind: 'paid' }> & Readonly<{ learned: Pick<Attempt, 'payer' | 'payerRole'> | null }>)
   | (Extract<Exit, { kind: 'never' }> & Readonly<{ isRenewed: boolean; despite?: EqualTransfer | null }>)
   | Extract<Exit, { kind: 'look' }>;
 
@@ -234,19 +226,20 @@ export interface MoneyOutDatabase {
   openPayouts(network: NetworkKey, nowMs: number, limit: number): Promise<readonly OpenPayout[]>;
 
   /**
-   * Returns the number that the wallet's next attempt must use.
-   * @param seen the node's first free number at finality. If it is above our count, somebody else spends from the
-   * wallet: the lane is halted and an alarm raised. If the node no longer has the final state, its number at the head:
-   * nothing is concluded from that, and no number is offered while it is above our count; 0 for an unknown wallet
+   * Returns the nonce of the wallet's next attempt. If a node counts more transactions than are known here, somebody
+   * else spends from the wallet, or this database is older than the chain: money out is frozen, with an alarm.
+   * @param seen the node's counts; `final` is null if it no longer has the final state
    */
   offerNonce(
     network: NetworkKey,
     payer: string,
-    seen: number | Readonly<{ head: number }>,
+    seen: Readonly<{ final: number | null; head: number; pending: number }>,
     nowMs: number,
   ): Promise<NonceOffer>;
-  /** Returns null for a wallet that has made no attempt here. */
-  nextNonce(network: NetworkKey, payer: string): Promise<NextNonce | null>;
+  /** Returns the wallets of a network with transactions that are not known here. */
+  listForeignNonces(network: NetworkKey): Promise<readonly ForeignNonces[]>;
+  /** Makes a wallet go on from this nonce, or its own if that is higher: an operator knows those before it. */
+  passNonces(network: NetworkKey, payer: string, nextNonce: number): Promise<void>;
   /**
    * Saves an attempt and uses up its number; it is signed for this intent, on these terms, and no others. A refund
    * waits instead while its payment is not final, and, with an alarm, if a reorg took the payment back.
@@ -305,10 +298,8 @@ export interface MoneyOutDatabase {
         nowMs: number;
       }>,
   ): Promise<boolean>;
-  /** Marks a payout as stuck, with an alarm. Also halts its wallet if the wallet's other payouts are in danger. */
-  stickPayout(
-    input: PayoutName & Readonly<{ why: EngineReason; haltsPayer: string | null; nowMs: number }>,
-  ): Promise<boolean>;
+  /** Marks a payout as stuck, with an alarm. `freezes`: its network, too, because other payouts are in danger. */
+  stickPayout(input: PayoutName & Readonly<{ why: EngineReason; freezes: boolean; nowMs: number }>): Promise<boolean>;
 
   /** Returns the payout that has an attempt with this transaction. */
   findAttemptOwner(tx: string): Promise<string | null>;
@@ -327,15 +318,6 @@ export interface MoneyOutDatabase {
       nowMs: number;
     }>,
   ): Promise<boolean>;
-  /**
-   * Resumes a halted wallet, from the free number at finality or our own, whichever is higher. With the last wallet
-   * that was halted for numbers that others used, the network's freeze for that ends.
-   * @returns false when it is not halted
-   */
-  resumeLane(network: NetworkKey, payer: string, finalNonce: number, nowMs: number): Promise<boolean>;
-  /** Raises the next number of a wallet, which stays halted, past those whose users were looked for. */
-  raiseLane(network: NetworkKey, payer: string, nextNonce: number): Promise<void>;
-  haltedLanes(): Promise<readonly HaltedLane[]>;
   /**
    * Brings this database up to date with a part of the signer's journal, in the journal's order: adds the attempts it
    * lacks. The first part deletes what was allotted and never signed. The last one raises the fence above the highest

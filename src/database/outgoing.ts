@@ -4,26 +4,22 @@
  */
 import type { Asset } from '../core/ledger.ts';
 import type { OutgoingTransfer, WatchedRole } from '../core/outgoing.ts';
-import type { Payout } from '../core/payout.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 
 /** A wallet whose outgoing transfers are read. Ids only rise. */
 export type OwnWallet = Readonly<{ id: number; role: WatchedRole; key: string }>;
 
 /**
- * - `open`: not judged yet, because it is not final, or because a refund may explain it.
+ * - `open`: not judged yet, because it is not final.
  * - `foreign`: nothing explains it; it froze money out. `known`: an operator has acknowledged it since, by ending
  *   that freeze; a refund that equals it waits for a person.
- * - `recorded`: the treasury's, or to or for another wallet of ours; only the newest are kept.
+ * - `recorded`: the treasury's; only the newest are kept.
  */
 export type OutgoingState = 'open' | 'foreign' | 'known' | 'recorded';
 
 /** A transfer out of one of our wallets that no attempt here explains. */
 export type OutgoingRecord = OutgoingTransfer &
   Readonly<{ id: number; block: string; state: OutgoingState; seenAtMs: number }>;
-
-/** A transfer that paid an open refund whose attempt is not known here. */
-export type OutgoingClaim = Readonly<{ transfer: OutgoingRecord; payout: Payout }>;
 
 /** A transfer that equals a refund, and that an operator has acknowledged without saying what it was. */
 export type EqualTransfer = Readonly<{ id: number; tx: string }>;
@@ -62,28 +58,13 @@ export interface OutgoingDatabase extends WalletBooksDatabase {
   recordOwnWallets(network: NetworkKey, wallets: readonly Omit<OwnWallet, 'id'>[]): Promise<void>;
   listOwnWallets(network: NetworkKey): Promise<readonly OwnWallet[]>;
   /**
-   * Judges the network's final outgoing transfers: forgets what attempts explain, and for what nothing explains freezes
-   * money out on the network, with an alarm and an entry of the audit log. What it froze for is judged again each time:
-   * a refund that was lost with the newest state of the database may have been requested again.
-   * @returns the refunds to be settled with `settleByTransfer`, once the nodes have confirmed what was paid
+   * Judges the network's final outgoing transfers, once: forgets what attempts explain, and freezes money out on the
+   * network for what nothing explains, with an alarm and an entry of the audit log.
    */
-  judgeOutgoing(network: NetworkKey, nowMs: number): Promise<readonly OutgoingClaim[]>;
+  judgeOutgoing(network: NetworkKey, nowMs: number): Promise<void>;
   /**
-   * Settles the refund that a transfer paid, as by an attempt learned from the chain.
-   * @param paid what the nodes show of the transaction. `nonce`: its sequence number, null where there are none
-   * @returns false if the transfer does not, or no longer, explain that refund
-   */
-  settleByTransfer(
-    input: Readonly<{
-      transferId: number;
-      payoutId: string;
-      paid: Readonly<{ feeUnits: bigint; nonce: number | null }>;
-      nowMs: number;
-    }>,
-  ): Promise<boolean>;
-  /**
-   * Returns transfers that are judged, that nothing explains and that nobody has acknowledged, by their ids: the end
-   * of their freeze acknowledges them.
+   * Returns the oldest transfers that are judged, that no attempt explains and that nobody has acknowledged: the end of
+   * their freeze acknowledges them.
    */
   listForeign(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]>;
   /**

@@ -257,7 +257,6 @@ CREATE TABLE block_gaps (
   holds_payouts INTEGER NOT NULL CHECK (holds_payouts IN (0, 1))
 ) STRICT;
 CREATE INDEX block_gaps_by_network ON block_gaps (network, to_number);
-CREATE INDEX block_gaps_holding ON block_gaps (holds_payouts, network) WHERE closed_at_ms IS NULL;
 
 -- A block that was read, by hash. Only `canonical` changes (and a number that a node named wrongly). A network has one
 -- canonical block per height, linked by parent except after a gap. Those without transfers go 1,000 below the floor.
@@ -631,13 +630,10 @@ CREATE TABLE lanes (
   network TEXT NOT NULL,
   payer TEXT NOT NULL,
   next_nonce INTEGER NOT NULL CHECK (next_nonce >= 0),
-  halted_code TEXT,
-  halted_message TEXT,
-  -- The stuck payout that halts it; null where the wallet's count of transactions does.
-  halted_by_payout TEXT,
+  -- What a node counted when that was more; null where every transaction of the wallet is known.
+  counted_nonce INTEGER,
   PRIMARY KEY (network, payer),
-  CHECK ((halted_code IS NULL) = (halted_message IS NULL)),
-  CHECK (halted_by_payout IS NULL OR halted_code IS NOT NULL)
+  CHECK (counted_nonce > next_nonce)
 ) STRICT, WITHOUT ROWID;
 
 -- The payout engine of a network.

@@ -5,6 +5,7 @@ import { chains } from '../../src/chains/index.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import { type ApiServer, startApi, withApi } from '../support/api-server.ts';
 import { approve } from '../support/approve.ts';
+import { counted } from '../support/nonces.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
 
 const CREATE = '/api/v1/refunds/create';
@@ -440,7 +441,7 @@ test('a refund that is not signed is held while its store is suspended, and goes
     await own.chain('ethereum').finalize(await own.chain('ethereum').mine([]));
     own.clock.advance(61_000);
     const payer = 'ab'.repeat(20);
-    await database.offerNonce('test:ethereum', payer, 0, own.clock.nowMs());
+    await database.offerNonce('test:ethereum', payer, counted(0), own.clock.nowMs());
     await suspend('suspended');
     for (let look = 0; look < 2; look++) {
       assert.equal(await allotFirst(own, payer), ['moved', 'refund_store_suspended']);
@@ -462,7 +463,7 @@ test('a refund whose payment was removed by a reorg is not signed until the paym
     await own.chain('ethereum').orphanTip();
     own.clock.advance(61_000);
     const payer = 'ab'.repeat(20);
-    await database.offerNonce('test:ethereum', payer, 0, own.clock.nowMs());
+    await database.offerNonce('test:ethereum', payer, counted(0), own.clock.nowMs());
     const allotted = () => allotFirst(own, payer);
     assert.equal(await allotted(), ['moved', 'refund_uncovered']);
     own.clock.advance(300_000);

@@ -5,10 +5,11 @@ import * as assert from 'uvu/assert';
 import { createMetrics } from '../../src/app/metrics.ts';
 import { createWriteTimes } from '../../src/app/write-times.ts';
 import { handClock } from '../support/hand-clock.ts';
+import { counted } from '../support/nonces.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 
-test('payouts, what they wait for, halted wallets and balances', async () => {
+test('payouts, what they wait for, freezes and balances', async () => {
   const clock = handClock();
   const { database, close } = openTempDatabase();
   const config = { networks: [testNetwork({ name: 'one', xpub: null })], dataDir: tmpdir() };
@@ -27,8 +28,8 @@ test('payouts, what they wait for, halted wallets and balances', async () => {
   await database.planPayouts([{ intent: refund, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
   const wait = { code: 'token_short', message: 'it has 3' };
   await database.recordWait({ id: 'rf_1', generation: 0, wait, nextLookAtMs: nowMs, nowMs });
-  await database.offerNonce(network, 'a', 0, nowMs);
-  await database.offerNonce(network, 'a', 1, nowMs);
+  await database.offerNonce(network, 'a', counted(0), nowMs);
+  await database.offerNonce(network, 'a', counted(1), nowMs);
   await database.reportEngine(network, { code: 'signer_unreachable', message: 'no' }, nowMs);
   const freeze = { code: 'payouts_frozen', reason: 'no', frozenBy: 'anna', sinceMs: nowMs };
   await database.freezePayouts({ ...freeze, network }, null);
@@ -52,7 +53,6 @@ test('payouts, what they wait for, halted wallets and balances', async () => {
     'quayside_payouts_waiting{network="test:one",reason="token_short"} 1',
     'quayside_payout_oldest_wait_seconds{network="test:one",reason="token_short"} 90',
     'quayside_payout_engine_stopped{network="test:one",reason="signer_unreachable"} 1',
-    'quayside_payout_wallets_halted{network="test:one"} 1',
     'quayside_payouts_frozen{network="test:one"} 1',
     'quayside_payouts_frozen{network=""} 1',
     'quayside_wallet_balance{network="test:one",wallet="refund",asset="native"} 1.5',

@@ -10,7 +10,6 @@ import { freezesConform } from './database/freezes.ts';
 import { heldMoneyConforms } from './database/held-money.ts';
 import { heldReturnsConform } from './database/held-returns.ts';
 import { historiesConform } from './database/histories.ts';
-import { judgingConforms } from './database/judging.ts';
 import { cancelsConform, expiryConforms } from './database/lifetimes.ts';
 import { lookupsConform } from './database/lookups.ts';
 import { merchantsConform } from './database/merchants.ts';
@@ -53,7 +52,6 @@ export function storeConforms(makePlace: MakePlace): void {
   adoptionConforms(makePlace);
   freezesConform(makePlace);
   outgoingConforms(makePlace);
-  judgingConforms(makePlace);
   sweepsConform(makePlace);
   operationsConform(makePlace);
   historiesConform(makePlace);

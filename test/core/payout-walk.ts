@@ -3,7 +3,6 @@
  * the signer and operators can do next, as the functions of `core` decide it.
  */
 import { type Intent, isPayback } from '../../src/core/intent.ts';
-import { explainOutgoing } from '../../src/core/outgoing.ts';
 import {
   type Attempt,
   decide,
@@ -55,7 +54,7 @@ export type Spot = Readonly<{
   payments: number;
 }>;
 
-export type Who = 'engine' | 'chain' | 'signer' | 'watch' | 'operator';
+export type Who = 'engine' | 'chain' | 'signer' | 'operator';
 export type Move = Readonly<{ who: Who; what: string; to: Spot }>;
 
 /** Replacements that the walk makes: more of them change nothing. */
@@ -128,7 +127,7 @@ const withLast = ({ attempts }: Spot, form: Spot['attempts'][number]) => [...att
 
 /** Returns what can happen next. */
 function movesFrom(spot: Spot): Move[] {
-  return [...engineMoves(spot), ...chainMoves(spot), ...watchMoves(spot), ...operatorMoves(spot)];
+  return [...engineMoves(spot), ...chainMoves(spot), ...operatorMoves(spot)];
 }
 
 // ── The engine ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -289,27 +288,6 @@ function lostOnChain(spot: Spot): Move[] {
   );
   if (spot.lane === 'sequence') return paid;
   return [...paid, { who: 'chain', what: 'the lost one expires', to: { ...spot, lost: 'ended' } }];
-}
-
-/** A final transfer that no attempt explains settles the refund that it pays. */
-function watchMoves(spot: Spot): Move[] {
-  const { kind, lost, state } = spot;
-  if (lost !== 'paid' || !isPayback(intents[kind]) || ends.includes(state)) return [];
-  const transfer = {
-    network,
-    role: 'refund',
-    tx: 'x',
-    index: 0,
-    currency: 'USDT',
-    from: 'aa',
-    to: 'bb',
-    units: 5n,
-  } as const;
-  const claimant = { payout: payoutOf(spot), isSigned: isAnySigned(spot) };
-  const meaning = explainOutgoing(transfer, null, [claimant], false);
-  return meaning.kind === 'pays'
-    ? [{ who: 'watch', what: 'settles', to: { ...spot, state: 'succeeded', code: null } }]
-    : [];
 }
 
 // ── Operators ────────────────────────────────────────────────────────────────────────────────────────────────────────

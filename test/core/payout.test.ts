@@ -177,7 +177,6 @@ test('a sequence number used by somebody else halts the wallet', () => {
     kind: 'stick',
     code: 'payout_nonce_foreign',
     message: 'used up',
-    haltsLane: true,
   });
 });
 

@@ -14,7 +14,7 @@ const examples = [
   reason('payouts_frozen', { network, by: 'anna', why: 'theft', end: '`quayside payout thaw`' }),
   reason('payouts_settling', { network, until: null }),
   reason('payouts_reading', { network, start: 20, read: 17 }),
-  reason('payout_nonce_unsettled', { ...wallet, lacks: 'state' }),
+  reason('payout_nonce_unsettled', wallet),
   reason('payout_nonce_foreign', wallet),
   reason('payout_bytes_differ', { id: 'rf_1', network, tx: '0x1', differences: 'payee' }),
   reason('payout_generations', generations),

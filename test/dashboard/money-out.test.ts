@@ -142,7 +142,7 @@ test('a stuck payout is shown first, with the commands that resolve it', () =>
     const intent = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 10n ** 16n } as const;
     await api.database().planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
     const why = { code: 'payout_outcome_unclear', message: 'nobody knows' };
-    await api.database().stickPayout({ id: 'ga_1', generation: 0, why, haltsPayer: null, nowMs });
+    await api.database().stickPayout({ id: 'ga_1', generation: 0, why, freezes: false, nowMs });
     assert.is(rowsOf((await mary.get(PAGE)).text, 'Stuck payouts')[0]?.['Waits for'], 'payout_outcome_unclear');
     const { text } = await mary.get('/operator/payouts/ga_1');
     assert.match(text, 'nobody knows');

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { type Answer, type Dashboard, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { counted } from '../support/nonces.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
 
 const address = (digit: string) => chains.evm.address.format(`c0ffee${digit.repeat(34)}`);
@@ -263,7 +264,7 @@ async function endAttempt({ api }: Shop, id: string): Promise<void> {
   const nowMs = Math.max(api.clock.nowMs(), payout.notBeforeMs);
   await database.stores.setRefundPolicy(api.merchantId, { refundEarlyMaxMinor: 100_000 });
   await database.nextFence(network, 0, nowMs);
-  await database.offerNonce(network, 'aa', 0, nowMs);
+  await database.offerNonce(network, 'aa', counted(0), nowMs);
   const name = { id, generation: 0, attempt: 0 };
   const own = { ...name, intent, payer: 'aa', payerRole: 'refund', nonce: 0, terms: {}, feeUnitsMax: 9n } as const;
   assert.is((await database.allotAttempt({ ...own, nowMs })).kind, 'allotted');

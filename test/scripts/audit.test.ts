@@ -134,7 +134,7 @@ const changes: Readonly<Record<string, Change>> = {
 const testedElsewhere: Readonly<Record<string, string>> = {
   'network reread': 'test/indexers/follower/recovery.test.ts',
   'held return': 'test/scripts/held.test.ts',
-  'payout resume': 'test/scripts/payout-exits.slow.test.ts',
+
   'payout resolve': 'test/scripts/payout-exits.slow.test.ts',
   backup: 'test/scripts/backup.test.ts',
   'secret-key rotate': 'test/app/secret-key-rotation.test.ts',

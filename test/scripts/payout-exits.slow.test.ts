@@ -1,5 +1,5 @@
 /**
- * `payout resolve` and `payout resume` on a real node, with a real signer: what was paid is settled, what was not is
+ * `payout resolve` and `payout reconcile` on a real node, with a real signer: what was paid is settled, what was not is
  * ended, and after database and signer were both put back to an earlier state nothing is paid a second time.
  */
 
@@ -20,6 +20,7 @@ import { openSigner } from '../../src/signer/client.ts';
 import { type Anvil, startAnvil } from '../support/anvil.ts';
 import { deployToken, type TokenContract } from '../support/contracts.ts';
 import { createDatabaseFile } from '../support/database-file.ts';
+import { counted } from '../support/nonces.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 import {
   endSigners,
@@ -72,7 +73,7 @@ test.before(async () => {
   const own = { file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 };
   database = openSqliteDatabase(own);
   await database.nextFence(NETWORK, 0, nowMs);
-  assert.equal(await database.offerNonce(NETWORK, payer, 0, nowMs), { kind: 'free', nonce: 0 });
+  assert.equal(await database.offerNonce(NETWORK, payer, counted(0), nowMs), { kind: 'free', nonce: 0 });
   await startSigning();
 });
 
@@ -162,7 +163,14 @@ async function signHere(intent: RefundIntent, nonce: number): Promise<string> {
   return tx;
 }
 
-test('after a rollback of database and signer, `payout resume` settles what was paid, and pays nothing again', async () => {
+/** Reconciles the network, and lets it settle in as its engine does. */
+async function reconcile(...flags: string[]) {
+  const said = await answer('payout', 'reconcile', NETWORK, ...flags, ...because, '--yes');
+  await database.settleEngine(NETWORK, null, nowMs);
+  return said;
+}
+
+test('after a rollback of database and signer, `payout reconcile` settles what was paid, and pays nothing again', async () => {
   const intent = await plan('rf_lost');
   const signer = openSigner({ socket: place.socket, timeoutMs: 20_000 });
   const { tx } = await signer.sign(firstOf(intent, 0));
@@ -177,32 +185,32 @@ test('after a rollback of database and signer, `payout resume` settles what was 
   cpSync(join(home, 'signer-backup'), place.dir, { recursive: true });
   chmodSync(place.dir, 0o700);
   await startSigning();
-  assert.is((await database.offerNonce(NETWORK, payer, 1, nowMs)).kind, 'halted');
+  await database.offerNonce(NETWORK, payer, counted(1), nowMs);
+  assert.is((await database.findFreeze(NETWORK))?.code, 'payout_nonce_foreign');
 
-  const tried = await answer('payout', 'resume', NETWORK, '--dry-run');
-  assert.equal([tried.settled, tried.resumed], [[{ id: 'rf_lost', transaction_hash: tx }], []]);
+  const settled = [{ id: 'rf_lost', tx }];
+  assert.equal((await answer('payout', 'reconcile', NETWORK, '--tx', tx, '--dry-run')).settled, settled);
   assert.is(await stateOf('rf_lost'), 'waiting');
-  const done = await answer('payout', 'resume', NETWORK);
-  assert.equal([done.settled, done.unexplained], [[{ id: 'rf_lost', transaction_hash: tx }], []]);
+  const done = await reconcile('--tx', tx);
+  assert.equal([done.settled, done.still_frozen, await database.listFreezes()], [settled, [], []]);
   const payout = await payoutOf('rf_lost');
   assert.equal([payout.state, payout.tx], ['succeeded', tx]);
   assert.ok((payout.feeUnits ?? 0n) > 0n, 'with what it cost');
   assert.equal(await database.openPayouts(NETWORK, nowMs + 1e9, 10), [], 'nothing is left to pay');
-  assert.equal(await database.offerNonce(NETWORK, payer, 1, nowMs), { kind: 'free', nonce: 1 });
+  assert.equal(await database.offerNonce(NETWORK, payer, counted(1), nowMs), { kind: 'free', nonce: 1 });
   assert.is(await usdt.balanceOf(`0x${PAYEE}`), UNITS);
 });
 
-test('transactions that no payout explains are shown, and the wallet goes on only with consent', async () => {
+test('nonces that no payout explains are shown, and the wallet goes on after them only with a yes', async () => {
   await plan('rf_two');
-  const tx = await spendElsewhere(1, nothing);
-  assert.is((await database.offerNonce(NETWORK, payer, 2, nowMs)).kind, 'halted');
-  const said = await refusal(2, 'payout', 'resume', NETWORK);
-  assert.match(said, new RegExp(`number 1 of wallet .*${tx} moved no money, and no payout explains it`));
-  assert.is((await database.haltedLanes()).length, 1);
-  const done = await answer('payout', 'resume', NETWORK, '--yes');
-  assert.is(done.unexplained[0].transaction_hash, tx);
-  assert.equal([await stateOf('rf_two'), await database.haltedLanes()], ['waiting', []]);
-  assert.equal(await database.offerNonce(NETWORK, payer, 2, nowMs), { kind: 'free', nonce: 2 });
+  await spendElsewhere(1, nothing);
+  await database.offerNonce(NETWORK, payer, counted(2), nowMs);
+  const said = await refusal(2, 'payout', 'reconcile', NETWORK, ...because);
+  assert.match(said, /1 transactions of 0x/);
+  assert.is((await database.listFreezes()).length, 1);
+  await reconcile();
+  assert.equal([await stateOf('rf_two'), await database.listFreezes()], ['waiting', []]);
+  assert.equal(await database.offerNonce(NETWORK, payer, counted(2), nowMs), { kind: 'free', nonce: 2 });
 });
 
 test('a payout is settled by a transaction only if that is final, ours, exact, and no other payout’s', async () => {
@@ -235,9 +243,8 @@ test('a payout is settled by a transaction only if that is final, ours, exact, a
 });
 
 test('a payout is never paid only once its attempts cannot be mined: then it fails, or is signed again', async () => {
-  assert.is(await database.resumeLane(NETWORK, payer, 4, nowMs), false);
-  assert.is((await database.offerNonce(NETWORK, payer, 4, nowMs)).kind, 'halted');
-  await answer('payout', 'resume', NETWORK, '--yes');
+  await database.offerNonce(NETWORK, payer, counted(4), nowMs);
+  await reconcile();
   for (const [at, id] of ['rf_ended', 'rf_again'].entries()) {
     await signHere(await plan(id), 4 + at);
     const early = await refusal(1, 'payout', 'resolve', id, '--never', ...because);
@@ -257,7 +264,7 @@ test('a payout whose number was used by its own payment is neither ended nor sig
   await signHere(await plan('rf_paid', 7_000_000n), 6);
   const tx = await spendElsewhere(6, payment(7_000_000n));
   const why = { code: 'payout_nonce_foreign', message: 'its number was used' };
-  await database.stickPayout({ id: 'rf_paid', generation: 0, why, haltsPayer: payer, nowMs });
+  await database.stickPayout({ id: 'rf_paid', generation: 0, why, freezes: true, nowMs });
   assert.match(
     await refusal(1, 'payout', 'resolve', 'rf_paid', '--never', ...because),
     `${tx} has paid payout rf_paid`,
@@ -266,8 +273,8 @@ test('a payout whose number was used by its own payment is neither ended nor sig
     await refusal(1, 'payout', 'resolve', 'rf_paid', '--retry', ...because),
     `${tx} has paid payout rf_paid`,
   );
-  const { settled } = await answer('payout', 'resume', NETWORK);
-  assert.equal(settled, [{ id: 'rf_paid', transaction_hash: tx }]);
+  const { settled } = await reconcile('--tx', tx);
+  assert.equal(settled, [{ id: 'rf_paid', tx }]);
   const report = await database.verifyLedger();
   assert.equal([report.unbalanced, report.differences], [[], []]);
 });

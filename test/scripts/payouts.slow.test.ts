@@ -103,7 +103,7 @@ test('a stuck payout and its halted wallet are shown, and the payout is looked a
   const name = { id: 'rf_lost', generation: 0 };
   const [{ payer } = { payer: '' }] = await database.listPayoutAttempts(name.id);
   const why = { code: 'payout_nonce_foreign', message: 'its number was used up' };
-  await database.stickPayout({ ...name, why, haltsPayer: payer, nowMs: systemClock.nowMs() });
+  await database.stickPayout({ ...name, why, freezes: true, nowMs: systemClock.nowMs() });
   await database.reportEngine(NETWORK, { code: 'signer_unreachable', message: 'nobody listens' }, 0);
   const { payouts } = await answer('status');
   assert.equal([payouts.open, payouts.waiting[0].reason], [1, 'payout_nonce_foreign']);

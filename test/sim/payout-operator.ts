@@ -82,14 +82,13 @@ export async function revive(stage: Stage): Promise<boolean> {
 /**
  * Reconciles the network, as an explorer shows what has paid. One who is lazy answers rarely. One who is wrong names
  * other transactions half of the time: the nodes show what they are.
- * @returns whether a wallet was halted
+ * @returns whether it was frozen
  */
 async function reconcileNetwork(stage: Stage): Promise<boolean> {
   const { bench, network, chain, operator, count, note } = stage;
   const { database } = bench.main;
-  const isHalted = (await database.haltedLanes()).some((lane) => lane.network === network);
   const isFrozen = (await database.findFreeze(network)) !== null;
-  if ((!isHalted && !isFrozen) || (stage.temper === 'lazy' && !operator?.chance(0.2))) return isHalted;
+  if (!isFrozen || (stage.temper === 'lazy' && !operator?.chance(0.2))) return isFrozen;
   await attempted(async () => {
     await adopt(stage);
     const isWrong = stage.temper === 'wrong' && operator?.chance(0.5) && (await stage.machine?.gaps())?.length === 0;
@@ -103,7 +102,7 @@ async function reconcileNetwork(stage: Stage): Promise<boolean> {
     note(`  reconciled: ${settledBy(seen).map(({ id }) => id)} settled, ${left.length} freezes left`);
     count(`reconciled by one who is ${stage.temper}`);
   });
-  return isHalted;
+  return isFrozen;
 }
 
 /** Returns final transactions that paid what is open here, and of which nothing here is an attempt. */

@@ -135,7 +135,7 @@ async function addMoneyOut(api: ApiServer): Promise<void> {
   const intent = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 10n ** 16n } as const;
   await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
   const why = { code: 'payout_outcome_unclear', message: 'the nodes disagree; look with `quayside show ga_1`' };
-  await database.stickPayout({ id: 'ga_1', generation: 0, why, haltsPayer: null, nowMs });
+  await database.stickPayout({ id: 'ga_1', generation: 0, why, freezes: false, nowMs });
   const sweep = {
     kind: 'sweep',
     id: 'sw_1',

@@ -66,7 +66,7 @@ export const commandRules: readonly Rule[] = [
       ['a script that is not there', { 'docs/a.md': '`npm run repair`' }],
     ],
     passed: [
-      ['commands and scripts', { 'docs/a.md': '`quayside status`, `quayside payout resume <id>`, `npm run types`' }],
+      ['commands and scripts', { 'docs/a.md': '`quayside status`, `quayside payout resolve <id>`, `npm run types`' }],
       ['commands of the signer', { 'docs/a.md': '`quayside-signer init --import`, as the user quayside-signer does' }],
     ],
   },

@@ -3,7 +3,6 @@
  * added.
  */
 import { coinText } from '../../chains/coin-text.ts';
-import { chains } from '../../chains/index.ts';
 import type { NetworkConfig } from '../../config/network.ts';
 import type { Asset } from '../../core/ledger.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
@@ -171,13 +170,12 @@ async function moneyOut(
   network: NetworkConfig,
   status: NetworkStatus | null,
 ): Promise<Html> {
-  const { key, family } = network;
+  const { key } = network;
   const freezes = (await database.listFreezes()).filter((one) => one.network === key || one.network === null);
   const engine = (await database.listEngines()).find((one) => one.network === key);
-  const lanes = (await database.haltedLanes()).filter((one) => one.network === key);
   const balances = (await database.listBalances()).filter((one) => one.network === key);
   const signer = signerFrozen(engine ? [engine] : []);
-  const isPaying = whyUnfollowed(status, nowMs) === null && !engine?.reason && lanes.length === 0;
+  const isPaying = whyUnfollowed(status, nowMs) === null && !engine?.reason;
   const isFrozen = freezes.length > 0 || signer !== null;
   const state = isFrozen
     ? badge('frozen', 'danger')
@@ -202,10 +200,6 @@ async function moneyOut(
           ] as const,
       ),
       isFrozen || !engine?.reason ? null : ['Engine', english(engine.reason.message)],
-      ...lanes.map(
-        ({ payer, message }) =>
-          ['Halted wallet', html`<code>${chains[family].address.format(payer)}</code> ${english(message)}`] as const,
-      ),
       ...balances.map(
         (one) =>
           [

@@ -16,6 +16,7 @@ import { writeOrTry } from './dry-run.ts';
 import type { Gaps } from './gaps.ts';
 import { type NetworkRow, type NetworkRows, numbersText } from './networks.ts';
 import type { Db } from './open.ts';
+import { BLOCKS_UNSEARCHED, type Freezer } from './payouts/freezes.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
 import { blocks as blockTable } from './tables.ts';
 
@@ -26,12 +27,13 @@ type Parts = Readonly<{
   gaps: Gaps;
   facts: BlockFacts;
   outgoing: Pick<Outgoing, 'hasUncountedWallet'>;
+  freezer: Pick<Freezer, 'again'>;
   raiseAlarm: RaiseAlarm;
   recordAct: RecordAct;
 }>;
 
 export function recoveryCommands(db: Db, parts: Parts): RecoveryCommands {
-  const { networks, gaps, outgoing, raiseAlarm, recordAct } = parts;
+  const { networks, gaps, outgoing, raiseAlarm, recordAct, freezer } = parts;
   return {
     async recoveryCount(network) {
       return db.read(() => networks.find(network)?.recoveries ?? 0);
@@ -51,6 +53,7 @@ export function recoveryCommands(db: Db, parts: Parts): RecoveryCommands {
         const holdsPayouts = outgoing.hasUncountedWallet(network);
         const gap = { from, to, because: act.reason ?? '', atMs: act.atMs, closedAtMs: null, holdsPayouts };
         gaps.add(network, gap);
+        if (holdsPayouts) freezer.again(network, BLOCKS_UNSEARCHED, unsearched(network, from, to), act.atMs);
         networks.recover(network, {});
         raiseAlarm({ ...skipped(network, gap, act), network, sessionId: null });
         recordAct(act, {
@@ -73,6 +76,11 @@ export function recoveryCommands(db: Db, parts: Parts): RecoveryCommands {
     },
   };
 }
+
+const unsearched = (network: NetworkKey, from: number, to: number): string =>
+  `${numbersText(from, to)} were skipped, so what was paid out in them may be missed. When a node has them, search them ` +
+  `first: \`quayside network reread ${network} --from ${from} --to ${to}\`. If none ever will, compare the wallets' ` +
+  'transactions in an explorer with `quayside payout list`';
 
 function skipped(network: NetworkKey, { from, to, holdsPayouts }: BlockGap, { atMs, operator, reason }: OperatorAct) {
   const blocks = numbersText(from, to);

@@ -3,7 +3,6 @@
  */
 
 import { createIntentMac, type IntentMac } from '../../core/intent.ts';
-import { modeOf } from '../../core/transfer.ts';
 import type { TargetedAct } from '../audit-log.ts';
 import type { Database } from '../database.ts';
 import { alarmCommands, createAlarmEnder, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
@@ -38,13 +37,7 @@ import { payerTokens } from './payer-tokens.ts';
 import { adoptionCommands } from './payouts/adoption.ts';
 import { payoutAttemptCommands } from './payouts/attempts.ts';
 import { exitCommands } from './payouts/exits.ts';
-import {
-  createFreezeReader,
-  createFreezer,
-  createNumberFreeze,
-  createOutflowFreeze,
-  freezeCommands,
-} from './payouts/freezes.ts';
+import { createFreezeReader, createFreezer, type Freezer, type FreezesOf, freezeCommands } from './payouts/freezes.ts';
 import { hotWalletCommands } from './payouts/hot-wallets.ts';
 import { outgoingCommands } from './payouts/judgement.ts';
 import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
@@ -54,7 +47,7 @@ import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
 import { walletBookCommands } from './payouts/wallet-books.ts';
 import { peopleCommands } from './people/people.ts';
-import { createAddresses, createDepositCheck, poolCommands } from './pool.ts';
+import { createAddresses, poolCommands } from './pool.ts';
 import { proofCommands } from './proofs.ts';
 import { recoveryCommands } from './recovery.ts';
 import { redeliveryCommands } from './redelivery.ts';
@@ -159,7 +152,9 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
   const changed = { networks, countingSums, outbox, raiseAlarm, heldRecords };
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
-  const payouts = createPayouts(db, { raiseAlarm, outgoing });
+  const freezesOf = createFreezeReader(db);
+  const freezer = createFreezer(db, recordAct);
+  const payouts = createPayouts(db, { raiseAlarm, outgoing, freezesOf });
   const followApproval = createApprovalAlarms(db, { raiseAlarm, endAlarm });
   const rows = createRefundRows(db, { ...sealing, findSession, ...formats, followApproval });
   const limits = createRefundLimits(db);
@@ -181,7 +176,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     addresses: poolCommands(db, guard, raiseAlarm, addresses),
     stores: { ...storeCommands(db, storeParts), ...pageSettingsCommands(db), ...refundPolicyCommands(db, limits) },
     keys: keyCommands(db, vault, storeParts),
-    ...chainRepositories(db, { ...facts, ...own, ...formats, jobs, transitions, raiseAlarm, storeOf }),
+    ...chainRepositories(db, { ...facts, ...own, ...formats, jobs, transitions, raiseAlarm, storeOf, freezer }),
     held: { ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }), giveBack },
     refunds,
     ...peopleCommands(db, { vault, recordAct, raiseAlarm }),
@@ -192,7 +187,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions): Omi
     reports: { ...reportQueries(db), ...statsCommands(db), ...bookQueries(db) },
     traces: traceQueries(db),
     ...webhookSecretCommands(db, vault, storeParts),
-    ...payoutParts(db, { ...changed, ...refundParts, outgoing }),
+    ...payoutParts(db, { ...changed, ...refundParts, outgoing, freezesOf, freezer }),
     ...webhookCommands(db, { secrets, due, replays, raiseAlarm }),
     ...eventQueries(db),
     ...triggerCommands(db, findSession, outbox),
@@ -236,6 +231,8 @@ type MoneyOutParts = TextFormats &
     ledger: Ledger;
     payouts: Payouts;
     outgoing: Outgoing;
+    freezesOf: FreezesOf;
+    freezer: Freezer;
     rows: RefundRows;
     settlement: RefundSettlement;
     findSession: FindSessionRow;
@@ -245,16 +242,13 @@ type MoneyOutParts = TextFormats &
 /** What payout engines save, and what operators decide about it. */
 function payoutParts(db: Db, own: MoneyOutParts) {
   const { payouts: steps, networks, ledger, raiseAlarm, recordAct, outgoing, rows, formatAddress, formatAmount } = own;
-  const freezeOf = createFreezeReader(db);
-  const freeze = createFreezer(db, recordAct);
+  const { freezesOf, freezer } = own;
   const followLost: FollowLost = ({ intent, sessionId }, nowMs) => {
     const session = intent.kind === 'return' && sessionId === null && own.findSession(intent.session.id);
     if (session) own.transitions.followReturn(session, nowMs);
   };
-  const numberFreeze = createNumberFreeze(db, freeze, recordAct);
   const approvalsOf = (id: string) => rows.find(id)?.approvals ?? [];
-  const parts = { steps, ledger, raiseAlarm, followLost, numberFreeze };
-  const isDeposit = createDepositCheck(db, own.guard);
+  const parts = { steps, ledger, raiseAlarm, followLost, freezer };
   const settlement = createPayoutSettlement(db, { ...parts, followRefund: own.settlement.settle });
   return {
     ...payoutCommands(db, { ...parts, settlement }),
@@ -262,19 +256,14 @@ function payoutParts(db: Db, own: MoneyOutParts) {
       ...parts,
       guard: own.guard,
       networks,
-      freeze,
-      outflowFreeze: createOutflowFreeze(db, recordAct),
-      settlement,
-      isPromised: rows.isPromised,
-      isDeposit: (network, key) => isDeposit(modeOf(network), key),
       formatAddress,
       formatAmount,
     }),
-    ...walletBookCommands(db, { raiseAlarm, freeze, formatAmount }),
-    ...payoutAttemptCommands(db, { ...parts, freezeOf, refundGates: own.settlement.gatesOf, approvalsOf }),
+    ...walletBookCommands(db, { raiseAlarm, freezer, formatAmount }),
+    ...payoutAttemptCommands(db, { ...parts, freezesOf, refundGates: own.settlement.gatesOf, approvalsOf }),
     ...adoptionCommands(db, parts),
     ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
-    ...freezeCommands(db, { guard: own.guard, freezeOf, freeze, recordAct }),
+    ...freezeCommands(db, { guard: own.guard, freezesOf, freezer, recordAct }),
     ...payoutViews(db),
     ...hotWalletCommands(db),
     ...sweepCommands(db, steps),
@@ -287,6 +276,7 @@ type ChainParts = Parameters<typeof createBlockFacts>[0] &
     jobs: Jobs;
     recordAct: RecordAct;
     storeOf: ReturnType<typeof createStoreReader>;
+    freezer: Freezer;
   }>;
 
 /** What followers save, and what operators do about it. */

@@ -419,9 +419,7 @@ export const lanes = sqliteTable('lanes', {
   network: text().$type<NetworkKey>().notNull(),
   payer: text().notNull(),
   nextNonce: integer().notNull(),
-  haltedCode: text(),
-  haltedMessage: text(),
-  haltedByPayout: text(),
+  countedNonce: integer(),
 });
 
 export const payoutEngines = sqliteTable('payout_engines', {

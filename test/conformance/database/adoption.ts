@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import type { GasIntent, RefundIntent } from '../../../src/core/intent.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { Adoption } from '../../../src/database/money-out.ts';
+import { counted } from '../../support/nonces.ts';
 import { inWorld, type MakePlace, renewal, T0_MS } from './place.ts';
 
 const network = 'test:one';
@@ -37,7 +38,7 @@ const plan = (database: Database, id: string) =>
 
 /** Allots a number to a payout that is never signed. */
 async function allotInVain(database: Database, id: string, nonce: number) {
-  await database.offerNonce(network, payer, nonce, T0_MS);
+  await database.offerNonce(network, payer, counted(nonce), T0_MS);
   const own = { id, generation: 0, attempt: 0, payer, payerRole: 'refund', nonce } as const;
   const outcome = await database.allotAttempt({
     ...own,
@@ -70,7 +71,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
         (await database.openPayouts(network, T0_MS, 10)).map(({ attempts }) => attempts.length),
         [1, 1],
       );
-      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 3 });
+      assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 3 });
       assert.is(await database.nextFence(network, 9, T0_MS), 10);
       assert.is((await database.listEngines())[0]?.journalId, 3);
       assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'r1', 2, 1)), 0);
@@ -86,7 +87,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
       assert.is((await database.findPayout('mine'))?.state, 'waiting');
       assert.equal(await database.listPayoutAttempts('mine'), []);
       assert.is((await database.findPayout('theirs'))?.state, 'sent');
-      assert.equal(await database.offerNonce(network, payer, 4, T0_MS), { kind: 'free', nonce: 5 });
+      assert.equal(await database.offerNonce(network, payer, counted(4), T0_MS), { kind: 'free', nonce: 5 });
     }),
   );
 
@@ -97,7 +98,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
       await allotInVain(database, 'r1', 0);
       assert.is(await adopt(database), 0);
       assert.is((await database.findPayout('r1'))?.state, 'waiting');
-      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 0 });
+      assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
       await allotInVain(database, 'r1', 0);
       await adopt(database, signature(1, 'r1', 0));
       const [attempt] = await database.listPayoutAttempts('r1');
@@ -152,7 +153,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
       const payout = await database.findPayout('r1');
       assert.equal([payout?.state, payout?.generation, payout?.proof], ['sent', 1, 'failed']);
       assert.is((await database.findPayout('mine'))?.state, 'waiting');
-      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 7 });
+      assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 7 });
       assert.is((await database.listEngines())[0]?.journalId, 5);
       assert.is(await database.nextFence(network, 9, T0_MS), 10);
     }),
@@ -166,7 +167,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
       await allotInVain(database, 'mine', 1);
       await adoptRest(database, [signature(2, 'r2', 5)]);
       assert.is((await database.listPayoutAttempts('mine')).length, 1);
-      assert.is((await database.offerNonce(network, payer, 0, T0_MS)).kind, 'unsigned');
+      assert.is((await database.offerNonce(network, payer, counted(0), T0_MS)).kind, 'busy');
     }),
   );
 
@@ -242,7 +243,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
     inWorld(makePlace, async ({ database }) => {
       await database.nextFence(network, 0, T0_MS);
       await plan(database, 'r1');
-      await database.offerNonce(network, payer, 0, T0_MS);
+      await database.offerNonce(network, payer, counted(0), T0_MS);
       const learned = { payer, payerRole: 'refund', nonce: 0 } as const;
       const conclusion = { kind: 'paid', tx: 'tx 2', feeUnits: 7n, generation: null, learned } as const;
       const act = { operator: 'ada', command: 'payout resolve', atMs: T0_MS, reason: null };

@@ -6,6 +6,7 @@ import type { Currency } from '../../../src/core/transfer.ts';
 import type { Database, NewSession } from '../../../src/database/database.ts';
 import type { HeldMoney, ReturnHeldMoney, ReturnHeldOutcome } from '../../../src/database/held-money.ts';
 import type { DestinationCheck, NewRefund } from '../../../src/database/refunds.ts';
+import { counted } from '../../support/nonces.ts';
 import {
   act,
   addressOf,
@@ -86,7 +87,7 @@ async function bringOut(world: World, id: string, kind: 'refund' | 'return'): Pr
   const { intent } = open.payout;
   assert.equal([intent.id, intent.kind], [id, kind]);
   const name = { id, generation: 0, attempt: 0 };
-  await database.offerNonce(network, payer, 0, one.nowMs);
+  await database.offerNonce(network, payer, counted(0), one.nowMs);
   const own = {
     ...name,
     intent,

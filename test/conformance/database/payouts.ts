@@ -4,6 +4,7 @@ import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
 import { IN_FLIGHT_MAX } from '../../../src/core/payout.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { JournaledSignature } from '../../../src/database/money-out.ts';
+import { counted } from '../../support/nonces.ts';
 import { breaks, inWorld, type MakePlace, renewal, T0_MS } from './place.ts';
 
 const network = 'test:one';
@@ -84,7 +85,7 @@ const codes = async (database: Database) => (await database.alarms.list(100)).ma
 const ready = (makePlace: MakePlace, work: (database: Database) => Promise<void>) =>
   inWorld(makePlace, async ({ database }) => {
     assert.is(await database.nextFence(network, 0, T0_MS), 1);
-    assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 0 });
+    assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
     await work(database);
     const { unbalanced, differences } = await database.verifyLedger();
     assert.equal([unbalanced, differences], [[], []]);
@@ -173,7 +174,7 @@ export function payoutsConform(makePlace: MakePlace): void {
     ready(makePlace, async (database) => {
       await plan(database, refund('r1'), refund('r2'));
       const why = { code: 'signer_refused_mac', message: 'made with another secret key' };
-      const stick = (id: string) => database.stickPayout({ id, generation: 0, why, haltsPayer: null, nowMs: T0_MS });
+      const stick = (id: string) => database.stickPayout({ id, generation: 0, why, freezes: false, nowMs: T0_MS });
       await allot(database, 'r1');
       await database.withdrawAttempt({ ...name('r1'), wait: why, nextLookAtMs: T0_MS, nowMs: T0_MS });
       await stick('r1');
@@ -269,16 +270,16 @@ export function attemptsConform(makePlace: MakePlace): void {
       await plan(database, refund('r1'), refund('r2'));
       assert.is((await allot(database, 'r1', { nonce: 1 })).kind, 'moved', 'no number is skipped');
       assert.is((await allot(database, 'r1')).kind, 'allotted');
-      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'unsigned' });
+      assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'busy' });
       assert.is((await allot(database, 'r2', { nonce: 1 })).kind, 'moved');
       const wait = { code: 'signer_refused_cap', message: 'too much today' };
       await database.withdrawAttempt({ ...name('r1'), wait, nextLookAtMs: T0_MS + 5000, nowMs: T0_MS });
       assert.is(await stateOf(database, 'r1'), 'waiting');
       assert.equal((await database.findPayout('r1'))?.wait, wait);
       assert.equal(await codes(database), ['signer_refused_cap']);
-      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 0 });
+      assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
       await bringOut(database, refund('r2'), 1);
-      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 1 });
+      assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 1 });
       assert.equal(
         (await database.openPayouts(network, T0_MS + 4999, 10)).map(({ payout }) => payout.id),
         ['r2'],
@@ -296,7 +297,7 @@ export function attemptsConform(makePlace: MakePlace): void {
     inWorld(makePlace, async ({ database, place }) => {
       const other = place.connect();
       await database.nextFence(network, 0, T0_MS);
-      await database.offerNonce(network, payer, 7, T0_MS);
+      await database.offerNonce(network, payer, counted(7), T0_MS);
       await plan(database, refund('r1'), refund('r2'));
       const outcomes = await Promise.all([allot(database, 'r1', { nonce: 7 }), allot(other, 'r2', { nonce: 7 })]);
       assert.equal(outcomes.map(({ kind }) => kind).sort(), ['allotted', 'moved']);
@@ -305,53 +306,49 @@ export function attemptsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a wallet has at most `IN_FLIGHT_MAX` numbers open, and halts when somebody else has used one',
+    'a wallet has at most `IN_FLIGHT_MAX` nonces open, and the network freezes when somebody else has used one',
     ready(makePlace, async (database) => {
       const intents = Array.from({ length: IN_FLIGHT_MAX }, (_, n) => refund(`r${n}`));
       await plan(database, ...intents, refund('last'));
       for (const [nonce, intent] of intents.entries()) await bringOut(database, intent, nonce + 1, { nonce });
-      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'full' });
-      assert.equal(await database.offerNonce(network, payer, 1, T0_MS), { kind: 'free', nonce: IN_FLIGHT_MAX });
-      const offer = await database.offerNonce(network, payer, IN_FLIGHT_MAX + 1, T0_MS);
-      assert.equal([offer.kind, offer.kind === 'halted' && offer.why.code], ['halted', 'payout_nonce_foreign']);
-      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), offer, 'until an operator resumes it');
+      assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'busy' });
+      assert.equal(await database.offerNonce(network, payer, counted(1), T0_MS), {
+        kind: 'free',
+        nonce: IN_FLIGHT_MAX,
+      });
+      const offer = () => database.offerNonce(network, payer, counted(IN_FLIGHT_MAX + 1), T0_MS);
+      assert.equal([await offer(), await offer()], [{ kind: 'busy' }, { kind: 'busy' }]);
       assert.is((await allot(database, 'last', { nonce: IN_FLIGHT_MAX })).kind, 'moved');
       assert.equal(await codes(database), ['payout_nonce_foreign']);
+      const freezes = await database.listFreezes();
       assert.equal(
-        (await database.haltedLanes()).map((lane) => [lane.payer, lane.code]),
-        [[payer, 'payout_nonce_foreign']],
+        freezes.map((one) => [one.network, one.code]),
+        [[network, 'payout_nonce_foreign']],
       );
-      assert.is((await database.findFreeze(network))?.code, 'payout_nonce_foreign');
-      await database.raiseLane(network, payer, IN_FLIGHT_MAX + 1);
-      const [halted] = await database.haltedLanes();
-      assert.equal([halted?.payer, halted?.nextNonce], [payer, IN_FLIGHT_MAX + 1], 'it stays halted');
-      await database.raiseLane(network, payer, 0);
-      assert.is((await database.haltedLanes())[0]?.nextNonce, IN_FLIGHT_MAX + 1, 'a number is never given out again');
-      assert.is(await database.resumeLane(network, payer, IN_FLIGHT_MAX + 1, T0_MS), true);
-      assert.is(await database.findFreeze(network), null, 'what froze it is over');
-      assert.is(await database.resumeLane(network, payer, 0, T0_MS), false);
-      assert.equal(await database.haltedLanes(), []);
+      const seen = { payer, nextNonce: IN_FLIGHT_MAX, counted: IN_FLIGHT_MAX + 1 };
+      assert.equal(await database.listForeignNonces(network), [seen]);
+      await database.passNonces(network, payer, IN_FLIGHT_MAX + 1);
+      assert.equal([await database.listForeignNonces(network), await database.listFreezes()], [[], freezes]);
+      await database.passNonces(network, payer, 0);
       const next = { kind: 'free', nonce: IN_FLIGHT_MAX + 1 };
-      assert.equal(await database.offerNonce(network, payer, IN_FLIGHT_MAX + 1, T0_MS), next);
+      assert.equal(await database.offerNonce(network, payer, counted(IN_FLIGHT_MAX + 1), T0_MS), next);
     }),
   );
 
   test(
-    'without the final state, numbers are given out up to what the head has, and nothing is concluded from it',
+    'a pending transaction that is not known here freezes, too; without the final state a new wallet waits',
     ready(makePlace, async (database) => {
       await plan(database, refund('r1'));
       await bringOut(database, refund('r1'), 1);
-      for (const head of [0, 1]) {
-        assert.equal(await database.offerNonce(network, payer, { head }, T0_MS), { kind: 'free', nonce: 1 });
-      }
-      assert.equal(await database.offerNonce(network, payer, { head: 2 }, T0_MS), { kind: 'unsettled', ours: 1 });
-      assert.equal(await database.haltedLanes(), [], 'what is at the head may vanish');
-      assert.equal(await codes(database), []);
-      assert.equal(await database.offerNonce(network, payer, 1, T0_MS), { kind: 'free', nonce: 1 });
+      const at = (head: number, pending = head) => ({ final: null, head, pending });
+      assert.equal(await database.offerNonce(network, payer, at(0, 1), T0_MS), { kind: 'free', nonce: 1 });
       const [unknown, unused] = ['ef'.repeat(20), 'fe'.repeat(20)];
-      assert.equal(await database.offerNonce(network, unknown, { head: 5 }, T0_MS), { kind: 'unsettled', ours: 0 });
-      assert.equal(await database.offerNonce(network, unknown, 5, T0_MS), { kind: 'free', nonce: 5 });
-      assert.equal(await database.offerNonce(network, unused, { head: 0 }, T0_MS), { kind: 'free', nonce: 0 });
+      assert.equal(await database.offerNonce(network, unknown, at(5), T0_MS), { kind: 'unsettled' });
+      assert.equal(await database.offerNonce(network, unknown, counted(5), T0_MS), { kind: 'free', nonce: 5 });
+      assert.equal(await database.offerNonce(network, unused, at(0), T0_MS), { kind: 'free', nonce: 0 });
+      assert.equal(await codes(database), []);
+      assert.equal(await database.offerNonce(network, payer, at(1, 2), T0_MS), { kind: 'busy' });
+      assert.is((await database.findFreeze(network))?.code, 'payout_nonce_foreign');
     }),
   );
 
@@ -394,7 +391,7 @@ export function attemptsConform(makePlace: MakePlace): void {
         await database.newGeneration({ id: 'r1', generation: 0, ...renewal, proof: 'failed', ended, nowMs: T0_MS }),
         false,
       );
-      assert.equal(await database.offerNonce(network, payer, 1, T0_MS), { kind: 'free', nonce: 1 });
+      assert.equal(await database.offerNonce(network, payer, counted(1), T0_MS), { kind: 'free', nonce: 1 });
       await bringOut(database, refund('r1'), 3, { generation: 1, nonce: 1 });
       const outcome = { kind: 'succeeded', ended: { tx: 'tx of r1 1.0', feeUnits: 4n } } as const;
       await database.settlePayout({ id: 'r1', generation: 1, outcome, nowMs: T0_MS });
@@ -462,7 +459,7 @@ export function attemptsConform(makePlace: MakePlace): void {
       await allot(database, 'r1', { nowMs: T0_MS + 5000 });
       assert.equal((await shown()).slice(0, 2), [null, null]);
       await record(fault);
-      await database.stickPayout({ ...name('r1'), why: wait, haltsPayer: null, nowMs: T0_MS });
+      await database.stickPayout({ ...name('r1'), why: wait, freezes: false, nowMs: T0_MS });
       assert.is(await record(fault), false, 'it is no longer open');
       assert.equal((await shown()).slice(0, 2), [null, wait]);
     }),
@@ -498,9 +495,9 @@ export function attemptsConform(makePlace: MakePlace): void {
       await bringOut(database, refund('r2'), 1);
       await breaks(database.settlePayout({ id: 'r2', generation: 0, outcome: failed, nowMs: T0_MS }));
       const why = { code: 'payout_nonce_foreign', message: 'stolen' };
-      await database.stickPayout({ id: 'r2', generation: 0, why, haltsPayer: payer, nowMs: T0_MS });
+      await database.stickPayout({ id: 'r2', generation: 0, why, freezes: true, nowMs: T0_MS });
       assert.equal(await database.openPayouts(network, T0_MS, 10), []);
-      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'halted', why });
+      assert.is((await database.findFreeze(network))?.code, why.code, 'the other payouts are in danger');
       const look = (id: string, state: 'failed' | 'stuck', attemptCount: number) => {
         const act = { atMs: T0_MS, operator: 'anna', command: 'payout resolve', reason: 'it is mended' };
         const about = {

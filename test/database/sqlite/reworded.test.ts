@@ -10,6 +10,7 @@ import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { PayoutConclusion } from '../../../src/database/money-out.ts';
 import { act, inWorld, T0_MS, type World } from '../../conformance/database/place.ts';
+import { counted } from '../../support/nonces.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { audit } from './audit.ts';
 
@@ -48,7 +49,7 @@ function scene(title: string, work: (world: World, reword: () => void) => Promis
     inWorld(makePlace, async (world) => {
       await world.database.recordOwnWallets(network, [{ role: 'refund', key: wallet }]);
       await world.database.nextFence(network, 0, T0_MS);
-      assert.equal(await world.database.offerNonce(network, wallet, 0, T0_MS), { kind: 'free', nonce: 0 });
+      assert.equal(await world.database.offerNonce(network, wallet, counted(0), T0_MS), { kind: 'free', nonce: 0 });
       await work(world, reword);
     }),
   );
@@ -65,21 +66,6 @@ async function conclude(database: Database, conclusion: PayoutConclusion, attemp
   const seen = { state, generation, attemptCount };
   return database.concludePayout({ id: 'rf_1', seen, conclusion, act: act('payout resolve'), nowMs: T0_MS });
 }
-
-scene('a wallet that a stuck payout halts goes on when that was paid', async ({ database }, reword) => {
-  await plan(database, refund);
-  assert.is((await allot(database)).kind, 'allotted');
-  const signature = { ...name, intent: refund, terms, tx: 't1', bytes: new Uint8Array([1]), signedAtMs: T0_MS };
-  assert.is((await database.recordSigned(network, [{ ...signature, id: 1 }])).kind, 'recorded');
-  await database.recordSent({ ...name, answerCode: 'accepted', answer: 'accepted', refusal: null, nowMs: T0_MS });
-  const why = { code: 'payout_nonce_foreign', message: 'its nonce was used' };
-  await database.stickPayout({ id: 'rf_1', generation: 0, why, haltsPayer: wallet, nowMs: T0_MS });
-  assert.equal([(await database.haltedLanes()).length, (await database.listFreezes()).length], [1, 1]);
-  reword();
-  const learned = { payer: wallet, payerRole: 'refund', nonce: 0 } as const;
-  assert.ok(await conclude(database, { kind: 'paid', tx: 't2', feeUnits: 7n, generation: null, learned }, 1));
-  assert.equal([await database.haltedLanes(), await database.listFreezes()], [[], []]);
-});
 
 scene('a person who was shown an equal transfer has been shown it', async ({ database, one }, reword) => {
   const transfer: ChainTransfer = {

@@ -16,13 +16,10 @@ const outflow: Freeze = {
   sinceMs: 5,
 };
 
-const lane = { network, code: 'payout_nonce_foreign', message: 'a number', nextNonce: 0 } as const;
-
 /** A signer whose freeze is lost with `restore`, and an installation with these freezes. */
 function place(approvers: readonly string[]) {
   const freezes: Freeze[] = [];
   const asked: string[] = [];
-  const halted: string[] = [];
   const clock = handClock();
   const seen = {
     ...{ isAway: false, questions: 0, reports: [] as (string | null)[] },
@@ -48,7 +45,6 @@ function place(approvers: readonly string[]) {
     freezeByHand: () => signer.freeze('a stolen key', 'ann'),
     freezes,
     asked,
-    halted,
     lines,
     edit: (policyHash: string) => {
       state = { ...state, policyHash };
@@ -62,11 +58,6 @@ function place(approvers: readonly string[]) {
         signer,
         clock,
         database: {
-          listOwnWallets: async () => [
-            { id: 1, role: 'refund', key: 'a' },
-            { id: 2, role: 'treasury', key: 'c' },
-          ],
-          haltedLanes: async () => halted.map((payer) => ({ ...lane, payer })),
           listFreezes: async () => freezes,
           reportSignerFreeze: async (_network, freeze) =>
             void seen.reports.push(freeze && `${freeze.frozenBy}: ${freeze.reason}`),
@@ -104,7 +95,7 @@ test('the signer is frozen with the network, once, and again after a restore of 
 test('the signer is frozen for each grave freeze, also beside others of the network and of every network', async () => {
   const { freezes, asked, thaw, start } = place(['anna']);
   const byHand = { ...outflow, code: 'payouts_frozen', reason: 'maintenance', frozenBy: 'ann' };
-  freezes.push({ ...byHand, network: null }, byHand, { ...outflow, code: 'payout_nonce_foreign' });
+  freezes.push({ ...byHand, network: null }, byHand, { ...outflow, code: 'row_altered' });
   const engine = start();
   await engine.renew();
   assert.equal(asked, []);
@@ -122,26 +113,6 @@ test('the signer is frozen for each grave freeze, also beside others of the netw
   freezes.splice(freezes.indexOf(outflow), 1);
   await engine.renew();
   assert.is(asked.length, 2, 'the other one was asked for before');
-});
-
-test('a number of our wallet that stays unexplained for ten minutes freezes the signer; one of a deposit address does not', async () => {
-  const { freezes, asked, halted, clock, start } = place(['anna']);
-  const number = { ...outflow, code: 'payout_nonce_foreign', reason: 'a number', sinceMs: clock.nowMs() };
-  freezes.push(number);
-  halted.push('deposit');
-  const engine = start();
-  clock.advance(600_000);
-  await engine.renew();
-  assert.equal(asked, []);
-  halted.push('a');
-  freezes[0] = { ...number, sinceMs: clock.nowMs() };
-  clock.advance(599_999);
-  await engine.renew();
-  assert.equal(asked, [], 'the nodes may still show what it was');
-  clock.advance(1);
-  await engine.renew();
-  await engine.renew();
-  assert.equal(asked, [`quayside: ${network}: a number`]);
 });
 
 test('a signer without approvers is not frozen, because nobody could end that; the log says so', async () => {

@@ -73,7 +73,7 @@ test(
       isDown = false;
       await untilSettled(bench, 'r1');
       assert.equal([paidBy(bench), await payersOf(bench, 'r1')], [[second], [[0, 0, second]]]);
-      assert.equal(await bench.database.haltedLanes(), []);
+      assert.equal(await bench.database.listFreezes(), []);
     },
     {
       signer: (signer) => ({

@@ -1,7 +1,6 @@
 /** What the engine does about transfers that left our wallets without an attempt that it knows. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { PaidBy } from '../../../src/chains/spend.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import { keyOf } from '../../sim/payout-signer.ts';
 import { type Bench, network, onBench, startOf, untilSettled } from './engine-bench.ts';
@@ -57,26 +56,17 @@ test(
   ),
 );
 
-let paid: PaidBy | null = null;
 test(
-  'a refund that an unknown transaction has paid is settled by it once the nodes confirm that, and never signed',
+  'what may have paid an open refund freezes the network: only a person settles it',
   onBench(
     async (bench) => {
       await bench.plan('r1');
       await follow(bench, 7, [leaves('t1')]);
-      for (let n = 0; n < 3; n++) assert.is(await bench.pass(), null);
-      assert.is(await stateOf(bench, 'r1'), 'waiting', 'one node has it, another not yet');
-      paid = { feeUnits: 3n, nonce: 0 };
-      await bench.pass();
-      const { state, tx, feeUnits } = (await bench.database.findPayout('r1')) ?? {};
-      assert.equal([state, tx, feeUnits], ['succeeded', 't1', 3n]);
-      assert.equal(
-        (await bench.database.listPayoutAttempts('r1')).map((one) => [one.tx, one.nonce]),
-        [['t1', 0]],
-      );
-      assert.equal([await bench.alarms(), await bench.database.listFreezes()], [[], []]);
+      for (let n = 0; n < 3; n++) assert.is((await bench.pass())?.code, 'payouts_frozen');
+      assert.equal([await stateOf(bench, 'r1'), await bench.alarms()], ['waiting', ['wallet_outflow_foreign']]);
+      assert.equal(await bench.database.listPayoutAttempts('r1'), []);
     },
-    { chainNode: startOf(7), node: (node) => ({ ...node, paidBy: async () => paid }) },
+    { chainNode: startOf(7) },
   ),
 );
 
@@ -96,7 +86,7 @@ test(
 );
 
 test(
-  'a number that somebody else used halts the wallet before anything is to be paid',
+  'a nonce that somebody else used freezes the network before anything is to be paid',
   onBench(async (bench) => {
     await bench.pass();
     bench.chain.usurp(wallet);
@@ -105,8 +95,8 @@ test(
       await bench.pass();
     }
     assert.equal(
-      (await bench.database.haltedLanes()).map(({ payer, code }) => [payer, code]),
-      [[wallet, 'payout_nonce_foreign']],
+      (await bench.database.listForeignNonces(network)).map(({ payer }) => payer),
+      [wallet],
     );
     assert.equal(await bench.alarms(), ['payout_nonce_foreign']);
   }),

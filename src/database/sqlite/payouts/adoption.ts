@@ -1,8 +1,5 @@
-/**
- * Operators' decisions about payouts: resuming stuck payouts and halted wallets, and bringing a database that was
- * restored from a backup up to date from the signer's journal.
- */
-import { and, desc, eq, isNotNull, isNull, ne, type SQL, sql } from 'drizzle-orm';
+/** Brings a database that was restored from a backup up to date from the signer's journal. */
+import { and, desc, eq, isNotNull, isNull, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Adoption, MoneyOutDatabase } from '../../money-out.ts';
@@ -11,25 +8,21 @@ import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import { lanes, payoutAttempts, payoutEngines } from '../tables.ts';
-import type { NumberFreeze } from './freezes.ts';
 import { createLoanReclaimer } from './loans.ts';
-import { type FollowLost, noWait, type Payouts, unhalted } from './payouts.ts';
-import { LEARNED, type PayoutRow } from './rows.ts';
-
-type AdoptionCommands = Pick<MoneyOutDatabase, 'resumeLane' | 'raiseLane' | 'adopt'>;
+import { type FollowLost, noWait, type Payouts } from './payouts.ts';
+import { type AttemptRow, LEARNED, type PayoutRow } from './rows.ts';
 
 type Parts = Readonly<{
   steps: Payouts;
   ledger: Ledger;
   raiseAlarm: RaiseAlarm;
   followLost: FollowLost;
-  numberFreeze: NumberFreeze;
 }>;
 
 export function adoptionCommands(
   db: Db,
-  { steps, ledger, raiseAlarm, followLost, numberFreeze }: Parts,
-): AdoptionCommands {
+  { steps, ledger, raiseAlarm, followLost }: Parts,
+): Pick<MoneyOutDatabase, 'adopt'> {
   const { orm } = db;
   const reclaimLoans = createLoanReclaimer(db, steps);
   const newestSigned = atFirstUse(
@@ -48,29 +41,20 @@ export function adoptionCommands(
       .from(payoutAttempts)
       .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
   );
-  /** Prepares the search for an attempt with another transaction that was learned from the chain. */
-  const learnedWith = (...where: readonly SQL[]) =>
-    atFirstUse(
-      orm
-        .select(placed)
-        .from(payoutAttempts)
-        .where(
-          and(
-            eq(payoutAttempts.answerCode, LEARNED),
-            ne(payoutAttempts.tx, sql.placeholder('tx')),
-            eq(payoutAttempts.attempt, sql.placeholder('attempt')),
-            ...where,
-          ),
+  /** What was learned from the chain, where the journal says that another transaction has this name. */
+  const learnedInPlace = atFirstUse(
+    orm
+      .select(placed)
+      .from(payoutAttempts)
+      .where(
+        and(
+          eq(payoutAttempts.answerCode, LEARNED),
+          ne(payoutAttempts.tx, sql.placeholder('tx')),
+          eq(payoutAttempts.payoutId, sql.placeholder('id')),
+          eq(payoutAttempts.generation, sql.placeholder('generation')),
+          eq(payoutAttempts.attempt, sql.placeholder('attempt')),
         ),
-    );
-  const learnedInPlace = learnedWith(
-    eq(payoutAttempts.payoutId, sql.placeholder('id')),
-    eq(payoutAttempts.generation, sql.placeholder('generation')),
-  );
-  const learnedWithNumber = learnedWith(
-    eq(payoutAttempts.network, sql.placeholder('network')),
-    eq(payoutAttempts.payer, sql.placeholder('payer')),
-    eq(payoutAttempts.nonce, sql.placeholder('nonce')),
+      ),
   );
 
   /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
@@ -104,24 +88,16 @@ export function adoptionCommands(
     return row;
   }
 
-  /**
-   * Makes room for a signature: what was learned from the chain has the attempt's name or number only until the journal
-   * says which attempt it was.
-   */
-  function makeRoom({ intent: { id, network }, generation, attempt, payer, tx }: Adoption, nonce: number | null): void {
-    const inTheWay = [
-      learnedInPlace.get({ tx, id, generation, attempt }),
-      attempt === 0 && nonce !== null ? learnedWithNumber.get({ tx, network, payer, nonce, attempt }) : undefined,
-    ];
-    for (const learned of inTheWay) {
-      if (!learned) continue;
-      const last = steps.attempts({ id: learned.payoutId, generation: learned.generation }).at(-1);
-      orm
-        .update(payoutAttempts)
-        .set({ attempt: (last?.attempt ?? 0) + 1 })
-        .where(eq(payoutAttempts.tx, learned.tx ?? ''))
-        .run();
-    }
+  /** What was learned from the chain has the attempt's name only until the journal says which attempt it was. */
+  function makeRoom({ intent: { id }, generation, attempt, tx }: Adoption): void {
+    const learned = learnedInPlace.get({ tx, id, generation, attempt });
+    if (!learned) return;
+    const last = steps.attempts({ id: learned.payoutId, generation: learned.generation }).at(-1);
+    orm
+      .update(payoutAttempts)
+      .set({ attempt: (last?.attempt ?? 0) + 1 })
+      .where(eq(payoutAttempts.tx, learned.tx ?? ''))
+      .run();
   }
 
   /** @returns whether the signature was unknown here */
@@ -132,8 +108,9 @@ export function adoptionCommands(
     if (holder && holder.payoutId !== intent.id) return false;
     const payout = payoutOf(signature, nowMs);
     const nonce = terms.nonce === undefined ? null : Number(terms.nonce);
-    makeRoom(signature, nonce);
-    const known = steps.attempts({ id: payout.id, generation }).find((one) => one.attempt === attempt);
+    makeRoom(signature);
+    const isIt = (one: AttemptRow) => one.attempt === attempt && one.answerCode !== LEARNED;
+    const known = steps.attempts({ id: payout.id, generation }).find(isIt);
     invariant(!known || known.tx === tx, `attempt ${attempt} of payout ${payout.id} was signed once`);
     if (known) return false;
     const signed = {
@@ -192,8 +169,12 @@ export function adoptionCommands(
   function raiseLane(network: NetworkKey, payer: string, nextNonce: number): void {
     const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));
     const row = orm.select().from(lanes).where(isLane).get();
-    if (!row) orm.insert(lanes).values({ network, payer, nextNonce }).run();
-    else if (row.nextNonce < nextNonce) orm.update(lanes).set({ nextNonce }).where(isLane).run();
+    if (!row) orm.insert(lanes).values({ network, payer, nextNonce, countedNonce: null }).run();
+    else if (row.nextNonce < nextNonce) {
+      const counted = row.countedNonce ?? 0;
+      const countedNonce = counted > nextNonce ? counted : null;
+      orm.update(lanes).set({ nextNonce, countedNonce }).where(isLane).run();
+    }
   }
 
   /** Lets the network's engine sign again. */
@@ -205,22 +186,6 @@ export function adoptionCommands(
   }
 
   return {
-    async resumeLane(network, payer, finalNonce, nowMs) {
-      return db.write(() => {
-        const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));
-        const row = orm.select().from(lanes).where(isLane).get();
-        if (!row || row.haltedCode === null) return false;
-        const nextNonce = Math.max(row.nextNonce, finalNonce);
-        orm
-          .update(lanes)
-          .set({ nextNonce, ...unhalted })
-          .where(isLane)
-          .run();
-        numberFreeze.end(network, nowMs);
-        return true;
-      });
-    },
-    raiseLane: async (network, payer, nextNonce) => db.write(() => raiseLane(network, payer, nextNonce)),
     async adopt(network, { signatures, isContinued, servedFence, nowMs }) {
       return db.write(() => {
         if (!isContinued) deleteUnsigned(network);

@@ -15,14 +15,21 @@ import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
-import { type FreezeOf, NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
+import { type Freezer, type FreezesOf, NONCE_FOREIGN } from './freezes.ts';
 import { isHeldAtGate } from './gates.ts';
-import { noWait, type Payouts, unhalted } from './payouts.ts';
-import { type AttemptRow, type PayoutRow, toAttempt, toPayout, toReason } from './rows.ts';
+import { noWait, type Payouts } from './payouts.ts';
+import { type AttemptRow, type PayoutRow, toAttempt, toPayout } from './rows.ts';
 
 type AttemptCommands = Pick<
   MoneyOutDatabase,
-  'openPayouts' | 'offerNonce' | 'nextNonce' | 'allotAttempt' | 'withdrawAttempt' | 'recordSigned' | 'recordSent'
+  | 'openPayouts'
+  | 'offerNonce'
+  | 'listForeignNonces'
+  | 'passNonces'
+  | 'allotAttempt'
+  | 'withdrawAttempt'
+  | 'recordSigned'
+  | 'recordSent'
 >;
 
 type LaneRow = typeof lanes.$inferSelect;
@@ -35,16 +42,27 @@ type Parts = Readonly<{
   ledger: Ledger;
   raiseAlarm: RaiseAlarm;
   refundGates(id: string): RefundGates;
-  freezeOf: FreezeOf;
-  numberFreeze: NumberFreeze;
+  freezesOf: FreezesOf;
+  freezer: Freezer;
   /** The approvers' approvals of a refund. */
   approvalsOf(id: string): OpenPayout['approvals'];
 }>;
 
 export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
-  const { steps, ledger, raiseAlarm, numberFreeze, approvalsOf } = parts;
-  const { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal } =
-    attemptStatements(db);
+  const { steps, ledger, raiseAlarm, freezer, approvalsOf } = parts;
+  const {
+    insert,
+    find,
+    remove,
+    setSigned,
+    setSent,
+    findLane,
+    foreignLanes,
+    insertLane,
+    moveLane,
+    unsigned,
+    moveJournal,
+  } = attemptStatements(db);
   const { sent, dueRefunds, dueOthers } = openStatements(db);
   const findAttempt = ({ id, generation, attempt }: AttemptName): AttemptRow | undefined =>
     find.get({ id, generation, attempt });
@@ -64,9 +82,18 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
   function lane(network: NetworkKey, payer: string, firstNonce: number): LaneRow {
     const known = findLane.get({ network, payer });
     if (known) return known;
-    const row: LaneRow = { network, payer, nextNonce: firstNonce, ...unhalted };
+    const row: LaneRow = { network, payer, nextNonce: firstNonce, countedNonce: null };
     insertLane(row);
     return row;
+  }
+
+  function freezeForeign(row: LaneRow, countedNonce: number, nowMs: number): void {
+    const { network, payer, nextNonce: ours } = row;
+    if ((row.countedNonce ?? 0) < countedNonce) moveLane.run({ ...row, countedNonce });
+    const unknown = `a node counts ${countedNonce} transactions of wallet ${payer}, and ${ours} were made here`;
+    if (!freezer.byProgram(network, NONCE_FOREIGN, unknown, nowMs)) return;
+    const why = reason(NONCE_FOREIGN, { network, payer, ours, counted: countedNonce });
+    raiseAlarm({ atMs: nowMs, ...why, network, sessionId: null });
   }
 
   const withAttempts = (row: PayoutRow) => ({
@@ -88,36 +115,33 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         return [...open, ...first, ...soon].map(withAttempts);
       });
     },
-    async offerNonce(network, payer, seen, nowMs) {
+    async offerNonce(network, payer, { final, head, pending }, nowMs) {
       return db.write(() => {
-        const isFinal = typeof seen === 'number';
-        // What is at the head may vanish, and numbers that follow it could then never be used.
-        if (!isFinal && seen.head > 0 && !findLane.get({ network, payer })) return { kind: 'unsettled', ours: 0 };
-        const row = lane(network, payer, isFinal ? seen : 0);
-        const halt = toReason(row.haltedCode, row.haltedMessage);
-        if (halt) return { kind: 'halted', why: halt };
-        if (!isFinal && seen.head > row.nextNonce) return { kind: 'unsettled', ours: row.nextNonce };
-        const finalNonce = isFinal ? seen : seen.head;
-        if (finalNonce > row.nextNonce) {
-          const why = reason(NONCE_FOREIGN, { network, payer, ours: row.nextNonce, counted: finalNonce });
-          const { code: haltedCode, message: haltedMessage } = why;
-          moveLane.run({ ...row, haltedCode, haltedMessage, haltedByPayout: null });
-          numberFreeze.begin(network, payer, nowMs);
-          raiseAlarm({ atMs: nowMs, ...why, network, sessionId: null });
-          return { kind: 'halted', why };
+        // What is at the head may vanish, and nonces that follow it could then never be used.
+        if (final === null && head > 0 && !findLane.get({ network, payer })) return { kind: 'unsettled' };
+        const row = lane(network, payer, final ?? 0);
+        const counted = Math.max(final ?? 0, head, pending);
+        if (counted > row.nextNonce) {
+          freezeForeign(row, counted, nowMs);
+          return { kind: 'busy' };
         }
-        if (row.nextNonce - finalNonce >= IN_FLIGHT_MAX) return { kind: 'full' };
-        if (unsigned.get({ network, payer })) return { kind: 'unsigned' };
-        return { kind: 'free', nonce: row.nextNonce };
+        const isFull = row.nextNonce - (final ?? head) >= IN_FLIGHT_MAX;
+        return isFull || unsigned.get({ network, payer }) ? { kind: 'busy' } : { kind: 'free', nonce: row.nextNonce };
       });
     },
-    async nextNonce(network, payer) {
-      return db.read(() => {
-        const nonce = findLane.get({ network, payer })?.nextNonce;
-        if (nonce === undefined) return null;
-        const allotted = unsigned.get({ network, payer });
-        const unsignedNonce = allotted?.attempt === 0 ? (allotted.nonce ?? nonce) : nonce;
-        return { nonce, unsignedNonce, lastTx: steps.numberedAttempt(network, payer, nonce - 1)?.tx ?? null };
+    async listForeignNonces(network) {
+      return db
+        .read(() => foreignLanes.all({ network }))
+        .map(({ payer, nextNonce, countedNonce }) => ({
+          payer,
+          nextNonce,
+          counted: countedNonce ?? nextNonce,
+        }));
+    },
+    async passNonces(network, payer, nextNonce) {
+      await db.write(() => {
+        const row = lane(network, payer, nextNonce);
+        moveLane.run({ ...row, nextNonce: Math.max(row.nextNonce, nextNonce), countedNonce: null });
       });
     },
     async allotAttempt({ id, generation, attempt, intent, payer, payerRole, nonce, terms, feeUnitsMax, nowMs }) {
@@ -137,7 +161,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
           invariant(nonce !== null && before[0]?.nonce === nonce, `a replacement of payout ${id} uses its number`);
         } else if (nonce !== null) {
           const row = findLane.get({ network, payer });
-          if (row?.nextNonce !== nonce || row.haltedCode !== null) return { kind: 'moved' };
+          if (row?.nextNonce !== nonce) return { kind: 'moved' };
           moveLane.run({ ...row, nextNonce: nonce + 1 });
         }
         const row: AttemptRow = {
@@ -232,11 +256,18 @@ function attemptStatements(db: Db) {
   );
   const isLane = and(eq(lanes.network, sql.placeholder('network')), eq(lanes.payer, sql.placeholder('payer')));
   const findLane = atFirstUse(db.orm.select().from(lanes).where(isLane));
+  const foreignLanes = atFirstUse(
+    db.orm
+      .select()
+      .from(lanes)
+      .where(and(eq(lanes.network, sql.placeholder('network')), isNotNull(lanes.countedNonce)))
+      .orderBy(asc(lanes.payer)),
+  );
   const insertLane = preparedInsert(db, lanes);
   const moveLane = atFirstUse(
     db.orm
       .update(lanes)
-      .set(laterValues(lanes, ['nextNonce', 'haltedCode', 'haltedMessage', 'haltedByPayout']))
+      .set(laterValues(lanes, ['nextNonce', 'countedNonce']))
       .where(isLane),
   );
   const unsigned = atFirstUse(
@@ -258,7 +289,19 @@ function attemptStatements(db: Db) {
       .set({ journalId: sql`max(${payoutEngines.journalId}, ${sql.placeholder('journalId')})` })
       .where(eq(payoutEngines.network, sql.placeholder('network'))),
   );
-  return { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal };
+  return {
+    insert,
+    find,
+    remove,
+    setSigned,
+    setSent,
+    findLane,
+    foreignLanes,
+    insertLane,
+    moveLane,
+    unsigned,
+    moveJournal,
+  };
 }
 
 /** What the engine works on: what is sent, and what is due, each in the order in which it is looked at next. */

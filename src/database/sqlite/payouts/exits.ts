@@ -1,7 +1,7 @@
 /**
  * Ends payouts, or begins their next generation, on an operator's command and on evidence from the nodes.
  */
-import { and, count, eq, ne } from 'drizzle-orm';
+import { count, eq } from 'drizzle-orm';
 import { type Intent, isPayback } from '../../../core/intent.ts';
 import { judgeAnswer, resumed } from '../../../core/payout-exit.ts';
 import type { AuditedState } from '../../audit-log.ts';
@@ -10,10 +10,9 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
-import { lanes, payoutAttempts } from '../tables.ts';
-import { NONCE_FOREIGN } from './freezes.ts';
+import { payoutAttempts } from '../tables.ts';
 import type { Outgoing } from './outgoing.ts';
-import { type FollowRefund, noFault, noWait, type PayoutSettlement, type Payouts, unhalted } from './payouts.ts';
+import { type FollowRefund, noFault, noWait, type PayoutSettlement, type Payouts } from './payouts.ts';
 import { EQUALS_TRANSFER, equalTransfer } from './refund-holds.ts';
 import type { PayoutRow } from './rows.ts';
 
@@ -93,12 +92,6 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
     return answer === 'answered' && (isRenewed || !steps.findEqual({ ...row, notPaidThrough: equal.id }));
   }
 
-  /** Lets the wallet go on that a payout halted, except where a transaction is unexplained that used its nonce. */
-  function endHalt({ id, network }: PayoutRow): void {
-    const isIts = and(eq(lanes.network, network), eq(lanes.haltedByPayout, id), ne(lanes.haltedCode, NONCE_FOREIGN));
-    orm.update(lanes).set(unhalted).where(isIts).run();
-  }
-
   function lookAgain(row: PayoutRow, nowMs: number): boolean {
     const state = resumed(row.state, steps.attempts(row).length);
     if (state !== null) steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
@@ -135,7 +128,6 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
         const isSeen = row?.state === seen.state && row.generation === seen.generation;
         if (!row || !isSeen || attemptCount(id) !== seen.attemptCount) return false;
         if (!carryOut(row, conclusion, nowMs)) return false;
-        endHalt(row);
         recordAct(act, { target: id, before: audited(row), after: audited(steps.find(id) ?? row) });
         return true;
       });

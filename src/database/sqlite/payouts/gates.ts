@@ -2,12 +2,12 @@
 import { closedGate, type Gate, type GateReads, openRefundGates, type RefundGates } from '../../../core/gates.ts';
 import { isPayback } from '../../../core/intent.ts';
 import { isPassing, reason } from '../../../core/reasons.ts';
-import type { FreezeOf } from './freezes.ts';
+import type { FreezesOf } from './freezes.ts';
 import type { Payouts } from './payouts.ts';
 import { holdRefund } from './refund-holds.ts';
 import type { PayoutRow } from './rows.ts';
 
-type Parts = Readonly<{ steps: Payouts; freezeOf: FreezeOf; refundGates(id: string): RefundGates }>;
+type Parts = Readonly<{ steps: Payouts; freezesOf: FreezesOf; refundGates(id: string): RefundGates }>;
 
 /**
  * Returns whether a gate is closed for an attempt, and keeps a refund waiting for it. To be called within the
@@ -19,10 +19,10 @@ export function isHeldAtGate(parts: Parts, row: PayoutRow, attempt: number, nowM
   return gate !== null;
 }
 
-function gateReads({ steps, freezeOf, refundGates }: Parts, row: PayoutRow): GateReads {
+function gateReads({ steps, freezesOf, refundGates }: Parts, row: PayoutRow): GateReads {
   const isUnexplained = (code: Gate): boolean => steps.unexplainedHold(row)?.code === code;
   return {
-    payouts_frozen: () => freezeOf(row.network) !== null,
+    payouts_frozen: () => freezesOf(row.network).length > 0,
     payouts_settling: () => steps.isSettling(row.network),
     refund_maybe_paid: () => isUnexplained('refund_maybe_paid'),
     refund_equals_transfer: () => isUnexplained('refund_equals_transfer'),

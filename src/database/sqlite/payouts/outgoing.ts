@@ -5,7 +5,6 @@ import { and, asc, desc, eq, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../../core/block.ts';
 import { invariant } from '../../../core/fault.ts';
 import type { PaybackIntent } from '../../../core/intent.ts';
-import type { WatchedRole } from '../../../core/outgoing.ts';
 import type { ChainTransfer, NetworkKey } from '../../../core/transfer.ts';
 import type { EqualTransfer } from '../../outgoing.ts';
 import type { Db } from '../open.ts';
@@ -51,32 +50,16 @@ export const createOutgoingCheck = (guard: RowGuard) => ({
     ),
 });
 
-const roleNames: Readonly<Record<WatchedRole, string>> = {
-  refund: 'refund wallet',
-  gas: 'gas wallet',
-  treasury: 'treasury',
-};
-
 /** Returns the alarm about a transfer that nothing explains. */
 export function foreignText(row: OutgoingRow, { formatAddress, formatAmount }: TextFormats): string {
   const { network, tx, units, currency, role, fromKey, toKey, blockNumber } = row;
   const [from, to] = [fromKey, toKey].map((key) => formatAddress(network, key));
-  const what =
-    `Transaction ${tx} in block ${blockNumber} of ${network} moved ${formatAmount(network, currency, units)} from our ` +
-    `${roleNames[role]} ${from} to ${to}, and no payout explains it: `;
-  if (currency === 'native') {
-    return (
-      `${what}somebody here took it, or somebody has the wallet's key. Money out is frozen on ${network}. If somebody ` +
-      `here took it, \`quayside payout reconcile ${network} --reason …\` says so and ends the freeze; otherwise move what ` +
-      'the wallet still holds to another seed.'
-    );
-  }
   return (
-    `${what}this database was restored from a backup and has lost a refund, or somebody has the wallet's key. Money out ` +
-    `is frozen on ${network}. If it paid a refund, have the merchant request that refund again: it is then settled by ` +
-    'this transaction and not paid again, and the freeze ends by itself. Otherwise move what the wallet still holds to ' +
-    `another seed. \`quayside payout reconcile ${network} --reason …\` ends the freeze; the same amount to this address is then paid ` +
-    'only after a person has looked.'
+    `Transaction ${tx} in block ${blockNumber} of ${network} moved ${formatAmount(network, currency, units)} from our ` +
+    `${role} wallet ${from} to ${to}, and no payout explains it: this database was restored from a backup and has lost ` +
+    `a refund, or somebody has the wallet's key. Money out is frozen on ${network}. If somebody has the key, move what ` +
+    `the wallet still holds to another seed. \`quayside payout reconcile ${network} --reason …\` shows what it may have ` +
+    'paid, and ends the freeze.'
   );
 }
 
@@ -114,11 +97,8 @@ export function createOutgoing(db: Db, guard: RowGuard): Outgoing {
   const leaving = (network: NetworkKey, content: readonly ChainTransfer[]) =>
     content.flatMap((transfer) => {
       const role = transfer.isOutgoing && roleOf(network, transfer.from);
-      if (!role) return [];
-      if (role !== 'treasury' || transfer.currency !== 'native') return { role, transfer };
-      // The treasury is the merchant's own: of its coins and fees, only what it gives our other wallets is recorded.
-      const receiver = roleOf(network, transfer.to) ?? role;
-      return receiver === 'treasury' ? [] : { role, transfer };
+      // The wallets' balances show what native coin has left.
+      return role && transfer.currency !== 'native' ? { role, transfer } : [];
     });
   const unexplainedTo = ({ network, to }: PaybackIntent): OutgoingRow[] => unexplained.all({ network, to });
   const isEqual = (row: OutgoingRow, { currency, units }: PaybackIntent): boolean =>

@@ -7,7 +7,6 @@ import { isPayback, type PaybackIntent } from '../../../core/intent.ts';
 import type { Attempt, Ended, PayoutWait } from '../../../core/payout.ts';
 import { isUnsigned } from '../../../core/payout-exit.ts';
 import type { RefundEnd } from '../../../core/refund.ts';
-import type { NetworkKey } from '../../../core/transfer.ts';
 import type { EngineReason, MoneyOutDatabase, NewPayout, PayoutName } from '../../money-out.ts';
 import type { EqualTransfer } from '../../outgoing.ts';
 import type { RaiseAlarm } from '../alarms.ts';
@@ -15,9 +14,9 @@ import { isSameIntent } from '../column-types.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
-import { lanes, payoutAttempts, payouts, sweepParts } from '../tables.ts';
+import { payoutAttempts, payouts, sweepParts } from '../tables.ts';
 import { type Certainty, createCertainty } from './certainty.ts';
-import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
+import type { Freezer, FreezesOf } from './freezes.ts';
 import type { Outgoing } from './outgoing.ts';
 import { type RefundHold, unexplainedHold } from './refund-holds.ts';
 import type { AttemptRow, PayoutRow } from './rows.ts';
@@ -71,8 +70,6 @@ type PayoutSteps = Readonly<{
   /** Saves what a payout waits for; null: nothing. What no other of its network waits for may raise an alarm. */
   waitFor(row: PayoutRow, wait: PayoutWait | null, changes: Partial<Changing>, nowMs: number): void;
   attempts(name: PayoutName): AttemptRow[];
-  /** Returns an attempt with this number of a wallet; `tx` is the final transaction, if it has one. */
-  numberedAttempt(network: NetworkKey, payer: string, nonce: number): Readonly<{ tx: string | null }> | undefined;
 }>;
 
 const changingNames = [
@@ -99,14 +96,16 @@ type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 const approvable: readonly string[] = ['signer_refused_approval', 'signer_refused_cap', 'refund_unapproved'];
 
 export const noFault = { faultCode: null, faultMessage: null } as const;
-/** A wallet that nothing halts. */
-export const unhalted = { haltedCode: null, haltedMessage: null, haltedByPayout: null } as const;
 /** Waits for nothing. */
 export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const;
 
 export function createPayouts(
   db: Db,
-  { raiseAlarm, outgoing }: Readonly<{ raiseAlarm: RaiseAlarm; outgoing: Pick<Outgoing, 'mayHavePaid' | 'findEqual'> }>,
+  {
+    raiseAlarm,
+    outgoing,
+    freezesOf,
+  }: Readonly<{ raiseAlarm: RaiseAlarm; outgoing: Pick<Outgoing, 'mayHavePaid' | 'findEqual'>; freezesOf: FreezesOf }>,
 ): Payouts {
   const find = atFirstUse(
     db.orm
@@ -134,7 +133,7 @@ export function createPayouts(
       )
       .orderBy(payoutAttempts.attempt),
   );
-  const certainty = createCertainty(db);
+  const certainty = createCertainty(db, freezesOf);
   const othersWait = atFirstUse(
     db.orm
       .select({ id: payouts.id })
@@ -229,7 +228,6 @@ export function createPayouts(
       if (!othersWait.get({ ...row, waitCode })) raiseAlarm(alarmOf(row, wait, nowMs));
     },
     attempts: ({ id, generation }) => attempts.all({ id, generation }),
-    numberedAttempt: createNumberedAttempts(db),
   };
 }
 
@@ -254,25 +252,6 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout):
   shownTransferId: null,
 });
 
-function createNumberedAttempts(db: Db): Payouts['numberedAttempt'] {
-  const numbered = atFirstUse(
-    db.orm
-      .select({ tx: payoutAttempts.tx, feeUnits: payoutAttempts.feeUnits })
-      .from(payoutAttempts)
-      .where(
-        and(
-          eq(payoutAttempts.network, sql.placeholder('network')),
-          eq(payoutAttempts.payer, sql.placeholder('payer')),
-          eq(payoutAttempts.nonce, sql.placeholder('nonce')),
-        ),
-      ),
-  );
-  return (network, payer, nonce) => {
-    const rows = numbered.all({ network, payer, nonce });
-    return rows.length === 0 ? undefined : { tx: rows.find(({ feeUnits }) => feeUnits !== null)?.tx ?? null };
-  };
-}
-
 export const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: EngineReason, atMs: number) => ({
   atMs,
   code,
@@ -282,7 +261,7 @@ export const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }
 });
 
 /** A final transaction that paid a payout or failed to, and of which this database has no attempt. */
-export type Learned = Ended & Pick<Attempt, 'payer' | 'payerRole' | 'nonce'>;
+export type Learned = Ended & Pick<Attempt, 'payer' | 'payerRole'>;
 
 /** To be called within a transaction. */
 export type PayoutSettlement = Readonly<{
@@ -309,10 +288,10 @@ type Parts = Readonly<{
   ledger: Ledger;
   raiseAlarm: RaiseAlarm;
   settlement: PayoutSettlement;
-  numberFreeze: NumberFreeze;
+  freezer: Freezer;
 }>;
 
-export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, settlement, numberFreeze }: Parts): PayoutCommands {
+export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, settlement, freezer }: Parts): PayoutCommands {
   /** Changes a payout that is open and in this generation; returns false when a merchant or an operator was faster. */
   function withOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => void): Promise<boolean> {
     return db.write(() => {
@@ -363,17 +342,10 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, settlement, 
         steps.waitFor(row, why, { state, generation: generation + 1, proof, ...noFault, notBeforeMs }, nowMs);
       });
     },
-    async stickPayout({ why, haltsPayer, nowMs, ...name }) {
+    async stickPayout({ why, freezes, nowMs, ...name }) {
       return withOpen(name, (row) => {
         steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message, ...noFault }, nowMs);
-        if (haltsPayer !== null) {
-          db.orm
-            .update(lanes)
-            .set({ haltedCode: why.code, haltedMessage: why.message, haltedByPayout: row.id })
-            .where(and(eq(lanes.network, row.network), eq(lanes.payer, haltsPayer)))
-            .run();
-          if (why.code === NONCE_FOREIGN) numberFreeze.begin(row.network, haltsPayer, nowMs);
-        }
+        if (freezes) freezer.byProgram(row.network, why.code, why.message, nowMs);
         raiseAlarm(alarmOf(row, why, nowMs));
       });
     },

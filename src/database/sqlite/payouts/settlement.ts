@@ -1,18 +1,16 @@
 /**
  * How payouts end: with an attempt of theirs, with one that is learned from the chain, or without any.
  */
-import { and, eq, isNull, ne, sql } from 'drizzle-orm';
+import { and, eq, isNull, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { isPayback } from '../../../core/intent.ts';
 import { feeEntry, payoutEntry } from '../../../core/ledger.ts';
 import { type Ended, nextLookAtMs } from '../../../core/payout.ts';
-import type { NetworkKey } from '../../../core/transfer.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
-import { lanes, payoutAttempts, payouts } from '../tables.ts';
-import { NONCE_FOREIGN, type NumberFreeze } from './freezes.ts';
+import { payoutAttempts } from '../tables.ts';
 import {
   alarmOf,
   type FollowLost,
@@ -22,7 +20,6 @@ import {
   noWait,
   type PayoutSettlement,
   type Payouts,
-  unhalted,
 } from './payouts.ts';
 import { holdRefund } from './refund-holds.ts';
 import type { PayoutRow } from './rows.ts';
@@ -34,12 +31,11 @@ type Parts = Readonly<{
   raiseAlarm: RaiseAlarm;
   followRefund: FollowRefund;
   followLost: FollowLost;
-  numberFreeze: NumberFreeze;
 }>;
 
 export function createPayoutSettlement(
   db: Db,
-  { steps, ledger, raiseAlarm, followRefund, followLost, numberFreeze }: Parts,
+  { steps, ledger, raiseAlarm, followRefund, followLost }: Parts,
 ): PayoutSettlement {
   const { orm } = db;
   const setFee = atFirstUse(
@@ -49,24 +45,6 @@ export function createPayoutSettlement(
       .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
   );
   const insertAttempt = preparedInsert(db, payoutAttempts);
-  /** Another payout whose number of this wallet was used by a transaction that is not known here. */
-  const stuckOf = atFirstUse(
-    orm
-      .select({ id: payouts.id })
-      .from(payouts)
-      .innerJoin(payoutAttempts, eq(payoutAttempts.payoutId, payouts.id))
-      .where(
-        and(
-          eq(payouts.network, sql.placeholder('network')),
-          eq(payouts.state, sql`'stuck'`),
-          eq(payouts.waitCode, sql`${NONCE_FOREIGN}`),
-          eq(payoutAttempts.payer, sql.placeholder('payer')),
-          ne(payouts.id, sql.placeholder('id')),
-        ),
-      )
-      .limit(1),
-  );
-
   function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): void {
     const attempt = steps.attempts(row).find((one) => one.tx === tx);
     invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);
@@ -94,52 +72,8 @@ export function createPayoutSettlement(
       .run();
   }
 
-  /** Gives out no number that a known attempt has used; what halted the wallet because of them is over. */
-  function passNumbers(network: NetworkKey, payer: string, nowMs: number): void {
-    const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));
-    const lane = orm.select().from(lanes).where(isLane).get();
-    if (!lane) return;
-    let nextNonce = lane.nextNonce;
-    while (steps.numberedAttempt(network, payer, nextNonce) !== undefined) nextNonce++;
-    if (nextNonce === lane.nextNonce) return;
-    const halt = lane.haltedCode === NONCE_FOREIGN ? unhalted : {};
-    orm
-      .update(lanes)
-      .set({ nextNonce, ...halt })
-      .where(isLane)
-      .run();
-    numberFreeze.end(network, nowMs);
-  }
-
-  /** Lets a wallet go on that was halted because this payout's number was used, where nothing else of it is unclear. */
-  function endHalt({ id, network, waitCode }: PayoutRow, payer: string, nowMs: number): void {
-    if (waitCode !== NONCE_FOREIGN || stuckOf.get({ network, payer, id })) return;
-    const isHalt = and(eq(lanes.haltedCode, NONCE_FOREIGN), eq(lanes.haltedByPayout, id));
-    const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));
-    const ended = orm.update(lanes).set(unhalted).where(and(isLane, isHalt)).run();
-    if (ended.changes > 0) numberFreeze.end(network, nowMs);
-  }
-
-  /**
-   * Takes a number that was used from the first attempt which has it here: one that was never signed is deleted, and
-   * its payout waits for another number.
-   * @returns null if the attempt is signed: it keeps the number, which others cannot use either
-   */
-  function takeNumber(network: NetworkKey, payer: string, nonce: number | null, nowMs: number): number | null {
-    if (nonce === null) return null;
-    const { network: of, payer: by, nonce: number, attempt } = payoutAttempts;
-    const isFirst = and(eq(of, network), eq(by, payer), eq(number, nonce), eq(attempt, 0));
-    const holder = orm.select().from(payoutAttempts).where(isFirst).get();
-    if (!holder) return nonce;
-    const row = steps.find(holder.payoutId);
-    if (holder.tx !== null || !row) return null;
-    deleteUnsigned(row);
-    steps.change(row, { state: 'waiting', ...noWait, notBeforeMs: nowMs }, nowMs);
-    return nonce;
-  }
-
   /** Saves a learned attempt in the generation of the row. */
-  function insertLearned(row: PayoutRow, { tx, feeUnits, payer, payerRole, nonce }: Learned, nowMs: number): void {
+  function insertLearned(row: PayoutRow, { tx, feeUnits, payer, payerRole }: Learned, nowMs: number): void {
     const { id: payoutId, generation, network } = row;
     const attempt = (steps.attempts(row).at(-1)?.attempt ?? -1) + 1;
     const times = { allottedAtMs: nowMs, signedAtMs: nowMs, sentAtMs: nowMs };
@@ -152,9 +86,7 @@ export function createPayoutSettlement(
       feeUnits: null,
     };
     const name = { payoutId, generation, attempt, network };
-    const free = takeNumber(network, payer, nonce, nowMs);
-    insertAttempt({ ...name, payer, payerRole, nonce: free, terms: {}, feeUnitsMax: feeUnits, ...sent });
-    if (free !== null) passNumbers(network, payer, nowMs);
+    insertAttempt({ ...name, payer, payerRole, nonce: null, terms: {}, feeUnitsMax: feeUnits, ...sent });
   }
 
   return {
@@ -163,7 +95,6 @@ export function createPayoutSettlement(
     succeedLearned(row, learned, nowMs) {
       deleteUnsigned(row);
       insertLearned(row, learned, nowMs);
-      endHalt(row, learned.payer, nowMs);
       succeed(row, learned, nowMs);
     },
     fail(row, why, nowMs) {

@@ -1,12 +1,12 @@
 /**
- * Views of payouts, engines and halted wallets, and the engine's fence.
+ * Views of payouts and engines, and the engine's fence.
  */
 import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { MoneyOutDatabase } from '../../money-out.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
-import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
+import { payoutAttempts, payoutEngines, payouts } from '../tables.ts';
 import { toAttempt, toPayout, toReason } from './rows.ts';
 import { createSettlingStart } from './settling-in.ts';
 
@@ -21,7 +21,6 @@ type PayoutViews = Pick<
   | 'findPayout'
   | 'listPayouts'
   | 'listPayoutAttempts'
-  | 'haltedLanes'
   | 'payoutStats'
   | 'payoutFaults'
   | 'overdueRefunds'
@@ -131,24 +130,6 @@ export function payoutViews({ orm, client, read, write }: Db): PayoutViews {
     },
     async listPayoutAttempts(payoutId) {
       return read(() => attemptsOf.all({ id: payoutId })).map(toAttempt);
-    },
-    async haltedLanes() {
-      const halted = orm
-        .select({
-          network: lanes.network,
-          payer: lanes.payer,
-          nextNonce: lanes.nextNonce,
-          code: lanes.haltedCode,
-          message: lanes.haltedMessage,
-        })
-        .from(lanes)
-        .where(isNotNull(lanes.haltedCode))
-        .orderBy(asc(lanes.network), asc(lanes.payer));
-      return read(() => halted.all()).map(({ code, message, ...lane }) => ({
-        ...lane,
-        code: code ?? '',
-        message: message ?? '',
-      }));
     },
     async overdueRefunds(dueBeforeMs) {
       return read(() => overdue.all({ dueBeforeMs }));

@@ -12,7 +12,7 @@ import { readIntent } from '../column-types.ts';
 import type { Db } from '../open.ts';
 import { walletBooks } from '../tables.ts';
 import type { FormatAmount } from '../text-formats.ts';
-import { type Freezer, PROGRAM } from './freezes.ts';
+import type { Freezer } from './freezes.ts';
 
 type Sums = Map<Asset, bigint>;
 
@@ -50,9 +50,9 @@ export function walletBookCommands(
   db: Db,
   {
     raiseAlarm,
-    freeze,
+    freezer,
     formatAmount,
-  }: Readonly<{ raiseAlarm: RaiseAlarm; freeze: Freezer; formatAmount: FormatAmount }>,
+  }: Readonly<{ raiseAlarm: RaiseAlarm; freezer: Freezer; formatAmount: FormatAmount }>,
 ): WalletBooksDatabase {
   const { orm, client } = db;
   const spent = client.prepare(spentQuery);
@@ -89,13 +89,6 @@ export function walletBookCommands(
     return { tokens, native };
   }
 
-  function freezeFor(network: NetworkKey, missingUnits: bigint, nowMs: number): void {
-    const amount = formatAmount(network, 'native', missingUnits);
-    const reason = `${amount} has left the wallets, and no payout explains it`;
-    const act = { atMs: nowMs, operator: PROGRAM, command: 'payout freeze', reason };
-    freeze({ network, code: 'wallet_balance_short', reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
-  }
-
   return {
     async listWalletBooks() {
       const { ledgerId: _, ...columns } = getTableColumns(walletBooks);
@@ -120,7 +113,8 @@ export function walletBookCommands(
           const [has, lacks] = [held, missingUnits].map((units) => formatAmount(network, asset, units));
           const message = missingText(network, asset, `hold ${has}, ${lacks} less than the books say`);
           // Tokens are watched transfer by transfer.
-          if (asset === 'native') freezeFor(network, missingUnits, nowMs);
+          const gone = `${lacks} has left the wallets, and no payout explains it`;
+          if (asset === 'native') freezer.byProgram(network, 'wallet_balance_short', gone, nowMs);
           raiseAlarm({ atMs: nowMs, code: 'wallet_balance_short', message, network, sessionId: null });
         }
       });

@@ -230,7 +230,7 @@ export function createDoubt({ destinations, payouts }: Pick<Parts, 'destinations
     const { id, status, destination, network } = row;
     if (status !== 'pending' || destination === null || destination === key) return false;
     const intent = destinations.intentOf(row);
-    if (payouts.doubtOf({ network, intent, state: 'waiting', waitCode: null })) return true;
+    if (payouts.doubtOf({ network })) return true;
     return payouts.unexplainedHold({ id, intent, notPaidThrough: null }) !== null;
   };
 }
