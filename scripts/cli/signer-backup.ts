@@ -5,7 +5,6 @@ import { accessSync, constants } from 'node:fs';
 import { resolve } from 'node:path';
 import { systemClock } from '../../src/lib/clock.ts';
 import { counted } from '../../src/lib/parts.ts';
-import { openBackup } from '../../src/signer/backup.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import { fingerprintOf } from '../../src/signer/keystore.ts';
 import { refuseExistingSigner, restoreSigner } from '../../src/signer/setup.ts';
@@ -67,22 +66,22 @@ export const signerRestore: OfflineCommand = {
       refuseMissing(file);
       const seed = await askMnemonic(terminal);
       try {
-        const backup = openBackup(file, seed);
         const passphrase = await askNewPassphrase(terminal, 'Passphrase for the keystore');
         const progress = openProgressLine(process.stderr);
+        let madeAtMs: number;
         try {
           const onBytes = (done: number, total: number) =>
             progress.show(`restored ${mebibytes(done)} of ${mebibytes(total)}`);
-          await restoreSigner(files.dir, seed, passphrase, { backup, nowMs: systemClock.nowMs(), onBytes });
+          madeAtMs = await restoreSigner(files.dir, seed, passphrase, { file, nowMs: systemClock.nowMs(), onBytes });
         } finally {
           progress.end();
           passphrase.fill(0);
         }
         const fingerprint = fingerprintOf(seed);
         return {
-          json: { dir: files.dir, fingerprint, made_at: moment(backup.madeAtMs) },
+          json: { dir: files.dir, fingerprint, made_at: moment(madeAtMs) },
           lines: [
-            `restored the signer ${fingerprint} of ${moment(backup.madeAtMs)} in ${files.dir}`,
+            `restored the signer ${fingerprint} of ${moment(madeAtMs)} in ${files.dir}`,
             'It does not know what was signed since, and signs nothing before each network is adopted. Make sure that no',
             'other signer of this seed runs, start this one, and run `quayside payout reconcile <network>` for each network.',
           ],

@@ -58,7 +58,7 @@ function sumOf(header: Uint8Array): number {
 }
 
 /** A file in an archive. */
-type TarEntry = Readonly<{ name: string; bytes: number; madeAtMs: number }>;
+export type TarEntry = Readonly<{ name: string; bytes: number; madeAtMs: number }>;
 
 /**
  * Reads an archive of files. `open` is called for each and returns what takes its parts; `end` follows the last part.

@@ -1,15 +1,19 @@
 /**
  * Creates a new signer's folder: completely under another name, then renamed.
  */
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { Fault, permanent } from '../core/fault.ts';
 import { createSecretFile } from '../lib/secret-file.ts';
-import type { OnBytes, SignerBackup } from './backup.ts';
+import { damaged, unpackArchive } from '../lib/unpack-archive.ts';
+import { backupPassphrase, JOURNAL_NAME, POLICY_NAME } from './backup.ts';
 import { signerFiles, takeSignerLock } from './files.ts';
 import { createJournal, restoreJournal } from './journal.ts';
 import { createKeystore, fingerprintOf } from './keystore.ts';
 import { type PolicySettings, readPolicy } from './policy.ts';
+
+/** Called with the bytes that were read so far, and with how many there are. */
+type OnBytes = (done: number, total: number) => void;
 
 /** Makes sure that no earlier signer is overwritten. @throws Fault permanent `signer_exists` */
 export function refuseExistingSigner(dir: string): void {
@@ -46,25 +50,47 @@ export function makeSigner(dir: string, seed: Uint8Array, passphrase: Uint8Array
 
 /**
  * Creates the folder of a signer from a backup, or nothing.
- * @throws Fault permanent `signer_exists`, `policy_invalid`, `passphrase_weak`, `journal_foreign`; see `SignerBackup`
+ * @returns when the backup was made, in Unix milliseconds, to the second
+ * @throws Fault permanent `signer_exists`, `policy_invalid`, `passphrase_weak`, `journal_foreign`, `backup_foreign` (of
+ * another seed); see `unpackArchive`
  */
 export async function restoreSigner(
   dir: string,
   seed: Uint8Array,
   passphrase: Uint8Array,
-  { backup, nowMs, onBytes }: Readonly<{ backup: SignerBackup; nowMs: number; onBytes?: OnBytes }>,
-): Promise<void> {
+  { file, nowMs, onBytes }: Readonly<{ file: string; nowMs: number; onBytes?: OnBytes }>,
+): Promise<number> {
   const draft = openDraft(dir);
   try {
     createKeystore(draft.files.keystore, seed, passphrase);
-    const policyText = await backup.unpack(draft.files.journal, onBytes);
-    const { networks } = readPolicy(signerFiles(dir).policy, policyText);
+    const madeAtMs = await unpackSigner(file, seed, draft.files.dir, onBytes);
+    const { networks } = readPolicy(signerFiles(dir).policy, readFileSync(draft.files.policy, 'utf8'));
     const keys = networks.map(({ key }) => key);
     restoreJournal(draft.files.journal, keys, nowMs);
-    createSecretFile(draft.files.policy, policyText);
     draft.place();
+    return madeAtMs;
   } finally {
     draft.remove();
+  }
+}
+
+/** @returns when the backup was made @throws Fault: see `restoreSigner` */
+async function unpackSigner(file: string, seed: Uint8Array, folder: string, onBytes?: OnBytes): Promise<number> {
+  const names = [POLICY_NAME, JOURNAL_NAME];
+  const secret = backupPassphrase(seed);
+  try {
+    const unpacked = await unpackArchive(file, folder, { passphrase: secret, names, ...(onBytes && { onBytes }) });
+    if (unpacked.map(({ name }) => name).join() !== names.join()) throw damaged(file, 'a part of it is missing');
+    return unpacked[0]?.madeAtMs ?? 0;
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'passphrase_wrong') throw error;
+    throw permanent(
+      'backup_foreign',
+      `the seed phrase of the signer ${fingerprintOf(seed)} does not open ${file}: it is a backup of another signer, or no signer's`,
+      error,
+    );
+  } finally {
+    secret.fill(0);
   }
 }
 

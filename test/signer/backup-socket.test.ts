@@ -18,7 +18,7 @@ import { firstOf, makeSignerFolder, openSigningServiceIn, refundOf, usdt } from 
 import { until } from '../support/until.ts';
 
 const IDLE_MS = 1_000;
-/** Read twenty times in that time: less than a chunk of 1 MiB, and enough for the connection not to be idle. */
+/** Read twenty times in that time: less than the backup has, and enough for the connection not to be idle. */
 const DRIP_BYTES = 16 * 1024;
 
 const home = mkdtempSync(join(tmpdir(), 'quayside-backup-socket-'));

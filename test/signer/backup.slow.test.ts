@@ -62,7 +62,7 @@ test('backup and restore over real processes: nothing is signed twice, and nothi
   const words = ['restore', file, '--dir', dir];
   const wrong = await run(words, [`${'abandon '.repeat(11)}about`, passphrase]);
   assert.is(wrong.code, 1);
-  assert.match(wrong.err, 'this is a backup of the signer');
+  assert.match(wrong.err, 'it is a backup of another signer');
   const restored = await run(words, [mnemonic, passphrase]);
   assert.is(restored.code, 0, restored.err);
   assert.match(restored.out, 'quayside payout reconcile <network>');

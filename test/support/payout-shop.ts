@@ -16,7 +16,6 @@ import type { Currency, Token } from '../../src/core/transfer.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
-import { openBackup } from '../../src/signer/backup.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
@@ -180,7 +179,7 @@ export async function openPayoutShop(chain: PayoutChain) {
         const { code, out, err } = await runTool(quaysideTool, words, process.env, home);
         assert.is(code, 0, err);
         cpSync(settings, join(quayside.dataDir, 'config.json'));
-        const part = { backup: openBackup(join(quayside.dataDir, 'signer.backup'), seed), nowMs: systemClock.nowMs() };
+        const part = { file: join(quayside.dataDir, 'signer.backup'), nowMs: systemClock.nowMs() };
         await restoreSigner(signer.dir, seed, readFileSync(signer.unlock.file), part);
         return JSON.parse(out);
       };

@@ -5,7 +5,8 @@ import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { openBackup } from '../../src/signer/backup.ts';
+import { unpackArchive } from '../../src/lib/unpack-archive.ts';
+import { backupPassphrase, JOURNAL_NAME, POLICY_NAME } from '../../src/signer/backup.ts';
 import type { SigningService } from '../../src/signer/signing-service.ts';
 import { seed } from './temp-signer.ts';
 
@@ -17,10 +18,11 @@ export const backUpInto = (file: string, service: SigningService): Promise<void>
 export async function readBackup(file: string) {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-unpacked-'));
   try {
-    const journal = join(folder, 'signer.db');
-    const backup = openBackup(file, seed);
-    const policy = await backup.unpack(journal);
-    return { policy, journal: readFileSync(journal), madeAtMs: backup.madeAtMs };
+    const [policy, journal] = [POLICY_NAME, JOURNAL_NAME];
+    const options = { passphrase: backupPassphrase(seed), names: [policy, journal] };
+    const [first] = await unpackArchive(file, folder, options);
+    const read = (name: string) => readFileSync(join(folder, name));
+    return { policy: read(policy).toString('utf8'), journal: read(journal), madeAtMs: first?.madeAtMs };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,16 +1,16 @@
 /**
  * A backup that was unpacked into a scratch folder, and whether it is what it says.
  */
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { permanent } from '../../core/fault.ts';
 import type { Database } from '../../database/database.ts';
 import { checkIntegrity } from '../../database/sqlite/integrity.ts';
 import { migrate } from '../../database/sqlite/migrate.ts';
 import { describeSnapshot } from '../../database/sqlite/snapshot.ts';
 import { openSqliteDatabase } from '../../database/sqlite/sqlite-database.ts';
 import { openSecretKey } from '../../lib/secret-key.ts';
-import { damaged, unpackArchive } from './archive.ts';
+import { damaged, unpackArchive } from '../../lib/unpack-archive.ts';
+import { names } from './archive.ts';
 import { type Manifest, manifestSchema } from './manifest.ts';
 import { openScratch } from './scratch.ts';
 
@@ -35,7 +35,6 @@ export async function withUnpacked<T>(
   { parent, passphrase }: Readonly<{ parent: string; passphrase: Uint8Array }>,
   work: (unpacked: Unpacked) => Promise<T>,
 ): Promise<T> {
-  refuseMissing(file);
   const scratch = openScratch(parent, 'unpacked-backup');
   const { folder } = scratch;
   try {
@@ -56,19 +55,9 @@ export async function withUnpacked<T>(
   }
 }
 
-/** @throws Fault permanent `not_found` */
-function refuseMissing(file: string): void {
-  try {
-    statSync(file);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw permanent('not_found', `the backup ${file} cannot be read (${why}); name another file`, error);
-  }
-}
-
 /** @throws Fault permanent `backup_damaged`, `passphrase_wrong` */
 async function unpackAll(file: string, folder: string, passphrase: Uint8Array): Promise<Manifest> {
-  const unpacked = await unpackArchive(file, folder, passphrase);
+  const unpacked = (await unpackArchive(file, folder, { passphrase, names })).map(({ name }) => name);
   try {
     const manifest = manifestSchema.parse(JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')));
     const promised = ['manifest.json', ...manifest.files.map(({ name }) => name)];
