@@ -27,8 +27,7 @@ import { runWatches } from './app/watches/run.ts';
 import { createWriteTimes, type WriteTimes } from './app/write-times.ts';
 import { createCheckout } from './checkout/router.ts';
 import { type Config, dashboardUrlAt, reachable, withPort } from './config/config.ts';
-import { type GivenToServer, openConfig, openShownSettings } from './config/given-config.ts';
-import type { ShownSettings } from './config/shown-settings.ts';
+import { openConfig } from './config/given-config.ts';
 import { Fault } from './core/fault.ts';
 import { createDashboard } from './dashboard/app.ts';
 import { createPasskeys } from './dashboard/passkeys.ts';
@@ -74,12 +73,7 @@ void giveSignsOfLife(stopping.signal);
 let log = openLog('server', 'info');
 
 /** Runs everything until the signal, then stops it in an order that loses nothing that was answered. */
-async function serve(
-  { config, shown }: Readonly<{ config: Config; shown: ShownSettings }>,
-  database: Database,
-  writeTimes: WriteTimes,
-  signal: AbortSignal,
-): Promise<void> {
+async function serve(config: Config, database: Database, writeTimes: WriteTimes, signal: AbortSignal): Promise<void> {
   const rates = createRates({ ...usualRates, ...config.rates, sources: openSources(config.rates), clock, log });
   const metrics = createMetrics({ database, config, rates, clock, writeTimes });
   const pool = startPool({ database, config, clock, log });
@@ -88,7 +82,7 @@ async function serve(
   await Promise.race([firstAddresses(config, database, signal), pool.ended]);
   const api = await listenForMerchants(config, database, rates, metrics);
   const operators = await listenForOperators(config, metrics, rates);
-  const dashboard = await listenForPeople({ config: withPort(config, api.port), shown }, database, rates);
+  const dashboard = await listenForPeople(withPort(config, api.port), database, rates);
   const { baseUrl } = withPort(config, api.port);
   const dashboardUrl = dashboardUrlAt(config, dashboard.port);
   const settling = settleDue(database, signal);
@@ -176,11 +170,7 @@ async function listenForMerchants(
 }
 
 /** The dashboard, at an address of its own. */
-async function listenForPeople(
-  { config, shown }: Readonly<{ config: Config; shown: ShownSettings }>,
-  database: Database,
-  rates: Rates,
-): Promise<Listening> {
+async function listenForPeople(config: Config, database: Database, rates: Rates): Promise<Listening> {
   const { host, dashboardPort: wanted, trustedProxies: proxies } = config;
   const at = { host, port: wanted, setting: 'QUAYSIDE_DASHBOARD_PORT', proxies };
   const passwords = createPasswords();
@@ -205,7 +195,6 @@ async function listenForPeople(
       newNotices: createTargetMaker({ guard, clock }),
       readPools: () => Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network))),
       readRates: rates.status,
-      readSettings: () => shown,
       readBackups: () => backupsOf(readBackupReport(config.dataDir)),
     });
   return listen(at, clock, (port) => ({ answer: answerAt(dashboardUrlAt(config, port)) }));
@@ -269,9 +258,7 @@ const start = await awaitStart(process.env, stopping.signal);
 if (!start) process.exit(0);
 try {
   const from = { env: process.env, cwd: process.cwd() };
-  const given = start.given as GivenToServer | undefined;
-  const config = await openConfig(given?.config, from);
-  const shown = await openShownSettings(given?.shown, from);
+  const config = await openConfig(start.given, from);
   log = openLog('server', config.logLevel);
   const marks = openAddressMarks(addressMarksFile(config.dataDir));
   const writeTimes = createWriteTimes();
@@ -279,7 +266,7 @@ try {
   const database = openDatabase(config, process.env, hooks);
   try {
     await retireGivenAddresses({ database, marks, clock, log });
-    await serve({ config, shown }, database, writeTimes, stopping.signal);
+    await serve(config, database, writeTimes, stopping.signal);
   } finally {
     database.close();
     marks.close();

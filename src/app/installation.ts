@@ -5,8 +5,6 @@ import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import * as z from 'zod';
 import { type Config, loadConfig, type SignerConfig, withPorts } from '../config/config.ts';
-import type { GivenToServer } from '../config/given-config.ts';
-import { readShownSettings } from '../config/shown-settings.ts';
 import { permanent } from '../core/fault.ts';
 import { takeInstanceLock } from '../database/sqlite/instance-lock.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -105,8 +103,7 @@ async function run(
     mayBegin = resolve;
   });
   const begin = () => allowed.then(currentConfig);
-  const beginServer = () => allowed.then(givenToServer);
-  const serving = start('server', '../server.ts', serverReady, { begin: beginServer, running: server });
+  const serving = start('server', '../server.ts', serverReady, { begin, running: server });
   for (const { key, family } of config.networks) {
     const onHalted = () => say([`The network ${key} is halted; the log above says why. Other networks continue.`]);
     const module = new URL(`../../indexers/${family}.ts`, import.meta.url);
@@ -165,11 +162,6 @@ function currentConfig(): Config | undefined {
   } catch {
     return undefined;
   }
-}
-
-function givenToServer(): GivenToServer {
-  const config = currentConfig();
-  return { config, shown: config && readShownSettings({ env, cwd: process.cwd() }) };
 }
 
 /**

@@ -4,10 +4,6 @@
  */
 import { deepFreeze } from '../lib/deep-freeze.ts';
 import type { Config } from './config.ts';
-import type { ShownSettings } from './shown-settings.ts';
-
-/** What the server begins with. */
-export type GivenToServer = Readonly<{ config: Config | undefined; shown: ShownSettings | undefined }>;
 
 /**
  * @param given what came with the start; undefined in a program that was started by hand, which reads the settings
@@ -20,14 +16,4 @@ export async function openConfig(
   if (given !== undefined) return deepFreeze(given as Config);
   const { loadConfig } = await import('./config.ts');
   return loadConfig(from);
-}
-
-/** @param given as for `openConfig` */
-export async function openShownSettings(
-  given: ShownSettings | undefined,
-  from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string }>,
-): Promise<ShownSettings> {
-  if (given !== undefined) return given;
-  const { readShownSettings } = await import('./shown-settings.ts');
-  return readShownSettings(from);
 }

@@ -3,7 +3,6 @@
  */
 import type { Issuer } from '../acts/act.ts';
 import type { Config } from '../config/config.ts';
-import type { ShownSettings } from '../config/shown-settings.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { PoolLevel } from '../database/address-pools.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
@@ -51,8 +50,6 @@ export type DashboardDeps = Readonly<{
   /** Sends test messages to somebody who is informed about alarms. @returns null if the target was removed */
   sendTestNotice(target: NoticeTarget): Promise<NoticeAnswer | null>;
   newNotices: NewNotices;
-  /** Returns every setting as it was read at the start. */
-  readSettings(): ShownSettings;
   /** Returns when a backup was last made and which was last proved, and why the last scheduled one failed; or nulls. */
   readBackups(): Readonly<{
     madeAtMs: number | null;

@@ -6,7 +6,6 @@ import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
 import { backupsOf, readBackupReport } from '../../src/app/backup/report.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
-import { readShownSettings } from '../../src/config/shown-settings.ts';
 import type { Membership } from '../../src/core/access.ts';
 import { createDashboard } from '../../src/dashboard/app.ts';
 import { createPasskeys } from '../../src/dashboard/passkeys.ts';
@@ -63,8 +62,7 @@ export type Dashboard = Readonly<{
 
 const act = (atMs: number) => ({ atMs, operator: 'root', command: 'user create', reason: null });
 
-/** `env`: the variables that the settings page shows. */
-export type DashboardOptions = ApiServerOptions & Readonly<{ env?: NodeJS.ProcessEnv; languages?: Languages }>;
+export type DashboardOptions = ApiServerOptions & Readonly<{ languages?: Languages }>;
 
 export async function startDashboard({
   languages = everyLanguage,
@@ -107,7 +105,6 @@ export async function startDashboard({
         sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
         sendTestNotice: (target: NoticeTarget) => sendTestNotice({ database, send: createSend(guard), clock }, target),
         newNotices: createTargetMaker({ guard, clock }),
-        readSettings: () => readShownSettings({ env: options.env ?? {}, cwd: dirname(api.file) }),
         readBackups: () => backupsOf(readBackupReport(dirname(api.file))),
         readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database, one))),
         readRates: () => [],

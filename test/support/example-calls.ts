@@ -3,7 +3,7 @@
  * examples become those that an instance has given.
  */
 import * as assert from 'uvu/assert';
-import { exampleEndpoint, exampleRefundBody, exampleSession, exampleSessionBody } from '../../src/api/examples.ts';
+import { examples } from '../../src/api/examples.ts';
 import type { OpenApiDocument } from '../../src/api/openapi.ts';
 import { exampleCall, type Listed, operationsOf } from '../../src/api/reference-page.ts';
 import type { SampleCall } from '../../src/api/samples.ts';
@@ -33,9 +33,9 @@ export async function walkExamples(world: ExampleWorld): Promise<number> {
   const left = new Map(operations.map((operation) => [operation.anchor, operation]));
   const orderId = `order-1001-${suffix}`;
   const ids = new Map([
-    [exampleSessionBody.order_id, orderId],
+    [examples.sessionBody.order_id, orderId],
     ['order-1002', `order-1002-${suffix}`],
-    [exampleRefundBody.refund_id, `refund-${suffix}`],
+    [examples.refundBody.refund_id, `refund-${suffix}`],
   ]);
   const renamed = (text: string) => [...ids].reduce((all, [from, to]) => all.replaceAll(from, to), text);
   async function make(...anchors: readonly string[]): Promise<void> {
@@ -52,10 +52,10 @@ export async function walkExamples(world: ExampleWorld): Promise<number> {
   const sessionOf = async (order: string) => (await newest(`/api/v1/checkout/sessions?order_id=${order}&`)).id;
 
   await make('getAccount', 'createQuote', 'createQuickStartSession');
-  ids.set(exampleSession.id, await sessionOf(`order-1002-${suffix}`));
+  ids.set(examples.session.id, await sessionOf(`order-1002-${suffix}`));
   await make('getQuickStartSession', 'cancelSession', 'createSession');
   const sessionId = await sessionOf(orderId);
-  ids.set(exampleSession.id, sessionId);
+  ids.set(examples.session.id, sessionId);
   await make('getSession', 'listSessions', ...(left.has('simulate') ? ['simulate'] : []));
   await world.pay(sessionId);
   await make('createRefund', 'getRefund', 'listRefunds', 'setRefundDestination');
@@ -64,7 +64,7 @@ export async function walkExamples(world: ExampleWorld): Promise<number> {
   await make('cancelRefund');
   ids.set(exampleEventId, (await newest('/api/v1/events?')).id);
   await make('listEvents', 'getEvent', 'createWebhookEndpoint', 'listWebhookEndpoints');
-  ids.set(exampleEndpoint.id, (await newest('/api/v1/webhook_endpoints?')).id);
+  ids.set(examples.endpoint.id, (await newest('/api/v1/webhook_endpoints?')).id);
   await make('deleteWebhookEndpoint');
   assert.equal([...left.keys()], [], 'every call was made');
   return operations.length;

@@ -1,6 +1,5 @@
 /**
- * Networks, for the operator: how far each is read, why one stops, the commands that are ways out, and what could be
- * added.
+ * Networks, for the operator: how far each is read, why one stops, and the commands that are ways out.
  */
 import { coinText } from '../../chains/coin-text.ts';
 import type { NetworkConfig } from '../../config/network.ts';
@@ -25,7 +24,7 @@ export const networkPages = (deps: DashboardDeps): readonly CommonPage[] => [
     needs: 'installation:read',
     answer: async (visit) => ({
       title: 'Networks',
-      content: html`${await networksList(deps, visit)}${unusedNetworks(deps)}`,
+      content: await networksList(deps, visit),
     }),
   },
   {
@@ -106,34 +105,6 @@ export async function networksList({ database, config }: DashboardDeps, visit: V
     }),
     empty: 'No network is configured.',
   });
-}
-
-/** Networks that could be added, with the line that does. */
-function unusedNetworks({ readSettings }: DashboardDeps): Html | null {
-  const { file, isShipped, unused } = readSettings();
-  if (unused.length === 0) return null;
-  const copied = isShipped
-    ? html`The settings of the sandbox, <code>${file}</code>, come with Quayside and are replaced by an upgrade: copy that file to one of your own and name it in <code>QUAYSIDE_CONFIG</code>. `
-    : null;
-  return section(
-    'unused',
-    'Networks that can be added',
-    html`<p class="card">${copied}Put the line of a network into ${isShipped ? 'your file' : html`<code>${file}</code>`}, with the address of its node and, where it asks for one, the public key (xpub) that deposit addresses are derived from. Then restart Quayside. <code>quayside network check NETWORK</code> says whether the node serves all that is needed.</p>
-${list({
-  caption: 'Networks that can be added',
-  columns: [
-    ['Network', ({ title, name }) => html`${title} <code>${name}</code>`],
-    ['Mode', ({ mode }) => mode],
-    [
-      'To add it',
-      ({ line, into }) => html`<code data-copy>${line}</code>${into === '' ? null : html` in <code>${into}</code>`}`,
-    ],
-  ],
-  rows: unused,
-  empty: '',
-})}`,
-    'plain',
-  );
 }
 
 async function reading(

@@ -1,8 +1,7 @@
 /**
- * What the installation draws on, for the operator: deposit address pools, exchange rates, backups and other proofs,
- * and every setting as it is in force. Settings are changed in files only: where money comes in is among them.
+ * What the installation draws on, for the operator: deposit address pools, exchange rates, backups and other proofs.
+ * Settings are in files only: where money comes in is among them.
  */
-import { lineWith, type SettingOrigin, type ShownSetting } from '../../config/shown-settings.ts';
 import { isAllowed } from '../../core/access.ts';
 import type { ProofState } from '../../database/audit-log.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -20,14 +19,11 @@ export const systemPages = (deps: DashboardDeps): readonly CommonPage[] => [
 ];
 
 async function page(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
-  const group = visit.query.get('settings');
-  if (group !== null) return settingsOf(deps, group);
   return {
     title: 'System',
     content: html`${section('proofs', 'Backups and proofs', await proofs(deps, visit), 'plain')}
 ${section('pools', 'Deposit address pools', await pools(deps), 'plain')}
-${section('rates', 'Exchange rates', rates(deps, visit), 'plain')}
-${section('settings', 'Settings', groupMenu(deps, null))}`,
+${section('rates', 'Exchange rates', rates(deps, visit), 'plain')}`,
   };
 }
 
@@ -144,79 +140,4 @@ ${list({
   rows: deps.config.networks.map(({ key }) => ({ key, one: compared.get(key) })),
   empty: 'No network is configured.',
 })}`;
-}
-
-/** The settings of one group. @returns null where there is no such group */
-function settingsOf(deps: DashboardDeps, group: string): Reply {
-  const derived = derivedValues(deps);
-  const { file, isShipped, settings } = deps.readSettings();
-  const own = settings.filter((one) => one.group === group);
-  if (own.length === 0) return null;
-  const how = isShipped
-    ? html`This is what the server read when it started: the settings of the sandbox, in <code>${file}</code>, which come with Quayside and are replaced by an upgrade. To change one, copy that file to one of your own, put the line into it, name it in <code>QUAYSIDE_CONFIG</code>, and restart Quayside.`
-    : html`This is what the server read when it started. To change a setting, put its line into <code>${file}</code>, then restart Quayside.`;
-  return {
-    title: group === '' ? 'Settings' : `Settings: ${group}`,
-    content: html`<p><a href="${SYSTEM_PATH}">System</a></p>${groupMenu(deps, group)}<p class="card">${how}</p>
-${list<ShownSetting>({
-  caption: 'Settings',
-  columns: [
-    ['Setting', ({ path }) => html`<code>${path}</code>`],
-    ['In force', (one) => valueText(one, derived[one.path]), 'lead'],
-    ['From', ({ origin }) => originText(origin)],
-    ['To change it', (one) => change(one, derived[one.path])],
-  ],
-  rows: own,
-  empty: '',
-})}`,
-  };
-}
-
-function groupMenu({ readSettings }: DashboardDeps, current: string | null): Html {
-  const groups = [...new Set(readSettings().settings.map(({ group }) => group))];
-  return html`<nav aria-label="Groups of settings"><ul>${groups.map((group) => {
-    const href = `${SYSTEM_PATH}?settings=${encodeURIComponent(group)}`;
-    return html`<li><a href="${href}"${group === current ? html` aria-current="page"` : null}>${group === '' ? 'General' : group}</a></li>`;
-  })}</ul></nav>`;
-}
-
-/** What follows from other settings where these say nothing. */
-const derivedValues = ({ config, url }: DashboardDeps): Readonly<Record<string, string | number>> => ({
-  base_url: config.baseUrl,
-  checkout_url: config.checkoutUrl,
-  dashboard_url: url,
-  dashboard_port: config.dashboardPort,
-  metrics_port: config.metricsPort,
-});
-
-function valueText({ value, isSecret, isSet }: ShownSetting, follows: string | number | undefined): Html {
-  if (isSecret) return isSet ? badge('set', 'good') : badge('not set', 'wait');
-  if (isSet) return html`<code>${value}</code>`;
-  return follows === undefined
-    ? badge('not set', 'wait')
-    : html`<code>${JSON.stringify(follows)}</code> <span class="hint">(follows from other settings)</span>`;
-}
-
-const origins = {
-  file: 'settings file',
-  preset: 'preset of the network',
-  sandbox: 'the sandbox',
-  default: 'default',
-} as const;
-
-const originText = (origin: SettingOrigin): Html | string =>
-  origin.kind === 'variable' ? html`variable <code>${origin.name}</code>` : origins[origin.kind];
-
-/** A variable stands above the file, so that a line in the file would change nothing. */
-function change(one: ShownSetting, follows: string | number | undefined): Html {
-  const { origin, into, value, isSet, isSecret, expected, fileVariable } = one;
-  // What follows from other settings is where a change begins.
-  const line = isSet || follows === undefined ? one.line : lineWith(one, follows);
-  const how =
-    origin.kind === 'variable'
-      ? html`<code>${origin.name}=${isSecret || origin.name === fileVariable ? '…' : (value ?? '…')}</code> in the environment`
-      : html`<code>${line}</code>${into === '' ? null : html` in <code>${into}</code>`}`;
-  const secret = isSecret ? html` Or <code>${fileVariable}=…</code>, a file that holds it.` : null;
-  const kind = expected === '' ? null : html`May be ${expected}.`;
-  return html`${how}<br><span class="hint">${kind}${secret}</span>`;
 }
