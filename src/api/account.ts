@@ -6,7 +6,7 @@ import { type Currency, currencies } from '../core/transfer.ts';
 import { offeredNetworks } from '../database/network-health.ts';
 import { isoCodes } from '../rates/currencies.ts';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
-import { exampleAccount } from './examples.ts';
+import { examples } from './examples.ts';
 import { storeOfCaller } from './session-service.ts';
 
 const coinAmount = (description: string) => z.string().meta({ description, example: '10000.00' });
@@ -70,7 +70,7 @@ export const accountEndpoint = (deps: ApiDeps): Endpoint => ({
     summary: 'Read the account',
     description:
       'Returns the store and mode of the key, the currencies and networks that a session can offer, and the limits that hold.',
-    answer: { schema: accountSchema, examples: { account: exampleAccount } },
+    answer: { schema: accountSchema, examples: { account: examples.account } },
     errors: [],
   },
   async run({ caller }) {

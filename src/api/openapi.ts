@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { readShipped } from '../lib/installation.ts';
 import { type Endpoint, tags } from './endpoint.ts';
 import { type ErrorCode, errorBody, errorTable, errorTypes, refuse } from './errors.ts';
-import { exampleSession } from './examples.ts';
+import { examples } from './examples.ts';
 import { healthSchema } from './health.ts';
 import { createSchemaWriter, type JsonSchema, type SchemaWriter } from './json-schema.ts';
 import { eventDocs, webhookHeadersSchema } from './webhook-events.ts';
@@ -299,7 +299,7 @@ const waits = (codes: ReadonlySet<ErrorCode>): boolean =>
   [...codes].every((code) => [429, 503].includes(errorTable[code].status));
 
 const exampleError = (code: ErrorCode, baseUrl: string) =>
-  errorBody(refuse(code), { requestId: 'req_01kaj8xq2m7v5c9t3w6e1r4y0p', baseUrl, nowS: exampleSession.created });
+  errorBody(refuse(code), { requestId: 'req_01kaj8xq2m7v5c9t3w6e1r4y0p', baseUrl, nowS: examples.session.created });
 
 function json(schemas: SchemaWriter, schema: z.ZodType, examples: Readonly<Record<string, unknown>>): Content {
   const named = Object.entries(examples).map(([name, value]) => [name, { value }]);

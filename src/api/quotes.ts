@@ -5,7 +5,7 @@ import { offeredNetworks } from '../database/network-health.ts';
 import { toSeconds } from '../lib/clock.ts';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
 import { Refusal, refuse } from './errors.ts';
-import { exampleQuote, exampleQuoteBody } from './examples.ts';
+import { examples } from './examples.ts';
 import { check } from './parameter.ts';
 import { anyOption, createSessionSchema } from './session-input.ts';
 import { makeOffer } from './session-service.ts';
@@ -54,8 +54,8 @@ export const quoteEndpoint = (deps: ApiDeps): Endpoint => ({
     summary: 'Quote an amount',
     description:
       'Returns what an amount costs in each coin now, as a session that was created now would ask for it. It creates no session and locks no rate.',
-    body: { schema: bodySchema, examples: { price: exampleQuoteBody } },
-    answer: { schema: answerSchema, examples: { quote: exampleQuote } },
+    body: { schema: bodySchema, examples: { price: examples.quoteBody } },
+    answer: { schema: answerSchema, examples: { quote: examples.quote } },
     errors: [
       'missing_parameter',
       'unsupported_currency',

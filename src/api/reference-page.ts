@@ -7,7 +7,15 @@ import { codeLinks, layout } from './docs-layout.ts';
 import type { JsonSchema } from './json-schema.ts';
 import type { Content, OpenApiDocument, Operation, Operations } from './openapi.ts';
 import type { ApiLimit } from './reference-limits.ts';
-import { callSamples, languages, pathExamples, type Sample, signingSamples, verifyingSamples } from './samples.ts';
+import {
+  callSample,
+  languages,
+  pathExamples,
+  type Sample,
+  type SampleCall,
+  signingSamples,
+  verifyingSamples,
+} from './samples.ts';
 import { type Field, fieldsOf } from './schema-fields.ts';
 
 /** An operation with its place. `anchor` is its part of the page. */
@@ -99,15 +107,16 @@ const languageChoice = (): Html =>
 const section = (anchor: string, text: Html, code: Html | null): Html =>
   html`<section id="${anchor}"${code ? html` class="split"` : null}><div>${text}</div>${code && html`<div class="code">${code}</div>`}</section>`;
 
-/** @param title of the samples, and whether it is the name of their file */
-const sampleView = (samples: readonly Sample[], title: string | null = null): Html =>
+const codeView = (title: string, text: string): Html =>
+  html`<figure><figcaption>${title}</figcaption><pre tabindex="0"><code>${text}</code></pre></figure>`;
+
+const sampleView = (samples: readonly Sample[]): Html =>
   html`${samples.map(
     ({ language, file, text }) =>
-      html`<figure class="sample in-${language}"><figcaption>${title ?? file}</figcaption><pre tabindex="0"><code>${text}</code></pre></figure>`,
+      html`<figure class="sample in-${language}"><figcaption>${file}</figcaption><pre tabindex="0"><code>${text}</code></pre></figure>`,
   )}`;
 
-const jsonView = (title: string, value: unknown): Html =>
-  html`<figure><figcaption>${title}</figcaption><pre tabindex="0"><code>${JSON.stringify(value, null, 2)}</code></pre></figure>`;
+const jsonView = (title: string, value: unknown): Html => codeView(title, JSON.stringify(value, null, 2));
 
 /** Lists fields; those of a nested object or list are folded under it, unless they are what matters. */
 function fieldTable(fields: readonly Field[], shared: ReadonlySet<string>): Html {
@@ -163,7 +172,7 @@ function sharedObjects(operations: readonly Listed[]): readonly string[] {
 
 function signingSection({ document }: Reference): Html {
   const text = html`<h2>Signing a request</h2>
-<p>Keep the file beside this text: every other sample calls it. It reads the API key and its secret from the environment.</p>
+<p>Keep the file beside this text. It reads the API key and its secret from the environment. The samples of the calls use <code>quayside.sh</code>.</p>
 <p>Sign exactly the bytes that you send: do not serialize the body twice. Every attempt needs a new nonce and a new signature, also when you repeat a call.</p>
 <p>The program must run on your server. A key in an app or a page of your shop can be read by anybody.</p>
 <dl class="fields">${Object.values(document.components.securitySchemes).map(
@@ -254,18 +263,12 @@ const objectSection = (reference: Reference, name: string, example: unknown): Ht
   );
 
 /** Returns the example of a call: its path with the examples of its parameters. */
-export function exampleCall(operation: Listed): Parameters<typeof callSamples>[1] {
+export function exampleCall(operation: Listed): SampleCall {
   const { method, path, raw } = operation;
-  const [answerName = ''] = Object.keys(answerOf(operation)?.examples ?? {});
   const sent = path.replace(/\{(\w+)\}/g, (_, name: string) => pathExamples[name] ?? `{${name}}`);
   const isPaged = raw.parameters?.some((one) => one.in === 'query' && one.name === 'limit') ?? false;
   const body = Object.values(bodyOf(operation)?.examples ?? {})[0]?.value;
-  return {
-    method: method.toUpperCase(),
-    path: isPaged ? `${sent}?limit=10` : sent,
-    body,
-    answerName: /^[a-z]+$/.test(answerName) ? answerName : 'answer',
-  };
+  return { method: method.toUpperCase(), path: isPaged ? `${sent}?limit=10` : sent, body };
 }
 
 function operationSection(reference: Reference, operation: Listed): Html {
@@ -293,7 +296,7 @@ ${refusals.length > 0 ? html`<h4>Errors</h4>` : null}
 ${refusals.map(({ status, codes }) => html`<p>${status} ${codeLinks(codes)}</p>`)}`;
   const isSigned = raw.security?.length !== 0;
   const [[name, example] = []] = Object.entries(answer?.examples ?? {});
-  const code = html`${isSigned ? sampleView(callSamples(anchor, exampleCall(operation)), `${method.toUpperCase()} ${path}`) : null}
+  const code = html`${isSigned ? codeView(`${method.toUpperCase()} ${path}`, callSample(exampleCall(operation))) : null}
 ${example ? jsonView(`Answer: ${name}`, example.value) : null}`;
   return section(anchor, text, code);
 }

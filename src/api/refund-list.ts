@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { parseSessionId } from '../lib/session-id.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
-import { exampleRefund } from './examples.ts';
+import { examples } from './examples.ts';
 import { listSchema, pageOf, pagingFields, readPaging } from './paging.ts';
 import { badParam } from './parameter.ts';
 import { readQuery } from './query.ts';
@@ -59,7 +59,7 @@ export function refundListEndpoint(deps: ApiDeps): Endpoint {
       query: querySchema,
       answer: {
         schema: listSchema(refundSchema).meta({ id: 'RefundList' }),
-        examples: { refunds: { object: 'list', data: [exampleRefund], has_more: false } },
+        examples: { refunds: { object: 'list', data: [examples.refund], has_more: false } },
       },
       errors: ['invalid_parameter'],
     },

@@ -7,7 +7,7 @@ import { DAY_MS } from '../lib/clock.ts';
 import { destinationFaults } from '../payments/destination.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
-import { exampleCreatedRefund, exampleRefund, exampleRefundBody } from './examples.ts';
+import { examples } from './examples.ts';
 import { meaningHash } from './json.ts';
 import { badParam } from './parameter.ts';
 import {
@@ -53,8 +53,8 @@ const createEndpoint = (deps: ApiDeps): Endpoint => ({
       'The same `refund_id` with the same body returns the first answer again, with `Idempotent-Replayed: true`. ' +
       '`metadata.refund_address` names the destination; without it the refund goes to the address that the payer left. ' +
       'If neither gave an address, the answer’s `next_action` is a link that asks the payer for one, as is `metadata.claim_url`.',
-    body: { schema: createRefundSchema, examples: { refund: exampleRefundBody } },
-    answer: { schema: createdRefundSchema, examples: { refund: exampleCreatedRefund } },
+    body: { schema: createRefundSchema, examples: { refund: examples.refundBody } },
+    answer: { schema: createdRefundSchema, examples: { refund: examples.createdRefund } },
     errors: [
       'MISSING_CHARGE',
       'MISSING_REFUND_ID',
@@ -88,7 +88,7 @@ const readEndpoint = ({ database, config }: ApiDeps): Endpoint => ({
     summary: 'Read a refund',
     description:
       'Returns the refund as it is now. The links by which its payer names an address, `next_action` and `metadata.claim_url`, are shown to keys with the scope `refunds:write` alone.',
-    answer: { schema: refundSchema, examples: { refund: exampleRefund } },
+    answer: { schema: refundSchema, examples: { refund: examples.refund } },
     errors: ['REFUND_NOT_FOUND'],
   },
   async run({ caller: { storeId, mode, scopes }, params }) {
@@ -110,13 +110,13 @@ const destinationEndpoint = ({ database, config, clock, checkDestination }: ApiD
     description:
       'Sends the refund to another address on the same network, whoever named the one before, until its payment is in progress. ' +
       'The cancel window begins again, and an approval by the operator is needed again if the refund had one. The same address again changes nothing.',
-    body: { schema: refundDestinationSchema, examples: { refund: { address: exampleRefund.destination.address } } },
+    body: { schema: refundDestinationSchema, examples: { refund: { address: examples.refund.destination.address } } },
     answer: {
       schema: refundSchema,
       examples: {
         refund: {
-          ...exampleCreatedRefund,
-          destination: exampleRefund.destination,
+          ...examples.createdRefund,
+          destination: examples.refund.destination,
           destination_source: 'merchant',
         },
       },
@@ -169,9 +169,9 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
         refund: {
           refund_id: 'refund-77',
           status: 'canceled',
-          canceled_at: exampleRefund.created_at + 5,
-          destination: exampleRefund.destination,
-          destination_source: exampleRefund.destination_source,
+          canceled_at: examples.refund.created_at + 5,
+          destination: examples.refund.destination,
+          destination_source: examples.refund.destination_source,
         },
       },
     },

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { firstSessionId, parseSessionId } from '../lib/session-id.ts';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
-import { exampleSession } from './examples.ts';
+import { examples } from './examples.ts';
 import { listSchema, pageOf, pagingFields, readPaging, TIME_S_MAX } from './paging.ts';
 import { readQuery } from './query.ts';
 import { paymentSessionSchema, paymentSessions, paymentStatusSchema } from './session-view.ts';
@@ -47,7 +47,7 @@ export function sessionListEndpoint(deps: ApiDeps): Endpoint {
       query: querySchema,
       answer: {
         schema: listSchema(paymentSessionSchema).meta({ id: 'SessionList' }),
-        examples: { sessions: { object: 'list', data: [exampleSession], has_more: false } },
+        examples: { sessions: { object: 'list', data: [examples.session], has_more: false } },
       },
       errors: ['invalid_parameter'],
     },

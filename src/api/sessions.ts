@@ -2,7 +2,7 @@
  * The payment session endpoints of the reference: create, read, cancel.
  */
 import type { ApiDeps, Endpoint } from './endpoint.ts';
-import { exampleSession, exampleSessionBody } from './examples.ts';
+import { examples } from './examples.ts';
 import { createSessionSchema, readSessionInput } from './session-input.ts';
 import { cancelSession, createErrors, createSession, findSession } from './session-service.ts';
 import { paymentSession, paymentSessionSchema } from './session-view.ts';
@@ -26,8 +26,8 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
           'Creates a session for an order. The same `order_id` with the same body answers 200 with the existing session as it is now, and `Idempotent-Replayed: true`. After one that ended unpaid, the order can be tried again: that creates a new session. ' +
           'A quick-start variant has a decimal string as `amount`, and `mode` or `payment_method_types`; `payment_method_options.crypto` may name the only `network` and `currency` to offer. ' +
           'It is answered with `base` and `session`, as `/v1/payment/sessions` is; use the fields below for anything new.',
-        body: { schema: createSessionSchema, examples: { order: exampleSessionBody } },
-        answer: { schema: paymentSessionSchema, examples: { session: exampleSession } },
+        body: { schema: createSessionSchema, examples: { order: examples.sessionBody } },
+        answer: { schema: paymentSessionSchema, examples: { session: examples.session } },
         errors: createErrors,
       },
       async run({ caller, body, idempotencyKey }) {
@@ -47,7 +47,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         tag: 'Payment sessions',
         summary: 'Read a session',
         description: 'Returns the session as it is now. The id can be written as `cs_<id>`, `sess_<id>` or bare.',
-        answer: { schema: paymentSessionSchema, examples: { session: exampleSession } },
+        answer: { schema: paymentSessionSchema, examples: { session: examples.session } },
         errors: ['session_not_found'],
       },
       async run({ caller, params }) {
@@ -67,7 +67,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
           'Cancels a pending session for which no money was seen. Takes no body. Canceling it again changes nothing.',
         answer: {
           schema: paymentSessionSchema,
-          examples: { session: { ...exampleSession, payment_status: 'canceled' } },
+          examples: { session: { ...examples.session, payment_status: 'canceled' } },
         },
         errors: [
           'session_not_found',

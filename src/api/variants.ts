@@ -14,7 +14,7 @@ import { paymentUrl, type UrlParts } from '../payments/payment-url.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
-import { exampleQuickStartAnswer, exampleQuickStartBody } from './examples.ts';
+import { examples } from './examples.ts';
 import { badParam, check, missing } from './parameter.ts';
 import {
   anyOption,
@@ -119,7 +119,7 @@ const quickStartAnswerSchema = z
 export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
   const answer = {
     schema: quickStartAnswerSchema,
-    examples: { session: exampleQuickStartAnswer },
+    examples: { session: examples.quickStartAnswer },
   };
   return [
     {
@@ -132,7 +132,7 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
         summary: 'Create a session (quick-start shape)',
         description:
           'Like the reference call, with a decimal amount and an envelope. A refused call is answered with the ordinary error body, without the envelope.',
-        body: { schema: quickStartBodySchema, examples: { session: exampleQuickStartBody } },
+        body: { schema: quickStartBodySchema, examples: { session: examples.quickStartBody } },
         answer,
         errors: ['FORBIDDEN', ...createErrors],
       },

@@ -8,7 +8,7 @@ import { toSeconds } from '../lib/clock.ts';
 import { sortableTime } from '../lib/id.ts';
 import type { ApiDeps, Call, Caller, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
-import { exampleEndpoint, exampleEndpointBody } from './examples.ts';
+import { examples } from './examples.ts';
 import { meaningHash } from './json.ts';
 import { listSchema, pageOf, pagingFields, readPaging, TIME_S_MAX } from './paging.ts';
 import { check } from './parameter.ts';
@@ -35,7 +35,7 @@ const bodySchema = z
 
 const fields = {
   object: z.literal('webhook_endpoint').meta({ description: 'Always `webhook_endpoint`.' }),
-  id: z.string().meta({ description: 'The endpoint’s id.', example: exampleEndpoint.id }),
+  id: z.string().meta({ description: 'The endpoint’s id.', example: examples.endpoint.id }),
 };
 
 const endpointSchema = z
@@ -98,11 +98,11 @@ const createEndpoint = (deps: ApiDeps): Endpoint => ({
     summary: 'Create a webhook endpoint',
     description:
       'Sends the events of the store and mode of the key to a URL, from now on. The answer has the secret that signs them, once. Send an `Idempotency-Key`: without one, a repeated call makes a second endpoint.',
-    body: { schema: bodySchema, examples: { endpoint: exampleEndpointBody } },
+    body: { schema: bodySchema, examples: { endpoint: examples.endpointBody } },
     answer: {
       schema: createdSchema,
       examples: {
-        endpoint: { ...exampleEndpoint, secret: 'whsec_3q2+7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=' },
+        endpoint: { ...examples.endpoint, secret: 'whsec_3q2+7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=' },
       },
     },
     errors: ['missing_parameter', 'too_many_endpoints', 'endpoint_not_found', 'idempotency_key_conflict'],
@@ -170,7 +170,7 @@ const listEndpoint = ({ database }: ApiDeps): Endpoint => ({
     query: querySchema,
     answer: {
       schema: listSchema(endpointSchema).meta({ id: 'WebhookEndpointList' }),
-      examples: { endpoints: { object: 'list', data: [exampleEndpoint], has_more: false } },
+      examples: { endpoints: { object: 'list', data: [examples.endpoint], has_more: false } },
     },
     errors: ['invalid_parameter'],
   },
@@ -194,7 +194,7 @@ const deleteEndpoint = (deps: ApiDeps): Endpoint => ({
     description: 'Sends nothing more to the endpoint, not even what waits for it. Takes no body.',
     answer: {
       schema: deletedSchema,
-      examples: { endpoint: { object: 'webhook_endpoint', id: exampleEndpoint.id, deleted: true } },
+      examples: { endpoint: { object: 'webhook_endpoint', id: examples.endpoint.id, deleted: true } },
     },
     errors: ['endpoint_not_found'],
   },

@@ -15,7 +15,7 @@ import {
   type SessionStatus,
 } from '../core/event.ts';
 import { currencies } from '../core/transfer.ts';
-import { exampleRefund, exampleSession } from './examples.ts';
+import { examples } from './examples.ts';
 import { destinationFields } from './refund-view.ts';
 
 const triggeredField = z.literal(true).optional().meta({
@@ -143,13 +143,13 @@ const paymentDocs = Object.entries(events).map(([type, { meaning, status }]) => 
     paymentEventBody({
       id: exampleEventId,
       type: type as PaymentEventType,
-      createdAtS: exampleSession.created + 42,
+      createdAtS: examples.session.created + 42,
       mode: 'live',
-      sessionId: exampleSession.id,
-      orderId: exampleSession.metadata.order_id,
+      sessionId: examples.session.id,
+      orderId: examples.session.metadata.order_id,
       status,
-      sum: { amountMinor: BigInt(exampleSession.target_amount_total), currency: 'USDT' },
-      exchangeRate: exampleSession.exchange_rate,
+      sum: { amountMinor: BigInt(examples.session.target_amount_total), currency: 'USDT' },
+      exchangeRate: examples.session.exchange_rate,
     }),
   ) as unknown,
 }));
@@ -162,17 +162,17 @@ const refundDocs = Object.entries(refundEvents).map(([type, meaning]) => ({
     refundEventBody({
       id: 'evt_1795003790000000001',
       type: type as RefundEventType,
-      createdAtS: exampleRefund.processed_at,
+      createdAtS: examples.refund.processed_at,
       mode: 'live',
-      sessionId: exampleRefund.session_id,
-      orderId: exampleRefund.order_id,
-      refundId: exampleRefund.refund_id,
+      sessionId: examples.refund.session_id,
+      orderId: examples.refund.order_id,
+      refundId: examples.refund.refund_id,
       amountMinor: 4_50n,
       currency: 'USDT',
       network: 'live:example',
       destination: {
-        address: exampleRefund.destination.address,
-        from: exampleRefund.destination_source,
+        address: examples.refund.destination.address,
+        from: 'claim_link',
       },
     }),
   ) as unknown,

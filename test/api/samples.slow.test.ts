@@ -1,4 +1,4 @@
-/** The samples of the reference run as they are shown, in every language whose interpreter is installed. */
+/** The samples of the reference run as they are shown: those for webhooks in every language that is installed. */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { OpenApiDocument } from '../../src/api/openapi.ts';
-import { callSamples, type Sample, signingSamples, verifyingSamples } from '../../src/api/samples.ts';
+import { callSample, type Sample, signingSamples, verifyingSamples } from '../../src/api/samples.ts';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { webhookHeaders } from '../../src/core/delivery.ts';
 import { walkExamples } from '../support/example-calls.ts';
@@ -20,21 +20,23 @@ test.after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+type Program = Readonly<{ file: string; text: string; run: readonly [string, ...string[]] }>;
+
 type Language = Readonly<{
   id: string;
   /** Shows that it is installed. */
   probe: readonly [string, ...string[]];
-  /** Runs the file of a call. */
-  run(file: string): readonly [string, ...string[]];
+  /** A program that reads an account with `quayside.*`, and how to run it. */
+  call: Program;
   /** A program that succeeds if `verify.*` accepts the webhook of the environment, and how to run it. */
-  verify: Readonly<{ file: string; text: string; run: readonly [string, ...string[]] }>;
+  verify: Program;
 }>;
 
 const languages: readonly Language[] = [
   {
     id: 'curl',
     probe: ['curl', '--version'],
-    run: (file) => ['sh', file],
+    call: { file: 'call.sh', text: '. ./quayside.sh\ncall GET /api/v1/account', run: ['sh', 'call.sh'] },
     verify: {
       file: 'try.sh',
       text: '. ./verify.sh\nprintf %s "$BODY" > body.json\nverify_webhook "$TIMESTAMP" "$NONCE" "$SIGNATURE" body.json "$SECRET" test',
@@ -44,7 +46,12 @@ const languages: readonly Language[] = [
   {
     id: 'node',
     probe: [process.execPath, '--version'],
-    run: (file) => [process.execPath, file],
+    call: {
+      file: 'call.mjs',
+      text: `import { call } from './quayside.mjs';
+console.log(await call('GET', '/api/v1/account'));`,
+      run: [process.execPath, 'call.mjs'],
+    },
     verify: {
       file: 'try.mjs',
       text: `import { verifyWebhook } from './verify.mjs';
@@ -56,7 +63,11 @@ process.exit(verifyWebhook(JSON.parse(HEADERS), Buffer.from(BODY), SECRET, 'test
   {
     id: 'php',
     probe: ['php', '--version'],
-    run: (file) => ['php', file],
+    call: {
+      file: 'call.php',
+      text: "<?php\nrequire 'quayside.php';\nprint_r(call('GET', '/api/v1/account'));",
+      run: ['php', 'call.php'],
+    },
     verify: {
       file: 'try.php',
       text: `<?php
@@ -69,7 +80,11 @@ exit(verify_webhook($headers, getenv('BODY'), [getenv('SECRET')], 'test') ? 0 : 
   {
     id: 'python',
     probe: ['python3', '--version'],
-    run: (file) => ['python3', file],
+    call: {
+      file: 'call.py',
+      text: 'import quayside\nprint(quayside.call("GET", "/api/v1/account"))',
+      run: ['python3', 'call.py'],
+    },
     verify: {
       file: 'try.py',
       text: `import json, os, sys
@@ -82,7 +97,21 @@ sys.exit(0 if verify_webhook(headers, os.environ["BODY"].encode(), os.environ["S
   {
     id: 'go',
     probe: ['go', 'version'],
-    run: (file) => ['go', 'run', 'quayside.go', file],
+    call: {
+      file: 'call.go',
+      text: `package main
+
+import "fmt"
+
+func main() {
+\tanswer, err := Call("GET", "/api/v1/account", "")
+\tif err != nil {
+\t\tpanic(err)
+\t}
+\tfmt.Println(string(answer))
+}`,
+      run: ['go', 'run', 'quayside.go', 'call.go'],
+    },
     verify: {
       file: 'verify_test.go',
       text: `package webhooks
@@ -156,7 +185,7 @@ for (const { id, verify } of installed) {
   });
 }
 
-test('every call runs in every language that is installed', async () => {
+test('every call runs as it is shown, and one in every language that is installed', async () => {
   await installation.start();
   // Programs take long to start on a busy machine.
   await installation.tool('store', 'set', '--refund-cancel-window', '600');
@@ -165,28 +194,29 @@ test('every call runs in every language that is installed', async () => {
   const { base_url: baseUrl, api_key: apiKey, api_secret: apiSecret } = credentials;
   const client = signedClient({ baseUrl, apiKey, apiSecret }, () => Math.floor(Date.now() / 1000));
   const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as OpenApiDocument;
-  assert.ok(installed.length > 1);
-  for (const language of installed) {
-    const own = makeFolder(language.id, signingSamples(baseUrl));
-    const count = await walkExamples({
-      document,
-      suffix: language.id,
-      async make({ anchor }, call) {
-        const sample = callSamples(anchor, call).find((one) => one.language === language.id);
-        assert.ok(sample);
-        writeFileSync(join(own, sample.file), sample.text);
-        const env = { API_KEY: apiKey, API_SECRET: apiSecret };
-        const ended = await run(language.run(sample.file), own, env);
-        assert.ok(ended.isDone, `${sample.file}: ${ended.said}`);
-      },
-      read: async (path) => (await client.send('GET', path)).json,
-      async pay(id) {
-        await client.send('POST', `/api/v1/test/sessions/${id}/simulate`, { action: 'pay_exact' });
-        await installation.paid(id);
-      },
-    });
-    assert.ok(count > 15, language.id);
+  const env = { API_KEY: apiKey, API_SECRET: apiSecret };
+  for (const { id, call } of installed) {
+    const own = makeFolder(id, signingSamples(baseUrl));
+    writeFileSync(join(own, call.file), call.text);
+    const ended = await run(call.run, own, env);
+    assert.ok(ended.isDone && ended.said.includes('settlement_currency'), `${id}: ${ended.said}`);
   }
+  const own = makeFolder('curl', signingSamples(baseUrl));
+  const count = await walkExamples({
+    document,
+    suffix: 'curl',
+    async make({ anchor }, call) {
+      writeFileSync(join(own, 'call.sh'), callSample(call));
+      const ended = await run(['sh', 'call.sh'], own, env);
+      assert.ok(ended.isDone, `${anchor}: ${ended.said}`);
+    },
+    read: async (path) => (await client.send('GET', path)).json,
+    async pay(id) {
+      await client.send('POST', `/api/v1/test/sessions/${id}/simulate`, { action: 'pay_exact' });
+      await installation.paid(id);
+    },
+  });
+  assert.ok(count > 15);
 });
 
 test.run();
