@@ -1,6 +1,6 @@
 /**
- * Every error of the API. One table, `errors.json`, holds the HTTP status, type and text of each code; the error bodies,
- * the OpenAPI document and the page at `/docs/errors` are made from it.
+ * Every error of the API. One table, `errors.json`, holds the HTTP status, type and text of each code; the error
+ * bodies, the OpenAPI document and the page at `/docs/errors` are made from it.
  */
 import { readFileSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';

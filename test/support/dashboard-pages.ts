@@ -173,7 +173,6 @@ const operatorPages = [
   ['notice-add', '/operator/notices/add?kind=email'],
   ['audit', '/operator/audit'],
   ['system', '/operator/system'],
-  ['settings', '/operator/system?settings='],
   ['missing', '/operator/nothing'],
 ] as const;
 
