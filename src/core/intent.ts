@@ -5,7 +5,6 @@
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { invariant } from './fault.ts';
 import type { HeldKind } from './held-money.ts';
 import type { Currency, NetworkKey } from './transfer.ts';
 
@@ -58,35 +57,22 @@ export type SweepIntent = Readonly<{
   from: readonly Readonly<{ index: number; units: bigint }>[];
 }>;
 
-/** The forms of a loan: lending resources of the gas wallet's stake, and taking them back. */
-export type LoanForm = 'delegate' | 'reclaim';
-
 /**
- * Gives one of our wallets the means to pay for a transaction. `transfer` sends native coin, `delegate` lends resources
- * of the gas wallet's stake worth `units`, and `reclaim` takes the loan back. The wallet is the deposit address at
- * `index` or, for loans only, the refund wallet with `refundIndex`. Exactly one of the two is present.
+ * Gives the deposit address at `index` the means to pay for its sweep. `transfer` sends native coin, `delegate` lends
+ * resources of the gas wallet's stake worth `units`, and `reclaim` takes the loan back.
  */
 export type GasIntent = Readonly<{
   kind: 'gas';
   id: string;
   network: NetworkKey;
-  form: 'transfer' | LoanForm;
-  index?: number | undefined;
-  refundIndex?: number | undefined;
+  form: 'transfer' | 'delegate' | 'reclaim';
+  index: number;
   /** Base units of the native coin. */
   units: bigint;
 }>;
 
-/** Returns whether a gas intent names exactly one wallet, of a kind that its form allows. */
-export const isGasComplete = ({ form, index, refundIndex }: Omit<GasIntent, 'id' | 'network' | 'units'>): boolean =>
-  (index === undefined) !== (refundIndex === undefined) && (refundIndex === undefined || form !== 'transfer');
-
 /** Returns the wallet that a gas intent is for. */
-export function gasReceiver(intent: GasIntent): Wallet {
-  const { index, refundIndex } = intent;
-  invariant(isGasComplete(intent), `gas ${intent.id} is for one wallet`);
-  return index === undefined ? { role: 'refund', index: refundIndex ?? 0 } : { role: 'collection', index };
-}
+export const gasReceiver = ({ index }: GasIntent): Wallet => ({ role: 'collection', index });
 
 export type Intent = PaybackIntent | SweepIntent | GasIntent;
 

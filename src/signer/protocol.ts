@@ -7,7 +7,7 @@
 import * as z from 'zod';
 import { HOT_INDEX_LIMIT } from '../chains/spend.ts';
 import { heldKinds } from '../core/held-money.ts';
-import { hotRoles, isGasComplete } from '../core/intent.ts';
+import { hotRoles } from '../core/intent.ts';
 import { currencies } from '../core/transfer.ts';
 
 /** The longest request is a sweep, the longest answer in JSON a page of the journal. */
@@ -77,16 +77,13 @@ export const intentWire = z.discriminatedUnion('kind', [
     currency,
     from: z.array(z.strictObject({ index, units })).min(1).max(SWEEP_OWNERS_MAX).readonly(),
   }),
-  z
-    .strictObject({
-      kind: z.literal('gas'),
-      ...intentBase,
-      form: z.enum(['transfer', 'delegate', 'reclaim']),
-      index: index.optional(),
-      refundIndex: hotIndex.optional(),
-      units,
-    })
-    .refine(isGasComplete, 'expected either index or, of a loan, refundIndex'),
+  z.strictObject({
+    kind: z.literal('gas'),
+    ...intentBase,
+    form: z.enum(['transfer', 'delegate', 'reclaim']),
+    index,
+    units,
+  }),
 ]);
 
 /** Shown on terminals and signed as one line each. */

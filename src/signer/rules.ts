@@ -3,7 +3,7 @@
  */
 import type { SpendRules } from '../chains/spend.ts';
 import { type Fault, permanent } from '../core/fault.ts';
-import type { GasIntent, HotRole, Wallet } from '../core/intent.ts';
+import type { HotRole, Wallet } from '../core/intent.ts';
 import { ATTEMPTS_MAX } from '../core/payout.ts';
 import type { Terms } from '../core/spend.ts';
 import type { NetworkKey } from '../core/transfer.ts';
@@ -190,19 +190,5 @@ export function choosePayer(
   throw refused(
     'wallet',
     `${bound} paid for it before, and is none of the ${role} wallets that the policy allows: restore the newest policy.json, whose \`wallets\` has the higher index`,
-  );
-}
-
-/**
- * Checks that a loan for refunds is made to the refund wallet that pays now, or taken back from one that has paid.
- * @param current the index of the wallet that pays now
- * @throws Fault `signer_refused_policy`
- */
-export function checkLoan({ form, refundIndex }: GasIntent, current: number): void {
-  if (refundIndex === undefined) return;
-  if (form === 'reclaim' ? refundIndex <= current : refundIndex === current) return;
-  throw refused(
-    'policy',
-    `energy is lent to the refund wallet that pays now (${current}), and taken back from it or a former one, not from ${refundIndex}`,
   );
 }

@@ -26,7 +26,7 @@ import { type CapUses, capWindows, checkCount, type Grant, grantFee, grantGas, g
 import { type Freezing, openFreezing } from './freeze.ts';
 import { type CapUse, canonicalIntent, isSameContent, type Journal } from './journal.ts';
 import type { NetworkPolicy, Policy } from './policy.ts';
-import { checkFence, checkLoan, checkOrder, choosePayer, nonceOf, refused } from './rules.ts';
+import { checkFence, checkOrder, choosePayer, nonceOf, refused } from './rules.ts';
 import { checkReading } from './self-check.ts';
 import type { JournalEntry, SignerWallets, SignRequest } from './signer.ts';
 
@@ -174,8 +174,7 @@ export function openSigningService({
     throw refused('nonce', `${text}: ${adopt}`);
   }
 
-  function checkIntent({ policy: { family, spend, walletIndices } }: Place, intent: Intent): void {
-    if (intent.kind === 'gas') checkLoan(intent, walletIndices.refund);
+  function checkIntent({ policy: { family, spend } }: Place, intent: Intent): void {
     if (intent.kind === 'gas') return;
     if (!spend.tokens.some(({ symbol }) => symbol === intent.currency)) {
       throw refused('policy', `the policy has no ${intent.currency} on ${intent.network}`);

@@ -386,7 +386,7 @@ test('a transaction that was never seen: by its form, by the node, missed, and o
 });
 
 test('a loan of energy is called a loan, and what takes it back too', async () => {
-  const gas = { kind: 'gas', network: network.key, refundIndex: 0, units: 3_000_000n } as const;
+  const gas = { kind: 'gas', network: network.key, index: 0, units: 3_000_000n } as const;
   const forms = [
     ['delegate', 'ga_1', 'loan'],
     ['reclaim', 'ga_2', 'reclaimed loan'],

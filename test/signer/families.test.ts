@@ -13,8 +13,6 @@ import type { GasIntent, SweepIntent } from '../../src/core/intent.ts';
 import type { Terms } from '../../src/core/spend.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
-import { intentWire } from '../../src/signer/protocol.ts';
-import { checkLoan } from '../../src/signer/rules.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { firstOf, makeSignerFolder, openSigningServiceIn, refundOf, seed } from '../support/temp-signer.ts';
@@ -226,55 +224,6 @@ test('tron: gas is given, lent and reclaimed; lending uses up none of the caps',
     refusalOf(() => ask('transfer', 1_000_000n)),
     'signer_refused_cap',
   );
-});
-
-test('tron: the refund wallet that pays is lent to, a former one only gives back, and no request names an address', () => {
-  const gasKey = keyOf('tron', { role: 'gas' });
-  const refundKey = keyOf('tron', { role: 'refund', index: 0 });
-  let variant = 100;
-  const sign = (intent: GasIntent) => service.sign({ ...firstOf(intent, 0), terms: termsOf('tron', 'gas', ++variant) });
-  const loan = (form: GasIntent['form'], more: Partial<GasIntent> = {}): GasIntent => ({
-    ...{ kind: 'gas', id: `ga_r${variant}`, network: 'test:tron', form, refundIndex: 0, units: 9_000_000_000n },
-    ...more,
-  });
-  const moveOf = ({ bytes }: { bytes: Uint8Array }) => readingOf('tron', bytes).effects;
-  const units = 9_000_000_000n;
-  const lent = loan('delegate');
-  const signed = sign(lent);
-  assert.equal(moveOf(signed), [{ token: null, from: gasKey, to: refundKey, units }]);
-  assert.equal(moveOf(sign(loan('reclaim'))), [{ token: null, from: refundKey, to: gasKey, units }]);
-  // It is signed once: whatever else is asked by its name gets the stored bytes, and no further signature.
-  const more = { ...lent, units: units + 1n };
-  assert.equal([sign(lent).bytes, sign(more).bytes], [signed.bytes, signed.bytes]);
-  const later = { ...firstOf(more, 0), generation: 1, proof: 'dead', terms: termsOf('tron', 'gas', 99) } as const;
-  assert.is(
-    refusalOf(() => service.sign(later)),
-    'signer_refused_intent',
-  );
-  for (const form of ['delegate', 'reclaim'] as const) {
-    assert.is(
-      refusalOf(() => sign(loan(form, { refundIndex: 1 }))),
-      'signer_refused_policy',
-    );
-  }
-  assert.is(
-    refusalOf(() => checkLoan(loan('delegate', { refundIndex: 0 }), 1)),
-    'signer_refused_policy',
-    'a former wallet is lent nothing',
-  );
-  checkLoan(loan('reclaim', { refundIndex: 0 }), 1);
-  const read = (change: object) =>
-    intentWire.safeParse({ kind: 'gas', id: 'ga_1', network: 'test:tron', units: '5', ...change }).success;
-  assert.ok(read({ form: 'delegate', refundIndex: 0 }) && read({ form: 'delegate', index: 3 }));
-  for (const wrong of [
-    { form: 'delegate' },
-    { form: 'transfer', refundIndex: 0 },
-    { form: 'delegate', refundIndex: 0, index: 3 },
-    { form: 'delegate', refundIndex: -1 },
-    { form: 'delegate', refundIndex: 0, to: refundKey },
-  ]) {
-    assert.not.ok(read(wrong), JSON.stringify(wrong));
-  }
 });
 
 test.run();

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { GasIntent, RefundIntent } from '../../../src/core/intent.ts';
+import type { RefundIntent } from '../../../src/core/intent.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { Adoption } from '../../../src/database/money-out.ts';
 import { counted } from '../../support/nonces.ts';
@@ -178,50 +178,6 @@ export function adoptionConforms(makePlace: MakePlace): void {
       assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r1', 3, 1)), 1);
       const payout = await database.findPayout('r1');
       assert.equal([payout?.generation, payout?.proof], [1, 'failed']);
-    }),
-  );
-
-  test(
-    'a loan of which only the lending is known is taken back, once, after it was lent',
-    inWorld(makePlace, async ({ database }) => {
-      const gas = { kind: 'gas', network, units: 7n } as const;
-      const lend = (id: string, index: number) => ({ ...gas, id, form: 'delegate', index }) as const;
-      const lends = (n: number, intent: GasIntent): Adoption => ({
-        ...{ ...signature(n, 'r1', 0), intent, terms: {}, payerRole: 'gas' as const },
-      });
-      const signed = [
-        lends(1, lend('ga_1', 3)),
-        lends(2, lend('ga_2', 4)),
-        lends(3, { ...gas, id: 'ga_3', form: 'reclaim', index: 4 }),
-        lends(4, { ...gas, id: 'ga_4', form: 'delegate', refundIndex: 0 }),
-      ];
-      const planned = async () =>
-        (await database.listPayouts({ network, kind: 'gas', limit: 20 }))
-          .filter(({ id }) => !signed.some(({ intent }) => intent.id === id))
-          .flatMap(({ intent, state, notBeforeMs }) =>
-            intent.kind === 'gas'
-              ? [[intent.form, intent.index, intent.refundIndex, intent.units, state, notBeforeMs]]
-              : [],
-          )
-          .sort();
-      const back = [
-        ['reclaim', undefined, 0, 7n, 'waiting', T0_MS + 600_000],
-        ['reclaim', 3, undefined, 7n, 'waiting', T0_MS + 600_000],
-      ];
-      assert.is(await database.adopt(network, { signatures: signed.slice(0, 2), servedFence: null, nowMs: T0_MS }), 2);
-      assert.equal(await planned(), [], 'what takes a loan back may be in a later part');
-      await adoptRest(database, signed.slice(2));
-      assert.equal(await planned(), back);
-      assert.is(await adopt(database, ...signed), 0);
-      assert.equal(await planned(), back, 'not planned again');
-      const due = async () => {
-        const open = await database.openPayouts(network, T0_MS + 600_000, 20);
-        return open.map(({ payout }) => payout.state).sort();
-      };
-      assert.equal(await due(), ['sent', 'sent', 'sent', 'sent'], 'each waits for its loan');
-      const ended = { kind: 'succeeded', ended: { tx: 'tx 1', feeUnits: 1n } } as const;
-      assert.ok(await database.settlePayout({ id: 'ga_1', generation: 0, outcome: ended, nowMs: T0_MS }));
-      assert.equal(await due(), ['sent', 'sent', 'sent', 'waiting']);
     }),
   );
 

@@ -307,19 +307,18 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
       return send(await sign(intent, [payer, receiver], payer, receiver.key));
     },
     /**
-     * Lends the gas wallet's stake, or takes it back, which is known nowhere.
-     * @param of the deposit address with this index, or the refund wallet
+     * Lends a deposit address the gas wallet's stake, or takes it back, which is known nowhere.
      */
     async lend(
       id: string,
       form: 'delegate' | 'reclaim',
-      of: Readonly<{ index: number } | { refundIndex: number }>,
+      index: number,
       units: bigint,
-      to = 'index' in of ? depositKey(of.index).key : walletKey('refund', of.refundIndex).key,
+      to = depositKey(index).key,
     ): Promise<string> {
       const payer = walletKey('gas', 0);
       const receiver = { ...walletKey('refund', 0), key: to };
-      return send(await sign({ kind: 'gas', id, network, form, units, ...of }, [payer, receiver], payer, to));
+      return send(await sign({ kind: 'gas', id, network, form, units, index }, [payer, receiver], payer, to));
     },
     signSweep,
     /** Sweeps a deposit address, which is known nowhere. */

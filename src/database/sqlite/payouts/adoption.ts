@@ -8,7 +8,6 @@ import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
 import { lanes, payoutAttempts, payoutEngines } from '../tables.ts';
-import { createLoanReclaimer } from './loans.ts';
 import { type FollowLost, noWait, type Payouts } from './payouts.ts';
 import { type AttemptRow, LEARNED, type PayoutRow } from './rows.ts';
 
@@ -24,7 +23,6 @@ export function adoptionCommands(
   { steps, ledger, raiseAlarm, followLost }: Parts,
 ): Pick<MoneyOutDatabase, 'adopt'> {
   const { orm } = db;
-  const reclaimLoans = createLoanReclaimer(db, steps);
   const newestSigned = atFirstUse(
     orm
       .select({ generation: payoutAttempts.generation, terms: payoutAttempts.terms })
@@ -192,7 +190,6 @@ export function adoptionCommands(
         const added = signatures.filter((signature) => adoptOne(signature, nowMs));
         for (const id of new Set(added.map(({ intent }) => intent.id))) follow(id, nowMs);
         if (servedFence !== null) {
-          reclaimLoans(network, nowMs);
           endAdoption(network, signatures.at(-1)?.id ?? 0, servedFence, nowMs);
         }
         return added.length;
