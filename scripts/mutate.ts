@@ -6,7 +6,8 @@
  *   npm run mutate -- src/core --tests test/core --share 10 --seed 3     a tenth of the breaks, chosen by a seed
  *   npm run mutate -- src/core --tests test/core --then test/database    what survives is tried by slower tests too
  *
- * It changes the compiled tests in `dist.test/` only, and restores each file. Ends with the share that was noticed.
+ * It changes the compiled tests in `dist.test/` only, and restores each file. Ends with what was noticed of each
+ * file, and of all.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -132,11 +133,16 @@ const mutants = sources
   .filter((mutant) => isChosen(mutant, values.seed, Number(values.share)));
 if (tests.length === 0 || mutants.length === 0) throw new Error('name source files, and --tests with test files');
 if (![tests, slower].every(passes)) throw new Error('these tests fail before anything is broken');
-let noticed = 0;
+const counts = new Map<string, { mutants: number; noticed: number }>();
 for (const [nth, mutant] of mutants.entries()) {
-  if (isNoticed(mutant, tests) || (slower.length > 0 && isNoticed(mutant, slower))) noticed++;
+  const count = counts.get(mutant.file) ?? { mutants: 0, noticed: 0 };
+  counts.set(mutant.file, count);
+  count.mutants++;
+  if (isNoticed(mutant, tests) || (slower.length > 0 && isNoticed(mutant, slower))) count.noticed++;
   else print(`${mutant.file}:${mutant.line} (${mutant.name})\n  - ${mutant.before.trim()}\n  + ${mutant.after.trim()}`);
   if (process.stderr.isTTY) process.stderr.write(`\r${nth + 1} of ${mutants.length}`);
 }
+for (const [file, count] of counts) print(`${file}: ${count.noticed} of ${count.mutants}`);
+const noticed = [...counts.values()].reduce((sum, count) => sum + count.noticed, 0);
 print(`${noticed} of ${mutants.length} noticed (${((100 * noticed) / mutants.length).toFixed(1)} %)`);
 execFileSync('rm', ['-f', 'dist.test/build.txt']);

@@ -62,18 +62,6 @@ const openCodes = async (): Promise<string[]> =>
 const metrics = async (): Promise<string> => (await fetch(`${(await status()).server.metrics_url}/metrics`)).text();
 const readyz = async (): Promise<Json> => (await fetch(`${quayside.baseUrl}/readyz`)).json();
 
-test('a coin that is worth too little is an alarm from the start, and goes on while the network is followed', async () => {
-  await until('the network is followed', async () => (await own()).state === 'following');
-  const depegged = async () => (await openCodes()).filter((code) => code === 'coin_depegged');
-  await until('both coins are off', async () => (await depegged()).length === 2);
-  const text = await metrics();
-  assert.match(text, /^quayside_coin_price_dollars\{currency="USDT"\} 0\.95/m);
-  assert.match(text, /^quayside_alarm_open\{code="coin_depegged",key="coin:USDT"\} 1$/m);
-  assert.match(text, /^quayside_disk_free_bytes [1-9]/m);
-  assert.match(text, /^quayside_database_bytes [1-9]/m);
-  assert.equal(await readyz(), { status: 'ok' });
-});
-
 test('blocks that cannot be read: the lag is that of the node’s head, and an alarm says why until they are read', async () => {
   await withDatabase(async ({ notices }) => {
     const address = JSON.stringify({ url: `${chat.origin}/services/hidden` });

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 import { openEvmPayouts } from './evm.ts';
 
 const { shop: bench } = await openEvmPayouts();
-const { chain, quayside, refundWallet, paidSession, refund, completed, untilWaiting, untilUnlocked, paidTo } = bench;
+const { chain, quayside, refundWallet, paidSession, refund, completed, untilUnlocked, paidTo } = bench;
 const units = (cents: number) => bench.unitsOf(cents, 'USDT');
 test.after(() => bench.close());
 
@@ -96,25 +96,6 @@ test('on a new machine, from a backup and the seed: no address twice, late money
   assert.equal(await paidTo(payee), [units(700)]);
   await paysOn(next, '5.00', 500);
   assert.ok((await quayside.cli('ledger', 'verify')).balanced);
-});
-
-test('a backup that is made after a rotation of the secret key has the new key, and pays on', async () => {
-  const session = await paidSession(900);
-  // What is left from before pays nothing of it.
-  const { id, payee } = await refund(session, '8.00');
-  await untilWaiting('token_short');
-  await rotateSecretKey();
-  const restoreIt = await bench.backUp();
-  await quayside.stop();
-  await restoreIt();
-  await quayside.start();
-  await adopt();
-  await thaw();
-  // Requested before the rotation, signed after it and after the restore.
-  await chain.pay(refundWallet, 'USDT', units(800));
-  await completed(id);
-  assert.equal(await paidTo(payee), [units(800)]);
-  await paysOn(session, '1.00', 100);
 });
 
 closeBooks(bench);

@@ -84,10 +84,6 @@ export async function openTronFlow() {
   return { bench, nodes: { tron: direct, 'tron-bridged': bridged } };
 }
 
-/** A payment of the kinds that exchanges and apps make. @returns the transaction id */
-export const payBy = (node: TronNode, name: string, kind: 'contract' | 'delegated', session: Json, units: bigint) =>
-  payMany({ node, name, tokenKeys: tronTokenKeys }, kind, [[session, units]]);
-
 const BLOCK_MS = 250;
 /** Short beside the time that payers have: a test that lets it pass moves the chain's clock ahead of ours. */
 const EXPIRY_S = 20;
