@@ -1,9 +1,8 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
-import { type ApiServer, network, startApi, token, withApi } from '../support/api-server.ts';
+import { network, startApi, token, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
-import { txOf } from '../support/ingested-chain.ts';
 import type { Bend, HttpAnswer } from '../support/signed-client.ts';
 
 const api = await startApi();
@@ -25,12 +24,6 @@ const cancel = (id: string, bend: Bend = {}): Promise<HttpAnswer> =>
 const keyOf = (session: PaymentSession): string => session.payment_options?.[0]?.address.slice(2).toLowerCase() ?? '';
 const usdt = (session: PaymentSession, units: bigint) => ({ to: keyOf(session), currency: 'USDT' as const, units });
 
-/** Advances the clock, lets both test networks be read past it, and ends the sessions that are due. */
-async function pass(server: ApiServer, ms: number): Promise<void> {
-  server.clock.advance(ms);
-  for (const name of ['ethereum', 'bsc'] as const) await server.chain(name).mine();
-  await server.database().sessions.settleDue(server.clock.nowMs(), 1000);
-}
 
 test('a session shows everything that was sent, under the documented names', async () => {
   const line_items = [
@@ -319,150 +312,12 @@ test('a cancel repeated with its key is marked as replayed', async () => {
   assert.equal([sessionIn(answer).id, sessionIn(answer).payment_status], [other.id, 'canceled']);
 });
 
-test('money that was seen prevents canceling; money removed by a reorg does not', async () => {
-  const chain = api.chain('ethereum');
-  const session = await create();
-  await chain.mine([usdt(session, 1n)]);
-  expectError(await cancel(session.id), { status: 400, code: 'payment_in_progress', param: null });
-  assert.is((await read(session.id)).payment_status, 'pending');
-  await chain.orphanTip();
-  assert.is(sessionIn(await cancel(session.id)).payment_status, 'canceled');
-});
-
-test('a session that has ended cannot be canceled', async () => {
-  const chain = api.chain('ethereum');
-  const unpaid = await create({ expires_in: 60 });
-  const part = await create({ expires_in: 60 });
-  const paid = await create({ expires_in: 60 });
-  const block = await chain.mine([usdt(part, 1_000_000n), usdt(paid, 10_500_000n)]);
-  await chain.confirm(block);
-  expectError(await cancel(paid.id), { status: 400, code: 'session_not_cancelable', param: null }, 'paid');
-  await pass(api, 61_000);
-  expectError(await cancel(unpaid.id), { status: 400, code: 'session_expired', param: null }, 'expired');
-  assert.is((await read(unpaid.id)).payment_status, 'expired');
-  await pass(api, 1_801_000);
-  assert.is((await read(part.id)).payment_status, 'failed');
-  expectError(await cancel(part.id), { status: 400, code: 'session_not_cancelable', param: null }, 'failed');
-});
-
 test('canceling a session past its deadline answers session_expired, even before it has expired', async () => {
   const { id } = await create({ expires_in: 60 });
   api.clock.advance(60_000);
   assert.is((await read(id)).payment_status, 'pending', 'the last second counts');
   api.clock.advance(1_000);
   expectError(await cancel(id), { status: 400, code: 'session_expired' });
-});
-
-// ── Paying ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-test('payments are shown from the first sight to finality', async () => {
-  const chain = api.chain('ethereum');
-  const session = await create();
-  const block = await chain.mine([usdt(session, 10_500_000n)]);
-  const seen = await read(session.id);
-  const payment = {
-    network: 'ethereum',
-    currency: 'USDT',
-    amount: '10.50',
-    transaction_hash: txOf(block, 0),
-    confirmations: 1,
-    status: 'seen',
-  };
-  assert.is(seen.payment_status, 'pending');
-  assert.equal(seen.payments, [payment]);
-  await chain.mine();
-  await chain.mine();
-  assert.equal((await read(session.id)).payments, [{ ...payment, confirmations: 3 }]);
-  await chain.confirm(block);
-  const paid = await read(session.id);
-  assert.is(paid.payment_status, 'paid');
-  assert.equal(paid.payments, [{ ...payment, confirmations: 3, status: 'confirmed' }]);
-  assert.equal([paid.underpaid, paid.overpaid, paid.paid_late], [false, false, false]);
-  await chain.finalize(block);
-  const final = (await api.database().sessions.find(session.id))?.payments[0]?.state;
-  assert.is(final, 'final');
-  assert.equal((await read(session.id)).payments, paid.payments, 'the API does not distinguish final');
-});
-
-test('a part payment is underpaid, and a top-up on another network completes it', async () => {
-  const session = await create();
-  const first = await api.chain('ethereum').mine([usdt(session, 4_000_001n)]);
-  assert.is((await read(session.id)).underpaid, true);
-  await api.chain('ethereum').confirm(first);
-  const part = await read(session.id);
-  assert.equal([part.payment_status, part.underpaid, part.payments?.[0]?.amount], ['pending', true, '4.000001']);
-  const rest = { to: keyOf(session), currency: 'USDC' as const, units: 6_499_999_000_000_000_000n };
-  const second = await api.chain('bsc').mine([rest]);
-  assert.is((await read(session.id)).underpaid, false);
-  await api.chain('bsc').confirm(second);
-  const whole = await read(session.id);
-  assert.is(whole.payment_status, 'paid');
-  assert.equal(
-    whole.payments?.map(({ network, currency, amount }) => [network, currency, amount]),
-    [
-      ['ethereum', 'USDT', '4.000001'],
-      ['bsc', 'USDC', '6.499999'],
-    ],
-  );
-});
-
-test('too much is overpaid', async () => {
-  const session = await create();
-  const block = await api.chain('ethereum').mine([usdt(session, 10_500_001n)]);
-  assert.is((await read(session.id)).overpaid, true);
-  await api.chain('ethereum').confirm(block);
-  const paid = await read(session.id);
-  assert.equal([paid.payment_status, paid.overpaid, paid.underpaid], ['paid', true, false]);
-});
-
-test('the other stablecoin is shown but does not pay a stablecoin session', async () => {
-  const session = await create({ currency: 'USDC' });
-  const block = await api.chain('ethereum').mine([usdt(session, 10_500_000n)]);
-  await api.chain('ethereum').confirm(block);
-  const shown = await read(session.id);
-  assert.equal([shown.payment_status, shown.underpaid, shown.payments?.length], ['pending', true, 1]);
-});
-
-test('a payment that a reorg removed is shown as orphaned', async () => {
-  const session = await create();
-  await api.chain('ethereum').mine([usdt(session, 10_500_000n)]);
-  await api.chain('ethereum').orphanTip();
-  const shown = await read(session.id);
-  assert.equal([shown.payment_status, shown.underpaid], ['pending', false]);
-  assert.equal(
-    shown.payments?.map(({ status, confirmations }) => [status, confirmations]),
-    [['orphaned', 0]],
-  );
-});
-
-test('a late part that an operator accepts pays the session: underpaid and late', async () => {
-  const session = await create({ expires_in: 60 });
-  await pass(api, 61_000);
-  const chain = api.chain('ethereum');
-  await chain.confirm(await chain.mine([usdt(session, 4_000_000n)]));
-  assert.equal([(await read(session.id)).payment_status, (await read(session.id)).underpaid], ['expired', false]);
-  const [held] = await api.database().held.list({ sessionId: session.id, limit: 1 });
-  const act = { atMs: api.clock.nowMs(), operator: 'alice', command: 'held accept', reason: null };
-  await api.database().held.accept(held?.id ?? '', act, false);
-  const { payment_status, underpaid, overpaid, paid_late } = await read(session.id);
-  assert.equal([payment_status, underpaid, overpaid, paid_late], ['paid', true, false, true]);
-});
-
-test('late money is held or accepted, as the store is configured', async () => {
-  for (const [latePolicy, expected] of [
-    ['hold', ['expired', false]],
-    ['accept', ['paid', true]],
-  ] as const) {
-    const key = await api.addKey(await api.addMerchant('approved', { latePolicy }), 'test');
-    const session = sessionIn(await api.client(key).send('POST', CREATE, order({ expires_in: 60 })));
-    await pass(api, 61_000);
-    const block = await api.chain('ethereum').mine([usdt(session, 10_500_000n)]);
-    await api.chain('ethereum').confirm(block);
-    const shown = sessionIn(await api.client(key).send('GET', `${SESSIONS}/${session.id}`));
-    assert.equal([shown.payment_status, shown.paid_late], expected, latePolicy);
-    assert.is(shown.payments?.[0]?.status, 'confirmed');
-    assert.is(shown.underpaid, false);
-  }
 });
 
 test('the next blocks after the deadline are in time; the session answers pending until they are read', () => {
@@ -482,22 +337,6 @@ test('the next blocks after the deadline are in time; the session answers pendin
     assert.is(await status(none), 'expired');
   });
 });
-
-// ── Nothing to hand out ──────────────────────────────────────────────────────────────────────────────────────────────
-
-test('an empty pool is 503 until it is filled, and a repeated request still finds its session', () =>
-  withApi({ addresses: 1 }, async (dry) => {
-    const first = order();
-    const { id } = sessionIn(await dry.send('POST', CREATE, first));
-    const second = order();
-    const refused = await dry.send('POST', CREATE, second);
-    expectError(refused, { status: 503, code: 'address_pool_empty', param: null });
-    assert.ok(Number(refused.headers['retry-after']) > 0);
-    assert.is(sessionIn(await dry.send('POST', CREATE, first)).id, id);
-    const pool = { family: 'evm', mode: 'test', source: 'test-source' } as const;
-    await dry.database().addresses.add({ ...pool, firstIndex: 1, keys: ['c0'.repeat(20)] });
-    assert.is(keyOf(sessionIn(await dry.send('POST', CREATE, second))), 'c0'.repeat(20));
-  }));
 
 test('no session is created before a network is read', () =>
   withApi({ ready: false }, async (early) => {

@@ -181,20 +181,6 @@ test('the endpoint of a session receives its events, and is checked for the key�
   assert.ok(checked.includes(`test ${url}`));
 });
 
-test('a repeated quick-start order returns the same session; another body is a conflict', async () => {
-  const body = quick();
-  const first = await api.send('POST', QUICK, body);
-  const again = await api.send('POST', QUICK, { ...body, amount: { value: '10.5', currency: 'USD' } });
-  assert.is(again.headers['idempotent-replayed'], 'true');
-  assert.equal(again.json, first.json);
-  const conflict = { status: 400, code: 'order_id_conflict', param: 'order_id' };
-  expectError(await api.send('POST', QUICK, { ...body, description: 'other' }), conflict);
-  expectError(await api.send('POST', QUICK, { ...body, webhook_url: 'https://shop.example/w' }), conflict);
-  // The same order in the reference shape has the same meaning.
-  const same = await api.send('POST', CREATE, { order_id: body.order_id, amount: 1050, currency: 'USD' });
-  assert.is((same.json as PaymentSession).id, envelope(first).session.session_id);
-});
-
 // ── The mode shape ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 test('the mode shape answers in its envelope', async () => {
@@ -246,32 +232,6 @@ test('with a decimal string, either of its fields makes it the mode shape', asyn
   expectError(await api.send('POST', CREATE, neither), { status: 400, code: 'invalid_parameter', param: 'amount' });
   const integer = await api.send('POST', CREATE, byMode({ amount: 1050, currency: 'USD' }));
   assert.is((integer.json as PaymentSession).amount_total, 1050, 'an integer amount is the reference shape');
-});
-
-test('bad mode bodies get the ordinary error body', async () => {
-  const crypto = (options: unknown) => byMode({ payment_method_options: { crypto: options } });
-  const rows: [object, string, string?][] = [
-    [byMode({ payment_method_options: undefined }), 'currency', 'missing_parameter'],
-    [crypto({}), 'currency', 'missing_parameter'],
-    [crypto({ currency: 'EUR' }), 'payment_method_options.crypto.currency'],
-    [crypto({ currency: 'USDT', network: 'dogecoin' }), 'payment_method_options.crypto.network'],
-    [crypto({ currency: 'USDT', network: 7 }), 'payment_method_options.crypto.network'],
-    [crypto('USDT'), 'payment_method_options.crypto'],
-    [byMode({ payment_method_options: [] }), 'payment_method_options'],
-    [byMode({ payment_method_types: 'crypto' }), 'payment_method_types'],
-    [byMode({ payment_method_types: [7] }), 'payment_method_types[0]'],
-    [byMode({ mode: 7 }), 'mode'],
-    [byMode({ amount: '10.505' }), 'amount'],
-    [byMode({ amount: '0' }), 'amount'],
-    [byMode({ currency: 'XXX' }), 'currency', 'unsupported_currency'],
-    [byMode({ currency: 'USDC' }), 'currency', 'unsupported_currency'],
-    [byMode({ order_id: undefined }), 'order_id', 'missing_parameter'],
-    [byMode({ metadata: { a: 1 } }), 'metadata.a'],
-    [byMode({ expires_in: 59 }), 'expires_in'],
-  ];
-  for (const [body, param, code = 'invalid_parameter'] of rows) {
-    expectError(await api.send('POST', CREATE, body), { status: 400, code, param }, JSON.stringify(body).slice(0, 200));
-  }
 });
 
 test('zeros beyond the decimals of a currency are accepted, other digits are not', async () => {

@@ -1,8 +1,7 @@
 /** The marks beside the database, and a database that was put back from a backup. */
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type AddressMarks, addressMarksFile, openAddressMarks } from '../../src/app/address-marks.ts';
@@ -95,13 +94,6 @@ async function start(dataDir: string): Promise<Installation> {
   return { database, marks, close };
 }
 
-/** Returns the number of the address that a new session takes. */
-async function take({ database }: Installation, name: string): Promise<number> {
-  const wish = { storeId: store.id, networks: [network], amountMinor: 1000, nowMs: systemClock.nowMs() };
-  const made = await database.sessions.create(newSession({ ...wish, name }));
-  assert.is(made.kind, 'created');
-  return made.kind === 'created' ? Number.parseInt(made.session.addresses.evm ?? '', 16) : -1;
-}
 
 async function begin(dataDir: string): Promise<Installation> {
   const first = await start(dataDir);
@@ -114,73 +106,6 @@ async function begin(dataDir: string): Promise<Installation> {
   return first;
 }
 
-const alarmsOf = async ({ database }: Installation) => (await database.alarms.list(10)).map(({ code }) => code);
-
-test('a restart retires nothing', () =>
-  inFolder(async (dataDir) => {
-    const first = await begin(dataDir);
-    assert.equal([await take(first, 'a'), await take(first, 'b')], [0, 1]);
-    first.close();
-    const second = await start(dataDir);
-    assert.is(await take(second, 'c'), 2);
-    assert.equal(await alarmsOf(second), []);
-    second.close();
-  }));
-
-test('after a restore of the database nobody gets the address of another payer, and the payment is noticed', () =>
-  inFolder(async (dataDir) => {
-    const file = join(dataDir, 'quayside.db');
-    const first = await begin(dataDir);
-    await take(first, 'early');
-    const client = new Sqlite(file);
-    await client.backup(join(dataDir, 'copy.db'));
-    client.close();
-    const alice = await take(first, 'alice');
-    for (let n = 0; n < 24; n++) {
-      // The pool is refilled as it empties, as the keeper does.
-      if (n === 10) {
-        const keys = Array.from({ length: 20 }, (_, at) => keyOf(20 + at));
-        await first.database.addresses.add({ ...evm, firstIndex: 20, keys });
-      }
-      await take(first, `later ${n}`);
-    }
-    first.close();
-    for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true });
-    copyFileSync(join(dataDir, 'copy.db'), file);
-
-    const second = await start(dataDir);
-    const { database } = second;
-    assert.equal(await alarmsOf(second), ['addresses_retired']);
-    // The keeper derives from where the database is; what was given out before is watched, not given.
-    const level = await database.addresses.level(evm, evm.source);
-    assert.equal([level.nextIndex, level.free], [20, 0]);
-    await database.addresses.add({
-      ...evm,
-      firstIndex: 20,
-      keys: Array.from({ length: 20 }, (_, at) => keyOf(20 + at)),
-    });
-    const bob = await take(second, 'bob');
-    assert.is(bob, 26, 'the first that was never given out');
-    const watched = (await database.addresses.watchList(evm, 0, 100)).map(({ key }) => key);
-    assert.ok(watched.includes(keyOf(alice)));
-    second.close();
-
-    const third = await start(dataDir);
-    assert.is(await take(third, 'carol'), 27);
-    assert.equal(await alarmsOf(third), ['addresses_retired'], 'told once');
-    third.close();
-  }));
-
-test('an installation from before the marks gets them at its first start', () =>
-  inFolder(async (dataDir) => {
-    const first = await begin(dataDir);
-    for (const name of ['a', 'b', 'c']) await take(first, name);
-    first.close();
-    rmSync(addressMarksFile(dataDir));
-    const second = await start(dataDir);
-    assert.equal(second.marks.all(), [{ ...evm, through: 3 }]);
-    second.close();
-  }));
 
 test('an address whose mark cannot be written is not given out', () =>
   inFolder(async (dataDir) => {

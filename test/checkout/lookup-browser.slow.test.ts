@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import type { TransactionReport } from '../../src/core/lookup.ts';
 import { type ApiServer, startApi } from '../support/api-server.ts';
 import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
-import { openSale, pass } from '../support/payment-scenes.ts';
+import { openSale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
 
 const PICTURES = '.tmp/pages';
@@ -56,45 +56,6 @@ test('by keyboard; the answer appears without a reload and is announced', async 
   assert.match((await page.textContent('#announcer')) ?? '', /no block includes it yet/);
   assert.is(await page.evaluate('window.isSamePage'), true);
   assert.equal(complaints, []);
-  await page.context().close();
-});
-
-test('what is being typed stays when the page changes', async ({ api, browser }) => {
-  const sale = await openSale(api);
-  const { page } = await openPage(browser, api.baseUrl);
-  await page.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDT`);
-  await page.click('#look-up summary');
-  await page.click('#transaction');
-  await page.keyboard.type('0x5e5e');
-  await sale.send('4.00');
-  await until('the page has changed', async () => /still due/.test((await page.textContent('h1')) ?? ''));
-  assert.is(await page.inputValue('#transaction'), '0x5e5e');
-  assert.is(await page.evaluate('document.activeElement.id'), 'transaction');
-  await page.keyboard.type('5e');
-  assert.is(await page.inputValue('#transaction'), '0x5e5e5e');
-  await page.context().close();
-});
-
-test('without scripts, on a phone, after the time is up', async ({ api, browser }) => {
-  const sale = await openSale(api);
-  await pass(api, 1801);
-  const { page } = await openPage(browser, api.baseUrl, { ...phone, javaScriptEnabled: false });
-  await page.goto(`${api.baseUrl}${sale.path}`);
-  await page.tap('#look-up summary');
-  await page.fill('#transaction', 'my order number');
-  await page.tap('#look-up-ask');
-  await answered(page, /That is not a transaction hash/);
-  await page.fill('#transaction', HASH);
-  await page.tap('#look-up-ask');
-  await answered(page, /Looking on/);
-  await sight(api, {
-    kind: 'mined',
-    number: 10_000,
-    succeeded: true,
-    transfers: [{ to: 'ee'.repeat(20), currency: 'USDT' }],
-  });
-  await page.reload();
-  await answered(page, /did not go to this order’s address/);
   await page.context().close();
 });
 

@@ -2,18 +2,13 @@
  * The simulated EVM node from the point of view of wallets. What it reads by hand was signed by the signer's library;
  * what it answers is read by the payout client that real nodes are read with.
  */
-import { Wallet as EthersWallet, Transaction } from 'ethers';
-import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openPayoutNode } from '../../src/chains/evm/node/payout-node.ts';
 import type { PayoutNode, SentAttempt, SpendNetwork } from '../../src/chains/spend.ts';
 import type { Intent } from '../../src/core/intent.ts';
 import type { Outcome } from '../../src/core/spend.ts';
-import { idOf, readRaw, senderOf } from '../../src/sandbox/evm-raw.ts';
-import { RpcError } from '../../src/sandbox/json-rpc.ts';
 import { type Attempt, createSeedWallets, quoted, type SeedWallets } from '../chains/seed-wallets.ts';
-import { startAnvil } from '../support/anvil.ts';
 import {
   SANDBOX_CHAIN_ID,
   type SandboxNode,
@@ -257,130 +252,6 @@ test('a missing answer does not undo the broadcast', async () => {
 
 // ── The reader ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const digits = (count: number) => fc.stringMatching(new RegExp(`^[0-9a-f]{${count}}$`));
-const amount = fc.bigInt({ min: 0n, max: 2n ** 128n });
-type Given = Readonly<{
-  secret: number;
-  chainId: bigint;
-  nonce: number;
-  maxPriorityFeePerGas: bigint;
-  maxFeePerGas: bigint;
-  gasLimit: bigint;
-  to: string | null;
-  value: bigint;
-  data: string;
-}>;
-const transactions: fc.Arbitrary<Given> = fc.record({
-  secret: fc.integer({ min: 1, max: 1_000_000 }),
-  chainId: fc.bigInt({ min: 1n, max: 2n ** 40n }),
-  nonce: fc.integer({ min: 0, max: 2 ** 48 }),
-  maxPriorityFeePerGas: amount,
-  maxFeePerGas: amount.map((fee) => fee + 2n ** 128n),
-  gasLimit: fc.bigInt({ min: 0n, max: 2n ** 40n }),
-  to: fc.option(digits(40)),
-  value: amount,
-  data: fc.nat(400).chain((bytes) => digits(2 * bytes)),
-});
 
-function signed({ secret, to, data, ...rest }: Given): { bytes: string; address: string } {
-  const wallet = new EthersWallet(`0x${secret.toString(16).padStart(64, '0')}`);
-  const transaction = Transaction.from({ ...rest, type: 2, to: to && `0x${to}`, data: `0x${data}` });
-  transaction.signature = wallet.signingKey.sign(transaction.unsignedHash);
-  return { bytes: transaction.serialized.slice(2), address: wallet.address.slice(2).toLowerCase() };
-}
-
-test('signed transactions are read as ethers wrote them', () => {
-  fc.assert(
-    fc.property(transactions, (given) => {
-      const { bytes, address } = signed(given);
-      const raw = readRaw(bytes);
-      assert.is(senderOf(raw), address);
-      assert.is(`0x${idOf(bytes)}`, Transaction.from(`0x${bytes}`).hash);
-      const { chainId, nonce, tip, maxFee, gasLimit, to, value, data } = raw;
-      assert.equal(
-        { chainId, nonce, maxPriorityFeePerGas: tip, maxFeePerGas: maxFee, gasLimit, to, value, data },
-        {
-          chainId: given.chainId,
-          nonce: given.nonce,
-          maxPriorityFeePerGas: given.maxPriorityFeePerGas,
-          maxFeePerGas: given.maxFeePerGas,
-          gasLimit: given.gasLimit,
-          to: given.to,
-          value: given.value,
-          data: given.data,
-        },
-      );
-    }),
-    { numRuns: 100 },
-  );
-});
-
-test('changed bytes are refused or have another sender, as with ethers', () => {
-  const { bytes, address } = signed({
-    secret: 7,
-    chainId: 1n,
-    nonce: 3,
-    maxPriorityFeePerGas: 10n ** 9n,
-    maxFeePerGas: 10n ** 10n,
-    gasLimit: 60_000n,
-    to: usdtKey,
-    value: 0n,
-    data: `a9059cbb${'0'.repeat(24)}${'12'.repeat(20)}${'0'.repeat(62)}0a`,
-  });
-  for (let at = 0; at < bytes.length; at++) {
-    const other = ((Number.parseInt(bytes.charAt(at), 16) + 1) % 16).toString(16);
-    const changed = bytes.slice(0, at) + other + bytes.slice(at + 1);
-    let ours: string | null;
-    try {
-      ours = senderOf(readRaw(changed));
-    } catch (error) {
-      if (!(error instanceof RpcError)) throw error;
-      ours = null;
-    }
-    assert.is.not(ours, address, `digit ${at}`);
-    let theirs: string | null;
-    try {
-      const read = Transaction.from(`0x${changed}`);
-      theirs =
-        read.type === 2 && read.serialized === `0x${changed}` ? (read.from?.slice(2).toLowerCase() ?? null) : null;
-    } catch {
-      theirs = null;
-    }
-    assert.is(ours, theirs, `digit ${at}`);
-  }
-});
-
-// ── Compared with a real node
-// ───────────────────────────────────────────────────────────────────────────────────────────────
-
-test('answers to wallets have the fields of a real node’s', async () => {
-  const anvil = await startAnvil({ chainId: 31_337, mining: 'auto' });
-  try {
-    const wallets = await openFundedWallets();
-    const wallet = `0x${wallets.keyOf({ role: 'refund' })}`;
-    const [rich = ''] = anvil.accounts;
-    const forms = (value: unknown): unknown => {
-      if (Array.isArray(value)) return value.slice(0, 1).map(forms);
-      if (typeof value === 'string') return /^0x(0|[1-9a-f][0-9a-f]*)$/.test(value) ? 'quantity' : value;
-      if (typeof value !== 'object' || value === null) return typeof value;
-      return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, forms(part)]));
-    };
-    for (const [method, real, ours] of [
-      ['eth_getBalance', [rich, 'latest'], [wallet, 'latest']],
-      ['eth_getTransactionCount', [rich, 'latest'], [wallet, 'latest']],
-      ['eth_getTransactionCount', [rich, 'pending'], [wallet, 'pending']],
-      ['eth_gasPrice', [], []],
-      ['eth_maxPriorityFeePerGas', [], []],
-      ['eth_feeHistory', ['0x1', 'latest', [50]], ['0x1', 'latest', [50]]],
-      ['eth_estimateGas', [{ from: rich, to: wallet, value: '0x1' }], [{ from: wallet, to: rich, value: '0x1' }]],
-    ] as const) {
-      const answer = await sandbox.ask(method, ours);
-      assert.is(answer.error, undefined, method);
-      assert.equal(forms(answer.result), forms(await anvil.rpc(method, real)), method);
-    }
-  } finally {
-    await anvil.close();
-  }
-});
 
 test.run();

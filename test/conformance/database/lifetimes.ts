@@ -20,7 +20,6 @@ import {
 } from './place.ts';
 
 const END_S = T0_S + 1800;
-const GRACE_END_S = END_S + 1800;
 
 const readBoth = (one: Feed, two: Feed, readThroughS: number) =>
   Promise.all([one.readThrough(readThroughS), two.readThrough(readThroughS)]);
@@ -168,32 +167,6 @@ export function expiryConforms(makePlace: MakePlace): void {
   );
 
   test(
-    'money seen holds the session; too little fails it after the grace; orphaned money lets it expire',
-    inWorld(makePlace, async ({ database, one, two }) => {
-      const [full, part, lost] = await Promise.all(
-        ['full', 'part', 'lost'].map(async (id) =>
-          addressOf(sessionOf(await database.sessions.create(newSession(id)))),
-        ),
-      );
-      const block = await one.mine([pays(full ?? '', 1000n), pays(part ?? '', 999n)]);
-      const shaky = await two.mine([pays(lost ?? '', 1000n, { network: 'two' })]);
-      await readBoth(one, two, GRACE_END_S);
-      assert.is(await database.sessions.settleDue(GRACE_END_S * 1000, 100), 0);
-      two.nowMs = (GRACE_END_S + 1) * 1000;
-      assert.is(two.chain.at(-1)?.hash, shaky.hash);
-      await two.reorg(1, [[]]);
-      assert.is((await show(database, 'lost')).life.status, 'expired', 'expired by the reorg itself');
-      await readBoth(one, two, GRACE_END_S + 1);
-      assert.is(await database.sessions.settleDue((GRACE_END_S + 1) * 1000, 100), 1);
-      assert.is((await show(database, 'part')).life.status, 'failed');
-      assert.is((await show(database, 'full')).life.status, 'pending');
-      assert.is(await database.sessions.settleDue((GRACE_END_S + 10_000) * 1000, 100), 0);
-      await one.confirm(block);
-      assert.is((await show(database, 'full')).life.status, 'paid');
-    }),
-  );
-
-  test(
     'in test mode a session can be cut short: earlier money is in time, later money is late, without grace',
     inWorld(makePlace, async ({ database, one, two }) => {
       const [none, part] = await Promise.all(
@@ -287,37 +260,6 @@ export function cancelsConform(makePlace: MakePlace): void {
       await one.confirm(await one.mine([pays(paid, 1000n)], END_S + 1));
       assert.is(outcome(await cancel(database, 'paid', late)), 'refused: session_not_cancelable, paid');
     }),
-  );
-
-  test(
-    'money that comes after a cancel is held and reported',
-    inWorld(makePlace, async ({ database, one }) => {
-      await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.late'] }));
-      const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
-      await cancel(database, 'o1');
-      await one.confirm(await one.mine([pays(to, 1000n)]));
-      const { life, standing } = await show(database, 'o1');
-      assert.is(life.status, 'canceled');
-      assert.is(standing.latePar, 10n * 10n ** 18n);
-      assert.equal(await eventTypes(database, 'cs_o1'), ['payment.cancelled', 'payment.late']);
-    }),
-  );
-
-  test(
-    'a store that accepts late money is paid within its monitoring window',
-    inWorld(
-      makePlace,
-      async ({ database, one, two }) => {
-        const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
-        await readBoth(one, two, END_S + 1);
-        await database.sessions.settleDue((END_S + 1) * 1000, 10);
-        one.nowMs = (END_S + 100_000) * 1000;
-        await one.confirm(await one.mine([pays(to, 1000n)]));
-        const { life } = await show(database, 'o1');
-        assert.equal([life.status, life.paidLate, life.endedAtS], ['paid', true, END_S + 1]);
-      },
-      { latePolicy: 'accept' },
-    ),
   );
 
   test.run();
