@@ -24,7 +24,6 @@ const cancel = (id: string, bend: Bend = {}): Promise<HttpAnswer> =>
 const keyOf = (session: PaymentSession): string => session.payment_options?.[0]?.address.slice(2).toLowerCase() ?? '';
 const usdt = (session: PaymentSession, units: bigint) => ({ to: keyOf(session), currency: 'USDT' as const, units });
 
-
 test('a session shows everything that was sent, under the documented names', async () => {
   const line_items = [
     {

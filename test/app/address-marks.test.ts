@@ -94,7 +94,6 @@ async function start(dataDir: string): Promise<Installation> {
   return { database, marks, close };
 }
 
-
 async function begin(dataDir: string): Promise<Installation> {
   const first = await start(dataDir);
   await first.database.stores.create(store);
@@ -105,7 +104,6 @@ async function begin(dataDir: string): Promise<Installation> {
   await chain.report('following');
   return first;
 }
-
 
 test('an address whose mark cannot be written is not given out', () =>
   inFolder(async (dataDir) => {

@@ -4,13 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { openRpcClient } from '../support/rpc-client.ts';
-import {
-  accountKey,
-  type SandboxNode,
-  startSandboxNode,
-  usdcKey,
-  usdtKey,
-} from '../support/sandbox-node.ts';
+import { accountKey, type SandboxNode, startSandboxNode, usdcKey, usdtKey } from '../support/sandbox-node.ts';
 import { until } from '../support/until.ts';
 
 const payee = accountKey('payee');

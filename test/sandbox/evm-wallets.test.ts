@@ -252,6 +252,4 @@ test('a missing answer does not undo the broadcast', async () => {
 
 // ── The reader ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-
-
 test.run();

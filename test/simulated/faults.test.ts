@@ -5,7 +5,6 @@ import { openRpcClient, type RpcClient } from '../support/rpc-client.ts';
 import { type SandboxNode, startSandboxNode } from '../support/sandbox-node.ts';
 import { until } from '../support/until.ts';
 
-
 test('which requests are hit depends on the seed and not on their order', () => {
   const requests = Array.from({ length: 200 }, (_, at) => ['eth_getLogs', [{ at: at % 50 }]] as const);
   const kinds: FaultKind[] = ['hang', 'empty_content'];
@@ -55,7 +54,6 @@ async function hit(kind: FaultKind, method: string, params: unknown[] = []): Pro
     node.faults.heal();
   }
 }
-
 
 test('over HTTP: errors, statuses, cut answers, closed connections, silence', async () => {
   assert.equal((await hit('rpc_error', 'eth_blockNumber')).error, { code: -32000, message: 'internal error' });
