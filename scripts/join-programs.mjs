@@ -5,7 +5,7 @@
  * `tsc` has written the JavaScript, and every module of it stays: the signer runs from them, so that each file in the
  * process with the keys can be named. This replaces the programs that `npm start` runs, and the tools, and adds
  * `chunks/`, which they share. Packages with native code or with threads of their own stay in `node_modules`, and so do
- * the SDKs, which are loaded where a payout needs them. The test command joins its test files in the same way.
+ * the SDKs, which are loaded where a payout needs them.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
@@ -29,9 +29,9 @@ const PROGRAMS = [
 const PACKAGES_LEFT_ALONE = ['@solana/web3.js', 'better-sqlite3', 'ethers', 'piscina', 'tronweb'];
 
 /** Begins each file: CommonJS packages need `require`, and modules ask where they had been. */
-const preambleOf = (name) => `import { createRequire as createRequireHere } from 'node:module';
+const PREAMBLE = `import { createRequire as createRequireHere } from 'node:module';
 const require = createRequireHere(import.meta.url);
-const builtFolder = import.meta.url.slice(0, import.meta.url.lastIndexOf('/${name}/') + '/${name}/'.length);`;
+const builtFolder = import.meta.url.slice(0, import.meta.url.lastIndexOf('/dist/') + '/dist/'.length);`;
 
 /** A source map that says nothing, for packages: traces lead through our own sources. */
 const NO_MAP = `\n//# sourceMappingURL=data:application/json;base64,${btoa('{"version":3,"sources":[""],"mappings":"A"}')}`;
@@ -54,15 +54,12 @@ const placesOf = (folder) => ({
 
 /**
  * Joins the programs in a build.
- * @param folder what `tsc` has written
- * @param options.runsAs the folder's name when it runs
- * @param options.programs from the folder, without extension
- * @param options.leftAlone packages that stay in `node_modules`, too
+ * @param folder what `tsc` has written; it runs as `dist/`
  */
-export async function joinPrograms(folder, { runsAs = 'dist', programs = PROGRAMS, leftAlone = [] } = {}) {
+export async function joinPrograms(folder) {
   const { build } = await import('esbuild');
   await build({
-    entryPoints: Object.fromEntries(programs.map((name) => [name, join(folder, `${name}.js`)])),
+    entryPoints: Object.fromEntries(PROGRAMS.map((name) => [name, join(folder, `${name}.js`)])),
     outdir: folder,
     allowOverwrite: true,
     bundle: true,
@@ -71,8 +68,8 @@ export async function joinPrograms(folder, { runsAs = 'dist', programs = PROGRAM
     format: 'esm',
     platform: 'node',
     target: 'node22',
-    external: [...PACKAGES_LEFT_ALONE, ...leftAlone],
-    banner: { js: preambleOf(runsAs) },
+    external: PACKAGES_LEFT_ALONE,
+    banner: { js: PREAMBLE },
     sourcemap: true,
     sourcesContent: false,
     legalComments: 'none',

@@ -17,8 +17,6 @@ import { buildTests, builtTest } from '../test/run/build-tests.ts';
 
 /** Tests that take longer hang: the break made a loop endless. */
 const RUN_MS_MAX = 60_000;
-/** Fewer files than this are compiled without joining their modules, so that one module can be changed alone. */
-const UNJOINED_FILES = 1;
 
 /** What is broken: a pattern outside texts and comments, and what takes its place. */
 const breaks: readonly (readonly [name: string, from: RegExp, to: string])[] = [
@@ -116,7 +114,7 @@ const { values, positionals: sources } = parseArgs({
   allowPositionals: true,
 });
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
-await buildTests(UNJOINED_FILES);
+buildTests();
 const testsOf = (paths: readonly string[]): string[] =>
   paths
     .flatMap(filesUnder)

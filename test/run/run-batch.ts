@@ -11,32 +11,33 @@ const program = fileURLToPath(new URL('./batch.mjs', import.meta.url));
 const BEGIN = '\n\u001e begin\n';
 const END = '\n\u001e end ';
 
-export type Result = Readonly<{
-  file: string;
-  passed: number;
-  failed: number;
-  skipped: number;
-  seconds: number;
-}>;
+export type Result = Readonly<{ file: string; passed: number; failed: number; skipped: number; seconds: number }>;
 
-/** How a process ended, and how long it took. */
-type Ended = Readonly<{ output: string; code: number | null; seconds: number }>;
+const running = new Set<ChildProcess>();
 
-/** What runs now, and since when in ms of `performance.now()`. */
-export const running = new Map<ChildProcess, Readonly<{ name: string; startedAtMs: number }>>();
+/** Ends what runs, with all that it has started. */
+export function killRunning(): void {
+  for (const child of running) killGroup(child);
+}
 
-const nameOf = ([first = '', ...more]: readonly string[]): string =>
-  more.length > 0 ? `${first} and ${more.length} more` : first;
+/** Ends what a test left behind, so that it does not disturb the next file. */
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The group has no process left.
+  }
+}
 
-function runProcess(files: readonly string[], env: NodeJS.ProcessEnv): Promise<Ended> {
-  const startedAtMs = performance.now();
-  return new Promise((resolve) => {
+function runProcess(files: readonly string[], env: NodeJS.ProcessEnv) {
+  return new Promise<{ output: string; code: number | null }>((resolve) => {
     const child = spawn(process.execPath, [program, ...files.map(builtTest)], {
       env: { ...process.env, ...env, FORCE_COLOR: '0', NODE_ENV: 'test' },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });
-    running.set(child, { name: nameOf(files), startedAtMs });
+    running.add(child);
     const chunks: Buffer[] = [];
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => chunks.push(chunk));
     const timer = setTimeout(() => {
@@ -47,45 +48,14 @@ function runProcess(files: readonly string[], env: NodeJS.ProcessEnv): Promise<E
     child.on('close', (code) => {
       clearTimeout(timer);
       running.delete(child);
-      const seconds = (performance.now() - startedAtMs) / 1000;
-      resolve({ output: Buffer.concat(chunks).toString(), code, seconds });
+      resolve({ output: Buffer.concat(chunks).toString(), code });
     });
   });
 }
 
-/** Ends what a test left behind, so that it does not disturb the next file. */
-export function killGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // The group has no process left.
-  }
-}
-
 /**
- * Returns what became of the first files of a batch: of all, or up to the one in which the process ended. A file that
- * crashes, hangs or prints no counts has failed; so has the last one, if the process does not end with 0 after it.
- */
-function readResults(files: readonly string[], ended: Ended): readonly (Result & { output: string })[] {
-  const [before = '', ...outputs] = ended.output.split(BEGIN);
-  // A process that does not even begin ends in its first file.
-  const parts = (outputs.length > 0 ? outputs : [before]).map((output) => {
-    const seconds = output.split(END)[1]?.trim();
-    const count = (name: string) => Number(new RegExp(`^\\s*${name}:\\s+(\\d+)`, 'm').exec(output)?.[1] ?? 0);
-    const [total, passed, skipped] = [count('Total'), count('Passed'), count('Skipped')];
-    const failed = Math.max(total - passed - skipped, total > 0 && seconds !== undefined ? 0 : 1);
-    return { output, passed, failed, skipped, seconds: Number(seconds ?? 0) };
-  });
-  const last = parts.at(-1);
-  if (last && ended.code !== 0 && parts.every(({ failed }) => failed === 0)) last.failed = 1;
-  // The start of the process is shared out.
-  const more = Math.max(0, ended.seconds - parts.reduce((sum, { seconds }) => sum + seconds, 0)) / parts.length;
-  return parts.map((part, at) => ({ ...part, file: files[at] ?? '', seconds: part.seconds + more }));
-}
-
-/**
- * Runs the files of a batch in one process, and those after a crash in another one.
+ * Runs the files of a batch in one process, and those after a crash in another one. A file that crashes, hangs or prints
+ * no counts has failed; so has the last one, if the process does not end with 0 after it.
  * @param tell told the output of each file that fails
  */
 export async function runBatch(
@@ -95,10 +65,22 @@ export async function runBatch(
 ): Promise<readonly Result[]> {
   const results: Result[] = [];
   while (results.length < files.length) {
-    const left = files.slice(results.length);
-    for (const { output, ...result } of readResults(left, await runProcess(left, env))) {
-      if (result.failed) tell(output);
-      results.push(result);
+    const { output, code } = await runProcess(files.slice(results.length), env);
+    const [before = '', ...outputs] = output.split(BEGIN);
+    // A process that does not even begin ends in its first file.
+    const parts = outputs.length > 0 ? outputs : [before];
+    const read = parts.map((part) => {
+      const count = (name: string) => Number(new RegExp(`^\\s*${name}:\\s+(\\d+)`, 'm').exec(part)?.[1] ?? 0);
+      const [total, passed, skipped] = [count('Total'), count('Passed'), count('Skipped')];
+      const seconds = part.split(END)[1]?.trim();
+      const failed = Math.max(total - passed - skipped, total > 0 && seconds !== undefined ? 0 : 1);
+      return { passed, failed, skipped, seconds: Number(seconds ?? 0) };
+    });
+    const last = read.at(-1);
+    if (last && code !== 0 && read.every(({ failed }) => failed === 0)) last.failed = 1;
+    for (const [nth, result] of read.entries()) {
+      if (result.failed > 0) tell(parts[nth] ?? '');
+      results.push({ file: files[results.length] ?? '', ...result });
     }
   }
   return results;

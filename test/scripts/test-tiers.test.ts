@@ -1,7 +1,7 @@
 /**
  * Which files are fast, as `test/README.md` has it.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 
@@ -16,15 +16,6 @@ const fast = readdirSync('test', { recursive: true, encoding: 'utf8' })
 test('no fast file starts a program of Quayside or a browser', () => {
   const starting = fast.filter((file) => STARTS.test(readFileSync(file, 'utf8')));
   assert.equal(starting, [], 'name them *.slow.test.ts');
-});
-
-test('the usual times name files that exist', () => {
-  const files = Object.keys(JSON.parse(readFileSync('test/usual-times.json', 'utf8')));
-  assert.equal(
-    files.filter((file) => !existsSync(file)),
-    [],
-    'correct test/usual-times.json',
-  );
 });
 
 test.run();
