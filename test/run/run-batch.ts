@@ -54,8 +54,8 @@ function runProcess(files: readonly string[], env: NodeJS.ProcessEnv) {
 }
 
 /**
- * Runs the files of a batch in one process, and those after a crash in another one. A file that crashes, hangs or prints
- * no counts has failed; so has the last one, if the process does not end with 0 after it.
+ * Runs the files of a batch in one process, and those after a crash in another one. A file that crashes, hangs or
+ * prints no counts has failed; so has the last one, if the process does not end with 0 after it.
  * @param tell told the output of each file that fails
  */
 export async function runBatch(
