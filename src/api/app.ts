@@ -4,7 +4,6 @@
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { writeExactly } from '../core/exact-json.ts';
 import { isLoopback } from '../lib/address-range.ts';
-import { createHold } from '../lib/held-refusal.ts';
 import { type AddressLimiter, createAddressLimiter, createLimiter, type Limiter } from '../lib/rate-limit.ts';
 import { staticDocument } from '../lib/static-document.ts';
 import { createTurns } from '../lib/turns.ts';
@@ -84,7 +83,7 @@ export function createApp(deps: ApiDeps): Express {
   app.use(openTrace(deps), securityHeaders(config.baseUrl), echoVersion, refuseMalformed);
   serveHealth(app, deps, limitAddresses(limiter(HEALTH_PER_SECOND)));
   app.use(limitAddresses(limiter(config.limits.requestsPerSecondPerAddress)));
-  if (deps.pages) app.use(limitPages(config.limits, limiter, clock), deps.pages);
+  if (deps.pages) app.use(limitPages(config.limits, limiter), deps.pages);
   // Written at the first request: a start would wait for it a tenth of a second.
   servePages(
     app,
@@ -104,18 +103,11 @@ export function createApp(deps: ApiDeps): Express {
 function limitPages(
   { pagesPerSecondPerAddress: pages }: ApiDeps['config']['limits'],
   limiter: (perSecond: number, burst: number) => AddressLimiter,
-  clock: ApiDeps['clock'],
 ): RequestHandler {
   const forms = Math.ceil(pages / PAGES_PER_FORM);
   const takeTurn = createTurns();
-  const sleep: typeof clock.sleep = async (ms, signal) => {
-    await clock.sleep(ms, signal);
-    // What was refused together ends together.
-    await takeTurn();
-  };
-  const hold = createHold({ sleep });
-  const limitPage = limitAddresses(limiter(pages, pages * PAGES_BURST_S), hold);
-  const limitForm = limitAddresses(limiter(forms, forms * PAGES_BURST_S), hold);
+  const limitPage = limitAddresses(limiter(pages, pages * PAGES_BURST_S));
+  const limitForm = limitAddresses(limiter(forms, forms * PAGES_BURST_S));
   return async (request, response, next) => {
     if (!/^\/(pay|refund)\/[^.]*$/.test(request.path)) return next();
     await takeTurn();

@@ -5,7 +5,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import helmet from 'helmet';
 import { toSeconds } from '../lib/clock.ts';
-import type { Hold } from '../lib/held-refusal.ts';
 import { sortableId } from '../lib/id.ts';
 import type { AddressLimiter } from '../lib/rate-limit.ts';
 import { discardBody, isUnread, readBody } from '../lib/request-body.ts';
@@ -104,12 +103,11 @@ export const refuseMalformed: RequestHandler = (request, _response, next) => {
   next();
 };
 
-/** Limits the request rate of each IP address, before authentication. With a hold, what it refuses waits first. */
-export function limitAddresses(limiter: AddressLimiter, hold?: Hold): RequestHandler {
-  return async (request, response, next) => {
+/** Limits the request rate of each IP address, before authentication. */
+export function limitAddresses(limiter: AddressLimiter): RequestHandler {
+  return (request, _response, next) => {
     const waitS = limiter.take(request.ip ?? '');
     if (waitS === 0) return next();
-    if (hold && !(await hold(response))) return;
     throw refuse('rate_limited', { headers: { 'Retry-After': String(waitS) } });
   };
 }

@@ -9,28 +9,12 @@ import { type Clock, DAY_MS } from '../lib/clock.ts';
 import type { Rates } from '../rates/rates.ts';
 import { readBackupReport } from './backup/report.ts';
 import { readRoom } from './disk-room.ts';
-import { createNoticeMetrics } from './notice-metrics.ts';
-import { createPayoutMetrics } from './payout-metrics.ts';
-import { createWebhookMetrics } from './webhook-metrics.ts';
 import type { WriteTimes } from './write-times.ts';
 
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
 
 type MetricsOptions = Readonly<{
-  database: Pick<
-    Database,
-    | 'networks'
-    | 'reports'
-    | 'addresses'
-    | 'alarms'
-    | 'notices'
-    | 'payoutStats'
-    | 'listEngines'
-    | 'listFreezes'
-    | 'listBalances'
-    | 'listUnswept'
-    | 'readSenderReport'
-  >;
+  database: Pick<Database, 'networks' | 'reports' | 'addresses' | 'alarms' | 'listFreezes' | 'readSenderReport'>;
   config: Pick<Config, 'networks' | 'dataDir'>;
   rates: Pick<Rates, 'status' | 'pegs'>;
   clock: Clock;
@@ -67,8 +51,6 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
   });
   const network = {
     state: gauge('network_state', '1 for the state that the network is in.', ['network', 'state']),
-    head: gauge('network_head', 'Height of the node’s best block.', ['network']),
-    cursor: gauge('network_cursor', 'Height of the newest block that was read and saved.', ['network']),
     lag: gauge('network_lag_blocks', 'Blocks between head and cursor.', ['network']),
     connected: gauge('network_node_connected', '1 while the push connection to the node is up.', ['network']),
     heardAge: gauge('network_node_heard_age_seconds', 'Time since the node last sent anything.', ['network']),
@@ -77,7 +59,6 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
   const pool = {
     free: gauge('pool_free_addresses', 'Addresses that new sessions can take.', ['family', 'mode']),
     taken: gauge('pool_taken_addresses', 'Addresses that sessions have taken.', ['family', 'mode']),
-    low: gauge('pool_low', '1 while a person must import more addresses before they run out.', ['family', 'mode']),
   };
   const rate = {
     age: gauge('rate_age_seconds', 'Age of the newest rate of a source.', ['source']),
@@ -98,9 +79,10 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
   const waiting = gauge('deliveries_waiting', 'Webhook deliveries that are not delivered yet.');
   const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'How long the oldest waiting delivery has waited.');
   const heldOpen = gauge('held_money_open', 'Amounts of held money that wait for an operator’s decision.');
-  const sending = createWebhookMetrics(gauge);
-  const notices = createNoticeMetrics(gauge);
-  const payouts = createPayoutMetrics(gauge, config);
+  const senderAge = gauge('webhooks_report_age_seconds', 'Time since the process that sends webhooks last reported.');
+  const frozen = gauge('payouts_frozen', '1 while money out is frozen; network "" stands for every network.', [
+    'network',
+  ]);
   const lastAlarm = gauge('last_alarm_timestamp_seconds', 'When the newest alarm was raised; 0 when there is none.');
 
   async function readNetworks(nowMs: number): Promise<void> {
@@ -115,18 +97,15 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
       network.connected.set(labels, nodeConnected ? 1 : 0);
       network.reportAge.set(labels, (nowMs - updatedAtMs) / 1000);
       if (nodeHeardAtMs > 0) network.heardAge.set(labels, (nowMs - nodeHeardAtMs) / 1000);
-      if (headNumber !== null) network.head.set(labels, headNumber);
-      if (cursor) network.cursor.set(labels, cursor.number);
       if (headNumber !== null && cursor) network.lag.set(labels, Math.max(0, headNumber - cursor.number));
     }
   }
 
   async function readPools(): Promise<void> {
     for (const network of networkOfEachPool(config.networks)) {
-      const { family, mode, free, taken, isLow } = await readPool(database, network);
+      const { family, mode, free, taken } = await readPool(database, network);
       pool.free.set({ family, mode }, free);
       pool.taken.set({ family, mode }, taken);
-      pool.low.set({ family, mode }, isLow ? 1 : 0);
     }
   }
 
@@ -138,6 +117,10 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     oldestWaiting.set(stats.oldestWaitingMs / 1000);
     heldOpen.set(stats.heldOpen);
     retention.set((stats.retentionAtMs ?? 0) / 1000);
+    const sender = await database.readSenderReport();
+    if (sender) senderAge.set((nowMs - sender.atMs) / 1000);
+    frozen.reset();
+    for (const { network: of } of await database.listFreezes()) frozen.set({ network: of ?? '' }, 1);
     const [alarm] = await database.alarms.list(1);
     lastAlarm.set((alarm?.atMs ?? 0) / 1000);
     openAlarms.reset();
@@ -158,15 +141,7 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     async read() {
       const nowMs = clock.nowMs();
       sessions.reset();
-      await Promise.all([
-        readNetworks(nowMs),
-        readPools(),
-        readWork(nowMs),
-        readDisk(),
-        payouts.read(database, nowMs),
-        sending.read(database, nowMs),
-        notices.read(database),
-      ]);
+      await Promise.all([readNetworks(nowMs), readPools(), readWork(nowMs), readDisk()]);
       for (const { source, ageS, fresh } of rates.status()) {
         if (ageS !== null) rate.age.set({ source }, ageS);
         rate.fresh.set({ source }, fresh ? 1 : 0);

@@ -6,7 +6,6 @@ import express, { type ErrorRequestHandler, type Express, type Request, type Res
 import { isAllowed } from '../core/access.ts';
 import { Fault } from '../core/fault.ts';
 import { queryOf, readForm } from '../lib/form.ts';
-import { createHold } from '../lib/held-refusal.ts';
 import { html } from '../lib/html.ts';
 import { writeParts } from '../lib/parts.ts';
 import { createAddressLimiter } from '../lib/rate-limit.ts';
@@ -92,11 +91,9 @@ function limitAddresses(app: Express, { config, clock, languages }: DashboardDep
     namesMax: SUBSCRIBERS_MAX,
     clock,
   });
-  const hold = createHold(clock);
-  app.use(async (request, response, next) => {
+  app.use((request, response, next) => {
     const waitS = limiter.take(request.ip ?? '');
     if (waitS === 0) return next();
-    if (!(await hold(response))) return;
     response.set('Retry-After', String(waitS));
     const words = wordsFor(languages, response);
     refuse(words, response, 429, words.html('refusal.too_many', { seconds: waitS }));

@@ -1,28 +1,15 @@
 /**
  * The process that sends webhooks: what it takes over at its start, and what it reports about itself, for `status` and
- * the metrics. Counts begin at its start.
+ * the metrics.
  */
-
-/** How many values were at most each bound, and above the last one. Values are milliseconds. */
-export type Spread = Readonly<{
-  /** Upper bounds, rising. */
-  boundsMs: readonly number[];
-  /** One more than there are bounds: each value counts once. */
-  counts: readonly number[];
-  sumMs: number;
-}>;
 
 export type SenderReport = Readonly<{
   pid: number;
   startedAtMs: number;
   atMs: number;
   underWay: number;
-  /** Attempts by what followed from them. */
+  /** Attempts since its start, by what followed from them. */
   attempts: Readonly<Record<'delivered' | 'retry' | 'failed', number>>;
-  /** How long attempts took. */
-  attemptMs: Spread;
-  /** From an event to the start of its delivery's first attempt. */
-  firstAttemptMs: Spread;
 }>;
 
 export interface SenderReportDatabase {

@@ -15,7 +15,6 @@ import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';
 import type { Log } from '../lib/log.ts';
 import { createRecorder } from './recorder.ts';
 import { createSender } from './sender.ts';
-import { createTally } from './tally.ts';
 
 /** Deliveries under way at once, at most. Bounds sockets and memory. */
 const IN_FLIGHT_MAX = 512;
@@ -79,7 +78,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     dice = Math.random,
   } = options;
   const sender = createSender(guard, config, clock);
-  const tally = createTally();
+  const attempts = { delivered: 0, retry: 0, failed: 0 };
   const leaseMs = config.timeoutMs + QUEUED_MS_MAX + RECORD_MS_MAX;
   const stopping = new AbortController();
   const abandoning = new AbortController();
@@ -205,7 +204,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     };
     const decided = verdict(attempt, outcome, config.retryDelaysS, dice(), nowMs);
     const { kind } = decided;
-    tally.count(kind, went.durationMs, attempt === 1 ? startedAtMs - delivery.eventAtMs : null);
+    attempts[kind] += 1;
     const line = { deliveryId: id, endpointId: delivery.endpointId, eventId, attempt, trigger, status: went.status };
     if (kind === 'delivered') log.info(line, 'webhook delivered');
     else log.warn({ ...line, error: went.error, detail, verdict: kind }, 'webhook not delivered');
@@ -225,7 +224,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   });
   return {
     wake,
-    state: () => ({ underWay: underWay.size + queued(), ...tally.read() }),
+    state: () => ({ underWay: underWay.size + queued(), attempts: { ...attempts } }),
     async stop() {
       stopping.abort();
       wake();

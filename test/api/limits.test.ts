@@ -90,32 +90,6 @@ test('pages and their forms have limits of their own, which neither files nor si
     assert.equal(await times(3, () => page()), [404, 404, 429]);
   }));
 
-test('a refused page is held before it is answered, and what is held ends with its connection', async () => {
-  const held: { ms: number; signal: AbortSignal | undefined; release(): void }[] = [];
-  const sleep = (ms: number, signal?: AbortSignal) =>
-    new Promise<void>((resolve) => {
-      signal?.addEventListener('abort', () => resolve());
-      held.push({ ms, signal, release: resolve });
-    });
-  await withApi({ limits: { pagesPerSecondPerAddress: 1 }, pages: true, sleep }, async (api) => {
-    const page = () => exchange('GET', `${api.baseUrl}/pay/cs_none`);
-    for (let at = 0; at < 3; at++) assert.is((await page()).status, 404);
-    const refused = page();
-    await until('the refused page is held', () => held.length === 1);
-    assert.is(held[0]?.ms, 1000);
-    assert.is((await api.send('POST', CREATE, body('a'))).status, 200, 'others are answered meanwhile');
-    held[0]?.release();
-    expectError(await refused, { status: 429, code: 'rate_limited' });
-
-    const leaving = connect(Number(new URL(api.baseUrl).port), '127.0.0.1');
-    leaving.write('GET /pay/cs_none HTTP/1.1\r\nHost: x\r\n\r\n');
-    await until('the second one is held', () => held.length === 2);
-    leaving.destroy();
-    await until('it is held no longer', () => held[1]?.signal?.aborted === true);
-    assert.is((await api.send('POST', CREATE, body('b'))).status, 200);
-  });
-});
-
 test('many pages that are asked for at once let other requests pass between them', () =>
   withApi({ pages: true }, async (api) => {
     const sockets = Array.from({ length: 21 }, () => connect(Number(new URL(api.baseUrl).port), '127.0.0.1'));

@@ -86,7 +86,7 @@ test('blocks that cannot be read: the lag is that of the node’s head, and an a
   await until('the server has sent a message', async () => messages().some(isSent));
   for (const text of messages()) assert.not.match(text, /ws:|hidden/);
   await quayside.cli('alarm', 'acknowledge', `A-${alarm.id}`, '--reason', 'looking');
-  assert.match(await metrics(), /^quayside_notice_targets\{state="working"\} 1$/m);
+  assert.match(await metrics(), /^quayside_alarm_open\{.*\} 1$/m);
   assert.equal(await readyz(), {
     status: 'unavailable',
     reasons: ['no_network_followed:test'],
