@@ -21,10 +21,10 @@ import {
   limitAddresses,
   note,
   openTrace,
+  protect,
   refuseMalformed,
   refuseMethod,
   refuseRoute,
-  securityHeaders,
   takeBody,
 } from './middleware.ts';
 import { openApiDocument } from './openapi.ts';
@@ -80,7 +80,7 @@ export function createApp(deps: ApiDeps): Express {
   const keyLimiter = createLimiter({ perSecond, namesMax: LIMITED_NAMES_MAX, clock });
   const endpoints = apiEndpoints(deps);
 
-  app.use(openTrace(deps), securityHeaders(config.baseUrl), echoVersion, refuseMalformed);
+  app.use(openTrace(deps), ...protect(config.baseUrl), echoVersion, refuseMalformed);
   serveHealth(app, deps, limitAddresses(limiter(HEALTH_PER_SECOND)));
   app.use(limitAddresses(limiter(config.limits.requestsPerSecondPerAddress)));
   if (deps.pages) app.use(limitPages(config.limits, limiter), deps.pages);

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { html, prose } from '../lib/html.ts';
 import type { StaticType } from '../lib/static-document.ts';
+import { baseStyle } from '../web/document.ts';
 import { layout } from './docs-layout.ts';
 import { type ErrorCode, errorTable } from './errors.ts';
 import type { OpenApiDocument } from './openapi.ts';
@@ -22,7 +23,7 @@ export const referencePages = (document: () => OpenApiDocument, limits: RateLimi
   { path: '/docs', type: 'html', write: () => referencePage(document(), apiLimits(limits)) },
   { path: '/docs/errors', type: 'html', write: () => errorsPage(document()) },
   { path: '/llms.txt', type: 'text', write: () => summaryText(document()) },
-  { path: '/docs/style.css', type: 'css', write: () => readFile('./docs.css') },
+  { path: '/docs/style.css', type: 'css', write: () => baseStyle + readFile('./docs.css') },
   { path: '/docs/script.js', type: 'js', write: () => readFile('./reference.js') },
 ];
 

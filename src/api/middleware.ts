@@ -3,11 +3,11 @@
  * handler.
  */
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
-import helmet from 'helmet';
 import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
 import type { AddressLimiter } from '../lib/rate-limit.ts';
 import { discardBody, isUnread, readBody } from '../lib/request-body.ts';
+import { contentPolicy, securityHeaders } from '../web/policy.ts';
 import type { Unusable } from './auth.ts';
 import type { ApiDeps } from './endpoint.ts';
 import { errorBody, refuse, toRefusal } from './errors.ts';
@@ -58,30 +58,22 @@ export function openTrace({ clock, log, onAnswered }: Pick<ApiDeps, 'clock' | 'l
 }
 
 /** Sets security headers. Nothing may be loaded from elsewhere, and https is enforced if the public URL has it. */
-export function securityHeaders(baseUrl: string): RequestHandler {
-  const isHttps = baseUrl.startsWith('https:');
-  return helmet({
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        defaultSrc: ["'none'"],
-        styleSrc: ["'self'"],
-        imgSrc: ["'self'", 'data:'],
-        baseUri: ["'none'"],
-        formAction: ["'none'"],
-        frameAncestors: ["'none'"],
-        ...(isHttps && { upgradeInsecureRequests: [] }),
-      },
+export function protect(baseUrl: string): readonly RequestHandler[] {
+  const isUpgraded = baseUrl.startsWith('https:');
+  return [
+    securityHeaders({ isHttps: isUpgraded, referrer: 'no-referrer' }),
+    (_request, response, next) => {
+      response.set(POLICY, contentPolicy({ mayRun: false, mayPost: false, isUpgraded }));
+      next();
     },
-    strictTransportSecurity: isHttps,
-  });
+  ];
 }
 
+const POLICY = 'Content-Security-Policy';
+
 /** Lets a page load scripts of this server too. */
-export function allowScripts(response: Response): void {
-  const policy = 'Content-Security-Policy';
-  response.set(policy, `${response.get(policy)};script-src 'self'`);
-}
+export const allowScripts = (response: Response): Response =>
+  response.set(POLICY, `${response.get(POLICY)}; script-src 'self'`);
 
 const VERSION = /^[ -~]{1,64}$/;
 

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { RequestHandler, Response } from 'express';
 import { staticDocument } from '../lib/static-document.ts';
+import { baseStyle } from '../web/document.ts';
 
 /** URLs of the style sheet and the script, relative to the page. */
 export type Assets = Readonly<{ style: string; script: string }>;
@@ -14,6 +15,7 @@ const AGE_S = 365 * 24 * 3600;
 const files = new URL('./browser/', import.meta.url);
 /** Runs in merchants' pages, not in this one, and has a URL of its own. */
 export const EMBED = 'embed.js';
+const STYLE = 'page.css';
 
 export const hash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16);
 
@@ -31,11 +33,11 @@ export function loadAssets(): Readonly<{
   const loaded = readdirSync(files, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(css|js)$/.test(name) && name !== EMBED)
     .sort()
-    .map((name) => ({ name, text: readAsset(name) }));
+    .map((name) => ({ name, text: name === STYLE ? baseStyle + readAsset(name) : readAsset(name) }));
   const folder = `assets/${hash(JSON.stringify(loaded))}`;
   const handlers = loaded.map(({ name, text }) => {
     const handler: RequestHandler = staticDocument(() => text, name.endsWith('.css') ? 'css' : 'js', FOREVER);
     return { path: `${folder}/${name}`, handler };
   });
-  return { assets: { style: `${folder}/page.css`, script: `${folder}/live.js` }, handlers };
+  return { assets: { style: `${folder}/${STYLE}`, script: `${folder}/live.js` }, handlers };
 }

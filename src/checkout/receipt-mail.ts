@@ -13,7 +13,7 @@ import { queryOf } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { isMailAddress, MAIL_ADDRESS_CHARS_MAX } from '../lib/mail-server.ts';
 import { createLimiter } from '../lib/rate-limit.ts';
-import { documentOf } from './document.ts';
+import { documentOf } from '../web/document.ts';
 import { icon } from './icon.ts';
 import { linkTo, type PageModel, type ReceiptMail } from './model.ts';
 import { allow } from './policy.ts';

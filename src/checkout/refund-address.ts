@@ -14,7 +14,7 @@ import { queryOf } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { createLimiter } from '../lib/rate-limit.ts';
 import { exampleAddress } from '../payments/destination.ts';
-import { documentOf } from './document.ts';
+import { documentOf } from '../web/document.ts';
 import { icon } from './icon.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
 import { allow } from './policy.ts';

@@ -7,7 +7,7 @@ import { MINOR_DECIMALS, shownUnits } from '../core/money.ts';
 import type { DestinationFault, Refund } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';
 import { exampleAddress } from '../payments/destination.ts';
-import { documentOf, RELOAD_S } from './document.ts';
+import { documentOf, RELOAD_S } from '../web/document.ts';
 import { type IconName, icon, markOf } from './icon.ts';
 import { addressGroups } from './send.ts';
 import type { Words } from './texts.ts';

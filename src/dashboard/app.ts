@@ -45,7 +45,7 @@ export function createDashboard(deps: DashboardDeps): Express {
   app.enable('strict routing');
   app.set('query parser', false);
   app.set('trust proxy', deps.config.trustedProxies);
-  app.use(protect(isHttps), onlyOwnName(deps.url));
+  app.use(...protect(isHttps), onlyOwnName(deps.url));
   const forever = 'public, max-age=31536000, immutable';
   app.get(
     STYLE_PATH,

@@ -3,12 +3,9 @@
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { baseStyle } from '../web/document.ts';
 
-/** The tokens are the payment page's, so that both look alike in light and dark. */
-const paymentPage = readFileSync(new URL('../checkout/browser/page.css', import.meta.url), 'utf8');
-const tokens = paymentPage.slice(0, paymentPage.indexOf('* {'));
-
-export const styleSheet = tokens + readFileSync(new URL('./browser/dashboard.css', import.meta.url), 'utf8');
+export const styleSheet = baseStyle + readFileSync(new URL('./browser/dashboard.css', import.meta.url), 'utf8');
 
 /**
  * Passkeys need a script. With one, copying and printing are easier, no session ends unseen, new payments are

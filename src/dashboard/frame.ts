@@ -5,32 +5,22 @@ import { isAllowed, type Membership, type StorePermission } from '../core/access
 import type { Mode } from '../core/transfer.ts';
 import { type Html, html } from '../lib/html.ts';
 import { timeIn } from '../lib/zone.ts';
+import { documentOf as pageOf } from '../web/document.ts';
 import { type Icon, icon } from '../web/icon.ts';
 import { SCRIPT_PATH, STYLE_PATH } from './assets.ts';
 import { SEARCHED_CHARS_MAX } from './search.ts';
 import type { Languages, TextKey, Words } from './texts.ts';
 
-/** Renders a whole document in one language. */
+/** Renders a whole document of the dashboard. */
 export const documentOf = (words: Words, title: string, body: Html): string =>
-  `<!doctype html>\n${
-    html`<html lang="${words.code}" dir="${words.direction}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex, nofollow">
-<meta name="color-scheme" content="light dark">
-<title>${title} · Quayside</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="${STYLE_PATH}">
-<script type="module" src="${SCRIPT_PATH}"></script>
-</head>
-<body>
-<a class="skip" href="#main">${words.say('frame.skip')}</a>
-${body}
-</body>
-</html>
-`.html
-  }`;
+  pageOf(
+    words,
+    `${title} · Quayside`,
+    html`<link rel="stylesheet" href="${STYLE_PATH}">
+<script type="module" src="${SCRIPT_PATH}"></script>`,
+    html`<a class="skip" href="#main">${words.say('frame.skip')}</a>
+${body}`,
+  );
 
 /** A store in the menu. */
 export type MenuStore = Readonly<{ id: string; name: string }>;
@@ -110,6 +100,7 @@ export function framed(frame: FrameOf, title: string, content: Html): string {
   // Where there is little room, the button opens the menu, without scripts; elsewhere the menu is always there.
   const bar = html`<header class="bar"><button type="button" class="plain" popovertarget="menu">${words.say('frame.menu')}</button>${own === undefined ? null : html`<bdi>${own.name}</bdi>${modesOf(frame, own)}`}</header>`;
   const menu = html`<nav class="menu" id="menu" popover aria-label="${words.say('frame.menu')}">
+<p class="brand">${icon('quay')} Quayside</p>
 ${stores.map(
   (store) => html`<h2><bdi>${store.name}</bdi></h2>
 ${modesOf(frame, store)}${at?.storeId === store.id ? html`<ul>${pagesOf(frame, at)}</ul>` : null}`,

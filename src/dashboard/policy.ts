@@ -3,38 +3,25 @@
  */
 import type { RequestHandler } from 'express';
 import { isOwnName } from '../lib/own-name.ts';
+import { contentPolicy, securityHeaders } from '../web/policy.ts';
 import { refuse } from './refusal.ts';
 import { type Languages, wordsFor } from './texts.ts';
 
-/** The page loads only its own files, posts only to itself, and cannot be framed. */
-const CONTENT_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-].join('; ');
-
 /** Sets the headers. The payment page's `no-referrer` is not used: with it, Chrome posts forms with `Origin: null`. */
-export const protect =
-  (isHttps: boolean): RequestHandler =>
-  (_request, response, next) => {
-    response.set({
-      'Content-Security-Policy': CONTENT_POLICY,
-      'X-Frame-Options': 'DENY',
-      'X-Content-Type-Options': 'nosniff',
-      'Referrer-Policy': 'same-origin',
-      'Cross-Origin-Opener-Policy': 'same-origin',
-      'Cross-Origin-Resource-Policy': 'same-origin',
-      'X-Robots-Tag': 'noindex, nofollow',
-      'Cache-Control': 'no-store',
-      ...(isHttps && { 'Strict-Transport-Security': 'max-age=31536000' }),
-    });
-    next();
+export function protect(isHttps: boolean): readonly RequestHandler[] {
+  const own = {
+    'Content-Security-Policy': contentPolicy({}),
+    'X-Robots-Tag': 'noindex, nofollow',
+    'Cache-Control': 'no-store',
   };
+  return [
+    securityHeaders({ isHttps, referrer: 'same-origin' }),
+    (_request, response, next) => {
+      response.set(own);
+      next();
+    },
+  ];
+}
 
 /** Answers to its own name only: not to a site whose name was let resolve to this machine (DNS rebinding). */
 export function onlyOwnName(url: string): RequestHandler {

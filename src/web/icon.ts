@@ -16,6 +16,8 @@ const paths = {
   list: 'M8 6h12M8 12h12M8 18h12M4 6h.01M4 12h.01M4 18h.01',
   person: 'M12 12a4 4 0 100-8 4 4 0 000 8zM4 21c0-8 16-8 16 0',
   plus: 'M12 5v14M5 12h14',
+  /** Our own mark: a mooring post over waves. */
+  quay: 'M8 4h8M12 4v11M8 9h8M3 18c3-2 6 2 9 0s6 2 9 0',
 } as const;
 
 export type Icon = keyof typeof paths;

@@ -19,7 +19,7 @@ test('the pages are HTML in one language, with a style sheet from the same serve
   for (const page of [docs, errors]) {
     assert.is(page.status, 200);
     assert.is(page.headers['content-type'], 'text/html; charset=utf-8');
-    assert.match(page.text, /^<!doctype html><html lang="en">/);
+    assert.match(page.text, /^<!doctype html>\n<html lang="en" dir="ltr">/);
     assert.match(page.text, /<link rel="stylesheet" href="\/docs\/style\.css">/);
   }
   const style = await get('/docs/style.css');

@@ -83,7 +83,7 @@ const shipped = readdirSync(join(installationFolder, 'config/networks')).map((fi
 
 test('every shipped preset is valid and complete, with a title, a fee hint, caps for the signer and legible marks', () => {
   assert.ok(shipped.length >= 12);
-  const css = readFileSync('src/checkout/browser/page.css', 'utf8');
+  const css = readFileSync('src/web/base.css', 'utf8');
   const surfaces = [...css.matchAll(/--(?:page|card|field|plain-soft): (#[0-9a-f]{6});/g)].map(([, hex = '']) => hex);
   assert.ok(surfaces.length >= 8, 'light and dark');
   for (const name of shipped) {

@@ -72,17 +72,7 @@ const rooms: readonly Room[] = [
   {
     name: 'src/api',
     files: /^src\/api\//,
-    may: [
-      port,
-      rates,
-      payments,
-      codecs,
-      config,
-      web,
-      /^node:(crypto|fs|http)$/,
-      /^package\.json$/,
-      /^(express|helmet|zod)$/,
-    ],
+    may: [port, rates, payments, codecs, config, web, /^node:(crypto|fs|http)$/, /^package\.json$/, /^(express|zod)$/],
   },
   {
     name: 'src/checkout',
