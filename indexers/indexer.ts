@@ -5,7 +5,9 @@ import type { Chain, Node, NodeOptions } from '../src/chains/chain.ts';
 import type { PayoutNode } from '../src/chains/spend.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault } from '../src/core/fault.ts';
+import { watchedWallets } from '../src/core/outgoing.ts';
 import type { Database } from '../src/database/database.ts';
+import { WALLETS_UNKNOWN as CODE } from '../src/database/freezes.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
 import { createFirstBlockAlarm } from './first-block.ts';
@@ -20,7 +22,6 @@ import { awaitRetiredAddresses } from './follower/retired-addresses.ts';
 import { createSecondNode } from './follower/second-node.ts';
 import { answerLookups } from './lookups.ts';
 import { createPayer } from './payouts/engine.ts';
-import { learnWallets } from './payouts/learn-wallets.ts';
 import { payoutNodeOptions } from './payouts/node-options.ts';
 import { createSecondOpinion } from './payouts/second-opinion.ts';
 import type { FreezableSigner } from './payouts/signer-freeze.ts';
@@ -75,7 +76,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   // What runs next to the follower ends with it, however it ends.
   const beside = new AbortController();
   const asking = { network: network.key, database, node, state: reporter.state, clock, log };
-  await learnWallets(options, before !== null, signal);
+  await recordWallets(options, before !== null);
   await awaitRetiredAddresses(options, signal);
   try {
     const following = follower.run(signal).finally(() => {
@@ -91,6 +92,30 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
     return end;
   } finally {
     await Promise.all([node.close(), secondNode.close(), fallback.close(), matcher.close()]);
+  }
+}
+
+/**
+ * Asks the signer for its wallets if the database does not know them: what leaves them is not looked for in blocks that
+ * are read without. Without an answer money out is frozen, if there are payouts: those blocks may have paid them.
+ * @param wasFollowed whether the database knows blocks of the network
+ */
+async function recordWallets({ network: { key }, database, signer, clock, log }: IndexerOptions, wasFollowed: boolean) {
+  if (!signer || (await database.listOwnWallets(key)).length > 0) return;
+  try {
+    await database.recordOwnWallets(key, watchedWallets(await signer.wallets(key)));
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    log.info({ code: error.code, reason: error.message }, 'our own wallets are not known yet');
+    if (!wasFollowed || (await database.listPayouts({ network: key, limit: 1 })).length === 0) return;
+    const nowMs = clock.nowMs();
+    const reason = 'blocks are read before our own wallets are known here, so what left them may be missed';
+    const act = { atMs: nowMs, operator: 'quayside', command: 'payout freeze', reason };
+    await database.freezePayouts({ network: key, code: CODE, reason, frozenBy: 'quayside', sinceMs: nowMs }, act);
+    const message =
+      `Money out is frozen on ${key}: ${reason}. Start the signer, compare \`quayside payout list\` with the wallets' ` +
+      `transactions in an explorer, then run \`quayside payout reconcile ${key} --reason …\``;
+    await database.alarms.raise({ atMs: nowMs, code: CODE, message, network: key, sessionId: null });
   }
 }
 

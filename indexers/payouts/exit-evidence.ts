@@ -1,8 +1,7 @@
 /**
  * Collects what the nodes show of everything that was ever signed for a payout, for `core/payout-exit.ts` to judge.
  */
-import { type PayoutNode, type SpendDraft, type Spent, UnclearOutcome } from '../../src/chains/spend.ts';
-import { unitsOf } from '../../src/core/ledger.ts';
+import { type PayoutNode, type SpendDraft, UnclearOutcome } from '../../src/chains/spend.ts';
 import { isPaidBy } from '../../src/core/outgoing.ts';
 import { type Attempt, isSigned, type Payout, type SignedAttempt } from '../../src/core/payout.ts';
 import type { Evidence, NamedPayment, ShownGeneration, ShownOutcome } from '../../src/core/payout-exit.ts';
@@ -66,13 +65,6 @@ async function unlessUnclear<T>(work: () => Promise<T>) {
     if (!(error instanceof UnclearOutcome)) throw error;
     return { kind: 'unclear', message: error.message, feeUnits: error.feeUnits } as const;
   }
-}
-
-/** Returns whether a transaction moved what a draft is to move: the same units of the same asset to the payee. */
-export function isPayment({ tokens, native }: Spent, { intent, to, token }: SpendDraft): boolean {
-  const units = unitsOf(intent);
-  if (token === null) return native?.to === to && native.units === units;
-  return tokens.some((one) => one.currency === token.symbol && one.to === to && one.units === units);
 }
 
 /** Returns a transfer out of our wallets that no attempt explains, and that may be this payout. */

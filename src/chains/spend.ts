@@ -153,16 +153,6 @@ export type SentAttempt = Readonly<{ tx: string; terms: Terms; payer: string }>;
 /** What a final transaction cost, in base units of the native coin. */
 export type PaidBy = Readonly<{ feeUnits: bigint; nonce: number | null }>;
 
-/**
- * What a final transaction moved out of the wallet that sent it; nothing if it failed. Amounts are base units, `to` are
- * address keys.
- */
-export type Spent = Readonly<{
-  tx: string;
-  tokens: readonly Readonly<{ currency: Currency; to: string; units: bigint }>[];
-  native: Readonly<{ to: string; units: bigint }> | null;
-}>;
-
 export type WalletBalance = Readonly<{ native: bigint; tokens: Readonly<Partial<Record<Currency, bigint>>> }>;
 
 /**
@@ -191,13 +181,6 @@ export interface PayoutNode {
    * @throws UnclearOutcome if it did something else
    */
   paidBy(draft: SpendDraft, tx: string): Promise<PaidBy | null>;
-  /**
-   * Returns the final transaction that used a wallet's sequence number; null where there are none, or if no node has
-   * the old states that tell which it was.
-   * @param after a transaction of the wallet with a lower number: without such states, the next blocks are searched
-   * @throws Fault transient `payout_nodes_disagree`
-   */
-  usedBy(payer: string, nonce: number, after?: string): Promise<Spent | null>;
   /**
    * Asks every configured node; all must agree before anything is `dead`. Without attempts it is `waiting`.
    * @throws UnclearOutcome if a node shows that the draft was paid by none of the attempts

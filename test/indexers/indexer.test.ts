@@ -12,6 +12,7 @@ import { openIndexedShop } from '../support/indexed-shop.ts';
 import { startIndexer, statusOf } from '../support/running-indexer.ts';
 import { startSandboxNode } from '../support/sandbox-node.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
+import { refundOf } from '../support/temp-signer.ts';
 import { testNetwork } from '../support/test-network.ts';
 import { until } from '../support/until.ts';
 
@@ -27,6 +28,29 @@ test('payments are still followed where the settings allow no payouts', async ()
     assert.is((await database.listEngines())[0]?.reason?.code, 'payouts_need_finality');
     await until('the follower reports', async () => (await statusOf(database, network)) !== null);
     assert.is(await indexer.stop(), 'stopped');
+  } finally {
+    await signer.close();
+    close();
+  }
+});
+
+test('payouts wait for a person where blocks are read before our own wallets are known', async () => {
+  const { database, close } = openTempDatabase();
+  const network = testNetwork({ name: 'tron', family: 'tron', url: 'http://127.0.0.1:1', finalityUrl: null });
+  const signer = openSigner({ socket: '/nowhere/signer.sock', timeoutMs: 1000 });
+  const start = async () => {
+    const indexer = startIndexer(database, network, { signer });
+    await until('the follower reports', async () => (await statusOf(database, network)) !== null);
+    await indexer.stop();
+    return (await database.listFreezes()).map(({ network: of, code }) => [of, code]);
+  };
+  try {
+    const intent = refundOf('rf_1', 5n, { network: network.key, to: 'bb'.repeat(20) });
+    await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: 0, nowMs: 1 }]);
+    assert.equal(await start(), [], 'a new network');
+    assert.equal(await start(), [[network.key, 'wallets_unknown']]);
+    const alarm = (await database.alarms.list(10)).find(({ code }) => code === 'wallets_unknown');
+    assert.match(alarm?.message ?? '', `payout reconcile ${network.key} --reason`);
   } finally {
     await signer.close();
     close();

@@ -6,10 +6,9 @@
  * an honest witness.
  */
 import { createHash } from 'node:crypto';
-import { type PayoutNode, type SentAttempt, type Spent, UnclearOutcome } from '../../src/chains/spend.ts';
+import { type PayoutNode, type SentAttempt, UnclearOutcome } from '../../src/chains/spend.ts';
 import { transient } from '../../src/core/fault.ts';
 import { type Intent, isPayback } from '../../src/core/intent.ts';
-import { unitsOf } from '../../src/core/ledger.ts';
 import type { Outcome, Terms } from '../../src/core/spend.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 
@@ -230,14 +229,6 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
         .find((one) => one.tx === tx && one.paid && one.intentId === intent.id);
       return mined ? { feeUnits: FEE, nonce: mined.nonce } : null;
     },
-    async usedBy(payer, nonce) {
-      refuseWhenDown();
-      if (!isNumbered || random.chance(chain.weather.pruned)) return null;
-      const mined = final()
-        .flat()
-        .find((one) => one.payer === payer && one.nonce === nonce);
-      return mined ? spentBy(mined) : null;
-    },
     async outcome({ intent, payer }, attempts) {
       refuseWhenDown();
       if (attempts.length === 0 && isLocked(payer, intent.id, final()))
@@ -275,13 +266,4 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     node: () => node,
   };
   return chain;
-}
-
-/** Returns what a transaction moved; what strangers spend pays nobody that we know. */
-function spentBy({ tx, intentId, paid }: Mined): Spent {
-  const intent = paid ? signedIntents.get(intentId) : undefined;
-  if (intent?.kind === 'gas') return { tx, tokens: [], native: { to: '', units: intent.units } };
-  if (!intent) return { tx, tokens: [], native: null };
-  const to = isPayback(intent) ? intent.to : TREASURY;
-  return { tx, tokens: [{ currency: intent.currency ?? 'USDT', to, units: unitsOf(intent) }], native: null };
 }

@@ -27,7 +27,6 @@ import {
   readAmount,
   readCount,
 } from './rpc.ts';
-import { createNumberSearch } from './used-number.ts';
 
 /** Concurrent requests. Payouts need few. */
 const CONCURRENCY_MAX = 4;
@@ -46,7 +45,6 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     openEvmRpc({ ...options, url, concurrencyMax: CONCURRENCY_MAX, idleMsMax: IDLE_MS_MAX }, clock);
   const main = open(options.rpcUrl ?? options.url);
   const nodes = options.witnessUrl === undefined ? [main] : [main, open(options.witnessUrl)];
-  const findUsedBy = createNumberSearch(nodes);
   const { rpc, host } = main;
   const tokenKeys = tokens.map(({ address }) => {
     const key = evmAddress.parse(address);
@@ -108,7 +106,6 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       const question = { draft, chainId, finalDepth };
       return agreeOnPaid(await Promise.all(nodes.map((node) => askCost(node, question, tx))));
     },
-    usedBy: (payer, nonce, after) => findUsedBy({ payer, nonce, chainId, finalDepth, tokens, after }),
     async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };
       const question = { draft, attempts, chainId, finalDepth };

@@ -57,7 +57,6 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     async paidBy(draft, tx) {
       return agreeOnPaid(await Promise.all(nodes.map((node) => askCost(node, draft, tx))));
     },
-    usedBy: async () => null,
     async outcome(draft, attempts) {
       if (attempts.length === 0) {
         await Promise.all(nodes.map((node) => refuseLocked(node, draft)));

@@ -79,7 +79,6 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     async paidBy(draft, tx) {
       return agreeOnPaid(await Promise.all(nodes.map((node) => askCost(node, { draft, chainId }, tx))));
     },
-    usedBy: async () => null,
     async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };
       const question = { draft, attempts, chainId };
