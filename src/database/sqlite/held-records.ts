@@ -91,7 +91,7 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
       atMs,
       code: heldAlarmCode(held.kind),
       message:
-        `Session ${row.id} (order ${row.orderId}) ${whatHappened[held.kind](amountText(par, held.currency))}. It counts ` +
+        `Order ${row.orderId} (session ${row.id}) ${whatHappened[held.kind](amountText(par, held.currency))}. It counts ` +
         `for nothing: look at it with \`quayside show ${held.id}\` and decide with \`quayside held accept\` or ` +
         '`quayside held return`.',
       network: cause,

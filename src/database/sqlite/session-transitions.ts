@@ -121,7 +121,7 @@ export function createSessionTransitions(
         atMs: nowMs,
         code: 'payment_reversed',
         message:
-          `A reorg took back confirmed money of the paid session ${row.id} (order ${row.orderId}). Look up its ` +
+          `A reorg took back confirmed money of order ${row.orderId} (session ${row.id}), which was paid. Look up its ` +
           'transactions in an explorer before you deliver the goods.',
         network: cause,
         sessionId: row.id,

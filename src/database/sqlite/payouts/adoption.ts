@@ -3,7 +3,6 @@ import { and, desc, eq, isNotNull, isNull, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import type { Adoption, MoneyOutDatabase } from '../../money-out.ts';
-import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse } from '../prepared.ts';
@@ -14,14 +13,10 @@ import { type AttemptRow, LEARNED, type PayoutRow } from './rows.ts';
 type Parts = Readonly<{
   steps: Payouts;
   ledger: Ledger;
-  raiseAlarm: RaiseAlarm;
   followLost: FollowLost;
 }>;
 
-export function adoptionCommands(
-  db: Db,
-  { steps, ledger, raiseAlarm, followLost }: Parts,
-): Pick<MoneyOutDatabase, 'adopt'> {
+export function adoptionCommands(db: Db, { steps, ledger, followLost }: Parts): Pick<MoneyOutDatabase, 'adopt'> {
   const { orm } = db;
   const newestSigned = atFirstUse(
     orm
@@ -139,17 +134,16 @@ export function adoptionCommands(
     if (payout.state === 'succeeded') return;
     // A refund that has ended here stays ended; what was signed for it is paid out of `unclaimed`.
     const hasEnded = payout.state === 'canceled' || payout.state === 'failed';
-    const { network, sessionId } = payout;
     if (hasEnded) {
       const message =
-        `Payout ${id} is ${payout.state} here, but the signer has signed it, so it is carried out. ` +
-        'Look at its refund and tell the merchant.';
-      raiseAlarm({ atMs: nowMs, code: 'payout_signed_after_end', message, network, sessionId });
+        `it is ${payout.state} here, but the signer has signed it, and it is carried out. Look at the refund with ` +
+        `\`quayside show ${id}\` and tell the merchant.`;
+      steps.report(payout, { code: 'payout_signed_after_end', message }, nowMs);
     }
     // A number was used by a reverted transaction; bytes without a number expired.
     const proof = generation === 0 ? null : terms.nonce === undefined ? 'dead' : 'failed';
     const moved = {
-      sessionId: hasEnded ? null : sessionId,
+      sessionId: hasEnded ? null : payout.sessionId,
       state: 'sent',
       generation,
       proof,

@@ -6,7 +6,6 @@ import { type Intent, isPayback } from '../../../core/intent.ts';
 import { judgeAnswer, resumed } from '../../../core/payout-exit.ts';
 import type { AuditedState } from '../../audit-log.ts';
 import type { MoneyOutDatabase, PayoutConclusion } from '../../money-out.ts';
-import type { RaiseAlarm } from '../alarms.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
@@ -24,7 +23,6 @@ type Parts = Readonly<{
   settlement: PayoutSettlement;
   outgoing: Pick<Outgoing, 'mayHavePaid'>;
   followRefund: FollowRefund;
-  raiseAlarm: RaiseAlarm;
   recordAct: RecordAct;
 }>;
 
@@ -32,7 +30,7 @@ type Parts = Readonly<{
 const REJECTED = 'rejected_by_operator';
 
 export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'findAttemptOwner' | 'concludePayout'> {
-  const { steps, ledger, settlement, outgoing, followRefund, raiseAlarm, recordAct } = parts;
+  const { steps, ledger, settlement, outgoing, followRefund, recordAct } = parts;
   const { orm } = db;
 
   const attemptCount = (id: string): number =>
@@ -41,11 +39,11 @@ export function exitCommands(db: Db, parts: Parts): Pick<MoneyOutDatabase, 'find
   /** A refund that has ended here stays ended: what was paid for it is paid out of `unclaimed`. */
   function reopen(row: PayoutRow, nowMs: number): PayoutRow {
     if (row.state !== 'failed' && row.state !== 'canceled') return row;
-    const { id, network, sessionId, state } = row;
+    const { id, state } = row;
     const message =
-      `Payout ${id} is ${state} here, but the chain shows that it was paid. Its refund stays as it is: look at it with ` +
+      `it is ${state} here, but the chain shows that it was paid. The refund stays as it is: look at it with ` +
       `\`quayside show ${id}\` and tell the merchant.`;
-    raiseAlarm({ atMs: nowMs, code: 'payout_paid_after_end', message, network, sessionId });
+    steps.report(row, { code: 'payout_paid_after_end', message }, nowMs);
     return { ...row, sessionId: null };
   }
 

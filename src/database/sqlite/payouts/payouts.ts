@@ -17,6 +17,7 @@ import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { payoutAttempts, payouts, sweepParts } from '../tables.ts';
 import { type Certainty, createCertainty } from './certainty.ts';
 import type { Freezer, FreezesOf } from './freezes.ts';
+import { createPayoutNames } from './names.ts';
 import type { Outgoing } from './outgoing.ts';
 import { type RefundHold, unexplainedHold } from './refund-holds.ts';
 import type { AttemptRow, PayoutRow } from './rows.ts';
@@ -67,6 +68,8 @@ type PayoutSteps = Readonly<{
   hasten(id: string, nowMs: number): void;
   /** Updates the columns that change during a payout's life. */
   change(row: PayoutRow, changes: Partial<Changing>, nowMs: number): PayoutRow;
+  /** Raises the alarm that a payout needs a person. */
+  report(row: PayoutRow, why: EngineReason, nowMs: number): void;
   /** Saves what a payout waits for; null: nothing. What no other of its network waits for may raise an alarm. */
   waitFor(row: PayoutRow, wait: PayoutWait | null, changes: Partial<Changing>, nowMs: number): void;
   attempts(name: PayoutName): AttemptRow[];
@@ -134,6 +137,7 @@ export function createPayouts(
       .orderBy(payoutAttempts.attempt),
   );
   const certainty = createCertainty(db, freezesOf);
+  const nameOf = createPayoutNames(db);
   const othersWait = atFirstUse(
     db.orm
       .select({ id: payouts.id })
@@ -154,6 +158,11 @@ export function createPayouts(
     const after = { ...row, ...changes, updatedAtMs: nowMs };
     update.run(after);
     return after;
+  };
+
+  const report: Payouts['report'] = (row, { code, message }, atMs) => {
+    const { network, sessionId } = row;
+    raiseAlarm({ atMs, code, message: `${nameOf(row)}: ${message}`, network, sessionId });
   };
 
   const findEqual: Payouts['findEqual'] = ({ intent, notPaidThrough }) =>
@@ -219,13 +228,14 @@ export function createPayouts(
       if (row?.state === 'waiting' && isRefused) change(row, { notBeforeMs: nowMs }, nowMs);
     },
     change,
+    report,
     waitFor(row, wait, changes, nowMs) {
       const waitCode = wait?.code ?? null;
       const waitMessage = wait?.message ?? null;
       const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
       if (!isSame || Object.keys(changes).length > 0) change(row, { ...changes, waitCode, waitMessage }, nowMs);
       if (wait === null || row.waitCode === waitCode) return;
-      if (!othersWait.get({ ...row, waitCode })) raiseAlarm(alarmOf(row, wait, nowMs));
+      if (!othersWait.get({ ...row, waitCode })) report(row, wait, nowMs);
     },
     attempts: ({ id, generation }) => attempts.all({ id, generation }),
   };
@@ -250,14 +260,6 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout):
   settledAtMs: null,
   notPaidThrough: null,
   shownTransferId: null,
-});
-
-export const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: EngineReason, atMs: number) => ({
-  atMs,
-  code,
-  message: `Payout ${id}: ${message}`,
-  network,
-  sessionId,
 });
 
 /** A final transaction that paid a payout or failed to, and of which this database has no attempt. */
@@ -286,12 +288,11 @@ export type FollowLost = (row: PayoutRow, nowMs: number) => void;
 type Parts = Readonly<{
   steps: Payouts;
   ledger: Ledger;
-  raiseAlarm: RaiseAlarm;
   settlement: PayoutSettlement;
   freezer: Freezer;
 }>;
 
-export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, settlement, freezer }: Parts): PayoutCommands {
+export function payoutCommands(db: Db, { steps, ledger, settlement, freezer }: Parts): PayoutCommands {
   /** Changes a payout that is open and in this generation; returns false when a merchant or an operator was faster. */
   function withOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => void): Promise<boolean> {
     return db.write(() => {
@@ -346,7 +347,7 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, settlement, 
       return withOpen(name, (row) => {
         steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message, ...noFault }, nowMs);
         if (freezes) freezer.byProgram(row.network, why.code, why.message, nowMs);
-        raiseAlarm(alarmOf(row, why, nowMs));
+        steps.report(row, why, nowMs);
       });
     },
   };

@@ -6,13 +6,11 @@ import { invariant } from '../../../core/fault.ts';
 import { isPayback } from '../../../core/intent.ts';
 import { feeEntry, payoutEntry } from '../../../core/ledger.ts';
 import { type Ended, nextLookAtMs } from '../../../core/payout.ts';
-import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
 import { payoutAttempts } from '../tables.ts';
 import {
-  alarmOf,
   type FollowLost,
   type FollowRefund,
   type Learned,
@@ -28,15 +26,11 @@ import { LEARNED } from './rows.ts';
 type Parts = Readonly<{
   steps: Payouts;
   ledger: Ledger;
-  raiseAlarm: RaiseAlarm;
   followRefund: FollowRefund;
   followLost: FollowLost;
 }>;
 
-export function createPayoutSettlement(
-  db: Db,
-  { steps, ledger, raiseAlarm, followRefund, followLost }: Parts,
-): PayoutSettlement {
+export function createPayoutSettlement(db: Db, { steps, ledger, followRefund, followLost }: Parts): PayoutSettlement {
   const { orm } = db;
   const setFee = atFirstUse(
     orm
@@ -112,7 +106,7 @@ export function createPayoutSettlement(
         { state: 'failed', waitCode, waitMessage, ...noFault, settledAtMs: nowMs },
         nowMs,
       );
-      raiseAlarm(alarmOf(row, why, nowMs));
+      steps.report(row, why, nowMs);
       followLost(failed, nowMs);
       if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: waitCode }, nowMs);
     },

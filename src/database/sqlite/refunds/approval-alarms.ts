@@ -7,7 +7,7 @@ import { alarmKey } from '../../alarms.ts';
 import { APPROVAL_ALARMS_MAX } from '../../refunds.ts';
 import { type EndAlarm, isOpen, type RaiseAlarm } from '../alarms.ts';
 import type { Db } from '../open.ts';
-import { alarms, refunds } from '../tables.ts';
+import { alarms, refunds, stores } from '../tables.ts';
 
 type RefundRow = typeof refunds.$inferSelect;
 
@@ -27,8 +27,8 @@ const waits = and(
 );
 
 /** Amount and destination are not in it: whoever asks for a refund writes to the phones of those who decide. */
-const messageOf = (id: string, storeId: string): string =>
-  `Refund ${id} of store ${storeId} waits for an approval: look at it with \`quayside show ${id}\`, then ` +
+const messageOf = (id: string, store: string): string =>
+  `A refund of ${store} (${id}) waits for an approval: look at it with \`quayside show ${id}\`, then ` +
   `\`quayside refund approve ${id}\`, or \`quayside refund reject ${id} --reason …\`. The page Refunds of the ` +
   'dashboard decides, too.';
 
@@ -48,14 +48,15 @@ export function createApprovalAlarms(
     if (open >= APPROVAL_ALARMS_MAX) return;
     const isUntold = sql`NOT EXISTS (SELECT 1 FROM ${alarms} WHERE ${alarms.key} = ${from} || ${refunds.id} AND ${isOpen})`;
     const untold = orm
-      .select({ id: refunds.id, sessionId: refunds.sessionId, network: refunds.network })
+      .select({ id: refunds.id, sessionId: refunds.sessionId, network: refunds.network, store: stores.name })
       .from(refunds)
+      .innerJoin(stores, eq(stores.id, refunds.storeId))
       .where(and(eq(refunds.storeId, storeId), waits, isUntold))
       .orderBy(asc(refunds.createdAtMs))
       .limit(APPROVAL_ALARMS_MAX - open)
       .all();
-    for (const { id, sessionId, network } of untold) {
-      const about = { code: 'refund_unapproved', message: messageOf(id, storeId), network, sessionId };
+    for (const { id, sessionId, network, store } of untold) {
+      const about = { code: 'refund_unapproved', message: messageOf(id, store), network, sessionId };
       raiseAlarm({ key: keyOf({ storeId, id }), atMs, ...about });
     }
   }
