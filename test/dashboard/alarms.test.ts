@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { SUDO_MS } from '../../src/dashboard/web-session.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { textOf, withDashboard } from '../support/dashboard.ts';
+import { answerOf, everyPage } from '../support/dashboard-pages.ts';
 
 const PATH = '/operator/alarms';
 
@@ -79,5 +80,20 @@ test('an alarm about money goes silent only after the second factor, another one
     assert.is((await again.submit(PATH, `${PATH}/acknowledge`, frozen)).status, 303, 'it was proved at the sign-in');
     assert.is((await alarmOf('payouts_frozen')).isSilent, true);
   }));
+
+test('an alarm about a payout names amount, order and store, and links to the payout', () =>
+  withDashboard(
+    async (dashboard) => {
+      const alarms = (await everyPage(dashboard)).find(({ path }) => path === PATH);
+      assert.ok(alarms);
+      const { text } = await answerOf(dashboard, alarms);
+      assert.match(
+        textOf(text),
+        /The refund of 0\.25 USDT for order \S+ of .+ \(rf_\w+\): 0\.25 USDT is above the cap/,
+      );
+      assert.match(text, /<a href="\/operator\/payouts\/rf_\w+">The payout<\/a>/);
+    },
+    { pages: true },
+  ));
 
 test.run();
