@@ -53,6 +53,7 @@ type SessionAnswer = Readonly<{
 }>;
 
 type RefundAnswer = Readonly<{
+  refund_id: string;
   status: string;
   failure_reason?: string;
   transaction_hash?: string;
@@ -251,20 +252,11 @@ async function demo(wanted: string | undefined, isRefunded: boolean, say: (text:
         seen = counted;
         return now.payment_status === 'paid' || undefined;
       });
-      const webhook = await waitFor('webhook', PAYMENT_MS_MAX, async () =>
-        listener.received.find(({ body }) => body.includes(session.id)),
-      );
-      say(`webhook ${webhook.headers['x-service-event-type']}: ${webhook.body}`);
-      const signatures = {
-        service: verifyServiceSignature(webhook, secret),
-        standard: verifyStandardSignature(webhook, secret),
-      };
-      say(`X-Service-Signature ${signatures.service ? 'verified' : 'WRONG'}`);
-      say(`webhook-signature (Standard Webhooks) ${signatures.standard ? 'verified' : 'WRONG'}`);
-      if (!signatures.service || !signatures.standard)
-        throw permanent('demo_signature', 'a webhook signature is wrong');
+      const hear = (type: string, id: string) => hearWebhook(listener, { type, id, secret, say });
+      const signatures = await hear('payment.completed', session.id);
       const refundIt = () => refundTo(config, credentials, { session: session.id, option, say });
       const refund = isRefunded ? await withoutCancelWindow(config, credentials.merchant_id, refundIt) : null;
+      if (refund) await hear('refund.succeeded', refund.refund_id);
       return {
         session: session.id,
         network,
@@ -278,6 +270,29 @@ async function demo(wanted: string | undefined, isRefunded: boolean, say: (text:
   } finally {
     listener.close();
   }
+}
+
+/**
+ * Waits for the webhook of an event and verifies both of its signatures.
+ * @param id of the session or the refund that the event is about
+ * @throws Fault permanent `demo_signature`, `demo_timeout`
+ */
+async function hearWebhook(
+  { received }: Readonly<{ received: readonly Webhook[] }>,
+  { type, id, secret, say }: Readonly<{ type: string; id: string; secret: string; say(text: string): void }>,
+) {
+  const webhook = await waitFor('webhook', PAYMENT_MS_MAX, async () =>
+    received.find(({ headers, body }) => headers['x-service-event-type'] === type && body.includes(id)),
+  );
+  say(`webhook ${type}: ${webhook.body}`);
+  const signatures = {
+    service: verifyServiceSignature(webhook, secret),
+    standard: verifyStandardSignature(webhook, secret),
+  };
+  say(`X-Service-Signature ${signatures.service ? 'verified' : 'WRONG'}`);
+  say(`webhook-signature (Standard Webhooks) ${signatures.standard ? 'verified' : 'WRONG'}`);
+  if (!signatures.service || !signatures.standard) throw permanent('demo_signature', 'a webhook signature is wrong');
+  return signatures;
 }
 
 /** Refunds 4.50 to a payer's address, and waits until that is final on the chain. */

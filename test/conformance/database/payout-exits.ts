@@ -208,10 +208,7 @@ export function payoutExitsConform(makePlace: MakePlace): void {
         'what failed had its cost, too',
       );
       const alarm = (await database.alarms.list(10)).find(({ code }) => code === 'payout_paid_after_end');
-      assert.match(
-        alarm?.message ?? '',
-        /^The refund of .* USD[CT].* \(r1\): it is failed here, but/,
-      );
+      assert.match(alarm?.message ?? '', /^The refund of .* USD[CT].* \(r1\): it is failed here, but/);
     }),
   );
 
