@@ -7,7 +7,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ApiServer, startApi } from '../support/api-server.ts';
-import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
+import { barriers, openBrowser, openPage } from '../support/browser.ts';
 import { type MerchantServer, startMerchantServer } from '../support/merchant-server.ts';
 import { confirmTip, openSale, pass, type Sale } from '../support/payment-scenes.ts';
 import { exchange } from '../support/signed-client.ts';
@@ -160,21 +160,6 @@ test('by keyboard: focus stays in the dialog, Escape closes it inside and outsid
   await page.context().close();
 });
 
-test('on a phone the dialog fills the screen, in the language of the merchant’s page', async (world) => {
-  const sale = await openSale(world.api);
-  const { page } = await openPayment(world, sale, { ...phone, colorScheme: 'dark' });
-  await shows(page, /How do you want to pay/);
-  const box = await page.locator('.panel').boundingBox();
-  assert.equal(box, { x: 0, y: 0, width: 390, height: 844 });
-  assert.equal(await barriers(page), []);
-  await page.screenshot({ path: `${PICTURES}/embedded-phone-dark.png` });
-  await page.getByRole('button', { name: 'Close the payment' }).tap();
-  await page.evaluate(`document.documentElement.lang = 'ar'`);
-  await page.tap('#pay');
-  assert.is(await page.getByRole('dialog', { name: 'الدفع' }).count(), 1);
-  await page.context().close();
-});
-
 test('a page of another origin is refused, says so, and gets no messages', async (world) => {
   const sale = await openSale(world.api);
   const { page, complaints } = await openPayment(world, sale, {}, world.stranger);
@@ -235,36 +220,6 @@ test('messages that only look like the payment’s are ignored', async (world) =
     ((await page.evaluate('received')) as { session: string }[]).some(({ session }) => session === 'x'),
   );
   assert.is(await result(page), '');
-  await page.context().close();
-});
-
-test('forms work inside the frame, and the page keeps reporting afterwards', async (world) => {
-  const sale = await openSale(world.api);
-  const { page } = await openPayment(world, sale);
-  await shows(page, /How do you want to pay/);
-  await frameOf(page).locator('#look-up summary').click();
-  await frameOf(page).locator('#transaction').fill('order-1001');
-  await frameOf(page).locator('#look-up-ask').click();
-  await frameOf(page).locator('#look-up-answer .notice').waitFor();
-  await pass(world.api, 1801);
-  await isTold(page, /time to pay has run out/);
-  await page.context().close();
-});
-
-test('a language can be chosen, and only web URLs are opened', async (world) => {
-  const sale = await openSale(world.api);
-  const { page } = await openPage(world.browser, '');
-  await page.goto(world.shop.origin);
-  const url = `${world.api.baseUrl}${sale.path}`;
-  await page.evaluate(`window.payment = Quayside.open({ url: ${JSON.stringify(url)}, language: 'tr' })`);
-  await shows(page, /Nasıl ödemek istersiniz/);
-  assert.is(await page.getByRole('dialog', { name: 'Ödeme' }).count(), 1);
-  await page.evaluate('payment.close()');
-  assert.is(await page.locator('dialog').count(), 0);
-  for (const bad of ['javascript:alert(1)', 'data:text/html,x', `${world.stranger.origin}${sale.path}`]) {
-    const refused = page.evaluate(`Quayside.open({ url: ${JSON.stringify(bad)} })`);
-    assert.match(await refused.then(String, String), /is not the url of a payment session/);
-  }
   await page.context().close();
 });
 

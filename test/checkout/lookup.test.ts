@@ -98,28 +98,6 @@ test('garbage is answered at once, without a lookup', () =>
     assert.equal(await api.database().lookups.list(sale.id), []);
   }));
 
-test('networks of both modes are asked, and the page says which ones it waits for', () =>
-  withApi({ pages: true }, async (api) => {
-    const sale = await openSale(api);
-    const text = await ask(api, sale, `https://etherscan.io/tx/${HASH}`);
-    assert.match(answerOf(text), /Looking on Ethereum \(ERC20\), BNB Smart Chain \(BEP20\)/);
-    assert.match(text, '<noscript><meta http-equiv="refresh"');
-    assert.match(text, 'id="look-up" open');
-    const asked = await api.database().lookups.list(sale.id);
-    assert.equal(asked.map(({ network, tx }) => `${network} ${tx}`).sort(), [
-      `live:ethereum ${HASH}`,
-      `test:bsc ${HASH}`,
-      `test:ethereum ${HASH}`,
-    ]);
-    await sight(api, 'test:ethereum', { kind: 'unknown' });
-    assert.match(answerOf(await show(api, sale, HASH)), /^Looking on BNB Smart Chain/);
-    await sight(api, 'test:bsc', { kind: 'unknown' });
-    const unknown = answerOf(await show(api, sale, HASH));
-    assert.match(unknown, /^Not found on Ethereum \(ERC20\), BNB Smart Chain \(BEP20\) so far\..*write to A shop/);
-    assert.match(unknown, /This page keeps looking/);
-    assert.is(answerOf(await show(api, sale, `0x${'f'.repeat(64)}`)), '', 'what nobody asked has no answer');
-  }));
-
 test('the page says that a network without a follower does not answer', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
@@ -172,22 +150,6 @@ test('each result has its text', () =>
       assert.match(answerOf(text), words);
       assert.not.ok(text.includes(other.id), 'nobody is told whose order it is');
     }
-  }));
-
-test('a held payment is credited by the chain alone, and shown', () =>
-  withApi({ pages: true }, async (api) => {
-    const sale = await openSale(api);
-    await sale.send('4.00');
-    const tx = (await api.database().sessions.find(sale.id))?.payments[0]?.tx ?? '';
-    await ask(api, sale, tx);
-    await sight(api, 'test:ethereum', mined(await keyOf(api, sale)));
-    const text = await show(api, sale, tx);
-    assert.match(answerOf(text), /^Found: it came to this order’s address, and this page shows it/);
-    assert.match(textOf(text), /4\.00 USDT on Ethereum \(ERC20\) 1 of 12 confirmations/);
-    const before = await api.database().sessions.find(sale.id);
-    await ask(api, sale, HASH);
-    await sight(api, 'test:ethereum', mined(await keyOf(api, sale), { number: 0 }));
-    assert.equal(await api.database().sessions.find(sale.id), before, 'a look-up credits nothing');
   }));
 
 test('lookups are limited for each session, and the page says how long to wait', () =>

@@ -11,7 +11,7 @@ import { barriers, openPage, phone } from '../support/browser.ts';
 import { addEvmWallet, dataIcon, type WalletMind, walletError } from '../support/browser-wallets.ts';
 import { pass, type Sale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
-import { BSC_USDT, ETHEREUM_USDT, openWalletSale, openWalletShop, SOLANA_USDT } from '../support/wallet-shop.ts';
+import { BSC_USDT, ETHEREUM_USDT, openWalletSale } from '../support/wallet-shop.ts';
 import { type WalletWorld, walletSuite } from '../support/wallet-suite.ts';
 
 const PICTURES = '.tmp/pages';
@@ -334,23 +334,6 @@ test('two tabs ask once, even if both are clicked at the same moment', async (wo
   }
 });
 
-test('while one tab waits for the wallet, the other offers nothing, and later shows the same', async (world) => {
-  const { page: first, context, show } = await openShop(world);
-  const confirmation = gate();
-  const wallet = await addEvmWallet(context, info, agreeable('0x1', { eth_sendTransaction: confirmation.mind }));
-  const second = await context.newPage();
-  await show('ethereum-USDT');
-  await show('bsc-USDT', second);
-  await second.waitForSelector(button);
-  await first.click(button);
-  await until('the wallet is asked', () => sends(wallet) === 1);
-  await says(second, /We asked MetaMask to pay/);
-  assert.is(await second.locator(button).count(), 0, 'not on another network either');
-  confirmation.open(tx);
-  for (const tab of [first, second]) await says(tab, /Sent with MetaMask/);
-  await context.close();
-});
-
 test('a tab that slept requests nothing that is no longer due', async (world) => {
   const { sale, page, context, show } = await openShop(world);
   const wallet = await addEvmWallet(context, info, agreeable('0x1'));
@@ -367,24 +350,6 @@ test('a tab that slept requests nothing that is no longer due', async (world) =>
   await says(page, /Sent with MetaMask/);
   const [transaction] = wallet.calls.at(-1)?.params ?? [];
   assert.is(transaction.data, transferCall(await evmKey(world.api, sale), 6_500_000n), 'the rest, exactly');
-  await context.close();
-});
-
-test('a tab that slept does not remove the mark of another tab’s payment', async (world) => {
-  const { sale, page: asleep, context, show } = await openShop(world);
-  const wallet = await addEvmWallet(context, info, agreeable('0x1'));
-  await asleep.route('**/events?*', (route) => route.abort());
-  await show('ethereum-USDT');
-  await asleep.waitForSelector(button);
-  await asleep.evaluate(`Object.defineProperty(document, 'hidden', { value: true })`);
-  await sale.send('4.00');
-  const awake = await context.newPage();
-  await show('ethereum-USDT', awake);
-  await awake.click(button);
-  await says(awake, /Sent with MetaMask/);
-  await asleep.click(button);
-  for (const tab of [asleep, awake]) await says(tab, /Sent with MetaMask/);
-  assert.is(sends(wallet), 1);
   await context.close();
 });
 
@@ -419,20 +384,6 @@ test('if the server is down or the time is up, nothing is sent', async (world) =
   await page.evaluate(`document.querySelector(${JSON.stringify(button)})?.click()`);
   await headlineSays(page, /Time is up/);
   assert.is(sends(wallet), 0);
-  await context.close();
-});
-
-test('if the browser stores nothing for the page, one tab still asks once', async (world) => {
-  const { page, context, show } = await openShop(world);
-  const wallet = await addEvmWallet(context, info, agreeable('0x1'));
-  await context.addInitScript(
-    `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError'); } })`,
-  );
-  await show('ethereum-USDT');
-  await page.click(button);
-  await says(page, /Sent with MetaMask/);
-  assert.is(await page.locator(button).count(), 0);
-  assert.is(sends(wallet), 1);
   await context.close();
 });
 
@@ -540,36 +491,6 @@ test('a phone without a wallet in its browser gets links; a wallet’s own brows
     assert.is(await page.isVisible('#wallet-links'), false);
     assert.equal(complaints, []);
     await context.close();
-  }
-});
-
-test('without scripts a phone has the links, and a desktop has no dead buttons', async (world) => {
-  for (const [options, links] of [
-    [{ ...iPhone, javaScriptEnabled: false }, 3],
-    [{ javaScriptEnabled: false }, 0],
-  ] as const) {
-    const { page, context, show } = await openShop(world, options);
-    await show('ethereum-USDT');
-    assert.is(await page.locator('#wallet-links a:visible').count(), links);
-    assert.is(await page.locator('button.wallet').count(), 0);
-    assert.is(await page.isVisible('#wallets'), links > 0);
-    await context.close();
-  }
-});
-
-test('on a simulated network no wallet is offered', async ({ browser }) => {
-  const api = await openWalletShop(SOLANA_USDT, { sandbox: true });
-  const { page, context, show } = await openShop({ browser, api });
-  try {
-    const wallet = await addEvmWallet(context, info, agreeable('0x1'));
-    await show('ethereum-USDT');
-    assert.match((await page.textContent('.wallets')) ?? '', /Simulated network/);
-    await page.screenshot({ path: `${PICTURES}/wallets-simulated.png`, fullPage: true });
-    assert.is(await page.locator('button.wallet').count(), 0);
-    assert.equal(wallet.calls, []);
-  } finally {
-    await context.close();
-    await api.close();
   }
 });
 

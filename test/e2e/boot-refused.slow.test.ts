@@ -54,16 +54,6 @@ test('every port in use is reported at once, with what to set, before anything i
   for (const other of others) other.close();
 });
 
-test('an unusable data folder is reported, and ends the start', async () => {
-  const file = join(folder, 'no-folder');
-  writeFileSync(file, '');
-  for (const dataDir of [file, join(file, 'below')]) {
-    const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0' });
-    assert.is(await supervisor.ended, 2);
-    assert.match(supervisor.stderr(), /^quayside: the data folder .*no-folder.* cannot be used .*QUAYSIDE_DATA_DIR/m);
-  }
-});
-
 test('the sandbox does not start beside live addresses, live keys in use, or a signer of live networks', async () => {
   const dataDir = join(folder, 'live-parts');
   const [file, signer] = [join(dataDir, 'quayside.db'), join(dataDir, 'signer')];
@@ -116,23 +106,6 @@ test('a server that cannot start again ends everything, also while something wai
   process.kill(JSON.parse(readFileSync(join(dataDir, 'server.json'), 'utf8')).pid, 'SIGKILL');
   assert.is(await supervisor.ended, 2);
   assert.match(supervisor.stderr(), /^quayside: .*secret\.key must hold 64 hex digits/m);
-});
-
-test('all problems of a wrong configuration are reported, and nothing is created', async () => {
-  const file = join(folder, 'wrong.json');
-  writeFileSync(file, JSON.stringify({ log_level: 'loud', networks: { ethereum: { url: 'ftp://x' } } }));
-  const unmade = join(folder, 'unmade');
-  const supervisor = spawnSupervisor({ QUAYSIDE_CONFIG: file, QUAYSIDE_DATA_DIR: unmade, QUAYSIDE_PRT: '1' });
-  assert.is(await supervisor.ended, 2);
-  for (const line of [
-    'log_level: "loud"',
-    'networks.ethereum.url: ',
-    'networks.ethereum.xpub: missing',
-    'QUAYSIDE_PRT',
-  ]) {
-    assert.ok(supervisor.stderr().includes(line), `${line} in:\n${supervisor.stderr()}`);
-  }
-  assert.not.ok(existsSync(unmade));
 });
 
 test.run();

@@ -187,32 +187,6 @@ test('status shows networks, pools and rates, also when called from another fold
   assert.match(elsewhere.out, /test:bsc +following/);
 });
 
-test('pay sends an amount, then exactly the rest, on another network in the other stablecoin', async () => {
-  const { id } = await sandbox.createSession();
-  const first = await sandbox.tool('pay', id, '--network', 'bsc', '--amount', '4.00');
-  assert.match(first.transaction_hash, /^0x[0-9a-f]{64}$/);
-  const partly = await find('the part payment is seen', async () => {
-    const session = await sandbox.showSession(id);
-    return session.payments.length === 1 && session;
-  });
-  assert.is(partly.payment_status, 'pending');
-  assert.is(partly.underpaid, true);
-  const second = await sandbox.tool('pay', id, '--network', 'ethereum', '--currency', 'USDC');
-  assert.is(second.amount, '6.50');
-  await sandbox.paid(id);
-  const shown = await sandbox.tool('show', id);
-  assert.equal(
-    shown.payments.map(({ network, amount }: { network: string; amount: string }) => [network, amount]).sort(),
-    [
-      ['bsc', '4.00'],
-      ['ethereum', '6.50'],
-    ],
-  );
-  const again = await runQuayside(['pay', id, '--network', 'bsc'], sandbox.variables);
-  assert.is(again.code, 1);
-  assert.match(again.err, /nothing is due/);
-});
-
 test('a second installation can run beside it, but not in the same folder', async () => {
   const systemd = canNotify ? await openNotifySocket() : null;
   const unit = systemd ? { NOTIFY_SOCKET: systemd.path, WATCHDOG_USEC: '2000000' } : {};

@@ -36,18 +36,6 @@ test.after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('an indexer that is killed comes back, while the other keeps running', async () => {
-  const pidsOf = async () => new Map((await sandbox.status()).networks.map(({ network, pid }) => [network, pid]));
-  const before = await pidsOf();
-  const { id } = await sandbox.createSession();
-  process.kill(before.get('test:bsc') ?? 0, 'SIGKILL');
-  await sandbox.tool('pay', id, '--network', 'bsc');
-  await sandbox.paid(id);
-  const after = await pidsOf();
-  assert.is.not(after.get('test:bsc'), before.get('test:bsc'));
-  assert.is(after.get('test:ethereum'), before.get('test:ethereum'));
-});
-
 test('an indexer that hangs is replaced, and payments are seen again', async () => {
   const pidOf = async () => (await sandbox.status()).networks.find(({ network }) => network === 'test:bsc')?.pid ?? 0;
   const hung = await pidOf();

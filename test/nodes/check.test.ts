@@ -68,20 +68,6 @@ test('a geth passes but for its small batches, and its version and first block a
   assert.match(texts, 'announces new blocks');
 });
 
-test('a version that is too old, another first block, and debug calls over HTTP are found', async () => {
-  const old = { client: 'geth', version_min: '99.0', fork: 'Example', why: 'it ends', source };
-  const { bad } = await check(geth.httpUrl, { releases: [old] });
-  const named = bad.map(({ area, severity }) => `${severity} ${area}`);
-  assert.equal(named, ['error version', 'warning peers', 'warning apis', 'warning batches'], JSON.stringify(bad));
-  assert.match(bad[0]?.text ?? '', 'Example needs 99.0');
-  assert.match(bad[2]?.text ?? '', /answers calls of debug,/);
-  const other = await check(geth.wsUrl, { genesis: `0x${'12'.repeat(32)}` });
-  assert.equal(
-    other.bad.map(({ area }) => area),
-    ['genesis'],
-  );
-});
-
 test('while geth imports six hours of blocks, its rate and time left are shown, and in the end it is ready', async () => {
   const BLOCKS = 120;
   const STEP_S = 180;

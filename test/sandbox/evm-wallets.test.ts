@@ -167,40 +167,6 @@ test('refusals have a real node’s texts', async () => {
   }
 });
 
-test('a transaction fails in its block if the tokens were spent meanwhile', async () => {
-  const wallets = await openFundedWallets();
-  const one = wallets.refund('USDT', 600_000_000n);
-  const other = wallets.refund('USDT', 600_000_000n);
-  const attempts = await Promise.all(
-    [one, other].map(async (intent, nonce) => {
-      const { terms } = quoted(await node.quote(wallets.draft(intent), nonce, []));
-      return signOn(wallets, intent, terms);
-    }),
-  );
-  for (const attempt of attempts) await send(attempt);
-  mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(wallets, one, attempts.slice(0, 1))).kind, 'succeeded');
-  assert.is((await outcomeOf(wallets, other, attempts.slice(1))).kind, 'failed');
-  assert.is(held(other.to), 0n);
-  assert.is(held(wallets.keyOf({ role: 'refund' })), 400_000_000n);
-});
-
-test('a reorg that keeps a payout shows it in another block', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDT', 5n);
-  const attempt = await prepare(wallets, intent);
-  await send(attempt);
-  mine(2);
-  const before = sandbox.world.find(attempt.tx.slice(2))?.block.hash;
-  sandbox.world.reorg({ depth: 2, keep: 'all' });
-  const after = sandbox.world.find(attempt.tx.slice(2))?.block;
-  assert.ok(after && after.hash !== before);
-  assert.equal(await outcomeOf(wallets, intent, [attempt]), {
-    kind: 'waiting',
-    included: { tx: attempt.tx, number: after.number },
-  });
-});
-
 test('a node may lie about a broadcast in three ways', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
@@ -222,17 +188,6 @@ test('a node may lie about a broadcast in three ways', async () => {
   sandbox.faults.set({ rates: { unknown_block: 1 } });
   const outcome = await outcomeOf(wallets, intent, [attempt]).catch((error) => error.code);
   assert.is.not(outcome.kind, 'succeeded', 'its inclusion denied');
-});
-
-test('a transaction that is set to fail does', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDT', 5n);
-  sandbox.faults.set({ rates: { send_failed: 1 } });
-  const attempt = await prepare(wallets, intent);
-  await send(attempt);
-  mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'failed');
-  assert.is(held(intent.to), 0n);
 });
 
 test('a missing answer does not undo the broadcast', async () => {

@@ -65,20 +65,6 @@ test('a signed transaction moves tokens and costs its fee', () => {
   assert.is(world.balance(usdtKey, wallet), 40n);
 });
 
-test('a transfer of too much fails, costs its fee and uses its number', () => {
-  const world = open();
-  world.submit(spend(0, 60n));
-  world.submit(spend(1, 60n));
-  const { transactions } = world.mine();
-  assert.equal(
-    transactions.map(({ succeeded }) => succeeded),
-    [true, false],
-  );
-  assert.is(world.accounts().token(usdtKey, wallet), 40n);
-  assert.is(world.accounts().sequence(wallet), 2);
-  assert.is(fees(world), 20n);
-});
-
 test('numbers are mined in order, whatever arrived first; a used one is dropped', () => {
   const world = open();
   world.submit(spend(2, 1n));
@@ -93,42 +79,6 @@ test('numbers are mined in order, whatever arrived first; a used one is dropped'
   world.submit(spend(1, 9n));
   assert.is(world.mine().transactions.length, 0);
   assert.is(world.pending().length, 0);
-});
-
-test('a replacement removes what it replaces', () => {
-  const world = open();
-  const [one, other] = [spend(0, 1n), spend(0, 2n)];
-  world.submit(one);
-  world.submit(other, one.id);
-  assert.equal(
-    world.mine().transactions.map(({ id }) => id),
-    [other.id],
-  );
-});
-
-test('accounts are known at any block', () => {
-  const world = open();
-  world.submit(spend(0, 60n));
-  const { number } = world.mine();
-  world.mine();
-  assert.is(world.accounts(number).sequence(wallet), 1);
-  assert.is(world.accounts(number - 1).sequence(wallet), 0);
-  assert.is(world.accounts(number - 1).token(usdtKey, wallet), 100n);
-  assert.is(world.accounts(number - 2).token(usdtKey, wallet), 0n);
-});
-
-test('a reorg that drops a signed transaction restores everything, and the same can be sent again', () => {
-  const world = open();
-  const one = spend(0, 60n);
-  world.submit(one);
-  world.mine();
-  world.reorg({ depth: 1, keep: 'none' });
-  assert.is(world.accounts().sequence(wallet), 0);
-  assert.is(world.accounts().token(usdtKey, wallet), 100n);
-  assert.is(fees(world), 0n);
-  world.submit(one);
-  world.mine();
-  assert.is(world.accounts().token(usdtKey, wallet), 40n);
 });
 
 test('however blocks are replaced, numbers on the chain rise by one and no money is created', () => {

@@ -44,18 +44,6 @@ function mineMany(world: World, count: number): void {
   for (let left = count; left > 0; left--) world.mine();
 }
 
-test('a payment is in the next block and in none before', () => {
-  const world = open();
-  const id = world.pay(payment(5n));
-  assert.equal(received(world), []);
-  assert.is(world.pending().length, 1);
-  const block = world.mine();
-  assert.equal(received(world), [[id, 0, 5n]]);
-  assert.is(world.pending().length, 0);
-  assert.equal(world.find(id), { block, index: 0 });
-  assert.is(world.mine().transactions.length, 0);
-});
-
 test('each kind of payment counts as what really moved', () => {
   const credited: Record<PaymentKind, bigint[]> = {
     direct: [1_000_000n],
@@ -89,55 +77,6 @@ test('the fee of a fee-on-transfer token is a second transfer to somebody else, 
   );
 });
 
-test('a zero-value transfer is in the block but is not money; approvals take an index each', () => {
-  const world = open();
-  world.pay(payment(0n));
-  const outputs = [1n, 2n].map((units) => ({ token: usdtKey, to: payee, units }));
-  const id = world.pay({ kind: 'contract', from: payer, outputs });
-  world.mine();
-  assert.equal(received(world), [
-    [id, 1, 1n],
-    [id, 3, 2n],
-  ]);
-});
-
-test('balances are received less sent, per token', () => {
-  const world = open();
-  world.pay(payment(10n));
-  world.pay(payment(7n, 'direct', usdcKey));
-  world.pay({ kind: 'direct', from: payee, outputs: [{ token: usdtKey, to: payer, units: 4n }] });
-  world.mine();
-  assert.is(world.balance(usdtKey, payee), 6n);
-  assert.is(world.balance(usdcKey, payee), 7n);
-});
-
-test('block times follow the clock and never go back', () => {
-  const clock = handClock(1_795_000_000_999);
-  const world = open({ clock });
-  const times = [0, 500, 60_000, -30_000].map((ms) => {
-    clock.advance(ms);
-    return world.mine().timeS;
-  });
-  assert.equal(times, [1_795_000_000, 1_795_000_001, 1_795_000_061, 1_795_000_061]);
-});
-
-test('a reorg without its transactions removes the money', () => {
-  const world = open();
-  world.pay(payment(5n));
-  const dropped = world.mine();
-  mineMany(world, 2);
-  const { removed, added } = world.reorg({ depth: 3, keep: 'none' });
-  assert.is(removed[0], dropped);
-  assert.equal(
-    added.map(({ number }) => number),
-    removed.map(({ number }) => number),
-  );
-  assert.equal(unitsReceived(world), []);
-  assert.is(world.byHash(dropped.hash), dropped, 'an orphan is still known by its hash');
-  assert.is(world.at(dropped.number)?.hash, added[0]?.hash);
-  assert.ok(isLinked(chainOf(world)));
-});
-
 test('a reorg that keeps its transactions mines each again at another index', () => {
   for (let count = 1; count <= 6; count++) {
     const world = open({ seed: `kept ${count}` });
@@ -152,26 +91,6 @@ test('a reorg that keeps its transactions mines each again at another index', ()
       assert.is.not(index, before.get(id)?.index);
     }
   }
-});
-
-test('a reorg that keeps some loses the others', () => {
-  const world = open();
-  for (let at = 1; at <= 8; at++) world.pay(payment(BigInt(at)));
-  world.mine();
-  world.reorg({ depth: 1, keep: 'some', blocks: 3 });
-  assert.is(received(world).length, 4);
-  assert.is(world.tip().number, 3);
-});
-
-test('a reorg can make the chain shorter, and it grows again', () => {
-  const world = open();
-  mineMany(world, 5);
-  world.reorg({ depth: 3, keep: 'none', blocks: 1 });
-  assert.is(world.tip().number, 3);
-  assert.is(world.at(4), undefined);
-  mineMany(world, 3);
-  assert.ok(isLinked(chainOf(world)));
-  assert.is(world.tip().number, 6);
 });
 
 test('final blocks are not replaced unless that is requested', () => {
