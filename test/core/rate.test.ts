@@ -7,6 +7,7 @@ import {
   divideRates,
   formatRate,
   invertRate,
+  isWithin,
   medianRate,
   parseRate,
   type Rate,
@@ -168,6 +169,17 @@ test('the converted amount covers the exact price by less than 0.01', () => {
       assert.ok(convertMinor(amount + 1n, exponent, text) >= converted);
     }),
   );
+});
+
+test('rates agree up to the allowed difference from the lower one, whichever comes first', () => {
+  const [low, atMost, beyond] = ['100', '102', '102.0001'].map((text) => parseRate(text) as Rate) as [Rate, Rate, Rate];
+  for (const [rate, isNear] of [
+    [atMost, true],
+    [beyond, false],
+  ] as const) {
+    assert.is(isWithin(low, rate, 20_000n), isNear);
+    assert.is(isWithin(rate, low, 20_000n), isNear);
+  }
 });
 
 test.run();

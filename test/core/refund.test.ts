@@ -13,7 +13,9 @@ import {
   type RecentRefunds,
   type RefundLife,
   type RefundStatus,
+  readRefundAmount,
   receiptNumber,
+  refundable,
 } from '../../src/core/refund.ts';
 
 const paid = { status: 'paid', paidAtS: 1_000 };
@@ -176,6 +178,28 @@ test('receipt numbers have eight digits and the year of the refund', () => {
   assert.is(receiptNumber(1, 2026), 'RF-2026-00000001');
   assert.is(receiptNumber(99_999_999, 2027), 'RF-2027-99999999');
   assert.throws(() => receiptNumber(100_000_000, 2027));
+});
+
+test('the refundable rest is told for each coin that was received, and names the network of its next refund', () => {
+  const received = [part('one', 10_00n), part('two', 4_00n), part('one', 2_00n, 6, 'USDC')];
+  assert.equal(refundable(received, [earlier(9_00n), earlier(1_00n, 'failed')]), [
+    { currency: 'USDT', network: 'test:two', leftMinor: 5_00n },
+    { currency: 'USDC', network: 'test:one', leftMinor: 2_00n },
+  ]);
+  assert.equal(refundable([part('one', 1n)], []), [{ currency: 'USDT', network: 'test:one', leftMinor: 1n }]);
+  assert.equal(refundable([part('one', 1_00n)], [earlier(2_00n)])[0]?.leftMinor, 0n, 'a reorg took the rest');
+});
+
+test('an amount to refund is written in whole or in cents', () => {
+  for (const [text, minor] of [
+    ['0.01', 1n],
+    ['0.5', 50n],
+    ['12', 12_00n],
+  ] as const)
+    assert.is(readRefundAmount(text), minor);
+  for (const text of ['00.5', '.5', '1.', '1.001', '-1', '1e2', ' 1', '0.00']) {
+    assert.type(readRefundAmount(text), 'string', text);
+  }
 });
 
 test.run();
