@@ -28,9 +28,13 @@ export const RESTORED = 'restored_from_backup';
 export const isAutomatic = ({ code }: Pick<Freeze, 'code'>): boolean =>
   code !== FROZEN_BY_OPERATOR && code !== RESTORED;
 
+/** Returns whether only `payout reconcile` ends a freeze. */
+export const needsReconcile = ({ network, code }: Pick<Freeze, 'network' | 'code'>): boolean =>
+  network !== null && isAutomatic({ code });
+
 /** Returns the command that ends a freeze. */
 export const endOf = ({ network, code }: Pick<Freeze, 'network' | 'code'>): string =>
-  network !== null && isAutomatic({ code })
+  needsReconcile({ network, code })
     ? `\`quayside payout reconcile ${network} --reason …\``
     : `\`quayside payout thaw${network === null ? '' : ` ${network}`} --reason …\``;
 

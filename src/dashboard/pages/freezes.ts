@@ -1,11 +1,10 @@
-/**
- * Freezes of money out, of one network or of every network: who froze it and why, a form for the end of each, and for
- * one more.
- */
+/** Freezes of money out, of one network or of every network: who froze it, why, and how each ends. */
 import { REASON_CHARS_MAX } from '../../acts/act.ts';
 import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';
-import { FROZEN_BY_OPERATOR, type Freeze, OUTFLOW_FOREIGN } from '../../database/freezes.ts';
+import { isPaidBy } from '../../core/outgoing.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import { FROZEN_BY_OPERATOR, type Freeze, needsReconcile } from '../../database/freezes.ts';
 import type { PayoutEngine } from '../../database/money-out.ts';
 import type { OutgoingRecord } from '../../database/outgoing.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -17,8 +16,6 @@ import type { Reply, Visit } from '../page.ts';
 import { badge, data, time } from '../show.ts';
 
 const PATH = '/operator/money';
-/** Transfers that one confirmation shows and acknowledges. */
-const ACKNOWLEDGED_MAX = 100;
 
 /** Returns the page with what is wrong with the form. */
 type Back = (fault: string) => Promise<Reply>;
@@ -33,9 +30,10 @@ export function signerFrozen(engines: readonly Pick<PayoutEngine, 'signerFreeze'
 /** What is frozen, in words. */
 const placeOf = ({ network }: Pick<Freeze, 'network'>): string => network ?? 'every network';
 
-/** Returns the transfers that the end of a freeze acknowledges. */
-const foreignOf = async ({ database }: DashboardDeps, { network, code }: Freeze): Promise<readonly OutgoingRecord[]> =>
-  network && code === OUTFLOW_FOREIGN ? database.listForeign(network, ACKNOWLEDGED_MAX) : [];
+/** Transfers of a network that are shown. */
+const SHOWN_MAX = 100;
+/** Open refunds that they are compared with, of each state. */
+const COMPARED_MAX = 1_000;
 
 const reasonField = html`<label>Reason, for the audit log <input name="because" maxlength="${REASON_CHARS_MAX}" required></label>`;
 
@@ -44,14 +42,20 @@ export async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Pr
   const { database, config } = deps;
   const freezes = await database.listFreezes();
   const signer = signerFrozen(await database.listEngines());
-  const frozen = await Promise.all(
-    freezes.map(async (freeze) => {
-      const through = (await foreignOf(deps, freeze)).at(-1)?.id;
-      return html`<form method="post" action="${PATH}/thaw">${changeFields(visit)}
-<p>${badge('frozen', 'danger')} ${data(placeOf(freeze))} since ${time(freeze.sinceMs)}, by ${data(freeze.frozenBy)}: ${data(freeze.reason)}</p>
-<input type="hidden" name="network" value="${freeze.network ?? ''}"><input type="hidden" name="cause" value="${freeze.code}">${
-        through === undefined ? null : html`<input type="hidden" name="through" value="${String(through)}">`
-      }${reasonField}<button class="plain">End the freeze of ${placeOf(freeze)}…</button></form>`;
+  const text = (freeze: Freeze) =>
+    html`<p>${badge('frozen', 'danger')} ${data(placeOf(freeze))} since ${time(freeze.sinceMs)}, by ${data(freeze.frozenBy)}: ${data(freeze.reason)}</p>`;
+  const thawing = freezes
+    .filter((one) => !needsReconcile(one))
+    .map(
+      (freeze) => html`<form method="post" action="${PATH}/thaw">${changeFields(visit)}${text(freeze)}
+<input type="hidden" name="network" value="${freeze.network ?? ''}"><input type="hidden" name="cause" value="${freeze.code}">${reasonField}<button class="plain">End the freeze of ${placeOf(freeze)}…</button></form>`,
+    );
+  const own = freezes.filter(needsReconcile);
+  const networks = config.networks.filter(({ key }) => own.some(({ network }) => network === key));
+  const reconciling = await Promise.all(
+    networks.map(async ({ key }) => {
+      const causes = own.filter(({ network }) => network === key).map(text);
+      return html`${causes}${await unexplainedList(deps, visit, key)}<p>Compare it with an explorer; then <code data-copy>quayside payout reconcile ${key} --reason REASON</code> settles what paid a refund, and ends the freeze.</p>`;
     }),
   );
   const options = config.networks.map(({ key }) => html`<option value="${key}">${key}</option>`);
@@ -60,7 +64,7 @@ export async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Pr
 ${reasonField}<button class="plain">Freeze…</button></form>
 <p class="hint">The signer goes on for whoever has its socket. <code data-copy>quayside-signer freeze --reason REASON</code> stops that too.</p></details>`;
   const state = freezes.length > 0 || signer ? null : html`<p>${badge('not frozen', 'good')}</p>`;
-  return section('freeze', 'Freeze', html`${signer}${state}${frozen}${freezing}`);
+  return section('freeze', 'Freeze', html`${signer}${state}${reconciling}${thawing}${freezing}`);
 }
 
 const reasonOf = ({ form }: Visit<null>): string => (form.because ?? '').trim().slice(0, REASON_CHARS_MAX);
@@ -97,12 +101,10 @@ export function planFreeze({ config }: DashboardDeps, visit: Visit<null>, back: 
 export async function planThaw(deps: DashboardDeps, visit: Visit<null>, back: Back): Promise<Planned> {
   const { form } = visit;
   const reason = reasonOf(visit);
-  const isIt = (one: Freeze) => (one.network ?? '') === form.network && one.code === form.cause;
+  const isIt = (one: Freeze) => (one.network ?? '') === form.network && one.code === form.cause && !needsReconcile(one);
   const freeze = (await deps.database.listFreezes()).find(isIt);
   if (!freeze) return back('That freeze is over.');
   if (reason === '') return back(NO_REASON);
-  // What came since the page was shown is not among them.
-  const foreign = (await foreignOf(deps, freeze)).filter(({ id }) => id <= Number(form.through));
   return {
     command: 'payout thaw',
     target: placeOf(freeze),
@@ -114,43 +116,46 @@ export async function planThaw(deps: DashboardDeps, visit: Visit<null>, back: Ba
         ['Because', data(freeze.reason)],
         ['Since', time(freeze.sinceMs)],
         ['Reason', data(reason)],
-      ])}${foreign.length === 0 ? null : foreignList(deps, visit, foreign)}<p>Payouts that wait are signed and sent again, on networks without another freeze.</p>`,
+      ])}<p>Payouts that wait are signed and sent again, on networks without another freeze.</p>`,
       button: 'End the freeze',
       back: PATH,
       needsSudo: true,
       isDangerous: true,
     },
     async act(own, act) {
-      const ended = await own.thawPayouts({ freezes: [freeze], transfers: foreign.map(({ id }) => id) }, act);
-      if (ended.length > 0) return { to: PATH, said: 'The freeze is ended.' };
-      const isLeft = (await own.listFreezes()).some(isIt);
-      const more =
-        'The network stays frozen: more has left the wallets than was shown. Look at it, and end the freeze again.';
-      return { to: PATH, said: isLeft ? more : 'It was ended already.' };
+      const ended = await own.thawPayouts({ freezes: [freeze], transfers: [] }, act);
+      return { to: PATH, said: ended.length > 0 ? 'The freeze is ended.' : 'It was ended already.' };
     },
   };
 }
 
-/** Shows what the end of a freeze acknowledges, and what that means. */
-const foreignList = ({ config }: DashboardDeps, { words }: Visit<null>, foreign: readonly OutgoingRecord[]): Html =>
-  html`${list<OutgoingRecord>({
-    caption: 'Transfers',
+/** Shows what `payout reconcile` shows before it asks the nodes: what left the wallets, and which refund it may be. */
+async function unexplainedList(
+  { config, database }: DashboardDeps,
+  { words }: Visit<null>,
+  network: NetworkKey,
+): Promise<Html | null> {
+  const rows = await database.listForeign(network, SHOWN_MAX);
+  const states = ['waiting', 'sent', 'stuck'] as const;
+  const pages = states.map((state) => database.listPayouts({ network, state, limit: COMPARED_MAX }));
+  const open = (await Promise.all(pages)).flat();
+  const family = config.networks.find(({ key }) => key === network)?.family;
+  const shown = (kind: 'tx' | 'address', text: string) => shownOnChain({ config, words }, { network, kind, text });
+  const nonces = (await database.listForeignNonces(network)).map(
+    ({ payer, nextNonce, counted }) =>
+      html`<p>${counted - nextNonce} transactions of ${shown('address', family ? chains[family].address.format(payer) : payer)} are not known here.</p>`,
+  );
+  const transfers = list<OutgoingRecord>({
+    caption: 'Unexplained',
     columns: [
-      ['Transaction', ({ network, tx }) => shownOnChain({ config, words }, { network, kind: 'tx', text: tx })],
-      [
-        'Amount',
-        ({ network, currency, units }) => data(coinText(config.networks, network, currency, units)),
-        'number lead',
-      ],
-      [
-        'Address',
-        ({ network, to }) => {
-          const family = config.networks.find(({ key }) => key === network)?.family;
-          const text = family ? chains[family].address.format(to) : to;
-          return shownOnChain({ config, words }, { network, kind: 'address', text });
-        },
-      ],
+      ['Transaction', ({ tx }) => shown('tx', tx)],
+      ['Seen', ({ seenAtMs }) => time(seenAtMs)],
+      ['Amount', ({ currency, units }) => data(coinText(config.networks, network, currency, units)), 'number lead'],
+      ['To', ({ to }) => shown('address', family ? chains[family].address.format(to) : to)],
+      ['May be', (one) => data(open.find((payout) => isPaidBy(payout, one))?.id ?? 'not ours')],
     ],
-    rows: foreign,
+    rows,
     empty: '',
-  })}<p class="hint">These transfers are acknowledged: they settle no refund any more. If a refund was lost with a restored backup, have the merchant request it again first. Later, a refund of the same amount to the same address waits until its payout is resolved.</p>`;
+  });
+  return html`${rows.length === 0 ? null : transfers}${nonces}`;
+}
