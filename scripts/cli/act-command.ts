@@ -1,4 +1,5 @@
 /** A command of an act: its options, `--dry-run`, `--reason`, `--json` and its help. */
+import { resolve } from 'node:path';
 import {
   type Act,
   type Context,
@@ -11,10 +12,13 @@ import {
   textOf,
 } from '../../src/acts/act.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
+import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
+import { permanent } from '../../src/core/fault.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { sortableId } from '../../src/lib/id.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
+import { readSmallFile } from '../../src/signer/approval-file.ts';
 import {
   type Command,
   dryRunOption,
@@ -25,13 +29,18 @@ import {
   reasonOption,
   requiredReason,
 } from './command.ts';
+import { withTerminal } from './signer.ts';
 import { table } from './table.ts';
 
-/** `notes`: lines below the options in its help. */
-type More = Readonly<{ notes?: readonly string[] }>;
+/**
+ * `notes`: lines below the options in its help. `confirms`: a person at a terminal is shown what follows, and asked.
+ */
+type More = Readonly<{ notes?: readonly string[]; confirms?: true; needsSandbox?: true }>;
+
+const yesOption: Option = { help: 'do not ask; without a terminal nobody is asked' };
 
 /** Returns the command that does an act. */
-export function commandOf<I, P extends object>(act: Act<I, P>, { notes }: More = {}): Command {
+export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms, needsSandbox }: More = {}): Command {
   const fields = Object.entries<Field>(act.fields);
   const [args, optionalArgs] = [true, 'optional'].map((kind) =>
     fields.filter(([, { isArgument }]) => isArgument === kind).map(([name]) => name),
@@ -46,10 +55,16 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes }: More =
       ...Object.fromEntries(fields.filter(([name]) => !positional.includes(name)).map(optionOf)),
       reason: act.reason === 'required' ? requiredReason : reasonOption,
       'dry-run': dryRunOption,
+      ...(confirms && { yes: yesOption }),
     },
     ...(notes && { notes }),
+    ...(needsSandbox && { needsSandbox }),
     async run(input, installation) {
       const texts = textsOf(input, positional);
+      for (const [name, { isFile }] of fields) {
+        const file = texts[name];
+        if (isFile && file !== undefined) texts[name] = readSmallFile(resolve(input.cwd, file));
+      }
       const given = readInput(act, texts);
       const prefix = (field: string) => (positional.includes(field) ? `<${field}>` : `--${dashed(field)}`);
       if (isRefusal(given)) throw faultOf(given, prefix);
@@ -57,10 +72,11 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes }: More =
       const plan = await act.plan(context, given.input);
       if (isRefusal(plan)) throw faultOf(plan, prefix);
       const { title, target, facts, notes: following, json: planned = jsonOf(facts) } = act.review(plan);
+      const shown = [englishOf(title), ...factLines(facts), ...following.map(englishOf)];
       if (input.options['dry-run'] === true) {
-        const lines = [englishOf(title), ...factLines(facts), ...following.map(englishOf), 'Nothing was changed.'];
-        return { json: { id: target, ...planned, dry_run: true }, lines };
+        return { json: { id: target, ...planned, dry_run: true }, lines: [...shown, 'Nothing was changed.'] };
       }
+      if (confirms && input.options.yes !== true) await askFor(shown);
       const outcome = await installation.database.recordAs({ ...context.act, target }, (database) =>
         act.run({ ...context, database }, plan),
       );
@@ -77,6 +93,15 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes }: More =
   };
   return command;
 }
+
+/** Shows a person at a terminal what follows, and asks. @throws Fault permanent `not_agreed` */
+const askFor = (shown: readonly string[]): Promise<void> =>
+  withTerminal(async (terminal) => {
+    if (!terminal.isInteractive) return;
+    for (const line of shown) terminal.say(line);
+    if (/^y(es)?$/i.test(await terminal.ask('Go on? [y/N] '))) return;
+    throw permanent('not_agreed', 'nothing was changed: the answer was not yes');
+  });
 
 const dashed = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
@@ -110,6 +135,7 @@ const contextOf = (command: Command, input: Input, { config, database, clock }: 
   personId: null,
   networks: config.networks,
   destinationCheck: () => createDestinationCheck(config),
+  readApproval: (refund, text) => createRefundApprovals({ config, database, clock }).read(refund, text),
   checkWebhookUrl: createUrlGuard(config.webhooks.allowCidrs).check,
   issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
   dashboardUrl: readServerFile(config.dataDir)?.dashboard_url ?? config.dashboardUrl,

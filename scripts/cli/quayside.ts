@@ -4,6 +4,7 @@ import { acknowledgeAlarm } from '../../src/acts/alarms.ts';
 import { acceptHeld, returnHeld } from '../../src/acts/held.ts';
 import { createKey, revokeKey } from '../../src/acts/keys.ts';
 import { linkPerson, removePerson } from '../../src/acts/people.ts';
+import { approveRefund, redirectRefund, rejectRefund } from '../../src/acts/refunds.ts';
 import { decideStore } from '../../src/acts/store-decisions.ts';
 import { setStore } from '../../src/acts/stores.ts';
 import { addEndpoint, removeEndpoint, rotateSecret, setEndpoint } from '../../src/acts/webhooks.ts';
@@ -27,7 +28,7 @@ import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
 import { payoutsReconcile } from './payout-reconcile.ts';
 import { payoutsResolve } from './payout-resolve.ts';
 import { payoutsList } from './payouts.ts';
-import { refundsApprove, refundsDestination, refundsList, refundsReject, refundsRequest } from './refunds.ts';
+import { refundsList, refundsRequest } from './refunds.ts';
 import { secretKeyRotate } from './secret-key.ts';
 import { show } from './show.ts';
 import { status } from './status.ts';
@@ -96,9 +97,15 @@ const commands: readonly (Command | OfflineCommand)[] = [
   }),
   refundsList,
   refundsRequest,
-  refundsApprove,
-  refundsReject,
-  refundsDestination,
+  commandOf(approveRefund, {
+    notes: ['`refund request` shows how approvers sign. Their keys are never used on this machine.'],
+    confirms: true,
+    needsSandbox: true,
+  }),
+  commandOf(rejectRefund),
+  commandOf(redirectRefund, {
+    notes: ['The cancel window begins again. A refund that was approved has to be approved again.'],
+  }),
   payoutsList,
   payoutsResolve,
   payoutsReconcile,

@@ -1,12 +1,14 @@
 /**
  * A refund or a return of held money: its facts, its destination, its approval and its payout.
  */
+
+import { amountText } from '../../src/acts/refund-words.ts';
+import { refundJson, whatNext } from '../../src/acts/refunds.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { Refund } from '../../src/database/refunds.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
 import { claimUrl } from '../../src/payments/destination.ts';
 import { type Input, moment, operatorAct } from './command.ts';
-import { amountText, shownRefund, whatNext } from './refunds.ts';
 import { type Link, link, type Shown } from './show-link.ts';
 import { payoutFacts, payoutLinks } from './show-payout.ts';
 import { at, type Scene } from './show-scene.ts';
@@ -21,7 +23,7 @@ export async function refundShown(scene: Scene, input: Input, id: string): Promi
   const paying = payout && (await payoutFacts(scene, payout));
   return {
     kind: refund.heldKind ? 'return' : 'refund',
-    json: { ...shownRefund(refund), ...(claim !== null && { claim_url: claim }), payout: paying?.json ?? null },
+    json: { ...refundJson(refund), ...(claim !== null && { claim_url: claim }), payout: paying?.json ?? null },
     lines: [
       ...table([...describe(refund), ...(claim === null ? [] : [['claim link', claim]])]),
       ...(paying?.lines ?? []),

@@ -12,7 +12,7 @@ import type { OperatorAct } from '../database/audit-log.ts';
 import type { Database } from '../database/database.ts';
 import type { Endpoint } from '../database/endpoints.ts';
 import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
-import type { DestinationCheck } from '../database/refunds.ts';
+import type { DestinationCheck, Refund, RefundApproval } from '../database/refunds.ts';
 import type { NewStore } from '../database/stores.ts';
 
 /** A time in a sentence or a fact. */
@@ -57,6 +57,11 @@ export type Context = Readonly<{
   personId: string | null;
   networks: readonly NetworkConfig[];
   destinationCheck(): Promise<DestinationCheck>;
+  /**
+   * Reads what an approver of the signer's has signed for a refund.
+   * @throws Fault permanent if it is not that, or for something else than what the refund pays now
+   */
+  readApproval(refund: Refund, text: string): Promise<RefundApproval>;
   /** @returns why an endpoint cannot have this URL, or null */
   checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
   issue: Issuer;
@@ -96,6 +101,8 @@ export type Field = Readonly<{
   choices?: readonly string[];
   /** It is an argument of the command, without its name; one that may be left out stands last. */
   isArgument?: true | 'optional';
+  /** The command takes the name of a file, whose text it is. */
+  isFile?: true;
   /** The command refuses to run without it. */
   isRequired?: true;
 }>;

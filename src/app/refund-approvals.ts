@@ -24,28 +24,28 @@ type RefundApprovals = Readonly<{
    */
   request(refund: Refund): Promise<readonly string[]>;
   /**
-   * Reads what an approver has signed. @param name of the file, for messages
+   * Reads what an approver has signed.
    * @throws Fault permanent `approval_file_invalid`, `approval_mismatch` if it is for something else than what the
    * refund pays now, `approval_expired`, or `refused` as for `request`
    */
-  read(refund: Refund, name: string, text: string): Promise<RefundApproval>;
+  read(refund: Refund, text: string): Promise<RefundApproval>;
 }>;
 
 /** Returns what `quayside refund request` and `refund approve` ask. */
 export function createRefundApprovals(parts: Parts): RefundApprovals {
   return {
     request: async (refund) => requestLines(await requestOf(parts, refund)),
-    async read(refund, name, text) {
-      const approval = parseApproval(name, text);
+    async read(refund, text) {
+      const approval = parseApproval('the file', text);
       const again = `\`quayside refund request ${refund.id}\` shows what is to be signed`;
       if (!isApproved(approval, textOf(await requestOf(parts, refund)))) {
         throw permanent(
           'approval_mismatch',
-          `${name} approves something else than what refund ${refund.id} pays now, perhaps to an earlier address; ${again}`,
+          `the file approves something else than what refund ${refund.id} pays now, perhaps to an earlier address; ${again}`,
         );
       }
       if (approval.untilS < toSeconds(parts.clock.nowMs()))
-        throw permanent('approval_expired', `${name} has expired; sign it again: ${again}`);
+        throw permanent('approval_expired', `the signature has expired; sign it again: ${again}`);
       return approval;
     },
   };

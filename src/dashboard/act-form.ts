@@ -10,6 +10,7 @@ import {
   type Refusal,
   readInput,
 } from '../acts/act.ts';
+import { permanent } from '../core/fault.ts';
 import { type Html, html } from '../lib/html.ts';
 import type { Planned } from './change.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
@@ -94,6 +95,9 @@ export function contextOf(
     personId: at === null ? null : visitor.person.id,
     networks: deps.config.networks,
     destinationCheck: async () => deps.checkDestination,
+    async readApproval() {
+      throw permanent('refused', 'signatures are handed in with `quayside refund approve`');
+    },
     checkWebhookUrl: deps.checkWebhookUrl,
     issue: deps.issue,
     dashboardUrl: deps.url,

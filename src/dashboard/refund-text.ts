@@ -2,6 +2,7 @@
  * What pages say about refunds: amounts, states, and what a refund waits for.
  */
 import { amountText, addressFault as faultOfAddress, shownMinor, storeSuspended } from '../acts/refund-words.ts';
+import { waitsForApproval } from '../acts/refunds.ts';
 import type { RefundStatus } from '../core/refund.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Session } from '../database/database.ts';
@@ -14,10 +15,6 @@ import { badge, data, facts, grouped, networkTitle, type Tone } from './show.ts'
 import type { Words } from './texts.ts';
 
 export const refundsPath = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/refunds`;
-
-/** Another address may withdraw an approval that was given, so one that is processing may wait for it, too. */
-export const waitsForApproval = ({ status, needsApproval, approvedAtMs }: Refund): boolean =>
-  (status === 'pending' || status === 'processing') && needsApproval && approvedAtMs === null;
 
 /** Whether the payer has to name an address. */
 export const waitsForAddress = ({ status, destination, claim }: Refund): boolean =>

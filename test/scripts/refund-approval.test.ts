@@ -116,7 +116,7 @@ test('a request says what is paid; each approver’s signature is kept once, bes
   writeFileSync(requestFile, request.out);
   assert.match(textOf(readRequestFile(requestFile))(1).join('\n'), /amount: 5000\.00 USDT .*\npay to: 0xbBbB/);
   const tried = await run('refund', 'approve', 'rf_1', '--dry-run');
-  assert.match(tried.out, /^would approve refund rf_1 of 5000\.00 USDT$/m);
+  assert.match(tried.out, /^Approve 5,000\.00 USDT\?$/m);
   assert.is((await database.refunds.findBy({ id: 'rf_1' }))?.approvedAtMs, null);
   assert.equal([await approve(anna), await approve(anna)], [0, 0]);
   given = await approvals();

@@ -194,7 +194,7 @@ test('a webhook that a firewall refuses, one that failed for good, and an endpoi
     /the endpoint is disabled since .*answered 410 Gone/,
     `webhook set ${id} --state on`,
   );
-  await runQuayside(['webhook', 'enable', id], variables);
+  await runQuayside(['webhook', 'set', id, '--state', 'on'], variables);
   await answerAll({ kind: 'delivered' }, { status: 200 });
   const told = await show(next.id);
   assert.equal([told.code, told.finding], [0, 'ok'], told.text);
@@ -351,7 +351,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   await database.freezePayouts(frozen, null);
   const told = await show(sessionId);
   assertBroken(told, 'outcome', /money out is frozen: .*money left/, 'payout reconcile test:ethereum');
-  await runQuayside(['refund', 'reject', lost, '--failure-reason', 'twice'], variables);
+  await runQuayside(['refund', 'reject', lost, '--reason', 'twice'], variables);
   assert.match((await show(sessionId)).text, '✗ outcome: it failed: twice');
 });
 

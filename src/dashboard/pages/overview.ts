@@ -16,7 +16,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { failingEndpoints } from '../failing-endpoints.ts';
 import type { StoreAt, StorePage, Visit } from '../page.ts';
 import { coinNames } from '../received.ts';
-import { waitsForApproval } from '../refund-text.ts';
+import { waitsForApproval } from '../../acts/refunds.ts';
 import { setupList } from '../setup.ts';
 import { badge, data, english, figures, networkTitle, share, table, time } from '../show.ts';
 import { storeEndpoints } from '../store-endpoints.ts';

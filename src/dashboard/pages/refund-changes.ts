@@ -3,32 +3,25 @@
  * goes through the same database command as the API or the operator's tool.
  */
 import { createHash } from 'node:crypto';
-import { needsReason, REASON_CHARS_MAX } from '../../acts/act.ts';
+import type { Act } from '../../acts/act.ts';
 import { amountText, minorText, shownMinor } from '../../acts/refund-words.ts';
+import { approveRefund, cancelText, redirectRefund, rejectRefund, waitsForApproval } from '../../acts/refunds.ts';
 import { readRefundAmount, refundReasons } from '../../core/refund.ts';
 import { type Currency, currencies } from '../../core/transfer.ts';
 import type { Session } from '../../database/database.ts';
 import type { NewRefund, Refund, RefundRoom } from '../../database/refunds.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { claimUrl } from '../../payments/destination.ts';
+import { planAct } from '../act-form.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { coinNames, confirmedText } from '../received.ts';
 import { namedBy, readRefundPeople, refundBackground } from '../refund-people.ts';
-import {
-  addressFault,
-  leftText,
-  refundBadge,
-  refundsPath,
-  refusalText,
-  waitsForAddress,
-  waitsForApproval,
-  whatIsPaid,
-} from '../refund-text.ts';
-import { sentenceText } from '../sentence.ts';
-import { copied, data, facts, faultMessage, grouped, networkTitle, price } from '../show.ts';
+import { leftText, refundBadge, refundsPath, refusalText, waitsForAddress, whatIsPaid } from '../refund-text.ts';
+import { sentence } from '../sentence.ts';
+import { copied, data, facts, faultMessage, networkTitle, price } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { findPayment } from './payment.ts';
 import { paymentPath } from './payments.ts';
@@ -198,7 +191,7 @@ async function planRefund(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
     review: {
       title: words.say('refund-changes.review', { amount: amountText(refund) }),
       consequence: html`${whatIsPaid(deps.config, words, refund)}
-${refund.needsApproval ? html`<p>${words.say('refund-changes.needs_approval')}</p>` : null}<p>${cancelText(words, refund, refundCancelWindowS, refund.needsApproval)}</p>`,
+${refund.needsApproval ? html`<p>${words.say('refund-changes.needs_approval')}</p>` : null}<p>${sentence(words, cancelText(refundCancelWindowS, refund.needsApproval || !refund.destination))}</p>`,
       button: words.say('refund-changes.button', { amount: amountText(refund) }),
       back: `${paymentPath(visit.at, session)}/refund`,
       needsSudo: true,
@@ -219,78 +212,36 @@ function madeText(words: Words, refund: Refund): string {
   return words.say(refund.destination ? 'refund-changes.made' : 'refund-changes.made_waits_address');
 }
 
-/** Says what is paid, who asked for it, who named the address, and what the payment received and has left. */
-async function whatIsDecided(deps: DashboardDeps, { words, nowMs }: Visit<StoreAt>, refund: Refund): Promise<Html> {
+/** Says who asked for it, who named the address, and what the payment received and has left. */
+async function background(deps: DashboardDeps, { words, nowMs }: Visit<StoreAt>, refund: Refund): Promise<Html> {
   const people = await readRefundPeople(deps, words, refund);
-  const background = await refundBackground(deps, words, refund, people, nowMs);
-  const source = refund.destination && html`<p>${namedBy(words, refund.destination, people.named)}</p>`;
-  return html`${whatIsPaid(deps.config, words, refund, source)}${facts(background)}`;
+  const shown = facts(await refundBackground(deps, words, refund, people, nowMs));
+  return html`${shown}${refund.destination && html`<p>${namedBy(words, refund.destination, people.named)}</p>`}`;
 }
-
-/** Says whether a refund can be canceled, and until when. @param waits whether an approval is missing */
-const cancelText = (words: Words, { destination }: Refund, seconds: number, waits: boolean): string =>
-  seconds === 0
-    ? words.say('refund-changes.paid_soon')
-    : words.say(waits || !destination ? 'refund-changes.cancelable_later' : 'refund-changes.cancelable', {
-        count: seconds,
-      });
 
 type PlanOf = (deps: DashboardDeps, visit: Visit<StoreAt>, refund: Refund) => Promise<Planned>;
 
 const onward = (at: StoreAt, refund: Refund, said: string): Reply => ({ to: `${refundsPath(at)}/${refund.id}`, said });
 
-const planApproval: PlanOf = async (deps, visit, refund) => {
-  const { at, form, nowMs, words } = visit;
-  const again = (fault: string) => refundPage(deps, visit, refund, fault);
-  const seen = form.seen ?? null;
-  if (!waitsForApproval(refund)) return again(words.say('refund-changes.not_waiting'));
-  if (!refund.destination) return again(words.say('refund-changes.no_address'));
-  if (refund.destination.key !== seen) return again(words.say('refund-changes.address_changed'));
-  const { refundCancelWindowS } = await deps.database.stores.refundPolicy(at.storeId);
-  return {
-    command: 'approve refund',
-    target: refund.id,
-    review: {
-      title: words.say('refund-changes.approve_review', { amount: amountText(refund) }),
-      consequence: html`${await whatIsDecided(deps, visit, refund)}<p>${cancelText(words, refund, refundCancelWindowS, false)}</p>`,
-      button: words.say('refund-changes.approve_button', { amount: amountText(refund) }),
-      back: `${refundsPath(at)}/${refund.id}`,
-      needsSudo: true,
-    },
-    async act(database) {
-      return (await database.refunds.approve(refund.id, null, nowMs, seen)) === 'done'
-        ? onward(at, refund, words.say('refund-changes.approved'))
-        : again(words.say('refund-changes.changed'));
-    },
-  };
-};
+/** A form on a refund's page, about what an owner decides. */
+const planOn =
+  <I, P extends object>(
+    act: Act<I, P>,
+    textsOf: (visit: Visit<StoreAt>) => Readonly<Record<string, string | undefined>>,
+    showsBackground: boolean,
+  ): PlanOf =>
+  async (deps, visit, refund) =>
+    planAct(deps, visit, act, {
+      texts: { refund: refund.id, ...textsOf(visit) },
+      back: `${refundsPath(visit.at)}/${refund.id}`,
+      reason: visit.form.because?.trim() || null,
+      refused: (fault) => refundPage(deps, visit, refund, fault),
+      above: showsBackground ? await background(deps, visit, refund) : null,
+    });
 
-const planRefusal: PlanOf = async (deps, visit, refund) => {
-  const { at, form, nowMs, words } = visit;
-  const again = (fault: string) => refundPage(deps, visit, refund, fault);
-  const because = (form.because ?? '').trim();
-  if (!waitsForApproval(refund)) return again(words.say('refund-changes.not_waiting'));
-  if (because === '' || because.length > REASON_CHARS_MAX) return again(sentenceText(words, needsReason));
-  return {
-    command: 'refuse refund',
-    target: refund.id,
-    reason: because,
-    review: {
-      title: words.say('refund-changes.refuse_review', { amount: amountText(refund) }),
-      consequence: html`${await whatIsDecided(deps, visit, refund)}<p>${words.html('refund-changes.refuse_text', { reason: because })}</p>`,
-      button: words.say('refund-changes.refuse_button'),
-      back: `${refundsPath(at)}/${refund.id}`,
-      needsSudo: false,
-      isDangerous: true,
-    },
-    async act(database) {
-      const isDone = await database.refunds.reject(refund.id, 'rejected_by_merchant', nowMs);
-      return isDone
-        ? onward(at, refund, words.say('refund-changes.refused'))
-        : again(words.say('refund-changes.refuse_in_doubt'));
-    },
-  };
-};
+const planApproval = planOn(approveRefund, ({ form }) => ({ seen: form.seen ?? '' }), true);
+const planRefusal = planOn(rejectRefund, () => ({}), true);
+const planDestination = planOn(redirectRefund, ({ form }) => ({ address: form.address ?? '' }), false);
 
 const planCancel: PlanOf = async (deps, visit, refund) => {
   const { at, form, visitor, nowMs, words } = visit;
@@ -314,53 +265,6 @@ const planCancel: PlanOf = async (deps, visit, refund) => {
         visit,
         now,
         words.say(kind === 'in_doubt' ? 'refund-changes.cancel_in_doubt' : 'refund-changes.cancel_late'),
-      );
-    },
-  };
-};
-
-const planDestination: PlanOf = async (deps, visit, refund) => {
-  const { at, form, visitor, nowMs, words } = visit;
-  const again = (fault: string) => refundPage(deps, visit, refund, fault);
-  const { refundId, network } = refund;
-  const address = (form.address ?? '').trim();
-  const checked = address.length > ADDRESS_CHARS_MAX ? null : deps.checkDestination(network, address);
-  if (checked?.kind !== 'ok') return again(addressFault(deps, words, network, checked?.why ?? 'malformed'));
-  if (refund.heldKind !== null) return again(words.say('refund-changes.held_address'));
-  const owner = { ...at, refundId };
-  const replay = {
-    idempotencyKey: idOfForm(visitor, form.once, nowMs),
-    path: `dashboard: redirect ${refundId}`,
-    bodyHash: address,
-  };
-  return {
-    command: 'change refund destination',
-    target: refund.id,
-    review: {
-      title: words.say('refund-changes.redirect_review', { amount: amountText(refund) }),
-      consequence: facts([
-        [words.say('refunds.network'), data(networkTitle(deps.config, refund.network))],
-        [
-          words.say('refund-changes.address_now'),
-          refund.destination ? grouped(refund.destination.address) : words.say('refund-changes.address_none'),
-        ],
-        [words.say('refund-changes.address_new'), grouped(address)],
-      ]),
-      button: words.say('refunds.change_address'),
-      back: `${refundsPath(at)}/${refund.id}`,
-      needsSudo: true,
-      typed: minorText(refund.amountMinor),
-    },
-    async act(database, act) {
-      const done = await database.refunds.redirect(
-        { by: 'merchant', owner, address, act, replay },
-        deps.checkDestination,
-      );
-      if (done.kind === 'done' || done.kind === 'replayed')
-        return onward(at, refund, words.say('refund-changes.redirected'));
-      if (done.kind === 'bad_destination') return again(addressFault(deps, words, network, done.why));
-      return again(
-        words.say(done.kind === 'store_suspended' ? 'refund-changes.store_suspended' : 'refund-changes.redirect_late'),
       );
     },
   };

@@ -16,7 +16,8 @@ import { choice, chosenOf, dayFields, queryOfChosen, readDays } from '../list-fi
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportRefunds } from '../refund-export.ts';
 import { namedBy, readRefundPeople, refundBackground } from '../refund-people.ts';
-import { refundState, refundsPath, waitsForAddress, waitsForApproval } from '../refund-text.ts';
+import { waitsForApproval } from '../../acts/refunds.ts';
+import { refundState, refundsPath, waitsForAddress } from '../refund-text.ts';
 import {
   countdown,
   data,
@@ -147,7 +148,7 @@ export async function refundPage(
   deps: DashboardDeps,
   visit: Visit<StoreAt>,
   refund: Refund,
-  fault: string | null,
+  fault: Html | string | null,
 ): Promise<Reply> {
   const { at, words } = visit;
   return {

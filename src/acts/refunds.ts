@@ -1,0 +1,283 @@
+/** What is decided about a refund that waits: it is approved, rejected, or sent to another address. */
+import * as z from 'zod';
+import type { NetworkConfig } from '../config/network.ts';
+import type { StorePermission } from '../core/access.ts';
+import type { RedirectRefundOutcome, Refund, RefundApproval } from '../database/refunds.ts';
+import {
+  type Act,
+  type Context,
+  type Fact,
+  type Field,
+  isRefusal,
+  type Refusal,
+  read,
+  refuse,
+  say,
+  textOf,
+} from './act.ts';
+import { addressFault, amountText, minorText, storeSuspended, titleOf } from './refund-words.ts';
+
+const ADDRESS_CHARS_MAX = 128;
+
+const refundField: Field = { label: say('Refund'), help: 'its id, rf_… or rt_…', isArgument: true };
+
+/** Returns the refund that the page, or the operator, may decide about. */
+async function refundOf({ database, scope }: Context, id: string): Promise<Refund | Refusal> {
+  const refund = await database.refunds.findBy({ id });
+  if (refund && (!scope || (refund.storeId === scope.storeId && refund.mode === scope.mode))) return refund;
+  return refuse('not_found', say('there is no refund {id}; `quayside refund list` shows all', { id }));
+}
+
+const isOpen = ({ status }: Refund): boolean => status === 'pending' || status === 'processing';
+
+/** Another address may withdraw an approval that was given, so one that is processing may wait for it, too. */
+export const waitsForApproval = (refund: Refund): boolean =>
+  isOpen(refund) && refund.needsApproval && refund.approvedAtMs === null;
+
+const factsOf = (networks: readonly NetworkConfig[], refund: Refund): readonly Fact[] => [
+  [say('Order'), refund.orderId],
+  [say('Amount'), amountText(refund)],
+  [say('Network'), titleOf(networks, refund.network)],
+  [say('To'), refund.destination ? { address: refund.destination.address } : say('no address')],
+];
+
+/** Returns a refund for programs. */
+export const refundJson = (refund: Refund) => ({
+  id: refund.id,
+  refund_id: refund.refundId,
+  store: refund.storeId,
+  mode: refund.mode,
+  session_id: refund.sessionId,
+  order_id: refund.orderId,
+  amount: minorText(refund.amountMinor),
+  currency: refund.currency,
+  network: refund.network,
+  status: refund.status,
+  needs: whatNext(refund) || null,
+  address: refund.destination?.address ?? null,
+  address_from: refund.destination?.from ?? null,
+  link_seen: refund.destination?.isLinkSeen ?? false,
+  transaction_hash: refund.tx,
+  receipt_number: refund.receiptNumber,
+  failure_reason: refund.failureReason,
+  held_kind: refund.heldKind,
+  created_at: textOf({ atMs: refund.createdAtMs }),
+  processed_at: refund.processedAtMs === null ? null : textOf({ atMs: refund.processedAtMs }),
+});
+
+/** Returns what a refund waits for, or why it failed; empty otherwise. */
+export function whatNext(refund: Refund): string {
+  if (refund.status === 'failed') return refund.failureReason ?? '';
+  if (refund.status !== 'pending') return '';
+  if (!refund.destination) return 'waiting for the payer’s address';
+  return refund.needsApproval && refund.approvedAtMs === null ? 'waiting for `quayside refund approve`' : '';
+}
+
+const hasChanged = refuse('refused', say('It has changed meanwhile. Look again.'));
+
+/** Says until when a refund can be canceled. @param isLater whether something is missing before that time begins */
+export function cancelText(seconds: number, isLater: boolean) {
+  if (seconds === 0) return say('It is paid shortly after, and cannot be taken back once it is signed.');
+  return isLater
+    ? say(
+        'Once nothing is missing, it can be canceled for {count} seconds. Then it is signed and paid, and cannot be taken back.',
+        { count: seconds },
+      )
+    : say(
+        'You can cancel it on its page for {count} seconds after you confirm. Then it is signed and paid, and cannot be taken back.',
+        { count: seconds },
+      );
+}
+
+/** `seen`: the key of the address that was looked at. `approval`: the text of the file that an approver has signed. */
+type Approval = Readonly<{ refund: string; seen?: string; approval?: string }>;
+type ApprovalPlan = Readonly<{
+  refund: Refund;
+  facts: readonly Fact[];
+  approval: RefundApproval | null;
+  cancelWindowS: number;
+}>;
+
+export const approveRefund: Act<Approval, ApprovalPlan, StorePermission> = {
+  name: 'refund approve',
+  summary: 'Approve a refund above the store’s limit or, with an approver’s signature, above the signer’s limits.',
+  needs: 'refunds:decide',
+  asks: 'second factor',
+  reason: 'optional',
+  input: z.object({
+    refund: z.string(),
+    seen: z.string().optional(),
+    approval: z.string().optional(),
+  }) as unknown as Act<Approval, ApprovalPlan>['input'],
+  fields: {
+    refund: refundField,
+    seen: { label: say('To'), help: 'refuse if it goes elsewhere than to this key', value: 'KEY' },
+    approval: {
+      label: say('Signature'),
+      help: 'what `quayside-signer approve` wrote; run the command again for further approvers',
+      value: 'FILE',
+      isFile: true,
+    },
+  },
+  async plan(context, { refund: id, seen, approval: text }) {
+    const refund = await refundOf(context, id);
+    if (isRefusal(refund)) return refund;
+    const { networks, database, scope } = context;
+    if (scope ? !waitsForApproval(refund) : !isOpen(refund)) {
+      return refuse('refused', say('It does not wait for an approval.'));
+    }
+    if (!refund.destination) return refuse('refused', say('Nothing can be approved without an address.'));
+    if (seen !== undefined && refund.destination.key !== seen) {
+      return refuse('refused', say('Its address was changed after you looked. Look again.'));
+    }
+    const approval = text === undefined ? null : await context.readApproval(refund, text);
+    const { refundCancelWindowS: cancelWindowS } = await database.stores.refundPolicy(refund.storeId);
+    return { refund, facts: factsOf(networks, refund), approval, cancelWindowS };
+  },
+  review: ({ refund, facts, approval, cancelWindowS }) => ({
+    title: say('Approve {amount}?', { amount: amountText(refund) }),
+    target: refund.id,
+    facts: approval
+      ? [...facts, [say('Signed by'), approval.approver], [say('Valid until'), { atMs: approval.untilS * 1000 }]]
+      : facts,
+    notes: [cancelText(cancelWindowS, false)],
+    button: say('Approve {amount}', { amount: amountText(refund) }),
+    json: { ...refundJson(refund), approver: approval?.approver ?? null },
+  }),
+  async run({ database, nowMs }, { refund, approval }) {
+    const key = refund.destination?.key ?? null;
+    if ((await database.refunds.approve(refund.id, approval, nowMs, key)) !== 'done') return hasChanged;
+    const json = { ...(await jsonNow(database, refund)), approver: approval?.approver ?? null };
+    return { said: say('The refund is approved.'), json };
+  },
+};
+
+const jsonNow = async (database: Context['database'], { id }: Refund) => {
+  const now = await database.refunds.findBy({ id });
+  return now ? refundJson(now) : {};
+};
+
+type RejectionPlan = Readonly<{ refund: Refund; facts: readonly Fact[]; failure: string; reason: string | null }>;
+
+export const rejectRefund: Act<{ refund: string }, RejectionPlan, StorePermission> = {
+  name: 'refund reject',
+  summary: 'Reject a refund while nothing signed for it can pay: it fails, and its amount can be refunded again.',
+  needs: 'refunds:decide',
+  asks: 'confirmation',
+  reason: 'required',
+  input: z.object({ refund: z.string() }),
+  fields: { refund: refundField },
+  async plan(context, { refund: id }) {
+    const refund = await refundOf(context, id);
+    if (isRefusal(refund)) return refund;
+    const { scope, networks, act } = context;
+    if (scope ? !waitsForApproval(refund) : !isOpen(refund)) {
+      return refuse('refused', say('It does not wait for an approval.'));
+    }
+    const failure = scope ? 'rejected_by_merchant' : 'rejected_by_operator';
+    return { refund, facts: factsOf(networks, refund), failure, reason: act.reason };
+  },
+  review: ({ refund, facts, failure, reason }) => ({
+    title: say('Refuse {amount}?', { amount: amountText(refund) }),
+    target: refund.id,
+    facts: reason === null ? facts : [...facts, [say('Reason'), reason]],
+    notes: [
+      say('The refund fails, and the shop is told so: {code}. Its amount can be refunded again.', {
+        code: { code: failure },
+      }),
+    ],
+    button: say('Refuse the refund'),
+    isDangerous: true,
+    json: { ...refundJson(refund), failure_reason: failure },
+  }),
+  async run({ database, nowMs, scope }, { refund, failure }) {
+    const isDone = await database.refunds.reject(refund.id, failure, nowMs);
+    if (isDone) return { said: say('The refund is refused.'), json: await jsonNow(database, refund) };
+    const doubt = scope === null && refund.status === 'processing' ? await database.payoutDoubt(refund.id) : null;
+    if (doubt)
+      return refuse('refused', say('it may have been paid, so it is not rejected: {why}', { why: doubt.message }));
+    return refuse(
+      'refused',
+      say(
+        'It was not refused: it has changed meanwhile, or it may have been paid already. Try again in ten minutes. If it is still so, approve it: it then waits for the operator’s answer.',
+      ),
+    );
+  },
+};
+
+type Redirection = Readonly<{ refund: string; address: string }>;
+type RedirectionPlan = Readonly<{ refund: Refund; address: string; facts: readonly Fact[] }>;
+
+export const redirectRefund: Act<Redirection, RedirectionPlan, StorePermission> = {
+  name: 'refund destination',
+  summary: 'Send a refund to another address on its network, until its payment is in progress.',
+  needs: 'refunds:decide',
+  asks: 'second factor',
+  reason: 'optional',
+  input: z.object({
+    refund: z.string(),
+    address: read((text) => (text !== '' && text.length <= ADDRESS_CHARS_MAX ? text : say('Name an address.'))),
+  }),
+  fields: {
+    refund: refundField,
+    address: { label: say('Address'), help: 'the address to pay', value: 'ADDRESS', isRequired: true },
+  },
+  async plan(context, { refund: id, address }) {
+    const refund = await refundOf(context, id);
+    if (isRefusal(refund)) return refund;
+    const { scope, networks, act } = context;
+    const checked = (await context.destinationCheck())(refund.network, address);
+    if (checked.kind !== 'ok') return refuse('refused', addressFault(networks, refund.network, checked.why));
+    if (scope && refund.heldKind !== null) {
+      return refuse('refused', say('The address of a return of held money is changed by the operator.'));
+    }
+    if (!scope && act.reason === null) return refuse('usage', say('Say why: the audit log keeps it.'));
+    return {
+      refund,
+      address,
+      facts: [
+        [say('Network'), titleOf(networks, refund.network)],
+        [say('Now'), refund.destination ? { address: refund.destination.address } : say('no address')],
+        [say('From now on'), { address }],
+      ],
+    };
+  },
+  review: ({ refund, facts }) => ({
+    title: say('Send {amount} to this address?', { amount: amountText(refund) }),
+    target: refund.id,
+    facts,
+    notes: [],
+    button: say('Change the address'),
+    typed: minorText(refund.amountMinor),
+    json: refundJson(refund),
+  }),
+  async run(context, { refund, address }) {
+    const done = await redirect(context, refund, address);
+    if (done.kind === 'bad_destination') {
+      return refuse('refused', addressFault(context.networks, refund.network, done.why));
+    }
+    if (done.kind === 'store_suspended') return storeSuspended;
+    if (done.kind !== 'done' && done.kind !== 'replayed') {
+      return refuse(
+        'refused',
+        say(
+          'The address cannot be changed: the payment is in progress, the refund has ended, or it may have been paid already.',
+        ),
+      );
+    }
+    const json = { ...refundJson(done.refund), before: refund.destination?.address ?? null };
+    return { said: say('The address is changed.'), json };
+  },
+};
+
+/** Changes the address: for its store, as its own API does, or for the operator. */
+async function redirect(
+  { database, scope, act, newId, destinationCheck }: Context,
+  { id, refundId }: Refund,
+  address: string,
+): Promise<RedirectRefundOutcome> {
+  const check = await destinationCheck();
+  if (!scope) return database.refunds.redirect({ by: 'operator', id, address, act, isDryRun: false }, check);
+  const replay = { idempotencyKey: newId, path: `dashboard: redirect ${refundId}`, bodyHash: address };
+  return database.refunds.redirect({ by: 'merchant', owner: { ...scope, refundId }, address, act, replay }, check);
+}
