@@ -41,7 +41,7 @@ async function linksOf(
     const own = deliveries.filter(({ eventId }) => eventId === event.id);
     const sent = await Promise.all(own.map((one) => deliveryLink(scene, one, endpoints.get(one.endpointId) ?? null)));
     const text = `${event.type} ${event.id}, ${at(event.createdAtMs)}`;
-    links.push(link('event', 'ok', text, null, own.length > 0 ? sent : [noDelivery(event, [...endpoints.values()])]));
+    links.push(link('event', 'ok', text, null, own.length > 0 ? sent : [noDelivery(event)]));
   }
   return links;
 }
@@ -187,21 +187,16 @@ function healthLink(
     : link('endpoint', 'waiting', `${id}: its last answer was none${verdict}`, again);
 }
 
-function noDelivery({ type, mode, storeId, createdAtMs }: StoredEvent, endpoints: readonly Endpoint[]): Link {
-  const own = endpoints.filter((one) => one.mode === mode && !one.perSession);
-  if (isExtended(type)) {
-    return link('delivery', 'note', 'no endpoint asked for this event (`--events` of `quayside webhook add`)');
-  }
-  const later = own.some((one) => one.createdAtMs > createdAtMs);
-  return link(
-    'delivery',
-    'broken',
-    later
-      ? 'there was no endpoint when it happened; one was added later'
-      : `store ${storeId} has no endpoint in ${mode} mode, so nobody was told`,
-    `${later ? '' : `add one: \`quayside webhook add <url> --store ${storeId} --mode ${mode}\`. `}This event can be read from the API (GET /api/v1/events)`,
-  );
-}
+/** An installation without endpoints reads events from the API, so this is nothing wrong. */
+const noDelivery = ({ type, mode, storeId }: StoredEvent): Link =>
+  isExtended(type)
+    ? link('delivery', 'note', 'no endpoint asked for this event (`--events` of `quayside webhook add`)')
+    : link(
+        'delivery',
+        'note',
+        `store ${storeId} had no endpoint in ${mode} mode, so nobody was told; the API has the event (GET /api/v1/events)`,
+        `\`quayside webhook add <url> --store ${storeId} --mode ${mode}\` adds one`,
+      );
 
 async function deliveryLink(scene: Scene, delivery: Delivery, endpoint: Endpoint | null): Promise<Link> {
   const { id, state, attempts, nextAttemptAtMs, lastStatus, endpointId } = delivery;

@@ -5,7 +5,6 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { type Answer, type Dashboard, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
-import { counted } from '../support/nonces.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
 
 const address = (digit: string) => chains.evm.address.format(`c0ffee${digit.repeat(34)}`);
