@@ -2,6 +2,7 @@
  * A store at a glance: what needs somebody, what came in, and whether payments would be seen and reported.
  */
 import { shownMinor } from '../../acts/refund-words.ts';
+import { waitsForApproval } from '../../acts/refunds.ts';
 import { coinOf } from '../../chains/coin-text.ts';
 import { isAllowed } from '../../core/access.ts';
 import { parToMinorFloor } from '../../core/money.ts';
@@ -16,7 +17,6 @@ import type { DashboardDeps } from '../deps.ts';
 import { failingEndpoints } from '../failing-endpoints.ts';
 import type { StoreAt, StorePage, Visit } from '../page.ts';
 import { coinNames } from '../received.ts';
-import { waitsForApproval } from '../../acts/refunds.ts';
 import { setupList } from '../setup.ts';
 import { badge, data, english, figures, networkTitle, share, table, time } from '../show.ts';
 import { storeEndpoints } from '../store-endpoints.ts';

@@ -3,6 +3,7 @@
  */
 
 import { amountText } from '../../acts/refund-words.ts';
+import { waitsForApproval } from '../../acts/refunds.ts';
 import { isAllowed } from '../../core/access.ts';
 import { delayOf } from '../../core/payout.ts';
 import type { RefundStatus } from '../../core/refund.ts';
@@ -16,7 +17,6 @@ import { choice, chosenOf, dayFields, queryOfChosen, readDays } from '../list-fi
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportRefunds } from '../refund-export.ts';
 import { namedBy, readRefundPeople, refundBackground } from '../refund-people.ts';
-import { waitsForApproval } from '../../acts/refunds.ts';
 import { refundState, refundsPath, waitsForAddress } from '../refund-text.ts';
 import {
   countdown,
