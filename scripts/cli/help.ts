@@ -1,5 +1,4 @@
 /** The texts of `--help`: of a whole tool, of a group of commands, and of one command. */
-import { charsBetween } from '../../src/config/setting-names.ts';
 import type { Command, Listed, OfflineCommand, Tool } from './command.ts';
 import { everywhere, placeholder } from './option.ts';
 import { table } from './table.ts';
@@ -91,6 +90,20 @@ export function unknownCommand(tool: string, all: readonly Listed[], words: read
   const group = groupHelp(tool, all, words[0] ?? '') && `\`${tool} ${words[0]} --help\``;
   const meant = like ? `did you mean \`${tool} ${like.name}\`? ` : '';
   return `unknown command "${words.slice(0, 2).join(' ')}"; ${meant}${group ?? `\`${tool} --help\``} lists the commands`;
+}
+
+/** Counts the characters to insert, remove or replace until the texts are equal (Levenshtein's distance). */
+function charsBetween(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (const [at, char] of [...a].entries()) {
+    const next = [at + 1];
+    for (const [to, other] of [...b].entries()) {
+      const replaced = (row[to] ?? 0) + (char === other ? 0 : 1);
+      next.push(Math.min(replaced, (row[to + 1] ?? 0) + 1, (next[to] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
 }
 
 /** Breaks words into lines, which are indented below the end of `head`. */

@@ -10,13 +10,6 @@ import type { Clock } from '../lib/clock.ts';
 import { subscriberOf } from '../lib/rate-limit.ts';
 import { discardBody, isUnread } from '../lib/request-body.ts';
 
-/**
- * When the supervisor was killed, its server holds the ports until it has finished its answers, for which it has five
- * seconds and a half, and ends only then: on a busy machine that takes longer.
- */
-const PORT_WAIT_MS_MAX = 20_000;
-const PORT_RETRY_MS = 200;
-
 /** Far above what a busy shop and its payers open at once; keeps a flood from using up all file descriptors. */
 const CONNECTIONS_MAX = 5000;
 /** Of them, those of one client: one IPv4 address, or the /64 of an IPv6 address. Proxies bring many clients. */
@@ -70,24 +63,19 @@ export async function listen(
   const server = createServer({ ...limits, requireHostHeader: false });
   server.maxConnections = CONNECTIONS_MAX;
   limitClients(server, at.proxies);
-  const giveUpAtMs = clock.nowMs() + PORT_WAIT_MS_MAX;
-  for (;;) {
-    const error = await tryListen(server, at);
-    if (!error) break;
-    if (error.code !== 'EADDRINUSE') {
-      throw permanent(
-        'cannot_listen',
-        `cannot listen on ${at.host}:${at.port} (${error.message}); check host and ${at.setting}`,
-        error,
-      );
-    }
-    if (clock.nowMs() >= giveUpAtMs) {
-      throw permanent(
-        'port_in_use',
-        `port ${at.port} is in use by another program; stop that program or set ${at.setting} to a free port`,
-      );
-    }
-    await clock.sleep(PORT_RETRY_MS);
+  const error = await tryListen(server, at);
+  if (error?.code === 'EADDRINUSE') {
+    throw permanent(
+      'port_in_use',
+      `port ${at.port} is in use by another program; stop that program or set ${at.setting} to a free port`,
+    );
+  }
+  if (error) {
+    throw permanent(
+      'cannot_listen',
+      `cannot listen on ${at.host}:${at.port} (${error.message}); check host and ${at.setting}`,
+      error,
+    );
   }
   const { port } = server.address() as AddressInfo;
   return { port, close: serve(server, clock, openHandlers(port)) };

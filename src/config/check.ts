@@ -6,24 +6,17 @@ import { type Fault, permanent } from '../core/fault.ts';
 import { pathText } from './setting-path.ts';
 import { isFileVariable } from './variables.ts';
 
-/** `isUnknown`: there is nothing of this name. */
-export type Problem = Readonly<{ path: string; text: string; isUnknown?: true }>;
+export type Problem = Readonly<{ path: string; text: string }>;
 
 /**
  * Lists every problem, one a line, each with its path.
  * @param origins the environment variable that set the value at a path
- * @param nearest returns the variable that was probably meant; absent where that is not known
  */
-export function configInvalid(
-  problems: readonly Problem[],
-  origins: ReadonlyMap<string, string>,
-  nearest?: (variable: string) => string | null,
-): Fault {
-  const lines = problems.map(({ path, text, isUnknown }) => {
+export function configInvalid(problems: readonly Problem[], origins: ReadonlyMap<string, string>): Fault {
+  const lines = problems.map(({ path, text }) => {
     const variable = originOf(path, origins);
     const shown = variable && isFileVariable(variable) ? withoutValue(text) : text;
-    const meant = variable && isUnknown && nearest?.(variable);
-    const from = variable ? ` (set by ${variable}${meant ? `; did you mean ${meant}?` : ''})` : '';
+    const from = variable ? ` (set by ${variable})` : '';
     return `  ${path}${path && ': '}${shown}${from}`;
   });
   return permanent('config_invalid', `the configuration is wrong in ${lines.length} place(s):\n${lines.join('\n')}`);
@@ -57,7 +50,7 @@ export function check<T extends z.ZodType>(
     const path = [...at, ...issue.path];
     if (issue.code === 'unrecognized_keys') {
       const text = 'there is no such setting';
-      for (const key of issue.keys) problems.push({ path: pathText([...path, key]), text, isUnknown: true });
+      for (const key of issue.keys) problems.push({ path: pathText([...path, key]), text });
     } else problems.push({ path: pathText(path), text: issue.message });
   }
   return null;

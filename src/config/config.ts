@@ -10,7 +10,6 @@ import { check, configInvalid, type Problem } from './check.ts';
 import { readLayers, readSandbox } from './layers.ts';
 import { checkTogether, type NetworkConfig, type ReadNetwork, readNetworks } from './network.ts';
 import { type GeneralSettings, generalSettings } from './schema.ts';
-import { nearestVariable } from './setting-names.ts';
 
 /** The signer's folder, with its socket, and the source of its passphrase; `external`: started by something else. */
 export type SignerConfig = Readonly<{
@@ -123,10 +122,7 @@ export function loadConfig(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string;
     if (general) checkBackup(problems, general.backup);
     if (general && problems.length === 0) return assemble(general, networks);
   }
-  // A network without a family is a misspelt one that a variable created.
-  const own = Object.entries(isFields(tree.networks) ? tree.networks : {});
-  const known = own.flatMap(([name, entry]) => (isFields(entry) && entry.family !== undefined ? [name] : []));
-  throw configInvalid(problems, origins, (variable) => nearestVariable(variable, [...presets, ...known]));
+  throw configInvalid(problems, origins);
 }
 
 function checkBackup(problems: Problem[], { nightly, folder, passphrase_path }: GeneralSettings['backup']): void {

@@ -114,7 +114,7 @@ export function readNetworks(
     const path = `networks.${preset}`;
     if (isFields(entry) && entry.family === undefined && !presets.includes(preset)) {
       const text = `not a preset (${presets.join(', ')}), so all of its settings must be given`;
-      problems.push({ path, text, isUnknown: true });
+      problems.push({ path, text });
     }
     const own = isFields(entry) ? { name: preset, sandbox: false, ...entry } : entry;
     const derives = !isFields(own) || chains[own.family as Family]?.address.checkXpub !== null;

@@ -10,17 +10,18 @@ import type { OperatorAct } from '../../database/audit-log.ts';
 import type { Database } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { type Keep, keptNames } from './kept.ts';
 import { makeBackup } from './make.ts';
 import { readPassphrase } from './passphrase.ts';
-import { proveBackup } from './prove.ts';
 import { rememberBackup, updateBackupReport } from './report.ts';
 import { lackOfRoom } from './room.ts';
 import { sendBackup } from './send.ts';
 import { writeSignerPart } from './signer-part.ts';
+import { proveBackup } from './unpacked.ts';
 
-/** A mistake is found within days or weeks; a question of the books goes back a year. */
-const KEPT: Keep = { daily: 7, weekly: 4, monthly: 12 };
+/** A mistake is found within days; the books of before are in every backup. */
+const KEPT_DAYS = 14;
+const NAME_START = 'quayside-';
+const DAY_CHARS = 8;
 
 type ScheduledParts = Readonly<{
   config: Config;
@@ -142,6 +143,16 @@ function openSignerPart(signer: SignerConfig, { log, onReceived }: ScheduledPart
   };
 }
 
+/** Returns the newest backup of each of the last days that have one, newest first. Their names begin with the day. */
+function keptNames(names: readonly string[]): string[] {
+  const newest = new Map<string, string>();
+  for (const name of names.toSorted().reverse()) {
+    const day = name.slice(NAME_START.length, NAME_START.length + DAY_CHARS);
+    if (!newest.has(day)) newest.set(day, name);
+  }
+  return [...newest.values()].slice(0, KEPT_DAYS);
+}
+
 /**
  * Deletes scheduled backups that are not kept, now that this one is proved. One that lacks the signer's part replaces
  * only unproved ones and others that lack it.
@@ -151,7 +162,7 @@ function deleteOld(dataDir: string, proved: string, isWhole: boolean, { folder }
   let deleted: string[] = [];
   updateBackupReport(dataDir, ({ scheduled, unproved }) => {
     const all = isWhole ? [...scheduled, proved] : scheduled;
-    const kept = isWhole ? keptNames(all, KEPT) : scheduled;
+    const kept = isWhole ? keptNames(all) : scheduled;
     deleted = [...all.filter((name) => !kept.includes(name)), ...unproved.filter((name) => name !== proved)];
     for (const name of deleted) rmSync(join(folder, name), { force: true });
     return { scheduled: kept, unproved: isWhole ? [] : [proved] };

@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '../../database/database.ts';
+import { ledgerProblems } from '../../database/money-out.ts';
 import { checkIntegrity } from '../../database/sqlite/integrity.ts';
 import { migrate } from '../../database/sqlite/migrate.ts';
 import { describeSnapshot } from '../../database/sqlite/snapshot.ts';
@@ -85,3 +86,17 @@ function problemsOf(path: string, manifest: Manifest): string[] {
       : [`its schema is ${schemaVersion}, not ${manifest.schema_version}`]),
   ];
 }
+
+/** `problems` is empty for a backup that is sound. */
+type Proof = Readonly<{ manifest: Manifest; ledgerEntries: number; problems: readonly string[] }>;
+
+/**
+ * Proves a backup: restores it into a scratch folder within `parent`, compares it with its manifest and adds up the
+ * ledger.
+ * @throws Fault permanent: see `withUnpacked`
+ */
+export const proveBackup = (file: string, parent: string, passphrase: Uint8Array): Promise<Proof> =>
+  withUnpacked(file, { parent, passphrase }, async ({ manifest, problems, database }) => {
+    const report = await database.verifyLedger();
+    return { manifest, ledgerEntries: report.entries, problems: [...problems, ...ledgerProblems(report)] };
+  });
