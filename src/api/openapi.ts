@@ -1,6 +1,7 @@
 /**
  * The OpenAPI 3.1 document, made from the endpoints and the schemas that check requests.
  */
+import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { readShipped } from '../lib/installation.ts';
 import { type Endpoint, tags } from './endpoint.ts';
@@ -108,83 +109,24 @@ const postErrors: readonly ErrorCode[] = [
   'invalid_parameter',
 ];
 
-const securitySchemes = {
-  apiKey: {
-    type: 'http',
-    scheme: 'bearer',
-    description: '`Authorization: Bearer <API key>`. Keys start with sk_live_ or sk_test_.',
-  },
-  timestamp: {
-    type: 'apiKey',
-    in: 'header',
-    name: 'X-Service-Timestamp',
-    description: 'Unix time in seconds, within 300 seconds of the server clock.',
-  },
-  nonce: {
-    type: 'apiKey',
-    in: 'header',
-    name: 'X-Service-Nonce',
-    description: '8 to 128 visible ASCII characters without a dot, new for every request of this key, such as a UUID.',
-  },
-  signature: {
-    type: 'apiKey',
-    in: 'header',
-    name: 'X-Service-Signature',
-    description:
-      'HMAC-SHA256 in hex of timestamp + "." + nonce + "." + the exact body (nothing for GET or an empty body), keyed with the secret of the API key.',
-  },
-} as const;
+type Headers = Readonly<Record<string, Header>>;
 
-type Headers = Readonly<Record<string, z.ZodType>>;
-
-/** The parameters that paths have. */
-const pathParameters: Headers = {
-  session_id: z.string().meta({ description: 'The session’s id, written as `cs_<id>`, `sess_<id>` or bare.' }),
-  refund_id: z.string().meta({ description: 'The merchant’s own id of the refund.' }),
-  event_id: z.string().meta({ description: 'The event’s id.' }),
-  endpoint_id: z.string().meta({ description: 'The endpoint’s id.' }),
-};
-
-const sharedHeaders: Headers = {
-  'X-Merchant-Id': z.string().optional().meta({ description: 'If sent, it must be the merchant of the API key.' }),
-  'X-Service-Request-Signature': z.string().optional().meta({
-    description:
-      'Recommended: HMAC-SHA256 in hex, with the same secret, of timestamp, nonce, method in capitals and path with query, each followed by a line feed, and the exact body. Unlike X-Service-Signature it fits no other method or path. If sent, it must be right; the operator may require it (`request_signature`).',
-  }),
-  'Service-Version': z.string().optional().meta({ description: 'Returned unchanged; it has no effect.' }),
-};
-
-const idempotencyHeader: Headers = {
-  'Idempotency-Key': z.string().max(255).optional().meta({
-    description: 'For 24 hours, the same key on the same path returns the first success again.',
-  }),
-};
-
-const answerHeaders: Headers = {
-  'Request-Id': z.string().meta({ description: 'Identifies this request in the server’s log.' }),
-};
-
-/** As in draft-ietf-httpapi-ratelimit-headers-10. */
-const rateHeaders: Headers = {
-  'RateLimit-Policy': z.string().optional().meta({
-    description: 'The limit of the API key, such as `"key";q=100;w=1`: `q` requests in `w` seconds.',
-  }),
-  RateLimit: z.string().optional().meta({
-    description:
-      'What is left of it, such as `"key";r=99;t=1`: `r` requests now, all of them again in `t` seconds. Both are missing where a request was refused before its key was checked.',
-  }),
-};
-
-const waitHeaders: Headers = {
-  'Retry-After': z.string().meta({ description: 'Seconds after which the call may be repeated.' }),
-};
-
-const replayHeaders: Headers = {
-  'Idempotent-Replayed': z
-    .literal('true')
-    .optional()
-    .meta({ description: 'This is the answer to an earlier identical request.' }),
-};
+/** What does not depend on an endpoint. `rateHeaders` are those of draft-ietf-httpapi-ratelimit-headers-10. */
+const fixed: Readonly<
+  Record<
+    | 'pathParameters'
+    | 'sharedHeaders'
+    | 'idempotencyHeader'
+    | 'answerHeaders'
+    | 'rateHeaders'
+    | 'waitHeaders'
+    | 'replayHeaders',
+    Headers
+  > & {
+    securitySchemes: OpenApiDocument['components']['securitySchemes'];
+    webhookResponses: Operation['responses'];
+  }
+> = JSON.parse(readFileSync(new URL('./openapi-parts.json', import.meta.url), 'utf8'));
 
 /**
  * Returns the OpenAPI document.
@@ -192,7 +134,7 @@ const replayHeaders: Headers = {
  */
 export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string): OpenApiDocument {
   const schemas = createSchemaWriter();
-  const security = [Object.fromEntries(Object.keys(securitySchemes).map((name) => [name, []]))];
+  const security = [Object.fromEntries(Object.keys(fixed.securitySchemes).map((name) => [name, []]))];
   const paths: Record<string, Operations[string]> = {};
   for (const endpoint of endpoints) {
     paths[endpoint.path] = {
@@ -212,7 +154,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string)
     },
     servers: [{ url: baseUrl }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
-    components: { securitySchemes, schemas: schemas.named },
+    components: { securitySchemes: fixed.securitySchemes, schemas: schemas.named },
     paths: { ...paths, ...healthPaths(schemas, baseUrl) },
     webhooks: Object.fromEntries(eventDocs.map((doc) => [doc.type, { post: webhook(doc, schemas) }])),
   };
@@ -224,7 +166,7 @@ function operation(
   baseUrl: string,
 ): Operation {
   const params = Object.fromEntries(
-    [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, pathParameters[name] ?? z.string()]),
+    [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, fixed.pathParameters[name] as Header]),
   );
   const isPost = method === 'post';
   const isOnce = isPost && !isReadOnly;
@@ -235,9 +177,9 @@ function operation(
     summary: doc.summary,
     description: `${doc.description} Scope: \`${scope}\`.`,
     parameters: [
-      ...parameters('path', params, schemas),
-      ...parameters('query', doc.query?.shape ?? {}, schemas),
-      ...parameters('header', { ...sharedHeaders, ...(isOnce && idempotencyHeader) }, schemas),
+      ...parameters('path', params),
+      ...parameters('query', headersOf(doc.query?.shape ?? {}, schemas)),
+      ...parameters('header', { ...fixed.sharedHeaders, ...(isOnce && fixed.idempotencyHeader) }),
     ],
     ...(doc.body && {
       requestBody: { required: true, content: json(schemas, doc.body.schema, doc.body.examples) },
@@ -245,7 +187,7 @@ function operation(
     responses: {
       [status]: {
         description: 'Success.',
-        headers: headers({ ...answerHeaders, ...rateHeaders, ...(isOnce && replayHeaders) }, schemas),
+        headers: { ...fixed.answerHeaders, ...fixed.rateHeaders, ...(isOnce && fixed.replayHeaders) },
         content: json(schemas, doc.answer.schema, doc.answer.examples),
       },
       ...refusals(codes, schemas, baseUrl),
@@ -253,7 +195,7 @@ function operation(
   };
 }
 
-const headers = (shape: Headers, schemas: SchemaWriter): Readonly<Record<string, Header>> =>
+const headersOf = (shape: Readonly<Record<string, z.ZodType>>, schemas: SchemaWriter): Headers =>
   Object.fromEntries(
     Object.entries(shape).map(([name, schema]) => {
       const { description } = schema;
@@ -262,8 +204,8 @@ const headers = (shape: Headers, schemas: SchemaWriter): Readonly<Record<string,
     }),
   );
 
-const parameters = (where: 'path' | 'query' | 'header', shape: Headers, schemas: SchemaWriter) =>
-  Object.entries(headers(shape, schemas)).map(([name, header]) => ({ ...header, name, in: where }));
+const parameters = (where: 'path' | 'query' | 'header', headers: Headers) =>
+  Object.entries(headers).map(([name, header]) => ({ ...header, name, in: where }));
 
 /** Returns one response for each status, with the codes that it has. */
 function refusals(
@@ -283,7 +225,7 @@ function refusals(
         status,
         {
           description: [...of].map((code) => `\`${code}\``).join(', '),
-          headers: headers({ ...answerHeaders, ...(waits(of) && waitHeaders) }, schemas),
+          headers: { ...fixed.answerHeaders, ...(waits(of) && fixed.waitHeaders) },
           content: json(
             schemas,
             errorSchema,
@@ -344,18 +286,8 @@ function webhook({ type, meaning, schema, example }: (typeof eventDocs)[number],
     security: [],
     summary: meaning,
     description: 'Verify the signature, keep the id to recognize repeats, and answer before you do the work.',
-    parameters: parameters('header', webhookHeadersSchema.shape, schemas),
+    parameters: parameters('header', headersOf(webhookHeadersSchema.shape, schemas)),
     requestBody: { required: true, content: json(schemas, schema, { event: example }) },
-    responses: {
-      '2XX': { description: 'Delivered. Respond within 30 seconds; `{"received": true}` is the usual body.' },
-      '4XX': {
-        description:
-          'Ends the schedule of retries, except after 429. What was refused with 401, 403, 404, 405, 409 or 410 is sent again once the endpoint answers 2xx to a newer event.',
-      },
-      '5XX': {
-        description:
-          'Sent again, as after a timeout: at most 10 times, after 2 minutes and then twice as long each time.',
-      },
-    },
+    responses: fixed.webhookResponses,
   };
 }

@@ -33,7 +33,10 @@ export function readTexts(): Sources {
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
   );
   for (const path of [...readdirSync('.'), ...names]) {
-    if (/\.(ts|mjs|js|css|md)$|\/en(\/[\w-]+)?\.json$/.test(path) && !/^test\/(fixtures|vectors)\//.test(path))
+    if (
+      /\.(ts|mjs|js|css|md)$|\/en(\/[\w-]+)?\.json$|^src\/(api|app)\/.*\.json$/.test(path) &&
+      !/^test\/(fixtures|vectors)\//.test(path)
+    )
       texts.set(path, readFileSync(path, 'utf8'));
   }
   return texts;

@@ -74,8 +74,8 @@ export function createWatchdog(
   }
 
   function ruleOf(name: WatchCode): WatchRule {
-    const { raiseAfterMs } = watchRules[name];
-    return { raiseAfterMs: raiseAfterMs === 'patience' ? settings.patienceMs : raiseAfterMs, calmMs: settings.calmMs };
+    const { raise_after_s: afterS } = watchRules[name];
+    return { raiseAfterMs: afterS === null ? settings.patienceMs : afterS * 1000, calmMs: settings.calmMs };
   }
 
   async function note(key: string, finding: Finding, nowMs: number): Promise<void> {
