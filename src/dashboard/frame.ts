@@ -67,7 +67,6 @@ const operatorPages = [
   ['/operator/money', 'Money out', 'wallet'],
   ['/operator/stores', 'Stores and people', 'store'],
   ['/operator/audit', 'Audit log', 'list'],
-  ['/operator/notices', 'Notices', 'alarm'],
   ['/operator/system', 'System', 'gear'],
 ] as const satisfies readonly (readonly [string, string, Icon])[];
 
@@ -100,7 +99,7 @@ export function framed(frame: FrameOf, title: string, content: Html): string {
   // Where there is little room, the button opens the menu, without scripts; elsewhere the menu is always there.
   const bar = html`<header class="bar"><button type="button" class="plain" popovertarget="menu">${words.say('frame.menu')}</button>${own === undefined ? null : html`<bdi>${own.name}</bdi>${modesOf(frame, own)}`}</header>`;
   const menu = html`<nav class="menu" id="menu" popover aria-label="${words.say('frame.menu')}">
-<p class="brand">${icon('quay')} Quayside</p>
+<p class="brand">${icon('quay')} <bdi>Quayside</bdi></p>
 ${stores.map(
   (store) => html`<h2><bdi>${store.name}</bdi></h2>
 ${modesOf(frame, store)}${at?.storeId === store.id ? html`<ul>${pagesOf(frame, at)}</ul>` : null}`,

@@ -10,8 +10,6 @@ import { auditPages } from './pages/audit.ts';
 import { developerPages } from './pages/developers.ts';
 import { moneyOutPages } from './pages/money-out.ts';
 import { networkPages } from './pages/networks.ts';
-import { noticeAddPages } from './pages/notice-add.ts';
-import { noticePages } from './pages/notices.ts';
 import { operatorPage } from './pages/operator.ts';
 import { overviewPage } from './pages/overview.ts';
 import { paymentPages } from './pages/payment.ts';
@@ -47,7 +45,5 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     payoutPage(deps),
     ...systemPages(deps),
     ...alarmPages(deps),
-    ...noticePages(deps),
-    ...noticeAddPages(deps),
   ];
 }

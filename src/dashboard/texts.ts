@@ -14,8 +14,6 @@ import type frame from './texts/en/frame.json';
 import type general from './texts/en/general.json';
 import type held from './texts/en/held.json';
 import type link from './texts/en/link.json';
-import type noticeAdd from './texts/en/notice-add.json';
-import type notices from './texts/en/notices.json';
 import type overview from './texts/en/overview.json';
 import type passkeys from './texts/en/passkeys.json';
 import type passwords from './texts/en/passwords.json';
@@ -45,8 +43,6 @@ type English = Readonly<{
   general: typeof general;
   held: typeof held;
   link: typeof link;
-  'notice-add': typeof noticeAdd;
-  notices: typeof notices;
   overview: typeof overview;
   passkeys: typeof passkeys;
   passwords: typeof passwords;

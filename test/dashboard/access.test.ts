@@ -80,9 +80,7 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /operator/system': ['operator'],
   'post /operator/system/seed-drill': ['operator'],
   'get /operator/alarms': ['operator'],
-  'get /operator/notices': ['operator'],
-  'get /operator/notices/add': ['operator'],
-  'post /operator/notices/add': ['operator'],
+  'post /operator/notices': ['operator'],
   'post /operator/notices/:target/prove': ['operator'],
   'post /operator/notices/:target/test': ['operator'],
   'post /operator/notices/:target/remove': ['operator'],
@@ -129,7 +127,7 @@ const fieldsOf = (page: string, { test, live }: Readonly<Record<'test' | 'live',
   ...(page.includes('/alarms/') && { alarm: '1' }),
   ...(/\/keys\/revoke$/.test(page) && { key: page.includes('/live/') ? live.key : test.key }),
   ...(page.endsWith('/freeze') && { network: '' }),
-  ...(page.endsWith('/notices/add') && { kind: 'email' }),
+  ...(page.endsWith('/notices') && { kind: 'email' }),
 });
 
 test('every page opens to the roles that the table names, and in no other store', () =>

@@ -1,6 +1,6 @@
 /**
  * Alarms, for the operator: open, acknowledged, over. Those that watch something end by themselves; one that
- * reports an event waits for a person to resolve it.
+ * reports an event waits for a person to resolve it. And who is informed about them.
  */
 import { acknowledgeAlarm } from '../../acts/alarms.ts';
 import { isAllowed } from '../../core/access.ts';
@@ -14,6 +14,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { pager } from '../list-filter.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { badge, data, english, faultMessage, plainText, time } from '../show.ts';
+import { noticeChanges, noticeSection } from './notices.ts';
 
 const PATH = '/operator/alarms';
 const ALARMS_SHOWN = 50;
@@ -33,10 +34,11 @@ export const alarmPages = (deps: DashboardDeps): readonly CommonPage[] => [
         refused: (fault) => alarmsPage(deps, visit, fault),
       }),
   }),
+  ...noticeChanges(deps, (visit, fault) => alarmsPage(deps, visit, fault)),
 ];
 
 /** Open ones first; then all that there were, page by page. */
-async function alarmsPage(deps: DashboardDeps, visit: Visit<null>, fault: Html | null): Promise<Reply> {
+async function alarmsPage(deps: DashboardDeps, visit: Visit<null>, fault: Html | string | null): Promise<Reply> {
   const { words, query } = visit;
   const before = query.get('before') ?? '';
   const beforeId = /^[1-9]\d{0,14}$/.test(before) ? Number(before) : undefined;
@@ -58,7 +60,8 @@ async function alarmsPage(deps: DashboardDeps, visit: Visit<null>, fault: Html |
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}${isFirst ? section('open', 'Needs somebody', needing, 'plain') : null}
 ${past.length === 0 ? null : section('past', 'Earlier', await alarmTable(deps, visit, past), 'plain')}
-${pager(words, { path: PATH, chosen: {}, isFirst, older })}`,
+${pager(words, { path: PATH, chosen: {}, isFirst, older })}
+${isFirst ? await noticeSection(deps, visit) : null}`,
   };
 }
 

@@ -1,20 +1,84 @@
 /**
- * Who is informed about alarms, and the open ones that nobody looks at yet. `notice-add.ts` adds somebody.
+ * Who is informed about alarms, on the page of alarms: added, proved by the code that arrives there, tested, removed.
  */
-import { severities } from '../../core/notice.ts';
-import { isInformed, type NoticeTarget } from '../../database/notices.ts';
+import { type Severity, severities } from '../../core/notice.ts';
+import {
+  type ChannelKind,
+  channelKinds,
+  isInformed,
+  type NewNoticeTarget,
+  type NoticeTarget,
+  TARGET_NAME_CHARS_MAX,
+  TARGETS_MAX,
+  type TargetField,
+} from '../../database/notices.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { facts, list, section } from '../../web/list.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
-import type { DashboardDeps, NoticeAnswer } from '../deps.ts';
+import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { badge, data, english, facts, faultMessage, table, time } from '../show.ts';
-import type { Words } from '../texts.ts';
-import { alarmTable } from './alarms.ts';
+import { badge, copyCode, data, english, time } from '../show.ts';
 
+const BACK = '/operator/alarms';
 const PATH = '/operator/notices';
+const FIELD_CHARS_MAX = 2_048;
 
-export const noticePages = (deps: DashboardDeps): readonly CommonPage[] => [
-  { method: 'get', path: PATH, needs: 'installation:read', answer: (visit) => page(deps, visit, null) },
+type Field = Readonly<{ field: TargetField; label: string; example?: string; isOptional?: true }>;
+
+const mailField = { example: 'name@shop.example' } as const;
+const server: Field = { field: 'server', label: 'Another server than the usual one', isOptional: true };
+
+/** What each kind of message needs, in the order of its form. */
+const kinds: Readonly<Record<ChannelKind, Readonly<{ title: string; fields: readonly Field[] }>>> = {
+  email: {
+    title: 'E-mail',
+    fields: [
+      { field: 'to', label: 'To which address', ...mailField },
+      { field: 'from', label: 'From which address', ...mailField },
+      { field: 'smtp', label: 'Mail server', example: 'smtps://mail.example:465' },
+      { field: 'user', label: 'User there, if it wants one', isOptional: true, ...mailField },
+      { field: 'secret', label: 'Password of the user at the mail server', isOptional: true },
+    ],
+  },
+  telegram: {
+    title: 'Telegram',
+    fields: [
+      { field: 'secret', label: 'Token of the bot, as BotFather gave it' },
+      { field: 'to', label: 'Id of the chat', example: '-1001234567890' },
+      server,
+    ],
+  },
+  ntfy: {
+    title: 'ntfy, a push message',
+    fields: [
+      { field: 'secret', label: 'Topic, which is like a password' },
+      { field: 'token', label: 'Access token, if the server wants one', isOptional: true },
+      { ...server, example: 'https://ntfy.example' },
+    ],
+  },
+  slack: { title: 'Slack', fields: [{ field: 'secret', label: 'URL of the incoming webhook' }] },
+  discord: { title: 'Discord', fields: [{ field: 'secret', label: 'URL of the channel’s webhook' }] },
+  webhook: {
+    title: 'A URL of yours, by a signed request',
+    fields: [{ field: 'secret', label: 'URL; the secret that signs the messages is made now and shown once' }],
+  },
+  'dead-man': {
+    title: 'A URL that is called each minute while all is well',
+    fields: [{ field: 'secret', label: 'URL of the service that tells you when calls stop' }],
+  },
+};
+
+const severityTexts: Readonly<Record<Severity, string>> = {
+  page: 'money or custody is at risk',
+  act: 'and where somebody waits',
+  know: 'and what can wait',
+};
+
+/** Shows the page of alarms again, with what is wrong. */
+type Back = (visit: Visit<null>, fault: Html | string) => Promise<Reply>;
+
+export const noticeChanges = (deps: DashboardDeps, back: Back): readonly CommonPage[] => [
+  commonChange(deps, { path: PATH, needs: 'installation:manage', plan: (visit) => planTarget(deps, visit, back) }),
   ...(
     [
       ['prove', planProof],
@@ -27,134 +91,201 @@ export const noticePages = (deps: DashboardDeps): readonly CommonPage[] => [
       needs: 'installation:manage',
       async plan(visit) {
         const target = (await deps.database.notices.listTargets()).find(({ id }) => id === visit.params.target);
-        return target ? planOf(deps, visit, target) : null;
+        return target ? planOf(deps, visit, target, back) : null;
       },
     }),
   ),
 ];
 
-async function page(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
-  const { database } = deps;
-  const { words } = visit;
-  const targets = await database.notices.listTargets();
-  const unseen = (await database.alarms.listOpen()).filter(({ acknowledgedAtMs }) => acknowledgedAtMs === null);
-  return {
-    title: words.say('frame.operator_notices'),
-    status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}
-<section aria-labelledby="targets"><h2 id="targets">${words.say('notices.targets')}</h2>${targetTable(visit, targets)}
-<p class="actions"><a class="button plain" href="${PATH}/add">${words.say('notice-add.title')}</a></p><p class="hint">${words.html('notices.add_hint')}</p></section>
-<section aria-labelledby="unseen"><h2 id="unseen">${words.say('notices.unseen')}</h2>${await alarmTable(deps, visit, unseen)}</section>`,
-  };
-}
-
-function targetTable(visit: Visit<null>, targets: readonly NoticeTarget[]): Html {
-  const { words } = visit;
-  if (targets.length === 0) return html`<p class="card">${words.say('notices.nobody')}</p>`;
-  return table(
-    words.say('notices.targets'),
-    [
-      words.say('general.name'),
-      words.say('notices.by'),
-      words.say('notices.severities'),
-      words.say('general.state'),
-      words.say('notices.last_message'),
-      words.say('general.change'),
+export async function noticeSection({ database }: DashboardDeps, visit: Visit<null>): Promise<Html> {
+  const targets = list<NoticeTarget>({
+    caption: 'Who is informed about alarms',
+    columns: [
+      ['Name', ({ name }) => data(name)],
+      ['By', ({ kind }) => data(kind)],
+      ['Severities', (one) => (one.kind === 'dead-man' ? 'called while all is well' : toldText(one))],
+      ['State', stateOf, 'lead'],
+      ['Last message', ({ lastSentAtMs }) => (lastSentAtMs === null ? 'none yet' : time(lastSentAtMs))],
+      ['Change', (one) => targetForms(visit, one)],
     ],
-    targets.map((target) => [
-      html`${data(target.name)} <code>${target.id}</code>`,
-      html`<span class="word">${data(target.kind)}</span>`,
-      target.kind === 'dead-man' ? words.say('notices.dead_man') : toldText(target),
-      targetState(words, target),
-      target.lastSentAtMs === null ? words.say('notices.none_yet') : time(target.lastSentAtMs),
-      html`<div>${targetForms(visit, target)}</div>`,
-    ]),
+    rows: await database.notices.listTargets(),
+    empty: 'Nobody is informed: an alarm is seen by whoever looks here. Add somebody below.',
+  });
+  return section(
+    'targets',
+    'Who is informed about alarms',
+    html`${targets}<div class="card"><h3>Inform somebody</h3>${channelKinds.map((kind) => addForm(visit, kind))}</div>`,
+    'plain',
   );
 }
 
 /** Returns the severities that a target hears of. */
-export const toldText = ({ severity }: Pick<NoticeTarget, 'severity'>): Html =>
+const toldText = ({ severity }: Pick<NoticeTarget, 'severity'>): Html =>
   data(severities.slice(0, severities.indexOf(severity) + 1).join(', '));
 
-function targetState(words: Words, { provedAtMs, failingSinceMs, lastError }: NoticeTarget): Html {
-  if (provedAtMs === null) return badge(words.say('notices.waits_code'), 'attention');
-  if (failingSinceMs !== null) {
-    const since = words.html('notices.since', { time: time(failingSinceMs), error: english(lastError ?? '') });
-    return html`${badge(words.say('notices.fails'), 'danger')} <span class="hint">${since}</span>`;
+function stateOf({ provedAtMs, failingSinceMs, lastError }: NoticeTarget): Html {
+  if (provedAtMs === null) return badge('waits for its code', 'attention');
+  return failingSinceMs === null
+    ? badge('proved', 'good')
+    : html`${badge('fails', 'danger')} <span class="hint">since ${time(failingSinceMs)}: ${english(lastError ?? '')}</span>`;
+}
+
+function targetForms(visit: Visit<null>, { id, name, provedAtMs }: NoticeTarget): Html {
+  const form = (act: string, text: string, content: Html | null = null) =>
+    html`<form method="post" action="${PATH}/${id}/${act}">${changeFields(visit)}${content}<button class="plain small" aria-label="${text}: ${name}">${text}</button></form>`;
+  const code = html`<label>Code that arrived at ${data(name)} <input name="proof" inputmode="numeric" autocomplete="off" maxlength="12" dir="ltr" required></label>`;
+  return html`<div class="actions">${provedAtMs === null ? form('prove', 'Prove', code) : form('test', 'Test')}${form('remove', 'Remove')}</div>`;
+}
+
+/** What is secret is typed unseen, and never shown again. */
+function addForm(visit: Visit<null>, kind: ChannelKind): Html {
+  const { form } = visit;
+  const { title, fields } = kinds[kind];
+  const isOpen = form.kind === kind;
+  const typedAs = (name: string): string => (isOpen ? (form[name] ?? '') : '');
+  const inputs = fields.map(({ field, label, example = '', isOptional }) => {
+    const isSecret = field === 'secret' || field === 'token';
+    const look = isSecret
+      ? html`type="password"`
+      : html`spellcheck="false" placeholder="${example}" value="${typedAs(field)}"`;
+    return html`<label>${label} <input name="${field}" ${look} autocomplete="off" dir="ltr" maxlength="${FIELD_CHARS_MAX}"${isOptional ? null : html` required`}></label>`;
+  });
+  const options = severities.map(
+    (one) =>
+      html`<option value="${one}"${one === severityOf(form) ? html` selected` : null}>${one}: ${severityTexts[one]}</option>`,
+  );
+  const which =
+    kind === 'dead-man' ? null : html`<label>Which alarms <select name="severity">${options}</select></label>`;
+  return html`<details${isOpen ? html` open` : null}><summary>${title}</summary>
+<form method="post" action="${PATH}">${changeFields(visit)}<input type="hidden" name="kind" value="${kind}">
+<label>What you call it <input name="name" maxlength="${TARGET_NAME_CHARS_MAX}" value="${typedAs('name')}" required></label>
+${inputs}${which}<button class="plain">Go on</button></form></details>`;
+}
+
+/** Whoever chooses nothing hears of what somebody must do something about. */
+const severityOf = (form: Visit<null>['form']): Severity => severities.find((one) => one === form.severity) ?? 'act';
+
+async function planTarget(deps: DashboardDeps, visit: Visit<null>, back: Back): Promise<Planned> {
+  const { form } = visit;
+  const kind = channelKinds.find((one) => one === form.kind);
+  if (!kind) return null;
+  const again = (fault: string) => back(visit, `${fault} A secret has to be typed again.`);
+  const { fields } = kinds[kind];
+  const name = (form.name ?? '').trim();
+  if (name === '' || name.length > TARGET_NAME_CHARS_MAX) return again('“What you call it” is missing.');
+  const typed = Object.fromEntries(fields.map(({ field }) => [field, (form[field] ?? '').trim()]));
+  const read = await deps.newNotices.read(kind, typed);
+  if ('field' in read) {
+    const label = fields.find(({ field }) => field === read.field)?.label ?? read.field;
+    return again(read.problem === null ? `“${label}” is missing.` : `“${label}” cannot be used: ${read.problem}.`);
   }
-  return badge(words.say('notices.proved'), 'good');
+  if ((await deps.database.notices.listTargets()).length >= TARGETS_MAX) {
+    return again(`There are ${TARGETS_MAX} already. Remove one first.`);
+  }
+  const [isCalled, severity] = [kind === 'dead-man', severityOf(form)];
+  let target: NewNoticeTarget | null = null;
+  return {
+    command: 'add notice target',
+    target: name,
+    review: {
+      title: isCalled ? `Call ${name} each minute?` : `Send a code to ${name}?`,
+      consequence: html`${facts([
+        ['By', data(kind)],
+        isCalled ? null : ['Severities', toldText({ severity })],
+        URL.canParse(typed.secret ?? '') ? ['Host', data(new URL(typed.secret ?? '').host)] : null,
+        typed.to ? ['To', data(typed.to)] : null,
+      ])}<p>${
+        isCalled
+          ? 'The URL is called now, and from then on each minute while no alarm of the severity page is open.'
+          : 'A message with a code is sent there now. Once you have typed it here, alarms go there too.'
+      } The secret is sealed and never shown again.</p>`,
+      button: isCalled ? 'Call it' : 'Send the code',
+      back: BACK,
+      // What is sent there may tell whoever reads it of weaknesses, and a URL is called.
+      needsSudo: true,
+    },
+    async before() {
+      const sent = await deps.newNotices.send({ kind, name, address: read.address, severity });
+      const { ok, status, text } = sent.answer;
+      if (!ok)
+        return again(`The service did not take it: ${[status ?? '', text].join(' ').trim()}. Nothing was saved.`);
+      target = sent.target;
+      return undefined;
+    },
+    async act(database, act) {
+      if (!target) return null;
+      await database.notices.addTarget(target, act);
+      if (kind === 'webhook') return secretPage((JSON.parse(target.address) as { secret: string }).secret);
+      const said = `A code was sent to ${name}. Type it here when it has arrived.`;
+      return { to: BACK, said: isCalled ? `${name} answered, and is called each minute from now on.` : said };
+    },
+  };
 }
 
-const targetForms = (visit: Visit<null>, { id, name, provedAtMs }: NoticeTarget): Html =>
-  provedAtMs === null
-    ? html`<form method="post" action="${PATH}/${id}/prove">${changeFields(visit)}<label>${visit.words.html('notices.code', { name })}
-<input name="proof" inputmode="numeric" autocomplete="off" maxlength="12" dir="ltr" required></label><button>${visit.words.say('notices.prove')}</button></form>${actForm(visit, id, name, 'remove')}`
-    : html`<div class="actions">${actForm(visit, id, name, 'test')}${actForm(visit, id, name, 'remove')}</div>`;
+const secretPage = (secret: string): Reply => ({
+  title: 'Inform somebody',
+  content: html`<section class="card"><p>Messages are signed with this secret, which is not shown again: ${copyCode(secret)}</p>
+<p class="actions"><a class="button" href="${BACK}">I have saved it</a></p></section>`,
+});
 
-function actForm(visit: Visit<null>, id: string, name: string, act: 'test' | 'remove'): Html {
-  const text = visit.words.say(act === 'remove' ? 'general.remove' : 'notices.test');
-  return html`<form method="post" action="${PATH}/${id}/${act}">${changeFields(visit)}<button class="plain small" aria-label="${visit.words.say('general.act_on', { act: text, name })}">${text}</button></form>`;
-}
-
-async function planProof(deps: DashboardDeps, visit: Visit<null>, target: NoticeTarget): Promise<Planned> {
-  const { words } = visit;
-  const { name } = target;
+async function planProof(
+  _deps: DashboardDeps,
+  visit: Visit<null>,
+  { id, name }: NoticeTarget,
+  back: Back,
+): Promise<Planned> {
   return {
     command: 'prove notice target',
-    target: target.id,
+    target: id,
     review: null,
     async act(database, act) {
-      const proved = await database.notices.proveTarget(target.id, (visit.form.proof ?? '').trim(), act);
-      if (proved === 'proved') return { to: PATH, said: words.say('notices.now_informed', { name }) };
-      return proved === null ? null : page(deps, visit, words.say(`notices.${proved}`, { name }));
+      const proved = await database.notices.proveTarget(id, (visit.form.proof ?? '').trim(), act);
+      if (proved === 'proved') return { to: BACK, said: `${name} is informed about alarms from now on.` };
+      if (proved === null) return null;
+      return back(
+        visit,
+        proved === 'wrong'
+          ? `That is not the code that was sent to ${name}. Look again.`
+          : `Too many wrong codes: remove ${name}, and add it again.`,
+      );
     },
   };
 }
 
 /** Sends outside of the database's turn: the service may take long to answer. */
-async function planTest(deps: DashboardDeps, { words }: Visit<null>, target: NoticeTarget): Promise<Planned> {
+async function planTest(deps: DashboardDeps, visit: Visit<null>, target: NoticeTarget, back: Back): Promise<Planned> {
   // A target that is not proved gets nothing but its code.
   const answer = target.provedAtMs === null ? null : await deps.sendTestNotice(target);
-  return answer && { title: words.say('notices.test_of', { name: target.name }), content: answerFacts(words, answer) };
+  if (!answer) return null;
+  const { ok, status, text, ms } = answer;
+  const said = `${target.name} answered ${status ?? 'nothing'} after ${ms} ms: ${text}`;
+  return ok ? { to: BACK, said: `The test was taken. ${said}` } : back(visit, `The test was refused. ${said}`);
 }
 
-const answerFacts = (words: Words, { ok, status, text, ms }: NoticeAnswer): Html =>
-  html`${facts([
-    [
-      words.say('webhooks.result'),
-      ok ? badge(words.say('notices.taken'), 'good') : badge(words.say('notices.refused'), 'danger'),
-    ],
-    [words.say('notices.status'), status === null ? words.say('notices.no_answer') : String(status)],
-    [words.say('webhooks.answer'), data(text)],
-    [words.say('general.took'), data(`${ms} ms`)],
-  ])}
-<p class="hint">${words.html('notices.look_there', { back: html`<a href="${PATH}">${words.say('notices.back')}</a>` })}</p>`;
-
-const othersThan = async ({ database }: DashboardDeps, target: NoticeTarget): Promise<number> =>
-  (await database.notices.listTargets()).filter((one) => one.id !== target.id && isInformed(one)).length;
-
-async function planRemoval(deps: DashboardDeps, { words }: Visit<null>, target: NoticeTarget): Promise<Planned> {
-  const { name } = target;
-  const others = await othersThan(deps, target);
+async function planRemoval(deps: DashboardDeps, _visit: Visit<null>, target: NoticeTarget): Promise<Planned> {
+  const { id, name, kind } = target;
+  const all = await deps.database.notices.listTargets();
+  const others = all.filter((one) => one.id !== id && isInformed(one)).length;
   return {
     command: 'remove notice target',
-    target: target.id,
+    target: id,
     review: {
-      title: words.say('notices.remove_title', { name }),
+      title: `Remove ${name}?`,
       consequence: html`${facts([
-        [words.say('notices.by'), data(target.kind)],
-        [words.say('notices.severities'), toldText(target)],
+        ['By', data(kind)],
+        ['Severities', toldText(target)],
       ])}<p class="message attention">${
-        others === 0 ? words.say('notices.last_one') : words.say('notices.others', { count: others })
-      }</p>`,
-      button: words.say('notices.remove_button'),
-      back: PATH,
+        others === 0
+          ? 'Nobody else is informed: after this an alarm is seen by whoever looks here.'
+          : `Others that are informed: ${others}.`
+      } Its secrets are forgotten.</p>`,
+      button: 'Remove it',
+      back: BACK,
       // Whoever steals a session must not be able to silence what would report the theft.
       needsSudo: true,
     },
     async act(database, act) {
-      const isRemoved = await database.notices.removeTarget(target.id, act);
-      return isRemoved ? { to: PATH, said: words.say('notices.removed', { name }) } : null;
+      return (await database.notices.removeTarget(id, act)) ? { to: BACK, said: `${name} was removed.` } : null;
     },
   };
 }
