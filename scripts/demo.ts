@@ -18,7 +18,7 @@ import { type Credentials, readCredentials } from '../src/app/sandbox-credential
 import { type Config, loadConfig } from '../src/config/config.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
 import { parseUnits } from '../src/core/money.ts';
-import { isSupervised } from '../src/database/sqlite/instance-lock.ts';
+import { isSupervised } from '../src/database/engine/instance-lock.ts';
 import { refuseStaleBuild } from '../src/lib/build-stamp.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { nameSources } from '../src/lib/stack-trace.ts';

@@ -1,12 +1,13 @@
 /**
- * Writes `src/database/sqlite/tables.ts`, the tables for the query builder, from `src/database/schema.sql`.
+ * Writes `src/database/tables.ts`, the tables for the query builder, from `src/database/schema.sql`.
  *
  *   npm run tables               writes the file
  *   npm run tables -- --check    fails if the file is not what the schema says
  *
  * SQLite itself reads the schema. Types that SQL does not say stand behind `-->` at the end of a column's line:
- * `--> Scope`, a type of `src/core` or `src/database`; `--> intent`, a column of `column-types.ts`; `--> exact T`, JSON
- * whose numbers keep their form. The names of columns and their checks say the rest.
+ * `--> Scope`, a type of `src/core`, `column-values.ts` or `session-request.ts`; `--> intent`, a column of
+ * `column-types.ts`; `--> exact T`, JSON whose numbers keep their form. The names of columns and their checks say the
+ * rest.
  */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -21,7 +22,8 @@ type Column = Readonly<{
 }>;
 
 const schemaFile = 'src/database/schema.sql';
-const tablesFile = 'src/database/sqlite/tables.ts';
+const tablesFile = 'src/database/tables.ts';
+const tablesPlace = new URL(`../${tablesFile}`, import.meta.url);
 const moneyColumn = /(^|_)(units|par|minor)(_max)?$/;
 
 const camel = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
@@ -87,23 +89,19 @@ function tablesOf(schema: string): string {
   return tables.join('\n');
 }
 
-/** Returns imports of the types that a text names, from the first file of `src/core` or `src/database` with each. */
+/** Returns imports of the types that a text names, from the first file with each: those of `src/core` first. */
 function typeImports(text: string): string[] {
   const names = new Set(
     [...text.matchAll(/(?:\$type|json|exactJson)<(.+?)>\(\)/g)].flatMap(([, type = '']) =>
       [...type.replaceAll(/'[^']*'/g, '').matchAll(/\b[A-Z]\w+/g)].map(([name]) => name),
     ),
   );
-  const files = ['core', 'database'].flatMap((folder) =>
-    readdirSync(`src/${folder}`)
-      .filter((file) => file.endsWith('.ts'))
-      .map((file) => ({
-        path: `${folder === 'core' ? '../../core' : '..'}/${file}`,
-        source: `src/${folder}/${file}`,
-      })),
-  );
-  return files.flatMap(({ path, source }) => {
-    const exported = [...readFileSync(source, 'utf8').matchAll(/^export type (\w+)/gm)].map(([, name = '']) => name);
+  const core = readdirSync('src/core').filter((file) => file.endsWith('.ts'));
+  const files = [...core.map((file) => `../core/${file}`), './column-values.ts', './session-request.ts'];
+  return files.flatMap((path) => {
+    const exported = [...readFileSync(new URL(path, tablesPlace), 'utf8').matchAll(/^export type (\w+)/gm)].map(
+      ([, name = '']) => name,
+    );
     const used = exported.filter((name) => names.delete(name));
     return used.length === 0 ? [] : [importOf(`type { ${used.join(', ')} }`, path)];
   });
@@ -118,7 +116,7 @@ function writeTables(schema: string): string {
     '/** The tables for the query builder. Made of `schema.sql` by `npm run tables`; change that, not this. */',
     importOf('{ blob, integer, sqliteTable, text }', 'drizzle-orm/sqlite-core'),
     ...typeImports(tables),
-    importOf(`{ ${used.join(', ')} }`, './column-types.ts'),
+    importOf(`{ ${used.join(', ')} }`, './engine/column-types.ts'),
     '',
     tables,
   ].join('\n');

@@ -4,7 +4,7 @@
 import type { Attestation, Node } from '../../src/chains/chain.ts';
 import type { BlockRef, Tail } from '../../src/core/block.ts';
 import { Fault } from '../../src/core/fault.ts';
-import type { Unconfirmed } from '../../src/database/ingest.ts';
+import type { Unconfirmed } from '../../src/database/blocks.ts';
 
 /**
  * Returns how the node's final block relates to our chain: `ours`, `elsewhere` (beyond our tip, older than the tail, or

@@ -11,8 +11,9 @@ import {
   needsSecondNode,
 } from '../../src/core/credit-policy.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
+import type { Unconfirmed } from '../../src/database/blocks.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { Unconfirmed, WaitingTransfer } from '../../src/database/ingest.ts';
+import type { WaitingTransfer } from '../../src/database/ingest.ts';
 
 /** Blocks that are looked at together. */
 const PAGE_BLOCKS = 500;

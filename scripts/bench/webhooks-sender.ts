@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { webhookHeaders } from '../../src/core/delivery.ts';
-import { openDeliveryDatabase } from '../../src/database/sqlite/delivery-database.ts';
+import { openDeliveryDatabase } from '../../src/database/delivery-database.ts';
 import { systemClock, toSeconds } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { openLog } from '../../src/lib/log.ts';

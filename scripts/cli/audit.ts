@@ -1,7 +1,8 @@
 /**
  * Shows the audit log: what operators changed.
  */
-import type { AuditEntry, AuditedState } from '../../src/database/audit-log.ts';
+import type { AuditEntry } from '../../src/database/audit-log.ts';
+import type { AuditedState } from '../../src/database/column-values.ts';
 import { type Command, moment, wholeOption } from './command.ts';
 import { readSince, sinceOption } from './since.ts';
 import { table } from './table.ts';

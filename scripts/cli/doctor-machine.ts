@@ -7,7 +7,7 @@ import { lackOfRoom } from '../../src/app/backup/room.ts';
 import { readRoom } from '../../src/app/disk-room.ts';
 import type { Config } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
-import { checkIntegrity } from '../../src/database/sqlite/integrity.ts';
+import { checkIntegrity } from '../../src/database/engine/integrity.ts';
 import { isBuildFresh } from '../../src/lib/build-stamp.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { installationFolder, isBuilt, readShipped } from '../../src/lib/installation.ts';

@@ -1,7 +1,7 @@
 /**
  * What an operator can do about the state of a network.
  */
-import type { NetworkStatus } from '../../src/database/database.ts';
+import type { NetworkStatus } from '../../src/database/network-health.ts';
 
 /** What is known about a network besides its report. `next` is the number of the next block to be read. */
 type Place = Readonly<{ network: string; next: number }>;

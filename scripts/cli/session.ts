@@ -2,7 +2,8 @@
  * Finds the session that a command names.
  */
 import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
-import type { Database, Session } from '../../src/database/database.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { Session } from '../../src/database/session.ts';
 import { parseSessionId } from '../../src/lib/session-id.ts';
 import { notFound } from './command.ts';
 import { table } from './table.ts';

@@ -3,9 +3,10 @@
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Database, NetworkStatus, Session } from '../../src/database/database.ts';
-import { whyUnfollowed } from '../../src/database/network-health.ts';
-import type { BlockGap } from '../../src/database/recovery.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { BlockGap } from '../../src/database/gaps.ts';
+import { type NetworkStatus, whyUnfollowed } from '../../src/database/network-health.ts';
+import type { Session } from '../../src/database/session.ts';
 import { moment } from './command.ts';
 import { nextStep } from './network-advice.ts';
 import { type Link, link, type Shown } from './show-link.ts';

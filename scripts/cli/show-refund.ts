@@ -5,7 +5,7 @@
 import { amountText } from '../../src/acts/refund-words.ts';
 import { refundJson, whatNext } from '../../src/acts/refunds.ts';
 import { permanent } from '../../src/core/fault.ts';
-import type { Refund } from '../../src/database/refunds.ts';
+import type { Refund } from '../../src/database/refunds/refund.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
 import { claimUrl } from '../../src/payments/destination.ts';
 import { type Input, moment, operatorAct } from './command.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../src/core/credit-policy.ts';
 import { toPar } from '../../src/core/money.ts';
 import { policyFor } from '../../src/core/store-credit.ts';
-import type { Session } from '../../src/database/database.ts';
+import type { Session } from '../../src/database/session.ts';
 import type { TracedTransfer } from '../../src/database/traces.ts';
 import { type Link, link } from './show-link.ts';
 import { networkLink } from './show-network.ts';

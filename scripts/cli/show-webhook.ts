@@ -3,11 +3,13 @@
  */
 import { refusalStatuses } from '../../src/core/endpoint.ts';
 import { isExtended } from '../../src/core/event.ts';
-import type { Attempt, Delivery, Session } from '../../src/database/database.ts';
+import type { Attempt } from '../../src/database/attempts.ts';
+import type { Delivery } from '../../src/database/deliveries.ts';
 import type { Endpoint } from '../../src/database/endpoints.ts';
 import type { StoredEvent } from '../../src/database/events.ts';
 import { type EndpointHealth, RECENT_EVENTS, WAITING_COUNTED_MAX } from '../../src/database/redelivery.ts';
 import { isSenderSilent } from '../../src/database/sender-report.ts';
+import type { Session } from '../../src/database/session.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
 import { moment } from './command.ts';
 import { hairpinVerdict } from './hairpin.ts';

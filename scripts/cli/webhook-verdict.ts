@@ -1,7 +1,7 @@
 /**
  * What is wrong with an answer to a webhook, in words.
  */
-import type { Attempt } from '../../src/database/database.ts';
+import type { Attempt } from '../../src/database/attempts.ts';
 
 const TITLE_CHARACTERS_MAX = 100;
 

@@ -3,7 +3,7 @@
  */
 
 import { endpointJson } from '../../src/acts/webhooks.ts';
-import type { Delivery, DeliveryState } from '../../src/database/database.ts';
+import type { Delivery, DeliveryState } from '../../src/database/deliveries.ts';
 import { type Command, choiceOption, moment, textOption, wholeOption } from './command.ts';
 import { table } from './table.ts';
 

@@ -9,10 +9,11 @@ import type { ExtendedEventType } from '../core/event.ts';
 import { permanent } from '../core/fault.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
+import type { RefundApproval, Scope } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
 import type { Endpoint } from '../database/endpoints.ts';
-import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
-import type { DestinationCheck, Refund, RefundApproval } from '../database/refunds.ts';
+import type { ApiKey, NewApiKey } from '../database/keys.ts';
+import type { DestinationCheck, Refund } from '../database/refunds/refund.ts';
 import type { NewStore } from '../database/stores.ts';
 
 /** A time in a sentence or a fact. */

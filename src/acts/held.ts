@@ -5,7 +5,7 @@ import { type HeldPart, openPar } from '../core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, shownUnits } from '../core/money.ts';
 import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';
 import type { AcceptHeldOutcome, HeldMoney, HeldSession, ReturnHeldOutcome } from '../database/held-money.ts';
-import type { Refund } from '../database/refunds.ts';
+import type { Refund } from '../database/refunds/refund.ts';
 import {
   type Act,
   type Context,

@@ -2,7 +2,8 @@
 import * as z from 'zod';
 import type { StorePermission } from '../core/access.ts';
 import type { Mode } from '../core/transfer.ts';
-import { type ApiKey, type Scope, scopes } from '../database/keys.ts';
+import { type Scope, scopes } from '../database/column-values.ts';
+import type { ApiKey } from '../database/keys.ts';
 import type { MerchantStore } from '../database/stores.ts';
 import { readRange } from '../lib/address-range.ts';
 import { type Act, type Fact, isRefusal, type Refusal, read, refuse, type Sentence, say, textOf } from './act.ts';

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { type Membership, type Role, type StorePermission, storeRoles } from '../core/access.ts';
 import type { Database } from '../database/database.ts';
-import type { Person } from '../database/people.ts';
+import type { Person } from '../database/people/person.ts';
 import { hashOf, newToken } from '../lib/token.ts';
 import { type Act, type Context, isRefusal, type Refusal, read, refuse, type Sentence, say, textOf } from './act.ts';
 import { storeOf } from './stores.ts';

@@ -2,7 +2,7 @@
 import type { NetworkConfig } from '../config/network.ts';
 import { formatUnits, MINOR_DECIMALS, shownUnits } from '../core/money.ts';
 import type { NetworkKey } from '../core/transfer.ts';
-import type { DestinationFault, Refund } from '../database/refunds.ts';
+import type { DestinationFault, Refund } from '../database/refunds/refund.ts';
 import { exampleAddress } from '../payments/destination.ts';
 import { type Refusal, refuse, type Sentence, say } from './act.ts';
 

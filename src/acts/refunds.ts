@@ -2,7 +2,8 @@
 import * as z from 'zod';
 import type { NetworkConfig } from '../config/network.ts';
 import type { StorePermission } from '../core/access.ts';
-import type { RedirectRefundOutcome, Refund, RefundApproval } from '../database/refunds.ts';
+import type { RefundApproval } from '../database/column-values.ts';
+import type { RedirectRefundOutcome, Refund } from '../database/refunds/refund.ts';
 import {
   type Act,
   type Context,

@@ -4,7 +4,7 @@
  */
 import type { Family } from '../chains/chain.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { OpenAddress } from '../database/address-pools.ts';
+import type { OpenAddress } from '../database/addresses.ts';
 import type { Database } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import type { NetworkKey } from '../core/transfer.ts';
-import type { PoolLevel } from '../database/address-pools.ts';
+import type { PoolLevel } from '../database/addresses.ts';
 import type { Database } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';

@@ -2,7 +2,7 @@
  * The level of a network's address pool, and its source: an xpub, or imported lists of one signer.
  */
 import type { NetworkConfig } from '../config/network.ts';
-import type { PoolLevel } from '../database/address-pools.ts';
+import type { PoolLevel } from '../database/addresses.ts';
 import type { Database } from '../database/database.ts';
 import { xpubFingerprint } from './pool-keeper.ts';
 

@@ -7,7 +7,7 @@ import * as z from 'zod';
 import { ExactNumber, writeExactly } from '../core/exact-json.ts';
 import { readRefundAmount, refundReasons } from '../core/refund.ts';
 import { currencies } from '../core/transfer.ts';
-import type { NewRefund } from '../database/refunds.ts';
+import type { NewRefund } from '../database/refunds/refund.ts';
 import { parseSessionId } from '../lib/session-id.ts';
 import { type ErrorCode, type Refusal, refuse } from './errors.ts';
 import { badParam, check } from './parameter.ts';

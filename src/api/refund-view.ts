@@ -7,7 +7,7 @@ import { shownDestination } from '../core/event.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { refundReasons } from '../core/refund.ts';
 import { currencies } from '../core/transfer.ts';
-import type { Refund } from '../database/refunds.ts';
+import type { Refund } from '../database/refunds/refund.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { claimUrl } from '../payments/destination.ts';
 

@@ -2,7 +2,7 @@
  * The refund endpoints of the reference: create, read, cancel.
  */
 
-import type { Refund } from '../database/refunds.ts';
+import type { Refund } from '../database/refunds/refund.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { destinationFaults } from '../payments/destination.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';

@@ -8,7 +8,7 @@ import type { SessionStatus } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import { formatUnits, parseUnits } from '../core/money.ts';
 import { currencies, type Mode } from '../core/transfer.ts';
-import type { Session } from '../database/database.ts';
+import type { Session } from '../database/session.ts';
 import { optionAddress } from '../payments/option.ts';
 import { paymentUrl, type UrlParts } from '../payments/payment-url.ts';
 import { exponentOf } from '../rates/currencies.ts';

@@ -10,7 +10,7 @@ import { closeSync, fdatasyncSync, fsyncSync, openSync, readFileSync, writeSync 
 import { dirname, join } from 'node:path';
 import { Fault, invariant, permanent, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { Taken } from '../database/address-pools.ts';
+import type { Taken } from '../database/addresses.ts';
 
 const RECORD_BYTES = 512;
 const DIGITS = 12;

@@ -2,8 +2,8 @@
  * How each process of an installation opens its database.
  */
 import type { Config } from '../config/config.ts';
-import type { OpenOptions } from '../database/sqlite/open.ts';
-import type { WriteMeasure } from '../database/sqlite/write-queue.ts';
+import type { OpenOptions } from '../database/engine/open.ts';
+import type { WriteMeasure } from '../database/engine/write-queue.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 

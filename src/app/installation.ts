@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import * as z from 'zod';
 import { type Config, loadConfig, type SignerConfig, withPorts } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
-import { takeInstanceLock } from '../database/sqlite/instance-lock.ts';
+import { takeInstanceLock } from '../database/engine/instance-lock.ts';
 import { systemClock } from '../lib/clock.ts';
 import { openLog } from '../lib/log.ts';
 import { databaseFile, secretKeyFile } from '../lib/secret-key.ts';

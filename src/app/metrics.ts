@@ -4,7 +4,8 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { networkOfEachPool, readPool } from '../addresses/pool-level.ts';
 import type { Config } from '../config/config.ts';
-import type { Database, NetworkState } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
+import type { NetworkState } from '../database/network-health.ts';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
 import type { Rates } from '../rates/rates.ts';
 import { readBackupReport } from './backup/report.ts';

@@ -4,8 +4,9 @@
 import { createHash } from 'node:crypto';
 import type { ExtendedEventType } from '../core/event.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
+import type { Scope } from '../database/column-values.ts';
 import type { Endpoint } from '../database/endpoints.ts';
-import type { ApiKey, NewApiKey, Scope } from '../database/keys.ts';
+import type { ApiKey, NewApiKey } from '../database/keys.ts';
 import type { NewStore, StoreSettings } from '../database/stores.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../lib/id.ts';
 import { UTC } from '../lib/zone.ts';

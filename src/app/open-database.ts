@@ -4,9 +4,8 @@
 import { coinText } from '../chains/coin-text.ts';
 import type { Config } from '../config/config.ts';
 import type { TargetedAct } from '../database/audit-log.ts';
-import type { Database } from '../database/database.ts';
-import type { BeforeTake } from '../database/sqlite/sessions.ts';
-import { openSqliteDatabase } from '../database/sqlite/sqlite-database.ts';
+import { type Database, openSqliteDatabase } from '../database/database.ts';
+import type { BeforeTake } from '../database/sessions.ts';
 import { createAddressFormat } from '../payments/destination.ts';
 import { databaseOptions, type WriteHooks } from './database-options.ts';
 

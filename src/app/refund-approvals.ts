@@ -5,8 +5,9 @@
 import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { isPayback } from '../core/intent.ts';
+import type { RefundApproval } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
-import type { Refund, RefundApproval } from '../database/refunds.ts';
+import type { Refund } from '../database/refunds/refund.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { isApproved } from '../signer/approval.ts';
 import { type ApprovalRequest, parseApproval, requestLines, textOf } from '../signer/approval-file.ts';

@@ -1,7 +1,11 @@
 /** Removes old data, as the settings say. */
 import type { Config } from '../config/config.ts';
-import { type RetentionDatabase, type RetentionKind, retentionKinds } from '../database/retention.ts';
-import { openRetentionDatabase } from '../database/sqlite/retention/retention-database.ts';
+import {
+  openRetentionDatabase,
+  type RetentionDatabase,
+  type RetentionKind,
+  retentionKinds,
+} from '../database/retention.ts';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
 import { databaseOptions } from './database-options.ts';
 

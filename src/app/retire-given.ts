@@ -4,7 +4,7 @@
  */
 import { chains } from '../chains/index.ts';
 import type { Database } from '../database/database.ts';
-import { GAP_MS_MIN, retireAfterGap } from '../database/sqlite/gap-retirement.ts';
+import { GAP_MS_MIN, retireAfterGap } from '../database/gap-retirement.ts';
 import type { Clock } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';

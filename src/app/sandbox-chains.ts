@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
-import { followedNetworks } from '../database/sqlite/followed-networks.ts';
+import { followedNetworks } from '../database/engine/followed-networks.ts';
 import { databaseFile } from '../lib/secret-key.ts';
 
 /** What a restored sandbox needs from the old data folder: chains and their seed, nodes, the demo's credentials. */

@@ -7,8 +7,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { permanent } from '../core/fault.ts';
+import { scopes } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
-import { scopes } from '../database/keys.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
 import { defaultStoreSettings, issueKey, issueStore } from './new-credentials.ts';
 

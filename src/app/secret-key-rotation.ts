@@ -7,8 +7,8 @@ import { chmodSync, chownSync, existsSync, renameSync, rmSync, statSync } from '
 import { dirname } from 'node:path';
 import { permanent } from '../core/fault.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
-import { takeInstanceLock } from '../database/sqlite/instance-lock.ts';
-import { fitsDatabase, type Resealing, resealDatabase } from '../database/sqlite/rotate-secret-key.ts';
+import { takeInstanceLock } from '../database/engine/instance-lock.ts';
+import { fitsDatabase, type Resealing, resealDatabase } from '../database/rotate-secret-key.ts';
 import { syncFolder, writeSecretFile } from '../lib/secret-file.ts';
 import { databaseFile, newSecretKey, openSecretKey, secretKeyFile, secretKeyText } from '../lib/secret-key.ts';
 

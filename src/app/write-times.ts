@@ -2,7 +2,7 @@
  * How long this process waits before it can write to the database, and how long its writes hold the lock.
  */
 import { Histogram } from 'prom-client';
-import type { WriteMeasure } from '../database/sqlite/write-queue.ts';
+import type { WriteMeasure } from '../database/engine/write-queue.ts';
 
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 

@@ -4,7 +4,8 @@
  */
 import type { Router } from 'express';
 import type { Config } from '../config/config.ts';
-import type { Database, Session } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
+import type { Session } from '../database/session.ts';
 import type { Clock } from '../lib/clock.ts';
 import { queryOf } from '../lib/form.ts';
 import { createLimiter } from '../lib/rate-limit.ts';

@@ -6,8 +6,9 @@
 import type { Request, Router } from 'express';
 import type { Config } from '../config/config.ts';
 import { PAR_DECIMALS, shownUnits, toPar } from '../core/money.ts';
-import type { Database, Session } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import type { NewMail } from '../database/mails.ts';
+import type { Session } from '../database/session.ts';
 import type { Clock } from '../lib/clock.ts';
 import { queryOf } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';

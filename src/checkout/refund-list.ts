@@ -3,8 +3,9 @@
  */
 
 import { MINOR_DECIMALS, shownUnits } from '../core/money.ts';
-import type { Database, Session } from '../database/database.ts';
-import type { Refund } from '../database/refunds.ts';
+import type { Database } from '../database/database.ts';
+import type { Refund } from '../database/refunds/refund.ts';
+import type { Session } from '../database/session.ts';
 import { type Html, html } from '../lib/html.ts';
 import { networkMark, networkTitle, type PageModel, tokenMark } from './model.ts';
 import { refundFacts } from './refund-page.ts';

@@ -4,7 +4,7 @@
  */
 import type { NetworkConfig } from '../config/network.ts';
 import { MINOR_DECIMALS, shownUnits } from '../core/money.ts';
-import type { DestinationFault, Refund } from '../database/refunds.ts';
+import type { DestinationFault, Refund } from '../database/refunds/refund.ts';
 import { type Html, html } from '../lib/html.ts';
 import { exampleAddress } from '../payments/destination.ts';
 import { documentOf, RELOAD_S } from '../web/document.ts';

@@ -9,7 +9,7 @@ import type { Config } from '../config/config.ts';
 import { invariant } from '../core/fault.ts';
 import { mayReplace } from '../core/refund.ts';
 import type { Database } from '../database/database.ts';
-import type { DestinationCheck, Refund } from '../database/refunds.ts';
+import type { DestinationCheck, Refund } from '../database/refunds/refund.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { queryOf } from '../lib/form.ts';
 import { createLimiter } from '../lib/rate-limit.ts';

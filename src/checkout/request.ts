@@ -2,7 +2,8 @@
  * Reads requests to the page.
  */
 import type { Request, RequestHandler, Response } from 'express';
-import type { Database, Session } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
+import type { Session } from '../database/session.ts';
 import type { Clock } from '../lib/clock.ts';
 import { queryOf, readForm } from '../lib/form.ts';
 import { createAddressLimiter } from '../lib/rate-limit.ts';

@@ -6,9 +6,10 @@ import express, { type ErrorRequestHandler, type Request, type Response, type Ro
 import type { Config } from '../config/config.ts';
 import { Fault, invariant } from '../core/fault.ts';
 import { policyFor } from '../core/store-credit.ts';
-import type { Database, Session } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { isFollowed } from '../database/network-health.ts';
-import type { DestinationCheck } from '../database/refunds.ts';
+import type { DestinationCheck } from '../database/refunds/refund.ts';
+import type { Session } from '../database/session.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { queryOf } from '../lib/form.ts';
 import type { Log } from '../lib/log.ts';

@@ -2,7 +2,7 @@
  * What a payer needs to pay: amount, address, QR code, time left.
  */
 
-import type { PaymentOption } from '../database/database.ts';
+import type { PaymentOption } from '../database/session-request.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
 import { qrSvg } from '../lib/qr.ts';

@@ -2,10 +2,10 @@
  * A short hash that changes whenever the page of a session changes, whatever its language.
  */
 import { createHash } from 'node:crypto';
-import type { NetworkStatus, Session } from '../database/database.ts';
 import type { Lookup } from '../database/lookups.ts';
-import { isFollowed } from '../database/network-health.ts';
-import type { Refund } from '../database/refunds.ts';
+import { isFollowed, type NetworkStatus } from '../database/network-health.ts';
+import type { Refund } from '../database/refunds/refund.ts';
+import type { Session } from '../database/session.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { isAwaited, isUnanswered } from './lookup.ts';
 import { pageState } from './state.ts';

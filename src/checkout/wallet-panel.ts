@@ -3,7 +3,7 @@
  * for each wallet in the browser.
  */
 
-import type { PaymentOption } from '../database/database.ts';
+import type { PaymentOption } from '../database/session-request.ts';
 import { type Html, html } from '../lib/html.ts';
 import { optionName, walletLinks } from '../payments/option.ts';
 import { amountDue, isSimulated, networkTitle, type PageModel, unitsDue } from './model.ts';

@@ -3,7 +3,8 @@
  * by their names, ids of payouts as links. What is stored stays as it is.
  */
 import { shownMinor } from '../acts/refund-words.ts';
-import type { AuditEntry, AuditedState } from '../database/audit-log.ts';
+import type { AuditEntry } from '../database/audit-log.ts';
+import type { AuditedState } from '../database/column-values.ts';
 import { type Html, html } from '../lib/html.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { Visit } from './page.ts';

@@ -1,7 +1,7 @@
 /**
  * Which deliveries a list shows: the filter in a page's address, as a form, and for the database.
  */
-import type { DeliverySearch, DeliveryState } from '../database/database.ts';
+import type { DeliverySearch, DeliveryState } from '../database/deliveries.ts';
 import type { Endpoint } from '../database/endpoints.ts';
 import { type Html, html } from '../lib/html.ts';
 import { choice, chosenOf } from './list-filter.ts';

@@ -4,13 +4,14 @@
 import type { Issuer } from '../acts/act.ts';
 import type { Config } from '../config/config.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { PoolLevel } from '../database/address-pools.ts';
+import type { PoolLevel } from '../database/addresses.ts';
 import type { OperatorAct } from '../database/audit-log.ts';
+import type { ChannelKind } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
 import type { Endpoint } from '../database/endpoints.ts';
-import type { ChannelKind, NewNoticeTarget, NoticeTarget, TargetField, TargetText } from '../database/notices.ts';
-import type { Person } from '../database/people.ts';
-import type { DestinationCheck } from '../database/refunds.ts';
+import type { NewNoticeTarget, NoticeTarget, TargetField, TargetText } from '../database/notices.ts';
+import type { Person } from '../database/people/person.ts';
+import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { SourceStatus } from '../rates/rates.ts';

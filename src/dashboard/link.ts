@@ -4,7 +4,7 @@
  */
 
 import type { Express, Request, Response } from 'express';
-import type { NewFactor, Person } from '../database/people.ts';
+import type { NewFactor, Person } from '../database/people/person.ts';
 import { readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { qrSvg } from '../lib/qr.ts';

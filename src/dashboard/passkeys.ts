@@ -5,7 +5,7 @@
  * maker, and no certificate is asked for.
  */
 import { isIP } from 'node:net';
-import type { Passkey, Person, UsedFactor } from '../database/people.ts';
+import type { Passkey, Person, UsedFactor } from '../database/people/person.ts';
 import type { Clock } from '../lib/clock.ts';
 import { createChallenges } from './challenges.ts';
 

@@ -6,7 +6,7 @@ import { shownMinor } from '../acts/refund-words.ts';
 import type { EarlierRefund } from '../core/refund.ts';
 import { type ReceiptSum, sortOut, sumPar } from '../core/session.ts';
 import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';
-import type { SessionSummary } from '../database/database.ts';
+import type { SessionSummary } from '../database/session.ts';
 import { coins } from './show.ts';
 
 type Came = Pick<SessionSummary, 'terms' | 'life' | 'standing' | 'sums'>;

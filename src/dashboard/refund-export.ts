@@ -7,7 +7,7 @@ import { coinOf } from '../chains/coin-text.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { nameOf } from '../core/transfer.ts';
 import type { Database } from '../database/database.ts';
-import type { Refund, RefundFilter } from '../database/refunds.ts';
+import type { Refund, RefundFilter } from '../database/refunds/refund.ts';
 import type { Cells } from '../lib/export-text.ts';
 import type { DashboardDeps } from './deps.ts';
 import { writeSlices } from './export.ts';

@@ -1,5 +1,5 @@
 /** What an approver has to know about a refund: who asked, who named its address, what was paid, and what is left. */
-import type { Refund } from '../database/refunds.ts';
+import type { Refund } from '../database/refunds/refund.ts';
 import { type Html, html } from '../lib/html.ts';
 import type { DashboardDeps } from './deps.ts';
 import { confirmedText } from './received.ts';

@@ -5,8 +5,8 @@ import { amountText, addressFault as faultOfAddress, shownMinor, storeSuspended 
 import { waitsForApproval } from '../acts/refunds.ts';
 import type { RefundStatus } from '../core/refund.ts';
 import type { NetworkKey } from '../core/transfer.ts';
-import type { Session } from '../database/database.ts';
-import type { CreateRefundOutcome, DestinationFault, Refund, RefundRoom } from '../database/refunds.ts';
+import type { CreateRefundOutcome, DestinationFault, Refund, RefundRoom } from '../database/refunds/refund.ts';
+import type { Session } from '../database/session.ts';
 import { type Html, html } from '../lib/html.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { StoreAt } from './page.ts';

@@ -4,7 +4,7 @@
 import type { NetworkConfig } from '../config/network.ts';
 import { PAR_DECIMALS, shownUnits } from '../core/money.ts';
 import { type NetworkKey, nameOf } from '../core/transfer.ts';
-import type { SessionSummary } from '../database/database.ts';
+import type { SessionSummary } from '../database/session.ts';
 import { type Html, html, prose } from '../lib/html.ts';
 import { priceText } from '../rates/currencies.ts';
 import type { Words } from './texts.ts';

@@ -3,7 +3,7 @@
  * learns which of them was wrong, and no session is ever half signed in. Who has no factor yet leaves the code empty.
  */
 import type { Express, Request, Response } from 'express';
-import type { Person, UsedFactor } from '../database/people.ts';
+import type { Person, UsedFactor } from '../database/people/person.ts';
 import { queryOf, readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { createAddressLimiter } from '../lib/rate-limit.ts';

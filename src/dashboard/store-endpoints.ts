@@ -1,5 +1,5 @@
 /** Endpoints that pages show: a store's own, and those to which deliveries went. */
-import type { Delivery } from '../database/database.ts';
+import type { Delivery } from '../database/deliveries.ts';
 import type { Endpoint } from '../database/endpoints.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { StoreAt, Visit } from './page.ts';

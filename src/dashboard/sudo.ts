@@ -5,7 +5,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { UsedFactor } from '../database/people.ts';
+import type { UsedFactor } from '../database/people/person.ts';
 import { hashOf, newToken } from '../lib/token.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
 import type { StoreAt } from './page.ts';

@@ -1,11 +1,13 @@
 /**
- * The part of the port for accounting: the ledger's entries with what an accountant asks about them, page by page.
- * Reads only. The ledger is append-only, so pages up to the same last entry are one consistent state.
+ * The ledger's entries for accounting. Each page is a read of its own, so that a long export holds no transaction open.
  */
+
 import type { HeldKind } from '../core/held-money.ts';
 import type { Intent } from '../core/intent.ts';
 import type { Asset, EntryKind } from '../core/ledger.ts';
 import type { NetworkKey } from '../core/transfer.ts';
+import { readSessionTerms } from './engine/column-types.ts';
+import type { Db } from './engine/open.ts';
 
 /**
  * - `payments`: money that was credited, and what reorgs took back.
@@ -78,3 +80,121 @@ export type BookFilter = Readonly<{
   /** Only what belongs to this store's sessions; null: everything. */
   storeId: string | null;
 }>;
+
+type Row = Pick<Booked, 'entry' | 'kind' | 'cause' | 'atMs' | 'network' | 'asset' | 'tx' | 'reverses'> &
+  Readonly<{
+    units: string;
+    sessionId: string | null;
+    storeId: string;
+    orderId: string;
+    currency: string;
+    terms: string;
+    createdAtMs: number;
+    payment: number | null;
+    place: number;
+    decimals: number;
+    fromKey: string;
+    toKey: string;
+    hash: string;
+    number: number;
+    timeS: number;
+    refundId: string | null;
+    receiptNumber: string | null;
+    destination: string | null;
+    heldKind: NonNullable<Booked['refund']>['heldKind'];
+    payoutKind: NonNullable<Booked['payout']>['kind'] | null;
+    feeUnits: string | null;
+  }>;
+
+/** The account whose postings a kind lists, its sign there, the entries that it lists, and whose money they are. */
+type Book = Readonly<{ account: string; sign: bigint; kinds: readonly EntryKind[]; session: string }>;
+
+const booksOf: Readonly<Record<BookKind, Book>> = {
+  payments: {
+    account: 'collected',
+    sign: 1n,
+    kinds: ['payment', 'payment_reversed'],
+    session: `(SELECT o.subject FROM ledger_postings AS o WHERE o.entry_id = e.id AND o.account = 'received')`,
+  },
+  refunds: { account: 'refunded', sign: -1n, kinds: ['refund_paid', 'refund_matched'], session: 'p.subject' },
+  sweeps: { account: 'treasury', sign: 1n, kinds: ['sweep_done'], session: 'NULL' },
+  fees: { account: 'fees', sign: 1n, kinds: ['fee'], session: 'y.session_id' },
+};
+
+/** Only a payment's cause is the number of a transfer. A fee's occurrence is the generation of its payout. */
+const pageOf = ({ account, kinds, session }: Book): string => `
+  SELECT e.id AS entry, e.kind, e.cause, e.at_ms AS atMs, p.network, p.asset, p.units,
+    coalesce(t.tx, iif(e.kind = 'fee', (
+      SELECT a.tx FROM payout_attempts AS a
+      WHERE a.payout_id = e.cause AND a.generation = e.occurrence AND a.fee_units IS NOT NULL LIMIT 1
+    ), NULL), y.tx) AS tx,
+    iif(e.kind = 'payment_reversed', (
+      SELECT c.id FROM ledger_entries AS c WHERE c.cause = e.cause AND c.kind = 'payment' AND c.occurrence = e.occurrence
+    ), NULL) AS reverses,
+    s.id AS sessionId, s.store_id AS storeId, s.order_id AS orderId, s.currency, s.terms, s.created_at_ms AS createdAtMs,
+    t.id AS payment, t.position AS place, t.decimals, t.from_key AS fromKey, d.key AS toKey,
+    b.hash, b.number, b.time_s AS timeS,
+    r.refund_id AS refundId, r.receipt_number AS receiptNumber, r.destination, r.held_kind AS heldKind,
+    y.kind AS payoutKind, y.fee_units AS feeUnits
+  FROM ledger_entries AS e
+  JOIN ledger_postings AS p ON p.entry_id = e.id AND p.account = '${account}'
+  LEFT JOIN transfers AS t ON e.kind IN ('payment', 'payment_reversed') AND t.id = CAST(e.cause AS INTEGER)
+  LEFT JOIN blocks AS b ON b.id = t.block_id
+  LEFT JOIN addresses AS d ON d.id = t.address_id
+  LEFT JOIN payouts AS y ON t.id IS NULL AND y.id = e.cause
+  LEFT JOIN refunds AS r ON t.id IS NULL AND r.id = e.cause
+  LEFT JOIN sessions AS s ON s.id = ${session}
+  WHERE e.id > :after AND e.id <= :through AND e.kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')})
+    AND e.at_ms >= :fromMs AND e.at_ms < :toMs AND (:storeId IS NULL OR s.store_id = :storeId)
+  ORDER BY e.id, p.subject`;
+
+/** Statements are prepared with the first page: only exports ask for them. */
+export function bookQueries(db: Db) {
+  const pages = new Map<BookKind, ReturnType<Db['client']['prepare']>>();
+  const pageStatement = (kind: BookKind): ReturnType<Db['client']['prepare']> => {
+    const known = pages.get(kind) ?? db.client.prepare(pageOf(booksOf[kind]));
+    pages.set(kind, known);
+    return known;
+  };
+  return {
+    /** Returns the id of the newest entry of the ledger; 0 when it is empty. */
+    async newestEntry(): Promise<number> {
+      return db.read(
+        () => db.client.prepare('SELECT coalesce(max(id), 0) FROM ledger_entries').pluck().get() as number,
+      );
+    },
+    /** Returns what matches among the `BOOK_PAGE_ENTRIES` entries after `afterEntry`, by entry. */
+    async bookPage({ kind, ...filter }: BookFilter, after: number): Promise<readonly Booked[]> {
+      const page = { ...filter, after, through: after + BOOK_PAGE_ENTRIES };
+      return db.read(() => (pageStatement(kind).all(page) as Row[]).map((row) => toBooked(row, booksOf[kind])));
+    },
+  };
+}
+
+function toBooked(row: Row, { sign }: Book): Booked {
+  const { entry, kind, cause, atMs, network, asset, units, tx, reverses } = row;
+  const { sessionId, storeId, orderId, currency, terms, createdAtMs } = row;
+  const { payment, place, decimals, fromKey, toKey, hash, number, timeS } = row;
+  const { refundId, receiptNumber, destination, heldKind, payoutKind, feeUnits } = row;
+  return {
+    ...{ entry, kind, cause, atMs, network, asset, units: sign * BigInt(units), tx, reverses },
+    session:
+      sessionId === null
+        ? null
+        : {
+            id: sessionId,
+            storeId,
+            orderId,
+            currency,
+            rate: readSessionTerms(terms).conversion?.rate ?? null,
+            createdAtMs,
+          },
+    transfer:
+      payment === null ? null : { index: place, decimals, from: fromKey, to: toKey, block: hash, number, timeS },
+    refund: refundId === null ? null : { refundId, receiptNumber, to: destination, heldKind },
+    payout:
+      payoutKind === null
+        ? null
+        : { id: cause, kind: payoutKind, feeUnits: feeUnits === null ? null : BigInt(feeUnits) },
+  };
+}

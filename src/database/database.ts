@@ -1,382 +1,338 @@
 /**
- * The database port. Each command is one whole transaction: load, decide in `src/core`, save. Effects (events,
- * deliveries, alarms) are rows of that same transaction. There is no `transaction(callback)`.
- * The port is asynchronous: a command may wait for other processes' writes while the thread goes on, and commands of
- * one process are done in the order in which they were called. Every call may fail with a `Fault` of code
- * `storage_unavailable` (locked, full or failing disk; transient): then nothing was changed, and nothing will be.
- * `test/conformance/database.ts` is the contract in executable form.
+ * The database port on one SQLite file. Each part of the port is a file of this folder; they are put together here.
  */
 
-import type { Verdict, WebhookStamp } from '../core/delivery.ts';
-import type { EventType } from '../core/event.ts';
-import type { InclusionGrace } from '../core/inclusion.ts';
-import type { CancelRefusal, Life, ReceiptState, ReceiptSum, Standing, Terms } from '../core/session.ts';
-import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import type { Addresses } from './address-pools.ts';
-import type { Alarms } from './alarms.ts';
-import type { Audit, OperatorAct, TargetedAct } from './audit-log.ts';
-import type { EndpointDatabase } from './endpoints.ts';
-import type { EventDatabase, StoredEvent } from './events.ts';
-import type { FreezeDatabase } from './freezes.ts';
-import type { Held } from './held-money.ts';
-import type { Blocks } from './ingest.ts';
-import type { Keys } from './keys.ts';
-import type { Lookups } from './lookups.ts';
-import type { Mails } from './mails.ts';
-import type { MoneyOutDatabase } from './money-out.ts';
-import type { Notices } from './notices.ts';
-import type { OutgoingDatabase } from './outgoing.ts';
-import type { People, SignIns } from './people.ts';
-import type { BlockGap, GapReading, Rewind, RewindOutcome, SkipOutcome } from './recovery.ts';
-import type { Refunds, Replay } from './refunds.ts';
-import type { Reports } from './reports.ts';
-import type { SenderReportDatabase } from './sender-report.ts';
-import type { SessionList, SessionPage, SessionPaging, SessionSearch } from './session-lists.ts';
-import type { Conversion, SessionRequest } from './session-request.ts';
-import type { Stores } from './stores.ts';
-import type { SweepDatabase } from './sweeps.ts';
-import type { Traces } from './traces.ts';
-import type { SecretPair, WebhookSecretDatabase } from './webhook-secrets.ts';
-
-// ── Sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** One way to pay, fixed when the session is created. `units` are base units of the token on that network. */
-export type PaymentOption = Readonly<{
-  /** The configured name, as the API shows it. */
-  network: string;
-  networkKey: NetworkKey;
-  family: string;
-  chainId: string;
-  currency: Currency;
-  token: string;
-  decimals: number;
-  units: bigint;
-  confirmationsRequired: number;
-}>;
-
-export type NewSession = Readonly<{
-  id: string;
-  storeId: string;
-  mode: Mode;
-  request: SessionRequest;
-  conversion: Conversion | null;
-  /** Due value at par; with the store's settings it becomes part of the session's `Terms`. */
-  duePar: bigint;
-  accepts: readonly Currency[];
-  expiresInS: number;
-  /** Of every network that may be offered. */
-  inclusionGraceS: InclusionGrace;
-  /** How many of its newest blocks a network may replace, of every network that may be offered. */
-  reorgDepthsMax: Readonly<Partial<Record<NetworkKey, number>>>;
-  /** The possible ways to pay. Networks that are not ready and families without a free address are left out. */
-  options: readonly PaymentOption[];
-  replay: Replay;
-  nowMs: number;
-}>;
-
-/** A transfer to the session's address in its current state. */
-export type Payment = Readonly<{
-  networkKey: NetworkKey;
-  network: string;
-  currency: Currency;
-  units: bigint;
-  decimals: number;
-  tx: string;
-  index: number;
-  block: string;
-  from: string;
-  confirmations: number;
-  state: ReceiptState;
-  blockTimeS: number;
-  /** When it was first read in this block, and first confirmed; null if not, or not by this version. */
-  seenAtMs: number | null;
-  confirmedAtMs: number | null;
-}>;
-
-/** Payments that a session shows: anyone can send any number of transfers to an address. */
-export const PAYMENTS_MAX = 100;
-
-/** A session with everything that the API shows. `addresses` maps family to address key. */
-export type Session = Readonly<{
-  id: string;
-  storeId: string;
-  mode: Mode;
-  request: SessionRequest;
-  conversion: Conversion | null;
-  terms: Terms;
-  life: Life;
-  standing: Standing;
-  /** What came, by network, coin and when; null for one of an early version, until its money changes. */
-  sums: readonly ReceiptSum[];
-  options: readonly PaymentOption[];
-  addresses: Readonly<Record<string, string>>;
-  /** The newest `PAYMENTS_MAX` transfers that are not dust, oldest first; `paymentCount` is how many there are. */
-  payments: readonly Payment[];
-  paymentCount: number;
-  createdAtS: number;
-}>;
-
-/** A session without what only its own page shows. */
-export type SessionSummary = Omit<Session, 'addresses' | 'payments'>;
-
-export type CreateSessionOutcome =
-  | Readonly<{ kind: 'created' | 'replayed'; session: Session }>
-  | Readonly<{ kind: 'order_id_conflict' | 'idempotency_key_conflict' | 'store_suspended' }>
-  /** Nothing can be offered: no network is ready to see a payment (`family` null), or no ready one has an address. */
-  | Readonly<{ kind: 'no_network_followed' }>
-  | Readonly<{ kind: 'address_pool_empty'; family: string }>;
-
-export type CancelSessionOutcome =
-  | Readonly<{ kind: 'done' | 'replayed'; session: Session }>
-  | Readonly<{ kind: 'refused'; why: CancelRefusal; session: Session }>
-  | Readonly<{ kind: 'not_found' | 'idempotency_key_conflict' }>;
-
-// ── Chain facts ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-export type NetworkState = 'starting' | 'following' | 'behind' | 'fault' | 'halted';
-
-/** A network as its follower last reported it. Numbers are heights; null before the first answer of a node. */
-export type NetworkStatus = Readonly<{
-  network: NetworkKey;
-  state: NetworkState;
-  /** A code and a sentence: why `state` is `behind`, `fault` or `halted`, or why a followed network credits nothing. */
-  reason: Readonly<{ code: string; message: string }> | null;
-  cursor: Readonly<{ hash: string; number: number; timeS: number }> | null;
-  headNumber: number | null;
-  nodeConnected: boolean;
-  nodeHeardAtMs: number;
-  floor: number;
-  readThroughS: number;
-  updatedAtMs: number;
-  pid: number;
-}>;
-
-/** What a follower reports between commits; the cursor is not part of it. */
-export type NetworkReport = Pick<
-  NetworkStatus,
-  'network' | 'state' | 'reason' | 'headNumber' | 'nodeConnected' | 'nodeHeardAtMs' | 'readThroughS' | 'pid'
-> &
-  Readonly<{
-    nowMs: number;
-    /** The `recoveryCount` of the position that it is about: of an earlier one, neither state nor reason is saved. */
-    recoveries?: number;
-  }>;
-
-// ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-export type DeliveryState = 'waiting' | 'delivered' | 'failed';
-
-/** One event on its way to one endpoint. `attempts` counts only automatic attempts. */
-export type Delivery = Readonly<{
-  id: string;
-  endpointId: string;
-  eventId: string;
-  eventType: EventType;
-  sessionId: string;
-  state: DeliveryState;
-  attempts: number;
-  nextAttemptAtMs: number | null;
-  createdAtMs: number;
-  lastStatus: number | null;
-  lastError: string | null;
-}>;
-
-/** `after`: only those that come after this one, in the order of the list. */
-export type DeliveryFilter = Readonly<{
-  id?: string;
-  storeId?: string;
-  sessionId?: string;
-  state?: DeliveryState;
-  limit: number;
-}>;
+import { createIntentMac, type IntentMac } from '../core/intent.ts';
+import { createAddresses, poolCommands } from './addresses.ts';
+import { alarmCommands, createAlarmEnder, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
+import { attemptCommands } from './attempts.ts';
+import {
+  auditCommands,
+  createAuditLog,
+  createRecordAs,
+  type RecordAct,
+  recordWrites,
+  type TargetedAct,
+} from './audit-log.ts';
+import { createBlockFacts } from './block-facts.ts';
+import { blockCommands, createBlocks } from './blocks.ts';
+import { bookQueries } from './bookkeeping.ts';
+import { claimCommands } from './claims.ts';
+import { comparisonQueries } from './comparison.ts';
+import { deliveryCommands } from './deliveries.ts';
+import { createDueTimes } from './due.ts';
+import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
+import { refuseOtherSchema } from './engine/migrate.ts';
+import { changeCounter, type Db, type OpenOptions, openDatabase } from './engine/open.ts';
+import { eventQueries } from './events.ts';
+import { createGaps } from './gaps.ts';
+import { heldMoneyCommands } from './held-money.ts';
+import { createHeldRecords } from './held-records.ts';
+import { ingestCommands } from './ingest.ts';
+import { createJobs, type Jobs } from './jobs.ts';
+import { keyCommands } from './keys.ts';
+import { createLedger, type Ledger } from './ledger.ts';
+import { ledgerAudit } from './ledger-audit.ts';
+import { lookupCommands } from './lookups.ts';
+import { mailCommands } from './mails.ts';
+import { createNetworks, type NetworkRows, networkCommands } from './networks.ts';
+import { noticeCommands } from './notices.ts';
+import { createOutbox } from './outbox.ts';
+import { pageSettingsCommands } from './page-settings.ts';
+import { payerTokens } from './payer-tokens.ts';
+import { peopleCommands } from './people/people.ts';
+import { proofCommands } from './proofs.ts';
+import { recoveryCommands } from './recovery.ts';
+import { redeliveryCommands } from './redelivery.ts';
+import { createApprovalAlarms } from './refunds/approval-alarms.ts';
+import { type ClaimTokens, createClaimTokens } from './refunds/claim-tokens.ts';
+import { createRefundLimits, refundPolicyCommands } from './refunds/limits.ts';
+import { refundCommands } from './refunds/refunds.ts';
+import { createReturned } from './refunds/returned.ts';
+import { createRefundRows, type RefundRows } from './refunds/row.ts';
+import { createRefundSettlement, type RefundSettlement } from './refunds/settlement.ts';
+import { createReplays } from './replays.ts';
+import { reportQueries } from './reports.ts';
+import { rereadCommands } from './reread.ts';
+import { retirementCommands } from './retirement.ts';
+import { createRowGuard, type RowGuard } from './row-macs.ts';
+import { senderReportCommands } from './sender-report.ts';
+import { sessionListQueries } from './session-lists.ts';
+import { createCountingSums } from './session-sums.ts';
+import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
+import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
+import { adoptionCommands } from './sqlite/payouts/adoption.ts';
+import { payoutAttemptCommands } from './sqlite/payouts/attempts.ts';
+import { exitCommands } from './sqlite/payouts/exits.ts';
+import {
+  createFreezeReader,
+  createFreezer,
+  type Freezer,
+  type FreezesOf,
+  freezeCommands,
+} from './sqlite/payouts/freezes.ts';
+import { hotWalletCommands } from './sqlite/payouts/hot-wallets.ts';
+import { outgoingCommands } from './sqlite/payouts/judgement.ts';
+import { createOutgoing, type Outgoing } from './sqlite/payouts/outgoing.ts';
+import { createPayouts, type FollowLost, type Payouts, payoutCommands } from './sqlite/payouts/payouts.ts';
+import { createPayoutSettlement } from './sqlite/payouts/settlement.ts';
+import { sweepCommands } from './sqlite/payouts/sweeps.ts';
+import { payoutViews } from './sqlite/payouts/views.ts';
+import { walletBookCommands } from './sqlite/payouts/wallet-books.ts';
+import { statsCommands } from './stats.ts';
+import { createStoreApproval } from './store-approval.ts';
+import { createStoreReader, storeCommands } from './stores.ts';
+import { formatsOf, type TextFormats } from './text-formats.ts';
+import { traceQueries } from './traces.ts';
+import { createTransfers } from './transfers.ts';
+import { triggerCommands } from './triggers.ts';
+import { checkKey, createVault, type Vault } from './vault.ts';
+import { waitingCommands } from './waiting.ts';
+import { createWebhookSecrets, webhookSecretCommands } from './webhook-secrets.ts';
 
 /**
- * Which deliveries of a store a list shows; null: any. `answer`: by the status of the last answer, from
- * `from` to `to`, or `none` for what was tried and got none.
+ * The repositories over one file. Each command is one whole transaction: load, decide in `src/core`, save. Effects
+ * (events, deliveries, alarms) are rows of that same transaction. There is no `transaction(callback)`. Commands are
+ * asynchronous: one may wait for other processes' writes while the thread goes on, and commands of one process are done
+ * in the order in which they were called. Every call may fail with a `Fault` of code `storage_unavailable` (locked,
+ * full or failing disk; transient): then nothing was changed, and nothing will be. `test/conformance/database.ts` is
+ * the contract in executable form.
  */
-export type DeliverySearch = Readonly<{
-  endpointId: string | null;
-  state: DeliveryState | null;
-  answer: Readonly<{ from: number; to: number }> | 'none' | null;
-}>;
-
-/** The last delivery of a page of a store's list, the last that was looked at, or the next event with an empty `id`. */
-export type DeliveryCursor = Pick<Delivery, 'id' | 'eventId'>;
-
-/** A delivery leased to this dispatcher until `leaseUntilMs`, with everything needed to send it. */
-export type ClaimedDelivery = SecretPair &
+export type Database = ReturnType<typeof assemble> &
   Readonly<{
-    id: string;
-    endpointId: string;
-    url: string;
-    mode: Mode;
-    eventId: string;
-    eventType: EventType;
-    sessionId: string;
-    eventAtMs: number;
-    body: string;
-    attempt: number;
-    trigger: 'auto' | 'manual';
-    leaseUntilMs: number;
+    /**
+     * Calls `work` with the same database for one command of a person: everything that it changes is recorded as this
+     * act, in the transaction of the change. One piece of work is done at a time; it waits only for the database.
+     */
+    recordAs<T>(act: TargetedAct, work: (database: Database) => Promise<T>): Promise<T>;
   }>;
 
-/** One attempt and its result. `status` is the HTTP status; `error` a class such as `timeout` or `blocked_address`. */
-export type Attempt = Readonly<{
-  deliveryId: string;
-  attempt: number;
-  trigger: 'auto' | 'manual';
-  startedAtMs: number;
-  durationMs: number;
-  status: number | null;
-  error: string | null;
-  /** The beginning of the answer, for the operator. */
-  responseExcerpt: string | null;
+export type Sessions = Database['sessions'];
+export type Stores = Database['stores'];
+export type Blocks = Database['blocks'];
+export type Networks = Database['networks'];
+export type Held = Database['held'];
+export type Refunds = Database['refunds'];
+export type People = Database['people'];
+export type SignIns = Database['signIns'];
+export type Audit = Database['audit'];
+export type Reports = Database['reports'];
+export type Notices = Database['notices'];
+
+export type SqliteDatabaseOptions = OpenOptions &
+  Partial<TextFormats> &
+  Readonly<{
+    /** Encrypts the secrets in the file, and makes the MACs of its rows. */
+    secretKey: Uint8Array;
+    /** At most this long after its deadline a session stays open because a network is unread. */
+    outageWaitS: number;
+    beforeTake?: BeforeTake;
+    /** The operator's command that this connection is for: what it changes is recorded. */
+    act?: TargetedAct;
+  }>;
+
+/** A database that cannot be written within this time is not ready. */
+const PROBE_WAIT_MS = 2_000;
+
+/**
+ * Opens a file that `migrate` has brought to the current schema.
+ * @throws Fault permanent `schema_not_current`, `secret_key_wrong`, `sqlite_too_old`, `storage_damaged`; transient
+ * `storage_unavailable`
+ */
+export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
+  const db = openDatabase(options);
+  try {
+    refuseOtherSchema(db);
+    const { secretKey } = options;
+    const vault = createVault(secretKey);
+    checkKey(db, vault);
+    const guard = createRowGuard(db, secretKey);
+    const own = options.act ? recordWrites(db, options.act) : db;
+    const macs = { macOf: createIntentMac(secretKey), claimTokens: createClaimTokens(secretKey) };
+    const sealing = { secretKey, vault, guard, ...macs };
+    const commandsOver = (connection: Db): Database => ({ ...assemble(connection, sealing, options), recordAs });
+    const recordAs: Database['recordAs'] = createRecordAs(db, commandsOver);
+    return commandsOver(own);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** What uses the secret key. */
+type Sealing = Readonly<{
+  secretKey: Uint8Array;
+  vault: Vault;
+  guard: RowGuard;
+  macOf: IntentMac;
+  claimTokens: ClaimTokens;
 }>;
 
-/** What follows from an attempt. */
-export type DeliveryVerdict = Verdict;
-
-/** `stamp`: what was sent with it, if anything was. */
-export type RecordedAttempt = Readonly<{ attempt: Attempt; verdict: DeliveryVerdict; stamp?: WebhookStamp | null }>;
-
-/** An attempt of the past. `stamp` is null where nothing was sent, and for attempts from before it was kept. */
-export type PastAttempt = Attempt & Readonly<{ stamp: WebhookStamp | null }>;
-
-// ── The port ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-export interface Sessions {
-  /** Takes addresses, saves the session and remembers the idempotency key, in one transaction. */
-  create(input: NewSession): Promise<CreateSessionOutcome>;
-  /** @param id with or without its `cs_` prefix */
-  find(id: string): Promise<Session | null>;
-  /** Returns at most `limit` sessions by their ids; the cost does not grow with what is stored. */
-  page(page: SessionPaging): Promise<readonly Session[]>;
-  /** Returns the token of a session's payer, by the current secret key. Those by earlier versions stay valid. */
-  payerToken(sessionId: string): string;
-  /** Compares in constant time. */
-  isPayerToken(sessionId: string, text: string): boolean;
-  cancel(
-    input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,
-  ): Promise<CancelSessionOutcome>;
-  /**
-   * For the sandbox: ends the time of a pending session in test mode now, without any grace. Earlier money
-   * stays in time; the session ends with the next `settleDue`.
-   * @returns false when there is no such session
-   */
-  cutShort(id: string, nowMs: number): Promise<boolean>;
-  /** Settles up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
-  settleDue(nowMs: number, limit: number): Promise<number>;
-  list(list: SessionList): Promise<SessionPage<SessionSummary>>;
-  /** Returns the currencies in which a store has priced sessions, in order of their codes. */
-  listPriceCurrencies(at: Readonly<{ storeId: string; mode: Mode }>, limit: number): Promise<readonly string[]>;
-  /** Returns the confirmed transactions to each session's addresses, at most `limit` for each. */
-  transactionsOf(sessionIds: readonly string[], limit: number): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Returns at most `limit` sessions of the store and mode, newest first; a whole order id comes first of all. */
-  search(
-    search: SessionSearch,
-    where: Readonly<{ storeId: string; mode: Mode; limit: number }>,
-  ): Promise<readonly SessionSummary[]>;
-  /** Returns a session's events, oldest first. */
-  listEvents(sessionId: string, limit: number): Promise<readonly StoredEvent[]>;
+function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
+  const { secretKey, vault, guard } = sealing;
+  const { outageWaitS, beforeTake = () => {} } = options;
+  const formats = formatsOf(options);
+  const raiseAlarm = createAlarmWriter(db);
+  const recordAct = createAuditLog(db);
+  const networks = createNetworks(db);
+  const addresses = createAddresses(db, guard);
+  const transfers = createTransfers(db, guard);
+  const outgoing = createOutgoing(db, guard);
+  const facts = { addresses, blocks: createBlocks(db), transfers, networks, outgoing };
+  const returned = createReturned(db);
+  const countingSums = createCountingSums(returned.of);
+  const findSession = createSessionFinder(db);
+  const storeOf = createStoreReader(db, guard);
+  const isSuspended = (storeId: string) => storeOf(storeId).isSuspended();
+  const { due, endpoints, outbox } = createSending(db);
+  const replays = createReplays(db);
+  const jobs = createJobs(db);
+  const endAlarm = createAlarmEnder(db);
+  const heldRecords = createHeldRecords(db, raiseAlarm, endAlarm, outbox);
+  const changed = { networks, countingSums, outbox, raiseAlarm, heldRecords };
+  const transitions = createSessionTransitions(db, changed, outageWaitS);
+  const ledger = createLedger(db, findSession);
+  const freezesOf = createFreezeReader(db);
+  const freezer = createFreezer(db, recordAct);
+  const payouts = createPayouts(db, { raiseAlarm, outgoing, freezesOf });
+  const followApproval = createApprovalAlarms(db, { raiseAlarm, endAlarm });
+  const rows = createRefundRows(db, { ...sealing, findSession, ...formats, followApproval });
+  const limits = createRefundLimits(db);
+  const secrets = createWebhookSecrets(db, vault);
+  const approval = createStoreApproval(db, { raiseAlarm, endAlarm });
+  const asked = { rows, limits, ledger, findSession, isSuspended };
+  const settlement = createRefundSettlement(db, { ...asked, outbox, transitions });
+  const own = { ...asked, settlement, payouts, replays, recordAct };
+  const refundParts = { ...facts, ...sealing, ...own, ...formats, held: heldRecords, countingSums, transitions };
+  const { refunds, giveBack } = refundCommands(db, refundParts);
+  const storeParts = { ...limits, guard, recordAct, secrets, approval, storeOf };
+  const sessionParts = { ...facts, ...own, beforeTake, endpoints, transitions, storeOf, outageWaitS };
+  return {
+    sessions: {
+      ...payerTokens(secretKey),
+      ...sessionCommands(db, findSession, sessionParts),
+      ...sessionListQueries(db),
+    },
+    addresses: poolCommands(db, guard, raiseAlarm, addresses),
+    stores: { ...storeCommands(db, storeParts), ...pageSettingsCommands(db), ...refundPolicyCommands(db, limits) },
+    keys: keyCommands(db, vault, storeParts),
+    ...chainRepositories(db, { ...facts, ...own, ...formats, jobs, transitions, raiseAlarm, storeOf, freezer }),
+    held: { ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }), giveBack },
+    refunds,
+    ...peopleCommands(db, { vault, recordAct, raiseAlarm }),
+    mails: mailCommands(db, vault, jobs),
+    alarms: alarmCommands(db, raiseAlarm, recordAct),
+    notices: noticeCommands(db, vault, recordAct),
+    audit: { ...auditCommands(db), ...proofCommands(db, recordAct) },
+    reports: { ...reportQueries(db), ...statsCommands(db), ...bookQueries(db) },
+    traces: traceQueries(db),
+    ...webhookSecretCommands(db, vault, storeParts),
+    ...payoutParts(db, { ...changed, ...refundParts, outgoing, freezesOf, freezer }),
+    ...webhookCommands(db, { secrets, due, replays, raiseAlarm }),
+    ...eventQueries(db),
+    ...triggerCommands(db, findSession, outbox),
+    ...ledgerAudit(db),
+    ...senderReportCommands(db),
+    /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
+    changeCount: changeCounter(db),
+    /** Takes and releases the write lock, which proves that the database can be written now. */
+    async probe(): Promise<void> {
+      await db.write(() => {}, { waitMs: PROBE_WAIT_MS });
+    },
+    close: db.close,
+  };
 }
 
-export interface Networks {
-  report(report: NetworkReport): Promise<void>;
-  list(): Promise<readonly NetworkStatus[]>;
-  /** Returns how often operators moved the network's position; a follower that sees it change loads it again. */
-  recoveryCount(network: NetworkKey): Promise<number>;
-  /** Returns a network's newest gaps, open and closed, highest blocks first. */
-  listGaps(network: NetworkKey): Promise<readonly BlockGap[]>;
-  /**
-   * Takes the blocks above `to` out of our chain, as a reorg does, even final ones, and lowers the floor. Credited
-   * payments in them are reversed until their blocks come back.
-   */
-  rewind(input: Rewind): Promise<RewindOutcome>;
-  /**
-   * Makes the follower go on beyond blocks that no node serves, and raises the alarm `block_skipped`. Where one of our
-   * wallets has no sequence numbers that would tell what it sent in them, money out is frozen on the network.
-   */
-  skip(
-    input: Readonly<{ network: NetworkKey; from: number; to: number; isDryRun: boolean; act: OperatorAct }>,
-  ): Promise<SkipOutcome>;
-  /** Closes the gaps within blocks that were all read again without a doubt. @returns them */
-  closeGaps(network: NetworkKey, read: GapReading, act: OperatorAct): Promise<readonly BlockGap[]>;
+/** Events, and what waits to be sent. */
+function createSending(db: Db) {
+  const due = createDueTimes(db);
+  const endpoints = createSessionEndpoints(db);
+  return { due, endpoints, outbox: createOutbox(db, due, endpoints) };
 }
 
-export interface Database
-  extends EndpointDatabase,
-    EventDatabase,
-    FreezeDatabase,
-    OutgoingDatabase,
-    SenderReportDatabase,
-    MoneyOutDatabase,
-    SweepDatabase,
-    WebhookSecretDatabase {
-  readonly sessions: Sessions;
-  readonly addresses: Addresses;
-  readonly stores: Stores;
-  readonly keys: Keys;
-  readonly blocks: Blocks;
-  readonly networks: Networks;
-  readonly lookups: Lookups;
-  readonly held: Held;
-  readonly refunds: Refunds;
-  readonly people: People;
-  readonly signIns: SignIns;
-  readonly mails: Mails;
-  readonly alarms: Alarms;
-  readonly notices: Notices;
-  readonly audit: Audit;
-  readonly reports: Reports;
-  readonly traces: Traces;
-  /**
-   * Calls `work` with the same database for one command of a person: everything that it changes is recorded as this
-   * act, in the transaction of the change. One piece of work is done at a time; it waits only for the database.
-   */
-  recordAs<T>(act: TargetedAct, work: (database: Database) => Promise<T>): Promise<T>;
-  /**
-   * Leases up to `limit` due deliveries, in turn from each endpoint that has any. URLs of single sessions share the
-   * places of one endpoint for each host. Within one endpoint and session, a delivery waits until earlier ones had
-   * their first attempt and none is leased.
-   * Deliveries whose lease ran out are due again.
-   */
-  claimDeliveries(
-    input: Readonly<{
-      nowMs: number;
-      leaseMs: number;
-      limit: number;
-      /** Attempts in progress to one endpoint, or to one host's endpoints of single sessions. */
-      perEndpointMax: number;
-      /** Attempts in progress to endpoints that have not answered the last five, and to those of single sessions. */
-      unprovenMax?: number;
-      /** Ids of endpoints that answer quickly: each may have as many leases as its host. */
-      quick?: ReadonlySet<string>;
-      /** Leases in the transaction of the attempts that are being recorded in this turn, which free places. */
-      isWithRecording?: boolean;
-    }>,
-  ): Promise<readonly ClaimedDelivery[]>;
-  /**
-   * Saves attempts and their verdicts, in the order in which they ended, in one transaction. A failed manual attempt
-   * leaves the automatic schedule as it was.
-   */
-  recordAttempts(recorded: readonly RecordedAttempt[]): Promise<void>;
-  listDeliveries(filter: DeliveryFilter): Promise<readonly Delivery[]>;
-  /**
-   * Lists the deliveries of a store's events in one mode, newest event first.
-   * @param page `lookMax`: so many events and deliveries are looked at; what is not found among them may be in the next
-   * @returns `goOn`: where older ones may be; null after the last event
-   */
-  listStoreDeliveries(
-    at: Readonly<{ storeId: string; mode: Mode }>,
-    search: DeliverySearch,
-    page: Readonly<{ after: DeliveryCursor | null; limit: number; lookMax: number }>,
-  ): Promise<Readonly<{ deliveries: readonly Delivery[]; goOn: DeliveryCursor | null }>>;
-  listAttempts(deliveryId: string): Promise<readonly PastAttempt[]>;
-  /** Makes a delivery due at once, in any state. @returns false when there is none with this id */
-  resendDelivery(id: string, nowMs: number): Promise<boolean>;
-  /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
-  changeCount(): number;
-  /** Takes and releases the write lock, which proves that the database can be written now. */
-  probe(): Promise<void>;
-  close(): void;
+type WebhookParts = Parameters<typeof claimCommands>[1] &
+  Parameters<typeof attemptCommands>[1] &
+  Parameters<typeof endpointCommands>[1];
+
+/** Endpoints, and what is sent to them. */
+const webhookCommands = (db: Db, parts: WebhookParts) => ({
+  ...endpointCommands(db, parts),
+  ...claimCommands(db, parts),
+  ...retirementCommands(db, parts.due),
+  ...redeliveryCommands(db, parts.due),
+  ...attemptCommands(db, parts),
+  ...deliveryCommands(db, parts.due),
+});
+
+type MoneyOutParts = TextFormats &
+  Readonly<{
+    guard: RowGuard;
+    networks: NetworkRows;
+    raiseAlarm: RaiseAlarm;
+    recordAct: RecordAct;
+    ledger: Ledger;
+    payouts: Payouts;
+    outgoing: Outgoing;
+    freezesOf: FreezesOf;
+    freezer: Freezer;
+    rows: RefundRows;
+    settlement: RefundSettlement;
+    findSession: FindSessionRow;
+    transitions: SessionTransitions;
+  }>;
+
+/** What payout engines save, and what operators decide about it. */
+function payoutParts(db: Db, own: MoneyOutParts) {
+  const { payouts: steps, networks, ledger, raiseAlarm, recordAct, outgoing, rows, formatAddress, formatAmount } = own;
+  const { freezesOf, freezer } = own;
+  const followLost: FollowLost = ({ intent, sessionId }, nowMs) => {
+    const session = intent.kind === 'return' && sessionId === null && own.findSession(intent.session.id);
+    if (session) own.transitions.followReturn(session, nowMs);
+  };
+  const approvalsOf = (id: string) => rows.find(id)?.approvals ?? [];
+  const parts = { steps, ledger, raiseAlarm, followLost, freezer };
+  const settlement = createPayoutSettlement(db, { ...parts, followRefund: own.settlement.settle });
+  return {
+    ...payoutCommands(db, { ...parts, settlement }),
+    ...outgoingCommands(db, {
+      ...parts,
+      guard: own.guard,
+      networks,
+      formatAddress,
+      formatAmount,
+    }),
+    ...walletBookCommands(db, { raiseAlarm, freezer, formatAmount }),
+    ...payoutAttemptCommands(db, { ...parts, freezesOf, refundGates: own.settlement.gatesOf, approvalsOf }),
+    ...adoptionCommands(db, parts),
+    ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
+    ...freezeCommands(db, { guard: own.guard, freezesOf, freezer, recordAct }),
+    ...payoutViews(db),
+    ...hotWalletCommands(db),
+    ...sweepCommands(db, steps),
+  };
+}
+
+type ChainParts = Parameters<typeof createBlockFacts>[0] &
+  Readonly<{
+    networks: NetworkRows;
+    jobs: Jobs;
+    recordAct: RecordAct;
+    storeOf: ReturnType<typeof createStoreReader>;
+    freezer: Freezer;
+  }>;
+
+/** What followers save, and what operators do about it. */
+function chainRepositories(db: Db, own: ChainParts) {
+  const parts = { ...own, gaps: createGaps(db), facts: createBlockFacts(own) };
+  return {
+    blocks: {
+      ...blockCommands(db),
+      ...waitingCommands(db, parts),
+      ...ingestCommands(db, parts),
+      ...rereadCommands(db, parts),
+      ...comparisonQueries(db),
+    },
+    networks: { ...networkCommands(db, parts.networks), ...recoveryCommands(db, parts) },
+    lookups: lookupCommands(db, parts),
+  };
 }

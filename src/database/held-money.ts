@@ -1,15 +1,22 @@
 /**
- * Held money: confirmed money that counts for nothing until an operator decides about it.
+ * Operators' decisions about held money.
  */
-import type { SessionStatus } from '../core/event.ts';
-import type { AcceptEffect, HeldKind, HeldPart, HeldState, Returned } from '../core/held-money.ts';
-import type { RefundStatus } from '../core/refund.ts';
-import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import type { OperatorAct } from './audit-log.ts';
-import type { DestinationCheck, DestinationFault, Refund } from './refunds.ts';
 
-/** One return of held money: `id` is also that of its refund and its payout. */
-export type HeldReturn = Returned & Readonly<{ id: string; status: RefundStatus; tx: string | null }>;
+import { and, desc, eq } from 'drizzle-orm';
+import type { SessionStatus } from '../core/event.ts';
+import { invariant } from '../core/fault.ts';
+import { type AcceptEffect, type HeldKind, type HeldPart, type HeldState, openPar } from '../core/held-money.ts';
+import type { Life, Standing } from '../core/session.ts';
+import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import type { OperatorAct, RecordAct } from './audit-log.ts';
+import type { Db } from './engine/open.ts';
+import { amountText, type HeldRecords, type HeldRow } from './held-records.ts';
+import type { DestinationFault, Refund } from './refunds/refund.ts';
+import type { HeldReturn, ReturnedMoney } from './refunds/returned.ts';
+import type { SessionRow } from './session.ts';
+import type { SessionTransitions } from './session-transitions.ts';
+import type { FindSessionRow } from './sessions.ts';
+import { heldMoney as records, sessions } from './tables.ts';
 
 /** One kind of held money of one session. Values are par. */
 export type HeldMoney = Readonly<{
@@ -77,20 +84,108 @@ export type ReturnHeldOutcome =
    */
   | Readonly<{ kind: 'store_suspended' | 'above_limit' | 'daily_limit' }>;
 
-export interface Held {
-  /** Returns held money, newest first. */
-  list(
-    filter: Readonly<{ storeId?: string; mode?: Mode; sessionId?: string; state?: HeldState; limit: number }>,
-  ): Promise<readonly HeldMoney[]>;
-  find(id: string): Promise<HeldMoney | null>;
-  /**
-   * Accepts open held money: see `core/held-money`. `held` is how it was before.
-   * @param isDryRun nothing is saved; the outcome is what it would be
-   */
-  accept(id: string, act: OperatorAct, isDryRun: boolean): Promise<AcceptHeldOutcome>;
-  /**
-   * Begins to return open held money. From then on it counts for nothing; if the return fails, it is held again. What
-   * is returned can be neither accepted nor refunded.
-   */
-  giveBack(input: ReturnHeldMoney, check: DestinationCheck): Promise<ReturnHeldOutcome>;
+const { storeId, mode, orderId, terms, canceledAtS } = sessions;
+const sessionColumns = { storeId, mode, orderId, terms, canceledAtS };
+
+export function heldMoneyCommands(
+  db: Db,
+  parts: Readonly<{
+    held: HeldRecords;
+    transitions: SessionTransitions;
+    findSession: FindSessionRow;
+    recordAct: RecordAct;
+    returned: ReturnedMoney;
+  }>,
+) {
+  const { held, transitions, findSession, recordAct, returned } = parts;
+  const viewOf = (
+    row: HeldRow,
+    { storeId, mode, orderId, terms, canceledAtS }: Pick<SessionRow, keyof typeof sessionColumns>,
+  ) =>
+    ({
+      ...row,
+      storeId,
+      mode,
+      orderId,
+      expiresAtS: terms.expiresAtS,
+      canceledAtS,
+      returns: returned.list(row.sessionId).filter(({ kind }) => kind === row.kind),
+    }) satisfies HeldMoney;
+
+  const faceOf = (
+    { terms }: SessionRow,
+    life: Pick<Life, 'status' | 'paidLate'>,
+    { confirmedPar }: Pick<Standing, 'confirmedPar'>,
+  ): HeldSession => ({ status: life.status, paidLate: life.paidLate, duePar: terms.duePar, confirmedPar });
+
+  function sessionOf(row: HeldRow): SessionRow {
+    const session = findSession(row.sessionId);
+    invariant(session, `session ${row.sessionId} of held money exists`);
+    return session;
+  }
+
+  return {
+    /** Returns held money, newest first. */
+    async list({
+      storeId,
+      mode,
+      sessionId,
+      state,
+      limit,
+    }: Readonly<{ storeId?: string; mode?: Mode; sessionId?: string; state?: HeldState; limit: number }>): Promise<
+      readonly HeldMoney[]
+    > {
+      const { storeId: store, mode: ofMode } = sessions;
+      const of = and(
+        storeId === undefined ? undefined : eq(store, storeId),
+        mode === undefined ? undefined : eq(ofMode, mode),
+        sessionId === undefined ? undefined : eq(records.sessionId, sessionId),
+        state === undefined ? undefined : eq(records.state, state),
+      );
+      const rows = db.read(() =>
+        db.orm
+          .select({ held: records, session: sessionColumns })
+          .from(records)
+          .innerJoin(sessions, eq(sessions.id, records.sessionId))
+          .where(of)
+          .orderBy(desc(records.openedAtMs), desc(records.id))
+          .limit(limit)
+          .all()
+          .map(({ held: row, session }) => viewOf(row, session)),
+      );
+      return rows;
+    },
+    async find(id: string): Promise<HeldMoney | null> {
+      return db.read(() => {
+        const row = held.find(id);
+        return row ? viewOf(row, sessionOf(row)) : null;
+      });
+    },
+    /**
+     * Accepts open held money: see `core/held-money`. `held` is how it was before.
+     * @param isDryRun nothing is saved; the outcome is what it would be
+     */
+    async accept(id: string, act: OperatorAct, isDryRun: boolean): Promise<AcceptHeldOutcome> {
+      const decide = isDryRun ? db.read : db.write;
+      return decide(() => {
+        const row = held.find(id);
+        if (!row) return { kind: 'not_found' };
+        const session = sessionOf(row);
+        const view = viewOf(row, session);
+        if (row.state !== 'open') return { kind: 'not_open', held: view };
+        if (!isDryRun) held.settle(row, act.atMs);
+        const { effect, life, standing } = transitions.accept(session, row.kind, act.atMs, isDryRun);
+        const [before, after] = [faceOf(session, session, session), faceOf(session, life, standing)];
+        if (!isDryRun) {
+          const what = { session: session.id, kind: row.kind, amount: amountText(openPar(row), row.currency) };
+          recordAct(act, {
+            target: id,
+            before: { ...what, state: 'open', status: before.status },
+            after: { ...what, state: 'settled', status: after.status },
+          });
+        }
+        return { kind: 'done', effect, held: view, before, after };
+      });
+    },
+  };
 }

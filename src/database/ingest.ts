@@ -1,40 +1,22 @@
 /**
- * What a follower saves in one step.
+ * One step of a follower: dropped blocks, connected blocks, confirmations, the cursor, and everything that follows for
+ * sessions, events and alarms. Saved whole or not at all.
  */
 
-import type { BlockRef, Tail } from '../core/block.ts';
+import { type BlockRef, isLinked } from '../core/block.ts';
 import type { CreditPolicy, Received } from '../core/credit-policy.ts';
-import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
-import type { BlockComparison, NumberRange, RecordedRange } from './comparison.ts';
-import type { Reread, RereadOutcome } from './recovery.ts';
-
-/** One step of a follower, saved whole or not at all. */
-export type Ingest = Readonly<{
-  network: NetworkKey;
-  /** The network's chain family. With the network's mode it names the pool whose addresses the matcher watched. */
-  family: string;
-  /** Hash of the tip that the step starts from, a guard against a second writer; null for a network's first step. */
-  expectTip: string | null;
-  /** The network's `recoveryCount` when the position was loaded; compared if it is present. */
-  recoveries?: number;
-  /** The highest address id that the matcher knew when it read the blocks to connect. */
-  watchedThroughId: number;
-  /** The highest id of our own wallets that the matcher knew then; it knew none if absent. */
-  ownWalletId?: number;
-  /** Tokens by symbol with their decimals on this network. */
-  decimals: Readonly<Partial<Record<Currency, number>>>;
-  /** Transfers of less than this value at par are dust: facts that touch no session. */
-  dustFloorPar: bigint;
-  drop: readonly string[];
-  /** Oldest first, each the child of the one before (the first: of the tip that remains after `drop`). */
-  connect: readonly Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>[];
-  /** Transactions whose transfers are credited: they meet the policy and were just re-checked with the node. */
-  confirm: readonly Confirmation[];
-  /** The height that is final from now on; never falls. */
-  floor: number | null;
-  readThroughS: number;
-  nowMs: number;
-}>;
+import { invariant, transient } from '../core/fault.ts';
+import type { ChainTransfer, NetworkKey } from '../core/transfer.ts';
+import type { AddressRows } from './addresses.ts';
+import type { Ingest } from './block-facts.ts';
+import { type BlockFacts, type Ours, poolOf } from './block-facts.ts';
+import type { BlockRow, BlockRows } from './blocks.ts';
+import type { Db } from './engine/open.ts';
+import type { Gaps } from './gaps.ts';
+import type { Ledger } from './ledger.ts';
+import type { NetworkRows } from './networks.ts';
+import type { Outgoing } from './sqlite/payouts/outgoing.ts';
+import type { TransferRow, Transfers } from './transfers.ts';
 
 /**
  * - `stale_watch`: an address or a wallet was added after the matcher looked; load it and match the blocks again.
@@ -42,12 +24,6 @@ export type Ingest = Readonly<{
  * - `moved`: another writer moved the cursor, so this process is not the only follower of the network.
  */
 export type IngestOutcome = 'done' | 'stale_watch' | 'recovered' | 'moved';
-
-/** Transactions in one block; all of the block's if `txs` is absent. */
-export type Confirmation = Readonly<{ hash: string; txs?: readonly string[] }>;
-
-/** A block with transfers that are not confirmed yet, and their transactions. */
-export type Unconfirmed = Readonly<{ hash: string; number: number; txs: readonly string[] }>;
 
 /** A transfer that is not confirmed yet, with what decides on its credit. */
 export type WaitingTransfer = ChainTransfer &
@@ -57,24 +33,145 @@ export type WaitingTransfer = ChainTransfer &
     /** What its session's store asks for on this network besides the network's own policy. */
     stricter: CreditPolicy;
   }>;
+type Parts = Readonly<{
+  addresses: AddressRows;
+  blocks: BlockRows;
+  transfers: Transfers;
+  networks: NetworkRows;
+  gaps: Gaps;
+  facts: BlockFacts;
+  ledger: Ledger;
+  outgoing: Outgoing;
+}>;
 
-export interface Blocks {
-  /** Returns the newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
-  tail(network: NetworkKey, limit: number): Promise<Tail>;
-  /** Returns canonical blocks above `number` with unconfirmed transfers, lowest first, and their transactions. */
-  unconfirmed(network: NetworkKey, number: number, limit: number): Promise<readonly Unconfirmed[]>;
-  /** Returns the unconfirmed transfers of a canonical block that are not dust; none if it left the chain. */
-  waiting(network: NetworkKey, hash: string): Promise<readonly WaitingTransfer[]>;
-  ingest(step: Ingest): Promise<IngestOutcome>;
-  /** Returns the lowest canonical block at or above a number; null if there is none. */
-  firstFrom(network: NetworkKey, number: number): Promise<number | null>;
-  range(network: NetworkKey, range: NumberRange): Promise<RecordedRange>;
-  /** Returns how far each network was compared; nothing for those that never were. */
-  listComparisons(): Promise<readonly BlockComparison[]>;
-  /** Replaces what is known of the network. */
-  recordComparison(comparison: BlockComparison): Promise<void>;
-  /** Returns the lowest canonical block with at least this number; null if there is none. */
-  rereadAnchor(network: NetworkKey, number: number): Promise<Pick<BlockRef, 'hash' | 'number'> | null>;
-  /** Compares blocks that were read again with what is held, and adds the transfers that were missed. */
-  saveReread(input: Reread): Promise<RereadOutcome>;
+/** Blocks this far below the final height are pruned if they hold no transfer to our addresses. */
+const BLOCKS_KEPT = 1_000;
+
+export function ingestCommands(db: Db, parts: Parts) {
+  const { addresses, blocks, transfers, networks, gaps, facts, ledger, outgoing } = parts;
+
+  /** Takes blocks out of the canonical chain. @returns their ids */
+  function drop({ network, drop: hashes, nowMs }: Ingest, floor: number): number[] {
+    return hashes.map((hash) => {
+      const block = blocks.find(network, hash);
+      invariant(block?.canonical, `the dropped block ${hash} is canonical on ${network}`);
+      invariant(block.number > floor, `the dropped block ${hash} is above the final height ${floor} of ${network}`);
+      facts.drop(block, nowMs);
+      return block.id;
+    });
+  }
+
+  /** Adds a block on top of the canonical chain, with its transfers to our addresses. @returns its id */
+  function connect(step: Ingest, block: BlockRef, content: readonly ChainTransfer[]): number {
+    const ours = facts.recognise(step, content);
+    outgoing.add(step.network, block, content, step.nowMs);
+    const known = blocks.find(step.network, block.hash);
+    const { watchedThroughId } = step;
+    if (known) refuseContradiction(step, known, block, transfers.ofBlock(known.id), ours);
+    const id = known?.id ?? blocks.insert({ ...block, network: step.network, canonical: true, watchedThroughId });
+    if (known) blocks.mark(id, { canonical: true, watchedThroughId, number: block.number });
+    // Of a known block, only transfers to addresses that were not watched when it was first read are new.
+    for (const found of ours) {
+      if (found.address.id > (known?.watchedThroughId ?? 0)) facts.add(step, id, block, found);
+    }
+    return id;
+  }
+
+  function confirm({ network, confirm: confirmations, nowMs }: Ingest): number[] {
+    return confirmations.flatMap(({ hash, txs }) => {
+      const block = blocks.find(network, hash);
+      invariant(block, `the block ${hash} to confirm is known on ${network}`);
+      // A block that this step itself drops is not confirmed.
+      if (!block.canonical) return [];
+      ledger.confirmed(block.id, true, nowMs, txs);
+      transfers.confirm(block.id, nowMs, txs);
+      return block.id;
+    });
+  }
+
+  return {
+    async ingest(step: Ingest): Promise<IngestOutcome> {
+      return db.write(() => {
+        const { network, nowMs } = step;
+        const held = networks.find(network);
+        const recoveries = held?.recoveries ?? 0;
+        if (recoveries !== (step.recoveries ?? recoveries)) return 'recovered';
+        if ((held?.tipHash ?? null) !== step.expectTip) return 'moved';
+        if (step.watchedThroughId < addresses.highestId(poolOf(step))) return 'stale_watch';
+        if (step.connect.length > 0 && (step.ownWalletId ?? 0) < outgoing.highestWalletId(network))
+          return 'stale_watch';
+
+        const row = held ?? networks.begin(network, nowMs);
+        const dropped = drop(step, row.floor);
+        const refs = step.connect.map(({ block }) => block);
+        const kept = blocks.tip(network);
+        if (dropped.length > 0) gaps.removeBetween(network, kept?.number ?? -1, held?.tipNumber ?? 0);
+        refuseGap(network, kept, refs, gaps);
+        const connected = step.connect.map(({ block, transfers: content }) => connect(step, block, content));
+        const confirmed = confirm(step);
+
+        const tip = blocks.tip(network);
+        const floor = Math.max(row.floor, step.floor ?? 0);
+        networks.progress(network, {
+          tipHash: tip?.hash ?? null,
+          tipNumber: tip?.number ?? null,
+          tipTimeS: tip?.timeS ?? null,
+          floor,
+          readThroughS: step.readThroughS,
+          prunedThrough: blocks.prune(network, row.prunedThrough, floor - BLOCKS_KEPT),
+          updatedAtMs: nowMs,
+        });
+
+        const touched = [...dropped, ...connected, ...confirmed, ...transfers.blocksBetween(network, row.floor, floor)];
+        facts.settle(network, touched, floor, nowMs);
+        return 'done';
+      });
+    },
+  };
+}
+
+/** Checks that new blocks follow the remaining tip and one another, or come after a gap that an operator made. */
+function refuseGap(network: NetworkKey, tip: BlockRow | undefined, refs: readonly BlockRef[], gaps: Gaps): void {
+  invariant(isLinked(refs), `blocks to connect on ${network} are linked by parent hashes`);
+  const first = refs[0];
+  if (!first || !tip || first.parent === tip.hash) return;
+  const gap = gaps.at(network, tip.number + 1);
+  const isAfterGap = gap !== null && gap.to < first.number;
+  invariant(isAfterGap, `block ${first.hash} is the child of the tip ${tip.hash} of ${network}`);
+}
+
+/**
+ * Checks that a block has the content that it had when it was read before, for the addresses watched then: one hash has
+ * one content. Its number may be corrected: where numbers are slots, no hash contains them.
+ * @throws Fault transient `node_contradicts_itself`
+ */
+function refuseContradiction(
+  { network }: Ingest,
+  known: BlockRow,
+  block: BlockRef,
+  before: readonly TransferRow[],
+  now: readonly Ours[],
+): void {
+  invariant(!known.canonical, `block ${block.hash} is not connected twice on ${network}`);
+  const line = (parts: readonly unknown[]): string => parts.join(' ');
+  const wasRead = before.map((t) => line([t.tx, t.position, t.currency, t.fromKey, t.addressId, t.units, t.decimals]));
+  const isRead = new Set(
+    now
+      .filter(({ address }) => address.id <= known.watchedThroughId)
+      .map(({ transfer: t, address, decimals }) =>
+        line([t.tx, t.index, t.currency, t.from, address.id, t.units, decimals]),
+      ),
+  );
+  const agrees =
+    block.parent === known.parent &&
+    block.timeS === known.timeS &&
+    wasRead.length === isRead.size &&
+    wasRead.every((text) => isRead.has(text));
+  if (agrees) return;
+  throw transient(
+    'node_contradicts_itself',
+    `Block ${block.hash} of ${network} differs from what was read before: ${wasRead.length} transfers to our ` +
+      `addresses then, ${isRead.size} now. Nothing was saved. Set the network's url to another node, or go on ` +
+      `without the block: \`quayside network reread ${network} --from ${block.number} --skip --reason …\`.`,
+  );
 }

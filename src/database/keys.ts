@@ -1,13 +1,17 @@
 /**
- * API keys of stores, and the nonces that requests signed with them use up.
+ * API keys and their used nonces.
  */
-import type { Mode } from '../core/transfer.ts';
-import type { OperatorAct } from './audit-log.ts';
-import type { MerchantStore } from './stores.ts';
 
-/** What a key may do, in the order in which people choose it. */
-export const scopes = ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write', 'webhooks:write'] as const;
-export type Scope = (typeof scopes)[number];
+import { and, asc, eq, getTableColumns, isNotNull, isNull, lt, sql } from 'drizzle-orm';
+import type { Mode } from '../core/transfer.ts';
+import type { OperatorAct, RecordAct } from './audit-log.ts';
+import type { Scope } from './column-values.ts';
+import type { Db } from './engine/open.ts';
+import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import type { MacedRow, RowGuard } from './row-macs.ts';
+import type { MerchantStore } from './stores.ts';
+import { keys, stores } from './tables.ts';
+import type { Vault } from './vault.ts';
 
 /** An API key as operators see it; of the key itself only the SHA-256 is stored. */
 export type ApiKey = Readonly<{
@@ -47,33 +51,201 @@ export type NewApiKey = Omit<ApiKey, Optional | 'createdBy' | 'lastUsedAtMs' | '
 /** A key with what authentication needs. `secret` signs requests and is stored encrypted. */
 export type ApiKeyWithSecret = ApiKey & Readonly<{ secret: string; storeStatus: MerchantStore['status'] }>;
 
-export interface Keys {
-  /** @param act the operator's command that creates it, for the audit log */
-  create(input: NewApiKey, act?: OperatorAct): Promise<void>;
-  /** Returns keys, altered ones too, which are marked. */
-  list(storeId: string | null): Promise<readonly ApiKey[]>;
-  /** Returns keys that are not revoked and expire before a time, the earliest first. */
-  expiring(beforeMs: number, limit: number): Promise<readonly ApiKey[]>;
-  /** Returns the key with this id, revoked or not; null when unknown. */
-  show(id: string): Promise<ApiKey | null>;
-  /** @returns false when there is no such key. Revoking it again keeps the first time, and is not recorded. */
-  revoke(id: string, act: OperatorAct): Promise<boolean>;
-  /** Returns the key with this SHA-256 (hex), revoked, expired or not; null when unknown. */
-  find(keyHash: string): Promise<ApiKeyWithSecret | null>;
-  /**
-   * Uses up a nonce until `keepUntilMs`; false when it was used before. Removes a bounded number of expired nonces.
-   * @param input `mayBeSavedLater`: answers at once even if another process is writing, and saves the nonce afterwards;
-   * for requests that change nothing. `from`: the client's address; in the same transaction, it is noted as the key's
-   * last use, unless one was noted within `USE_NOTED_EVERY_MS`
-   */
-  useNonce(
-    input: Readonly<{
-      keyId: string;
-      nonce: string;
-      nowMs: number;
-      keepUntilMs: number;
-      mayBeSavedLater?: boolean;
-      from?: string;
-    }>,
-  ): Promise<boolean>;
+/** Expired nonces are removed this often at most, and by so many for each new one: their number falls. */
+const CLEAR_NONCES_MS = 1_000;
+const NONCES_CLEARED_PER_NEW = 8;
+const NONCES_CLEARED_MAX = 1_000;
+
+/** The name under which a key's secret is sealed. */
+export const apiSecretName = (keyId: string): string => `key ${keyId}`;
+
+const { keyHash: _hash, secret: _secret, mac: _mac, ...keyColumns } = getTableColumns(keys);
+
+type Protected =
+  | 'id'
+  | 'storeId'
+  | 'mode'
+  | 'keyHash'
+  | 'secret'
+  | 'scopes'
+  | 'sources'
+  | 'expiresAtMs'
+  | 'revokedAtMs';
+
+/** What the MAC of a key covers: who it is, its sealed secret, and what it may do. */
+export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedRow => {
+  const { id, storeId, mode, keyHash, secret, scopes, sources, expiresAtMs, revokedAtMs } = row;
+  const lists = [JSON.stringify(scopes), JSON.stringify(sources)];
+  return { table: 'keys', key: [id], fields: [storeId, mode, keyHash, secret, ...lists, expiresAtMs, revokedAtMs] };
+};
+
+type Parts = Readonly<{ guard: RowGuard; recordAct: RecordAct }>;
+
+export function keyCommands(db: Db, vault: Vault, { guard, recordAct }: Parts) {
+  const insert = preparedInsert(db, keys);
+  const findByHash = atFirstUse(
+    db.orm
+      .select({ ...getTableColumns(keys), storeStatus: stores.status })
+      .from(keys)
+      .innerJoin(stores, eq(stores.id, keys.storeId))
+      .where(eq(keys.keyHash, sql.placeholder('keyHash'))),
+  );
+  const isIntact = (row: typeof keys.$inferSelect): boolean => {
+    const remedy = `revoke it by \`quayside key revoke ${row.id}\` and create another`;
+    return guard.accepts(macedKey(row), row.mac, `API key ${row.id} of store ${row.storeId}`, remedy);
+  };
+  const checked = (row: typeof keys.$inferSelect): ApiKey => {
+    const { keyHash: _hash, secret: _secret, mac: _mac, ...key } = row;
+    return isIntact(row) ? key : { ...key, isAltered: true };
+  };
+  return {
+    /** @param act the operator's command that creates it, for the audit log */
+    async create(
+      { keyHash, secret, name = null, sources = [], expiresAtMs = null, ...key }: NewApiKey,
+      act?: OperatorAct,
+    ): Promise<void> {
+      const sealed = vault.seal(secret, apiSecretName(key.id));
+      const unused = { createdBy: act?.operator ?? null, lastUsedAtMs: null, lastUsedFrom: null };
+      await db.write(() => {
+        const row = { ...key, name, sources, expiresAtMs, ...unused, keyHash, secret: sealed };
+        insert({ ...row, mac: guard.seal(macedKey(row)) });
+        const { id: target, storeId, mode, hint } = key;
+        const texts = { scopes: key.scopes.join(','), sources: sources.join(',') };
+        if (act) recordAct(act, { target, before: null, after: { storeId, mode, name, hint, ...texts, expiresAtMs } });
+      });
+    },
+    /** Returns keys, altered ones too, which are marked. */
+    async list(ofStore: string | null): Promise<readonly ApiKey[]> {
+      const select = db.orm.select().from(keys);
+      const all = ofStore === null ? select : select.where(eq(keys.storeId, ofStore));
+      return db.read(() => all.orderBy(keys.createdAtMs, keys.id).all()).map(checked);
+    },
+    /** Returns keys that are not revoked and expire before a time, the earliest first. */
+    async expiring(beforeMs: number, limit: number): Promise<readonly ApiKey[]> {
+      const isExpiring = and(isNotNull(keys.expiresAtMs), isNull(keys.revokedAtMs), lt(keys.expiresAtMs, beforeMs));
+      const select = db.orm.select(keyColumns).from(keys).where(isExpiring).orderBy(asc(keys.expiresAtMs)).limit(limit);
+      return db.read((): ApiKey[] => select.all());
+    },
+    /** Returns the key with this id, revoked or not; null when unknown. */
+    async show(keyId: string): Promise<ApiKey | null> {
+      const row = db.read(() => db.orm.select().from(keys).where(eq(keys.id, keyId)).get());
+      return row ? checked(row) : null;
+    },
+    /** @returns false when there is no such key. Revoking it again keeps the first time, and is not recorded. */
+    async revoke(keyId: string, act: OperatorAct): Promise<boolean> {
+      return db.write(() => {
+        const key = db.orm.select().from(keys).where(eq(keys.id, keyId)).get();
+        if (key?.revokedAtMs === null) {
+          const revoked = { ...key, revokedAtMs: act.atMs };
+          const { revokedAtMs } = revoked;
+          // An altered row gets a MAC too: what is revoked may do nothing.
+          const set = { revokedAtMs, mac: guard.seal(macedKey(revoked)) };
+          db.orm.update(keys).set(set).where(eq(keys.id, keyId)).run();
+          recordAct(act, { target: keyId, before: { revokedAtMs: null }, after: { revokedAtMs: act.atMs } });
+        }
+        return key !== undefined;
+      });
+    },
+    /** Returns the key with this SHA-256 (hex), revoked, expired or not; null when unknown. */
+    async find(keyHash: string): Promise<ApiKeyWithSecret | null> {
+      const row = db.read(() => findByHash.get({ keyHash }));
+      if (!row || !isIntact(row)) return null;
+      const { keyHash: _hash, mac: _mac, secret, ...key } = row;
+      return { ...key, secret: vault.open(secret, apiSecretName(key.id)) };
+    },
+    /**
+     * Uses up a nonce until `keepUntilMs`; false when it was used before. Removes a bounded number of expired nonces.
+     * @param input `mayBeSavedLater`: answers at once even if another process is writing, and saves the nonce
+     * afterwards; for requests that change nothing. `from`: the client's address; in the same transaction, it is noted
+     * as the key's last use, unless one was noted within `USE_NOTED_EVERY_MS`
+     */
+    useNonce: createNonces(db),
+  };
 }
+
+type NonceUse = Readonly<{
+  keyId: string;
+  nonce: string;
+  nowMs: number;
+  keepUntilMs: number;
+  mayBeSavedLater?: boolean;
+  from?: string;
+}>;
+
+function createNonces(db: Db) {
+  // An expired row of the same nonce counts as removed.
+  const insert = db.client.prepare(
+    `INSERT INTO nonces (key_id, nonce, keep_until_ms) VALUES (:keyId, :nonce, :keepUntilMs)
+     ON CONFLICT DO UPDATE SET keep_until_ms = excluded.keep_until_ms WHERE keep_until_ms <= :nowMs`,
+  );
+  const clear = db.client.prepare(
+    `DELETE FROM nonces WHERE (key_id, nonce) IN
+     (SELECT key_id, nonce FROM nonces WHERE keep_until_ms <= :nowMs ORDER BY keep_until_ms LIMIT :limit)`,
+  );
+  const find = db.client.prepare(
+    'SELECT 1 FROM nonces WHERE key_id = :keyId AND nonce = :nonce AND keep_until_ms > :nowMs',
+  );
+  const noteUse = db.client.prepare(
+    `UPDATE keys SET last_used_at_ms = :nowMs, last_used_from = :from
+     WHERE id = :keyId AND (last_used_at_ms IS NULL OR last_used_at_ms <= :nowMs - ${USE_NOTED_EVERY_MS})`,
+  );
+  /** Nonces that are used up but not saved, with the time until which that matters; oldest first. */
+  const unsaved = new Map<string, number>();
+
+  /** New nonces since expired ones were last removed, and when that was. */
+  let added = 0;
+  let clearedAtMs = 0;
+  /** When the use of each key was last noted. */
+  const notedAtMs = new Map<string, number>();
+
+  function clearExpired(nowMs: number): void {
+    added += 1;
+    if (Math.abs(nowMs - clearedAtMs) < CLEAR_NONCES_MS) return;
+    clear.run({ nowMs, limit: Math.min(added * NONCES_CLEARED_PER_NEW, NONCES_CLEARED_MAX) });
+    added = 0;
+    clearedAtMs = nowMs;
+  }
+
+  function noteUseOf(keyId: string, nowMs: number, from: string): void {
+    if (nowMs - (notedAtMs.get(keyId) ?? 0) < USE_NOTED_EVERY_MS) return;
+    noteUse.run({ keyId, nowMs, from });
+    notedAtMs.set(keyId, nowMs);
+  }
+
+  function clearUnsaved(nowMs: number): void {
+    for (const [name, keepUntilMs] of unsaved) {
+      if (keepUntilMs > nowMs) return;
+      unsaved.delete(name);
+    }
+  }
+
+  return async ({ keyId, nonce, nowMs, keepUntilMs, mayBeSavedLater = false, from }: NonceUse): Promise<boolean> => {
+    clearUnsaved(nowMs);
+    const name = `${keyId} ${nonce}`;
+    if (unsaved.has(name)) return false;
+    unsaved.set(name, keepUntilMs);
+    const save = (): boolean => {
+      clearExpired(nowMs);
+      const isFresh = insert.run({ keyId, nonce, nowMs, keepUntilMs }).changes === 1;
+      if (isFresh && from !== undefined) noteUseOf(keyId, nowMs, from);
+      return isFresh;
+    };
+    const saved = db.write(save, { isGrouped: true }).then((isFresh) => {
+      unsaved.delete(name);
+      return isFresh;
+    });
+    const later = new Promise<null>((resolve) => setImmediate(resolve, null));
+    try {
+      const isFresh = await (mayBeSavedLater ? Promise.race([saved, later]) : saved);
+      if (isFresh !== null) return isFresh;
+    } catch (error) {
+      unsaved.delete(name);
+      throw error;
+    }
+    // If saving fails at last, the nonce stays used up until this process ends.
+    saved.catch(() => {});
+    return db.read(() => find.get({ keyId, nonce, nowMs })) === undefined;
+  };
+}
+
+export type Keys = ReturnType<typeof keyCommands>;

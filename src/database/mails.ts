@@ -1,4 +1,10 @@
-/** The part of the database port about mail to payers: receipts, sent by the server, and erased after a while. */
+/** Mail to payers: receipts that wait to be sent, or were sent. A payment has one, so its key is the session's id. */
+import { eq } from 'drizzle-orm';
+import { DAY_MS } from '../lib/clock.ts';
+import type { Db } from './engine/open.ts';
+import type { Jobs } from './jobs.ts';
+import { pageSettings, sessions } from './tables.ts';
+import type { Vault } from './vault.ts';
 
 /** A mail as it is sent. Whoever writes it has removed control characters from `subject` and `fromName`. */
 export type NewMail = Readonly<{
@@ -25,14 +31,73 @@ export const RECEIPTS_PER_DAY_MAX = 2_000;
 /** How long what was sent is kept. */
 export const MAILS_KEPT_DAYS = 30;
 
-export interface Mails {
-  /** Queues the receipt of a paid session, once; if the store sends receipts by mail. */
-  queueReceipt(receipt: Readonly<{ sessionId: string; mail: NewMail; nowMs: number }>): Promise<ReceiptOutcome>;
-  /** Whether the receipt of a session was queued. */
-  hasReceipt(sessionId: string): Promise<boolean>;
-  /** Leases what is due, longest waiting first. */
-  claim(nowMs: number, limit: number): Promise<readonly DueMail[]>;
-  settle(id: string, outcome: MailOutcome): Promise<void>;
-  /** Erases mails that were made before; it stays known that there was one. @returns how many */
-  erase(beforeMs: number, limit: number): Promise<number>;
+const KIND = 'mail';
+/** A mail server answers within its time limit, so each of a batch has its turn long before. */
+const LEASE_MS = 15 * 60_000;
+
+/** The name under which a mail is sealed. */
+export const mailName = (id: string): string => `mail ${id}`;
+
+export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs) {
+  return {
+    /** Leases what is due, longest waiting first. */
+    async claim(nowMs: number, limit: number): Promise<readonly DueMail[]> {
+      const claimed = await jobs.claim(KIND, { nowMs, leaseMs: LEASE_MS, limit });
+      return claimed.flatMap(({ key: id, payload, tries, createdAtMs }): DueMail[] => {
+        if (payload === null) return [];
+        return [{ id, tries, createdAtMs, ...(JSON.parse(vault.open(payload, mailName(id))) as NewMail) }];
+      });
+    },
+    async settle(id: string, outcome: MailOutcome): Promise<void> {
+      await write(() => {
+        const job = jobs.find(KIND, id);
+        if (job === null || job.payload === null) return;
+        const error = outcome.kind === 'sent' ? null : outcome.error;
+        if (outcome.kind === 'again') jobs.settle({ ...job, dueAtMs: outcome.atMs, tries: job.tries + 1, error });
+        else jobs.settle({ ...job, dueAtMs: null, error });
+      });
+    },
+    /** Erases mails that were made before; it stays known that there was one. @returns how many */
+    async erase(beforeMs: number, limit: number): Promise<number> {
+      if (read(() => jobs.addedBefore(KIND, beforeMs, 1)).length === 0) return 0;
+      return write(() => {
+        const old = jobs.addedBefore(KIND, beforeMs, limit);
+        jobs.erase(old);
+        return old.length;
+      });
+    },
+    /** Queues the receipt of a paid session, once; if the store sends receipts by mail. */
+    async queueReceipt({
+      sessionId,
+      mail,
+      nowMs,
+    }: Readonly<{ sessionId: string; mail: NewMail; nowMs: number }>): Promise<ReceiptOutcome> {
+      return write(() => {
+        const session = orm
+          .select({ storeId: sessions.storeId, status: sessions.status })
+          .from(sessions)
+          .where(eq(sessions.id, sessionId))
+          .get();
+        if (session?.status !== 'paid') return 'not_paid';
+        const { storeId } = session;
+        const page = orm
+          .select({ replyTo: pageSettings.receiptsReplyTo })
+          .from(pageSettings)
+          .where(eq(pageSettings.storeId, storeId))
+          .get();
+        if (!page?.replyTo) return 'off';
+        if (jobs.find(KIND, sessionId)) return 'already';
+        if (jobs.countSince(KIND, storeId, nowMs - DAY_MS) >= RECEIPTS_PER_DAY_MAX) return 'too_many';
+        const payload = vault.seal(JSON.stringify({ ...mail, replyTo: page.replyTo }), mailName(sessionId));
+        jobs.put({ kind: KIND, key: sessionId, queue: KIND, owner: storeId, payload }, nowMs);
+        return 'queued';
+      });
+    },
+    /** Whether the receipt of a session was queued. */
+    async hasReceipt(sessionId: string): Promise<boolean> {
+      return read(() => jobs.find(KIND, sessionId)) !== null;
+    },
+  };
 }
+
+export type Mails = ReturnType<typeof mailCommands>;

@@ -2,12 +2,14 @@
  * The part of the port for payouts: intents, attempts, the wallets' sequence numbers, and the ledger. Each command is
  * one whole transaction, synced to disk when it returns. `core/payout.ts` decides what to do next.
  */
+
 import type { HotRole, Intent, Wallet } from '../core/intent.ts';
 import type { Asset, Difference } from '../core/ledger.ts';
 import type { Attempt, Ended, Payout, PayoutState, PayoutWait, Proof } from '../core/payout.ts';
 import type { Exit } from '../core/payout-exit.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';
+import type { SeenSignerFreeze } from './column-values.ts';
 import type { EqualTransfer } from './outgoing.ts';
 
 /** A payout to make. A refund's payout has the refund's id. */
@@ -93,9 +95,6 @@ export type PayoutConclusion =
 
 /** Why a network's engine does nothing. */
 export type EngineReason = Readonly<{ code: string; message: string }>;
-
-/** The freeze of the signer itself, which the signer enforces, whatever this database says. */
-export type SeenSignerFreeze = Readonly<{ reason: string; frozenBy: string; frozenAtMs: number }>;
 
 /** The payout engine of a network. */
 export type PayoutEngine = Readonly<{

@@ -2,7 +2,6 @@
  * Whether a network is being followed, and whether new sessions offer it, by its follower's last report.
  */
 import type { NetworkKey } from '../core/transfer.ts';
-import type { NetworkStatus } from './database.ts';
 
 /** A follower reports every second; one that is silent for this long is dead or stuck, whatever it reported last. */
 const REPORT_AGE_MS_MAX = 30_000;
@@ -72,3 +71,32 @@ export const isOffered = (
 /** Returns the networks that new sessions may offer: those that are offered, and were read from some block on. */
 export const offeredNetworks = (reports: readonly NetworkStatus[], nowMs: number): ReadonlySet<NetworkKey> =>
   new Set(reports.flatMap((report) => (report.cursor !== null && isOffered(report, nowMs) ? report.network : [])));
+
+export type NetworkState = 'starting' | 'following' | 'behind' | 'fault' | 'halted';
+
+/** A network as its follower last reported it. Numbers are heights; null before the first answer of a node. */
+export type NetworkStatus = Readonly<{
+  network: NetworkKey;
+  state: NetworkState;
+  /** A code and a sentence: why `state` is `behind`, `fault` or `halted`, or why a followed network credits nothing. */
+  reason: Readonly<{ code: string; message: string }> | null;
+  cursor: Readonly<{ hash: string; number: number; timeS: number }> | null;
+  headNumber: number | null;
+  nodeConnected: boolean;
+  nodeHeardAtMs: number;
+  floor: number;
+  readThroughS: number;
+  updatedAtMs: number;
+  pid: number;
+}>;
+
+/** What a follower reports between commits; the cursor is not part of it. */
+export type NetworkReport = Pick<
+  NetworkStatus,
+  'network' | 'state' | 'reason' | 'headNumber' | 'nodeConnected' | 'nodeHeardAtMs' | 'readThroughS' | 'pid'
+> &
+  Readonly<{
+    nowMs: number;
+    /** The `recoveryCount` of the position that it is about: of an earlier one, neither state nor reason is saved. */
+    recoveries?: number;
+  }>;

@@ -1,29 +1,22 @@
 /**
- * Recovery: how an operator gets a network that stopped going again. Each command changes the network's position or its
- * facts in one transaction, with an entry in the audit log; a follower that is running notices and goes on from there.
+ * Recovery: an operator moves a network's position back, lets its follower go on beyond blocks, or adds what was missed
+ * in blocks that were read again.
  */
+
+import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { BlockRef } from '../core/block.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
-import type { OperatorAct } from './audit-log.ts';
-
-/**
- * Blocks that a follower passes over without reading them; open until they were read. `holdsPayouts`: money out is
- * frozen on the network while it is open, because an earlier run may have paid something there that is not known here.
- */
-export type BlockGap = Readonly<{
-  from: number;
-  to: number;
-  because: string;
-  atMs: number;
-  closedAtMs: number | null;
-  holdsPayouts: boolean;
-}>;
-
-/**
- * Blocks, inclusive, that were all read again. `doubtful` are the numbers at which the node does not show what is held,
- * so that what it lacks was not all added.
- */
-export type GapReading = Readonly<{ from: number; to: number; doubtful: readonly number[] }>;
+import type { RaiseAlarm } from './alarms.ts';
+import type { OperatorAct, RecordAct } from './audit-log.ts';
+import type { BlockFacts } from './block-facts.ts';
+import type { BlockRows } from './blocks.ts';
+import { writeOrTry } from './engine/dry-run.ts';
+import type { Db } from './engine/open.ts';
+import type { BlockGap, GapReading, Gaps } from './gaps.ts';
+import { type NetworkRow, type NetworkRows, numbersText } from './networks.ts';
+import { BLOCKS_UNSEARCHED, type Freezer } from './sqlite/payouts/freezes.ts';
+import type { Outgoing } from './sqlite/payouts/outgoing.ts';
+import { blocks as blockTable } from './tables.ts';
 
 /** Transfers in the blocks of one rewind, at most: it is one transaction. */
 export const REWOUND_TRANSFERS_MAX = 10_000;
@@ -104,3 +97,196 @@ export type RereadOutcome =
   | Readonly<{ kind: 'done'; differences: readonly RereadDifference[] }>
   /** The chain that we hold has changed; ask for the anchor again. */
   | Readonly<{ kind: 'moved' }>;
+type Parts = Readonly<{
+  blocks: BlockRows;
+  networks: NetworkRows;
+  gaps: Gaps;
+  facts: BlockFacts;
+  outgoing: Pick<Outgoing, 'hasUncountedWallet'>;
+  freezer: Pick<Freezer, 'again'>;
+  raiseAlarm: RaiseAlarm;
+  recordAct: RecordAct;
+}>;
+
+export function recoveryCommands(db: Db, parts: Parts) {
+  const { networks, gaps, outgoing, raiseAlarm, recordAct, freezer } = parts;
+  return {
+    /** Returns how often operators moved the network's position; a follower that sees it change loads it again. */
+    async recoveryCount(network: NetworkKey): Promise<number> {
+      return db.read(() => networks.find(network)?.recoveries ?? 0);
+    },
+    /** Returns a network's newest gaps, open and closed, highest blocks first. */
+    async listGaps(network: NetworkKey): Promise<readonly BlockGap[]> {
+      return db.read(() => gaps.list(network));
+    },
+    /**
+     * Takes the blocks above `to` out of our chain, as a reorg does, even final ones, and lowers the floor. Credited
+     * payments in them are reversed until their blocks come back.
+     */
+    async rewind(input: Rewind): Promise<RewindOutcome> {
+      return writeOrTry(db, input.isDryRun, () => rewind(db, parts, input));
+    },
+    /**
+     * Makes the follower go on beyond blocks that no node serves, and raises the alarm `block_skipped`. Where one of
+     * our wallets has no sequence numbers that would tell what it sent in them, money out is frozen on the network.
+     */
+    async skip({
+      network,
+      from,
+      to,
+      isDryRun,
+      act,
+    }: Readonly<{
+      network: NetworkKey;
+      from: number;
+      to: number;
+      isDryRun: boolean;
+      act: OperatorAct;
+    }>): Promise<SkipOutcome> {
+      return writeOrTry(db, isDryRun, () => {
+        const row = networks.find(network);
+        if (!row) return { kind: 'never_read' };
+        if (row.tipNumber !== null && from <= row.tipNumber) return { kind: 'read_already', tip: row.tipNumber };
+        if (row.headNumber === null || to > row.headNumber) return { kind: 'not_made_yet', head: row.headNumber };
+        const holdsPayouts = outgoing.hasUncountedWallet(network);
+        const gap = { from, to, because: act.reason ?? '', atMs: act.atMs, closedAtMs: null, holdsPayouts };
+        gaps.add(network, gap);
+        if (holdsPayouts) freezer.again(network, BLOCKS_UNSEARCHED, unsearched(network, from, to), act.atMs);
+        networks.recover(network, {});
+        raiseAlarm({ ...skipped(network, gap, act), network, sessionId: null });
+        recordAct(act, {
+          target: network,
+          before: null,
+          after: { from, to, money_out: holdsPayouts ? 'frozen' : 'unchanged' },
+        });
+        return { kind: 'done', gap };
+      });
+    },
+    /** Closes the gaps within blocks that were all read again without a doubt. @returns them */
+    async closeGaps(network: NetworkKey, read: GapReading, act: OperatorAct): Promise<readonly BlockGap[]> {
+      return db.write(() => {
+        const closed = gaps.close(network, read, act.atMs);
+        for (const gap of closed) {
+          const range = { from: gap.from, to: gap.to };
+          recordAct(act, { target: network, before: { ...range, gap: 'open' }, after: { ...range, gap: 'closed' } });
+        }
+        return closed;
+      });
+    },
+  };
+}
+
+const unsearched = (network: NetworkKey, from: number, to: number): string =>
+  `${numbersText(from, to)} were skipped, so what was paid out in them may be missed. When a node has them, search them ` +
+  `first: \`quayside network reread ${network} --from ${from} --to ${to}\`. If none ever will, compare the wallets' ` +
+  'transactions in an explorer with `quayside payout list`';
+
+function skipped(network: NetworkKey, { from, to, holdsPayouts }: BlockGap, { atMs, operator, reason }: OperatorAct) {
+  const blocks = numbersText(from, to);
+  const message =
+    `${operator} skipped ${blocks} of ${network}: ${reason}. Payments in them are not seen${holdsPayouts ? ', and money out is frozen there' : ''}. ` +
+    `When a node has them: \`quayside network reread ${network} --from ${from} --to ${to}\``;
+  return { atMs, code: 'block_skipped', message };
+}
+
+/** Takes blocks out within the current transaction. */
+function rewind(db: Db, parts: Parts, { network, to, act }: Rewind): RewindOutcome {
+  const { networks, recordAct } = parts;
+  const row = networks.find(network);
+  if (!row || row.tipNumber === null) return { kind: 'never_read' };
+  if (row.tipNumber <= to) return { kind: 'not_above', tip: row.tipNumber };
+  const above = blocksAbove(db, network, to);
+  const held = transfersAbove(db, network, to);
+  if (held.transfers > REWOUND_TRANSFERS_MAX) return { kind: 'too_many', transfers: held.transfers };
+  dropAll(db, parts, above, act.atMs);
+  forgetBefore(db, network, to);
+  const tip = moveTo(parts, row, to, act);
+  const after = networks.find(network);
+  // Last, because what is to be read again does not end a session.
+  const ids = above.map(({ id }) => id);
+  const sessions = parts.facts.settle(network, ids, after?.floor ?? 0, act.atMs);
+  recordAct(act, {
+    target: network,
+    before: { tip: row.tipNumber, floor: row.floor, state: row.state, reason: row.reasonCode },
+    after: {
+      tip,
+      floor: after?.floor ?? 0,
+      state: after?.state ?? null,
+      blocks: above.length,
+      transfers: held.transfers,
+      credited: held.credited,
+    },
+  });
+  return { kind: 'done', blocks: above.length, ...held, sessions, tip } satisfies Rewound;
+}
+
+type BlockRow = typeof blockTable.$inferSelect;
+
+const blocksAbove = ({ orm }: Db, network: NetworkKey, to: number): BlockRow[] =>
+  orm
+    .select()
+    .from(blockTable)
+    .where(and(eq(blockTable.network, network), eq(blockTable.canonical, sql`1`), gt(blockTable.number, to)))
+    .orderBy(asc(blockTable.number))
+    .all();
+
+/** Counts the transfers in canonical blocks above a number. */
+function transfersAbove({ client }: Db, network: NetworkKey, to: number) {
+  return client
+    .prepare(
+      `SELECT count(*) AS transfers, coalesce(sum(t.confirmed), 0) AS credited
+       FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id
+       WHERE b.network = ? AND b.canonical = 1 AND b.number > ?`,
+    )
+    .get(network, to) as { transfers: number; credited: number };
+}
+
+/** On the chain that is read instead, blocks above the rewind may be younger than the sessions that are open. */
+function forgetBefore({ client }: Db, network: NetworkKey, to: number): void {
+  client
+    .prepare(
+      `UPDATE sessions SET before_numbers = json_set(before_numbers, :path, :to)
+       WHERE status = 'pending' AND json_extract(before_numbers, :path) > :to`,
+    )
+    .run({ path: `$."${network}"`, to });
+}
+
+/** Takes blocks out of the chain; those without transfers hold no fact of ours, and are deleted. */
+function dropAll({ client }: Db, { facts }: Parts, above: readonly BlockRow[], nowMs: number): void {
+  for (const block of above) facts.drop(block, nowMs);
+  const remove = client.prepare(
+    'DELETE FROM blocks WHERE id = ? AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)',
+  );
+  for (const { id } of above) remove.run(id);
+}
+
+/** Makes the newest block that is left the tip. @returns its number; null if none is left */
+function moveTo({ blocks, networks, gaps }: Parts, row: NetworkRow, to: number, act: OperatorAct) {
+  const tip = blocks.tip(row.key);
+  gaps.cut(row.key, to);
+  const next = (tip?.number ?? -1) + 1;
+  // Blocks that were pruned, or came before the first, are not read again: the follower goes on after them.
+  if (next <= to && (!tip || to <= row.prunedThrough)) {
+    gaps.add(row.key, {
+      from: next,
+      to,
+      because: 'below a rewind',
+      atMs: act.atMs,
+      closedAtMs: act.atMs,
+      holdsPayouts: false,
+    });
+  }
+  networks.recover(row.key, {
+    state: 'behind',
+    reasonCode: 'rewound',
+    reasonMessage: `${act.operator} took the blocks above ${to} out: ${act.reason}. They are read again`,
+    tipHash: tip?.hash ?? null,
+    tipNumber: tip?.number ?? null,
+    tipTimeS: tip?.timeS ?? null,
+    floor: Math.min(row.floor, to),
+    readThroughS: Math.min(row.readThroughS, tip?.timeS ?? 0),
+    prunedThrough: Math.min(row.prunedThrough, to),
+    rewoundAtMs: act.atMs,
+  });
+  return tip?.number ?? null;
+}

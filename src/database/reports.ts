@@ -1,8 +1,9 @@
-/** Figures of a store over periods, added up from the ledger and the sessions themselves. */
+/** Figures of a store over periods. Nothing here is stored: each index names the store's rows of the period. */
 
+import { toPar } from '../core/money.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import type { Booked, BookFilter } from './bookkeeping.ts';
-import type { Stats } from './stats.ts';
+import { firstSessionId } from '../lib/session-id.ts';
+import type { Db } from './engine/open.ts';
 
 /** The entries of a period in one network and currency. Amounts are at par (18 decimals). */
 export type CreditTotal = Readonly<{
@@ -21,25 +22,88 @@ export type SessionTotal = Readonly<{ created: number; paid: number; unpaid: num
 
 type At = Readonly<{ storeId: string; mode: Mode }>;
 
-export interface Reports {
-  /**
-   * Returns a store's totals of each period between one time and the next, by network and currency.
-   * @param timesMs ascending; there is one period less
-   */
-  sumCredits(at: At, timesMs: readonly number[]): Promise<readonly (readonly CreditTotal[])[]>;
-  /** Returns whether any money was ever credited to the store's sessions of this mode. */
-  hasCredits(at: At): Promise<boolean>;
-  /**
-   * Returns how many sessions a store created between one time and the next, and how many of those are paid or ended
-   * without a payment now.
-   * @param timesMs ascending; there is one period less
-   */
-  countSessions(at: At, timesMs: readonly number[]): Promise<readonly SessionTotal[]>;
-  stats(nowMs: number): Promise<Stats>;
-  /** Returns how many sessions that were created since then are paid, counted up to `SESSIONS_COUNTED_MAX`. */
-  countPaid(sinceMs: number): Promise<number>;
-  /** Returns the id of the newest entry of the ledger; 0 when it is empty. */
-  newestEntry(): Promise<number>;
-  /** Returns what matches among the `BOOK_PAGE_ENTRIES` entries after `afterEntry`, by entry. */
-  bookPage(filter: BookFilter, afterEntry: number): Promise<readonly Booked[]>;
+/** What a session received is below zero in the ledger. */
+const creditsOfPeriod = `
+  SELECT p.network, p.asset AS currency, t.decimals,
+    sum(e.kind = 'payment') AS credits, sum_units(p.units) FILTER (WHERE e.kind = 'payment') AS credited,
+    sum(e.kind = 'payment_reversed') AS reversals,
+    sum_units(p.units) FILTER (WHERE e.kind = 'payment_reversed') AS reversed
+  FROM ledger_entries AS e
+  JOIN ledger_postings AS p ON p.entry_id = e.id AND p.account = 'received'
+  JOIN transfers AS t ON t.id = CAST(e.cause AS INTEGER)
+  WHERE e.store_id = :storeId AND e.mode = :mode AND e.at_ms >= :fromMs AND e.at_ms < :toMs
+  GROUP BY p.network, p.asset, t.decimals`;
+
+type CreditRow = Readonly<{
+  network: NetworkKey;
+  currency: Currency;
+  decimals: number;
+  credits: number;
+  credited: string;
+  reversals: number;
+  reversed: string;
+}>;
+
+/** Adds up the rows of one network and currency: a token may have had other decimals before. */
+function totalsOf(rows: readonly CreditRow[]): CreditTotal[] {
+  const totals = new Map<string, CreditTotal>();
+  for (const { network, currency, decimals, credits, credited, reversals, reversed } of rows) {
+    const place = `${network} ${currency}`;
+    const known = totals.get(place);
+    totals.set(place, {
+      network,
+      currency,
+      credits: credits + (known?.credits ?? 0),
+      creditedPar: (known?.creditedPar ?? 0n) - toPar(BigInt(credited), decimals),
+      reversals: reversals + (known?.reversals ?? 0),
+      reversedPar: (known?.reversedPar ?? 0n) + toPar(BigInt(reversed), decimals),
+    });
+  }
+  return [...totals.values()];
+}
+
+const sessionsOfPeriod = `
+  SELECT count(*) AS created, coalesce(sum(status = 'paid'), 0) AS paid,
+    coalesce(sum(status IN ('expired', 'canceled', 'failed')), 0) AS unpaid
+  FROM sessions INDEXED BY sessions_by_status
+  WHERE store_id = :storeId AND mode = :mode AND status IN ('pending', 'paid', 'expired', 'canceled', 'failed')
+    AND id >= :fromId AND id < :toId`;
+
+/** Returns what `read` finds in each period between one time and the next. */
+const inPeriods = <T>(timesMs: readonly number[], read: (fromMs: number, toMs: number) => T): T[] =>
+  timesMs.slice(1).map((toMs, at) => read(timesMs[at] ?? toMs, toMs));
+
+/** Statements are prepared when they are needed: only the dashboard asks for them. */
+export function reportQueries({ client, read }: Db) {
+  return {
+    /**
+     * Returns a store's totals of each period between one time and the next, by network and currency.
+     * @param timesMs ascending; there is one period less
+     */
+    async sumCredits({ storeId, mode }: At, timesMs: readonly number[]): Promise<readonly (readonly CreditTotal[])[]> {
+      const summed = client.prepare(creditsOfPeriod);
+      return read(() =>
+        inPeriods(timesMs, (fromMs, toMs) => totalsOf(summed.all({ storeId, mode, fromMs, toMs }) as CreditRow[])),
+      );
+    },
+    /** Returns whether any money was ever credited to the store's sessions of this mode. */
+    async hasCredits({ storeId, mode }: At): Promise<boolean> {
+      const first = client.prepare('SELECT 1 FROM ledger_entries WHERE store_id = ? AND mode = ? LIMIT 1');
+      return read(() => first.get(storeId, mode) !== undefined);
+    },
+    /**
+     * Returns how many sessions a store created between one time and the next, and how many of those are paid or ended
+     * without a payment now.
+     * @param timesMs ascending; there is one period less
+     */
+    async countSessions({ storeId, mode }: At, timesMs: readonly number[]): Promise<readonly SessionTotal[]> {
+      const counted = client.prepare(sessionsOfPeriod);
+      return read(() =>
+        inPeriods(timesMs, (fromMs, toMs) => {
+          const ids = { fromId: firstSessionId(fromMs), toId: firstSessionId(toMs) };
+          return counted.get({ storeId, mode, ...ids }) as SessionTotal;
+        }),
+      );
+    },
+  };
 }

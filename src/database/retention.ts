@@ -1,7 +1,11 @@
 /**
- * The removal of old data: what merchants sent about payers, the answers of their servers, and URLs of single sessions.
- * Nothing that the ledger, refunds or late money need is ever touched.
+ * The walks of retention. Each call looks at the next old rows and changes those that are due, within one short
+ * transaction; what still has open matters is left for another night.
  */
+import { toSeconds } from '../lib/clock.ts';
+import { refuseOtherSchema } from './engine/migrate.ts';
+import { type Db, type OpenOptions, openDatabase } from './engine/open.ts';
+import { ANONYMISED_THROUGH, ATTEMPTS_THROUGH, createMarks, LAST_RUN, type Marks } from './retention-marks.ts';
 
 /**
  * `anonymised`: sessions without what their merchant sent about the payer. `attempts`: attempts without the answer of
@@ -24,3 +28,124 @@ export type RetentionDatabase = Readonly<{
   rememberRun(atMs: number): Promise<void>;
   close(): void;
 }>;
+
+/** `done`: the rows that it changed. */
+type Walk = () => Readonly<{ done: number; isEnd: boolean }>;
+
+/** Rows that one transaction looks at. */
+const LOOKED_AT = 500;
+
+export const walks: Readonly<Record<RetentionKind, (db: Db, marks: Marks, times: RetentionTimes) => Walk>> = {
+  anonymised: anonymising,
+  attempts: agingAttempts,
+  endpoints: removingEndpoints,
+};
+
+/** Sessions that ended, and whose money can no longer be refunded or decided about. */
+function anonymising({ client }: Db, marks: Marks, { beforeMs, nowMs }: RetentionTimes): Walk {
+  const walked = client.prepare(
+    `SELECT s.id, s.created_at_ms AS createdAtMs,
+       s.order_details IS NOT NULL
+         OR EXISTS (SELECT 1 FROM refund_addresses WHERE session_id = s.id)
+         OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND (description IS NOT NULL OR metadata IS NOT NULL)) AS isNamed,
+       s.ended_at_s IS NULL OR s.ended_at_s >= :beforeS
+         OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND status IN ('pending', 'processing'))
+         OR EXISTS (SELECT 1 FROM held_money WHERE session_id = s.id AND state = 'open')
+         OR (s.payment_count > 0 AND coalesce(s.paid_at_s, s.ended_at_s) +
+           (SELECT refund_window_s FROM stores WHERE id = s.store_id) >= :nowS) AS isOpen
+     FROM sessions AS s WHERE s.id > :after ORDER BY s.id LIMIT ${LOOKED_AT}`,
+  );
+  type Walked = Readonly<{ id: string; createdAtMs: number; isNamed: 0 | 1; isOpen: 0 | 1 }>;
+  const forget = [
+    'UPDATE sessions SET order_details = NULL WHERE id = :id',
+    'DELETE FROM refund_addresses WHERE session_id = :id',
+    'UPDATE refunds SET description = NULL, metadata = NULL WHERE session_id = :id',
+  ].map((text) => client.prepare(text));
+  const times = { beforeS: toSeconds(beforeMs), nowS: toSeconds(nowMs) };
+  let after = marks.read(ANONYMISED_THROUGH) ?? '';
+  let isHeldUp = false;
+  return () => {
+    const rows = walked.all({ after, ...times }) as Walked[];
+    const old = rows.filter(({ createdAtMs }) => createdAtMs < beforeMs);
+    const due = old.filter(({ isNamed, isOpen }) => isNamed === 1 && isOpen === 0);
+    for (const { id } of due) for (const statement of forget) statement.run({ id });
+    // The next night begins before the first session that is left for another day, or may still get a refund.
+    const firstOpen = old.findIndex(({ isOpen }) => isOpen === 1);
+    const passed = isHeldUp ? undefined : firstOpen < 0 ? old.at(-1) : old[firstOpen - 1];
+    if (passed) marks.write(ANONYMISED_THROUGH, passed.id);
+    isHeldUp ||= firstOpen >= 0;
+    after = old.at(-1)?.id ?? after;
+    return { done: due.length, isEnd: old.length < LOOKED_AT };
+  };
+}
+
+/** The answers of merchants' servers. Times, statuses and errors stay. Ids rise with time. */
+function agingAttempts({ client }: Db, marks: Marks, { beforeMs }: RetentionTimes): Walk {
+  const walked = client.prepare(
+    `SELECT id, started_at_ms AS startedAtMs FROM attempts WHERE id > :after ORDER BY id LIMIT ${LOOKED_AT}`,
+  );
+  type Walked = Readonly<{ id: number; startedAtMs: number }>;
+  const forget = client.prepare(
+    `UPDATE attempts SET response_excerpt = NULL
+     WHERE id > :after AND id <= :through AND response_excerpt IS NOT NULL`,
+  );
+  let after = Number(marks.read(ATTEMPTS_THROUGH) ?? -1);
+  return () => {
+    const rows = walked.all({ after }) as Walked[];
+    const firstYoung = rows.findIndex(({ startedAtMs }) => startedAtMs >= beforeMs);
+    const old = firstYoung < 0 ? rows : rows.slice(0, firstYoung);
+    const last = old.at(-1);
+    if (!last) return { done: 0, isEnd: true };
+    const { changes } = forget.run({ after, through: last.id });
+    marks.write(ATTEMPTS_THROUGH, String(last.id));
+    after = last.id;
+    return { done: changes, isEnd: old.length < LOOKED_AT };
+  };
+}
+
+/** URLs that single sessions named, retired, with nothing that waits. A session's next event adds its own again. */
+function removingEndpoints({ client }: Db, _marks: Marks, { beforeMs }: RetentionTimes): Walk {
+  // The row stays, because sessions and deliveries refer to it.
+  const empty = client.prepare(
+    `UPDATE endpoints SET removed = 1, url = '', host = '' WHERE id IN (
+       SELECT id FROM endpoints INDEXED BY endpoints_retired
+       WHERE per_session = 1 AND removed = 0 AND retired_at_ms < :beforeMs
+         AND NOT EXISTS (SELECT 1 FROM deliveries INDEXED BY deliveries_waiting
+           WHERE endpoint_id = endpoints.id AND state = 'waiting')
+       LIMIT ${LOOKED_AT})`,
+  );
+  return () => {
+    const { changes } = empty.run({ beforeMs });
+    return { done: changes, isEnd: changes < LOOKED_AT };
+  };
+}
+
+/**
+ * Opens a file that `migrate` has brought to the current schema. Deleted content is overwritten with zeros.
+ * @throws Fault: see `openSqliteDatabase`
+ */
+export function openRetentionDatabase(options: OpenOptions): RetentionDatabase {
+  const db = openDatabase(options);
+  try {
+    refuseOtherSchema(db);
+    db.client.pragma('secure_delete = ON');
+    const marks = createMarks(db);
+    return {
+      async *retain(kind, times) {
+        const walk = walks[kind](db, marks, times);
+        for (let isEnd = false; !isEnd; ) {
+          const slice = await db.write(walk);
+          isEnd = slice.isEnd;
+          yield slice.done;
+        }
+      },
+      async rememberRun(atMs) {
+        await db.write(() => marks.write(LAST_RUN, String(atMs)));
+      },
+      close: db.close,
+    };
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}

@@ -34,7 +34,7 @@ CREATE TABLE stores (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   status TEXT NOT NULL CHECK (status IN ('pending', 'approved')),
-  channel_type TEXT NOT NULL, --> MerchantStore['channelType']
+  channel_type TEXT NOT NULL, --> ChannelType
   settlement_currency TEXT NOT NULL CHECK (settlement_currency IN ('USDT', 'USDC')),
   tolerance_minor INTEGER NOT NULL CHECK (tolerance_minor >= 0),
   top_up_grace_s INTEGER NOT NULL CHECK (top_up_grace_s >= 0),
@@ -492,7 +492,7 @@ CREATE TABLE refunds (
   currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC')),
   reason TEXT, --> RefundReason
   description TEXT,
-  metadata TEXT CHECK (json_valid(metadata)), --> exact NonNullable<Refund['metadata']>
+  metadata TEXT CHECK (json_valid(metadata)), --> exact Readonly<Record<string, unknown>>
   requested_by TEXT REFERENCES people (id), -- in the dashboard; nobody approves their own
   requested_key TEXT, -- the API key that asked
   -- What is paid, and where: network, units and destination never change once they are set.

@@ -1,7 +1,6 @@
-/**
- * The process that sends webhooks: what it takes over at its start, and what it reports about itself, for `status` and
- * the metrics.
- */
+/** The report of the process that sends webhooks: one value. */
+import type { Db } from './engine/open.ts';
+import { createMarks } from './retention-marks.ts';
 
 export type SenderReport = Readonly<{
   pid: number;
@@ -12,17 +11,25 @@ export type SenderReport = Readonly<{
   attempts: Readonly<Record<'delivered' | 'retry' | 'failed', number>>;
 }>;
 
-export interface SenderReportDatabase {
-  /** Ends all leases: what a sender that has ended had under way is due again at once. */
-  endLeases(): Promise<void>;
-  reportSender(report: SenderReport): Promise<void>;
-  /** Returns the newest report; null if nothing has ever been sent from here. */
-  readSenderReport(): Promise<SenderReport | null>;
-}
-
 /** It reports every five seconds; one that is silent for this long is dead or stuck. */
 const REPORT_AGE_MS_MAX = 30_000;
 
 /** Returns true if nothing sends webhooks, as far as reports say. */
 export const isSenderSilent = (report: Pick<SenderReport, 'atMs'> | null, nowMs: number): boolean =>
   report === null || report.atMs < nowMs - REPORT_AGE_MS_MAX;
+
+const NAME = 'webhook_sender';
+
+export function senderReportCommands(db: Db) {
+  const marks = createMarks(db);
+  return {
+    async reportSender(report: SenderReport): Promise<void> {
+      await db.write(() => marks.write(NAME, JSON.stringify(report)));
+    },
+    /** Returns the newest report; null if nothing has ever been sent from here. */
+    async readSenderReport(): Promise<SenderReport | null> {
+      const text = db.read(() => marks.read(NAME));
+      return text === null ? null : (JSON.parse(text) as SenderReport);
+    },
+  };
+}

@@ -1,8 +1,16 @@
 /**
- * Sessions as lists: by time, status and what they were paid in, and by what people paste into a search box.
+ * Lists of sessions. Each reads an index from where the list goes on, so a page costs the same however many there are.
  */
+
+import { and, asc, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import { firstSessionId } from '../lib/session-id.ts';
+import type { Db } from './engine/open.ts';
+import { atFirstUse } from './engine/prepared.ts';
+import type { StoredEvent } from './events.ts';
+import { type SessionRow, type SessionSummary, toSession } from './session.ts';
+import { addresses, events, sessions, transfers } from './tables.ts';
 
 /** A currency on a network. */
 export type PaidIn = Readonly<{ network: NetworkKey; currency: Currency }>;
@@ -60,3 +68,266 @@ export type SessionSearch =
       asked: readonly Readonly<{ amountMinor: bigint; currencies: readonly string[] }>[];
       receivedPar: bigint | null;
     }>;
+
+/** Above every character that an order id may hold. */
+const LAST_CHARACTER = '\u{10ffff}';
+/** One address's transaction may pay others of ours; more than these are not shown. */
+const FOUND_MAX = 100;
+
+/** A page of a list by more than one of flag, coins, price and status looks at this many sessions at most. */
+const NARROWED_MAX = 300;
+/** Sessions with payments that a page by coins looks at. */
+const CREDITED_LOOKED_AT = 1_000;
+
+/** As the indexes have them. */
+const odd: Readonly<Record<Exclude<SessionFlag, 'held'>, SQL>> = {
+  over: sql`${sessions.funded} = 'over'`,
+  under: sql`${sessions.funded} = 'part'`,
+  late: sql`${sessions.late} + ${sessions.paidLate} > 0`,
+};
+
+const isNotZero = sql`${sessions.confirmedPar} <> '0'`;
+
+type At = Readonly<{ storeId: string; mode: Mode }>;
+/** Sessions to look at for a page, and where the next one goes on if these were not all. */
+type Narrowed = Readonly<{ ids: readonly string[]; goOnId: string | null }>;
+type IdRange = readonly [fromId: string, beforeId: string];
+type Asked = Extract<SessionSearch, { kind: 'amount' }>['asked'][number];
+
+const summaryOf = (row: SessionRow): SessionSummary => {
+  const { addresses: _addresses, payments: _payments, ...summary } = toSession(row, {}, []);
+  return summary;
+};
+
+export function sessionListQueries(db: Db) {
+  const { orm } = db;
+  const select = (where: SQL | undefined, limit: number) =>
+    orm.select().from(sessions).where(where).orderBy(desc(sessions.id)).limit(limit).all().map(summaryOf);
+
+  // In the order of the list, whatever the planner makes of the join.
+  const held = db.client
+    .prepare(
+      `SELECT h.session_id FROM held_money AS h INDEXED BY held_money_open
+       CROSS JOIN sessions AS s ON s.id = h.session_id
+       WHERE h.state = 'open' AND h.session_id >= ? AND h.session_id < ? AND s.store_id = ? AND s.mode = ?
+       ORDER BY h.session_id DESC LIMIT ?`,
+    )
+    .pluck();
+  const withPayments = db.client
+    .prepare(
+      `SELECT id FROM sessions INDEXED BY sessions_with_payments
+       WHERE store_id = ? AND mode = ? AND payment_count > 0 AND id >= ? AND id < ? ORDER BY id DESC LIMIT ?`,
+    )
+    .pluck();
+  const creditIn = db.client.prepare(
+    `SELECT 1 FROM ledger_postings AS p JOIN ledger_entries AS e ON e.id = p.entry_id AND e.kind = 'payment'
+     WHERE p.subject = ? AND p.subject <> '' AND p.account = 'received' AND p.network = ? AND p.asset = ? LIMIT 1`,
+  );
+  const addressesOf = atFirstUse(
+    orm
+      .select({ id: addresses.id })
+      .from(addresses)
+      .where(eq(addresses.sessionId, sql.placeholder('sessionId'))),
+  );
+  const paying = atFirstUse(
+    orm
+      .select({ tx: transfers.tx })
+      .from(transfers)
+      .where(
+        and(
+          eq(transfers.addressId, sql.placeholder('addressId')),
+          eq(transfers.dust, sql`0`),
+          eq(transfers.confirmed, sql`1`),
+        ),
+      )
+      .orderBy(asc(transfers.id))
+      .limit(sql.placeholder('limit')),
+  );
+
+  const ofStore = ({ storeId, mode }: At) => and(eq(sessions.storeId, storeId), eq(sessions.mode, mode));
+
+  /** Whether a session was ever credited in an asset of the filter. */
+  const isPaidIn = ({ paidIn }: SessionFilter, id: string): boolean =>
+    paidIn === null || paidIn.some(({ network, currency }) => creditIn.get(id, network, currency) !== undefined);
+
+  const narrowedTo = (ids: readonly string[]): Narrowed => ({
+    ids,
+    goOnId: ids.length === NARROWED_MAX ? (ids.at(-1) ?? null) : null,
+  });
+
+  /** Returns the newest sessions with money to decide about; one may be there twice. */
+  function heldIds(filter: SessionFilter, [fromId, beforeId]: IdRange): Narrowed {
+    const { ids, goOnId } = narrowedTo(
+      held.all(fromId, beforeId, filter.storeId, filter.mode, NARROWED_MAX) as string[],
+    );
+    return { ids: ids.filter((id) => isPaidIn(filter, id)), goOnId };
+  }
+
+  /** Returns the newest sessions credited in an asset of the filter, of any status. */
+  function creditedIds(filter: SessionFilter, [fromId, beforeId]: IdRange): Narrowed {
+    const looked = withPayments.all(filter.storeId, filter.mode, fromId, beforeId, CREDITED_LOOKED_AT) as string[];
+    const ids: string[] = [];
+    for (const id of looked) {
+      if (isPaidIn(filter, id)) ids.push(id);
+      if (ids.length === NARROWED_MAX) return { ids, goOnId: id };
+    }
+    return { ids, goOnId: looked.length === CREDITED_LOOKED_AT ? (looked.at(-1) ?? null) : null };
+  }
+
+  const conditionsOf = ({ status, flag = null, priceIn = null }: SessionFilter) => ({
+    flag: flag === null || flag === 'held' ? undefined : odd[flag],
+    price: priceIn === null ? undefined : eq(sessions.currency, priceIn),
+    status: status === null ? undefined : eq(sessions.status, status),
+  });
+
+  /**
+   * Returns the newest sessions among which a page is looked for; null where one index has the whole filter. What is
+   * rarer goes first.
+   */
+  function narrowed(filter: SessionFilter, range: IdRange): Narrowed | null {
+    const { flag, paidIn } = filter;
+    if (flag === 'held') return heldIds(filter, range);
+    const { flag: isOdd, price, status } = conditionsOf(filter);
+    const [first, ...others] = [isOdd, price, status].filter((one) => one !== undefined);
+    if (paidIn) return creditedIds(filter, range);
+    if (first === undefined || others.length === 0) return null;
+    const rows = orm
+      .select({ id: sessions.id })
+      .from(sessions)
+      .where(and(ofStore(filter), first, gte(sessions.id, range[0]), lt(sessions.id, range[1])))
+      .orderBy(desc(sessions.id))
+      .limit(NARROWED_MAX)
+      .all();
+    return narrowedTo(rows.map(({ id }) => id));
+  }
+
+  /** Returns the sessions of one price: the currencies that have it are found by one seek each. */
+  function askedFor(at: At, { amountMinor, currencies }: Asked, limit: number): SessionSummary[] {
+    const priced = and(ofStore(at), eq(sessions.amountMinor, amountMinor));
+    const found: SessionSummary[] = [];
+    for (let last = ''; ; ) {
+      const next = orm
+        .select({ currency: sessions.currency })
+        .from(sessions)
+        .where(and(priced, gt(sessions.currency, last)))
+        .orderBy(asc(sessions.currency))
+        .limit(1)
+        .get();
+      if (!next) return found;
+      last = next.currency;
+      if (currencies.includes(last)) found.push(...select(and(priced, eq(sessions.currency, last)), limit));
+    }
+  }
+
+  /** Returns the newest sessions that asked for an amount, or whose confirmed money is that amount. */
+  function ofAmount(at: At, { asked, receivedPar }: Extract<SessionSearch, { kind: 'amount' }>, limit: number) {
+    // The literal says to SQLite that the index on what came, which leaves out zero, has all of them.
+    const came = receivedPar !== null && and(ofStore(at), eq(sessions.confirmedPar, receivedPar), isNotZero);
+    const found = [...asked.flatMap((one) => askedFor(at, one, limit)), ...(came ? select(came, limit) : [])];
+    const byId = new Map(found.map((session) => [session.id, session]));
+    return [...byId.values()].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, limit);
+  }
+
+  /** Returns the ids of the sessions whose addresses a search is about. */
+  function idsOf(search: Extract<SessionSearch, { kind: 'address' | 'transaction' }>): string[] {
+    const rows =
+      search.kind === 'address'
+        ? orm
+            .select({ id: addresses.sessionId })
+            .from(addresses)
+            .where(and(eq(addresses.family, search.family), eq(addresses.key, search.key)))
+            .limit(FOUND_MAX)
+            .all()
+        : orm
+            .selectDistinct({ id: addresses.sessionId })
+            .from(transfers)
+            .innerJoin(addresses, eq(addresses.id, transfers.addressId))
+            .where(inArray(transfers.tx, [...search.spellings]))
+            .limit(FOUND_MAX)
+            .all();
+    return rows.flatMap(({ id }) => id ?? []);
+  }
+
+  return {
+    async list({ beforeId, limit, ...filter }: SessionList): Promise<SessionPage<SessionSummary>> {
+      const { fromMs, toMs } = filter;
+      const until = [beforeId, toMs === null ? null : firstSessionId(toMs)].filter((id) => id !== null).sort();
+      const range: IdRange = [fromMs === null ? '' : firstSessionId(fromMs), until[0] ?? LAST_CHARACTER];
+      return db.read(() => {
+        const among = narrowed(filter, range);
+        const { flag, price, status } = conditionsOf(filter);
+        const found = select(
+          and(
+            ofStore(filter),
+            ...[flag, price, status],
+            among ? inArray(sessions.id, [...among.ids]) : and(gte(sessions.id, range[0]), lt(sessions.id, range[1])),
+          ),
+          limit + 1,
+        );
+        const shown = found.slice(0, limit);
+        return { sessions: shown, goOnId: (found.length > limit ? shown.at(-1)?.id : among?.goOnId) ?? null };
+      });
+    },
+    /** Returns the currencies in which a store has priced sessions, in order of their codes. */
+    async listPriceCurrencies(
+      at: Readonly<{ storeId: string; mode: Mode }>,
+      limit: number,
+    ): Promise<readonly string[]> {
+      return db.read(() => {
+        const found: string[] = [];
+        for (let last = ''; found.length < limit; ) {
+          const next = orm
+            .select({ currency: sessions.currency })
+            .from(sessions)
+            .where(and(ofStore(at), gt(sessions.currency, last)))
+            .orderBy(asc(sessions.currency))
+            .limit(1)
+            .get();
+          if (!next) break;
+          last = next.currency;
+          found.push(last);
+        }
+        return found;
+      });
+    },
+    /** Returns the confirmed transactions to each session's addresses, at most `limit` for each. */
+    async transactionsOf(
+      sessionIds: readonly string[],
+      limit: number,
+    ): Promise<ReadonlyMap<string, readonly string[]>> {
+      const ofSession = (sessionId: string): string[] => {
+        const all = addressesOf.all({ sessionId }).flatMap(({ id: addressId }) => paying.all({ addressId, limit }));
+        return [...new Set(all.map(({ tx }) => tx))].slice(0, limit);
+      };
+      return db.read(() => new Map(sessionIds.map((id) => [id, ofSession(id)])));
+    },
+    /** Returns a session's events, oldest first. */
+    async listEvents(sessionId: string, limit: number): Promise<readonly StoredEvent[]> {
+      return db.read(() =>
+        orm.select().from(events).where(eq(events.sessionId, sessionId)).orderBy(events.id).limit(limit).all(),
+      );
+    },
+    /** Returns at most `limit` sessions of the store and mode, newest first; a whole order id comes first of all. */
+    async search(
+      search: SessionSearch,
+      { limit, ...at }: Readonly<{ storeId: string; mode: Mode; limit: number }>,
+    ): Promise<readonly SessionSummary[]> {
+      const own = ofStore(at);
+      return db.read(() => {
+        if (search.kind === 'amount') return ofAmount(at, search, limit);
+        if (search.kind !== 'order') return select(and(own, inArray(sessions.id, idsOf(search))), limit);
+        const { orderId } = search;
+        // An order that ended unpaid can be tried again, so it can have several.
+        const whole = select(and(own, eq(sessions.orderId, orderId)), limit);
+        const longer = orm
+          .select()
+          .from(sessions)
+          .where(and(own, gte(sessions.orderId, `${orderId}\u0001`), lt(sessions.orderId, orderId + LAST_CHARACTER)))
+          .orderBy(sessions.orderId)
+          .limit(limit - whole.length)
+          .all();
+        return [...whole, ...longer.map(summaryOf)];
+      });
+    },
+  };
+}

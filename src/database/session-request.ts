@@ -1,7 +1,7 @@
 /**
  * What a merchant requests with a session: its price, its order, and where its payer goes.
  */
-import type { Currency } from '../core/transfer.ts';
+import type { Currency, NetworkKey } from '../core/transfer.ts';
 
 export type LineItem = Readonly<{
   price_data: Readonly<{
@@ -40,4 +40,18 @@ export type SessionRequest = Readonly<{
   metadata: Readonly<Record<string, string>> | null;
   /** An endpoint for this session only (quick-start variant), in addition to those of the store. */
   webhookUrl: string | null;
+}>;
+
+/** One way to pay, fixed when the session is created. `units` are base units of the token on that network. */
+export type PaymentOption = Readonly<{
+  /** The configured name, as the API shows it. */
+  network: string;
+  networkKey: NetworkKey;
+  family: string;
+  chainId: string;
+  currency: Currency;
+  token: string;
+  decimals: number;
+  units: bigint;
+  confirmationsRequired: number;
 }>;

@@ -2,6 +2,13 @@
  * The counts behind the metrics.
  */
 
+import { asc, count, eq } from 'drizzle-orm';
+import type { SessionStatus } from '../core/event.ts';
+import { firstSessionId } from '../lib/session-id.ts';
+import type { Db } from './engine/open.ts';
+import { LAST_RUN } from './retention-marks.ts';
+import { deliveries, heldMoney } from './tables.ts';
+
 /** A count of sessions costs the same however many there are. */
 export const SESSIONS_COUNTED_MAX = 10_000;
 
@@ -16,3 +23,46 @@ export type Stats = Readonly<{
   /** Amounts of held money that wait for a decision. */
   heldOpen: number;
 }>;
+
+const statuses: readonly SessionStatus[] = ['pending', 'paid', 'failed', 'expired', 'canceled'];
+
+export function statsCommands({ client, orm, read }: Db) {
+  const meta = client.prepare('SELECT value FROM meta WHERE name = ?').pluck();
+  const countSessions = client
+    .prepare(
+      `SELECT count(*) FROM (
+         SELECT 1 FROM sessions INDEXED BY sessions_by_status
+         WHERE store_id IN (SELECT id FROM stores) AND mode IN ('live', 'test') AND status = ? AND id >= ? LIMIT ?
+       ) AS limited`,
+    )
+    .pluck();
+  const sessionsOf = (status: SessionStatus, fromId: string) =>
+    countSessions.get(status, fromId, SESSIONS_COUNTED_MAX) as number;
+  const isWaiting = eq(deliveries.state, 'waiting');
+  const isOpen = eq(heldMoney.state, 'open');
+  return {
+    async stats(nowMs: number): Promise<Stats> {
+      return read(() => {
+        const oldest = orm
+          .select({ createdAtMs: deliveries.createdAtMs })
+          .from(deliveries)
+          .where(isWaiting)
+          .orderBy(asc(deliveries.eventId))
+          .limit(1)
+          .get();
+        const lastRun = meta.get(LAST_RUN) as string | undefined;
+        return {
+          retentionAtMs: lastRun === undefined ? null : Number(lastRun),
+          sessions: Object.fromEntries(statuses.map((status) => [status, sessionsOf(status, '')])),
+          deliveriesWaiting: orm.select({ n: count() }).from(deliveries).where(isWaiting).get()?.n ?? 0,
+          heldOpen: orm.select({ n: count() }).from(heldMoney).where(isOpen).get()?.n ?? 0,
+          oldestWaitingMs: oldest ? Math.max(0, nowMs - oldest.createdAtMs) : 0,
+        };
+      });
+    },
+    /** Returns how many sessions that were created since then are paid, counted up to `SESSIONS_COUNTED_MAX`. */
+    async countPaid(sinceMs: number): Promise<number> {
+      return read(() => sessionsOf('paid', firstSessionId(sinceMs)));
+    },
+  };
+}

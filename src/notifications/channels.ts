@@ -9,7 +9,7 @@ import * as z from 'zod';
 import { webhookHeaders } from '../core/delivery.ts';
 import { excerpt } from '../core/excerpt.ts';
 import type { NoticeText, Severity } from '../core/notice.ts';
-import type { ChannelKind } from '../database/notices.ts';
+import type { ChannelKind } from '../database/column-values.ts';
 import { sendMail } from './email.ts';
 import type { Answer, Outgoing, Send } from './post.ts';
 

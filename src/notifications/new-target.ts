@@ -5,7 +5,8 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { isIP } from 'node:net';
 import * as z from 'zod';
-import type { ChannelKind, NewNoticeTarget, TargetField, TargetText } from '../database/notices.ts';
+import type { ChannelKind } from '../database/column-values.ts';
+import type { NewNoticeTarget, TargetField, TargetText } from '../database/notices.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { UrlGuard } from '../lib/guard.ts';
 import { newWebhookSecret, sortableId } from '../lib/id.ts';

@@ -5,7 +5,7 @@ import type { OfflineKeys } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
 import type { NetworkKey } from '../core/transfer.ts';
-import type { DestinationCheck, DestinationFault } from '../database/refunds.ts';
+import type { DestinationCheck, DestinationFault } from '../database/refunds/refund.ts';
 
 /** Says why an address cannot be paid, to follow the name of the field or the address. */
 export const destinationFaults: Readonly<Record<DestinationFault, string>> = {

@@ -2,7 +2,8 @@
  * The addresses of a session's payment page.
  */
 import type { Config } from '../config/config.ts';
-import type { Database, Session } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
+import type { Session } from '../database/session.ts';
 
 /** What the URLs of a session are made of. */
 export type UrlParts = Readonly<{

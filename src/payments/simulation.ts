@@ -2,7 +2,9 @@
  * What can be simulated for a session in the sandbox, so that an integrator meets every state and webhook without a
  * chain.
  */
-import type { PaymentOption, Session } from '../database/database.ts';
+
+import type { Session } from '../database/session.ts';
+import type { PaymentOption } from '../database/session-request.ts';
 
 export const simulations = [
   'pay_exact',

@@ -7,7 +7,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { stampedHeaders, stampWebhook, verdict, type WebhookStamp } from '../core/delivery.ts';
-import type { Attempt, ClaimedDelivery, Database, RecordedAttempt } from '../database/database.ts';
+import type { Attempt, RecordedAttempt } from '../database/attempts.ts';
+import type { ClaimedDelivery } from '../database/claims.ts';
+import type { Database } from '../database/database.ts';
 import type { SenderReport } from '../database/sender-report.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';

@@ -3,7 +3,8 @@
  * they do. The next deliveries can be claimed in the same transaction.
  */
 import { Fault } from '../core/fault.ts';
-import type { Database, RecordedAttempt } from '../database/database.ts';
+import type { RecordedAttempt } from '../database/attempts.ts';
+import type { Database } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 

@@ -2,7 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
-import type { ClaimedDelivery } from '../../src/database/database.ts';
+import type { ClaimedDelivery } from '../../src/database/claims.ts';
 import { type ApiServer, startApi, type TestKey, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import { recordAttempt } from '../support/record-attempt.ts';

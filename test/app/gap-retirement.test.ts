@@ -8,9 +8,8 @@ import { addressMarksFile, openAddressMarks } from '../../src/app/address-marks.
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { retireGivenAddresses, watchForGaps } from '../../src/app/retire-given.ts';
 import type { Config } from '../../src/config/config.ts';
-import type { Database } from '../../src/database/database.ts';
-import { mayHaveGiven } from '../../src/database/sqlite/gap-retirement.ts';
-import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
+import { mayHaveGiven } from '../../src/database/gap-retirement.ts';
 import { HOUR_MS } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';

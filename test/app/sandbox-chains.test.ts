@@ -7,7 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { refuseLostChains } from '../../src/app/sandbox-chains.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { migrate } from '../../src/database/engine/migrate.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'quayside-chains-'));

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { rotateSecretKey } from '../../src/app/secret-key-rotation.ts';
-import { fitsDatabase } from '../../src/database/sqlite/rotate-secret-key.ts';
+import { fitsDatabase } from '../../src/database/rotate-secret-key.ts';
 import { openSecretKey } from '../../src/lib/secret-key.ts';
 import { withApi } from '../support/api-server.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';

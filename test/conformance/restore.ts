@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Currency } from '../../src/core/transfer.ts';
-import { openDatabase } from '../../src/database/sqlite/open.ts';
+import { openDatabase } from '../../src/database/engine/open.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import type { FaultSettings } from '../simulated/faults.ts';
 import type { Json } from '../support/instance.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { migrate } from '../../src/database/engine/migrate.ts';
 import { createJournal } from '../../src/signer/journal.ts';
 import { endAll, runProgram, sandboxInstallation, spawnSupervisor } from '../support/quayside-process.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { signStandard } from '../../src/core/delivery.ts';
-import type { ChannelKind } from '../../src/database/notices.ts';
+import type { ChannelKind } from '../../src/database/column-values.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { deliver, type Message } from '../../src/notifications/channels.ts';
 import { sendMail } from '../../src/notifications/email.ts';

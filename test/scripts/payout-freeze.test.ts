@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Database } from '../../src/database/database.ts';
-import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { makeInstallation, runQuayside } from '../support/quayside-process.ts';
 

@@ -7,7 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import { takeInstanceLock } from '../../src/database/sqlite/instance-lock.ts';
+import { takeInstanceLock } from '../../src/database/engine/instance-lock.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-secret-key-'));

@@ -13,7 +13,7 @@ import { chains } from '../../src/chains/index.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { minorToPar } from '../../src/core/money.ts';
-import type { Attempt, DeliveryVerdict } from '../../src/database/database.ts';
+import type { Attempt, DeliveryVerdict } from '../../src/database/attempts.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { ingestedChain, txOf } from '../support/ingested-chain.ts';
 import { newSession } from '../support/new-session.ts';

@@ -14,7 +14,7 @@ import { evmAddress } from '../../src/chains/evm/address.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
 import type { Database } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { migrate } from '../../src/database/engine/migrate.ts';
 import { isApproved } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { policyHashOf } from '../../src/signer/freeze.ts';
@@ -322,7 +322,7 @@ async function addAddresses(source: string, count: number, firstIndex: number, s
 }
 
 async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
-  const { openSqliteDatabase } = await import('../../src/database/sqlite/sqlite-database.ts');
+  const { openSqliteDatabase } = await import('../../src/database/database.ts');
   const { readSecretKey } = await import('../../src/lib/secret-key.ts');
   const dataDir = join(dir, 'data');
   const file = join(dataDir, 'quayside.db');

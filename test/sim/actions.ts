@@ -2,7 +2,8 @@
  * What may happen to an installation in a simulation. Each action picks its details from the stage's random source.
  */
 import { chains } from '../../src/chains/index.ts';
-import type { Database, Session } from '../../src/database/database.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { Session } from '../../src/database/session.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 import { paymentKinds } from '../../src/sandbox/transaction.ts';

@@ -1,6 +1,8 @@
 /** Approving a refund as somebody does who has looked at it: the destination that it has now. */
+
+import type { RefundApproval } from '../../src/database/column-values.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { ApproveRefundOutcome, RefundApproval } from '../../src/database/refunds.ts';
+import type { ApproveRefundOutcome } from '../../src/database/refunds/refund.ts';
 
 export async function approve(
   database: Pick<Database, 'refunds'>,

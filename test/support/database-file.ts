@@ -5,7 +5,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { migrate } from '../../src/database/engine/migrate.ts';
 
 let made: Buffer | null = null;
 

@@ -11,7 +11,9 @@
  */
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import type { Database, NetworkStatus, Session } from '../../src/database/database.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { NetworkStatus } from '../../src/database/network-health.ts';
+import type { Session } from '../../src/database/session.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { addressKeyOf } from './address-keys.ts';
 import { merchantStore, newSession } from './new-session.ts';

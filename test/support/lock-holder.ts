@@ -4,8 +4,8 @@
  * next, `write` writes back to back until it is killed.
  */
 import Sqlite from 'better-sqlite3';
-import { openDatabase } from '../../src/database/sqlite/open.ts';
-import { openWriteTurn } from '../../src/database/sqlite/write-turn.ts';
+import { openDatabase } from '../../src/database/engine/open.ts';
+import { openWriteTurn } from '../../src/database/engine/write-turn.ts';
 
 /** How long each write holds the lock. */
 const WRITE_MS = 20;

@@ -5,7 +5,7 @@
  */
 import { writeSync } from 'node:fs';
 import { Fault } from '../../src/core/fault.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { migrate } from '../../src/database/engine/migrate.ts';
 import type { Log } from '../../src/lib/log.ts';
 
 const [file = '', backupDir = '', directory = ''] = process.argv.slice(2);

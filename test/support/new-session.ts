@@ -7,8 +7,8 @@ import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { minorToPar } from '../../src/core/money.ts';
 import type { Currency } from '../../src/core/transfer.ts';
-import type { NewSession } from '../../src/database/database.ts';
 import type { SessionRequest } from '../../src/database/session-request.ts';
+import type { NewSession } from '../../src/database/sessions.ts';
 import type { NewStore, StoreSettings } from '../../src/database/stores.ts';
 
 /** A merchant's store that is approved. */

@@ -13,7 +13,7 @@ import { chains } from '../../src/chains/index.ts';
 import type { Spending } from '../../src/chains/spend.ts';
 import type { Intent, Wallet } from '../../src/core/intent.ts';
 import type { Currency, Token } from '../../src/core/transfer.ts';
-import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { openSqliteDatabase } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';

@@ -1,7 +1,8 @@
 /**
  * Records one attempt to deliver a webhook, as the dispatcher records many.
  */
-import type { Attempt, Database, DeliveryVerdict } from '../../src/database/database.ts';
+import type { Attempt, DeliveryVerdict } from '../../src/database/attempts.ts';
+import type { Database } from '../../src/database/database.ts';
 
 export const recordAttempt = (
   database: Pick<Database, 'recordAttempts'>,

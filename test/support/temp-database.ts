@@ -5,8 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Database } from '../../src/database/database.ts';
-import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
 import { createDatabaseFile } from './database-file.ts';
 
 export type TempDatabase = Readonly<{

@@ -17,8 +17,8 @@ type Room = Readonly<{
 const core = /^src\/core\//;
 const lib = /^src\/lib\//;
 const config = /^src\/config\//;
-/** The port: what other rooms see of the database. */
-const port = /^src\/database\/[\w-]+\.ts$/;
+/** What other rooms see of the database: its repositories. */
+const repositories = /^src\/database\/(?!engine\/|tables\.ts$)/;
 /** Everything in `src/chains` that opens no socket. */
 const codecs = /^src\/chains\/(?!transport\/|\w+\/node\/)/;
 const chains = /^src\/chains\//;
@@ -59,33 +59,47 @@ const rooms: readonly Room[] = [
     may: [chains, node, cryptography, /^(ethers|tronweb|@solana\/web3\.js)$/],
   },
   { name: 'chain nodes and transports', files: chains, may: [chains, node, /^(ws|undici|p-queue)$/] },
-  { name: 'the database port', files: port, may: [], pure: true },
-  { name: 'src/database', files: /^src\/database\//, may: [files, /^(drizzle-orm|better-sqlite3)/] },
+  {
+    name: 'the database’s engine',
+    files: /^src\/database\/engine\//,
+    may: [files, /^src\/database\//, /^(drizzle-orm|better-sqlite3)/],
+  },
+  { name: 'src/database', files: /^src\/database\//, may: [files, /^drizzle-orm(\/sqlite-core)?$/] },
   {
     name: 'src/config',
     files: config,
     may: [codecs, files, /^src\/rates\/source\.ts$/, /^config\/[\w-]+\.json$/, /^(zod|ipaddr\.js)$/],
   },
-  { name: 'src/addresses', files: /^src\/addresses\//, may: [port, codecs, config, /^node:crypto$/, /^zod$/] },
-  { name: 'src/payments', files: payments, may: [port, codecs, config] },
+  { name: 'src/addresses', files: /^src\/addresses\//, may: [repositories, codecs, config, /^node:crypto$/, /^zod$/] },
+  { name: 'src/payments', files: payments, may: [repositories, codecs, config] },
   { name: 'src/rates', files: rates, may: [/^config\/currencies\.json$/, /^(node-cron|undici|zod)$/] },
   {
     name: 'src/api',
     files: /^src\/api\//,
-    may: [port, rates, payments, codecs, config, web, /^node:(crypto|fs|http)$/, /^package\.json$/, /^(express|zod)$/],
+    may: [
+      repositories,
+      rates,
+      payments,
+      codecs,
+      config,
+      web,
+      /^node:(crypto|fs|http)$/,
+      /^package\.json$/,
+      /^(express|zod)$/,
+    ],
   },
   {
     name: 'src/checkout',
     files: /^src\/checkout\//,
-    may: [port, rates, payments, codecs, config, web, files, /^express$/],
+    may: [repositories, rates, payments, codecs, config, web, files, /^express$/],
   },
   { name: 'src/web', files: web, may: [files, /^(express|helmet)$/] },
-  { name: 'src/acts', files: acts, may: [port, config, payments, codecs, /^zod$/] },
+  { name: 'src/acts', files: acts, may: [repositories, config, payments, codecs, /^zod$/] },
   {
     name: 'src/dashboard',
     files: /^src\/dashboard\//,
     may: [
-      port,
+      repositories,
       acts,
       web,
       rates,
@@ -97,11 +111,11 @@ const rooms: readonly Room[] = [
       /^(express|otpauth|@simplewebauthn\/server)$/,
     ],
   },
-  { name: 'src/webhooks', files: /^src\/webhooks\//, may: [port, /^node:crypto$/, /^(undici|p-queue)$/] },
+  { name: 'src/webhooks', files: /^src\/webhooks\//, may: [repositories, /^node:crypto$/, /^(undici|p-queue)$/] },
   {
     name: 'src/notifications',
     files: /^src\/notifications\//,
-    may: [port, /^node:(crypto|net)$/, /^(undici|zod|nodemailer)$/],
+    may: [repositories, /^node:(crypto|net)$/, /^(undici|zod|nodemailer)$/],
   },
   {
     name: 'the signer’s client',
@@ -118,12 +132,12 @@ const rooms: readonly Room[] = [
   {
     name: 'indexers’ entry',
     files: /^indexers\/run\.ts$/,
-    may: [port, chains, config, signerClient, /^indexers\//, /^src\/app\//, offlineNode],
+    may: [repositories, chains, config, signerClient, /^indexers\//, /^src\/app\//, offlineNode],
   },
   {
     name: 'indexers',
     files: /^indexers\//,
-    may: [port, chains, signerClient, offlineNode, /^p-queue$/],
+    may: [repositories, chains, signerClient, offlineNode, /^p-queue$/],
     types: [config],
   },
   {
@@ -197,11 +211,11 @@ export const layerRules: readonly Rule[] = [
       ['core that reads files', { 'src/core/a.ts': "import { readFileSync } from 'node:fs';" }],
       ['core that uses lib', { 'src/core/a.ts': "import { newId } from '../lib/id.ts';" }],
       ['core that knows the database', { 'src/core/a.ts': "import type { Database } from '../database/database.ts';" }],
-      ['a port that knows its database', { 'src/database/a.ts': "import { open } from './sqlite/open.ts';" }],
+      ['a repository that knows the driver', { 'src/database/a.ts': "import Sqlite from 'better-sqlite3';" }],
       ['a codec with a socket', { 'src/chains/mychain/wire.ts': "import { WebSocket } from 'ws';" }],
       ['an API that asks a node', { 'src/api/a.ts': "import { openNode } from '../chains/evm/node/node.ts';" }],
       ['an app that uses a transport', { 'src/app/a.ts': "import { x } from '../chains/transport/http.ts';" }],
-      ['an API on a certain database', { 'src/api/a.ts': "import { x } from '../database/sqlite/open.ts';" }],
+      ['an API on a certain database', { 'src/api/a.ts': "import { x } from '../database/engine/open.ts';" }],
       ['an API that imports webhooks later', { 'src/api/a.ts': "await import('../webhooks/sender.ts');" }],
       ['a dispatcher that knows chains', { 'src/webhooks/a.ts': "import { chains } from '../chains/index.ts';" }],
       ['a follower with a socket', { 'indexers/follower/a.ts': "import { connect } from 'node:net';" }],

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } fro
 import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { permanent } from '../../core/fault.ts';
-import { copyDatabase, describeSnapshot } from '../../database/sqlite/snapshot.ts';
+import { copyDatabase, describeSnapshot } from '../../database/engine/snapshot.ts';
 import { readShipped } from '../../lib/installation.ts';
 import { syncFolder } from '../../lib/secret-file.ts';
 import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';

@@ -5,7 +5,7 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Fault } from '../../core/fault.ts';
-import { takeInstanceLock } from '../../database/sqlite/instance-lock.ts';
+import { takeInstanceLock } from '../../database/engine/instance-lock.ts';
 import { DAY_MS, systemClock } from '../../lib/clock.ts';
 
 /** The names that `openScratch` gives. */

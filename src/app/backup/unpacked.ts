@@ -3,12 +3,11 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Database } from '../../database/database.ts';
+import { type Database, openSqliteDatabase } from '../../database/database.ts';
+import { checkIntegrity } from '../../database/engine/integrity.ts';
+import { migrate } from '../../database/engine/migrate.ts';
+import { describeSnapshot } from '../../database/engine/snapshot.ts';
 import { ledgerProblems } from '../../database/money-out.ts';
-import { checkIntegrity } from '../../database/sqlite/integrity.ts';
-import { migrate } from '../../database/sqlite/migrate.ts';
-import { describeSnapshot } from '../../database/sqlite/snapshot.ts';
-import { openSqliteDatabase } from '../../database/sqlite/sqlite-database.ts';
 import { openSecretKey } from '../../lib/secret-key.ts';
 import { damaged, unpackArchive } from '../../lib/unpack-archive.ts';
 import { names } from './archive.ts';

@@ -4,8 +4,8 @@
  */
 import type { NetworkConfig } from '../../config/network.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { Database, NetworkStatus } from '../../database/database.ts';
-import { isSilent } from '../../database/network-health.ts';
+import type { Database } from '../../database/database.ts';
+import { isSilent, type NetworkStatus } from '../../database/network-health.ts';
 import type { Watch } from './watchdog.ts';
 
 /** Our clock and a chain's may differ by this much, and by some block times, before anything is said. */

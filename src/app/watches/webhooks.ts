@@ -2,7 +2,7 @@
  * Watches webhooks: endpoints that are disabled or accept nothing, deliveries that failed for good, and due deliveries
  * that nothing sends.
  */
-import type { RedeliveryDatabase } from '../../database/redelivery.ts';
+import type { Database } from '../../database/database.ts';
 import { FAILED_COUNTED_MAX, UNANSWERED_MAX } from '../../database/redelivery.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
@@ -17,7 +17,7 @@ const UNANSWERED_ADVICE = 'They are tried again; `quayside webhook list --state 
 
 const since = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 
-export function watchWebhooks(database: Pick<RedeliveryDatabase, 'webhookTrouble'>): Watch {
+export function watchWebhooks(database: Pick<Database, 'webhookTrouble'>): Watch {
   return {
     what: 'webhooks',
     scopes: ['endpoint', 'deliveries', 'sending'],

@@ -4,7 +4,7 @@
  * recovery code, and replaces it with the password; for what else is lost there is `quayside user link`. The first app
  * of somebody who has none is set up with the password.
  */
-import type { ChangedSecret } from '../../database/people.ts';
+import type { ChangedSecret } from '../../database/people/person.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { sortableId } from '../../lib/id.ts';
 import { changeFields, commonChange, FIRST_FACTOR_PATH, type Plan, type Planned, type Review } from '../change.ts';

@@ -1,7 +1,7 @@
 /**
  * What belongs to the person who is signed in: roles, and where else the account is signed in.
  */
-import type { Person } from '../../database/people.ts';
+import type { Person } from '../../database/people/person.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { readZone } from '../../lib/zone.ts';
 import { browserName } from '../browser-name.ts';

@@ -1,7 +1,8 @@
 /**
  * The audit log, for the operator: what people changed, limited to a person, an act or a time; and the same as CSV.
  */
-import type { AuditEntry, AuditedState, AuditSearch } from '../../database/audit-log.ts';
+import type { AuditEntry, AuditSearch } from '../../database/audit-log.ts';
+import type { AuditedState } from '../../database/column-values.ts';
 import { html } from '../../lib/html.ts';
 import { list } from '../../web/list.ts';
 import { readAuditNames } from '../audit-names.ts';

@@ -3,7 +3,8 @@
  */
 import type { Outcome } from '../../acts/act.ts';
 import { createKey, KEY_NAME_CHARS_MAX, revokeKey, whyNoKeys } from '../../acts/keys.ts';
-import type { ApiKey, Scope } from '../../database/keys.ts';
+import type { Scope } from '../../database/column-values.ts';
+import type { ApiKey } from '../../database/keys.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { actFacts, planAct } from '../act-form.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';

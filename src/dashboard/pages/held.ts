@@ -14,8 +14,8 @@ import {
 import { amountText } from '../../acts/refund-words.ts';
 import { isAllowed } from '../../core/access.ts';
 import type { HeldPart } from '../../core/held-money.ts';
-import type { Session } from '../../database/database.ts';
 import type { HeldMoney } from '../../database/held-money.ts';
+import type { Session } from '../../database/session.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { section } from '../../web/list.ts';
 import { contextOf, planAct } from '../act-form.ts';

@@ -2,9 +2,8 @@
  * Who is informed about alarms, on the page of alarms: added, proved by the code that arrives there, tested, removed.
  */
 import { type Severity, severities } from '../../core/notice.ts';
+import { type ChannelKind, channelKinds } from '../../database/column-values.ts';
 import {
-  type ChannelKind,
-  channelKinds,
   isInformed,
   type NewNoticeTarget,
   type NoticeTarget,

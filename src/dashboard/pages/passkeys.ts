@@ -2,7 +2,7 @@
  * Passkeys of the person who is signed in. Adding and removing one asks for the second factor, and ends the other
  * sessions.
  */
-import type { Passkey } from '../../database/people.ts';
+import type { Passkey } from '../../database/people/person.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, commonChange, FIRST_FACTOR_PATH, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';

@@ -4,10 +4,11 @@
 
 import { isAllowed, type StorePermission } from '../../core/access.ts';
 import { MINOR_DECIMALS, shownUnits } from '../../core/money.ts';
-import type { Delivery, Payment, Session } from '../../database/database.ts';
+import type { Delivery } from '../../database/deliveries.ts';
 import type { StoredEvent } from '../../database/events.ts';
 import type { Lookup } from '../../database/lookups.ts';
-import type { Refund } from '../../database/refunds.ts';
+import type { Refund } from '../../database/refunds/refund.ts';
+import type { Payment, Session } from '../../database/session.ts';
 import type { SessionSweep } from '../../database/sweeps.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';

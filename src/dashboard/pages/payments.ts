@@ -3,7 +3,7 @@
  */
 import { isAllowed } from '../../core/access.ts';
 import type { Mode } from '../../core/transfer.ts';
-import type { SessionSummary } from '../../database/database.ts';
+import type { SessionSummary } from '../../database/session.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
 import type { DashboardDeps } from '../deps.ts';

@@ -7,7 +7,7 @@ import { waitsForApproval } from '../../acts/refunds.ts';
 import { isAllowed } from '../../core/access.ts';
 import { delayOf } from '../../core/payout.ts';
 import type { RefundStatus } from '../../core/refund.ts';
-import type { Refund, RefundFilter } from '../../database/refunds.ts';
+import type { Refund, RefundFilter } from '../../database/refunds/refund.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';

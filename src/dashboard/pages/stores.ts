@@ -4,7 +4,7 @@
  */
 import { REASON_CHARS_MAX } from '../../acts/act.ts';
 import { decideStore, meanings, type StoreDecision, storeDecisions } from '../../acts/store-decisions.ts';
-import type { Person } from '../../database/people.ts';
+import type { Person } from '../../database/people/person.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';

@@ -1,7 +1,7 @@
 /** People of a store, on its page of settings: members with their roles, and the one-time link for a new person. */
 import { linkPerson, membersOf, PERSON_NAME_CHARS_MAX, removePerson, roleWords } from '../../acts/people.ts';
 import { storeRoles } from '../../core/access.ts';
-import type { Person } from '../../database/people.ts';
+import type { Person } from '../../database/people/person.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list, section } from '../../web/list.ts';
 import { actFacts, planAct } from '../act-form.ts';

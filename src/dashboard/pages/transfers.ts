@@ -3,8 +3,8 @@
  */
 import { shownUnits } from '../../core/money.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { Payment, Session } from '../../database/database.ts';
 import type { Lookup } from '../../database/lookups.ts';
+import type { Payment, Session } from '../../database/session.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { createAddressFormat } from '../../payments/destination.ts';
 import type { DashboardDeps } from '../deps.ts';

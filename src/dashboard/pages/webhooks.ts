@@ -3,7 +3,8 @@
  */
 import { isAllowed, type StorePermission } from '../../core/access.ts';
 import { documentedPaymentEvents, documentedRefundEvents, extendedEvents } from '../../core/event.ts';
-import type { Delivery, DeliveryState, PastAttempt } from '../../database/database.ts';
+import type { PastAttempt } from '../../database/attempts.ts';
+import type { Delivery, DeliveryState } from '../../database/deliveries.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
 import {
   ACTIVITY_EVENTS_MAX,

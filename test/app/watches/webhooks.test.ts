@@ -2,7 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchWebhooks } from '../../../src/app/watches/webhooks.ts';
-import type { DeliveryVerdict } from '../../../src/database/database.ts';
+import type { DeliveryVerdict } from '../../../src/database/attempts.ts';
 import { recordAttempt } from '../../support/record-attempt.ts';
 import { CALM_MS, watched } from '../../support/watched.ts';
 import { inShop, type WebhookShop } from '../../support/webhook-shop.ts';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { NewSession } from '../../../src/database/database.ts';
+import type { NewSession } from '../../../src/database/sessions.ts';
 import {
   inWorld,
   type MakePlace,

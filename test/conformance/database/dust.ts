@@ -1,7 +1,7 @@
 /** Transfers that anyone can send to an address that they have seen: dust, and very many of them. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { PAYMENTS_MAX } from '../../../src/database/database.ts';
+import { PAYMENTS_MAX } from '../../../src/database/session.ts';
 import {
   addressOf,
   allExtended,

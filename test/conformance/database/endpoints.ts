@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { ClaimedDelivery, Database } from '../../../src/database/database.ts';
+import type { ClaimedDelivery } from '../../../src/database/claims.ts';
+import type { Database } from '../../../src/database/database.ts';
 import { recordAttempt } from '../../support/record-attempt.ts';
 import {
   addressOf,

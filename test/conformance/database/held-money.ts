@@ -2,8 +2,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Currency } from '../../../src/core/transfer.ts';
-import type { Database, NewSession } from '../../../src/database/database.ts';
+import type { Database } from '../../../src/database/database.ts';
 import type { AcceptHeldOutcome, HeldMoney } from '../../../src/database/held-money.ts';
+import type { NewSession } from '../../../src/database/sessions.ts';
 import {
   act,
   addressOf,

@@ -3,9 +3,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { intentMac, intentMacKey, type ReturnIntent } from '../../../src/core/intent.ts';
 import type { Currency } from '../../../src/core/transfer.ts';
-import type { Database, NewSession } from '../../../src/database/database.ts';
+import type { Database } from '../../../src/database/database.ts';
 import type { HeldMoney, ReturnHeldMoney, ReturnHeldOutcome } from '../../../src/database/held-money.ts';
-import type { DestinationCheck, NewRefund } from '../../../src/database/refunds.ts';
+import type { DestinationCheck, NewRefund } from '../../../src/database/refunds/refund.ts';
+import type { NewSession } from '../../../src/database/sessions.ts';
 import { counted } from '../../support/nonces.ts';
 import {
   act,

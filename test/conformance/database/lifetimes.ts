@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { CancelSessionOutcome, Database } from '../../../src/database/database.ts';
+import type { Database } from '../../../src/database/database.ts';
+import type { CancelSessionOutcome } from '../../../src/database/sessions.ts';
 import {
   addressOf,
   endpoint,

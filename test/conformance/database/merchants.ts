@@ -1,7 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { NewApiKey } from '../../../src/database/keys.ts';
-import { WAITING_ALARMS_MAX, WAITING_STORES_MAX } from '../../../src/database/stores.ts';
+import { WAITING_ALARMS_MAX } from '../../../src/database/store-approval.ts';
+import { WAITING_STORES_MAX } from '../../../src/database/stores.ts';
 import {
   act,
   breaks,

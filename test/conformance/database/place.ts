@@ -1,22 +1,20 @@
 /**
  * A database with a merchant, addresses and two networks, where these suites start, and a feed for each network.
  */
+
 import * as assert from 'uvu/assert';
 import type { BlockRef } from '../../../src/core/block.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../../../src/core/transfer.ts';
 import type { OperatorAct } from '../../../src/database/audit-log.ts';
-import type {
-  ClaimedDelivery,
-  CreateSessionOutcome,
-  Database,
-  NetworkState,
-  NewSession,
-  PaymentOption,
-  Session,
-} from '../../../src/database/database.ts';
+import type { Ingest } from '../../../src/database/block-facts.ts';
+import type { ClaimedDelivery } from '../../../src/database/claims.ts';
+import type { Database } from '../../../src/database/database.ts';
 import type { Endpoint } from '../../../src/database/endpoints.ts';
-import type { Ingest, IngestOutcome } from '../../../src/database/ingest.ts';
-import type { SessionRequest } from '../../../src/database/session-request.ts';
+import type { IngestOutcome } from '../../../src/database/ingest.ts';
+import type { NetworkState } from '../../../src/database/network-health.ts';
+import type { Session } from '../../../src/database/session.ts';
+import type { PaymentOption, SessionRequest } from '../../../src/database/session-request.ts';
+import type { CreateSessionOutcome, NewSession } from '../../../src/database/sessions.ts';
 import type { NewStore, StoreSettings } from '../../../src/database/stores.ts';
 import { plainRequest } from '../../support/new-session.ts';
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Session } from '../../../src/database/database.ts';
+import type { Session } from '../../../src/database/session.ts';
 import {
   addressOf,
   inWorld,

@@ -1,13 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type {
-  Attempt,
-  ClaimedDelivery,
-  Database,
-  DeliveryCursor,
-  DeliverySearch,
-  DeliveryVerdict,
-} from '../../../src/database/database.ts';
+import type { Attempt, DeliveryVerdict } from '../../../src/database/attempts.ts';
+import type { ClaimedDelivery } from '../../../src/database/claims.ts';
+import type { Database } from '../../../src/database/database.ts';
+import type { DeliveryCursor, DeliverySearch } from '../../../src/database/deliveries.ts';
 import { recordAttempt } from '../../support/record-attempt.ts';
 import {
   addressOf,

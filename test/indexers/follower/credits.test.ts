@@ -3,7 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CreditPolicy } from '../../../src/core/credit-policy.ts';
 import { minorToPar } from '../../../src/core/money.ts';
-import type { Session } from '../../../src/database/database.ts';
+import type { Session } from '../../../src/database/session.ts';
 import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
 import { accountKey, type SandboxNode, startSandboxNode, usdcKey, usdtKey } from '../../support/sandbox-node.ts';
 import { testNetwork } from '../../support/test-network.ts';

@@ -3,7 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../../src/app/new-credentials.ts';
 import { minorToPar } from '../../../src/core/money.ts';
-import type { Session } from '../../../src/database/database.ts';
+import type { Session } from '../../../src/database/session.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
 import type { IndexerChange } from '../../support/running-indexer.ts';

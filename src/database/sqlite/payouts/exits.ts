@@ -4,12 +4,12 @@
 import { count, eq } from 'drizzle-orm';
 import { type Intent, isPayback } from '../../../core/intent.ts';
 import { judgeAnswer, resumed } from '../../../core/payout-exit.ts';
-import type { AuditedState } from '../../audit-log.ts';
+import type { RecordAct } from '../../audit-log.ts';
+import type { AuditedState } from '../../column-values.ts';
+import type { Db } from '../../engine/open.ts';
+import type { Ledger } from '../../ledger.ts';
 import type { MoneyOutDatabase, PayoutConclusion } from '../../money-out.ts';
-import type { RecordAct } from '../audit-log.ts';
-import type { Ledger } from '../ledger.ts';
-import type { Db } from '../open.ts';
-import { payoutAttempts } from '../tables.ts';
+import { payoutAttempts } from '../../tables.ts';
 import type { Outgoing } from './outgoing.ts';
 import { type FollowRefund, noFault, noWait, type PayoutSettlement, type Payouts } from './payouts.ts';
 import { EQUALS_TRANSFER, equalTransfer } from './refund-holds.ts';

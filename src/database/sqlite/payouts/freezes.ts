@@ -3,13 +3,12 @@
  */
 import { and, asc, eq, inArray, not, or, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../../core/transfer.ts';
-import type { OperatorAct } from '../../audit-log.ts';
+import type { OperatorAct, RecordAct } from '../../audit-log.ts';
+import type { Db } from '../../engine/open.ts';
+import { atFirstUse } from '../../engine/prepared.ts';
 import { type Freeze, type FreezeDatabase, OUTFLOW_FOREIGN } from '../../freezes.ts';
-import type { RecordAct } from '../audit-log.ts';
-import type { Db } from '../open.ts';
-import { atFirstUse } from '../prepared.ts';
-import type { RowGuard } from '../row-guard.ts';
-import { outgoingTransfers, payoutAttempts, payoutFreezes } from '../tables.ts';
+import type { RowGuard } from '../../row-macs.ts';
+import { outgoingTransfers, payoutAttempts, payoutFreezes } from '../../tables.ts';
 import { createOutgoingCheck, macedOutgoing } from './outgoing.ts';
 
 /** Who acts in the audit log when the program freezes money out. */

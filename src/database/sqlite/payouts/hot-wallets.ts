@@ -3,10 +3,10 @@
  */
 import { and, asc, eq, ne, sql } from 'drizzle-orm';
 import type { Asset } from '../../../core/ledger.ts';
+import type { Db } from '../../engine/open.ts';
+import { atFirstUse, laterValues } from '../../engine/prepared.ts';
 import type { MoneyOutDatabase } from '../../money-out.ts';
-import type { Db } from '../open.ts';
-import { atFirstUse, laterValues } from '../prepared.ts';
-import { walletBalances } from '../tables.ts';
+import { walletBalances } from '../../tables.ts';
 
 type HotWalletCommands = Pick<MoneyOutDatabase, 'recordBalance' | 'listBalances'>;
 

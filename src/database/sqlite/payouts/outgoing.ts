@@ -6,13 +6,12 @@ import type { BlockRef } from '../../../core/block.ts';
 import { invariant } from '../../../core/fault.ts';
 import type { PaybackIntent } from '../../../core/intent.ts';
 import type { ChainTransfer, NetworkKey } from '../../../core/transfer.ts';
+import type { Db } from '../../engine/open.ts';
+import { atFirstUse, preparedInsert } from '../../engine/prepared.ts';
 import type { EqualTransfer } from '../../outgoing.ts';
-import type { Db } from '../open.ts';
-import { atFirstUse, preparedInsert } from '../prepared.ts';
-import type { RowGuard } from '../row-guard.ts';
-import type { MacedRow } from '../row-macs.ts';
-import { lanes, outgoingTransfers, ownWallets, payoutAttempts } from '../tables.ts';
-import type { TextFormats } from '../text-formats.ts';
+import type { MacedRow, RowGuard } from '../../row-macs.ts';
+import { lanes, outgoingTransfers, ownWallets, payoutAttempts } from '../../tables.ts';
+import type { TextFormats } from '../../text-formats.ts';
 
 type WalletRow = typeof ownWallets.$inferSelect;
 type OutgoingRow = typeof outgoingTransfers.$inferSelect;

@@ -6,10 +6,10 @@ import { invariant } from '../../../core/fault.ts';
 import { isPayback } from '../../../core/intent.ts';
 import { feeEntry, payoutEntry } from '../../../core/ledger.ts';
 import { type Ended, nextLookAtMs } from '../../../core/payout.ts';
-import type { Ledger } from '../ledger.ts';
-import type { Db } from '../open.ts';
-import { atFirstUse, laterValues, preparedInsert } from '../prepared.ts';
-import { payoutAttempts } from '../tables.ts';
+import type { Db } from '../../engine/open.ts';
+import { atFirstUse, laterValues, preparedInsert } from '../../engine/prepared.ts';
+import type { Ledger } from '../../ledger.ts';
+import { payoutAttempts } from '../../tables.ts';
 import {
   type FollowLost,
   type FollowRefund,

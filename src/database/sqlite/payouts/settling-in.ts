@@ -1,10 +1,11 @@
 /**
  * The heartbeat of payout engines, and since when a network settles in: see `indexers/payouts/settling-in.ts`.
  */
-import type BetterSqlite from 'better-sqlite3';
+
 import type { NetworkKey } from '../../../core/transfer.ts';
-import { connect } from '../connection.ts';
-import { guarded } from '../storage-fault.ts';
+import type { Client } from '../../engine/connection.ts';
+import { connect } from '../../engine/connection.ts';
+import { guarded } from '../../engine/storage-fault.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
 /** A restart takes less. A longer gap may be anything: a stop, or a machine that was put back to a snapshot. */
@@ -24,7 +25,7 @@ const beginQuery = `
  * Returns a function that begins the settling-in of a network unless its engine has left a heartbeat in the last two
  * minutes. To be called within a transaction.
  */
-export function createSettlingStart(client: BetterSqlite.Database): (network: NetworkKey, nowMs: number) => void {
+export function createSettlingStart(client: Client): (network: NetworkKey, nowMs: number) => void {
   const add = client.prepare(addQuery);
   const begin = client.prepare(beginQuery);
   return (network, nowMs) => {

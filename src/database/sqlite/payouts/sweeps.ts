@@ -5,9 +5,9 @@ import { permanent } from '../../../core/fault.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../../core/intent.ts';
 import { isPlanStale, PLAN_MS_MAX, type SweepOwner } from '../../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
+import type { Db } from '../../engine/open.ts';
 import type { PlannedSweep, PoolKey, SessionSweep, SweepDatabase, SweepPlace } from '../../sweeps.ts';
-import type { Db } from '../open.ts';
-import { unsweptLevels } from '../tables.ts';
+import { unsweptLevels } from '../../tables.ts';
 import type { Payouts } from './payouts.ts';
 import { type PayoutRow, toPayout } from './rows.ts';
 

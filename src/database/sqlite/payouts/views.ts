@@ -3,10 +3,10 @@
  */
 import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../../core/transfer.ts';
+import type { Db } from '../../engine/open.ts';
+import { atFirstUse } from '../../engine/prepared.ts';
 import type { MoneyOutDatabase } from '../../money-out.ts';
-import type { Db } from '../open.ts';
-import { atFirstUse } from '../prepared.ts';
-import { payoutAttempts, payoutEngines, payouts } from '../tables.ts';
+import { payoutAttempts, payoutEngines, payouts } from '../../tables.ts';
 import { toAttempt, toPayout, toReason } from './rows.ts';
 import { createSettlingStart } from './settling-in.ts';
 

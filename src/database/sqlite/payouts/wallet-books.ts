@@ -6,12 +6,12 @@ import { isPayback } from '../../../core/intent.ts';
 import type { Asset } from '../../../core/ledger.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
 import { readBook } from '../../../core/wallet-books.ts';
+import type { RaiseAlarm } from '../../alarms.ts';
+import { readIntent } from '../../engine/column-types.ts';
+import type { Db } from '../../engine/open.ts';
 import type { WalletBooksDatabase } from '../../outgoing.ts';
-import type { RaiseAlarm } from '../alarms.ts';
-import { readIntent } from '../column-types.ts';
-import type { Db } from '../open.ts';
-import { walletBooks } from '../tables.ts';
-import type { FormatAmount } from '../text-formats.ts';
+import { walletBooks } from '../../tables.ts';
+import type { FormatAmount } from '../../text-formats.ts';
 import type { Freezer } from './freezes.ts';
 
 type Sums = Map<Asset, bigint>;

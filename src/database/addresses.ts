@@ -1,0 +1,416 @@
+/**
+ * Deposit addresses: pools per family and mode, each filled from one source at a time.
+ *
+ * An address is `free` until a session takes it, for ever. An address that received money before any session took it is
+ * `spoiled`: it stays watched and is never given out, or its session would begin with somebody else's payment. So are
+ * addresses that a lost database may have given out.
+ * Free addresses of a source that is not the pool's current one are retired; they are free again when it returns.
+ */
+
+import { and, asc, count, eq, getTableColumns, gt, inArray, lt, max, ne, sql } from 'drizzle-orm';
+import { invariant } from '../core/fault.ts';
+import type { Mode } from '../core/transfer.ts';
+import type { RaiseAlarm } from './alarms.ts';
+import type { Db } from './engine/open.ts';
+import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
+import type { MacedRow, RowGuard } from './row-macs.ts';
+import type { PoolKey } from './sweeps.ts';
+import { addresses, pools } from './tables.ts';
+
+/** An address that a session takes. */
+export type Taken = PoolKey & Readonly<{ source: string; index: number }>;
+
+/** Addresses from `nextIndex` to below `retiredThrough` are to be watched and are not derived yet. */
+export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number; retiredThrough: number }>;
+
+/** An address of a session that waits for its payment, and where it was derived. */
+export type OpenAddress = Readonly<{ id: number; key: string; index: number }>;
+
+export type Address = Readonly<{
+  id: number;
+  derivationIndex: number;
+  sessionId: string | null;
+  state: 'free' | 'taken' | 'spoiled';
+}>;
+
+type Place = Pick<
+  typeof addresses.$inferSelect,
+  'family' | 'mode' | 'key' | 'poolId' | 'derivationIndex' | 'sessionId'
+>;
+
+/** What the MAC of an address covers: where it was derived, and whose payments it receives. */
+export const macedAddress = ({ family, mode, key, poolId, derivationIndex, sessionId }: Place): MacedRow => ({
+  table: 'addresses',
+  key: [family, mode, key],
+  fields: [poolId, derivationIndex, sessionId],
+});
+
+const REMEDY = 'restore the database from a backup, and read the blocks since then with `quayside network reread`';
+/** Altered rows that one request passes over in its search for a free address. */
+const ALTERED_MAX = 100;
+
+/** To be called within a transaction. Rows whose MAC fails raise an alarm and are not returned. */
+export type AddressRows = Readonly<{
+  /** Returns the free address with the lowest id of the pool's current source, or null. */
+  nextFree(pool: PoolKey): (typeof addresses.$inferSelect & { readonly source: string }) | null;
+  take(address: typeof addresses.$inferSelect, sessionId: string): void;
+  find(pool: PoolKey, key: string): Address | null;
+  spoil(id: number): void;
+  /** Returns the highest id in the pool; 0 when it is empty. */
+  highestId(pool: PoolKey): number;
+  /** Returns the keys that a session took, by family. */
+  ofSession(sessionId: string): Record<string, string>;
+}>;
+
+const inPool = and(eq(addresses.family, sql.placeholder('family')), eq(addresses.mode, sql.placeholder('mode')));
+
+const createAddressCheck =
+  (guard: RowGuard) =>
+  (row: typeof addresses.$inferSelect): boolean => {
+    const owner = row.sessionId === null ? '' : ` of session ${row.sessionId}`;
+    const name = `deposit address ${row.id} (${row.family}, ${row.mode}, ${row.key})${owner}`;
+    return guard.accepts(macedAddress(row), row.mac, name, REMEDY);
+  };
+
+/** Returns a function that says whether the pools of a mode, of whichever family, have an address. */
+export function createDepositCheck(db: Db, guard: RowGuard): (mode: Mode, key: string) => boolean {
+  const accepts = createAddressCheck(guard);
+  const families = db.orm.select({ family: pools.family }).from(pools);
+  const anywhere = atFirstUse(
+    db.orm
+      .select()
+      .from(addresses)
+      .where(
+        and(
+          inArray(addresses.family, families),
+          eq(addresses.mode, sql.placeholder('mode')),
+          eq(addresses.key, sql.placeholder('key')),
+        ),
+      ),
+  );
+  return (mode, key) => anywhere.all({ mode, key }).some(accepts);
+}
+
+export function createAddresses(db: Db, guard: RowGuard): AddressRows {
+  const nextFree = atFirstUse(
+    db.orm
+      .select({ ...getTableColumns(addresses), source: pools.source })
+      .from(pools)
+      .innerJoin(addresses, and(eq(addresses.poolId, pools.id), eq(addresses.state, sql`'free'`)))
+      .where(
+        and(
+          eq(pools.family, sql.placeholder('family')),
+          eq(pools.mode, sql.placeholder('mode')),
+          eq(pools.current, sql`1`),
+        ),
+      )
+      .orderBy(asc(addresses.id))
+      .limit(1),
+  );
+  const take = atFirstUse(
+    db.orm
+      .update(addresses)
+      .set({ state: 'taken', sessionId: sql`${sql.placeholder('sessionId')}`, mac: sql`${sql.placeholder('mac')}` })
+      .where(and(eq(addresses.id, sql.placeholder('id')), eq(addresses.state, 'free'))),
+  );
+  const countTaken = atFirstUse(
+    db.orm
+      .update(pools)
+      .set({ taken: sql`${pools.taken} + 1` })
+      .where(eq(pools.id, sql.placeholder('poolId'))),
+  );
+  const find = atFirstUse(
+    db.orm
+      .select()
+      .from(addresses)
+      .where(and(inPool, eq(addresses.key, sql.placeholder('key')))),
+  );
+  const highestId = atFirstUse(
+    db.orm
+      .select({ id: max(addresses.id) })
+      .from(addresses)
+      .where(inPool),
+  );
+  const ofSession = atFirstUse(
+    db.orm
+      .select()
+      .from(addresses)
+      .where(eq(addresses.sessionId, sql.placeholder('sessionId'))),
+  );
+
+  const accepts = createAddressCheck(guard);
+  const spoil = (id: number): void =>
+    void db.orm.update(addresses).set({ state: 'spoiled' }).where(eq(addresses.id, id)).run();
+
+  return {
+    nextFree({ family, mode }) {
+      for (let passed = 0; passed < ALTERED_MAX; passed++) {
+        const row = nextFree.get({ family, mode });
+        if (!row) return null;
+        if (accepts(row)) return row;
+        spoil(row.id);
+      }
+      return null;
+    },
+    take(address, sessionId) {
+      const { id, poolId } = address;
+      const mac = guard.seal(macedAddress({ ...address, sessionId }));
+      invariant(take.run({ id, sessionId, mac }).changes === 1, `address ${id} is free when it is taken`);
+      countTaken.run({ poolId });
+    },
+    find({ family, mode }, key) {
+      const row = find.get({ family, mode, key });
+      return row && accepts(row) ? row : null;
+    },
+    spoil,
+    highestId: ({ family, mode }) => highestId.get({ family, mode })?.id ?? 0,
+    ofSession: (sessionId) =>
+      Object.fromEntries(
+        ofSession
+          .all({ sessionId })
+          .filter(accepts)
+          .map(({ family, key }) => [family, key]),
+      ),
+  };
+}
+
+const poolFinder =
+  ({ orm }: Db) =>
+  ({ family, mode }: PoolKey, source: string): typeof pools.$inferSelect | undefined =>
+    orm
+      .select()
+      .from(pools)
+      .where(and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.source, source)))
+      .get();
+
+export const NOT_DERIVED = 'not derived from the xpub';
+
+/** The addresses of open sessions, which are derived again. */
+function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm) {
+  const findPool = poolFinder(db);
+  const oldestOpen = db.client
+    .prepare(
+      `SELECT min(a.id) FROM sessions AS s INDEXED BY sessions_by_deadline
+       JOIN addresses AS a ON a.session_id = s.id WHERE s.deadline_s IS NOT NULL AND a.pool_id = :poolId`,
+    )
+    .pluck();
+  const given = db.client.prepare(
+    `SELECT a.id, a.key, a.derivation_index AS "index", s.deadline_s IS NOT NULL AND a.mac <> '${NOT_DERIVED}' AS isOpen
+     FROM addresses AS a INDEXED BY addresses_given LEFT JOIN sessions AS s ON s.id = a.session_id
+     WHERE a.pool_id = :poolId AND a.id > :after AND a.state <> 'free' ORDER BY a.id LIMIT :limit`,
+  );
+  return {
+    /**
+     * Returns addresses of open sessions among the next `limit` that were given out, by id: after `afterId`, or from
+     * the oldest open session's on. `throughId` is the last of these `limit`; null at the end.
+     */
+    async open(
+      { family, mode }: PoolKey,
+      source: string,
+      afterId: number | null,
+      limit: number,
+    ): Promise<Readonly<{ found: readonly OpenAddress[]; throughId: number | null }>> {
+      return db.read(() => {
+        const pool = findPool({ family, mode }, source);
+        const oldest = pool && afterId === null ? (oldestOpen.get({ poolId: pool.id }) as number | null) : null;
+        if (!pool || (afterId === null && oldest === null)) return { found: [], throughId: null };
+        const after = afterId ?? (oldest ?? 0) - 1;
+        const rows = given.all({ poolId: pool.id, after, limit }) as (OpenAddress & { isOpen: number | null })[];
+        const found = rows.filter(({ isOpen }) => isOpen === 1).map(({ id, key, index }) => ({ id, key, index }));
+        return { found, throughId: rows.at(-1)?.id ?? null };
+      });
+    },
+    /** Refuses an address that its xpub does not derive: it is not shown, paid to or given out, and raises an alarm. */
+    async refuse(id: number, nowMs: number): Promise<void> {
+      await db.write(() => {
+        const row = db.orm.select().from(addresses).where(eq(addresses.id, id)).get();
+        if (!row || row.mac === NOT_DERIVED) return;
+        // No row is used whose MAC does not fit.
+        db.orm.update(addresses).set({ mac: NOT_DERIVED }).where(eq(addresses.id, id)).run();
+        const { family, mode, key, derivationIndex, sessionId } = row;
+        const message =
+          `The deposit address ${key} (${mode} ${family}) of session ${sessionId} is not the one that the xpub derives ` +
+          `at index ${derivationIndex}: somebody changed the database, and has its secret key too. It is no longer ` +
+          `shown. Whoever paid it has paid somebody else: see \`quayside show ${sessionId}\`. Stop, find out who ` +
+          'was here, and restore a backup from before on a clean machine with `quayside restore`';
+        raiseAlarm({ atMs: nowMs, code: 'address_not_derived', message, network: null, sessionId });
+      });
+    },
+  };
+}
+
+const noGap = { gapSinceMs: null, gapGiven: 0 };
+
+export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { find }: Pick<AddressRows, 'find'>) {
+  const insertPool = preparedInsert(db, pools, ['id']);
+  const insertAddress = db.client.prepare(
+    `INSERT INTO addresses (pool_id, family, mode, key, derivation_index, state, session_id, mac)
+     VALUES (?, ?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (family, mode, key) DO NOTHING`,
+  );
+  const findPool = poolFinder(db);
+  const countFree = (poolId: number): number =>
+    db.orm
+      .select({ free: count() })
+      .from(addresses)
+      .where(and(eq(addresses.poolId, poolId), eq(addresses.state, sql`'free'`)))
+      .get()?.free ?? 0;
+  /** Makes `source` the pool's current source. */
+  function usePool({ family, mode }: PoolKey, source: string): typeof pools.$inferSelect {
+    const known = findPool({ family, mode }, source);
+    if (known?.current) return known;
+    db.orm
+      .update(pools)
+      .set({ current: false })
+      .where(and(eq(pools.family, family), eq(pools.mode, mode), ne(pools.source, source)))
+      .run();
+    if (known) db.orm.update(pools).set({ current: true }).where(eq(pools.id, known.id)).run();
+    else insertPool({ family, mode, source, current: true, nextIndex: 0, taken: 0, retiredThrough: 0, ...noGap });
+    const pool = findPool({ family, mode }, source);
+    invariant(pool, `the pool of ${source} exists`);
+    return pool;
+  }
+  return {
+    ...openAddressCommands(db, raiseAlarm),
+    /** Adds addresses `firstIndex…` of a source, which becomes the pool's; free ones of another source are retired. */
+    async add({
+      family,
+      mode,
+      source,
+      firstIndex,
+      keys,
+    }: PoolKey & {
+      readonly source: string;
+      readonly firstIndex: number;
+      readonly keys: readonly string[];
+    }): Promise<void> {
+      await db.write(() => {
+        const pool = usePool({ family, mode }, source);
+        keys.forEach((key, at) => {
+          const index = firstIndex + at;
+          const state = index < pool.retiredThrough ? 'spoiled' : 'free';
+          const row = { poolId: pool.id, family, mode, key, derivationIndex: index, sessionId: null };
+          insertAddress.run(pool.id, family, mode, key, index, state, guard.seal(macedAddress(row)));
+        });
+        const nextIndex = Math.max(pool.nextIndex, firstIndex + keys.length);
+        db.orm.update(pools).set({ nextIndex }).where(eq(pools.id, pool.id)).run();
+      });
+    },
+    /**
+     * Retires the addresses of a source with an index below `through` that no session took, known now or added later:
+     * they are watched and never given out. @returns how many there are
+     */
+    async retire({ family, mode }: PoolKey, source: string, through: number): Promise<number> {
+      const retireSlice = (): Readonly<{ retired: number; isLast: boolean }> => {
+        const pool = findPool({ family, mode }, source);
+        if (!pool) {
+          insertPool({
+            family,
+            mode,
+            source,
+            current: false,
+            nextIndex: 0,
+            taken: 0,
+            retiredThrough: through,
+            ...noGap,
+          });
+          return { retired: through, isLast: true };
+        }
+        const given = db.orm
+          .select({ id: addresses.id })
+          .from(addresses)
+          .where(
+            and(
+              eq(addresses.poolId, pool.id),
+              eq(addresses.state, sql`'free'`),
+              lt(addresses.derivationIndex, through),
+            ),
+          )
+          .limit(WRITE_ROWS_MAX - 1);
+        const { changes } = db.orm
+          .update(addresses)
+          .set({ state: 'spoiled' })
+          .where(inArray(addresses.id, given))
+          .run();
+        if (changes === WRITE_ROWS_MAX - 1) return { retired: changes, isLast: false };
+        const unknown = Math.max(0, through - Math.max(pool.nextIndex, pool.retiredThrough));
+        const retiredThrough = Math.max(pool.retiredThrough, through);
+        db.orm.update(pools).set({ retiredThrough }).where(eq(pools.id, pool.id)).run();
+        return { retired: changes + unknown, isLast: true };
+      };
+      for (let retired = 0; ; ) {
+        const slice = await db.write(retireSlice);
+        retired += slice.retired;
+        if (slice.isLast) return retired;
+      }
+    },
+    /** Returns, for each source, the index after the highest that a session took; 0 when none was. */
+    async given(): Promise<readonly (PoolKey & Readonly<{ source: string; through: number }>)[]> {
+      const highest = atFirstUse(
+        db.orm
+          .select({ index: max(addresses.derivationIndex) })
+          .from(addresses)
+          .where(and(eq(addresses.poolId, sql.placeholder('id')), eq(addresses.state, sql`'taken'`))),
+      );
+      return db.read(() =>
+        db.orm
+          .select()
+          .from(pools)
+          .all()
+          .map(({ id, family, mode, source }) => ({
+            family,
+            mode,
+            source,
+            through: (highest.get({ id })?.index ?? -1) + 1,
+          })),
+      );
+    },
+    /** Returns the level for new sessions. A retired source has nothing free until addresses are added to it again. */
+    async level({ family, mode }: PoolKey, source: string): Promise<PoolLevel> {
+      return db.read(() => {
+        const pool = findPool({ family, mode }, source);
+        if (!pool) return { family, mode, free: 0, taken: 0, nextIndex: 0, retiredThrough: 0 };
+        const { taken, nextIndex, retiredThrough } = pool;
+        return { family, mode, free: pool.current ? countFree(pool.id) : 0, taken, nextIndex, retiredThrough };
+      });
+    },
+    /** Returns the source that the pool gives addresses from; null before the first. */
+    async source({ family, mode }: PoolKey): Promise<string | null> {
+      return db.read(() => {
+        const isCurrent = and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.current, sql`1`));
+        return db.orm.select({ source: pools.source }).from(pools).where(isCurrent).get()?.source ?? null;
+      });
+    },
+    /** Returns the key of address number `index` of a source; null when it is not in the database. */
+    async poolAddress({ family, mode }: PoolKey, source: string, index: number): Promise<string | null> {
+      return db.read(() => {
+        const pool = findPool({ family, mode }, source);
+        if (!pool) return null;
+        const isIt = and(eq(addresses.poolId, pool.id), eq(addresses.derivationIndex, index));
+        return db.orm.select({ key: addresses.key }).from(addresses).where(isIt).get()?.key ?? null;
+      });
+    },
+    /** Returns the index of the address with a key; null if the pool has none, or its row was altered. */
+    async depositIndex(pool: PoolKey, key: string): Promise<number | null> {
+      return db.read(() => find(pool, key)?.derivationIndex ?? null);
+    },
+    /** Returns addresses with ids above `afterId`, by id: taken, free and retired ones, because all are watched. */
+    async watchList(
+      { family, mode }: PoolKey,
+      afterId: number,
+      limit: number,
+    ): Promise<readonly Readonly<{ id: number; key: string }>[]> {
+      return db.read(() =>
+        db.orm
+          .select({ id: addresses.id, key: addresses.key })
+          .from(addresses)
+          .where(and(eq(addresses.family, family), eq(addresses.mode, mode), gt(addresses.id, afterId)))
+          .orderBy(asc(addresses.id))
+          .limit(limit)
+          .all(),
+      );
+    },
+  };
+}
+
+export type Addresses = ReturnType<typeof poolCommands>;

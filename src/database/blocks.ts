@@ -1,0 +1,120 @@
+/**
+ * Blocks: facts by hash, of which one chain is canonical.
+ */
+
+import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
+import type { Tail } from '../core/block.ts';
+import type { NetworkKey } from '../core/transfer.ts';
+import type { Db } from './engine/open.ts';
+import { atFirstUse, laterValues, preparedInsert } from './engine/prepared.ts';
+import { blocks, transfers } from './tables.ts';
+
+export type BlockRow = typeof blocks.$inferSelect;
+
+/** Blocks that one step prunes at most. */
+const PRUNED_MAX = 200;
+
+/** To be called within a transaction. */
+export type BlockRows = Readonly<{
+  find(network: NetworkKey, hash: string): BlockRow | undefined;
+  /** Returns the newest canonical block. */
+  tip(network: NetworkKey): BlockRow | undefined;
+  /** @returns the new block's id */
+  insert(block: Omit<BlockRow, 'id'>): number;
+  mark(id: number, state: Pick<BlockRow, 'canonical' | 'watchedThroughId' | 'number'>): void;
+  /**
+   * Deletes blocks without transfers, `above` < number ≤ `through`, lowest first, at most `PRUNED_MAX` of them.
+   * @returns the number through which it pruned
+   */
+  prune(network: NetworkKey, above: number, through: number): number;
+}>;
+
+const isOfNetwork = eq(blocks.network, sql.placeholder('network'));
+const isCanonical = eq(blocks.canonical, sql`1`);
+
+export function createBlocks(db: Db): BlockRows {
+  const find = atFirstUse(
+    db.orm
+      .select()
+      .from(blocks)
+      .where(and(isOfNetwork, eq(blocks.hash, sql.placeholder('hash')))),
+  );
+  const tip = atFirstUse(
+    db.orm.select().from(blocks).where(and(isOfNetwork, isCanonical)).orderBy(desc(blocks.number)).limit(1),
+  );
+  const insert = preparedInsert(db, blocks, ['id']);
+  const mark = atFirstUse(
+    db.orm
+      .update(blocks)
+      .set(laterValues(blocks, ['canonical', 'watchedThroughId', 'number']))
+      .where(eq(blocks.id, sql.placeholder('id'))),
+  );
+  const range = 'network = :network AND number > :above AND number <= :through';
+  const lastOfSlice = db.client
+    .prepare(`SELECT max(number) FROM (SELECT number FROM blocks WHERE ${range} ORDER BY number LIMIT ${PRUNED_MAX})`)
+    .pluck();
+  const remove = db.client.prepare(
+    `DELETE FROM blocks WHERE ${range} AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)`,
+  );
+  return {
+    find: (network, hash) => find.get({ network, hash }),
+    tip: (network) => tip.get({ network }),
+    insert: (block) => Number(insert(block).lastInsertRowid),
+    mark: (id, state) => void mark.run({ id, ...state }),
+    prune(network, above, through) {
+      if (through <= above) return above;
+      const last = lastOfSlice.get({ network, above, through }) as number | null;
+      if (last === null) return through;
+      remove.run({ network, above, through: last });
+      return last;
+    },
+  };
+}
+
+export function blockCommands(db: Db) {
+  const isShown = eq(transfers.dust, sql`0`);
+  const isUnconfirmed = eq(transfers.confirmed, sql`0`);
+  const tail = atFirstUse(
+    db.orm
+      .select({ hash: blocks.hash, parent: blocks.parent, number: blocks.number, timeS: blocks.timeS })
+      .from(blocks)
+      .where(and(isOfNetwork, isCanonical))
+      .orderBy(desc(blocks.number))
+      .limit(sql.placeholder('limit')),
+  );
+  const unconfirmed = atFirstUse(
+    db.orm
+      .selectDistinct({ id: blocks.id, hash: blocks.hash, number: blocks.number })
+      .from(transfers)
+      .innerJoin(
+        blocks,
+        and(eq(blocks.id, transfers.blockId), isCanonical, gt(blocks.number, sql.placeholder('number'))),
+      )
+      .where(and(eq(transfers.network, sql.placeholder('network')), isUnconfirmed, isShown))
+      .orderBy(asc(blocks.number))
+      .limit(sql.placeholder('limit')),
+  );
+  const txs = atFirstUse(
+    db.orm
+      .selectDistinct({ tx: transfers.tx })
+      .from(transfers)
+      .where(and(eq(transfers.blockId, sql.placeholder('id')), isUnconfirmed, isShown)),
+  );
+  return {
+    /** Returns the newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
+    async tail(network: NetworkKey, limit: number): Promise<Tail> {
+      return db.read(() => tail.all({ network, limit })).reverse();
+    },
+    /** Returns canonical blocks above `number` with unconfirmed transfers, lowest first, and their transactions. */
+    async unconfirmed(network: NetworkKey, number: number, limit: number): Promise<readonly Unconfirmed[]> {
+      return db.read(() =>
+        unconfirmed
+          .all({ network, number, limit })
+          .map(({ id, ...block }) => ({ ...block, txs: txs.all({ id }).map(({ tx }) => tx) })),
+      );
+    },
+  };
+}
+
+/** A block with transfers that are not confirmed yet, and their transactions. */
+export type Unconfirmed = Readonly<{ hash: string; number: number; txs: readonly string[] }>;

@@ -1,0 +1,119 @@
+/**
+ * Column types for values that SQLite has no type for. All let null pass, because drizzle maps null parameters too.
+ */
+import { customType } from 'drizzle-orm/sqlite-core';
+import type { Beginning } from '../../core/arrival.ts';
+import { parseExactly, writeExactly } from '../../core/exact-json.ts';
+import { permanent } from '../../core/fault.ts';
+import { type Intent, withoutMac } from '../../core/intent.ts';
+import type { ReceiptSum, Terms } from '../../core/session.ts';
+import type { Conversion, PaymentOption, SessionRequest } from '../session-request.ts';
+
+/**
+ * Integers of any size, such as money: decimal TEXT in the file, bigint in code. An INTEGER column would overflow at
+ * 9.2 tokens with 18 decimals, and SQL arithmetic on text uses floating point: add and compare only in code.
+ */
+export const units = customType<{ data: bigint; driverData: string }>({
+  dataType: () => 'text',
+  toDriver: (value: bigint | null) => (value === null ? null : value.toString()) as string,
+  fromDriver: (text) => BigInt(text),
+});
+
+/** Plain data as JSON text. */
+export const json = <T>() =>
+  customType<{ data: T; driverData: string }>({
+    dataType: () => 'text',
+    toDriver: (value: T | null) => (value === null ? null : JSON.stringify(value)) as string,
+    fromDriver: (text) => JSON.parse(text) as T,
+  })();
+
+/** What a merchant sent, as JSON text with its numbers as they were. */
+export const exactJson = <T>() =>
+  customType<{ data: T; driverData: string }>({
+    dataType: () => 'text',
+    toDriver: (value: T | null) => (value === null ? null : writeExactly(value)) as string,
+    fromDriver: (text) => parseExactly(text) as T,
+  })();
+
+/** What a session is created with and keeps. What is queried, or changes, has a column of its own. */
+export type SessionTerms = Omit<Terms, keyof Beginning> &
+  Pick<SessionRequest, 'taxMinor' | 'shippingMinor' | 'webhookUrl'> &
+  Readonly<{ conversion: Conversion | null; options: readonly PaymentOption[] }>;
+
+/** Fields of terms, and of what they contain, that are decimal text in the file. */
+const unitsOfTerms = ['duePar', 'tolerancePar', 'taxMinor', 'shippingMinor', 'amountMinor', 'units'];
+
+/** The fields without which nobody can tell what is due, and their types in the file. */
+const typesOfTerms = {
+  duePar: 'bigint',
+  tolerancePar: 'bigint',
+  expiresAtS: 'number',
+  topUpGraceS: 'number',
+  monitoringS: 'number',
+  latePolicy: 'string',
+  inclusionGraceS: 'object',
+} as const satisfies Partial<Record<keyof SessionTerms, string>>;
+
+/** @throws Fault permanent `row_altered` */
+export function readSessionTerms(text: string): SessionTerms {
+  const terms = JSON.parse(text, (key, value: unknown) =>
+    typeof value === 'string' && unitsOfTerms.includes(key) ? BigInt(value) : value,
+  ) as SessionTerms;
+  const isWhole =
+    Object.entries(typesOfTerms).every(([key, type]) => typeof terms[key as keyof SessionTerms] === type) &&
+    Array.isArray(terms.accepts) &&
+    Array.isArray(terms.options);
+  if (isWhole) return terms;
+  throw permanent('row_altered', 'The terms of a session were altered in the database: restore it from a backup.');
+}
+
+/** A session's terms as JSON text, with amounts as decimal strings. */
+export const sessionTerms = customType<{ data: SessionTerms; driverData: string }>({
+  dataType: () => 'text',
+  toDriver: (terms) => JSON.stringify(terms, (_, value) => (typeof value === 'bigint' ? value.toString() : value)),
+  fromDriver: readSessionTerms,
+});
+
+type SumText = Omit<ReceiptSum, 'seen' | 'confirmed' | 'final'> & Record<'seen' | 'confirmed' | 'final', string>;
+
+/** Reads a session's sums from their column's text. */
+export const readReceiptSums = (text: string): ReceiptSum[] =>
+  (JSON.parse(text) as SumText[]).map((sum) => ({
+    ...sum,
+    seen: BigInt(sum.seen),
+    confirmed: BigInt(sum.confirmed),
+    final: BigInt(sum.final),
+  }));
+
+const writeReceiptSums = (sums: readonly ReceiptSum[]): string =>
+  JSON.stringify(sums, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
+
+/** A session's sums as JSON text, with units as decimal strings. */
+export const receiptSums = customType<{ data: readonly ReceiptSum[]; driverData: string }>({
+  dataType: () => 'text',
+  toDriver: (sums: readonly ReceiptSum[] | null) => (sums === null ? null : writeReceiptSums(sums)) as string,
+  fromDriver: readReceiptSums,
+});
+
+/** Writes equal intents as the same text, whatever the order of their fields. */
+export const writeIntent = (intent: Intent): string => JSON.stringify(intent, plain);
+
+/** Returns whether two intents pay the same, whichever version of the secret key made their MACs. */
+export const isSameIntent = (one: Intent, other: Intent): boolean =>
+  writeIntent(withoutMac(one)) === writeIntent(withoutMac(other));
+
+export const readIntent = (text: string): Intent =>
+  JSON.parse(text, (key, value: unknown) => (key === 'units' ? BigInt(String(value)) : value)) as Intent;
+
+function plain(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** An intent as JSON text, with units as decimal strings. */
+export const intent = customType<{ data: Intent; driverData: string }>({
+  dataType: () => 'text',
+  toDriver: writeIntent,
+  fromDriver: readIntent,
+});

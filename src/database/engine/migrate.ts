@@ -1,0 +1,251 @@
+/**
+ * Makes a database file and brings it up to date. A new file is made of `schema.sql`; a change after a release is a
+ * numbered SQL file beside it. What is missing is applied in one transaction, after a copy of the file.
+ * `PRAGMA user_version` is the number of the last migration, 0 for the schema of 0.1.0; the table `migrations` lists
+ * them.
+ */
+
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import Sqlite from 'better-sqlite3';
+import { Fault, permanent } from '../../core/fault.ts';
+import { systemClock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { connect } from './connection.ts';
+import { guarded } from './storage-fault.ts';
+
+type Script = Readonly<{ version: number; name: string; text: string; checksum: string }>;
+
+/** The schema of a new file, and the migrations that bring an existing file to it. */
+type Scripts = Readonly<{ schema: Script; migrations: readonly Script[] }>;
+
+/** Marks a file that `schema.sql` has made (`PRAGMA application_id`): "Quay". */
+const APPLICATION_ID = 0x51756179;
+const BUSY_TIMEOUT_MS = 30_000;
+const ownDirectory = fileURLToPath(new URL('../', import.meta.url));
+
+type MigrateOptions = Readonly<{
+  file: string;
+  /** Folder for the copy that is made before a migration. Null makes none: the file is a copy itself. */
+  backupDir: string | null;
+  log?: Log;
+  /** Folder of `schema.sql` and the numbered SQL files; the program's own by default. */
+  directory?: string;
+}>;
+
+/**
+ * Makes the file if there is none or if it is empty, or applies the migrations that it lacks: all of them, or none.
+ * Several processes may call this at once.
+ * @returns the names of the scripts applied now
+ * @throws Fault permanent `database_foreign`, `database_newer`, `migration_altered`, `migration_failed`,
+ * `copy_damaged`; transient `storage_unavailable`
+ */
+export function migrate({ file, backupDir, log, directory = ownDirectory }: MigrateOptions): string[] {
+  const scripts = readScripts(directory);
+  return guarded(file, () => {
+    // Created here so that its mode is ours: SQLite gives its side files the mode of the main file.
+    if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
+    const client = connect(file, BUSY_TIMEOUT_MS, true);
+    try {
+      client.pragma('foreign_keys = OFF');
+      const [next] = missingScripts(client, file, scripts);
+      if (!next) return [];
+      if (next === scripts.schema || backupDir === null) return applyMissing(client, file, scripts, log);
+      const version = versionOf(client);
+      const backup = backUp(client, file, backupDir, next);
+      log?.info({ backup, migration: next.name }, 'database backed up before a migration');
+      try {
+        return applyMissing(client, file, scripts, log);
+      } catch (error) {
+        // Nothing was changed, so the copy would only fill the disk at each further try.
+        if (versionOf(client) === version) rmSync(backup, { force: true });
+        throw error;
+      }
+    } finally {
+      client.close();
+    }
+  });
+}
+
+/** Returns the version of the schema that this program uses. */
+export const currentVersion = (): number => readScripts(ownDirectory).migrations.length;
+
+/** Returns the schema version of an open file. */
+export const versionOf = (client: Sqlite.Database): number => Number(client.pragma('user_version', { simple: true }));
+
+const isOwn = (client: Sqlite.Database): boolean =>
+  client.pragma('application_id', { simple: true }) === APPLICATION_ID;
+
+/** @throws Fault permanent `database_foreign`, `schema_not_current` */
+export function refuseOtherSchema({ client, file }: Readonly<{ client: Sqlite.Database; file: string }>): void {
+  if (!isOwn(client)) throw foreign(file);
+  const version = versionOf(client);
+  const current = currentVersion();
+  if (version === current) return;
+  throw permanent(
+    'schema_not_current',
+    `${file} has schema ${version}, but this program needs ${current}. ` +
+      (version < current ? 'Run `npm start`, which brings the schema up to date.' : 'Start the newer program.'),
+  );
+}
+
+const foreign = (file: string) =>
+  permanent(
+    'database_foreign',
+    `${file} was not made by Quayside 0.1.0 or later. Set QUAYSIDE_DATA_DIR to an empty folder, and start again.`,
+  );
+
+/** Reads `schema.sql` and `0001_name.sql`, `0002_name.sql`, …, which must be without gaps. */
+function readScripts(directory: string): Scripts {
+  const read = (name: string, version: number): Script => {
+    const text = readFileSync(join(directory, name), 'utf8');
+    return { version, name, text, checksum: createHash('sha256').update(text).digest('hex') };
+  };
+  const names = readdirSync(directory)
+    .filter((name) => /^\d{4}_.*\.sql$/.test(name))
+    .sort();
+  const migrations = names.map((name, at) => {
+    const version = Number(name.slice(0, 4));
+    if (version === at + 1) return read(name, version);
+    throw permanent('migration_missing', `Migration ${at + 1} is missing in ${directory}: ${name} follows a gap.`);
+  });
+  return { schema: read('schema.sql', 0), migrations };
+}
+
+/** Checks that the file's history agrees with the scripts. @returns what it lacks: the schema alone if it is empty */
+function missingScripts(client: Sqlite.Database, file: string, { schema, migrations }: Scripts): readonly Script[] {
+  if (client.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0) return [schema];
+  if (!isOwn(client)) throw foreign(file);
+  const version = versionOf(client);
+  if (version > migrations.length) {
+    throw permanent(
+      'database_newer',
+      `${file} has schema ${version}, but this program knows ${migrations.length}. Start the newer program, or ` +
+        'restore the backup that was made before the upgrade.',
+    );
+  }
+  const rows = client.prepare('SELECT version, checksum FROM migrations WHERE version > 0 ORDER BY version').all() as {
+    version: number;
+    checksum: string;
+  }[];
+  for (const { version: number, checksum } of rows) {
+    const migration = migrations[number - 1];
+    if (migration?.checksum === checksum) continue;
+    throw permanent(
+      'migration_altered',
+      `${migration?.name ?? `Migration ${number}`} differs from the text that was applied to ${file}. Restore the ` +
+        'released file; change the schema in a new migration.',
+    );
+  }
+  return migrations.slice(version);
+}
+
+/** Copies the file into `backupDir`, synced before it gets its name and never over an older copy. @returns the path */
+function backUp(client: Sqlite.Database, file: string, backupDir: string, next: Script): string {
+  mkdirSync(backupDir, { recursive: true, mode: 0o700 });
+  removeAbandoned(backupDir);
+  const stem = join(backupDir, `${basename(file, '.db')}-before-${basename(next.name, '.sql')}`);
+  const partial = `${stem}.${process.pid}.partial`;
+  // SQLite writes the copy into an empty file, which is created here so that only its owner can read it.
+  const descriptor = openSync(partial, 'wx', 0o600);
+  try {
+    client.prepare('VACUUM INTO ?').run(partial);
+    fsyncSync(descriptor);
+    checkCopy(partial, file, next);
+    return nameCopy(partial, stem);
+  } finally {
+    closeSync(descriptor);
+    rmSync(partial, { force: true });
+  }
+}
+
+/** @throws Fault permanent `copy_damaged` unless SQLite finds every page of the copy and every value in it sound */
+function checkCopy(copy: string, file: string, next: Script): void {
+  const client = new Sqlite(copy, { readonly: true });
+  try {
+    const [problem] = client.pragma('quick_check(1)') as Readonly<{ quick_check: string }>[];
+    if (problem?.quick_check === 'ok') return;
+    throw permanent(
+      'copy_damaged',
+      `The copy of ${file} that is made before migration ${next.name} is not sound: ${problem?.quick_check}. Nothing was ` +
+        'changed. Start the earlier program again, and run `quayside doctor`, which checks the database and its disk.',
+    );
+  } finally {
+    client.close();
+  }
+}
+
+/** Removes what processes left that were killed while they copied: each is as large as the database. */
+function removeAbandoned(backupDir: string): void {
+  for (const name of readdirSync(backupDir)) {
+    const [, pid] = /-before-\w+\.(\d+)\.partial(?:-journal)?$/.exec(name) ?? [];
+    if (pid && (Number(pid) === process.pid || !isRunning(Number(pid)))) rmSync(join(backupDir, name), { force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** Gives a complete copy the first free name, by a link: unlike a rename it never replaces a file. */
+function nameCopy(partial: string, stem: string): string {
+  for (let copy = 1; ; copy++) {
+    const path = copy === 1 ? `${stem}.db` : `${stem}-${copy}.db`;
+    if (existsSync(path)) continue;
+    linkSync(partial, path);
+    return path;
+  }
+}
+
+/** Applies what the file lacks by then, all or nothing. @returns the names of what this process applied */
+function applyMissing(client: Sqlite.Database, file: string, scripts: Scripts, log: Log | undefined): string[] {
+  let running = '';
+  const work = client.transaction((): string[] => {
+    const missing = missingScripts(client, file, scripts);
+    for (const script of missing) {
+      running = script.name;
+      client.exec(script.text);
+      const orphans = client.pragma('foreign_key_check') as unknown[];
+      if (orphans.length > 0) throw new Error(`it leaves ${orphans.length} rows that refer to nothing`);
+      recordScripts(client, script === scripts.schema ? [script, ...scripts.migrations] : [script]);
+    }
+    return missing.map(({ name }) => name);
+  });
+  try {
+    const applied = guarded(file, () => work.immediate());
+    for (const migration of applied) log?.info({ migration }, 'database migrated');
+    return applied;
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw permanent(
+      'migration_failed',
+      `${running} failed on ${file}, which is unchanged: ${why}. Start the earlier program again and report this.`,
+      error,
+    );
+  }
+}
+
+/** Notes what the file was made with. A new file has what its schema's migrations would have done. */
+function recordScripts(client: Sqlite.Database, scripts: readonly Script[]): void {
+  const insert = client.prepare('INSERT INTO migrations (version, name, checksum, applied_at_ms) VALUES (?, ?, ?, ?)');
+  for (const { version, name, checksum } of scripts) insert.run(version, name, checksum, systemClock.nowMs());
+  client.pragma(`application_id = ${APPLICATION_ID}`);
+  client.pragma(`user_version = ${scripts.at(-1)?.version ?? 0}`);
+}

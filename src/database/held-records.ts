@@ -1,0 +1,157 @@
+/**
+ * Held money: its records follow from the sums of sessions, in the transaction that changes them. A new record raises
+ * an alarm that lasts until it is settled or gone, and sends an event to the endpoints that opted in.
+ */
+import { eq, sql } from 'drizzle-orm';
+import { type PaymentEventType, paymentEventBody } from '../core/event.ts';
+import {
+  type HeldKind,
+  heldAlarmCode,
+  heldEvents,
+  heldKinds,
+  heldMoney,
+  nextRecord,
+  openPar,
+} from '../core/held-money.ts';
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToMinorFloor } from '../core/money.ts';
+import type { Life, ReceiptSum } from '../core/session.ts';
+import type { Currency, NetworkKey } from '../core/transfer.ts';
+import { toSeconds } from '../lib/clock.ts';
+import { sortableId } from '../lib/id.ts';
+import { alarmKey, type EndAlarm, type RaiseAlarm } from './alarms.ts';
+import type { Db } from './engine/open.ts';
+import { atFirstUse, laterValues, preparedInsert } from './engine/prepared.ts';
+import type { Outbox } from './outbox.ts';
+import { type SessionRow, termsOf } from './session.ts';
+import { heldMoney as records } from './tables.ts';
+
+export type HeldRow = typeof records.$inferSelect;
+
+export type HeldReporting = 'alarm' | 'event';
+
+/** To be called within a transaction. */
+export type HeldRecords = Readonly<{
+  /**
+   * Brings a session's records up to date.
+   * @param cause the network whose block caused this; null for the clock or a person
+   * @param reporting `alarm`: an alarm, and an event for the merchant. `event`: an operator decides now; what is newly
+   * held is known to them, and settled at once
+   */
+  follow(
+    row: SessionRow,
+    after: Readonly<{ life: Life; sums: readonly ReceiptSum[] }>,
+    moment: Readonly<{ nowMs: number; cause: NetworkKey | null; reporting: HeldReporting }>,
+  ): void;
+  find(id: string): HeldRow | undefined;
+  settle(row: HeldRow, nowMs: number): void;
+}>;
+
+const whatHappened: Readonly<Record<HeldKind, (amount: string) => string>> = {
+  late: (amount) => `received ${amount} after its end`,
+  short: (amount) => `ended with ${amount}, too little`,
+  surplus: (amount) => `received ${amount} more than was due`,
+  wrong_token: (amount) => `received ${amount}, a coin that it does not take`,
+};
+
+/** Returns an amount as people read it. */
+export const amountText = (par: bigint, currency: Currency): string =>
+  `${formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS)} ${currency}`;
+
+const keyOf = (heldId: string): string => alarmKey('held', heldId);
+
+export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndAlarm, outbox: Outbox): HeldRecords {
+  const insert = preparedInsert(db, records);
+  const ofSession = atFirstUse(
+    db.orm
+      .select()
+      .from(records)
+      .where(eq(records.sessionId, sql.placeholder('sessionId'))),
+  );
+  const find = atFirstUse(
+    db.orm
+      .select()
+      .from(records)
+      .where(eq(records.id, sql.placeholder('id'))),
+  );
+  const update = atFirstUse(
+    db.orm
+      .update(records)
+      .set(laterValues(records, ['state', 'valuePar', 'settledPar', 'currency', 'openedAtMs', 'settledAtMs']))
+      .where(eq(records.id, sql.placeholder('id'))),
+  );
+
+  function report(row: SessionRow, life: Life, held: HeldRow, cause: NetworkKey | null, hasAlarm: boolean): void {
+    const [par, atMs] = [openPar(held), held.openedAtMs];
+    const type = heldEvents[held.kind];
+    if (type) postEvent(row, life, type, { amountMinor: parToMinorFloor(par), currency: held.currency }, atMs);
+    if (!hasAlarm) return;
+    raiseAlarm({
+      key: keyOf(held.id),
+      atMs,
+      code: heldAlarmCode(held.kind),
+      message:
+        `Order ${row.orderId} (session ${row.id}) ${whatHappened[held.kind](amountText(par, held.currency))}. It counts ` +
+        `for nothing: look at it with \`quayside show ${held.id}\` and decide with \`quayside held accept\` or ` +
+        '`quayside held return`.',
+      network: cause,
+      sessionId: row.id,
+    });
+  }
+
+  function postEvent(
+    row: SessionRow,
+    { status }: Life,
+    type: PaymentEventType,
+    received: Readonly<{ amountMinor: bigint; currency: Currency }>,
+    nowMs: number,
+  ): void {
+    const { id: sessionId, mode, orderId, terms } = row;
+    const common = {
+      type,
+      createdAtS: toSeconds(nowMs),
+      mode,
+      sessionId,
+      orderId,
+      status,
+      sum: received,
+      exchangeRate: terms.conversion?.rate ?? null,
+    };
+    outbox.post(row, type, nowMs, (id) => paymentEventBody({ id, ...common }));
+  }
+
+  return {
+    follow(row, { life, sums }, { nowMs, cause, reporting }) {
+      const known = ofSession.all({ sessionId: row.id });
+      const amounts = heldMoney(termsOf(row), life, sums);
+      for (const kind of heldKinds) {
+        const before = known.find((one) => one.kind === kind);
+        const amount = amounts.find((one) => one.kind === kind);
+        const next = nextRecord(before ?? null, amount?.valuePar ?? 0n);
+        if (!next || (before?.state === next.state && before.valuePar === next.valuePar)) continue;
+        const isNew = next.state === 'open' && before?.state !== 'open';
+        const held: HeldRow = {
+          id: before?.id ?? `held_${sortableId(nowMs)}`,
+          sessionId: row.id,
+          kind,
+          currency: amount?.currency ?? before?.currency ?? 'USDT',
+          openedAtMs: isNew ? nowMs : (before?.openedAtMs ?? nowMs),
+          settledAtMs: before?.settledAtMs ?? null,
+          ...next,
+        };
+        const saved: HeldRow =
+          isNew && reporting === 'event'
+            ? { ...held, state: 'settled', settledPar: held.valuePar, settledAtMs: nowMs }
+            : held;
+        if (before?.state === 'open' && saved.state !== 'open') endAlarm(keyOf(before.id), nowMs);
+        if (before) update.run(saved);
+        else insert(saved);
+        if (isNew) report(row, life, held, cause, reporting === 'alarm');
+      }
+    },
+    find: (id) => find.get({ id }),
+    settle(row, nowMs) {
+      update.run({ ...row, state: 'settled', settledPar: row.valuePar, settledAtMs: nowMs });
+      endAlarm(keyOf(row.id), nowMs);
+    },
+  };
+}

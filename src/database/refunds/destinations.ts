@@ -1,0 +1,308 @@
+/**
+ * Destinations of refunds: addresses from payers, merchants and the operator, checked, with a MAC that the signer
+ * verifies.
+ */
+
+import { and, eq, sql } from 'drizzle-orm';
+import { invariant } from '../../core/fault.ts';
+import type { IntentMac, PaybackIntent } from '../../core/intent.ts';
+import { type DestinationFrom, exceedsAutomatic, mayReplace } from '../../core/refund.ts';
+import type { Mode, NetworkKey } from '../../core/transfer.ts';
+import { toSeconds } from '../../lib/clock.ts';
+import type { AddressRows } from '../addresses.ts';
+import type { OperatorAct, RecordAct } from '../audit-log.ts';
+import { writeOrTry } from '../engine/dry-run.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse } from '../engine/prepared.ts';
+import type { Replays } from '../replays.ts';
+import { createPayerDataMark } from '../retention-marks.ts';
+import type { MacedRow, RowGuard } from '../row-macs.ts';
+import type { FindSessionRow } from '../sessions.ts';
+import type { Payouts } from '../sqlite/payouts/payouts.ts';
+import { ownWallets, refundAddresses } from '../tables.ts';
+import { type Bound, boundTo } from './destination-mac.ts';
+import type { RefundLimits } from './limits.ts';
+import { isOperators } from './recent.ts';
+import type {
+  DestinationCheck,
+  DestinationFault,
+  RedirectRefund,
+  RedirectRefundOutcome,
+  SetDestinationOutcome,
+} from './refund.ts';
+import type { RefundRow, RefundRows } from './row.ts';
+
+/** What the MAC of an address covers that a payer left. */
+export const macedRefundAddress = ({
+  sessionId,
+  network,
+  key,
+}: Pick<typeof refundAddresses.$inferSelect, 'sessionId' | 'network' | 'key'>): MacedRow => ({
+  table: 'refund_addresses',
+  key: [sessionId, network],
+  fields: [key],
+});
+
+type Destination = Readonly<{
+  destination: string;
+  destinationFrom: DestinationFrom;
+  linkSeen: boolean;
+  mac: string;
+}>;
+
+type DestinationParts = Readonly<{ addresses: AddressRows; guard: RowGuard; macOf: IntentMac }>;
+
+/** To be called within a transaction. */
+export type RefundDestinations = Readonly<{
+  /** Returns the key of an address that somebody typed, or what is wrong with it. */
+  read(network: NetworkKey, mode: Mode, text: string, check: DestinationCheck): string | { why: DestinationFault };
+  /** Returns the key that the payer left at checkout for this network. */
+  left(sessionId: string, network: NetworkKey): string | null;
+  /** Returns the keys that the payer left, by network. */
+  allLeft(sessionId: string): Readonly<Record<NetworkKey, string>>;
+  /** Saves the key that the payer leaves, in place of an earlier one. */
+  leave(sessionId: string, network: NetworkKey, key: string, nowMs: number): void;
+  /** Returns the columns of a destination, including its MAC. */
+  columns(refund: Bound, key: string, from: DestinationFrom, linkSeen?: boolean): Destination;
+  /** Returns the intent of a refund that has a destination. */
+  intentOf(row: RefundRow): PaybackIntent;
+}>;
+
+export function createRefundDestinations(db: Db, { addresses, guard, macOf }: DestinationParts): RefundDestinations {
+  const leftOf = atFirstUse(
+    db.orm
+      .select()
+      .from(refundAddresses)
+      .where(eq(refundAddresses.sessionId, sql.placeholder('sessionId'))),
+  );
+
+  function allLeft(sessionId: string): Readonly<Record<NetworkKey, string>> {
+    const intact = leftOf.all({ sessionId }).filter((row) => {
+      const name = `the refund address of session ${sessionId} on ${row.network}`;
+      const remedy = 'have the payer leave it again, or name one by `quayside refund destination`';
+      return guard.accepts(macedRefundAddress(row), row.mac, name, remedy);
+    });
+    return Object.fromEntries(intact.map(({ network, key }) => [network, key]));
+  }
+
+  /** Whether it is a wallet that pays here, or the treasury: a refund to it would look like its income. */
+  function isWallet(network: NetworkKey, key: string): boolean {
+    const isOne = and(eq(ownWallets.network, network), eq(ownWallets.key, key));
+    return db.orm.select({ id: ownWallets.id }).from(ownWallets).where(isOne).limit(1).get() !== undefined;
+  }
+
+  return {
+    read(network, mode, text, check) {
+      const verdict = check(network, text);
+      if (verdict.kind === 'bad') return { why: verdict.why };
+      const isDeposit = addresses.find({ family: verdict.family, mode }, verdict.key) !== null;
+      return isDeposit || isWallet(network, verdict.key) ? { why: 'own_address' } : verdict.key;
+    },
+    left: (sessionId, network) => allLeft(sessionId)[network] ?? null,
+    allLeft,
+    leave(sessionId, network, key, setAtMs) {
+      const set = { key, setAtMs, mac: guard.seal(macedRefundAddress({ sessionId, network, key })) };
+      db.orm
+        .insert(refundAddresses)
+        .values({ sessionId, network, ...set })
+        .onConflictDoUpdate({ target: [refundAddresses.sessionId, refundAddresses.network], set })
+        .run();
+    },
+    columns: (refund, key, from, linkSeen = false) => ({
+      destination: key,
+      destinationFrom: from,
+      linkSeen,
+      mac: macOf(boundTo(refund, key)),
+    }),
+    intentOf(row) {
+      const { destination, mac } = row;
+      invariant(destination !== null && mac !== null, `refund ${row.id} has a destination`);
+      const { held, ...bound } = boundTo(row, destination);
+      if (held !== undefined) return { kind: 'return', ...bound, held, mac };
+      return { kind: 'refund', ...bound, mac };
+    },
+  };
+}
+
+/** Refunds of one session that are updated when its payer leaves an address; nobody makes that many at once. */
+const ASKED_MAX = 1000;
+
+type Parts = Readonly<{
+  rows: RefundRows;
+  destinations: RefundDestinations;
+  limits: RefundLimits;
+  payouts: Payouts;
+  replays: Replays;
+  findSession: FindSessionRow;
+  recordAct: RecordAct;
+  isSuspended: (storeId: string) => boolean;
+}>;
+
+/** The acts of payers in the audit log. */
+const actOf = (command: string, atMs: number): OperatorAct => ({ atMs, operator: 'payer', command, reason: null });
+
+export function refundAddressCommands(db: Db, parts: Parts) {
+  const { rows, destinations, replays, findSession, recordAct, isSuspended } = parts;
+  const mayBePaid = createDoubt(parts);
+  const redirect = createRedirect(parts, mayBePaid);
+  const lookAgain = createPayerDataMark(db);
+
+  /** Whether the payer's link still accepts an address. */
+  const isClaimOpen = ({ claimUntilS }: RefundRow, nowMs: number): boolean =>
+    claimUntilS === null || toSeconds(nowMs) <= claimUntilS;
+
+  return {
+    /** Sets the payer's address by claim link. It replaces only a payer's, until the first attempt is allotted. */
+    async claim(
+      { claimToken: token, address, nowMs }: Readonly<{ claimToken: string; address: string; nowMs: number }>,
+      check: DestinationCheck,
+    ): Promise<SetDestinationOutcome> {
+      return db.write(() => {
+        const row = rows.claimed(token);
+        if (!row) return 'not_found';
+        if (!isClaimOpen(row, nowMs)) return 'fixed';
+        const key = destinations.read(row.network, row.mode, address, check);
+        if (typeof key === 'object') return { kind: 'bad', why: key.why };
+        return redirect(row, key, 'claim_link', actOf('claim link', nowMs)) === 'fixed' ? 'fixed' : 'done';
+      });
+    },
+    /**
+     * Saves the address that a payer leaves at checkout for refunds on that network, in place of an earlier one; also
+     * for refunds that wait for one or have an address of the payer, until their first attempt is allotted.
+     */
+    async leaveAddress(
+      {
+        sessionId,
+        network,
+        address,
+        nowMs,
+      }: Readonly<{ sessionId: string; network: NetworkKey; address: string; nowMs: number }>,
+      check: DestinationCheck,
+    ): Promise<SetDestinationOutcome> {
+      return db.write(() => {
+        const session = findSession(sessionId);
+        if (!session?.networks.includes(network)) return 'not_found';
+        const key = destinations.read(network, session.mode, address, check);
+        if (typeof key === 'object') return { kind: 'bad', why: key.why };
+        const before = destinations.left(sessionId, network);
+        if (before === key) return 'done';
+        const asked = rows
+          .list({ sessionId, limit: ASKED_MAX })
+          .filter((row) => row.network === network && isClaimOpen(row, nowMs));
+        // The payer sees the earlier address, and can leave another one later.
+        if (asked.some((row) => mayReplace(row.destinationFrom, 'payer') && mayBePaid(row, key))) return 'fixed';
+        const act = actOf('payment page', nowMs);
+        destinations.leave(sessionId, network, key, nowMs);
+        lookAgain(sessionId);
+        recordAct(act, {
+          target: sessionId,
+          before: before === null ? null : { [network]: before },
+          after: { [network]: key },
+        });
+        // The address also serves refunds that wait for one by claim link: they would expire unanswered.
+        for (const row of asked) redirect(row, key, 'payer', act);
+        return 'done';
+      });
+    },
+    /**
+     * Gives a refund another destination for its merchant or the operator, until its first attempt is allotted. An
+     * approval of the earlier destination is withdrawn, and the cancel window begins again.
+     */
+    async redirect(
+      { address, act, ...input }: RedirectRefund,
+      check: DestinationCheck,
+    ): Promise<RedirectRefundOutcome> {
+      const redirectNow = (): RedirectRefundOutcome => {
+        const isMerchant = input.by === 'merchant';
+        const row = isMerchant ? rows.own(input.owner) : rows.find(input.id);
+        if (!row) return { kind: isMerchant && rows.isForeign(input.owner) ? 'foreign' : 'not_found' };
+        const scope = isMerchant && { ...input.owner, replay: input.replay, nowMs: act.atMs };
+        const past = scope && replays.recall(scope);
+        if (past && past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
+        if (past && past.kind === 'same_body') return { kind: 'replayed', refund: rows.view(row) };
+        if (isMerchant && isSuspended(row.storeId)) return { kind: 'store_suspended' };
+        const key = destinations.read(row.network, row.mode, address, check);
+        if (typeof key === 'object') return { kind: 'bad_destination', why: key.why };
+        const done = redirect(row, key, input.by, act);
+        if (done === 'fixed') return { kind: 'fixed' };
+        if (scope) replays.remember(scope, row.sessionId);
+        const refund = rows.view(done === 'same' ? row : done);
+        return { kind: done === 'same' ? 'replayed' : 'done', refund };
+      };
+      return writeOrTry(db, input.by === 'operator' && input.isDryRun, redirectNow);
+    },
+    /** Returns the networks for which the payer left an address, with their keys. */
+    async addresses(sessionId: string): Promise<Readonly<Record<NetworkKey, string>>> {
+      return db.read(() => {
+        return destinations.allLeft(sessionId);
+      });
+    },
+    /** Records that staff see the link by which the payer of a refund names where it goes. */
+    async recordLinkSeen(refundId: string, act: OperatorAct): Promise<void> {
+      return db.write(() => {
+        const row = rows.find(refundId);
+        if (row && row.claimSeenAtMs === null) rows.change(row, { claimSeenAtMs: act.atMs }, act.atMs);
+        recordAct(act, { target: refundId, before: null, after: null });
+      });
+    },
+  };
+}
+
+/**
+ * Returns a function that tells whether a refund without a payout may have been paid at its present destination, by
+ * what is not known here, so that it must neither be given another one, `key`, nor end, which is null.
+ */
+export function createDoubt({ destinations, payouts }: Pick<Parts, 'destinations' | 'payouts'>) {
+  return (row: RefundRow, key: string | null): boolean => {
+    const { id, status, destination, network } = row;
+    if (status !== 'pending' || destination === null || destination === key) return false;
+    const intent = destinations.intentOf(row);
+    if (payouts.doubtOf({ network })) return true;
+    return payouts.unexplainedHold({ id, intent, notPaidThrough: null }) !== null;
+  };
+}
+
+/**
+ * Returns the step that gives a refund another destination. `fixed`: `from` may not replace the destination, or nothing
+ * can replace it any more, or it may have been paid already. `same`: it has it already.
+ */
+function createRedirect(
+  { rows, destinations, limits, payouts, recordAct }: Parts,
+  mayBePaid: ReturnType<typeof createDoubt>,
+) {
+  /** Whether staff had seen the link through which an address is named now. */
+  const isLinkSeen = (row: RefundRow, from: DestinationFrom): boolean =>
+    from === 'claim_link' && row.claimSeenAtMs !== null;
+
+  /** An approval named the earlier destination, and this one may have got much already. */
+  function approvalOf(row: RefundRow, key: string, atMs: number) {
+    const withdrawn = { approvedAtMs: null, approvals: [], approvedDestination: null };
+    if (row.needsApproval || isOperators(row)) return withdrawn;
+    const recent = rows.recent({ ...row, destination: key }, atMs);
+    const needsApproval = exceedsAutomatic(row.amountMinor, recent, limits.policyOf(row.storeId));
+    return { ...withdrawn, needsApproval };
+  }
+
+  return (row: RefundRow, key: string, from: DestinationFrom, act: OperatorAct): RefundRow | 'fixed' | 'same' => {
+    const { id, status, destination, destinationFrom, storeId } = row;
+    if (status !== 'pending' && status !== 'processing') return 'fixed';
+    if (!mayReplace(destinationFrom, from)) return 'fixed';
+    if (destination === key && destinationFrom === from) return 'same';
+    if (mayBePaid(row, key)) return 'fixed';
+    const isSame = destination === key;
+    const linkSeen = isLinkSeen(row, from);
+    const columns = isSame ? { destinationFrom: from, linkSeen } : destinations.columns(row, key, from, linkSeen);
+    if (status === 'processing' && !isSame) {
+      const intent = destinations.intentOf({ ...row, ...columns });
+      const windowMs = limits.policyOf(storeId).refundCancelWindowS * 1000;
+      if (!payouts.redirect(intent, act.atMs + windowMs, act.atMs)) return 'fixed';
+    }
+    const approval = isSame ? {} : approvalOf(row, key, act.atMs);
+    recordAct(act, {
+      target: id,
+      before: destination === null ? null : { destination, from: destinationFrom },
+      after: { destination: key, from, ...(linkSeen && { linkSeen }) },
+    });
+    return rows.change(row, { ...columns, ...approval }, act.atMs);
+  };
+}

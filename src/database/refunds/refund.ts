@@ -1,0 +1,165 @@
+/**
+ * The part of the port for refunds.
+ */
+
+import type { HeldKind } from '../../core/held-money.ts';
+import type { DestinationFrom, RefundReason, RefundRefusal, RefundStatus, refundable } from '../../core/refund.ts';
+import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
+import type { OperatorAct } from '../audit-log.ts';
+import type { RefundApproval } from '../column-values.ts';
+import type { Replay } from '../replays.ts';
+
+/** Alarms about refunds of one store that wait for an approval, at a time; the next comes when one is decided about. */
+export const APPROVAL_ALARMS_MAX = 20;
+
+/** A refund in its current state. `id` is ours; `refundId` is the merchant's. */
+export type Refund = Readonly<{
+  id: string;
+  storeId: string;
+  mode: Mode;
+  refundId: string;
+  sessionId: string;
+  orderId: string;
+  amountMinor: bigint;
+  currency: Currency;
+  reason: RefundReason | null;
+  description: string | null;
+  metadata: Readonly<Record<string, unknown>> | null;
+  network: NetworkKey;
+  /** Base units of the token on that network. */
+  units: bigint;
+  /**
+   * What is paid. `address` is the key as people read it; `mac` comes from `intentMac`. `isLinkSeen`: it was named
+   * through a link that staff had seen, so they may have named it themselves.
+   */
+  destination: Readonly<{
+    key: string;
+    address: string;
+    from: DestinationFrom;
+    isLinkSeen: boolean;
+    mac: string;
+  }> | null;
+  /** Set when the payer is asked for an address by claim link. */
+  claim: Readonly<{ token: string; untilS: number }> | null;
+  status: RefundStatus;
+  needsApproval: boolean;
+  approvedAtMs: number | null;
+  /** The key of the destination that the approval named; it counts for no other. */
+  approvedDestination: string | null;
+  /** Approvers' signatures, where the signer wants any; it alone knows which are valid. */
+  approvals: readonly RefundApproval[];
+  failureReason: string | null;
+  tx: string | null;
+  receiptNumber: string | null;
+  createdAtMs: number;
+  processingAtMs: number | null;
+  processedAtMs: number | null;
+  canceledAtMs: number | null;
+  /** Of a return of held money, which an operator made: the kind of that money. */
+  heldKind: HeldKind | null;
+  /** The id of the person who asked for it in the dashboard. */
+  requestedBy: string | null;
+  /** The id of the API key that asked for it. */
+  requestedKey: string | null;
+}>;
+
+export type NewRefund = Readonly<{
+  storeId: string;
+  mode: Mode;
+  refundId: string;
+  sessionId: string;
+  amountMinor: bigint;
+  currency: Currency;
+  reason: RefundReason | null;
+  description: string | null;
+  metadata: Readonly<Record<string, unknown>> | null;
+  /** The destination as the merchant wrote it; parsed once the network of the refund is chosen. */
+  refundAddress: string | null;
+  requestedBy?: string;
+  requestedKey?: string;
+  /** Nothing is saved; the outcome is what it would be. */
+  isDryRun?: boolean;
+  replay: Replay;
+  nowMs: number;
+}>;
+
+/** Checks whether an address can be paid on a network; returns its key, or what is wrong with it. */
+export type DestinationCheck = (network: NetworkKey, text: string) => DestinationVerdict;
+export type DestinationVerdict =
+  | Readonly<{ kind: 'ok'; family: string; key: string }>
+  | Readonly<{ kind: 'bad'; why: DestinationFault }>;
+export type DestinationFault = 'malformed' | 'unspendable' | 'token_contract' | 'own_address' | 'network_unknown';
+
+export type CreateRefundOutcome =
+  /** A replayed refund is answered as it was the first time. */
+  | Readonly<{ kind: 'created' | 'replayed'; refund: Refund }>
+  | Readonly<{ kind: 'refused'; why: RefundRefusal }>
+  | Readonly<{ kind: 'bad_destination'; why: DestinationFault }>
+  /** The database was restored from a backup and may lack refunds that were paid. */
+  | Readonly<{ kind: 'not_adopted' }>
+  | Readonly<{
+      kind:
+        | 'duplicate_refund_id'
+        | 'idempotency_key_conflict'
+        | 'session_not_found'
+        | 'session_access_denied'
+        | 'store_suspended';
+    }>;
+
+export type FindRefundOutcome =
+  | Readonly<{ kind: 'found'; refund: Refund }>
+  /** `foreign`: another merchant has a refund of this id. */
+  | Readonly<{ kind: 'not_found' | 'foreign' }>;
+
+export type CancelRefundOutcome =
+  | Readonly<{ kind: 'done' | 'replayed'; refund: Refund }>
+  /** `in_doubt`: it may have been paid by what is not known here, such as what an earlier run has sent. */
+  | Readonly<{ kind: 'not_cancelable' | 'in_doubt' | 'not_found' | 'foreign' | 'idempotency_key_conflict' }>;
+
+/**
+ * `fixed`: the merchant or the operator named an address, or the refund no longer takes one, or may have been paid at
+ * its present one by what is not known here.
+ */
+export type SetDestinationOutcome = 'done' | 'fixed' | 'not_found' | Readonly<{ kind: 'bad'; why: DestinationFault }>;
+
+export type RedirectRefundOutcome =
+  /** `replayed`: it had this destination already. */
+  | Readonly<{ kind: 'done' | 'replayed'; refund: Refund }>
+  | Readonly<{ kind: 'bad_destination'; why: DestinationFault }>
+  /**
+   * `fixed`: an attempt is allotted, or the refund has ended, or may have been paid at its present destination by what
+   * is not known here.
+   */
+  | Readonly<{ kind: 'fixed' | 'not_found' | 'foreign' | 'idempotency_key_conflict' | 'store_suspended' }>;
+
+/** A refund and who gives it another destination: its merchant with a request, or the operator. */
+export type RedirectRefund = Readonly<{ address: string; act: OperatorAct }> &
+  (
+    | Readonly<{ by: 'merchant'; owner: Readonly<{ storeId: string; mode: Mode; refundId: string }>; replay: Replay }>
+    | Readonly<{ by: 'operator'; id: string; isDryRun: boolean }>
+  );
+
+/**
+ * `no_destination`: nobody has named an address, so there is nothing to approve. `changed`: it goes elsewhere than
+ * seen.
+ */
+export type ApproveRefundOutcome = 'done' | 'not_found' | 'ended' | 'no_destination' | 'changed';
+
+export type RefundFilter = Readonly<{
+  storeId?: string;
+  mode?: Mode;
+  sessionId?: string;
+  status?: RefundStatus;
+  /** Created from this time on, and before that one; null: without a limit. */
+  fromMs?: number | null;
+  toMs?: number | null;
+  before?: Pick<Refund, 'createdAtMs' | 'id'>;
+  /** Only those that are newer than this one, the nearest of them first. */
+  after?: Pick<Refund, 'createdAtMs' | 'id'>;
+  /** Only those of sessions of this order. */
+  order?: Readonly<{ storeId: string; mode: Mode; orderId: string }>;
+  limit: number;
+}>;
+
+/** What may still be refunded, in minor units: of each coin, with the network on which it is paid; and in the day. */
+export type RefundRoom = Readonly<{ coins: ReturnType<typeof refundable>; dayLeftMinor: bigint }>;

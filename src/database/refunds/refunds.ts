@@ -1,0 +1,346 @@
+/**
+ * Refunds: creating, starting, canceling and approving them. `core/refund` judges what may be refunded; a payout is
+ * planned in the transaction of the refund's own step.
+ */
+
+import type { IntentMac } from '../../core/intent.ts';
+import { refundEntry } from '../../core/ledger.ts';
+import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
+import type { EarlierRefund } from '../../core/refund.ts';
+import { exceedsAutomatic, judgeRefund, nextRefundStep, type RefundPolicy, refundable } from '../../core/refund.ts';
+import type { Mode } from '../../core/transfer.ts';
+import { toSeconds } from '../../lib/clock.ts';
+import type { AddressRows } from '../addresses.ts';
+import type { RecordAct } from '../audit-log.ts';
+import type { RefundApproval } from '../column-values.ts';
+import { writeOrTry } from '../engine/dry-run.ts';
+import type { Db } from '../engine/open.ts';
+import type { HeldRecords } from '../held-records.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Replay, Replays } from '../replays.ts';
+import type { RowGuard } from '../row-macs.ts';
+import type { CountingSums } from '../session-sums.ts';
+import type { SessionTransitions } from '../session-transitions.ts';
+import type { FindSessionRow } from '../sessions.ts';
+import type { Payouts } from '../sqlite/payouts/payouts.ts';
+import type { FormatAddress } from '../text-formats.ts';
+import type { Transfers } from '../transfers.ts';
+import type { Bound } from './destination-mac.ts';
+import {
+  createDoubt,
+  createRefundDestinations,
+  type RefundDestinations,
+  refundAddressCommands,
+} from './destinations.ts';
+import type { RefundLimits } from './limits.ts';
+import type {
+  ApproveRefundOutcome,
+  CancelRefundOutcome,
+  CreateRefundOutcome,
+  DestinationCheck,
+  FindRefundOutcome,
+  NewRefund,
+  Refund,
+  RefundFilter,
+  RefundRoom,
+} from './refund.ts';
+import { heldReturnCommands } from './returns.ts';
+import { type RefundRow, type RefundRows, refundIdOf } from './row.ts';
+import type { RefundSettlement } from './settlement.ts';
+
+type Parts = Readonly<{
+  rows: RefundRows;
+  limits: RefundLimits;
+  settlement: RefundSettlement;
+  payouts: Payouts;
+  ledger: Ledger;
+  macOf: IntentMac;
+  guard: RowGuard;
+  addresses: AddressRows;
+  replays: Replays;
+  findSession: FindSessionRow;
+  formatAddress: FormatAddress;
+  transfers: Transfers;
+  held: HeldRecords;
+  countingSums: CountingSums;
+  transitions: SessionTransitions;
+  recordAct: RecordAct;
+  isSuspended: (storeId: string) => boolean;
+}>;
+
+type NewDestination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'linkSeen' | 'mac'>;
+
+/** What an approval changes: which address is approved, and by whose signatures, for the audit log. */
+const approvalState = ({ approvedAtMs, approvedDestination, approvals }: RefundRow) => ({
+  approvedAtMs,
+  approvedDestination,
+  approvers: approvals.map(({ approver }) => approver).join(','),
+});
+
+/** What a person creates, for the audit log. */
+const createdState = ({ amountMinor, currency, sessionId, network, destination, needsApproval }: RefundRow) => ({
+  sessionId,
+  amount: `${formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${currency}`,
+  network,
+  destination,
+  needsApproval,
+});
+
+/** Returns where a new refund goes: to the address that is named, was left or, if the store wants that, has paid. */
+function destinationOf(
+  {
+    destinations,
+    transfers,
+    formatAddress,
+  }: Pick<Parts, 'transfers' | 'formatAddress'> & Readonly<{ destinations: RefundDestinations }>,
+  input: NewRefund,
+  bare: Bound,
+  policy: RefundPolicy,
+  check: DestinationCheck,
+): NewDestination | Extract<CreateRefundOutcome, { kind: 'bad_destination' }> {
+  const { network, sessionId, currency } = bare;
+  if (input.refundAddress !== null) {
+    const named = destinations.read(network, input.mode, input.refundAddress, check);
+    if (typeof named === 'object') return { kind: 'bad_destination', why: named.why };
+    return destinations.columns(bare, named, 'merchant');
+  }
+  const left = destinations.left(sessionId, network);
+  if (left !== null) return destinations.columns(bare, left, 'payer');
+  const sender = policy.refundToSender ? transfers.largestSender(sessionId, network, currency) : null;
+  // A program's or a contract's address may have paid, to which nothing can be sent back: the payer is asked then.
+  const key = sender && destinations.read(network, input.mode, formatAddress(network, sender), check);
+  if (typeof key === 'string') return destinations.columns(bare, key, 'sender');
+  return { destination: null, destinationFrom: null, linkSeen: false, mac: null };
+}
+
+/** Returns the repository of refunds, and the return of held money, which shares the rules of destinations. */
+export function refundCommands(db: Db, parts: Parts) {
+  const { rows, limits, settlement, payouts, ledger, replays, findSession } = parts;
+  const { settle, giveBack, fail, postEvent } = settlement;
+  const destinations = createRefundDestinations(db, parts);
+  const mayBePaid = createDoubt({ destinations, payouts });
+
+  function create(input: NewRefund, check: DestinationCheck): CreateRefundOutcome {
+    const { storeId, mode, sessionId, nowMs } = input;
+    const session = findSession(sessionId);
+    if (!session) return { kind: 'session_not_found' };
+    if (session.storeId !== storeId || session.mode !== mode) return { kind: 'session_access_denied' };
+    const policy = limits.policyOf(storeId);
+    const id = refundIdOf(input);
+    const judgement = judgeRefund(input, session, limits.received(session), rows.ofSession(sessionId, id), policy, {
+      nowS: toSeconds(nowMs),
+      todayMinor: limits.todayMinor(storeId, mode, nowMs),
+    });
+    if (judgement.kind === 'refused') return judgement;
+    const { part, units } = judgement;
+    if (!payouts.isAdopted(part.network)) return { kind: 'not_adopted' };
+    const { currency, amountMinor } = input;
+    const bare = { id, network: part.network, currency, units, sessionId, amountMinor, heldKind: null };
+    const destination = destinationOf({ ...parts, destinations }, input, bare, policy, check);
+    if ('why' in destination) return destination;
+    const asker = { requestedBy: input.requestedBy ?? null, requestedKey: input.requestedKey ?? null };
+    const recent = rows.recent({ ...bare, ...destination, ...asker, storeId, mode }, nowMs);
+    const isAsked = destination.destination === null;
+    const row: RefundRow = {
+      ...bare,
+      ...destination,
+      ...asker,
+      storeId,
+      mode,
+      refundId: input.refundId,
+      bodyHash: input.replay.bodyHash,
+      reason: input.reason,
+      description: input.description,
+      metadata: input.metadata,
+      claimHash: isAsked ? rows.claimHashOf(id) : null,
+      claimUntilS: isAsked ? toSeconds(nowMs) + policy.refundClaimS : null,
+      claimSeenAtMs: null,
+      status: 'pending',
+      needsApproval: exceedsAutomatic(amountMinor, recent, policy),
+      approvedAtMs: null,
+      approvedDestination: null,
+      approvals: [],
+      failureReason: null,
+      tx: null,
+      receiptNumber: null,
+      createdAtMs: nowMs,
+      processingAtMs: null,
+      processedAtMs: null,
+      canceledAtMs: null,
+    };
+    rows.insert(row);
+    ledger.post(refundEntry(row, 'reserved'), nowMs);
+    db.describe({ target: id, before: null, after: createdState(row) });
+    return { kind: 'created', refund: rows.view(row) };
+  }
+
+  function start(row: RefundRow, nowMs: number): void {
+    const started = rows.change(row, { status: 'processing', processingAtMs: nowMs }, nowMs);
+    // The event first: a payout that was made before the database was restored from a backup ends the refund at once.
+    postEvent(started, 'refund.processing', nowMs);
+    plan(started, nowMs + limits.policyOf(row.storeId).refundCancelWindowS * 1000, nowMs);
+  }
+
+  /** Plans the payout of a refund that starts. */
+  function plan(row: RefundRow, notBeforeMs: number, nowMs: number): void {
+    const { id, sessionId } = row;
+    const intent = destinations.intentOf(row);
+    const planned = payouts.plan({ intent, sessionId, servesId: null, notBeforeMs, nowMs });
+    // The database was restored from a backup: this id was signed before, for the same intent or another.
+    const isOther = planned.kind === 'other';
+    const { state, tx, waitCode } = planned.payout;
+    if (isOther || state === 'failed') {
+      const reason = (isOther ? null : waitCode) ?? 'signed_otherwise';
+      settle(id, { kind: 'failed', reason }, nowMs);
+    } else if (state === 'succeeded' && tx !== null) {
+      ledger.post(refundEntry(row, 'matched'), nowMs);
+      settle(id, { kind: 'completed', tx }, nowMs);
+    }
+  }
+
+  const refunds = {
+    ...refundAddressCommands(db, { ...parts, destinations }),
+    /** Judges, reserves and saves a refund in one transaction: concurrent calls never exceed what was received. */
+    async create(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome> {
+      return writeOrTry(db, input.isDryRun === true, (): CreateRefundOutcome => {
+        const past = replays.recall(input);
+        if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
+        const known = rows.own(input);
+        if (known && known.bodyHash !== input.replay.bodyHash) return { kind: 'duplicate_refund_id' };
+        if (known) {
+          replays.remember(input, known.sessionId);
+          return { kind: 'replayed', refund: rows.view(known) };
+        }
+        if (parts.isSuspended(input.storeId)) return { kind: 'store_suspended' };
+        const outcome = create(input, check);
+        if (outcome.kind === 'created') replays.remember(input, input.sessionId);
+        return outcome;
+      });
+    },
+    async find(owner: Readonly<{ storeId: string; mode: Mode; refundId: string }>): Promise<FindRefundOutcome> {
+      return db.read(() => {
+        const row = rows.own(owner);
+        if (row) return { kind: 'found', refund: rows.view(row) };
+        return { kind: rows.isForeign(owner) ? 'foreign' : 'not_found' };
+      });
+    },
+    /** Returns the refund with this id, or with this claim link; null when there is none. */
+    async findBy(name: Readonly<{ id: string }> | Readonly<{ claimToken: string }>): Promise<Refund | null> {
+      return db.read(() => {
+        const row = 'id' in name ? rows.find(name.id) : rows.claimed(name.claimToken);
+        return row ? rows.view(row) : null;
+      });
+    },
+    /** Returns what can still be refunded of a session, and by its store today; null when there is no such session. */
+    async room(sessionId: string, nowMs: number): Promise<RefundRoom | null> {
+      return db.read(() => {
+        const session = findSession(sessionId);
+        if (!session) return null;
+        const { storeId, mode } = session;
+        const left = BigInt(limits.policyOf(storeId).refundDailyMinor) - limits.todayMinor(storeId, mode, nowMs);
+        const coins = refundable(limits.received(session), rows.ofSession(sessionId));
+        return { coins, dayLeftMinor: left > 0n ? left : 0n };
+      });
+    },
+    /** Returns the refunds that count against sessions, by session. */
+    async ofSession(sessionIds: readonly string[]): Promise<ReadonlyMap<string, readonly EarlierRefund[]>> {
+      return db.read(() => new Map(sessionIds.map((id) => [id, rows.ofSession(id)])));
+    },
+    /**
+     * Returns the refund of a store that a text names: our id or the merchant's, its receipt, or its transaction.
+     * @param transactions how a hash may be stored, if the text is one
+     */
+    async findNamed(
+      at: Readonly<{ storeId: string; mode: Mode }>,
+      text: string,
+      transactions: readonly string[],
+    ): Promise<Refund | null> {
+      return db.read(() => {
+        const row = rows.named(at, text, transactions);
+        return row ? rows.view(row) : null;
+      });
+    },
+    /** Cancels for the merchant: only while processing, and only until a signature is requested. */
+    async cancel(
+      input: Readonly<{ storeId: string; mode: Mode; refundId: string; replay: Replay; nowMs: number }>,
+    ): Promise<CancelRefundOutcome> {
+      return db.write(() => {
+        const row = rows.own(input);
+        if (!row) return { kind: rows.isForeign(input) ? 'foreign' : 'not_found' };
+        const past = replays.recall(input);
+        if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
+        if (past.kind === 'same_body') return { kind: 'replayed', refund: rows.view(row) };
+        if (row.status !== 'processing') return { kind: 'not_cancelable' };
+        if (!payouts.cancel(row.id, input.nowMs, 0))
+          return { kind: payouts.isInDoubt(row.id, 0) ? 'in_doubt' : 'not_cancelable' };
+        const canceled = giveBack(row, { status: 'canceled', canceledAtMs: input.nowMs }, input.nowMs);
+        replays.remember(input, row.sessionId);
+        db.describe({ target: row.id, before: { status: row.status }, after: { status: canceled.status } });
+        return { kind: 'done', refund: rows.view(canceled) };
+      });
+    },
+    /** Starts refunds that are ready and fails those whose claim link expired. @returns how many, at most `limit` */
+    async advance(nowMs: number, limit: number): Promise<number> {
+      const nowS = toSeconds(nowMs);
+      const due = () => rows.due(nowS, limit);
+      // The write lock is taken only when there is something to do.
+      if (db.read(due).length === 0) return 0;
+      return db.write(() => {
+        const found = due();
+        for (const row of found) {
+          const step = nextRefundStep(row, nowS);
+          if (step === 'start') start(row, nowMs);
+          if (step === 'expire') fail(row, 'claim_expired', nowMs);
+        }
+        return found.length;
+      });
+    },
+    /**
+     * Approves the destination of a refund, with an approver's signature where the signer wants one: it is added to
+     * those of others. The approval counts for this destination alone.
+     * @param seen the key of the destination that was looked at
+     */
+    async approve(
+      id: string,
+      approval: RefundApproval | null,
+      nowMs: number,
+      seen: string | null,
+    ): Promise<ApproveRefundOutcome> {
+      return db.write(() => {
+        const row = rows.find(id);
+        if (!row) return 'not_found';
+        if (row.status !== 'pending' && row.status !== 'processing') return 'ended';
+        if (row.destination === null) return 'no_destination';
+        if (row.destination !== seen) return 'changed';
+        // One that an approver repeats replaces the earlier one.
+        const others = row.approvals.filter((one) => one.approver !== approval?.approver);
+        const approvals = approval ? { approvals: [...others, approval] } : {};
+        const named = { approvedAtMs: row.approvedAtMs ?? nowMs, approvedDestination: row.destination };
+        const after = rows.change(row, { ...named, ...approvals }, nowMs);
+        db.describe({ target: id, before: approvalState(row), after: approvalState(after) });
+        payouts.hasten(id, nowMs);
+        return 'done';
+      });
+    },
+    /**
+     * Rejects a refund for the operator: it fails with this reason, unless something is signed, or may have paid it.
+     */
+    async reject(id: string, reason: string, nowMs: number): Promise<boolean | null> {
+      return db.write(() => {
+        const row = rows.find(id);
+        if (!row) return null;
+        const isFree = row.status === 'pending' ? !mayBePaid(row, null) : row.status === 'processing';
+        if (!isFree || (row.status === 'processing' && !payouts.cancel(id, nowMs))) return false;
+        fail(row, reason, nowMs);
+        const after = { status: 'failed', failureReason: reason };
+        db.describe({ target: id, before: { status: row.status, failureReason: null }, after });
+        return true;
+      });
+    },
+    /** Returns refunds, newest first, or oldest first with `after`. */
+    async list(filter: RefundFilter): Promise<readonly Refund[]> {
+      return db.read(() => rows.list(filter).map(rows.view));
+    },
+  };
+  return { refunds, ...heldReturnCommands(db, { ...parts, destinations }) };
+}

@@ -1,0 +1,166 @@
+/**
+ * Returns of held money: the operator, or an owner of the store, sends it back to whom it came from. A return is a
+ * refund that no merchant asked for: it has an intent of its own, and goes out like any other.
+ */
+
+import { createHash } from 'node:crypto';
+import { type HeldPart, heldParts, openPar } from '../../core/held-money.ts';
+import { refundEntry } from '../../core/ledger.ts';
+import { exceedsAutomatic, isCovered } from '../../core/refund.ts';
+import type { RecordAct } from '../audit-log.ts';
+import { writeOrTry } from '../engine/dry-run.ts';
+import type { Db } from '../engine/open.ts';
+import type { ReturnHeldMoney, ReturnHeldOutcome } from '../held-money.ts';
+import type { HeldRecords, HeldRow } from '../held-records.ts';
+import type { Ledger } from '../ledger.ts';
+import { lifeOf, type SessionRow, termsOf } from '../session.ts';
+import type { CountingSums } from '../session-sums.ts';
+import type { SessionTransitions } from '../session-transitions.ts';
+import type { FindSessionRow } from '../sessions.ts';
+import type { Payouts } from '../sqlite/payouts/payouts.ts';
+import type { Transfers } from '../transfers.ts';
+import type { RefundDestinations } from './destinations.ts';
+import type { RefundLimits } from './limits.ts';
+import { isOperators } from './recent.ts';
+import type { DestinationCheck } from './refund.ts';
+import type { RefundRow, RefundRows } from './row.ts';
+
+type Parts = Readonly<{
+  rows: RefundRows;
+  limits: RefundLimits;
+  destinations: RefundDestinations;
+  payouts: Payouts;
+  ledger: Ledger;
+  held: HeldRecords;
+  countingSums: CountingSums;
+  transitions: SessionTransitions;
+  transfers: Transfers;
+  findSession: FindSessionRow;
+  recordAct: RecordAct;
+  isSuspended: (storeId: string) => boolean;
+}>;
+
+/** Derives a return's id from what it returns, and from how many such returns there were. */
+function returnIdOf(row: HeldRow, { network, currency }: HeldPart, count: number): string {
+  const name = JSON.stringify(['held return', row.sessionId, row.kind, network, currency, count]);
+  return `rt_${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
+}
+
+export function heldReturnCommands(db: Db, parts: Parts) {
+  const { rows, limits, destinations, payouts, ledger, held, countingSums, transitions, findSession, recordAct } =
+    parts;
+
+  /** Returns whom a return goes to: the address that was named or, for null, the only sender of that money. */
+  function payeeOf(session: SessionRow, part: HeldPart, to: string | null, check: DestinationCheck) {
+    if (to !== null) {
+      const key = destinations.read(part.network, session.mode, to, check);
+      return typeof key === 'object' ? ({ kind: 'bad_destination', why: key.why } as const) : key;
+    }
+    const [sender, ...others] = parts.transfers.senders(session.id, part.network, part.currency);
+    return sender === undefined || others.length > 0 ? ({ kind: 'senders_differ' } as const) : sender;
+  }
+
+  /** Returns an id that neither this database nor the adopted journal of the signer has. */
+  function freeId(of: HeldRow, part: HeldPart): string {
+    for (let count = 0; ; count++) {
+      const id = returnIdOf(of, part, count);
+      if (!rows.find(id) && !payouts.find(id)) return id;
+    }
+  }
+
+  function rowOf(
+    session: SessionRow,
+    of: HeldRow,
+    part: HeldPart,
+    { act: { atMs: nowMs }, requestedBy }: ReturnHeldMoney,
+  ): Omit<RefundRow, 'destination'> {
+    const { id: sessionId, storeId, mode } = session;
+    const id = freeId(of, part);
+    const ended = { failureReason: null, tx: null, receiptNumber: null };
+    const times = { createdAtMs: nowMs, processingAtMs: null, processedAtMs: null, canceledAtMs: null };
+    const asked = { reason: null, description: null, metadata: null, claimHash: null, claimUntilS: null };
+    // The signer's caps ask for an approval where they want one: whoever ordered it has decided already.
+    const decided = { needsApproval: false, approvedAtMs: nowMs, approvedDestination: null, approvals: [] };
+    const nobodys = { destinationFrom: null, mac: null, linkSeen: false, claimSeenAtMs: null };
+    const own = { ...part, ...ended, ...times, ...asked, ...decided, ...nobodys };
+    return {
+      ...own,
+      id,
+      sessionId,
+      storeId,
+      mode,
+      refundId: id,
+      bodyHash: '',
+      status: 'pending',
+      heldKind: of.kind,
+      requestedBy,
+      requestedKey: null,
+    };
+  }
+
+  /** Returns why a store may not send this out itself, or null. The operator may. */
+  function refusalOf(row: RefundRow, nowMs: number): ReturnHeldOutcome | null {
+    const { storeId, mode, amountMinor } = row;
+    if (isOperators(row)) return null;
+    if (parts.isSuspended(storeId)) return { kind: 'store_suspended' };
+    const policy = limits.policyOf(storeId);
+    if (exceedsAutomatic(amountMinor, rows.recent(row, nowMs), policy)) return { kind: 'above_limit' };
+    const isWithinDay = limits.todayMinor(storeId, mode, nowMs) + amountMinor <= BigInt(policy.refundDailyMinor);
+    return isWithinDay ? null : { kind: 'daily_limit' };
+  }
+
+  function returnNow(input: ReturnHeldMoney, check: DestinationCheck): ReturnHeldOutcome {
+    const { id, to, network, currency, act } = input;
+    const row = held.find(id);
+    const session = row && findSession(row.sessionId);
+    if (!row || !session) return { kind: 'not_found' };
+    if (row.state !== 'open') return { kind: 'not_open' };
+    // What the clock changes about the session is settled before what this does.
+    transitions.advance(session, act.atMs, null, []);
+    const now = findSession(session.id) ?? session;
+    const counting = countingSums(now, now.sums);
+    const all = heldParts(termsOf(now), lifeOf(now), counting, row.kind, openPar(row));
+    const wanted = all.filter(
+      (part) => (network ?? part.network) === part.network && (currency ?? part.currency) === part.currency,
+    );
+    const [part, ...others] = wanted;
+    if (!part || others.length > 0) return { kind: 'choose', parts: all };
+    if (!payouts.isAdopted(part.network)) return { kind: 'not_adopted' };
+    const earlier = rows.ofSession(session.id);
+    if (!isCovered(part.currency, limits.received(now), [...earlier, { ...part, status: 'pending' }])) {
+      return { kind: 'refunded' };
+    }
+    const payee = payeeOf(now, part, to, check);
+    if (typeof payee === 'object') return payee;
+    const bare = rowOf(now, row, part, input);
+    const by = input.requestedBy === null ? 'operator' : 'merchant';
+    const made = { ...bare, ...destinations.columns(bare, payee, to === null ? 'sender' : by) };
+    const refused = refusalOf(made, act.atMs);
+    if (refused) return refused;
+    rows.insert(made);
+    ledger.post(refundEntry(made, 'reserved'), act.atMs);
+    transitions.followReturn(now, act.atMs);
+    const refund = rows.view(made);
+    recordAct(act, {
+      target: id,
+      before: { session: session.id, kind: row.kind, state: row.state },
+      after: {
+        return: made.id,
+        amount: `${refund.amountMinor} cents of ${part.currency}`,
+        network: part.network,
+        destination: refund.destination?.address ?? null,
+      },
+    });
+    return { kind: 'done', refund };
+  }
+
+  return {
+    /**
+     * Begins to return open held money. From then on it counts for nothing; if the return fails, it is held again. What
+     * is returned can be neither accepted nor refunded.
+     */
+    async giveBack(input: ReturnHeldMoney, check: DestinationCheck): Promise<ReturnHeldOutcome> {
+      return writeOrTry(db, input.isDryRun, () => returnNow(input, check));
+    },
+  };
+}

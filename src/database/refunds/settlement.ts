@@ -1,0 +1,136 @@
+/**
+ * How refunds end: with their payout, by a decision, or because time ran out. Each ending also updates the ledger and
+ * sends the merchant an event.
+ */
+import { eq, sql } from 'drizzle-orm';
+import { type RefundEventType, refundEventBody } from '../../core/event.ts';
+import { invariant } from '../../core/fault.ts';
+import { openRefundGates, type RefundGates } from '../../core/gates.ts';
+import { refundEntry } from '../../core/ledger.ts';
+import { isApproved, isCovered, isCoveredByFinal, isHeld, type RefundEnd, receiptNumber } from '../../core/refund.ts';
+import { toSeconds } from '../../lib/clock.ts';
+import type { Db } from '../engine/open.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Outbox } from '../outbox.ts';
+import type { SessionTransitions } from '../session-transitions.ts';
+import type { FindSessionRow } from '../sessions.ts';
+import { stores } from '../tables.ts';
+import type { RefundLimits } from './limits.ts';
+import { isOperators } from './recent.ts';
+import type { RefundRow, RefundRows } from './row.ts';
+
+/** To be called within a transaction. */
+export type RefundSettlement = Readonly<{
+  /** Ends a refund that is processing. */
+  settle(id: string, end: RefundEnd, nowMs: number): void;
+  fail(row: RefundRow, reason: string, nowMs: number): void;
+  /** Ends a refund and frees its amount. @returns the row with its changes */
+  giveBack(row: RefundRow, values: Partial<RefundRow>, nowMs: number): RefundRow;
+  postEvent(row: RefundRow, type: RefundEventType, nowMs: number): void;
+  /** Returns which gates a refund closes. */
+  gatesOf(id: string): RefundGates;
+}>;
+
+type Parts = Readonly<{
+  rows: RefundRows;
+  limits: RefundLimits;
+  outbox: Outbox;
+  ledger: Ledger;
+  findSession: FindSessionRow;
+  transitions: Pick<SessionTransitions, 'followReturn' | 'advance'>;
+  isSuspended: (storeId: string) => boolean;
+}>;
+
+export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
+  const { rows, limits, outbox, ledger, findSession, transitions, isSuspended } = parts;
+
+  function postEvent(row: RefundRow, type: RefundEventType, nowMs: number): void {
+    // The merchant asked for no return, and knows none by its id.
+    if (row.heldKind !== null) return;
+    const session = findSession(row.sessionId);
+    invariant(session, `refund ${row.id} belongs to a session`);
+    outbox.post(session, type, nowMs, (id) =>
+      refundEventBody({
+        id,
+        type,
+        createdAtS: toSeconds(nowMs),
+        mode: session.mode,
+        sessionId: row.sessionId,
+        orderId: session.orderId,
+        refundId: row.refundId,
+        network: row.network,
+        destination: rows.destinationOf(row),
+        amountMinor: row.amountMinor,
+        currency: row.currency,
+      }),
+    );
+  }
+
+  function giveBack(row: RefundRow, values: Partial<RefundRow>, nowMs: number): RefundRow {
+    invariant(isHeld(row), `refund ${row.id} holds its amount`);
+    const ended = rows.change(row, values, nowMs);
+    ledger.post(refundEntry(ended, 'released'), nowMs);
+    if (row.heldKind !== null) holdAgain(row.sessionId, nowMs);
+    return ended;
+  }
+
+  /** The money of a return that failed is held again, or counts by now. */
+  function holdAgain(sessionId: string, nowMs: number): void {
+    const of = () => {
+      const session = findSession(sessionId);
+      invariant(session, `session ${sessionId} of a return exists`);
+      return session;
+    };
+    transitions.followReturn(of(), nowMs);
+    transitions.advance(of(), nowMs, null, []);
+  }
+
+  function fail(row: RefundRow, reason: string, nowMs: number): void {
+    const failed = giveBack(row, { status: 'failed', failureReason: reason, processedAtMs: nowMs }, nowMs);
+    postEvent(failed, 'refund.failed', nowMs);
+  }
+
+  function complete(row: RefundRow, tx: string, nowMs: number): void {
+    const receipt = row.heldKind === null ? nextReceipt(row, nowMs) : row.id;
+    const done = rows.change(row, { status: 'completed', tx, receiptNumber: receipt, processedAtMs: nowMs }, nowMs);
+    postEvent(done, 'refund.succeeded', nowMs);
+  }
+
+  /** Returns the receipt number of a refund. Returns have none: merchants see theirs without a gap. */
+  function nextReceipt(row: RefundRow, nowMs: number): string {
+    const after = db.orm
+      .update(stores)
+      .set({ nextReceiptNumber: sql`${stores.nextReceiptNumber} + 1` })
+      .where(eq(stores.id, row.storeId))
+      .returning({ next: stores.nextReceiptNumber })
+      .get();
+    invariant(after, `store ${row.storeId} exists`);
+    return receiptNumber(after.next - 1, new Date(nowMs).getUTCFullYear());
+  }
+
+  return {
+    giveBack,
+    fail,
+    postEvent,
+    settle(id, end, nowMs) {
+      const row = rows.find(id);
+      invariant(row?.status === 'processing', `refund ${id} is processing when its payout ends`);
+      if (end.kind === 'completed') complete(row, end.tx, nowMs);
+      else fail(row, end.reason, nowMs);
+    },
+    gatesOf(id) {
+      const row = rows.find(id);
+      const session = row && findSession(row.sessionId);
+      if (!session) return openRefundGates;
+      const { currency, storeId } = row;
+      const all = () => rows.ofSession(row.sessionId);
+      return {
+        refund_store_suspended: () => !isOperators(row) && isSuspended(storeId),
+        refund_uncovered: () => !isCovered(currency, limits.received(session), all()),
+        refund_unapproved: () => !isApproved(row),
+        refund_not_final: () =>
+          !isCoveredByFinal(currency, limits.receivedFinally(session), all(), limits.policyOf(storeId)),
+      };
+    },
+  };
+}

@@ -1,0 +1,184 @@
+/**
+ * Blocks that were read again: what differs from the facts, and what was missed in them.
+ */
+
+import { and, asc, eq, gte, lte, sql } from 'drizzle-orm';
+import type { BlockRef } from '../core/block.ts';
+import type { ChainTransfer, NetworkKey } from '../core/transfer.ts';
+import type { RecordAct } from './audit-log.ts';
+import type { BlockFacts, FactsContext, Ours } from './block-facts.ts';
+import type { BlockRow, BlockRows } from './blocks.ts';
+import { writeOrTry } from './engine/dry-run.ts';
+import type { Db } from './engine/open.ts';
+import { atFirstUse } from './engine/prepared.ts';
+import type { NetworkRows } from './networks.ts';
+import type { Reread, RereadDifference, RereadOutcome } from './recovery.ts';
+import type { Outgoing } from './sqlite/payouts/outgoing.ts';
+import { addresses as addressTable, blocks as blockTable, transfers as transferTable } from './tables.ts';
+import type { TransferRow, Transfers } from './transfers.ts';
+
+type Matched = Reread['blocks'][number];
+type Parts = Readonly<{
+  blocks: BlockRows;
+  transfers: Transfers;
+  networks: NetworkRows;
+  facts: BlockFacts;
+  outgoing: Outgoing;
+  recordAct: RecordAct;
+}>;
+
+export function rereadCommands(db: Db, parts: Parts) {
+  const { blocks, networks, facts, outgoing, recordAct } = parts;
+  const queries = createQueries(db);
+  const compare = createComparison(parts, queries);
+
+  function save(input: Reread): RereadOutcome {
+    const { network, from, to, act } = input;
+    const anchor = blocks.find(network, input.anchor);
+    if (!anchor?.canonical || anchor.number < to) return { kind: 'moved' };
+    const context = { ...input, nowMs: act.atMs };
+    const results = input.blocks.map((matched) => ({ matched, ...compare(context, matched) }));
+    const ids = results.flatMap(({ matched, isAdded, unsaved, leaving, known }) => {
+      if (!isAdded) return [];
+      const id = keep(input, matched.block, known);
+      for (const found of unsaved) facts.add(context, id, matched.block, found);
+      outgoing.add(network, matched.block, leaving, act.atMs);
+      return id;
+    });
+    facts.settle(network, ids, networks.find(network)?.floor ?? 0, act.atMs);
+    // A follower holds the newest blocks in memory: it must learn about one that was put between them.
+    if (results.some(({ isAdded, held }) => isAdded && !held)) networks.recover(network, {});
+    const added = results.filter(({ isAdded }) => isAdded);
+    const after = {
+      transfers: added.reduce((sum, { missing }) => sum + missing.length, 0),
+      outgoing: added.reduce((sum, { leaving }) => sum + leaving.length, 0),
+    };
+    if (added.length > 0) recordAct(act, { target: network, before: null, after: { from, to, ...after } });
+    return { kind: 'done', differences: [...results.flatMap((one) => one.differences), ...replaced(input)] };
+  }
+
+  /** Makes a block canonical, in which something was missed. @returns its id */
+  function keep({ network, watchedThroughId }: Reread, block: BlockRef, known: BlockRow | undefined): number {
+    if (!known) return blocks.insert({ ...block, network, canonical: true, watchedThroughId });
+    const through = Math.max(known.watchedThroughId, watchedThroughId);
+    blocks.mark(known.id, { canonical: true, watchedThroughId: through, number: block.number });
+    return known.id;
+  }
+
+  /** Returns the held blocks with transfers at heights where the node has no block at all. */
+  function replaced({ network, from, to, blocks: read }: Reread): RereadDifference[] {
+    const numbers = new Set(read.map(({ block }) => block.number));
+    return queries
+      .paying(network, from, to)
+      .filter(({ number }) => !numbers.has(number))
+      .map(({ number, hash }) => ({ kind: 'other_block', number, block: hash, transfer: null }));
+  }
+
+  return {
+    /** Returns the lowest canonical block with at least this number; null if there is none. */
+    async rereadAnchor(network: NetworkKey, number: number): Promise<Pick<BlockRef, 'hash' | 'number'> | null> {
+      return db.read(() => queries.anchor(network, number));
+    },
+    /** Compares blocks that were read again with what is held, and adds the transfers that were missed. */
+    async saveReread(input: Reread): Promise<RereadOutcome> {
+      return writeOrTry(db, input.isCheck, () => save(input));
+    },
+  };
+}
+
+type Compared = Readonly<{
+  differences: RereadDifference[];
+  /** What our chain lacks. */
+  missing: Ours[];
+  /** Whether the block is to be canonical with all of that. */
+  isAdded: boolean;
+  /** What of it is not saved; a block that a rewind or a reorg took out has kept its transfers. */
+  unsaved: Ours[];
+  /** What left our own wallets, and is not known. */
+  leaving: ChainTransfer[];
+  /** The canonical block at this height, if it is this one. */
+  held: BlockRow | undefined;
+  /** This block, canonical or not. */
+  known: BlockRow | undefined;
+}>;
+
+function createComparison({ blocks, transfers, facts, outgoing }: Parts, queries: ReturnType<typeof createQueries>) {
+  return (context: FactsContext, { block, transfers: content }: Matched): Compared => {
+    const { hash, number } = block;
+    const { network } = context;
+    const held = queries.canonicalAt(network, number);
+    if (held && held.hash !== hash) {
+      const other: RereadDifference = { kind: 'other_block', number, block: hash, transfer: null };
+      const none = { missing: [], isAdded: false, unsaved: [], leaving: [] };
+      return { differences: [other], ...none, held: undefined, known: undefined };
+    }
+    const known = held ?? blocks.find(network, hash);
+    const before = known ? transfers.ofBlock(known.id) : [];
+    const ours = facts.recognise(context, content);
+    const keyOf = (tx: string, index: number) => `${tx} ${index}`;
+    const wasRead = new Set(before.map(({ tx, position }) => keyOf(tx, position)));
+    const isRead = new Set(ours.map(({ transfer }) => keyOf(transfer.tx, transfer.index)));
+    const unsaved = ours.filter(({ transfer }) => !wasRead.has(keyOf(transfer.tx, transfer.index)));
+    const missing = held ? unsaved : ours;
+    const leaving = outgoing.unsaved(network, block, content);
+    const unknown = before.filter(({ tx, position }) => !isRead.has(keyOf(tx, position)));
+    return {
+      differences: [
+        ...missing.map(({ transfer }): RereadDifference => ({ kind: 'missing', number, block: hash, transfer })),
+        ...leaving.map((transfer): RereadDifference => ({ kind: 'outgoing', number, block: hash, transfer })),
+        ...unknown.map((row): RereadDifference => ({ kind: 'unknown', number, block: hash, transfer: shown(row) })),
+      ],
+      missing,
+      // A block that is not ours now must not bring back what the node does not show in it.
+      isAdded: missing.length + leaving.length > 0 && (held !== undefined || unknown.length === 0),
+      unsaved,
+      leaving,
+      held,
+      known,
+    };
+  };
+
+  function shown({ tx, position, currency, addressId, units }: TransferRow) {
+    return { tx, index: position, currency, to: queries.keyOf(addressId), units };
+  }
+}
+
+function createQueries({ orm }: Db) {
+  const isOurs = and(eq(blockTable.network, sql.placeholder('network')), eq(blockTable.canonical, sql`1`));
+  const at = atFirstUse(
+    orm
+      .select()
+      .from(blockTable)
+      .where(and(isOurs, eq(blockTable.number, sql.placeholder('number')))),
+  );
+  const from = atFirstUse(
+    orm
+      .select({ hash: blockTable.hash, number: blockTable.number })
+      .from(blockTable)
+      .where(and(isOurs, gte(blockTable.number, sql.placeholder('number'))))
+      .orderBy(asc(blockTable.number))
+      .limit(1),
+  );
+  const paying = atFirstUse(
+    orm
+      .selectDistinct({ hash: blockTable.hash, number: blockTable.number })
+      .from(blockTable)
+      .innerJoin(transferTable, eq(transferTable.blockId, blockTable.id))
+      .where(
+        and(isOurs, gte(blockTable.number, sql.placeholder('from')), lte(blockTable.number, sql.placeholder('to'))),
+      ),
+  );
+  const key = atFirstUse(
+    orm
+      .select({ key: addressTable.key })
+      .from(addressTable)
+      .where(eq(addressTable.id, sql.placeholder('id'))),
+  );
+  return {
+    canonicalAt: (network: NetworkKey, number: number): BlockRow | undefined => at.get({ network, number }),
+    anchor: (network: NetworkKey, number: number) => from.get({ network, number }) ?? null,
+    paying: (network: NetworkKey, lowest: number, highest: number) =>
+      paying.all({ network, from: lowest, to: highest }),
+    keyOf: (id: number): string => key.get({ id })?.key ?? '',
+  };
+}

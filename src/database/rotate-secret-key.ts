@@ -1,0 +1,252 @@
+/**
+ * Seals everything that the secret key protects with another key, in one transaction, while nothing else uses the
+ * file. `sealedTables` is the list of what that is.
+ */
+import { and, asc, eq, getTableColumns, getTableName, inArray, isNotNull, type SQL, sql } from 'drizzle-orm';
+import type { SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { Fault, permanent } from '../core/fault.ts';
+import { createIntentMac, type IntentMac, isPayback, paybackKinds } from '../core/intent.ts';
+import { macedAddress, NOT_DERIVED } from './addresses.ts';
+import { createAuditLog, type OperatorAct } from './audit-log.ts';
+import { type Db, openDatabase } from './engine/open.ts';
+import { apiSecretName, macedKey } from './keys.ts';
+import { mailName } from './mails.ts';
+import { noticeAddressName, noticeCodeName } from './notices.ts';
+import { totpSecretName } from './people/secrets.ts';
+import { type ClaimTokens, createClaimTokens } from './refunds/claim-tokens.ts';
+import { macedDestination } from './refunds/destination-mac.ts';
+import { macedRefundAddress } from './refunds/destinations.ts';
+import { createRowMacs, type MacedRow, type RowMacs } from './row-macs.ts';
+import { macedOutgoing, macedWallet } from './sqlite/payouts/outgoing.ts';
+import { macedSuspension } from './stores.ts';
+import {
+  addresses,
+  jobs,
+  keys,
+  noticeTargets,
+  outgoingTransfers,
+  ownWallets,
+  payouts,
+  people,
+  refundAddresses,
+  refunds,
+  stores,
+  transfers,
+  webhookSecrets,
+} from './tables.ts';
+import { macedTransfer } from './transfers.ts';
+import { createVault, opensProbe, sealProbe, type Vault } from './vault.ts';
+import { webhookSecretName } from './webhook-secrets.ts';
+
+const BUSY_TIMEOUT_MS = 5_000;
+/** Rows that are in memory at once. */
+const SLICE_ROWS = 5_000;
+
+/** What a key makes. */
+type Sealer = Readonly<{ vault: Vault; macs: RowMacs; macOf: IntentMac; claimTokens: ClaimTokens }>;
+
+/** The values that a row gets; null for a row that was altered, which stays as it is and is used by nobody. */
+type Resealed = Readonly<Record<string, unknown>> | null;
+
+type SealedTable = Readonly<{
+  table: SQLiteTable;
+  /** The primary key. */
+  key: readonly SQLiteColumn[];
+  where?: SQL | undefined;
+  // biome-ignore lint/suspicious/noExplicitAny: each entry reads the rows of its own table
+  reseal(row: any, from: Sealer, to: Sealer): Resealed;
+}>;
+
+/** Rows by what became of them, and how many refunds got another claim link. */
+export type Resealing = Readonly<{ resealed: number; altered: number; claimLinks: number }>;
+
+/** Returns whether a key is the one that the database is sealed with. */
+export function fitsDatabase(file: string, key: Uint8Array): boolean {
+  const db = openDatabase({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null });
+  try {
+    return opensProbe(db, createVault(key));
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * Seals everything with another key, and records the act. Nothing else may have the file open.
+ * @param onTable called before each table, with its name
+ * @throws Fault permanent `refunds_approved`; transient `storage_unavailable`
+ */
+export async function resealDatabase(
+  file: string,
+  keys: Readonly<{ from: Uint8Array; to: Uint8Array }>,
+  act: OperatorAct,
+  onTable: (name: string) => void,
+): Promise<Resealing> {
+  const db = openDatabase({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null });
+  try {
+    return await db.write(() => {
+      refuseApproved(db);
+      const [from, to] = [createSealer(keys.from), createSealer(keys.to)];
+      const sum = { resealed: 0, altered: 0, claimLinks: 0 };
+      for (const table of sealedTables) {
+        onTable(getTableName(table.table));
+        resealTable(db, table, from, to, sum);
+      }
+      sealProbe(db, to.vault);
+      createAuditLog(db)(act, { target: 'the secret key', before: null, after: sum });
+      return sum;
+    });
+  } finally {
+    db.close();
+  }
+}
+
+const createSealer = (key: Uint8Array): Sealer => ({
+  vault: createVault(key),
+  macs: createRowMacs(key),
+  macOf: createIntentMac(key),
+  claimTokens: createClaimTokens(key),
+});
+
+/** An approver's signature covers the MAC of the refund. @throws Fault permanent `refunds_approved` */
+function refuseApproved(db: Db): void {
+  const isApproved = and(inArray(refunds.status, ['pending', 'processing']), sql`${refunds.approvals} <> '[]'`);
+  const open = db.orm.select({ id: refunds.id }).from(refunds).where(isApproved).all();
+  if (open.length === 0) return;
+  throw permanent(
+    'refunds_approved',
+    `${open.length} open refunds are approved as they are (${open[0]?.id}). Start Quayside and wait until they are ` +
+      'paid, or end them with `quayside refund reject`; then run this again',
+  );
+}
+
+function resealTable(
+  { orm }: Db,
+  { table, key, where, reseal }: SealedTable,
+  from: Sealer,
+  to: Sealer,
+  sum: { -readonly [K in keyof Resealing]: number },
+): void {
+  const names = key.map((column) => nameOf(table, column));
+  for (let after: readonly unknown[] | null = null; ; ) {
+    const due = and(where, after === null ? undefined : sql`(${joined(key)}) > (${joined(after)})`);
+    const order = key.map((column) => asc(column));
+    const rows = orm
+      .select()
+      .from(table)
+      .where(due)
+      .orderBy(...order)
+      .limit(SLICE_ROWS)
+      .all();
+    for (const row of rows as Record<string, unknown>[]) {
+      const values = reseal(row, from, to);
+      if (values === null) sum.altered++;
+      else if (Object.keys(values).length > 0) {
+        const isRow = and(...key.map((column, at) => eq(column, row[names[at] as string])));
+        orm.update(table).set(values).where(isRow).run();
+        sum.resealed++;
+        if ('claimHash' in values) sum.claimLinks++;
+      }
+    }
+    const last = rows.at(-1) as Record<string, unknown> | undefined;
+    if (last === undefined || rows.length < SLICE_ROWS) return;
+    after = names.map((name) => last[name]);
+  }
+}
+
+const joined = (parts: readonly unknown[]): SQL =>
+  sql.join(
+    parts.map((part) => sql`${part}`),
+    sql`, `,
+  );
+
+const nameOf = (table: SQLiteTable, column: SQLiteColumn): string =>
+  Object.entries(getTableColumns(table)).find(([, one]) => one === column)?.[0] ?? '';
+
+/** Seals the secrets of a row again; null if one of them does not open. */
+function secretsOf(
+  row: Readonly<Record<string, unknown>>,
+  names: Readonly<Record<string, string>>,
+  { vault: from }: Sealer,
+  { vault: to }: Sealer,
+): Record<string, string> | null {
+  const sealed = Object.entries(names).filter(([column]) => row[column]);
+  try {
+    return Object.fromEntries(
+      sealed.map(([column, name]) => [column, to.seal(from.open(String(row[column]), name), name)]),
+    );
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'secret_key_wrong') return null;
+    throw error;
+  }
+}
+
+/** A table whose rows have secrets. */
+const withSecrets = <T extends SQLiteTable>(
+  table: T,
+  key: readonly SQLiteColumn[],
+  namesOf: (row: T['$inferSelect']) => Readonly<Record<string, string>>,
+): SealedTable => ({ table, key, reseal: (row, from, to) => secretsOf(row, namesOf(row), from, to) });
+
+/** A table whose rows have MACs. */
+const withMacs = <T extends SQLiteTable>(
+  table: T,
+  key: readonly SQLiteColumn[],
+  macedOf: (row: T['$inferSelect']) => MacedRow,
+  where?: SQL,
+): SealedTable => ({
+  table,
+  key,
+  where,
+  reseal: (row, from, to) => (from.macs.isIntact(macedOf(row), row.mac) ? { mac: to.macs.seal(macedOf(row)) } : null),
+});
+
+/** Every table with values that the secret key sealed or made MACs of. */
+const sealedTables: readonly SealedTable[] = [
+  {
+    table: keys,
+    key: [keys.id],
+    reseal(row: typeof keys.$inferSelect, from, to) {
+      const sealed = from.macs.isIntact(macedKey(row), row.mac)
+        ? secretsOf(row, { secret: apiSecretName(row.id) }, from, to)
+        : null;
+      return sealed && { ...sealed, mac: to.macs.seal(macedKey({ ...row, ...sealed })) };
+    },
+  },
+  withSecrets(webhookSecrets, [webhookSecrets.owner, webhookSecrets.mode], ({ owner, mode }) => ({
+    secret: webhookSecretName(owner, mode),
+    nextSecret: webhookSecretName(owner, mode),
+  })),
+  withSecrets(people, [people.id], ({ id }) => ({ totpSecret: totpSecretName(id) })),
+  withSecrets(jobs, [jobs.kind, jobs.key], ({ kind, key }) => (kind === 'mail' ? { payload: mailName(key) } : {})),
+  withSecrets(noticeTargets, [noticeTargets.id], ({ id }) => ({
+    address: noticeAddressName(id),
+    code: noticeCodeName(id),
+  })),
+  withMacs(addresses, [addresses.id], macedAddress, sql`${addresses.mac} IS NOT ${NOT_DERIVED}`),
+  withMacs(transfers, [transfers.id], macedTransfer),
+  withMacs(ownWallets, [ownWallets.id], macedWallet),
+  withMacs(outgoingTransfers, [outgoingTransfers.id], macedOutgoing),
+  withMacs(stores, [stores.id], macedSuspension),
+  withMacs(refundAddresses, [refundAddresses.sessionId, refundAddresses.network], macedRefundAddress),
+  {
+    table: refunds,
+    key: [refunds.id],
+    where: sql`${refunds.mac} IS NOT NULL OR ${refunds.claimHash} IS NOT NULL`,
+    reseal(row: typeof refunds.$inferSelect, from, to) {
+      const claim = row.claimHash && from.claimTokens.find(row.id, row.claimHash);
+      const claimHash = claim ? { claimHash: to.claimTokens.newHash(row.id) } : {};
+      if (row.mac === null) return claimHash;
+      const covered = macedDestination(from.macOf, row);
+      return covered && { ...claimHash, mac: to.macOf(covered) };
+    },
+  },
+  {
+    table: payouts,
+    key: [payouts.id],
+    where: and(inArray(payouts.kind, [...paybackKinds]), isNotNull(payouts.intent)),
+    reseal({ intent }: typeof payouts.$inferSelect, from, to) {
+      if (!isPayback(intent)) return {};
+      return from.macOf(intent) === intent.mac ? { intent: { ...intent, mac: to.macOf(intent) } } : null;
+    },
+  },
+];

@@ -1,0 +1,164 @@
+/**
+ * How a session changes: add what is new to its sums, let core decide, save the result and its events.
+ */
+import { eq, sql } from 'drizzle-orm';
+import { type PaymentEventType, paymentEventBody } from '../core/event.ts';
+import { accept, type HeldKind, heldMoney } from '../core/held-money.ts';
+import { parToMinorFloor } from '../core/money.ts';
+import {
+  advance,
+  type CancelRefusal,
+  cancel,
+  changes,
+  type Life,
+  type Moment,
+  type ReceiptSum,
+  type Recount,
+  received,
+  type Standing,
+  standing,
+} from '../core/session.ts';
+import { isStablecoin, type NetworkKey } from '../core/transfer.ts';
+import { toSeconds } from '../lib/clock.ts';
+import type { RaiseAlarm } from './alarms.ts';
+import type { Db } from './engine/open.ts';
+import { atFirstUse, laterValues } from './engine/prepared.ts';
+import type { HeldRecords, HeldReporting } from './held-records.ts';
+import type { NetworkRows } from './networks.ts';
+import type { Outbox } from './outbox.ts';
+import { dueOf, lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session.ts';
+import { type CountingSums, sumsAfter } from './session-sums.ts';
+import { sessions } from './tables.ts';
+
+/** To be called within a transaction. */
+export type SessionTransitions = Readonly<{
+  /**
+   * Advances a session as far as its transfers and the clock allow.
+   * @param cause the network whose block caused this; null for the clock
+   * @param changed what `recount` found for the session
+   * @returns whether its status changed
+   */
+  advance(row: SessionRow, nowMs: number, cause: NetworkKey | null, changed: readonly Recount[]): boolean;
+  cancel(row: SessionRow, nowMs: number): CancelRefusal | null;
+  /** Applies an operator's decision about held money, or only tells what it would do. */
+  accept(row: SessionRow, kind: HeldKind, nowMs: number, isDryRun: boolean): ReturnType<typeof accept>;
+  /** Updates what counts, after a return of held money began or failed. No event reports that. */
+  followReturn(row: SessionRow, nowMs: number): void;
+  /** Counts a transfer that the session shows. */
+  countPayment(sessionId: string): void;
+}>;
+
+type Parts = Readonly<{
+  networks: NetworkRows;
+  countingSums: CountingSums;
+  outbox: Outbox;
+  raiseAlarm: RaiseAlarm;
+  heldRecords: HeldRecords;
+}>;
+
+/** Where nothing was received, these say what was due. */
+const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.cancelled'];
+
+/** @param outageWaitS how long after a deadline an unread network may hold a session open */
+export function createSessionTransitions(
+  db: Db,
+  { networks, countingSums, outbox, raiseAlarm, heldRecords }: Parts,
+  outageWaitS: number,
+): SessionTransitions {
+  const update = atFirstUse(
+    db.orm
+      .update(sessions)
+      .set(laterValues(sessions, stateColumnNames))
+      .where(eq(sessions.id, sql.placeholder('id'))),
+  );
+  const countPayment = atFirstUse(
+    db.orm
+      .update(sessions)
+      .set({ paymentCount: sql`${sessions.paymentCount} + 1` })
+      .where(eq(sessions.id, sql.placeholder('id'))),
+  );
+
+  const momentOf = (row: SessionRow, nowMs: number): Moment => ({
+    nowS: toSeconds(nowMs),
+    ...networks.reading(row.networks),
+    outageWaitS,
+  });
+
+  function save(
+    row: SessionRow,
+    kept: readonly ReceiptSum[],
+    after: Readonly<{ life: Life; standing: Standing }>,
+    nowMs: number,
+    cause: NetworkKey | null,
+    reporting: HeldReporting = 'alarm',
+  ): void {
+    const terms = termsOf(row);
+    const state = stateOf(terms, after.life, after.standing, kept);
+    const held = countingSums(row, kept);
+    if (stateColumnNames.every((name) => row[name] === state[name])) return;
+    update.run({ id: row.id, ...state });
+    for (const type of changes({ life: lifeOf(row), standing: standingOf(row) }, after)) {
+      const sum = received(terms, after.life, held, type);
+      outbox.post(row, type, nowMs, (id) =>
+        paymentEventBody({
+          id,
+          type,
+          createdAtS: toSeconds(nowMs),
+          mode: row.mode,
+          sessionId: row.id,
+          orderId: row.orderId,
+          status: after.life.status,
+          sum: sum
+            ? { amountMinor: parToMinorFloor(sum.valuePar), currency: sum.currency }
+            : endsUnpaid.includes(type)
+              ? dueOf(row)
+              : null,
+          exchangeRate: row.terms.conversion?.rate ?? null,
+        }),
+      );
+      if (type !== 'payment.reversed') continue;
+      raiseAlarm({
+        atMs: nowMs,
+        code: 'payment_reversed',
+        message:
+          `A reorg took back confirmed money of order ${row.orderId} (session ${row.id}), which was paid. Look up its ` +
+          'transactions in an explorer before you deliver the goods.',
+        network: cause,
+        sessionId: row.id,
+      });
+    }
+    // Records follow from the sums: where nothing is held before or after, there is none to change.
+    const isHeld = (life: Life, of: readonly ReceiptSum[]) => heldMoney(terms, life, of).length > 0;
+    if (!isHeld(lifeOf(row), row.sums) && !isHeld(after.life, held)) return;
+    heldRecords.follow(row, { life: after.life, sums: held }, { nowMs, cause, reporting });
+  }
+
+  return {
+    advance(row, nowMs, cause, changed) {
+      const kept = sumsAfter(row, changed);
+      const after = advance(termsOf(row), lifeOf(row), countingSums(row, kept), momentOf(row, nowMs));
+      save(row, kept, after, nowMs, cause);
+      return after.life.status !== row.status;
+    },
+    cancel(row, nowMs) {
+      const kept = row.sums;
+      const after = cancel(termsOf(row), lifeOf(row), countingSums(row, kept), momentOf(row, nowMs));
+      save(row, kept, after, nowMs, null);
+      return after.refusal;
+    },
+    accept(row, kind, nowMs, isDryRun) {
+      const kept = row.sums;
+      const counting = countingSums(row, kept);
+      const after = accept(termsOf(row), lifeOf(row), counting, kind, isStablecoin(row.currency), momentOf(row, nowMs));
+      if (!isDryRun) save(row, kept, after, nowMs, null, 'event');
+      return after;
+    },
+    followReturn(row, nowMs) {
+      const [terms, life, kept] = [termsOf(row), lifeOf(row), row.sums];
+      const counting = countingSums(row, kept);
+      update.run({ id: row.id, ...stateOf(terms, life, standing(terms, life, counting), kept) });
+      heldRecords.follow(row, { life, sums: counting }, { nowMs, cause: null, reporting: 'alarm' });
+    },
+    countPayment: (id) => void countPayment.run({ id }),
+  };
+}

@@ -1,0 +1,362 @@
+/**
+ * Payment sessions: creating, reading, canceling and settling them.
+ */
+
+import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm';
+import { certainlyBefore } from '../core/arrival.ts';
+import { invariant, permanent } from '../core/fault.ts';
+import { graceOf, type InclusionGrace } from '../core/inclusion.ts';
+import { minorToPar } from '../core/money.ts';
+import { type CancelRefusal, newLife, newStanding, type Terms, toleratedPar } from '../core/session.ts';
+import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import { toSeconds } from '../lib/clock.ts';
+import type { AddressRows, Taken } from './addresses.ts';
+import type { SessionEndpoints } from './endpoints.ts';
+import type { Db } from './engine/open.ts';
+import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import { isOffered } from './network-health.ts';
+import type { NetworkRow, NetworkRows } from './networks.ts';
+import type { Replay, Replays } from './replays.ts';
+import {
+  lifeOf,
+  PAYMENTS_MAX,
+  requestColumns,
+  type Session,
+  type SessionRow,
+  standingOf,
+  stateOf,
+  termsOf,
+  toSession,
+} from './session.ts';
+import type { SessionPaging } from './session-lists.ts';
+import type { Conversion, PaymentOption, SessionRequest } from './session-request.ts';
+import type { SessionTransitions } from './session-transitions.ts';
+import type { StoreSettings, StoreState } from './stores.ts';
+import { sessions } from './tables.ts';
+import { type Transfers, toPayment } from './transfers.ts';
+
+export type NewSession = Readonly<{
+  id: string;
+  storeId: string;
+  mode: Mode;
+  request: SessionRequest;
+  conversion: Conversion | null;
+  /** Due value at par; with the store's settings it becomes part of the session's `Terms`. */
+  duePar: bigint;
+  accepts: readonly Currency[];
+  expiresInS: number;
+  /** Of every network that may be offered. */
+  inclusionGraceS: InclusionGrace;
+  /** How many of its newest blocks a network may replace, of every network that may be offered. */
+  reorgDepthsMax: Readonly<Partial<Record<NetworkKey, number>>>;
+  /** The possible ways to pay. Networks that are not ready and families without a free address are left out. */
+  options: readonly PaymentOption[];
+  replay: Replay;
+  nowMs: number;
+}>;
+
+export type CreateSessionOutcome =
+  | Readonly<{ kind: 'created' | 'replayed'; session: Session }>
+  | Readonly<{ kind: 'order_id_conflict' | 'idempotency_key_conflict' | 'store_suspended' }>
+  /** Nothing can be offered: no network is ready to see a payment (`family` null), or no ready one has an address. */
+  | Readonly<{ kind: 'no_network_followed' }>
+  | Readonly<{ kind: 'address_pool_empty'; family: string }>;
+
+export type CancelSessionOutcome =
+  | Readonly<{ kind: 'done' | 'replayed'; session: Session }>
+  | Readonly<{ kind: 'refused'; why: CancelRefusal; session: Session }>
+  | Readonly<{ kind: 'not_found' | 'idempotency_key_conflict' }>;
+
+type Parts = Readonly<{
+  addresses: AddressRows;
+  networks: NetworkRows;
+  transfers: Transfers;
+  replays: Replays;
+  endpoints: SessionEndpoints;
+  transitions: SessionTransitions;
+  storeOf: (storeId: string) => StoreState;
+  outageWaitS: number;
+  beforeTake: BeforeTake;
+}>;
+
+/** Called with the addresses that a new session takes, before anybody sees them; if it throws, none is taken. */
+export type BeforeTake = (taken: readonly Taken[]) => void;
+
+/** Ids are stored with their prefix; callers may omit it. */
+const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
+
+/** Finds a session's row by its full id. */
+export type FindSessionRow = (id: string) => SessionRow | undefined;
+
+export function createSessionFinder(db: Db): FindSessionRow {
+  const select = atFirstUse(
+    db.orm
+      .select()
+      .from(sessions)
+      .where(eq(sessions.id, sql.placeholder('id'))),
+  );
+  return (id) => select.get({ id });
+}
+
+export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
+  const { addresses, networks, transfers, replays, endpoints, transitions, storeOf, outageWaitS, beforeTake } = parts;
+  const insert = preparedInsert(db, sessions);
+  // One that ended unpaid is past: the order can be tried again. Money that came late may have paid an earlier one.
+  const findByOrder = atFirstUse(
+    db.orm
+      .select({ id: sessions.id, bodyHash: sessions.bodyHash })
+      .from(sessions)
+      .where(
+        and(
+          eq(sessions.storeId, sql.placeholder('storeId')),
+          eq(sessions.mode, sql.placeholder('mode')),
+          eq(sessions.orderId, sql.placeholder('orderId')),
+          sql`${sessions.status} IN ('pending', 'paid')`,
+        ),
+      )
+      .orderBy(desc(sql`${sessions.status} = 'pending'`), desc(sessions.id))
+      .limit(1),
+  );
+  // Every set of networks with open deadlines, each found by one seek. There are few sets, however many sessions.
+  const openSets = db.client
+    .prepare(
+      `WITH RECURSIVE sets (networks) AS (
+         SELECT min(networks) FROM sessions WHERE deadline_s IS NOT NULL
+         UNION ALL
+         SELECT (SELECT min(later.networks) FROM sessions AS later
+                 WHERE later.deadline_s IS NOT NULL AND later.networks > sets.networks)
+         FROM sets WHERE sets.networks IS NOT NULL)
+       SELECT networks FROM sets WHERE networks IS NOT NULL`,
+    )
+    .pluck();
+  const dueOfSet = atFirstUse(
+    db.orm
+      .select({ id: sessions.id })
+      .from(sessions)
+      .where(
+        and(eq(sessions.networks, sql.placeholder('networks')), lt(sessions.deadlineS, sql.placeholder('beforeS'))),
+      )
+      .orderBy(asc(sessions.deadlineS))
+      .limit(sql.placeholder('limit')),
+  );
+
+  /** @throws Fault permanent `row_altered` rather than to show an address that is not certainly ours */
+  function view(row: SessionRow): Session {
+    const own = addresses.ofSession(row.id);
+    if (row.terms.options.some(({ family }) => own[family] === undefined))
+      throw permanent(
+        'row_altered',
+        `A deposit address of session ${row.id} was altered in the database; \`quayside status\` shows the alarm.`,
+      );
+    return toSession(row, own, transfers.ofSession(row.id, PAYMENTS_MAX).map(toPayment));
+  }
+
+  function viewOf(id: string): Session {
+    const row = findRow(id);
+    invariant(row, `session ${id} exists`);
+    return view(row);
+  }
+
+  /** Saves a new session with one address per family; a family without a free address is left out. */
+  function begin(input: NewSession, settings: StoreSettings): CreateSessionOutcome {
+    const followed = networks.all().filter((row) => isOffered(row, input.nowMs));
+    const ready = readyOptions(input, followed);
+    const [first] = ready;
+    if (!first) return { kind: 'no_network_followed' };
+    const free = new Map<string, NonNullable<ReturnType<AddressRows['nextFree']>>>();
+    for (const family of new Set(ready.map((option) => option.family))) {
+      const address = addresses.nextFree({ family, mode: input.mode });
+      if (address) free.set(family, address);
+    }
+    const options = ready.filter(({ family }) => free.has(family));
+    if (options.length === 0) return { kind: 'address_pool_empty', family: first.family };
+    beforeTake(
+      [...free.values()].map(({ family, mode, source, derivationIndex: index }) => ({ family, mode, source, index })),
+    );
+    const terms = termsFor(input, options, settings, beforeNumbers(input, followed));
+    const row = toRow(input, options, terms, endpoints.forSession({ ...input, webhookUrl: input.request.webhookUrl }));
+    insert(row);
+    for (const address of free.values()) addresses.take(address, row.id);
+    replays.remember(input, row.id);
+    const keys = Object.fromEntries([...free].map(([family, { key }]) => [family, key]));
+    return { kind: 'created', session: toSession(row, keys, []) };
+  }
+
+  function create(input: NewSession): CreateSessionOutcome {
+    const past = replays.recall(input);
+    if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
+    if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.madeId) };
+    const { storeId, mode, request, replay } = input;
+    const earlier = findByOrder.get({ storeId, mode, orderId: request.orderId });
+    if (!earlier) {
+      const { settings, isSuspended } = storeOf(storeId);
+      if (isSuspended()) return { kind: 'store_suspended' };
+      return begin({ ...input, id: fullId(input.id) }, settings);
+    }
+    if (earlier.bodyHash !== replay.bodyHash) return { kind: 'order_id_conflict' };
+    replays.remember(input, earlier.id);
+    return { kind: 'replayed', session: viewOf(earlier.id) };
+  }
+
+  /** Returns the ids of pending sessions that the clock ends now, longest overdue first. */
+  function due(nowMs: number, limit: number): string[] {
+    const nowS = toSeconds(nowMs);
+    const found: string[] = [];
+    for (const text of openSets.all() as string[]) {
+      // Core's rule as a bound: the clock has passed the deadline, and so has reading, or the wait for reading is over.
+      const { readThroughS, rewoundAtS } = networks.reading(JSON.parse(text) as NetworkKey[]);
+      const waitedSinceS = nowS - outageWaitS;
+      const beforeS = Math.max(Math.min(nowS, readThroughS), rewoundAtS < waitedSinceS ? waitedSinceS : 0);
+      const rows = dueOfSet.all({ networks: text, beforeS, limit: limit - found.length });
+      for (const { id } of rows) found.push(id);
+    }
+    return found;
+  }
+
+  return {
+    // Sessions that are asked for together are committed together: most of a commit's time is the disk's.
+    /** Takes addresses, saves the session and remembers the idempotency key, in one transaction. */
+    create: (input: NewSession): Promise<CreateSessionOutcome> => db.write(() => create(input), { isGrouped: true }),
+    /** @param id with or without its `cs_` prefix */
+    async find(id: string): Promise<Session | null> {
+      return db.read(() => {
+        const row = findRow(fullId(id));
+        return row ? view(row) : null;
+      });
+    },
+    /** Returns at most `limit` sessions by their ids; the cost does not grow with what is stored. */
+    async page({
+      storeId,
+      mode,
+      orderId,
+      status,
+      fromId,
+      beforeId,
+      first,
+      limit,
+    }: SessionPaging): Promise<readonly Session[]> {
+      const where = and(
+        eq(sessions.storeId, storeId),
+        eq(sessions.mode, mode),
+        orderId === null ? undefined : eq(sessions.orderId, orderId),
+        status === null ? undefined : eq(sessions.status, status),
+        gte(sessions.id, fromId),
+        lt(sessions.id, beforeId),
+      );
+      const order = first === 'newest' ? desc(sessions.id) : asc(sessions.id);
+      return db.read(() => db.orm.select().from(sessions).where(where).orderBy(order).limit(limit).all().map(view));
+    },
+    async cancel(
+      input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,
+    ): Promise<CancelSessionOutcome> {
+      return db.write(() => {
+        const row = findRow(fullId(input.id));
+        if (row?.storeId !== input.storeId || row.mode !== input.mode) return { kind: 'not_found' };
+        const past = replays.recall(input);
+        if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
+        if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.madeId) };
+        const refusal = transitions.cancel(row, input.nowMs);
+        if (refusal) return { kind: 'refused', why: refusal, session: viewOf(row.id) };
+        replays.remember(input, row.id);
+        return { kind: 'done', session: viewOf(row.id) };
+      });
+    },
+    /**
+     * For the sandbox: ends the time of a pending session in test mode now, without any grace. Earlier money
+     * stays in time; the session ends with the next `settleDue`.
+     * @returns false when there is no such session
+     */
+    async cutShort(id: string, nowMs: number): Promise<boolean> {
+      return db.write(() => {
+        const row = findRow(fullId(id));
+        if (row?.mode !== 'test' || row.status !== 'pending') return false;
+        // One second ago: money that arrives from now on is late even by a chain's clock, but what has come is in time.
+        const cameS = transfers.ofSession(row.id, PAYMENTS_MAX).map(({ timeS }) => timeS);
+        const expiresAtS = Math.max(toSeconds(nowMs) - 1, ...cameS);
+        const cut = { expiresAtS, topUpGraceS: 0, inclusionGraceS: {} };
+        const terms: Terms = { ...termsOf(row), ...cut };
+        const { deadlineS } = stateOf(terms, lifeOf(row), standingOf(row), row.sums);
+        db.orm
+          .update(sessions)
+          .set({ terms: { ...row.terms, ...cut }, deadlineS })
+          .where(eq(sessions.id, row.id))
+          .run();
+        return true;
+      });
+    },
+    /** Settles up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
+    async settleDue(nowMs: number, limit: number): Promise<number> {
+      // The write lock is taken only when there is something to do.
+      const ids = db.read(() => due(nowMs, limit));
+      if (ids.length === 0) return 0;
+      return db.write(() => {
+        const rows = ids.flatMap((id) => findRow(id) ?? []);
+        return rows.filter((row) => transitions.advance(row, nowMs, null, [])).length;
+      });
+    },
+  };
+}
+
+/** Returns the options whose network is being followed from some block on, so that a payment would be seen. */
+function readyOptions({ options }: NewSession, followed: readonly NetworkRow[]): PaymentOption[] {
+  const isReady = new Set(followed.flatMap((row) => (row.tipHash === null ? [] : row.key)));
+  return options.filter(({ networkKey }) => isReady.has(networkKey));
+}
+
+/** Returns the blocks that came before a new session, on each network of its mode that is followed. */
+function beforeNumbers({ mode, reorgDepthsMax }: NewSession, followed: readonly NetworkRow[]): Terms['beforeNumbers'] {
+  const own = followed.filter((row) => row.key.startsWith(`${mode}:`));
+  return Object.fromEntries(
+    own.flatMap(({ key, tipNumber, headNumber, floor }) => {
+      const depthMax = reorgDepthsMax[key] ?? Number.POSITIVE_INFINITY;
+      const before = tipNumber === null ? null : certainlyBefore({ tipNumber, headNumber, floor }, depthMax);
+      return before === null ? [] : [[key, before]];
+    }),
+  );
+}
+
+const networksOf = (options: readonly PaymentOption[]): NetworkKey[] =>
+  [...new Set(options.map(({ networkKey }) => networkKey))].sort();
+
+const termsFor = (
+  { duePar, accepts, expiresInS, inclusionGraceS, nowMs }: NewSession,
+  options: readonly PaymentOption[],
+  settings: StoreSettings,
+  beforeNumbers: Terms['beforeNumbers'],
+): Terms => ({
+  duePar,
+  tolerancePar: toleratedPar(duePar, minorToPar(BigInt(settings.toleranceMinor))),
+  accepts,
+  createdAtS: toSeconds(nowMs),
+  beforeNumbers,
+  expiresAtS: toSeconds(nowMs) + expiresInS,
+  inclusionGraceS: graceOf(inclusionGraceS, networksOf(options)),
+  topUpGraceS: settings.topUpGraceS,
+  monitoringS: settings.monitoringS,
+  latePolicy: settings.latePolicy,
+});
+
+function toRow(
+  input: NewSession,
+  options: readonly PaymentOption[],
+  terms: Terms,
+  endpointId: string | null,
+): SessionRow {
+  const { id, storeId, mode, request, conversion, replay, nowMs } = input;
+  const { taxMinor, shippingMinor, webhookUrl } = request;
+  const { createdAtS: _, beforeNumbers, ...own } = terms;
+  return {
+    id,
+    storeId,
+    mode,
+    ...requestColumns(request),
+    bodyHash: replay.bodyHash,
+    createdAtMs: nowMs,
+    networks: networksOf(options),
+    beforeNumbers,
+    terms: { ...own, taxMinor, shippingMinor, webhookUrl, conversion, options },
+    endpointId,
+    ...stateOf(terms, newLife, newStanding, []),
+    paymentCount: 0,
+  };
+}

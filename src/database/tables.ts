@@ -1,0 +1,640 @@
+/** The tables for the query builder. Made of `schema.sql` by `npm run tables`; change that, not this. */
+import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { EventType, ExtendedEventType } from '../core/event.ts';
+import type { Account, Asset, EntryKind } from '../core/ledger.ts';
+import type { Severity } from '../core/notice.ts';
+import type { Attempt } from '../core/payout.ts';
+import type { RefundReason } from '../core/refund.ts';
+import type { Terms } from '../core/session.ts';
+import type { Currency, NetworkKey } from '../core/transfer.ts';
+import type {
+  AuditedState,
+  ChannelKind,
+  ChannelType,
+  ProofKind,
+  RefundApproval,
+  Scope,
+  SeenSignerFreeze,
+} from './column-values.ts';
+import { exactJson, intent, json, receiptSums, sessionTerms, units } from './engine/column-types.ts';
+import type { OrderDetails } from './session-request.ts';
+
+export const meta = sqliteTable('meta', {
+  name: text().primaryKey(),
+  value: text().notNull(),
+});
+
+export const migrations = sqliteTable('migrations', {
+  version: integer().primaryKey(),
+  name: text().notNull(),
+  checksum: text().notNull(),
+  appliedAtMs: integer().notNull(),
+});
+
+export const stores = sqliteTable('stores', {
+  id: text().primaryKey(),
+  name: text().notNull(),
+  status: text().$type<'pending' | 'approved'>().notNull(),
+  channelType: text().$type<ChannelType>().notNull(),
+  settlementCurrency: text().$type<'USDT' | 'USDC'>().notNull(),
+  toleranceMinor: integer().notNull(),
+  topUpGraceS: integer().notNull(),
+  monitoringS: integer().notNull(),
+  latePolicy: text().$type<'accept' | 'hold'>().notNull(),
+  credit: text().notNull(),
+  zone: text().notNull(),
+  refundWindowS: integer().notNull(),
+  refundDailyMinor: integer().notNull(),
+  refundAutoMinor: integer().notNull(),
+  refundCancelWindowS: integer().notNull(),
+  refundClaimS: integer().notNull(),
+  refundToSender: integer({ mode: 'boolean' }).notNull(),
+  refundEarlyMaxMinor: integer().notNull(),
+  nextReceiptNumber: integer().notNull(),
+  createdAtMs: integer().notNull(),
+  suspendedAtMs: integer(),
+  suspendedBecause: text(),
+  mac: text(),
+  refusedAtMs: integer(),
+  refusedBecause: text(),
+});
+
+export const keys = sqliteTable('keys', {
+  id: text().primaryKey(),
+  storeId: text().notNull(),
+  mode: text().$type<'live' | 'test'>().notNull(),
+  keyHash: text().notNull(),
+  secret: text().notNull(),
+  name: text(),
+  hint: text().notNull(),
+  scopes: json<readonly Scope[]>().notNull(),
+  sources: json<readonly string[]>().notNull(),
+  createdAtMs: integer().notNull(),
+  createdBy: text(),
+  expiresAtMs: integer(),
+  revokedAtMs: integer(),
+  lastUsedAtMs: integer(),
+  lastUsedFrom: text(),
+  mac: text(),
+});
+
+export const nonces = sqliteTable('nonces', {
+  keyId: text().notNull(),
+  nonce: text().notNull(),
+  keepUntilMs: integer().notNull(),
+});
+
+export const pageSettings = sqliteTable('page_settings', {
+  storeId: text().primaryKey(),
+  accent: text(),
+  embedOrigins: json<readonly string[]>().notNull(),
+  logo: blob({ mode: 'buffer' }),
+  logoType: text().$type<'png' | 'svg'>(),
+  logoHash: text(),
+  receiptsReplyTo: text(),
+});
+
+export const pools = sqliteTable('pools', {
+  id: integer().primaryKey(),
+  family: text().notNull(),
+  mode: text().$type<'live' | 'test'>().notNull(),
+  source: text().notNull(),
+  current: integer({ mode: 'boolean' }).notNull(),
+  nextIndex: integer().notNull(),
+  taken: integer().notNull(),
+  retiredThrough: integer().notNull().default(0),
+  gapSinceMs: integer(),
+  gapGiven: integer().notNull().default(0),
+});
+
+export const addresses = sqliteTable('addresses', {
+  id: integer().primaryKey(),
+  poolId: integer().notNull(),
+  family: text().notNull(),
+  mode: text().$type<'live' | 'test'>().notNull(),
+  key: text().notNull(),
+  derivationIndex: integer().notNull(),
+  state: text().$type<'free' | 'taken' | 'spoiled'>().notNull(),
+  sessionId: text(),
+  mac: text(),
+});
+
+export const sessions = sqliteTable('sessions', {
+  id: text().primaryKey(),
+  storeId: text().notNull(),
+  mode: text().$type<'live' | 'test'>().notNull(),
+  orderId: text().notNull(),
+  bodyHash: text().notNull(),
+  amountMinor: units().notNull(),
+  currency: text().notNull(),
+  createdAtMs: integer().notNull(),
+  networks: json<readonly NetworkKey[]>().notNull(),
+  beforeNumbers: json<Terms['beforeNumbers']>().notNull(),
+  terms: sessionTerms().notNull(),
+  orderDetails: json<OrderDetails>(),
+  endpointId: text(),
+  status: text().$type<'pending' | 'paid' | 'failed' | 'expired' | 'canceled'>().notNull(),
+  endedAtS: integer(),
+  paidAtS: integer(),
+  canceledAtS: integer(),
+  paidLate: integer({ mode: 'boolean' }).notNull(),
+  takesAnyToken: integer({ mode: 'boolean' }).notNull(),
+  funded: text().$type<'none' | 'part' | 'full' | 'over'>().notNull(),
+  firm: text().$type<'none' | 'seen' | 'confirmed' | 'final'>().notNull(),
+  touched: integer({ mode: 'boolean' }).notNull(),
+  late: integer({ mode: 'boolean' }).notNull(),
+  seenPar: units().notNull(),
+  confirmedPar: units().notNull(),
+  latePar: units().notNull(),
+  deadlineS: integer(),
+  sums: receiptSums().notNull(),
+  paymentCount: integer().notNull(),
+});
+
+export const replays = sqliteTable('replays', {
+  storeId: text().notNull(),
+  mode: text().$type<'live' | 'test'>().notNull(),
+  path: text().notNull(),
+  idempotencyKey: text().notNull(),
+  bodyHash: text().notNull(),
+  madeId: text().notNull(),
+  createdAtMs: integer().notNull(),
+});
+
+export const networks = sqliteTable('networks', {
+  key: text().$type<NetworkKey>().primaryKey(),
+  state: text().$type<'starting' | 'following' | 'behind' | 'fault' | 'halted'>().notNull(),
+  reasonCode: text(),
+  reasonMessage: text(),
+  tipHash: text(),
+  tipNumber: integer(),
+  tipTimeS: integer(),
+  headNumber: integer(),
+  nodeConnected: integer({ mode: 'boolean' }).notNull().default(false),
+  nodeHeardAtMs: integer().notNull().default(0),
+  floor: integer().notNull().default(0),
+  readThroughS: integer().notNull().default(0),
+  prunedThrough: integer().notNull().default(-1),
+  updatedAtMs: integer().notNull(),
+  pid: integer().notNull().default(0),
+  recoveries: integer().notNull().default(0),
+  rewoundAtMs: integer().notNull().default(0),
+});
+
+export const blockGaps = sqliteTable('block_gaps', {
+  id: integer().primaryKey(),
+  network: text().$type<NetworkKey>().notNull(),
+  fromNumber: integer().notNull(),
+  toNumber: integer().notNull(),
+  because: text().notNull(),
+  atMs: integer().notNull(),
+  closedAtMs: integer(),
+  holdsPayouts: integer({ mode: 'boolean' }).notNull(),
+});
+
+export const blocks = sqliteTable('blocks', {
+  id: integer().primaryKey(),
+  network: text().$type<NetworkKey>().notNull(),
+  hash: text().notNull(),
+  parent: text().notNull(),
+  number: integer().notNull(),
+  timeS: integer().notNull(),
+  canonical: integer({ mode: 'boolean' }).notNull(),
+  watchedThroughId: integer().notNull(),
+});
+
+export const transfers = sqliteTable('transfers', {
+  id: integer().primaryKey(),
+  blockId: integer().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  tx: text().notNull(),
+  position: integer().notNull(),
+  currency: text().$type<'USDT' | 'USDC'>().notNull(),
+  fromKey: text().notNull(),
+  addressId: integer().notNull(),
+  units: units().notNull(),
+  decimals: integer().notNull(),
+  dust: integer({ mode: 'boolean' }).notNull(),
+  phase: text().$type<'in_time' | 'top_up' | 'late' | 'too_late'>(),
+  counted: text().$type<'none' | 'seen' | 'confirmed' | 'final'>().notNull(),
+  seenAtMs: integer(),
+  confirmed: integer({ mode: 'boolean' }).notNull(),
+  firstConfirmedAtMs: integer(),
+  mac: text(),
+});
+
+export const heldMoney = sqliteTable('held_money', {
+  id: text().primaryKey(),
+  sessionId: text().notNull(),
+  kind: text().$type<'late' | 'short' | 'surplus' | 'wrong_token'>().notNull(),
+  state: text().$type<'open' | 'settled' | 'gone'>().notNull(),
+  valuePar: units().notNull(),
+  settledPar: units().notNull(),
+  currency: text().$type<Currency>().notNull(),
+  openedAtMs: integer().notNull(),
+  settledAtMs: integer(),
+});
+
+export const ledgerEntries = sqliteTable('ledger_entries', {
+  id: integer().primaryKey(),
+  kind: text().$type<EntryKind>().notNull(),
+  cause: text().notNull(),
+  occurrence: integer().notNull(),
+  atMs: integer().notNull(),
+  storeId: text(),
+  mode: text().$type<'live' | 'test'>(),
+});
+
+export const ledgerPostings = sqliteTable('ledger_postings', {
+  entryId: integer().notNull(),
+  account: text().$type<Account>().notNull(),
+  subject: text().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  asset: text().$type<Asset>().notNull(),
+  units: units().notNull(),
+});
+
+export const endpoints = sqliteTable('endpoints', {
+  id: text().primaryKey(),
+  storeId: text().notNull(),
+  mode: text().$type<'live' | 'test'>().notNull(),
+  url: text().notNull(),
+  host: text().notNull(),
+  extendedEvents: json<readonly ExtendedEventType[]>().notNull(),
+  perSession: integer({ mode: 'boolean' }).notNull(),
+  createdAtMs: integer().notNull(),
+  disabledAtMs: integer(),
+  disabledReason: text(),
+  removed: integer({ mode: 'boolean' }).notNull(),
+  goneCount: integer().notNull().default(0),
+  goneSinceMs: integer(),
+  failingSinceMs: integer(),
+  answeredEventId: text(),
+  lastEventAtMs: integer(),
+  retiredAtMs: integer(),
+  failures: integer().notNull().default(0),
+  silences: integer().notNull().default(0),
+  pausedUntilMs: integer().notNull().default(0),
+  dueAtMs: integer(),
+});
+
+export const webhookSecrets = sqliteTable('webhook_secrets', {
+  owner: text().notNull(),
+  mode: text().$type<'live' | 'test'>().notNull(),
+  secret: text().notNull(),
+  nextSecret: text(),
+  rotatedAtMs: integer(),
+});
+
+export const events = sqliteTable('events', {
+  id: text().primaryKey(),
+  storeId: text().notNull(),
+  mode: text().$type<'live' | 'test'>().notNull(),
+  sessionId: text().notNull(),
+  type: text().$type<EventType>().notNull(),
+  body: text().notNull(),
+  createdAtMs: integer().notNull(),
+});
+
+export const deliveries = sqliteTable('deliveries', {
+  id: text().primaryKey(),
+  eventId: text().notNull(),
+  endpointId: text().notNull(),
+  sessionId: text().notNull(),
+  state: text().$type<'waiting' | 'delivered' | 'failed'>().notNull(),
+  attempts: integer().notNull(),
+  nextAttemptAtMs: integer(),
+  manualAtMs: integer(),
+  dueAtMs: integer(),
+  leaseUntilMs: integer(),
+  lastStatus: integer(),
+  lastError: text(),
+  createdAtMs: integer().notNull(),
+});
+
+export const attempts = sqliteTable('attempts', {
+  id: integer().primaryKey(),
+  deliveryId: text().notNull(),
+  attempt: integer().notNull(),
+  trigger: text().$type<'auto' | 'manual'>().notNull(),
+  startedAtMs: integer().notNull(),
+  durationMs: integer().notNull(),
+  status: integer(),
+  error: text(),
+  responseExcerpt: text(),
+  timestampS: integer(),
+  nonce: text(),
+  signature: text(),
+  standardSignature: text(),
+});
+
+export const refundAddresses = sqliteTable('refund_addresses', {
+  sessionId: text().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  key: text().notNull(),
+  setAtMs: integer().notNull(),
+  mac: text(),
+});
+
+export const refunds = sqliteTable('refunds', {
+  id: text().primaryKey(),
+  storeId: text().notNull(),
+  mode: text().$type<'live' | 'test'>().notNull(),
+  refundId: text().notNull(),
+  sessionId: text().notNull(),
+  heldKind: text().$type<'late' | 'short' | 'surplus' | 'wrong_token'>(),
+  bodyHash: text().notNull(),
+  amountMinor: units().notNull(),
+  currency: text().$type<'USDT' | 'USDC'>().notNull(),
+  reason: text().$type<RefundReason>(),
+  description: text(),
+  metadata: exactJson<Readonly<Record<string, unknown>>>(),
+  requestedBy: text(),
+  requestedKey: text(),
+  network: text().$type<NetworkKey>().notNull(),
+  units: units().notNull(),
+  destination: text(),
+  destinationFrom: text().$type<'payer' | 'claim_link' | 'merchant' | 'operator' | 'sender'>(),
+  mac: text(),
+  linkSeen: integer({ mode: 'boolean' }).notNull(),
+  claimHash: text(),
+  claimUntilS: integer(),
+  claimSeenAtMs: integer(),
+  status: text().$type<'pending' | 'processing' | 'completed' | 'failed' | 'canceled'>().notNull(),
+  needsApproval: integer({ mode: 'boolean' }).notNull(),
+  approvedAtMs: integer(),
+  approvedDestination: text(),
+  approvals: json<readonly RefundApproval[]>().notNull(),
+  failureReason: text(),
+  tx: text(),
+  receiptNumber: text(),
+  createdAtMs: integer().notNull(),
+  processingAtMs: integer(),
+  processedAtMs: integer(),
+  canceledAtMs: integer(),
+});
+
+export const payouts = sqliteTable('payouts', {
+  id: text().primaryKey(),
+  kind: text().$type<'refund' | 'return' | 'sweep' | 'gas'>().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  intent: intent().notNull(),
+  sessionId: text(),
+  servesId: text(),
+  state: text().$type<'waiting' | 'sent' | 'succeeded' | 'failed' | 'canceled' | 'stuck'>().notNull(),
+  generation: integer().notNull(),
+  proof: text().$type<'failed' | 'dead'>(),
+  waitCode: text(),
+  waitMessage: text(),
+  faultCode: text(),
+  faultMessage: text(),
+  notBeforeMs: integer().notNull(),
+  tx: text(),
+  feeUnits: units(),
+  createdAtMs: integer().notNull(),
+  updatedAtMs: integer().notNull(),
+  settledAtMs: integer(),
+  notPaidThrough: integer(),
+  shownTransferId: integer(),
+});
+
+export const payoutAttempts = sqliteTable('payout_attempts', {
+  payoutId: text().notNull(),
+  generation: integer().notNull(),
+  attempt: integer().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  payer: text().notNull(),
+  payerRole: text().$type<'refund' | 'gas' | 'collection'>().notNull(),
+  nonce: integer(),
+  terms: json<Attempt['terms']>().notNull(),
+  feeUnitsMax: units().notNull(),
+  tx: text(),
+  bytes: blob({ mode: 'buffer' }),
+  allottedAtMs: integer().notNull(),
+  signedAtMs: integer(),
+  sentAtMs: integer(),
+  answerCode: text(),
+  answer: text(),
+  feeUnits: units(),
+});
+
+export const lanes = sqliteTable('lanes', {
+  network: text().$type<NetworkKey>().notNull(),
+  payer: text().notNull(),
+  nextNonce: integer().notNull(),
+  countedNonce: integer(),
+});
+
+export const payoutEngines = sqliteTable('payout_engines', {
+  network: text().$type<NetworkKey>().primaryKey(),
+  fence: integer().notNull(),
+  journalId: integer().notNull(),
+  reasonCode: text(),
+  reasonMessage: text(),
+  signerFreeze: json<SeenSignerFreeze>(),
+  beatAtMs: integer(),
+  settlingUntilMs: integer(),
+  updatedAtMs: integer().notNull(),
+});
+
+export const payoutFreezes = sqliteTable('payout_freezes', {
+  network: text().$type<NetworkKey | ''>().notNull(),
+  code: text().notNull(),
+  reason: text().notNull(),
+  frozenBy: text().notNull(),
+  sinceMs: integer().notNull(),
+});
+
+export const ownWallets = sqliteTable('own_wallets', {
+  id: integer().primaryKey(),
+  network: text().$type<NetworkKey>().notNull(),
+  role: text().$type<'refund' | 'gas' | 'treasury'>().notNull(),
+  key: text().notNull(),
+  mac: text(),
+});
+
+export const outgoingTransfers = sqliteTable('outgoing_transfers', {
+  id: integer().primaryKey(),
+  network: text().$type<NetworkKey>().notNull(),
+  blockHash: text().notNull(),
+  blockNumber: integer().notNull(),
+  tx: text().notNull(),
+  position: integer().notNull(),
+  role: text().$type<'refund' | 'gas' | 'treasury'>().notNull(),
+  fromKey: text().notNull(),
+  toKey: text().notNull(),
+  currency: text().$type<'USDT' | 'USDC' | 'native'>().notNull(),
+  units: units().notNull(),
+  state: text().$type<'open' | 'foreign' | 'known' | 'recorded'>().notNull(),
+  seenAtMs: integer().notNull(),
+  mac: text(),
+});
+
+export const walletBooks = sqliteTable('wallet_books', {
+  network: text().$type<NetworkKey>().notNull(),
+  asset: text().$type<Asset>().notNull(),
+  units: units().notNull(),
+  shortSinceMs: integer(),
+  ledgerId: integer().notNull(),
+});
+
+export const walletBalances = sqliteTable('wallet_balances', {
+  network: text().$type<NetworkKey>().notNull(),
+  role: text().$type<'refund' | 'gas'>().notNull(),
+  key: text().notNull(),
+  isFormer: integer({ mode: 'boolean' }).notNull(),
+  units: json<Readonly<Partial<Record<Asset, string>>>>().notNull(),
+  low: json<readonly Asset[]>().notNull(),
+  readAtMs: integer().notNull(),
+});
+
+export const sweepParts = sqliteTable('sweep_parts', {
+  payoutId: text().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  derivationIndex: integer().notNull(),
+  currency: text().$type<'USDT' | 'USDC'>().notNull(),
+  poolId: integer(),
+  units: units().notNull(),
+});
+
+export const unsweptLevels = sqliteTable('unswept_levels', {
+  network: text().$type<NetworkKey>().notNull(),
+  currency: text().$type<'USDT' | 'USDC'>().notNull(),
+  owners: integer().notNull(),
+  units: units().notNull(),
+  openUnits: units().notNull(),
+  readAtMs: integer().notNull(),
+});
+
+export const people = sqliteTable('people', {
+  id: text().primaryKey(),
+  name: text().notNull(),
+  zone: text(),
+  language: text(),
+  password: text(),
+  totpSecret: text(),
+  totpStep: integer().notNull(),
+  failures: integer().notNull(),
+  lockedUntilMs: integer().notNull(),
+  recoveryHashes: json<readonly string[]>().notNull(),
+  linkHash: text(),
+  linkSalt: text(),
+  linkExpiresAtMs: integer(),
+  createdAtMs: integer().notNull(),
+  removedAtMs: integer(),
+});
+
+export const memberships = sqliteTable('memberships', {
+  personId: text().notNull(),
+  storeId: text(),
+  role: text().$type<'owner' | 'staff' | 'accountant' | 'operator'>().notNull(),
+});
+
+export const passkeys = sqliteTable('passkeys', {
+  id: text().primaryKey(),
+  personId: text().notNull(),
+  name: text().notNull(),
+  publicKey: text().notNull(),
+  counter: integer().notNull(),
+  createdAtMs: integer().notNull(),
+  usedAtMs: integer(),
+});
+
+export const webSessions = sqliteTable('web_sessions', {
+  hash: text().primaryKey(),
+  personId: text().notNull(),
+  device: text().notNull(),
+  address: text().notNull(),
+  startedAtMs: integer().notNull(),
+  seenAtMs: integer().notNull(),
+  sudoUntilMs: integer().notNull(),
+  formToken: text().notNull(),
+  previousHash: text(),
+  previousUntilMs: integer().notNull().default(0),
+  isRecovered: integer({ mode: 'boolean' }).notNull().default(false),
+});
+
+export const jobs = sqliteTable('jobs', {
+  kind: text().$type<'mail' | 'look_up'>().notNull(),
+  key: text().notNull(),
+  queue: text().notNull(),
+  owner: text().notNull(),
+  payload: text(),
+  createdAtMs: integer().notNull(),
+  dueAtMs: integer(),
+  tries: integer().notNull(),
+  error: text(),
+});
+
+export const alarms = sqliteTable('alarms', {
+  id: integer().primaryKey(),
+  atMs: integer().notNull(),
+  code: text().notNull(),
+  message: text().notNull(),
+  network: text().$type<NetworkKey>(),
+  sessionId: text(),
+  key: text(),
+  endedAtMs: integer(),
+  resolvedAtMs: integer(),
+  acknowledgedAtMs: integer(),
+  acknowledgedBy: text(),
+  acknowledgedNote: text(),
+});
+
+export const noticeTargets = sqliteTable('notice_targets', {
+  id: text().primaryKey(),
+  kind: text().$type<ChannelKind>().notNull(),
+  name: text().notNull(),
+  address: text().notNull(),
+  severity: text().$type<Severity>().notNull(),
+  code: text().notNull(),
+  wrongCodes: integer().notNull(),
+  createdAtMs: integer().notNull(),
+  provedAtMs: integer(),
+  throughAlarmId: integer().notNull(),
+  triedAtMs: integer(),
+  waitMs: integer().notNull(),
+  tries: integer().notNull(),
+  failingSinceMs: integer(),
+  lastError: text(),
+  lastSentAtMs: integer(),
+});
+
+export const notices = sqliteTable('notices', {
+  targetId: text().notNull(),
+  alarmId: integer().notNull(),
+  toldAtMs: integer().notNull(),
+});
+
+export const auditLog = sqliteTable('audit_log', {
+  id: integer().primaryKey(),
+  atMs: integer().notNull(),
+  operator: text().notNull(),
+  command: text().notNull(),
+  target: text().notNull(),
+  before: json<AuditedState>(),
+  after: json<AuditedState>(),
+  reason: text(),
+});
+
+export const proofs = sqliteTable('proofs', {
+  id: integer().primaryKey(),
+  kind: text().$type<ProofKind>().notNull(),
+  atMs: integer().notNull(),
+  ok: integer({ mode: 'boolean' }).notNull(),
+  by: text().notNull(),
+  about: text().notNull(),
+});
+
+export const blockComparisons = sqliteTable('block_comparisons', {
+  network: text().$type<NetworkKey>().primaryKey(),
+  fromNumber: integer().notNull(),
+  throughNumber: integer().notNull(),
+  comparedAtMs: integer().notNull(),
+  blocks: integer().notNull(),
+  transfers: integer().notNull(),
+  differsFrom: integer(),
+  differsTo: integer(),
+  differences: integer().notNull(),
+  message: text(),
+});

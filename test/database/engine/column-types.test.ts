@@ -1,0 +1,66 @@
+/** Integers of any size, and the terms of sessions, survive the file exactly. */
+import Sqlite from 'better-sqlite3';
+import { drizzle } from 'drizzle-orm/better-sqlite3';
+import { integer, sqliteTable } from 'drizzle-orm/sqlite-core';
+import fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '../../../src/core/fault.ts';
+import { readSessionTerms, type SessionTerms, sessionTerms, units } from '../../../src/database/engine/column-types.ts';
+import { preparedInsert } from '../../../src/database/engine/prepared.ts';
+
+test('every integer is read back unchanged, is text in the file, and null stays null', () => {
+  const client = new Sqlite(':memory:');
+  client.exec('CREATE TABLE sums (id INTEGER PRIMARY KEY, sum TEXT NOT NULL, maybe TEXT) STRICT');
+  const sums = sqliteTable('sums', { id: integer().primaryKey(), sum: units().notNull(), maybe: units() });
+  const orm = drizzle(client);
+  const insert = preparedInsert({ orm }, sums, ['id']);
+  const any = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
+  fc.assert(
+    fc.property(any, fc.option(any), (sum, maybe) => {
+      const { lastInsertRowid } = insert({ sum, maybe });
+      const row = orm.select().from(sums).all().at(-1);
+      assert.equal(row, { id: Number(lastInsertRowid), sum, maybe });
+      assert.is(client.prepare('SELECT sum FROM sums ORDER BY id DESC').pluck().get(), sum.toString());
+      client.exec('DELETE FROM sums');
+    }),
+    {
+      examples: [
+        [0n, null],
+        [2n ** 63n, 2n ** 256n - 1n],
+      ],
+    },
+  );
+  client.close();
+});
+
+test('the terms of a session are read as they were written, and refused once something is missing', () => {
+  const client = new Sqlite(':memory:');
+  client.exec('CREATE TABLE kept (id INTEGER PRIMARY KEY, terms TEXT NOT NULL) STRICT');
+  const kept = sqliteTable('kept', { id: integer().primaryKey(), terms: sessionTerms().notNull() });
+  const orm = drizzle(client);
+  const option = {
+    ...{ networkKey: 'test:one', network: 'one', family: 'evm', chainId: '1', confirmationsRequired: 1 },
+    ...{ currency: 'USDT', contract: '0x', decimals: 18, units: 2n ** 200n },
+  };
+  const terms = {
+    ...{ duePar: 10n ** 30n, tolerancePar: 0n, accepts: ['USDT'], expiresAtS: 1, inclusionGraceS: { 'test:one': 2 } },
+    ...{ topUpGraceS: 3, monitoringS: 4, latePolicy: 'hold', taxMinor: 5n, shippingMinor: null, webhookUrl: '12' },
+    conversion: { rate: '1.5', currency: 'USDT', amountMinor: 7n, sources: ['1', '2'] },
+    options: [option],
+  } as unknown as SessionTerms;
+  preparedInsert({ orm }, kept, ['id'])({ terms });
+  assert.equal(orm.select().from(kept).get()?.terms, terms);
+  const written = JSON.parse(String(client.prepare('SELECT terms FROM kept').pluck().get())) as Record<string, unknown>;
+  for (const name of ['duePar', 'tolerancePar', 'accepts', 'expiresAtS', 'latePolicy', 'options']) {
+    const { [name]: _, ...rest } = written;
+    assert.throws(
+      () => readSessionTerms(JSON.stringify(rest)),
+      (error: unknown) => error instanceof Fault && error.code === 'row_altered',
+      name,
+    );
+  }
+  client.close();
+});
+
+test.run();

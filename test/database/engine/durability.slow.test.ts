@@ -1,0 +1,191 @@
+/** An answered command stays, whole, whatever happens to the process, the lock or the disk. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openSqliteDatabase } from '../../../src/database/database.ts';
+import { createRandom } from '../../../src/sandbox/random.ts';
+import {
+  addressOf,
+  endpoint,
+  Feed,
+  fails,
+  keyOf,
+  merchant,
+  newSession,
+  pays,
+  pool,
+  sessionOf,
+  show,
+} from '../../conformance/database/place.ts';
+import { loaderOptions, ownProgram } from '../../support/own-program.ts';
+import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
+import { audit, undelivered } from './audit.ts';
+
+const secretKey = new Uint8Array(32).fill(7);
+const writerPath = ownProgram(new URL('./writer.ts', import.meta.url));
+
+/** Runs a test on a file with a merchant, an endpoint, 2,000 addresses and one followed network. */
+const onFile = (work: (place: TempDatabase) => Promise<void>) => async () => {
+  const place = openTempDatabase();
+  try {
+    await place.database.stores.create(merchant('m1'));
+    await place.database.addEndpoint(endpoint('e1'));
+    const keys = Array.from({ length: 2_000 }, (_, at) => keyOf(at + 1));
+    await place.database.addresses.add({ ...pool, source: 'xpub one', firstIndex: 0, keys });
+    await new Feed(place.database, 'one').mine();
+    await work(place);
+  } finally {
+    place.close();
+  }
+};
+
+/** Starts a writing process. @returns it, the lines it has printed, and its end */
+function startWriter(file: string, role: string, first: number, count: number) {
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [...loaderOptions, writerPath, file, role, String(first), String(count)],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const lines: string[] = [];
+  let rest = '';
+  let errors = '';
+  const ended = new Promise<void>((resolve) => child.on('close', () => resolve()));
+  const onLine: (() => void)[] = [];
+  child.stdout?.on('data', (chunk: Buffer) => {
+    const parts = (rest + chunk.toString()).split('\n');
+    rest = parts.pop() ?? '';
+    lines.push(...parts);
+    for (const call of onLine) call();
+  });
+  child.stderr?.on('data', (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
+  return { child, lines, ended, onLine, errors: () => errors };
+}
+
+/** Checks that what the writer's lines promised is there. */
+async function checkPromises(place: TempDatabase, lines: readonly string[]): Promise<void> {
+  for (const line of lines) {
+    const [what, orderId = ''] = line.split(' ');
+    if (what === 'end') continue;
+    const session = await show(place.database, orderId);
+    if (what === 'paid') assert.is(session.life.status, 'paid', line);
+    if (what === 'seen') assert.ok(session.payments.length >= 2, line);
+  }
+}
+
+test(
+  'a process killed while writing leaves only whole commands, and every command that it answered',
+  onFile(async (place) => {
+    const seed = Number(process.env.SEED ?? randomInt(1_000_000));
+    const random = createRandom('durability', seed);
+    const replay = `SEED=${seed} npx tsx test/database/engine/durability.slow.test.ts`;
+    let next = 1;
+    for (let round = 0; round < 8; round++) {
+      const writer = startWriter(place.file, 'all', next, 100_000);
+      const killAfter = 1 + random.int(60);
+      writer.onLine.push(() => {
+        if (writer.lines.length >= killAfter) writer.child.kill('SIGKILL');
+      });
+      await writer.ended;
+      assert.ok(writer.lines.length >= killAfter, `${replay}, round ${round}: ${writer.errors()}`);
+      assert.equal([...audit(place.file), ...undelivered(place.file)], [], `${replay}, round ${round}`);
+      await checkPromises(place, writer.lines);
+      next += 1000;
+    }
+  }),
+);
+
+test(
+  'two processes write at once: both succeed, nothing is lost, no address is shared',
+  onFile(async (place) => {
+    const creator = startWriter(place.file, 'sessions', 0, 150);
+    const follower = startWriter(place.file, 'blocks', 1, 150);
+    await Promise.all([creator.ended, follower.ended]);
+    assert.is(creator.lines.at(-1), 'end', creator.errors());
+    assert.is(follower.lines.at(-1), 'end', follower.errors());
+    assert.equal(audit(place.file), []);
+    assert.is((await place.database.reports.stats(0)).sessions.pending, 150);
+    assert.is((await place.database.blocks.tail('test:one', 1000)).length, 151);
+  }),
+);
+
+test(
+  'while another process holds the write lock, writes fail in time and reads continue',
+  onFile(async (place) => {
+    const impatient = place.connect(30);
+    const holder = new Sqlite(place.file);
+    holder.exec('BEGIN IMMEDIATE');
+    await fails(impatient.sessions.create(newSession('o1')), 'storage_unavailable');
+    await fails(impatient.probe(), 'storage_unavailable');
+    await fails(new Feed(impatient, 'two').step({ connect: [] }), 'storage_unavailable');
+    assert.is(await impatient.sessions.find('o1'), null);
+    assert.is((await impatient.networks.list()).length, 1);
+    holder.exec('COMMIT');
+    holder.close();
+    assert.is((await impatient.sessions.create(newSession('o1'))).kind, 'created');
+    await impatient.probe();
+    impatient.close();
+    assert.equal(audit(place.file), []);
+  }),
+);
+
+test(
+  'a full disk refuses new sessions and blocks, keeps what was answered, and accepts them again when there is room',
+  onFile(async (place) => {
+    const bytesMax = 1_600_000;
+    const small = openSqliteDatabase({
+      file: place.file,
+      secretKey,
+      busyTimeoutMs: 1000,
+      bytesMax,
+      outageWaitS: 600,
+    });
+    const feed = new Feed(small, 'one');
+    feed.chain = [...(await small.blocks.tail('test:one', 10))];
+    feed.blocksMade = 10;
+    const answered: string[] = [];
+    let fault: { code?: string; message?: string } | null = null;
+    for (let n = 0; n < 2_000 && !fault; n++) {
+      try {
+        const to = addressOf(sessionOf(await small.sessions.create(newSession(`o${n}`))));
+        answered.push(`created o${n}`);
+        const block = await feed.mine([pays(to, 1000n)]);
+        await feed.confirm(block);
+        answered.push(`paid o${n}`);
+      } catch (error) {
+        fault = error as { code?: string; message?: string };
+      }
+    }
+    assert.is(fault?.code, 'storage_unavailable');
+    assert.match(fault?.message ?? '', /limits\.storage_bytes_max\) is full/);
+    assert.ok(answered.length > 20);
+    assert.equal(audit(place.file), []);
+    await checkPromises(place, answered);
+    const before = (await small.reports.stats(0)).sessions;
+    await fails(
+      small.sessions.create(newSession('big', { options: Array(2000).fill(newSession('x').options[0]) })),
+      'storage_unavailable',
+    );
+    assert.equal((await small.reports.stats(0)).sessions, before);
+    small.close();
+    assert.is((await place.database.sessions.create(newSession('roomy'))).kind, 'created');
+  }),
+);
+
+test('a file that is not a database is refused with a clear permanent fault', () => {
+  const place = openTempDatabase();
+  place.database.close();
+  writeFileSync(place.file, 'this is not a database, and long enough to be looked at as one '.repeat(100));
+  assert.throws(
+    () => place.connect(),
+    (error: { code?: string; kind?: string }) => error.code === 'storage_damaged' && error.kind === 'permanent',
+  );
+  place.close();
+});
+
+test.run();

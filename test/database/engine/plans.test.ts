@@ -1,0 +1,288 @@
+/** Every prepared statement finds its rows by an index: none scans a table that grows. */
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Database } from '../../../src/database/database.ts';
+import { connect } from '../../../src/database/engine/connection.ts';
+import { compilingAtOnce } from '../../../src/database/engine/prepared.ts';
+import { ingestedChain } from '../../support/ingested-chain.ts';
+import { merchantStore, newSession } from '../../support/new-session.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
+import { testNetwork } from '../../support/test-network.ts';
+
+/** Tables with few rows, however long the program runs. */
+const small = [
+  'networks',
+  'notice_targets',
+  'payout_engines',
+  'payout_freezes',
+  'stores',
+  'pools',
+  'meta',
+  'migrations',
+  'sqlite_schema',
+  'sqlite_master',
+  'CONSTANT',
+];
+/** Inner results with their own limit. */
+const bounded = ['sets', 'recent', 'looked', 'limited', 'parts', '(subquery-1)', '(subquery-2)'];
+/** Indexes that hold only what an operator added, or rows in a temporary state: requested resends, and the like. */
+const smallIndexes = [
+  'endpoints_of_store',
+  'deliveries_manual',
+  'deliveries_leased',
+  'transfers_unconfirmed',
+  'sessions_by_deadline',
+];
+/** What waits, is listed for people or is not due yet: without a range, a statement would scan the whole backlog. */
+const isBacklog = (detail: string) =>
+  /deliveries_by_state(?! \(state=\? AND event_id>\?\))|endpoints_due(?!_by_host| \(<expr>=\? AND due_at_ms<\?\))/.test(
+    detail,
+  );
+
+/** Returns the text of every statement that is prepared until `work` has ended. */
+async function preparedBy(work: () => unknown): Promise<readonly string[]> {
+  const statements = new Set<string>();
+  const { prepare } = Sqlite.prototype;
+  Sqlite.prototype.prepare = function (this: Sqlite.Database, text: string) {
+    statements.add(text);
+    return prepare.call(this, text);
+  } as typeof prepare;
+  try {
+    await work();
+  } finally {
+    Sqlite.prototype.prepare = prepare;
+  }
+  return [...statements];
+}
+
+/** Returns the steps of each statement's plan. */
+function plansOf(file: string, statements: readonly string[]): Map<string, string[]> {
+  const client = connect(file, 1_000, true);
+  const plan = (text: string): string[] => {
+    const names = [...new Set(text.match(/:\w+/g) ?? [])].map((name) => [name.slice(1), 1]);
+    const holes = Array.from({ length: text.match(/\?/g)?.length ?? 0 }, () => 1);
+    const steps = client.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...holes, Object.fromEntries(names));
+    return (steps as { detail: string }[]).map(({ detail }) => detail);
+  };
+  try {
+    return new Map(statements.map((text) => [text, plan(text)]));
+  } finally {
+    client.close();
+  }
+}
+
+/** Returns the plan of every query that is prepared when a database is opened. */
+async function plansAtOpening(): Promise<Map<string, string[]>> {
+  const places: ReturnType<typeof openTempDatabase>[] = [];
+  const statements = await preparedBy(() => places.push(compilingAtOnce(() => openTempDatabase())));
+  const [place] = places;
+  assert.ok(place);
+  try {
+    const explained = statements.filter((text) => /^\s*(select|update|delete|with)\b/i.test(text));
+    assert.ok(explained.length > 150, `${explained.length} statements were seen`);
+    return plansOf(place.file, explained);
+  } finally {
+    place.close();
+  }
+}
+
+test('no prepared statement scans', async () => {
+  const scans = [...(await plansAtOpening())].flatMap(([text, steps]) =>
+    steps
+      .filter((detail) => detail.startsWith('SCAN') || isBacklog(detail))
+      .filter((detail) => ![...small, ...bounded].includes(detail.split(' ')[1] ?? ''))
+      .filter((detail) => !smallIndexes.some((name) => detail.includes(name)))
+      .map((detail) => `${detail}: ${text}`),
+  );
+  assert.equal(scans, []);
+});
+
+test('a page of events is read from an index that has its order and its filter', async () => {
+  const pages = [...(await plansAtOpening())].filter(([text]) =>
+    /^\s*select .*body.* from events .*order by/is.test(text),
+  );
+  assert.is(pages.length, 4, 'by type or not, from either end');
+  for (const [text, steps] of pages) {
+    const isByType = text.includes('type = :type');
+    assert.is(steps.length, 1, `${steps}: ${text}`);
+    const index = isByType
+      ? /events_by_type \(store_id=\? AND mode=\? AND type=\?/
+      : /events_by_mode \(store_id=\? AND mode=\?/;
+    assert.match(String(steps[0]), index);
+    assert.match(String(steps[0]), /id>\? AND id<\?\)/);
+  }
+});
+
+/** Returns the plans of the queries that `work` makes on a database with one paid session. */
+async function plansWithPayment(work: (database: Database, storeId: string) => Promise<void>) {
+  const place = openTempDatabase();
+  try {
+    const { database } = place;
+    const [network, nowMs, store, to] = [
+      testNetwork({ name: 'one' }),
+      1_800_000_000_000,
+      merchantStore(),
+      '01'.repeat(20),
+    ];
+    await database.stores.create(store);
+    await database.addresses.add({ family: network.family, mode: 'test', source: 'x', firstIndex: 0, keys: [to] });
+    const chain = ingestedChain(() => database, { nowMs: () => nowMs }, network);
+    await chain.mine();
+    await chain.report('following');
+    await database.sessions.create(
+      newSession({ storeId: store.id, name: '1', networks: [network], amountMinor: 1000, nowMs }),
+    );
+    await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 10_000_000n }]));
+    return plansOf(place.file, await preparedBy(() => work(database, store.id)));
+  } finally {
+    place.close();
+  }
+}
+
+test('lists and searches of payments seek in an index that has their order', async () => {
+  const none = { status: null, paidIn: null, fromMs: null, toMs: null, beforeId: null };
+  const paidIn = [{ network: 'test:one', currency: 'USDT' }] as const;
+  let found = 0;
+  const made = await plansWithPayment(async (database, storeId) => {
+    const at = { storeId, mode: 'test' } as const;
+    for (const filter of [
+      {},
+      { status: 'paid' },
+      { paidIn },
+      { paidIn, status: 'paid' },
+      { fromMs: 1, toMs: 2 },
+      { flag: 'over' },
+      { flag: 'under' },
+      { flag: 'late' },
+      { flag: 'held', paidIn },
+      { priceIn: 'EUR' },
+      { priceIn: 'USD', status: 'paid' },
+      { flag: 'late', priceIn: 'USD', paidIn },
+    ] as const)
+      found += (await database.sessions.list({ ...none, ...filter, ...at, limit: 50 })).sessions.length;
+    const asked = [{ amountMinor: 1000n, currencies: ['USD', 'USDT'] }];
+    for (const amount of [
+      { asked, receivedPar: null },
+      { asked: [], receivedPar: 10n ** 19n },
+    ])
+      found += (await database.sessions.search({ kind: 'amount', ...amount }, { ...at, limit: 50 })).length;
+    const [session] = (await database.sessions.list({ ...none, ...at, limit: 1 })).sessions;
+    assert.equal(await database.sessions.listPriceCurrencies(at, 9), ['USD']);
+    assert.is((await database.sessions.transactionsOf([session?.id ?? ''], 9)).get(session?.id ?? '')?.length, 1);
+    await database.refunds.ofSession([session?.id ?? '']);
+    await database.refunds.room(session?.id ?? '', 1);
+    await database.listSessionSweeps(session?.id ?? '', [{ network: 'test:one', family: 'evm' }], 9);
+    await database.refunds.findNamed(at, 'rf_1', ['0x1', '1']);
+    await database.findEvent('evt_1');
+    await database.reports.sumCredits(at, [0, 1]);
+    await database.reports.hasCredits(at);
+    await database.reports.countSessions(at, [0, 1]);
+  });
+  assert.is(found, 7, 'all but the list of another day find the session');
+  const steps = [...made].flatMap(([text, plan]) => plan.map((step) => `${step} <- ${text}`));
+  // What a store received is grouped by network and coin, of which there are few.
+  const small =
+    /^CORRELATED SCALAR SUBQUERY|^USE TEMP B-TREE FOR GROUP BY <- \s*SELECT p.network, p.asset AS currency, /;
+  const sorted = steps.filter((step) => small.test(step));
+  assert.equal(
+    steps.filter(
+      (step) =>
+        !step.startsWith('SEARCH') || / USING (INDEX|COVERING INDEX|(INTEGER )?PRIMARY KEY)/.test(step) === false,
+    ),
+    sorted,
+  );
+  for (const index of [
+    ...['sessions_listed', 'sessions_by_status', 'sessions_by_amount', 'sessions_by_received'],
+    ...['sessions_over', 'sessions_under', 'sessions_late', 'sessions_by_currency'],
+    ...['receipt_number=?)', 'refunds_by_transaction', 'ledger_entries_of_store'],
+  ]) {
+    assert.ok(
+      steps.some((step) => step.includes(` ${index}`)),
+      index,
+    );
+  }
+});
+
+test('a page of whole sessions seeks in an index that has its order and its filter, from either end', async () => {
+  const plans = await plansWithPayment(async (database, storeId) => {
+    const page = { storeId, mode: 'test', fromId: 'cs_1', beforeId: 'cs_2', limit: 9 } as const;
+    for (const first of ['newest', 'oldest'] as const) {
+      await database.sessions.page({ ...page, first, orderId: null, status: null });
+      await database.sessions.page({ ...page, first, orderId: null, status: 'paid' });
+      await database.sessions.page({ ...page, first, orderId: 'o1', status: null });
+    }
+  });
+  const steps = [...plans].flatMap(([text, plan]) => (/^select .*"sessions"\."id" >= \?/i.test(text) ? plan : []));
+  const seeks = ['sessions_listed', 'sessions_by_status', 'sessions_by_order'];
+  assert.equal(
+    seeks.filter((index) => !steps.some((step) => step.includes(`USING INDEX ${index} (`))),
+    [],
+    steps.join('\n'),
+  );
+  assert.equal(
+    steps.filter((step) => !step.startsWith('SEARCH')),
+    [],
+  );
+});
+
+test('a page of refunds seeks in an index that has its order, also where it goes on', async () => {
+  const plans = await plansWithPayment(async (database, storeId) => {
+    const page = {
+      storeId,
+      mode: 'test',
+      fromMs: 1,
+      toMs: 2,
+      before: { createdAtMs: 1, id: 'rf_1' },
+      limit: 9,
+    } as const;
+    await database.refunds.list(page);
+    await database.refunds.list({ ...page, status: 'pending' });
+  });
+  const steps = [...plans].flatMap(([text, plan]) => (/^select .*"refunds"/i.test(text) ? plan : []));
+  const times = '\\(created_at_ms,id\\)<\\(\\?,\\?\\)|created_at_ms>\\? AND created_at_ms<\\?';
+  assert.is(steps.length, 2, steps.join('; '));
+  assert.match(steps[0] ?? '', new RegExp(`INDEX refunds_listed \\(store_id=\\? AND mode=\\? AND (${times})`));
+  assert.match(
+    steps[1] ?? '',
+    /INDEX refunds_listed_by_status \(store_id=\? AND mode=\? AND status=\? AND .*created_at_ms/,
+  );
+});
+
+test('deliveries of a store and what an endpoint did of late follow the events in their order', async () => {
+  const plans = [...(await plansAtOpening())];
+  const pages = plans.filter(([text]) => text.includes('FROM events AS e INDEXED BY events_by_mode'));
+  assert.is(pages.length, 2, 'of all endpoints, and of one');
+  for (const [text, steps] of pages) {
+    const [ofEvents, ofDeliveries, sorted, ...more] = steps;
+    assert.match(
+      ofEvents ?? '',
+      /^SEARCH e USING INDEX events_by_mode \(store_id=\? AND mode=\? AND id>\? AND id<\?\)/,
+    );
+    const isOne = text.includes(':endpointId');
+    assert.match(ofDeliveries ?? '', `(event_id=?${isOne ? ' AND endpoint_id=?' : ''})`);
+    // The deliveries of one event, of which there are few; that of one endpoint is alone.
+    assert.match(sorted ?? '', /^USE TEMP B-TREE FOR LAST TERM OF ORDER BY/);
+    assert.equal(more, []);
+  }
+  const counts = plans.find(([text]) => text.startsWith('SELECT d.state, count(*)'))?.[1] ?? [];
+  assert.match(counts.join('; '), 'events_by_mode (store_id=? AND mode=? AND id>?)');
+  assert.match(counts.join('; '), 'deliveries_of_event (event_id=? AND endpoint_id=?)');
+});
+
+test('a page of the audit log seeks by time, also where it goes on and looks for a person', async () => {
+  const act = { atMs: 1_800_000_000_000, operator: 'a', command: 'b', reason: null };
+  const plans = await plansWithPayment(async (database) => {
+    await database.audit.record(act, { target: 't', before: null, after: null });
+    const none = { who: null, what: null, fromMs: null, toMs: null, beforeId: null, limit: 1, entriesMax: 9 };
+    await database.audit.search(none);
+    await database.audit.search({ ...none, who: 'a', what: 'b', fromMs: 1, toMs: 2, beforeId: 1 });
+  });
+  const steps = [...plans].flatMap(([text, plan]) =>
+    /^select .*audit_log/i.test(text) ? plan.filter((step) => step.includes('audit_log')) : [],
+  );
+  assert.ok(steps.length >= 4, steps.join('; '));
+  for (const step of steps) assert.match(step, /USING (COVERING )?INDEX audit_log_by_time|USING INTEGER PRIMARY KEY/);
+});
+
+test.run();

@@ -1,0 +1,300 @@
+/** Waiting for other processes' writes: without blocking the thread, in order, in turns, and not for ever. */
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openDatabase } from '../../../src/database/engine/open.ts';
+import type { WriteMeasure } from '../../../src/database/engine/write-queue.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { Feed, fails, keyOf, merchant, newSession, pool } from '../../conformance/database/place.ts';
+import { type LockHolder, startLockHolder } from '../../support/lock.ts';
+import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
+import { audit } from './audit.ts';
+
+/** Runs a test on a file with a merchant, addresses and a followed network, beside a process that can lock it. */
+const beside = (work: (place: TempDatabase, other: LockHolder) => Promise<void>) => async () => {
+  const place = openTempDatabase();
+  const { database, file } = place;
+  await database.stores.create(merchant('m1'));
+  await database.addresses.add({
+    ...pool,
+    source: 'xpub',
+    firstIndex: 0,
+    keys: Array.from({ length: 100 }, (_, n) => keyOf(n)),
+  });
+  await new Feed(database, 'one').mine();
+  const other = await startLockHolder(file);
+  try {
+    await work(place, other);
+    assert.equal(audit(file), []);
+  } finally {
+    await other.kill();
+    place.close();
+  }
+};
+
+const alarm = (code: string) => ({ atMs: 1, code, message: code, network: null, sessionId: null });
+
+test(
+  'while another process writes, reads are answered; then what waited is written in the order in which it came',
+  beside(async ({ database }, other) => {
+    await other.tell('hold');
+    const settled: string[] = [];
+    const waiting = ['a', 'b', 'c', 'd'].map(async (code) => {
+      await database.alarms.raise(alarm(code));
+      settled.push(code);
+    });
+    const created = database.sessions.create(newSession('o1'));
+    for (let turn = 0; turn < 100; turn++) {
+      assert.is((await database.networks.list()).length, 1);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.equal(settled, []);
+    await other.tell('release');
+    assert.is((await created).kind, 'created');
+    await Promise.all(waiting);
+    assert.equal(settled, ['a', 'b', 'c', 'd']);
+    assert.equal(
+      (await database.alarms.list(9)).map(({ code }) => code),
+      ['d', 'c', 'b', 'a'],
+    );
+  }),
+);
+
+test('a write is not refused untried because the thread was held up', async () => {
+  const place = openTempDatabase();
+  const db = openDatabase({ file: place.file, busyTimeoutMs: 20, bytesMax: null });
+  const written = db.write(() => 'written', { isGrouped: true });
+  const untilMs = performance.now() + 50;
+  while (performance.now() < untilMs);
+  assert.is(await written, 'written');
+  db.close();
+  place.close();
+});
+
+test('grouped writes of one turn are one transaction, in order; one that fails leaves the others', async () => {
+  const place = openTempDatabase();
+  const measures: WriteMeasure[] = [];
+  const onWrite = (measure: WriteMeasure) => void measures.push(measure);
+  const db = openDatabase({ file: place.file, busyTimeoutMs: 1_000, bytesMax: null, onWrite });
+  db.client.exec('CREATE TABLE grouped (n INTEGER PRIMARY KEY)');
+  const insert = db.client.prepare('INSERT INTO grouped VALUES (?)');
+  const write = (n: number, isGrouped: boolean) => db.write(() => void insert.run(n), { isGrouped });
+  const ended = await Promise.allSettled([write(1, true), write(2, true), write(1, true), write(3, false)]);
+  assert.equal(
+    ended.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
+  );
+  assert.equal(db.client.prepare('SELECT n FROM grouped ORDER BY rowid').pluck().all(), [1, 2, 3]);
+  assert.is(measures.length, 1);
+  // What has not begun when the file is closed is written before that.
+  const last = write(4, true);
+  db.close();
+  await last;
+  const client = new Sqlite(place.file);
+  assert.is(client.prepare('SELECT count(*) FROM grouped').pluck().get(), 4);
+  client.close();
+  place.close();
+});
+
+test(
+  'the longer writes have waited, the more of them are written in one transaction',
+  beside(async ({ file }, other) => {
+    const measures: WriteMeasure[] = [];
+    const onWrite = (measure: WriteMeasure) => void measures.push(measure);
+    const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
+    const insert = db.client.prepare('INSERT INTO alarms (at_ms, code, message) VALUES (1, ?, ?)');
+    await other.tell('hold');
+    const waiting = Array.from({ length: 6 }, (_, n) =>
+      db.write(() => {
+        // Each alone takes longer than a group of writes that have only just been asked for.
+        const untilMs = performance.now() + 25;
+        while (performance.now() < untilMs);
+        insert.run(`w${n}`, '');
+      }),
+    );
+    await systemClock.sleep(800);
+    await other.tell('release');
+    await Promise.all(waiting);
+    assert.ok(measures.length < waiting.length, `${measures.length} transactions for ${waiting.length} writes`);
+    db.close();
+  }),
+);
+
+test(
+  'at most 100 writes are committed together, so that those who asked for them do not hold up the thread',
+  beside(async ({ file }, other) => {
+    const measures: WriteMeasure[] = [];
+    const onWrite = (measure: WriteMeasure) => void measures.push(measure);
+    const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
+    const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'x', '')");
+    await other.tell('hold');
+    const waiting = Array.from({ length: 250 }, () => db.write(() => void insert.run()));
+    await systemClock.sleep(800);
+    await other.tell('release');
+    await Promise.all(waiting);
+    const rows = measures.map((measure) => measure.rows);
+    assert.ok(Math.max(...rows) <= 100, rows.join());
+    db.close();
+  }),
+);
+
+test(
+  'what waited for too long is refused, and is never written',
+  beside(async ({ connect, database }, other) => {
+    const hasty = connect(50);
+    await other.tell('hold');
+    await Promise.all([
+      fails(hasty.sessions.create(newSession('o1')), 'storage_unavailable'),
+      fails(hasty.alarms.raise(alarm('late')), 'storage_unavailable'),
+    ]);
+    await other.tell('release');
+    await hasty.alarms.raise(alarm('next'));
+    assert.is(await database.sessions.find('o1'), null);
+    assert.equal(
+      (await database.alarms.list(9)).map(({ code }) => code),
+      ['next'],
+    );
+    hasty.close();
+  }),
+);
+
+test(
+  'of writes that waited together, one that fails takes none of the others with it',
+  beside(async ({ database }, other) => {
+    await other.tell('hold');
+    const ending = Promise.allSettled([
+      database.alarms.raise(alarm('before')),
+      database.stores.create(merchant('m1')),
+      database.alarms.raise(alarm('after')),
+    ]);
+    await other.tell('release');
+    const [before, failed, after] = await ending;
+    assert.is(failed.status === 'rejected' && failed.reason.name, 'ConstraintFailed');
+    assert.equal([before.status, after.status], ['fulfilled', 'fulfilled']);
+    const codes = (await database.alarms.list(9)).map(({ code }) => code);
+    assert.equal(codes, ['after', 'before']);
+  }),
+);
+
+test(
+  'if the disk is full, writes that waited together are all refused, and nothing of them is saved',
+  beside(async ({ file, database }, other) => {
+    const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: 1_000_000 });
+    const insert = db.client.prepare('INSERT INTO alarms (at_ms, code, message) VALUES (1, ?, ?)');
+    await other.tell('hold');
+    const ending = Promise.allSettled([
+      db.write(() => insert.run('small', '')),
+      db.write(() => insert.run('large', 'x'.repeat(2_000_000))),
+    ]);
+    await other.tell('release');
+    const ends = await ending;
+    const codes = (await database.alarms.list(9)).map(({ code }) => code);
+    assert.equal(ends[1]?.status, 'rejected');
+    assert.equal(codes, ends[0]?.status === 'fulfilled' ? ['small'] : [], 'what was answered is what was saved');
+    await db.write(() => insert.run('next', ''));
+    db.close();
+  }),
+);
+
+test(
+  'no more than 1,000 writes wait; the next is refused at once',
+  beside(async ({ connect }, other) => {
+    const database = connect(60_000);
+    await other.tell('hold');
+    const waiting = Array.from({ length: 1_000 }, (_, n) => database.alarms.raise(alarm(`a${n}`)));
+    await fails(database.alarms.raise(alarm('one too many')), 'storage_unavailable');
+    await other.tell('release');
+    await Promise.all(waiting);
+    assert.is((await database.alarms.list(2_000)).length, 1_000);
+    database.close();
+  }),
+);
+
+test(
+  'a process that writes back to back lets others write in between',
+  beside(async ({ database }, other) => {
+    await other.tell('write');
+    for (let n = 0; n < 20; n++) {
+      await database.alarms.raise(alarm(`a${n}`));
+      await systemClock.sleep(5);
+    }
+    await other.kill();
+    const codes = (await database.alarms.list(10_000)).map(({ code }) => code).reverse();
+    const others = codes.slice(codes.indexOf('a0')).filter((code) => code === 'back_to_back').length;
+    assert.ok(others <= 60, `the other process wrote ${others} times between 20 writes of this one`);
+  }),
+);
+
+test(
+  'the turn of a process that dies is free again, and a suspended process is waited for only once',
+  beside(async ({ database, file }, other) => {
+    await other.tell('turn');
+    await other.kill();
+    await database.alarms.raise(alarm('after a death'));
+
+    const suspended = await startLockHolder(file);
+    await suspended.tell('turn');
+    suspended.suspend();
+    await database.alarms.raise(alarm('after a wait'));
+    let turns = 0;
+    const counting = setInterval(() => turns++, 1);
+    await database.alarms.raise(alarm('at once'));
+    clearInterval(counting);
+    assert.is(turns, 0, 'the second write did not wait');
+    await suspended.kill();
+    await database.alarms.raise(alarm('in turn'));
+  }),
+);
+
+test(
+  'what each write took is reported: waiting, holding the lock, and rows',
+  beside(async ({ file }, other) => {
+    const measures: WriteMeasure[] = [];
+    const onWrite = (measure: WriteMeasure) => void measures.push(measure);
+    const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
+    const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'a', '')");
+    await other.tell('hold');
+    const written = db.write(() => [insert.run(), insert.run()]);
+    const failing = db.write(() => {
+      throw new Error('no');
+    });
+    const ending = Promise.allSettled([written, failing]);
+    await other.tell('release');
+    assert.equal(
+      (await ending).map(({ status }) => status),
+      ['fulfilled', 'rejected'],
+    );
+    assert.is(
+      measures.reduce((sum, { rows }) => sum + rows, 0),
+      2,
+    );
+    assert.ok(measures.every(({ waitedMs, heldMs }) => waitedMs > 0 && heldMs > 0));
+    db.close();
+  }),
+);
+
+test(
+  'closing writes what still waits, or refuses it',
+  beside(async ({ connect, database, file }, other) => {
+    const locked = connect();
+    await other.tell('hold');
+    const refused = locked.alarms.raise(alarm('refused'));
+    locked.close();
+    await fails(refused, 'storage_unavailable');
+    await other.tell('release');
+
+    const freed = connect();
+    const holder = new Sqlite(file);
+    holder.exec('BEGIN IMMEDIATE');
+    const kept = freed.alarms.raise(alarm('kept'));
+    holder.close();
+    freed.close();
+    await kept;
+    assert.equal(
+      (await database.alarms.list(9)).map(({ code }) => code),
+      ['kept'],
+    );
+  }),
+);
+
+test.run();

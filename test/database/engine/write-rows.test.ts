@@ -1,0 +1,162 @@
+/** How much one transaction may change: everybody else who writes waits for it. */
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createCursor, type Look, type Step } from '../../../indexers/follower/cursor.ts';
+import { openSqliteDatabase } from '../../../src/database/database.ts';
+import { WRITE_ROWS_MAX, type WriteMeasure } from '../../../src/database/engine/write-queue.ts';
+import {
+  addressOf,
+  endpoint,
+  Feed,
+  keyOf,
+  merchant,
+  newSession,
+  pays,
+  pool,
+  sessionOf,
+  T0_MS,
+} from '../../conformance/database/place.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
+import { testNetwork } from '../../support/test-network.ts';
+import { audit } from './audit.ts';
+
+/** More than two transactions of the largest size. */
+const MANY = 2 * WRITE_ROWS_MAX + 500;
+
+/** Opens a database with a merchant and a followed network, and collects what its writes take. */
+function measured() {
+  const place = openTempDatabase();
+  const rows: number[] = [];
+  const database = openSqliteDatabase({
+    file: place.file,
+    secretKey: new Uint8Array(32).fill(7),
+    busyTimeoutMs: 5000,
+    bytesMax: null,
+    outageWaitS: 600,
+    onWrite: (measure: WriteMeasure) => void rows.push(measure.rows),
+  });
+  return {
+    database,
+    file: place.file,
+    /** Runs one command. @returns its result, and the rows of each of its transactions */
+    async rowsOf<T>(command: () => Promise<T>): Promise<readonly [T, number[]]> {
+      rows.length = 0;
+      return [await command(), [...rows]];
+    },
+    close() {
+      database.close();
+      place.close();
+    },
+  };
+}
+
+const largest = (rows: readonly number[]) => Math.max(...rows);
+
+test('retiring addresses that a lost database gave out is done in slices', async () => {
+  const { database, file, rowsOf, close } = measured();
+  const keys = Array.from({ length: MANY }, (_, n) => keyOf(n));
+  for (let at = 0; at < MANY; at += 1000) {
+    await database.addresses.add({ ...pool, source: 'xpub', firstIndex: at, keys: keys.slice(at, at + 1000) });
+  }
+  const [retired, rows] = await rowsOf(() => database.addresses.retire(pool, 'xpub', MANY + 7));
+  assert.is(retired, MANY + 7);
+  assert.is(rows.length, 3);
+  assert.ok(largest(rows) <= WRITE_ROWS_MAX, rows.join(' '));
+  assert.is((await database.addresses.level(pool, 'xpub')).free, 0);
+  assert.is(await database.addresses.retire(pool, 'xpub', MANY + 7), 0);
+  assert.equal(audit(file), []);
+  close();
+});
+
+test('removing an endpoint with a long backlog is done in slices', async () => {
+  const { database, file, rowsOf, close } = measured();
+  await database.stores.create(merchant('m1'));
+  await database.addEndpoint(endpoint('e1'));
+  await database.addresses.add({ ...pool, source: 'xpub', firstIndex: 0, keys: [keyOf(1)] });
+  await new Feed(database, 'one').mine();
+  await database.sessions.create(newSession('o1'));
+  const client = new Sqlite(file);
+  client.exec(`
+    WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${MANY})
+    INSERT INTO events (id, store_id, session_id, type, body, created_at_ms, mode)
+    SELECT 'evt_' || (1000000000000000000 + n), 'm1', 'cs_o1', 'payment.pending', '{}', ${T0_MS}, 'live' FROM n;
+    INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, next_attempt_at_ms, created_at_ms, session_id)
+    SELECT 'dlv_' || id, id, 'e1', 'waiting', 0, ${T0_MS}, ${T0_MS}, 'cs_o1' FROM events;`);
+  client.close();
+  const [isRemoved, rows] = await rowsOf(() => database.removeEndpoint('e1'));
+  assert.ok(isRemoved);
+  assert.is(rows.length, Math.ceil(MANY / (WRITE_ROWS_MAX / 4)) + 1, 'a delivery takes up to four rows');
+  assert.ok(largest(rows) <= WRITE_ROWS_MAX, rows.join(' '));
+  assert.is((await database.reports.stats(T0_MS)).deliveriesWaiting, 0);
+  assert.equal(await database.listEndpoints('m1'), []);
+  close();
+});
+
+test('a follower saves blocks with many payments, and confirms them, in parts; so are sessions settled', async () => {
+  const { database, file, rowsOf, close } = measured();
+  const sessions = 500;
+  await database.stores.create(merchant('m1'));
+  await database.addEndpoint(endpoint('e1'));
+  const keys = Array.from({ length: 1000 }, (_, n) => keyOf(n));
+  await database.addresses.add({ ...pool, source: 'xpub', firstIndex: 0, keys });
+  const network = { ...testNetwork({ name: 'one' }), dustFloorPar: 1n };
+  const cursor = createCursor(database, network, () => T0_MS);
+  await cursor.refresh();
+  const blockAt = (number: number) => ({
+    hash: `0xhash${number}`,
+    parent: `0xhash${number - 1}`,
+    number,
+    timeS: T0_MS / 1000 + number,
+  });
+  const lookAt = (number: number): Look => ({
+    head: blockAt(number),
+    finalized: null,
+    finalNumber: null,
+    safe: null,
+    askedAtMs: T0_MS,
+    isOld: false,
+    whyStale: null,
+  });
+  const save = (step: Partial<Step>, head: number) =>
+    rowsOf(() =>
+      cursor.save({ drop: [], connect: [], confirm: [], ...step }, lookAt(head), {
+        watchedThroughId: 1_000_000,
+        ownWalletId: 0,
+      }),
+    );
+  await save({ connect: [{ block: blockAt(0), transfers: [] }] }, 0);
+  await new Feed(database, 'one').readThrough(T0_MS / 1000);
+  const option = newSession('x').options[0];
+  assert.ok(option);
+  const addresses: string[] = [];
+  for (let n = 0; n < 2 * sessions; n++) {
+    const input = newSession(`o${n}`, { options: [option] });
+    addresses.push(addressOf(sessionOf(await database.sessions.create(input))));
+  }
+
+  const blocks = Array.from({ length: 10 }, (_, at) => ({
+    block: blockAt(at + 1),
+    transfers: addresses.slice(at * 50, at * 50 + 50).flatMap((to) => [pays(to, 400n), pays(to, 600n)]),
+  }));
+  const [connected, connectRows] = await save({ connect: blocks }, 10);
+  assert.is(connected, 'done');
+  assert.ok(largest(connectRows) <= WRITE_ROWS_MAX, connectRows.join(' '));
+  const confirm = blocks.map(({ block: { hash }, transfers }) => ({ hash, txs: transfers.map(({ tx }) => tx) }));
+  const [confirmed, confirmRows] = await save({ confirm }, 10);
+  assert.is(confirmed, 'done');
+  assert.ok(largest(confirmRows) <= WRITE_ROWS_MAX, confirmRows.join(' '));
+  assert.is((await database.reports.stats(T0_MS)).sessions.paid, sessions);
+  assert.equal(
+    (await database.blocks.tail('test:one', 99)).map(({ hash }) => hash),
+    [blockAt(0), ...blocks.map(({ block }) => block)].map(({ hash }) => hash),
+  );
+
+  const [settled, settleRows] = await rowsOf(() => database.sessions.settleDue(T0_MS + 86_400_000, 200));
+  assert.is(settled, 200);
+  assert.ok(largest(settleRows) <= WRITE_ROWS_MAX, settleRows.join(' '));
+  assert.equal(audit(file), []);
+  close();
+});
+
+test.run();
