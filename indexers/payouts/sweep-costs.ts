@@ -16,18 +16,9 @@ import type { PayoutWallets } from './wallets.ts';
 /** What a sweep needs before it, in this order, and after it. */
 export type SweepNeeds = Pick<PlannedSweep, 'before' | 'after'>;
 
-/** Where an address can be sent coins or be lent a stake, in base units of the native coin. */
-export type SweepWays = Readonly<{
-  /** Cost with coins that the address burns; null: refused now. */
-  burnedUnits: bigint | null;
-  /** The stake that would be lent for a while, and what the transactions around it cost; null: not enough is free. */
-  lentUnits: bigint;
-  lendingUnits: bigint | null;
-}>;
-
 /** The likely cost of a sweep with its gas, in base units of the native coin, or why it is impossible. */
 type Price = Priced | Refused;
-type Priced = Readonly<{ costUnits: bigint; needs: SweepNeeds; ways?: SweepWays }>;
+type Priced = Readonly<{ costUnits: bigint; needs: SweepNeeds }>;
 
 /** `sharePpm`: the cost relative to the value, in millionths; null: the coin's price is unknown. */
 type Judged = Readonly<{ sharePpm: bigint | null; isTooDear: boolean }>;
@@ -134,14 +125,7 @@ export function createSweepCosts({
       if (!isRefused(quote)) return { costUnits: quote.feeUnits, needs: noNeeds };
       const short = shortOf(rules, sweep, quote);
       if (!short) return quote;
-      const lent = await lend(sweep, short, round);
-      const given = await give(sweep, short);
-      const priced = lent ?? given;
-      if (!short.loan || isRefused(priced)) return priced;
-      const costOf = (price: Price | null) => (price && !isRefused(price) ? price.costUnits : null);
-      const lentUnits = withMargin(short.loan.units);
-      const ways: SweepWays = { burnedUnits: costOf(given), lentUnits, lendingUnits: costOf(lent) };
-      return { ...priced, ways };
+      return (await lend(sweep, short, round)) ?? give(sweep, short);
     },
     judge(sweep, costUnits, policy) {
       const token = tokens.find(({ symbol }) => symbol === sweep.currency);

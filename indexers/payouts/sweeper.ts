@@ -24,18 +24,13 @@ import type { SweepPlace } from '../../src/database/sweeps.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { ADDRESSES_MAX } from '../../src/signer/protocol.ts';
 import type { Signer } from '../../src/signer/signer.ts';
-import { createSweepCosts, percentOf, type Round, type SweepNeeds, type SweepWays } from './sweep-costs.ts';
+import { createSweepCosts, percentOf, type Round, type SweepNeeds } from './sweep-costs.ts';
 import { createPayoutWallets } from './wallets.ts';
 
 /** Transactions of one round; each takes a few requests to the node. */
 const SWEEPS_MAX = 200;
-/** At most this many are priced for them: an address that holds nothing needs no transaction. */
+/** At most this many are priced for them. */
 const PRICED_MAX = 5 * SWEEPS_MAX;
-/** For how long the engine believes that an address holds nothing, while no money comes to it. */
-const EMPTY_MS = 24 * 3_600_000;
-/** Such addresses that are remembered. */
-const EMPTY_MAX = 100_000;
-const EMPTY_TEXT = 'the address holds nothing any more: it was swept by a run that is not known here';
 /** How often a sweep is sent native coin; if it still lacks some, a person must act. */
 const TOP_UPS_MAX = 5;
 /** Reasons to withdraw a sweep, because its address no longer holds what was planned. */
@@ -61,8 +56,6 @@ export type PricedSweep = Readonly<{
   costUnits: bigint;
   /** Cost relative to the value, in millionths; null: the coin's price is unknown. */
   sharePpm: bigint | null;
-  /** What each way of paying for it would cost; the planned one is a loan if enough stake is free. */
-  ways: SweepWays | null;
 }>;
 
 /** What would be swept, and what would be left; nothing is planned yet. */
@@ -91,8 +84,6 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
   const place: SweepPlace = { network: key, pool: { family, mode } };
   const wallets = createPayoutWallets({ network: key, tokens, rules, signer });
   const costs = createSweepCosts({ network, rules, node, wallets });
-  /** Until when each address that was found empty is believed to be. */
-  const empty = new Map<string, number>();
   const decimalsOf = (currency: Currency): number | undefined =>
     tokens.find(({ symbol }) => symbol === currency)?.decimals;
 
@@ -140,10 +131,10 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       }
       return leave('refused', `${priced.refused}: ${priced.message}`);
     }
-    const { costUnits, needs, ways = null } = priced;
+    const { costUnits, needs } = priced;
     const { sharePpm, isTooDear } = costs.judge(sweep, costUnits, policy);
     if (isTooDear) return leave('too_dear', `it would cost ${percentOf(sharePpm ?? 0n)} of its value`);
-    return { sweeps: [{ group, sweep, needs, costUnits, sharePpm, ways }], left: [] };
+    return { sweeps: [{ group, sweep, needs, costUnits, sharePpm }], left: [] };
   }
 
   /**
@@ -159,38 +150,24 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
   ): Promise<Omit<SweepPlan, 'treasury'>> {
     const held = { ...owner, units: owner.units - missing };
     if (held.units <= 0n) {
-      if (empty.size >= EMPTY_MAX) empty.clear();
-      empty.set(nameOf(owner), clock.nowMs() + EMPTY_MS);
-      return { sweeps: [], left: [{ owner, why: 'refused', detail: EMPTY_TEXT }] };
+      const detail = 'the address holds nothing any more: it was swept by a run that is not known here';
+      return { sweeps: [], left: [{ owner, why: 'refused', detail }] };
     }
     const { due, left } = judgeOwners([held], policy, (currency) => decimalsOf(currency) ?? 0, clock.nowMs());
     return due.length === 0 ? { sweeps: [], left } : judgeGroup({ ...group, due }, policy, round);
   }
 
-  /** Money that comes to an address, or is swept from it, gives it another name. */
-  const nameOf = ({ index, currency, units }: SweepOwner): string => `${index} ${currency} ${units}`;
-
-  /** Returns whether a group is one address that was found empty. */
-  const isEmpty = ({ due: [only, ...others] }: SweepGroup): boolean =>
-    only !== undefined && others.length === 0 && (empty.get(nameOf(only.owner)) ?? 0) > clock.nowMs();
-
   /** Prices groups until there are enough transactions for a round. */
   async function judgeGroups(groups: readonly SweepGroup[], policy: SweepPolicy) {
     const round: Round = { lentUnits: 0n };
     const [sweeps, left]: [PricedSweep[], LeftOwner[]] = [[], []];
-    let [counted, priced] = [0, 0];
-    const leave = (group: SweepGroup, why: Pick<LeftOwner, 'why' | 'detail'>) =>
-      left.push(...ownersOf(group).map((owner) => ({ owner, ...why })));
-    for (const group of groups) {
-      if (isEmpty(group)) leave(group, { why: 'refused', detail: EMPTY_TEXT });
-      else if (counted >= SWEEPS_MAX || priced >= PRICED_MAX) leave(group, { why: 'later' });
-      else {
-        const judged = await judgeGroup(group, policy, round);
-        sweeps.push(...judged.sweeps);
-        left.push(...judged.left);
-        priced++;
-        if (!isEmpty(group)) counted++;
-      }
+    for (const [priced, group] of groups.entries()) {
+      const judged =
+        sweeps.length < SWEEPS_MAX && priced < PRICED_MAX
+          ? await judgeGroup(group, policy, round)
+          : { sweeps: [], left: ownersOf(group).map((owner) => ({ owner, why: 'later' }) as const) };
+      sweeps.push(...judged.sweeps);
+      left.push(...judged.left);
     }
     return { sweeps, left };
   }

@@ -1,40 +1,74 @@
 /**
- * Sweep plans as lines for people.
+ * Sweep plans with amounts and addresses as text, for programs and as lines for people.
  */
-import {
-  addressOf,
-  leftTexts,
-  type NetworkPlan,
-  nativeText,
-  planJson,
-  share,
-  sums,
-  whyOf,
-} from '../../indexers/payouts/plan-text.ts';
-import type { SweepWays } from '../../indexers/payouts/sweep-costs.ts';
-import type { SweepPlan } from '../../indexers/payouts/sweeper.ts';
+import type { PricedSweep, SweepPlan } from '../../indexers/payouts/sweeper.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
+import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { unitsOfGroup } from '../../src/core/sweep.ts';
-
+import { type LeftReason, ownersOf, unitsOfGroup } from '../../src/core/sweep.ts';
+import type { Currency } from '../../src/core/transfer.ts';
 import { table } from './table.ts';
 
-/** Says what burning coins and lending a stake would cost for all sweeps together, where a network has both ways. */
-function waysLines(network: NetworkConfig, { sweeps }: SweepPlan): string[] {
-  const ways = sweeps.flatMap((one) => one.ways ?? []);
-  if (ways.length === 0) return [];
-  const sum = (pick: (way: SweepWays) => bigint | null): string =>
-    nativeText(
-      network,
-      ways.reduce((total, way) => total + (pick(way) ?? 0n), 0n),
-    );
-  const lent = ways.filter(({ lendingUnits }) => lendingUnits !== null).length;
-  const cost = lent > 0 ? `, at ${sum(({ lendingUnits }) => lendingUnits)} for their transactions` : '';
-  return [
-    `  if the addresses burn coins: ${sum(({ burnedUnits }) => burnedUnits)}`,
-    `  if they are lent a stake for some minutes: ${sum(({ lentUnits }) => lentUnits)}, of which enough for ${lent} of ${ways.length} is free now${cost}`,
-  ];
+/** A network's plan, or why there is none. */
+export type NetworkPlan = Readonly<
+  { network: NetworkConfig } & ({ plan: SweepPlan } | { problem: Readonly<{ code: string; message: string }> })
+>;
+
+const leftTexts: Readonly<Record<LeftReason, string>> = {
+  too_small: 'too little, and not old enough',
+  too_dear: 'the cost would be too large a share',
+  in_flight: 'a sweep is in progress',
+  not_ours: 'NOT AN ADDRESS OF THE SIGNER',
+  refused: 'would fail now',
+  later: 'next round',
+};
+
+const share = (ppm: bigint | null): string | null => (ppm === null ? null : `${(Number(ppm) / 10_000).toFixed(2)} %`);
+const whyOf = ({ group: { due } }: PricedSweep): string => [...new Set(due.map(({ why }) => why))].sort().join(', ');
+
+const addressOf = ({ family }: NetworkConfig, key: string): string => chains[family].address.format(key);
+
+/** Returns the totals by currency as one text. */
+function sums(network: NetworkConfig, parts: readonly Readonly<{ currency: Currency; units: bigint }>[]): string {
+  const totals = new Map<Currency, bigint>();
+  for (const { currency, units } of parts) totals.set(currency, (totals.get(currency) ?? 0n) + units);
+  return [...totals].map(([currency, units]) => coinText([network], network.key, currency, units)).join(' and ');
 }
+
+/** Returns a plan for programs, with amounts and addresses as text. */
+export function planJson(planned: NetworkPlan) {
+  const { network } = planned;
+  if ('problem' in planned) return { network: network.key, problem: planned.problem };
+  const { plan } = planned;
+  const amount = (currency: Currency, units: bigint) => coinText([network], network.key, currency, units);
+  return {
+    network: network.key,
+    treasury: addressOf(network, plan.treasury),
+    sweeps: plan.sweeps.map((one) => ({
+      id: one.sweep.id,
+      amount: amount(one.group.currency, unitsOfGroup(one.group)),
+      addresses: ownersOf(one.group).map(({ key }) => addressOf(network, key)),
+      why: whyOf(one),
+      likely_cost: nativeText(network, one.costUnits),
+      cost_share: share(one.sharePpm),
+      gas: one.needs.before.map(({ form, units }) => ({ form, amount: nativeText(network, units) })),
+    })),
+    left: plan.left.map(({ owner, why, detail = null }) => ({
+      address: addressOf(network, owner.key),
+      amount: amount(owner.currency, owner.units),
+      why,
+      detail,
+    })),
+    total: sums(
+      network,
+      plan.sweeps.map(({ group }) => ({ currency: group.currency, units: unitsOfGroup(group) })),
+    ),
+    total_likely_cost: nativeText(network, costOf(plan)),
+  };
+}
+
+const costOf = ({ sweeps }: SweepPlan): bigint => sweeps.reduce((sum, { costUnits }) => sum + costUnits, 0n);
+const nativeText = (network: NetworkConfig, units: bigint): string => coinText([network], network.key, 'native', units);
 
 /** Returns a plan as lines for people. */
 export function planLines(planned: NetworkPlan): string[] {
@@ -56,7 +90,6 @@ export function planLines(planned: NetworkPlan): string[] {
     `${network.key} to the treasury ${addressOf(network, plan.treasury)}`,
     ...(count === 0 ? ['  nothing to sweep'] : table([heading, ...rows]).map((line) => `  ${line}`)),
     ...(count === 0 ? [] : [`  total: ${total} in ${count} sweep(s), for about ${total_likely_cost}`]),
-    ...waysLines(network, plan),
     ...(isUnjudged
       ? ['  the share is unknown: the configuration has no price of the native coin (sweep.native_price)']
       : []),

@@ -2,7 +2,6 @@
  * Plans, runs and follows sweeps of deposit addresses to the treasury.
  */
 import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
-import { type NetworkPlan, planJson } from '../../indexers/payouts/plan-text.ts';
 import { createSweeper, type Sweeper } from '../../indexers/payouts/sweeper.ts';
 import { levelsOf, readOwners } from '../../indexers/payouts/unswept.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
@@ -31,7 +30,7 @@ import {
 } from './command.ts';
 import { openProgress } from './progress.ts';
 import { withTerminal } from './signer.ts';
-import { planLines } from './sweep-text.ts';
+import { type NetworkPlan, planJson, planLines } from './sweep-text.ts';
 import { table } from './table.ts';
 
 const POLL_MS = 500;

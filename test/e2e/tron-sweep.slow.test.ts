@@ -37,11 +37,7 @@ test('with a stake, an address is lent energy for its sweep, which is reclaimed'
   await until('energy can be lent', async () => formsOf(await planned()).includes('delegate'));
   const plan = await planned();
   assert.equal(formsOf(plan), ['transfer', 'delegate']);
-  const trx = (text: string): number => Number(/^([\d.]+) TRX$/.exec(text)?.[1]);
-  const { burning, lending } = plan.ways;
-  assert.is(lending.cost, plan.likely_cost);
-  assert.ok(trx(burning.cost) > 6 && trx(lending.cost) < 4, `${burning.cost}, ${lending.cost}`);
-  assert.is(trx(lending.stake), trx(plan.gas[1].amount));
+  assert.ok(Number(/^([\d.]+) TRX$/.exec(plan.likely_cost)?.[1]) < 4, plan.likely_cost);
   const before = world.accounts().native(gasWallet);
   const run = await quayside.cli('sweep', '--run', '--yes');
   assert.equal(

@@ -85,10 +85,9 @@ export async function revive(stage: Stage): Promise<boolean> {
  * @returns whether it was frozen
  */
 async function reconcileNetwork(stage: Stage): Promise<boolean> {
-  const { bench, network, chain, operator, count, note } = stage;
-  const { database } = bench.main;
-  const isFrozen = (await database.findFreeze(network)) !== null;
-  if (!isFrozen || (stage.temper === 'lazy' && !operator?.chance(0.2))) return isFrozen;
+  const { network, chain, operator, count, note } = stage;
+  const wasFrozen = await isFrozen(stage);
+  if (!wasFrozen || (stage.temper === 'lazy' && !operator?.chance(0.2))) return wasFrozen;
   await attempted(async () => {
     await adopt(stage);
     const isWrong = stage.temper === 'wrong' && operator?.chance(0.5) && (await stage.machine?.gaps())?.length === 0;
@@ -102,8 +101,11 @@ async function reconcileNetwork(stage: Stage): Promise<boolean> {
     note(`  reconciled: ${settledBy(seen).map(({ id }) => id)} settled, ${left.length} freezes left`);
     count(`reconciled by one who is ${stage.temper}`);
   });
-  return isFrozen;
+  return wasFrozen;
 }
+
+const isFrozen = async ({ bench, network }: Stage): Promise<boolean> =>
+  (await bench.main.database.findFreeze(network)) !== null;
 
 /** Returns final transactions that paid what is open here, and of which nothing here is an attempt. */
 async function unknownPayments({ bench }: Stage, all: readonly Mined[]): Promise<readonly Mined[]> {
@@ -131,8 +133,8 @@ async function endUnpaid(stage: Stage, payout: Payout, isRenewed: boolean): Prom
     if (!(error instanceof Fault)) throw error;
     const [, tx] = /--paid ([0-9a-f]+)/.exec(error.message) ?? [];
     if (error.code === 'payout_was_paid' && tx !== undefined) await settlePaid(parts, payout, tx, false);
-    // For some minutes after a start, what an earlier run has sent may still be on its way: it is tried again.
-    else if (error.kind === 'permanent' && !passing.includes(error.code)) throw error;
+    // For some minutes after a start, and while the network is frozen, what is not known here may have paid it.
+    else if (error.kind === 'permanent' && !passing.includes(error.code) && !(await isFrozen(stage))) throw error;
     return false;
   }
 }
@@ -224,5 +226,5 @@ async function settleIn(stage: Stage, { from, to }: Pick<BlockGap, 'from' | 'to'
 /** Reconciles the network. @returns whether it is frozen no longer */
 async function reconciled(stage: Stage): Promise<boolean> {
   await reconcileNetwork(stage);
-  return (await stage.bench.main.database.findFreeze(stage.network)) === null;
+  return !(await isFrozen(stage));
 }
