@@ -19,13 +19,12 @@ import { isFollowed } from '../../src/database/network-health.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
-import { createBalanceWatch } from './balances.ts';
-import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
-import type { SecondOpinion } from './second-opinion.ts';
+import { acquireLease, endsLease, type PayoutLease } from './journal.ts';
+import type { SecondOpinion } from './nodes.ts';
 import { BEAT_MS, createSettlingIn, SETTLING, type SettlingIn } from './settling-in.ts';
 import { createSignerFreezer, type FreezableSigner } from './signer-freeze.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
-import { createWalletWatch } from './wallet-watch.ts';
+import { createBalanceWatch, createWalletWatch } from './wallet-watch.ts';
 import { createPayoutWallets } from './wallets.ts';
 
 /** Payouts in progress at once. */

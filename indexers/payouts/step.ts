@@ -29,8 +29,8 @@ import type { Database } from '../../src/database/database.ts';
 import type { EngineReason, OpenPayout } from '../../src/database/money-out.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Signer } from '../../src/signer/signer.ts';
-import { journalBehind, type PayoutLease } from './lease.ts';
-import type { SecondOpinion } from './second-opinion.ts';
+import { journalBehind, type PayoutLease } from './journal.ts';
+import type { SecondOpinion } from './nodes.ts';
 import type { PayoutWallets } from './wallets.ts';
 
 /** More steps than any payout needs before it must wait for something. */

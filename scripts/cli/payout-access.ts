@@ -1,7 +1,7 @@
 /**
  * What a command needs that asks the nodes of a network and the signer.
  */
-import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
+import { payoutNodeOptions } from '../../indexers/payouts/nodes.ts';
 import { createPayoutWallets, type PayoutWallets } from '../../indexers/payouts/wallets.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';

@@ -2,7 +2,7 @@
  * Lists payouts, and adopts signatures after a restore.
  */
 
-import { adoptPayouts, isBehindSigner, NOT_ADOPTED } from '../../indexers/payouts/adoption.ts';
+import { adoptPayouts, isBehindSigner, NOT_ADOPTED } from '../../indexers/payouts/journal.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Config } from '../../src/config/config.ts';

@@ -1,9 +1,9 @@
 /**
  * Plans, runs and follows sweeps of deposit addresses to the treasury.
  */
-import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
+import { payoutNodeOptions } from '../../indexers/payouts/nodes.ts';
+import { levelsOf, readOwners } from '../../indexers/payouts/sweep-watch.ts';
 import { createSweeper, type Sweeper } from '../../indexers/payouts/sweeper.ts';
-import { levelsOf, readOwners } from '../../indexers/payouts/unswept.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';

@@ -2,8 +2,9 @@
  * Operators of a simulated history: they do what messages and docs/money.md tell them to, and what the commands
  * allow.
  */
-import { adoptPayouts, isBehindSigner } from '../../indexers/payouts/adoption.ts';
+
 import { type ExitParts, retry, settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
+import { adoptPayouts, isBehindSigner } from '../../indexers/payouts/journal.ts';
 import { isEmpty, type ReconcileParts, reconcile, settledBy, survey } from '../../indexers/payouts/reconcile.ts';
 import { createPayoutWallets } from '../../indexers/payouts/wallets.ts';
 import { chains } from '../../src/chains/index.ts';

@@ -3,7 +3,7 @@
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { adoptPayouts } from '../../../indexers/payouts/adoption.ts';
+import { adoptPayouts } from '../../../indexers/payouts/journal.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { JournalPart } from '../../../src/database/money-out.ts';
 import type { JournalEntry } from '../../../src/signer/signer.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createPayer, type Payer } from '../../../indexers/payouts/engine.ts';
-import type { SecondOpinion } from '../../../indexers/payouts/second-opinion.ts';
+import type { SecondOpinion } from '../../../indexers/payouts/nodes.ts';
 import type { FreezableSigner } from '../../../indexers/payouts/signer-freeze.ts';
 import type { Node } from '../../../src/chains/chain.ts';
 import { chains } from '../../../src/chains/index.ts';

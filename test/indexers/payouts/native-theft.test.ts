@@ -5,7 +5,7 @@
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { adoptPayouts } from '../../../indexers/payouts/adoption.ts';
+import { adoptPayouts } from '../../../indexers/payouts/journal.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import { SHORT_MS } from '../../../src/core/wallet-books.ts';

@@ -5,8 +5,8 @@
 import * as assert from 'uvu/assert';
 import { matchContent } from '../../../indexers/follower/matcher.ts';
 import { createPayer } from '../../../indexers/payouts/engine.ts';
+import { readOwners } from '../../../indexers/payouts/sweep-watch.ts';
 import { createSweeper, type SweeperOptions } from '../../../indexers/payouts/sweeper.ts';
-import { readOwners } from '../../../indexers/payouts/unswept.ts';
 import type { Family } from '../../../src/chains/chain.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
 import { chains } from '../../../src/chains/index.ts';

@@ -4,9 +4,8 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createSweepWatch } from '../../../indexers/payouts/sweep-watch.ts';
+import { createSweepWatch, readOwners } from '../../../indexers/payouts/sweep-watch.ts';
 import { createSweeper } from '../../../indexers/payouts/sweeper.ts';
-import { readOwners } from '../../../indexers/payouts/unswept.ts';
 import type { Family } from '../../../src/chains/chain.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
 import { chains } from '../../../src/chains/index.ts';

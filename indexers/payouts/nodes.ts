@@ -1,0 +1,49 @@
+/**
+ * How payouts reach the nodes of a network, and have signed bytes read by the chain's own SDK before they are sent. The
+ * SDK is loaded with the first payout.
+ */
+
+import type { Chain } from '../../src/chains/chain.ts';
+import { differencesFrom } from '../../src/chains/second-opinion.ts';
+import type { PayoutNodeOptions, SpendDraft } from '../../src/chains/spend.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import { invariant } from '../../src/core/fault.ts';
+import type { SignedAttempt } from '../../src/core/payout.ts';
+
+const REQUEST_TIMEOUT_MS = 15_000;
+/** Answers about single transactions and wallets are small. */
+const RESPONSE_BYTES_MAX = 8 * 1024 * 1024;
+
+/**
+ * If the node does not report finality, a block counts as final once the network's own settings no longer allow it to
+ * be replaced.
+ */
+export function payoutNodeOptions(network: NetworkConfig): PayoutNodeOptions {
+  const { url, finalityUrl, rpcUrl, witnessUrl, chainId, tokens, reorgDepthMax, payoutExpiryMs } = network;
+  return {
+    url,
+    ...(finalityUrl !== undefined && { finalityUrl }),
+    ...(rpcUrl !== undefined && { rpcUrl }),
+    ...(witnessUrl !== undefined && { witnessUrl }),
+    chainId,
+    tokens,
+    finalDepth: reorgDepthMax,
+    ...(payoutExpiryMs !== undefined && { expiryMs: payoutExpiryMs }),
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    responseBytesMax: RESPONSE_BYTES_MAX,
+  };
+}
+
+/** Returns how signed bytes differ from what was ordered, one sentence each; none if they agree. */
+export type SecondOpinion = (draft: SpendDraft, attempt: SignedAttempt) => Promise<readonly string[]>;
+
+export const createSecondOpinion =
+  (
+    chain: Pick<Chain, 'secondOpinion'>,
+    { chainId, tokens }: Pick<NetworkConfig, 'chainId' | 'tokens'>,
+  ): SecondOpinion =>
+  async (draft, attempt) => {
+    const sdk = await chain.secondOpinion?.();
+    invariant(sdk, 'a family with payouts has a second opinion on them');
+    return differencesFrom({ draft, attempt, chainId, tokens }, sdk.readBySdk);
+  };
