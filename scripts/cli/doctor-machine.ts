@@ -3,7 +3,6 @@
  */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { lackOfRoom } from '../../src/app/backup/room.ts';
 import { readRoom } from '../../src/app/disk-room.ts';
 import type { Config } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
@@ -60,20 +59,7 @@ export function permissionFindings({ dataDir }: Pick<Config, 'dataDir'>, env: No
 }
 
 /** Checks the room that the database has left, and for how long it lasts. */
-export async function diskFindings(config: Config, nowMs: number): Promise<Finding[]> {
-  return [...(await databaseRoom(config, nowMs)), ...(await backupRoom(config))];
-}
-
-/** Checks the room for the next scheduled backup, which would fail otherwise. */
-async function backupRoom(config: Config): Promise<Finding[]> {
-  const { scheduled, nightly } = config.backup;
-  if (!scheduled || nightly === null || !existsSync(config.dataDir)) return [];
-  const lack = await lackOfRoom(config, scheduled);
-  const move = 'free some, or name a folder on a larger disk (backup.folder)';
-  return lack === null ? [] : [warning('disk', `no room for the next backup: ${lack}`, move)];
-}
-
-async function databaseRoom({ dataDir, alarms }: Config, nowMs: number): Promise<Finding[]> {
+export async function diskFindings({ dataDir, alarms }: Config, nowMs: number): Promise<Finding[]> {
   const { freeBytes, usedBytes } = await readRoom(existsSync(dataDir) ? dataDir : dirname(dataDir));
   const made = statSync(databaseFile(dataDir), { throwIfNoEntry: false });
   const ageDays = made ? (nowMs - made.birthtimeMs) / DAY_MS : 0;

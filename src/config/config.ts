@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { isFields } from '../core/fields.ts';
 import { deepFreeze } from '../lib/deep-freeze.ts';
 import type { MailSettings } from '../lib/mail-server.ts';
-import type { SourceName } from '../rates/source.ts';
+import { type CamelCased, camelCased } from './camel-case.ts';
 import { check, configInvalid, type Problem } from './check.ts';
 import { readLayers, readSandbox } from './layers.ts';
 import { checkTogether, type NetworkConfig, type ReadNetwork, readNetworks } from './network.ts';
@@ -25,75 +25,55 @@ export type ScheduledBackup = Readonly<{
   send: readonly string[] | null;
 }>;
 
-export type Config = Readonly<{
-  dataDir: string;
-  host: string;
-  port: number;
-  /** Where `/metrics` and `/rates` are served. */
-  metricsHost: string;
-  metricsPort: number;
-  dashboardPort: number;
-  /** The dashboard's address in browsers, without a trailing slash. */
-  dashboardUrl: string;
-  /** Ranges of addresses whose `X-Forwarded-For` is believed. */
-  trustedProxies: readonly string[];
-  /** The public base URL of payment pages and docs, without a trailing slash. */
-  baseUrl: string;
-  checkoutUrl: string;
-  securityContact: string | null;
-  logLevel: string;
-  /** Whether API requests must carry the signature that covers method, path and query. */
-  requestSignature: 'optional' | 'required';
-  /** Null: this installation only receives money. */
-  signer: SignerConfig | null;
-  networks: readonly NetworkConfig[];
-  rates: Readonly<{
-    sources: readonly SourceName[];
-    /** Stablecoin per one unit of a currency, as decimal text, for the `static` source. */
-    static: Readonly<Record<string, string>>;
-    /** Currencies for which one source is enough. */
-    singleSource: readonly string[];
+/** Settings that are used as they are, by their names in code. */
+type Plain = CamelCased<
+  Pick<
+    GeneralSettings,
+    | 'data_dir'
+    | 'host'
+    | 'port'
+    | 'metrics_host'
+    | 'trusted_proxies'
+    | 'security_contact'
+    | 'log_level'
+    | 'request_signature'
+    | 'rates'
+    | 'webhooks'
+    | 'comparison'
+    | 'retention'
+    | 'limits'
+  >
+>;
+
+/** The settings, checked and completed. `config/descriptions.json` describes each one. */
+export type Config = Plain &
+  Readonly<{
+    metricsPort: number;
+    dashboardPort: number;
+    /** The dashboard's address in browsers, without a trailing slash. */
+    dashboardUrl: string;
+    /** The public base URL of payment pages and docs, without a trailing slash. */
+    baseUrl: string;
+    checkoutUrl: string;
+    /** Null: this installation only receives money. */
+    signer: SignerConfig | null;
+    networks: readonly NetworkConfig[];
+    backup: Readonly<{
+      /** The time of day (UTC, `HH:MM`) at which it is made; null: only on request. */
+      nightly: string | null;
+      /** Null: nothing is configured. */
+      scheduled: ScheduledBackup | null;
+    }>;
+    /** Null: no mail is sent, but to those who are informed about alarms. */
+    mail: MailSettings | null;
+    alarms: Readonly<{
+      /** How long most troubles last before an alarm is raised. */
+      patienceMs: number;
+      diskFreeBytesMin: number;
+    }>;
+    /** All networks are simulated. */
+    sandbox: boolean;
   }>;
-  webhooks: Readonly<{
-    /** Private CIDR ranges that may be called. */
-    allowCidrs: readonly string[];
-    retryDelaysS: readonly number[];
-  }>;
-  comparison: Readonly<{
-    /** The time of day (UTC, `HH:MM`) at which final blocks are compared with the database; null: never. */
-    nightly: string | null;
-  }>;
-  backup: Readonly<{
-    /** The time of day (UTC, `HH:MM`) at which it is made; null: only on request. */
-    nightly: string | null;
-    /** Null: nothing is configured. */
-    scheduled: ScheduledBackup | null;
-  }>;
-  /** How long what is no longer needed is kept; null: for ever. */
-  retention: Readonly<{
-    /** What merchants sent about payers, after the end of the session and its refund window. */
-    anonymiseDays: number | null;
-    /** What merchants' servers answered. */
-    attemptsDays: number | null;
-  }>;
-  limits: Readonly<{
-    requestsPerSecondPerKey: number;
-    requestsPerSecondPerAddress: number;
-    /** Payment and refund pages. */
-    pagesPerSecondPerAddress: number;
-    poolTarget: number;
-    blocksPerIngestMax: number;
-    storageBytesMax: number | null;
-  }>;
-  /** Null: no mail is sent, but to those who are informed about alarms. */
-  mail: MailSettings | null;
-  alarms: Readonly<{
-    /** How long most troubles last before an alarm is raised. */
-    patienceMs: number;
-    diskFreeBytesMin: number;
-  }>;
-  sandbox: boolean;
-}>;
 
 /** Offsets from the API's port, of ports that are not configured. */
 const METRICS_PORT_OFFSET = 1000;
@@ -191,53 +171,23 @@ function toBackup({ data_dir, backup }: GeneralSettings): Config['backup'] {
 }
 
 function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): Config {
-  const { host, port, rates, webhooks, retention, limits, alarms } = general;
-  const baseUrl = general.base_url ?? defaultBaseUrl(general);
-  const dashboardPort = general.dashboard_port ?? portBeside(port, DASHBOARD_PORT_OFFSET);
+  const { port, alarms, mail, metrics_port, dashboard_port, dashboard_url, base_url, checkout_url, ...plain } = general;
+  const { signer: _signer, backup: _backup, ...asGiven } = plain;
+  const baseUrl = base_url ?? defaultBaseUrl(general);
+  const dashboardPort = dashboard_port ?? portBeside(port, DASHBOARD_PORT_OFFSET);
   return deepFreeze({
-    dataDir: general.data_dir,
-    host,
+    ...camelCased(asGiven),
     port,
-    metricsHost: general.metrics_host,
-    metricsPort: general.metrics_port ?? portBeside(port, METRICS_PORT_OFFSET),
+    metricsPort: metrics_port ?? portBeside(port, METRICS_PORT_OFFSET),
     dashboardPort,
-    dashboardUrl: general.dashboard_url ?? localUrl(dashboardPort),
-    trustedProxies: general.trusted_proxies,
+    dashboardUrl: dashboard_url ?? localUrl(dashboardPort),
     baseUrl,
-    checkoutUrl: general.checkout_url ?? baseUrl,
-    securityContact: general.security_contact,
-    logLevel: general.log_level,
-    requestSignature: general.request_signature,
+    checkoutUrl: checkout_url ?? baseUrl,
     signer: toSigner(general),
     networks: networks.map(({ config }) => config),
-    rates: {
-      sources: rates.sources,
-      static: rates.static,
-      singleSource: rates.single_source,
-    },
-    webhooks: {
-      allowCidrs: webhooks.allow_cidrs,
-      retryDelaysS: webhooks.retry_delays_s,
-    },
-    comparison: general.comparison,
     backup: toBackup(general),
-    retention: {
-      anonymiseDays: retention.anonymise_days,
-      attemptsDays: retention.attempts_days,
-    },
-    limits: {
-      requestsPerSecondPerKey: limits.requests_per_second_per_key,
-      requestsPerSecondPerAddress: limits.requests_per_second_per_address,
-      pagesPerSecondPerAddress: limits.pages_per_second_per_address,
-      poolTarget: limits.pool_target,
-      blocksPerIngestMax: limits.blocks_per_ingest_max,
-      storageBytesMax: limits.storage_bytes_max,
-    },
-    mail: general.mail && { server: general.mail.url, from: general.mail.from },
-    alarms: {
-      patienceMs: alarms.patience_s * 1000,
-      diskFreeBytesMin: alarms.disk_free_bytes_min,
-    },
+    mail: mail && { server: mail.url, from: mail.from },
+    alarms: { patienceMs: alarms.patience_s * 1000, diskFreeBytesMin: alarms.disk_free_bytes_min },
     sandbox: networks.every(({ config }) => config.sandbox),
   });
 }

@@ -178,10 +178,6 @@ test('a disk that is nearly full, stale rates, an endpoint that fails, and a fre
     ['disk'],
     full.text,
   );
-  const passphrase_path = join(folder, 'passphrase');
-  writeFileSync(passphrase_path, 'correct horse battery\n', { mode: 0o600 });
-  write({ backup: { nightly: '03:30', folder: '/proc/backups', passphrase_path } });
-  await assertOnly('warning', 'disk', 'no room for the next backup: /proc/backups has 0 MiB free', 'backup.folder');
   write();
   Object.assign(sources[0] ?? {}, { fresh: false });
   await assertOnly('error', 'rates', 'no source has a fresh rate', 'rates');

@@ -10,10 +10,10 @@ import type { OperatorAct } from '../../database/audit-log.ts';
 import type { Database } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import { readRoom } from '../disk-room.ts';
 import { makeBackup } from './make.ts';
 import { readPassphrase } from './passphrase.ts';
 import { rememberBackup, updateBackupReport } from './report.ts';
-import { lackOfRoom } from './room.ts';
 import { sendBackup } from './send.ts';
 import { writeSignerPart } from './signer-part.ts';
 import { proveBackup } from './unpacked.ts';
@@ -22,6 +22,9 @@ import { proveBackup } from './unpacked.ts';
 const KEPT_DAYS = 14;
 const NAME_START = 'quayside-';
 const DAY_CHARS = 8;
+/** The copy, and the backup itself where its folder is on the same disk. */
+const COPIES = 2;
+const MIB = 2 ** 20;
 
 type ScheduledParts = Readonly<{
   config: Config;
@@ -80,7 +83,7 @@ const lacksSignerPart = (file: string, why: string): string =>
 
 async function makeProveSend(parts: ScheduledParts, scheduled: ScheduledBackup): Promise<ScheduledResult> {
   const { config, database, env, act, clock } = parts;
-  await refuseWithoutRoom(config, scheduled);
+  await refuseWithoutRoom(config);
   const passphrase = readPassphrase(scheduled.passphraseFile);
   try {
     const signer = config.signer ? openSignerPart(config.signer, parts) : null;
@@ -118,10 +121,17 @@ async function makeProveSend(parts: ScheduledParts, scheduled: ScheduledBackup):
   }
 }
 
-/** @throws Fault `backup_no_room` */
-async function refuseWithoutRoom(config: Config, scheduled: ScheduledBackup): Promise<void> {
-  const lack = await lackOfRoom(config, scheduled);
-  if (lack !== null) throw transient('backup_no_room', `${lack}. Free some; \`quayside doctor\` shows the disks`);
+/**
+ * A copy of the database, and then what the backup is restored to, are in the data folder for a while. A full disk
+ * would refuse payments.
+ * @throws Fault transient `backup_no_room`, `disk_unreadable`
+ */
+async function refuseWithoutRoom({ dataDir, alarms }: Config): Promise<void> {
+  const { freeBytes, usedBytes } = await readRoom(dataDir);
+  const neededBytes = COPIES * usedBytes + alarms.diskFreeBytesMin;
+  if (freeBytes >= neededBytes) return;
+  const [free, needed] = [freeBytes, neededBytes].map((bytes) => `${Math.ceil(bytes / MIB)} MiB`);
+  throw transient('backup_no_room', `${dataDir} has ${free} free, and a backup needs ${needed} there. Free some`);
 }
 
 /** Returns what asks the signer for its part. A backup without it is better than none. */

@@ -2,8 +2,6 @@
  * The sandbox acts as its own operator: where a simulated network's addresses are imported, they are derived, signed
  * and imported here, as a person would do it. The seed is in the data directory; nothing of value is ever sent to it.
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { importAddressList, makeAddressList, verifyAddressList } from '../../addresses/address-list.ts';
 import { networkOfEachPool, readPool } from '../../addresses/pool-level.ts';
 import type { Config } from '../../config/config.ts';
@@ -43,13 +41,6 @@ export async function keepSandboxAddresses(options: SandboxAddressesOptions, sig
 
 async function topUp({ database, config }: SandboxAddressesOptions, network: NetworkConfig): Promise<void> {
   const { nextIndex } = await readPool(database, network);
-  const list = await makeAddressList(network, readSeed(config.dataDir, network.family), nextIndex, SLICE);
+  const list = await makeAddressList(network, sandboxSeed(config.dataDir), nextIndex, SLICE);
   await importAddressList({ database, config }, await verifyAddressList(JSON.stringify(list)));
-}
-
-/** An installation from before the sandbox had one seed for everything keeps the addresses that it has given out. */
-function readSeed(dataDir: string, family: string): Uint8Array {
-  const earlier = join(dataDir, 'sandbox', `${family}.seed`);
-  if (!existsSync(earlier)) return sandboxSeed(dataDir);
-  return new Uint8Array(Buffer.from(readFileSync(earlier, 'utf8').trim(), 'hex'));
 }
