@@ -3,13 +3,13 @@
  * with the benchmark's name server. `raw URL COUNT CONCURRENT BODY`: the same headers and body by undici alone.
  */
 import { randomUUID } from 'node:crypto';
+import { Pool } from 'undici';
 import { webhookHeaders } from '../../src/core/delivery.ts';
 import { openDeliveryDatabase } from '../../src/database/delivery-database.ts';
 import { systemClock, toSeconds } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { createResolver } from '../../src/lib/resolver.ts';
-import { Pool } from '../../src/lib/undici.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { secretKey } from '../../test/support/temp-database.ts';
 

@@ -6,7 +6,6 @@ import { writeExactly } from '../core/exact-json.ts';
 import { isLoopback } from '../lib/address-range.ts';
 import { type AddressLimiter, createAddressLimiter, createLimiter, type Limiter } from '../lib/rate-limit.ts';
 import { staticDocument } from '../lib/static-document.ts';
-import { createTurns } from '../lib/turns.ts';
 import { accountEndpoint } from './account.ts';
 import { openCall } from './call.ts';
 import { referencePages } from './docs.ts';
@@ -113,6 +112,22 @@ function limitPages(
     await takeTurn();
     await (request.method === 'POST' ? limitForm : limitPage)(request, response, next);
   };
+}
+
+/**
+ * Returns what waits for a turn of the event loop that nobody else has: pieces of work that come together are spread
+ * over as many turns.
+ */
+function createTurns(): () => Promise<void> {
+  const waiting: (() => void)[] = [];
+  function startNext(): void {
+    waiting.shift()?.();
+    if (waiting.length > 0) setImmediate(startNext);
+  }
+  return () =>
+    new Promise((resolve) => {
+      if (waiting.push(resolve) === 1) setImmediate(startNext);
+    });
 }
 
 /** Serves health before the general limit, with one of its own: load balancers and monitors share few addresses. */

@@ -5,11 +5,10 @@
  */
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { buildConnector as Connectors } from 'undici';
+import { buildConnector } from 'undici';
 import { Fault, permanent, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { createResolver, type Lookup } from './resolver.ts';
-import { buildConnector } from './undici.ts';
 
 const URL_CHARACTERS_MAX = 2048;
 const LOOKUP_AT_SAVE_MS_MAX = 5_000;
@@ -36,7 +35,7 @@ export type UrlGuard = Readonly<{
    * Returns undici's connector. It verifies TLS, and refuses with a `Fault` of code `blocked_address` or `dns`.
    * @param timeoutMs limit for name lookup, connection and TLS together
    */
-  connector(timeoutMs: number): Connectors.connector;
+  connector(timeoutMs: number): buildConnector.connector;
   /** Returns whether the host resolves to this address now, and to none that may not be called. */
   isCurrent(target: URL, address: string): Promise<boolean>;
 }>;

@@ -1,9 +1,10 @@
 /**
  * One HTTP request to a service that the operator named, within limits, behind the guard of webhooks.
  */
+
+import { Client } from 'undici';
 import { Fault } from '../core/fault.ts';
 import { parseTarget, type UrlGuard } from '../lib/guard.ts';
-import { Client } from '../lib/undici.ts';
 
 const TIMEOUT_MS = 20_000;
 const ANSWER_BYTES_MAX = 4_096;

@@ -2,8 +2,9 @@
  * Connections to merchants' hosts, which are kept for the next POST: a handshake costs more than the rest of it.
  * Each is used for one exchange at a time, and again only while its host still resolves to its address.
  */
+
+import { Client } from 'undici';
 import type { UrlGuard } from '../lib/guard.ts';
-import { Client } from '../lib/undici.ts';
 
 const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
 /** An idle connection is closed after this time, or sooner if the host says so: most servers close theirs after 5 s. */

@@ -2,12 +2,13 @@
  * Sends one signed POST to a merchant's server, which may be slow, broken or hostile. Whatever it does stays within the
  * limits and never ends this program.
  */
+
+import { errors } from 'undici';
 import type { Outcome, SendError } from '../core/delivery.ts';
 import { Fault, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { after, type Clock } from '../lib/clock.ts';
 import { parseTarget, type UrlGuard } from '../lib/guard.ts';
-import { errors } from '../lib/undici.ts';
 import { type Connection, createConnections } from './connections.ts';
 
 /** How much of a response is kept for the operator to read. */
