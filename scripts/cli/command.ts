@@ -76,8 +76,8 @@ export type Tool = Readonly<{
   commands: readonly (Command | OfflineCommand)[];
   /** Separate programs, which need no installation. Each gets the words after its name and returns the exit code. */
   programs: Readonly<Record<string, Readonly<{ summary: string; run(words: readonly string[]): Promise<number> }>>>;
-  /** The first words of its commands, by how often each is needed. */
-  sections: readonly (readonly [title: string, subjects: readonly string[]])[];
+  /** The first words of its commands, by how often each is needed; of the least needed ones the names alone. */
+  sections: readonly (readonly [title: string, subjects: readonly string[], only?: 'names'])[];
 }>;
 
 export const storeOption: Option = { value: 'ID', help: 'the store; optional if there is only one' };

@@ -73,7 +73,10 @@ export function overview({ name: tool, purpose, sections }: Tool, all: readonly 
   };
   return [
     `${tool}: ${purpose}`,
-    ...sections.flatMap(([title, subjects]) => [`${title}:`, ...subjects.flatMap(described)]),
+    ...sections.flatMap(([title, subjects, only]) => [
+      `${title}:`,
+      ...(only === 'names' ? wrapped(' ', [subjects.join(', ')]) : subjects.flatMap(described)),
+    ]),
     '',
     `\`${tool} <subject> --help\` says more. Every command accepts --json; --version and --completion SHELL stand alone.`,
     'QUAYSIDE_CONFIG and QUAYSIDE_DATA_DIR select the installation.',

@@ -5,8 +5,6 @@ import { acceptHeld, returnHeld } from '../../src/acts/held.ts';
 import { createKey, revokeKey } from '../../src/acts/keys.ts';
 import { linkPerson, removePerson } from '../../src/acts/people.ts';
 import { approveRefund, redirectRefund, rejectRefund } from '../../src/acts/refunds.ts';
-import { decideStore } from '../../src/acts/store-decisions.ts';
-import { setStore } from '../../src/acts/stores.ts';
 import { addEndpoint, removeEndpoint, rotateSecret, setEndpoint } from '../../src/acts/webhooks.ts';
 import { commandOf } from './act-command.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
@@ -33,6 +31,7 @@ import { secretKeyRotate } from './secret-key.ts';
 import { show } from './show.ts';
 import { status } from './status.ts';
 import { storeAdd, storeList } from './store.ts';
+import { storeSet } from './store-set.ts';
 import { sweep } from './sweep.ts';
 import { webhooksResend } from './webhook-recovery.ts';
 import { webhooksTest } from './webhook-test.ts';
@@ -51,8 +50,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   nodeSync,
   storeAdd,
   storeList,
-  commandOf(setStore),
-  commandOf(decideStore),
+  storeSet,
   commandOf(createKey, {
     notes: [
       'A live key is made only with --scopes. refunds:write makes refunds: a key with it can send money out.',
@@ -137,8 +135,12 @@ const programs: Tool['programs'] = {
 /** Subjects in the order of the overview. */
 const sections: Tool['sections'] = [
   ['Every day', ['status', 'show', 'alarm', 'refund', 'held', 'webhook', 'payout', 'sweep', 'export']],
-  ['Setting up', ['store', 'key', 'user', 'network', 'address-pool', 'pay', 'listen']],
-  ['Now and then', ['doctor', 'backup', 'restore', 'audit', 'ledger', 'secret-key', 'tron-ws']],
+  ['Setting up', ['store', 'key', 'user', 'network', 'address-pool']],
+  [
+    'Now and then',
+    ['doctor', 'backup', 'restore', 'audit', 'ledger', 'secret-key', 'pay', 'listen', 'tron-ws'],
+    'names',
+  ],
 ];
 
 export const quaysideTool: Tool = {

@@ -116,7 +116,7 @@ const reasons = {
   refund_store_suspended: {
     passes: false,
     text: () =>
-      'its store is suspended. It goes on within five minutes after `quayside store decide <store> resume`; otherwise reject it with ' +
+      'its store is suspended. It goes on within five minutes after `quayside store set <store> --decide resume`; otherwise reject it with ' +
       '`quayside refund reject`.',
   },
 } as const;

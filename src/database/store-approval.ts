@@ -22,7 +22,7 @@ export type StoreApproval = Readonly<{
 
 /** The store's name is not in it: whoever asks for a store must not write to the operator's phone. */
 const messageOf = (id: string): string =>
-  `Store ${id} waits for your decision: \`quayside store decide ${id} approve\`, or \`quayside store decide ${id} refuse --reason …\`. ` +
+  `Store ${id} waits for your decision: \`quayside store set ${id} --decide approve\`, or \`quayside store set ${id} --decide refuse --reason …\`. ` +
   'The page Stores of the dashboard shows its name and owner, and every other store that waits.';
 
 export function createStoreApproval(

@@ -108,7 +108,7 @@ const createSuspensionCheck =
       macedSuspension(row),
       row.mac,
       `the suspension of store ${row.id}, which counts as suspended`,
-      `run \`quayside store decide ${row.id} suspend --reason …\`, or \`quayside store decide ${row.id} resume\` if it was not suspended`,
+      `run \`quayside store set ${row.id} --decide suspend --reason …\`, or \`quayside store set ${row.id} --decide resume\` if it was not suspended`,
     );
 
 /** What a session needs of its store. `isSuspended`: whether the store's keys may create nothing. */

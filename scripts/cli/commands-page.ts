@@ -1,0 +1,28 @@
+/** The page `docs/reference/commands.md`, from the tables of commands: `npm run commands` writes it. */
+import type { Tool } from './command.ts';
+import { usageLine } from './help.ts';
+import { quaysideTool } from './quayside.ts';
+import { signerTool } from './signer-tool.ts';
+
+/** Returns the page as Markdown. */
+export const commandsPage = (): string =>
+  [
+    '# Commands',
+    '',
+    'Written by `npm run commands`. `quayside <command> --help` explains the options; every command has `--json`.',
+    'Exit codes: 0 done, 1 refused or failed, 2 wrong usage or configuration, 3 what was named does not exist.',
+    ...[quaysideTool, signerTool].flatMap(toolLines),
+    '',
+  ].join('\n');
+
+const toolLines = ({ name, commands, programs, sections }: Tool): string[] =>
+  sections.flatMap(([title, subjects]) => [
+    '',
+    `## ${name}: ${title.toLowerCase()}`,
+    ...subjects.flatMap((subject) => [
+      ...commands
+        .filter((command) => command.name.split(' ')[0] === subject)
+        .flatMap((command) => ['', `\`${usageLine(name, command)}\`  `, command.summary]),
+      ...(programs[subject] ? ['', `\`${name} ${subject}\`  `, programs[subject].summary] : []),
+    ]),
+  ]);
