@@ -8,11 +8,10 @@ import { Fault } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { checkSignerDir, signerFiles } from '../../src/signer/files.ts';
 import { countOf, exitCodeOf, type Finding, failure, findingLines, ok } from '../nodes/finding.ts';
-import { type Input, type OfflineCommand, textOption } from './command.ts';
+import type { Input, OfflineCommand } from './command.ts';
 import { installationFindings } from './doctor-installation.ts';
 import { databaseFindings, diskFindings, permissionFindings, versionFindings } from './doctor-machine.ts';
 import { readPlaces } from './show-network.ts';
-import { writeBundle } from './support-bundle.ts';
 
 export const doctor: OfflineCommand = {
   name: 'doctor',
@@ -20,18 +19,14 @@ export const doctor: OfflineCommand = {
   summary: 'Check the whole installation: what is wrong, and the command for it. Changes nothing.',
   options: {
     full: { help: 'compare the whole ledger with the facts, which takes minutes with many payments' },
-    bundle: { value: 'FILE', help: 'write the findings and what helps others into a new file, with secrets removed' },
     'without-nodes': { help: 'do not ask the nodes' },
   },
   notes: [
     'Checks configuration, permissions, disk, database, ledger, address pools, signer, nodes, rates, webhooks, payouts,',
     'alarms, compared blocks and version. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
-    '--bundle: no keys, secrets, xpubs, paths of URLs, deposit addresses or orders are in it. Read it before you send it.',
   ],
   async runOffline(input) {
     const findings = await examine(input);
-    const bundle = textOption(input, 'bundle');
-    if (bundle !== undefined) return writeBundle(input, bundle, findings);
     return {
       json: { findings, errors: countOf(findings, 'error'), warnings: countOf(findings, 'warning') },
       lines: findingLines(findings),

@@ -1,5 +1,5 @@
 /**
- * `quayside doctor` and its `--bundle` on an installation of which every part is there, and then breaks one by one.
+ * `quayside doctor` on an installation of which every part is there, and then breaks one by one.
  */
 
 import { once } from 'node:events';
@@ -10,7 +10,6 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:http';
@@ -282,85 +281,6 @@ test('a ledger that does not add up, and a file that is damaged, are found in a 
   const [first] = (JSON.parse(damaged.out).findings as Found[]).filter(({ area }) => area === 'database');
   assert.is(first?.severity, 'error');
   assert.match(first?.next ?? '', 'restore a backup');
-});
-
-async function raiseAll(messages: readonly string[]): Promise<void> {
-  for (const message of messages) {
-    await database.alarms.raise({
-      atMs: systemClock.nowMs(),
-      code: 'planted',
-      message,
-      network: null,
-      sessionId: null,
-    });
-  }
-}
-
-test('a support bundle has what is needed, is closed to others, and none of the planted secrets', async () => {
-  const planted = {
-    userOfUrl: 'node-user-5311',
-    passwordOfUrl: 'node-pass-8842',
-    pathOfUrl: 'v3aabbccddeeff00112233',
-    queryOfUrl: 'querytoken99182',
-    endpointPath: 'hooktoken77120',
-    variable: 'value-of-a-variable-6630',
-    fileKey: readFileSync(join(data, 'secret.key'), 'utf8').trim(),
-    xpub,
-    xprv: seed.privateExtendedKey,
-    phrase: 'legal winner thank year wave sausage worth useful legal winner thank yellow',
-    bearer: 'abcdefBearerToken4711',
-    order: 'order-of-anna-1207',
-  };
-  const url = `ws://${planted.userOfUrl}:${planted.passwordOfUrl}@127.0.0.1:9/${planted.pathOfUrl}?key=${planted.queryOfUrl}`;
-  write({}, { url, fallback_url: url, witness_url: url });
-  const key = JSON.parse((await runQuayside(['key', 'create', '--mode', 'test', '--json'], variables)).out);
-  const hook = `https://8.8.8.8/${planted.endpointPath}`;
-  const added = JSON.parse((await runQuayside(['webhook', 'add', hook, '--mode', 'test', '--json'], variables)).out);
-  const texts = [
-    `the node at ${url} answered 401`,
-    `Authorization: Bearer ${planted.bearer}`,
-    `its phrase is ${planted.phrase}`,
-    `an xprv ${planted.xprv}, a key ${key.api_key ?? key.key}, a secret ${key.api_secret ?? key.secret}, ${added.webhook_secret}`,
-    `password=${planted.variable}`,
-    planted.fileKey,
-    `a session (order ${planted.order}) received 70.00 USDT`,
-  ];
-  await raiseAll(texts);
-  const wish = newSession({
-    storeId: made.id,
-    name: '2a',
-    networks: [followed],
-    amountMinor: 1000,
-    nowMs: systemClock.nowMs(),
-  });
-  await database.sessions.create({ ...wish, request: { ...wish.request, orderId: planted.order } });
-  const output = join(folder, 'bundle.json');
-  const env = { ...variables, QUAYSIDE_NETWORKS__SEPOLIA__RPC_URL: `http://127.0.0.1:9/${planted.variable}` };
-  const { code, err } = await runQuayside(['doctor', '--bundle', output], env);
-  assert.is(code, 0, err);
-  assert.is(statSync(output).mode & 0o777, 0o600);
-  const text = readFileSync(output, 'utf8');
-  const secrets = [
-    ...Object.values(planted),
-    key.api_key ?? key.key,
-    key.api_secret ?? key.secret,
-    added.webhook_secret,
-  ];
-  for (const secret of secrets) {
-    assert.ok(typeof secret === 'string' && secret.length > 6, `a secret is planted: ${JSON.stringify(secret)}`);
-    assert.not.ok(text.includes(secret), `${secret} is in the bundle`);
-  }
-  const bundle = JSON.parse(text);
-  assert.ok(bundle.findings.length > 5);
-  assert.is(bundle.settings.networks[0].network, 'test:ethereum');
-  assert.is(bundle.settings.networks[0].url, 'ws://127.0.0.1:9/…');
-  assert.ok(
-    bundle.variables.includes('QUAYSIDE_NETWORKS__SEPOLIA__RPC_URL'),
-    'names of variables help, their values do not',
-  );
-  assert.is(bundle.alarms.filter((one: { code: string }) => one.code === 'planted').length, texts.length);
-  assert.is((await runQuayside(['doctor', '--bundle', output], env)).code, 1, 'an existing file stays as it is');
-  write();
 });
 
 test.run();
