@@ -37,7 +37,7 @@ let people = 0;
 
 /** Signs a new operator in by the link that the tool prints. Of the next ten minutes nothing asks for a code again. */
 async function signIn() {
-  const made: Json = await quayside.cli('user', 'create', `Mary ${++people}`, '--role', 'operator');
+  const made: Json = await quayside.cli('user', 'link', `Mary ${++people}`, '--role', 'operator');
   const token = String(made.link).split('/link/')[1] ?? '';
   const opened = await openPage(browser, dashboardUrl(), {});
   await opened.page.goto(`${dashboardUrl()}/link/${token}`);
