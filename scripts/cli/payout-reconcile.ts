@@ -75,6 +75,7 @@ export const payoutsReconcile: Command = {
           ...(isDryRun ? [] : [`adopted from the signer: ${added} of ${signatures} signatures were not known here`]),
           ...(isDryRun || left.length > 0 ? causes({ ...seen, freezes: left }) : []),
           ...lines,
+          ...(hasMore ? [] : [`nothing on ${network.key} is frozen or unexplained`]),
           ...(isDryRun ? [] : await nextLines(network, installation, left.length > 0)),
         ],
         isBad: !isDryRun && left.length > 0,

@@ -2,7 +2,7 @@
  * A running installation: what the supervisor starts, in which order, and what it waits for.
  */
 import type { ChildProcess } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { chmodSync, existsSync, statSync } from 'node:fs';
 import * as z from 'zod';
 import { type Config, loadConfig, type SignerConfig, withPorts } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
@@ -82,6 +82,11 @@ export async function runInstallation(server: ChildProcess): Promise<void> {
   say(['Quayside has stopped.']);
 }
 
+/** Closes a new data folder to other users. A folder of somebody else stays as it is, and `doctor` warns of it. */
+function closeToOthers(dataDir: string): void {
+  if (statSync(dataDir).uid === process.getuid?.()) chmodSync(dataDir, 0o700);
+}
+
 /** @throws Fault permanent when the sandbox or the server cannot start, now or later */
 async function run(
   config: Config,
@@ -93,6 +98,7 @@ async function run(
   const hasSandbox = simulated.length > 0;
   // People who wait for a first start, or watch one, see what takes long.
   const sayStep = (text: string) => (isNew || process.stdout.isTTY ? say([text]) : undefined);
+  if (isNew) closeToOthers(config.dataDir);
   if (isNew) sayStep(`Making a new installation in ${config.dataDir} …`);
   if (hasSandbox) sayStep(`Starting simulated networks (${simulated.join(', ')}) …`);
   const simulating = hasSandbox

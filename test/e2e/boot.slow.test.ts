@@ -1,7 +1,7 @@
 /**
  * What a new user does, with real processes: start, pay, look around.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -24,6 +24,8 @@ const sandbox = sandboxInstallation(dataDir);
 let quayside: Supervisor;
 
 test.before(async () => {
+  // As in a clone, where the folder is there before the first start.
+  mkdirSync(dataDir, { mode: 0o755 });
   quayside = await sandbox.start();
 });
 
@@ -36,6 +38,7 @@ test('the first start creates credentials, shows them once, and stores them read
   for (const name of ['sandbox-credentials.json', 'secret.key', 'sandbox.json', 'quayside.db', 'server.json']) {
     assert.is(statSync(join(dataDir, name)).mode & 0o777, 0o600, name);
   }
+  assert.is(statSync(dataDir).mode & 0o777, 0o700, 'the folder is closed to others');
   const credentials = JSON.parse(readFileSync(join(dataDir, 'sandbox-credentials.json'), 'utf8'));
   assert.equal(Object.keys(credentials), ['base_url', 'merchant_id', 'api_key', 'api_secret', 'webhook_secret']);
   for (const value of Object.values(credentials))
