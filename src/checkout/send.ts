@@ -20,11 +20,12 @@ const DRAWN_MAX = 500;
 export function sendPanel(model: PageModel, option: PaymentOption): Html {
   const { say } = model.words;
   const { currency } = option;
+  const network = networkTitle(model, option);
   const amount = amountDue(model, option);
   const address = optionAddress(model.session, option);
   // One warning at a time: a code with the amount has its own, and so have a reversed transfer and a suspended shop.
   const isWarned = chosenCode(model, option) !== null || model.state.isUndone || model.isSuspended;
-  return html`${isWarned ? null : html`<p class="warning">${icon('alert')} ${say('mistake')}</p>`}
+  return html`${isWarned ? null : html`<p class="warning">${icon('alert')} ${say('mistake', { currency, network })}</p>`}
 <div class="send">
 <dl class="facts">
 <div><dt id="amount-label">${say('amount')}</dt>

@@ -26,6 +26,8 @@ const DAYS_SHOWN = 30;
 /** Held amounts and refunds are counted up to this many: the count costs the same in every shop. */
 const COUNTED_MAX = 50;
 const ALARMS_SHOWN = 10;
+/** An alarm names its payout for the operator; the store's people know the order. */
+const PAYOUT_ID = / \([a-z]{2}_[0-9a-f]{26,32}\)/;
 /** Deliveries that did not arrive are counted up to this many, and failures this far back. */
 const DELIVERIES_COUNTED_MAX = 100;
 /** Above what a store may have, except by the tool. */
@@ -74,7 +76,7 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html> 
     ...(waiting > 0 ? [html`<a href="${base}/refunds?waits=approval">${counted(words, 'refund', waiting)}</a>`] : []),
     ...alarms.map(
       ({ atMs, message, sessionId }) =>
-        html`${time(atMs)} ${english(message)} <a href="${base}/payments/${sessionId}">${words.say('overview.alarm_payment')}</a>`,
+        html`${time(atMs)} ${english(message.replace(PAYOUT_ID, ''))} <a href="${base}/payments/${sessionId}">${words.say('overview.alarm_payment')}</a>`,
     ),
   ];
   return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${words.say('overview.needs_you')}</h2>
