@@ -72,7 +72,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   // At a stop, requests in flight end at once, as a fault of the closed node.
   const closeNode = () => void Promise.all([node.close(), secondNode.close(), fallback.close()]);
   signal.addEventListener('abort', closeNode, { once: true });
-  // What runs next to the follower ends with it, however it ends.
+  // The work beside the follower ends with it, however it ends.
   const beside = new AbortController();
   const asking = { network: network.key, database, node, state: reporter.state, clock, log };
   await recordWallets(options, before !== null);

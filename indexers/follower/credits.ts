@@ -23,7 +23,7 @@ export type DueBlock = Unconfirmed & Readonly<{ secondNode: readonly ChainTransf
 
 export type Due = Readonly<{
   blocks: readonly DueBlock[];
-  /** What the payments that are not due lack. */
+  /** Reason why payments are not due. */
   lacking: ReadonlySet<Lack>;
 }>;
 
@@ -69,7 +69,7 @@ export async function findDue(
     const page = await database.blocks.unconfirmed(key, above, PAGE_BLOCKS);
     for (const block of page) {
       above = block.number;
-      // What is not enough for any amount here is not enough in any later block.
+      // A depth that is not enough for any amount here is not enough in any later block.
       if (note(lacks(confirmations, 0n, block.number, heights))) return { blocks, lacking };
       const due = await dueOf(block);
       if (due) blocks.push(due);

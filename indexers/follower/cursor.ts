@@ -12,7 +12,7 @@ import { placeFinal } from './confirmations.ts';
 import type { Freshness } from './freshness.ts';
 
 /**
- * What the node showed at one poll. `finalized` is its final block if that can be on its head's chain; `finalNumber` is
+ * Answer of the node at one poll. `finalized` is its final block if that can be on its head's chain; `finalNumber` is
  * the height that it called final in any case. `safe` is what it called safe, if it was asked. `askedAtMs` is our clock
  * just before.
  */
@@ -34,7 +34,7 @@ export type Step = Readonly<{
   confirm: readonly Confirmation[];
 }>;
 
-/** What the matcher knew: the highest ids of the watched addresses and of our own wallets. */
+/** State of the matcher: the highest ids of the watched addresses and of our own wallets. */
 type Known = Readonly<{ watchedThroughId: number; ownWalletId: number }>;
 
 /** `recoveries`: the network's `recoveryCount` when the position was loaded. */

@@ -21,7 +21,7 @@ const lost = [
   'node_method_missing',
   'node_response_too_large',
 ];
-/** What may pass, or may be so with this one block for ever. */
+/** Faults that may pass, or may stay with this one block for ever. */
 const stubborn = [
   'node_error',
   'node_timeout',

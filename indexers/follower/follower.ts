@@ -90,7 +90,7 @@ export function createFollower(options: FollowerOptions): Follower {
   const whyUnfinal = createFinalityCheck(network);
   const judgeFreshness = createFreshness(node, staleMs);
   const asksForSafe = namesFinality(network.confirmations, 'safe');
-  /** What payments wait for. */
+  /** Reason why payments wait. */
   let lacking: ReadonlySet<Lack> = new Set();
   /** Blocks in one step: fewer after a failure, or while addresses are being added faster than a full step takes. */
   let blocksMax = options.blocksPerIngestMax;
@@ -274,7 +274,7 @@ export function createFollower(options: FollowerOptions): Follower {
     if (!isTransient(fault)) throw fault;
     try {
       if ((await findDueNow(seen)).blocks.length > 0) {
-        // What did not continue our chain may be another network's.
+        // Blocks that do not continue our chain may be another network's.
         await proveIdentity(PROOF_AGE_BEHIND_MS_MAX);
         const end = await confirmBlocks(seen);
         if (end !== 'done') return end;

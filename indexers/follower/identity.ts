@@ -9,7 +9,7 @@ import type { Clock } from '../../src/lib/clock.ts';
 /** A token that is missing for longer, while the chain goes on, is not there. */
 const MISSING_MS_MAX = 600_000;
 
-/** What a configuration says about its nodes. */
+/** Identity of the nodes by the settings. */
 type Expected = Pick<NetworkConfig, 'key' | 'chainId' | 'tokens'>;
 
 interface IdentityProof {

@@ -89,7 +89,7 @@ export async function patiently<T>(
     try {
       return await read();
     } catch (error) {
-      // What a node has deleted does not come back.
+      // Blocks that a node has deleted do not come back.
       const isFinal = !isTransient(error) || error.code === 'node_history_pruned';
       if (isFinal || signal?.aborted || clock.nowMs() + pauseMs > giveUpAtMs) throw error;
     }

@@ -23,7 +23,7 @@ type ReporterOptions = Readonly<{
   clock: Clock;
   log: Log;
   pid: number;
-  /** What was known before, so that a restart does not forget how far the chain has been read. */
+  /** The earlier report: a restart does not forget how far the chain has been read. */
   before: Pick<Situation, 'headNumber' | 'readThroughS'> | null;
 }>;
 

@@ -58,7 +58,7 @@ type AdvanceParts = Readonly<{
   isDoubted(): boolean;
 }>;
 
-/** What one run of the engine remembers of a payout between iterations. */
+/** Memory of one run of the engine about a payout, between iterations. */
 export type Memory = Recent;
 
 /** When the payout is due next, and what to remember until then. */

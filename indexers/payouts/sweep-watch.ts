@@ -54,7 +54,7 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
     const owners = await readOwners(network, database, clock, signal);
     if (signal?.aborted) return 0;
     await database.recordUnswept(key, levelsOf(key, owners, clock.nowMs()));
-    // What is planned during a freeze would only be withdrawn again.
+    // Sweeps planned during a freeze would only be withdrawn again.
     if (!policy.auto || (await database.findFreeze(key))) return 0;
     const plan = await sweeper.plan(owners, policy);
     const foreign = plan.left.filter(({ why }) => why === 'not_ours');

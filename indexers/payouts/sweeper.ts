@@ -32,7 +32,7 @@ import { ADDRESSES_MAX } from '../../src/signer/protocol.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { createPayoutWallets, type PayoutWallets } from './wallets.ts';
 
-/** What a sweep needs before it, in this order, and after it. */
+/** Payouts that a sweep needs before it, in this order, and after it. */
 type SweepNeeds = Pick<PlannedSweep, 'before' | 'after'>;
 
 /** The likely cost of a sweep with its gas, in base units of the native coin, or why it is impossible. */
@@ -42,10 +42,10 @@ type Priced = Readonly<{ costUnits: bigint; needs: SweepNeeds }>;
 /** `sharePpm`: the cost relative to the value, in millionths; null: the coin's price is unknown. */
 type Judged = Readonly<{ sharePpm: bigint | null; isTooDear: boolean }>;
 
-/** What the swept address lacks to pay for its sweep, and what its transaction costs at most. */
+/** Amount that the swept address lacks to pay for its sweep, and what its transaction costs at most. */
 type Short = Readonly<{ index: number; missing: bigint; cost: bigint; loan: Missing['loan'] }>;
 
-/** What one plan has lent already. */
+/** Energy that one plan has lent already. */
 type Round = { lentUnits: bigint };
 
 interface SweepCosts {
@@ -189,7 +189,7 @@ export type PricedSweep = Readonly<{
   sharePpm: bigint | null;
 }>;
 
-/** What would be swept, and what would be left; nothing is planned yet. */
+/** Sweeps that would be planned, and what would be left. */
 export type SweepPlan = Readonly<{ treasury: string; sweeps: readonly PricedSweep[]; left: readonly LeftOwner[] }>;
 
 export interface Sweeper {
@@ -350,7 +350,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       return database.planSweeps({ ...place, treasury, sweeps: planned, nowMs: clock.nowMs() });
     },
     async tend() {
-      // What nobody plans again is not withdrawn.
+      // Sweeps that nobody plans again are not withdrawn.
       const stale = network.sweep.auto ? await database.withdrawStaleSweeps(key, clock.nowMs()) : [];
       const waiting = await database.listPayouts({ network: key, kind: 'sweep', state: 'waiting', limit: SWEEPS_MAX });
       let [toppedUp, takenBack] = [0, stale.length];

@@ -11,7 +11,7 @@ import type { Signer, SignerWallets } from '../../src/signer/signer.ts';
 /** Deposit addresses, and locks of refunds, that are remembered; each is needed for a few minutes. */
 const REMEMBERED_MAX = 10_000;
 
-/** What is known of the payout of an intent. */
+/** State of an intent's payout. */
 export type Drafting = Readonly<{
   /** Address key of the refund or gas wallet that pays it; absent, the one that pays now. */
   payer?: string | undefined;

@@ -74,7 +74,7 @@ export async function runInstallation(server: ChildProcess): Promise<void> {
     await refuseTakenPorts(config, { clock, signal, mayWait: !isNew, onWait: (text) => say([text]) });
     if (!signal.aborted) await run(config, server, { manager, isNew });
   } finally {
-    // What ends by this signal is awaited, also when something else than a signal ended the run.
+    // Awaits everything that this signal ends, also when something else ended the run.
     stopping.abort();
     await Promise.all([...children.map((child) => child.stop()), ...background]);
     release();

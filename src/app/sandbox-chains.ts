@@ -8,7 +8,7 @@ import { permanent } from '../core/fault.ts';
 import { followedNetworks } from '../database/engine/followed-networks.ts';
 import { databaseFile } from '../lib/secret-key.ts';
 
-/** What a restored sandbox needs from the old data folder: chains and their seed, nodes, the demo's credentials. */
+/** Files of the old data folder that a restored sandbox needs: chains and their seed, nodes, the demo's credentials. */
 export const sandboxFiles = ['sandbox', 'sandbox.json', 'sandbox-credentials.json'] as const;
 
 /**

@@ -133,7 +133,7 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
   };
 }
 
-/** Whoever waits for it handles its failure. */
+/** The caller handles its failure. */
 const nothing = () => {};
 
 const saysReady = (message: unknown): boolean =>

@@ -131,7 +131,7 @@ export type NodeOptions = Readonly<{
 }>;
 
 /**
- * What the node reports about itself; compared with the configuration. `decimals` has a fault for a token whose
+ * Report of the node about itself, compared with the configuration. `decimals` has a fault for a token whose
  * decimals it does not show, so that the chain is compared first: on another one there are other contracts.
  * `stateNumber` is the number of the block whose state has the tokens, if the node says it; with it, `token_missing`
  * (transient) may be a fault of a token.
@@ -148,7 +148,7 @@ export type NodeIdentity = Readonly<{
 export type Attestation = 'holds' | 'gone' | 'unsure';
 
 /**
- * What addresses hold of each configured token, in base units, in the order in which they were asked for. The state is
+ * Holdings of addresses in each configured token, in base units, in the order of the request. The state is
  * that of some block from number `from` to number `to`.
  */
 export type Holdings = Readonly<{

@@ -6,7 +6,7 @@ import { formatUnits } from '../core/money.ts';
 import type { Family } from './chain.ts';
 import { chains } from './index.ts';
 
-/** What is known of a network's coins. */
+/** Coins of a network, by the settings. */
 export type CoinNetwork = Readonly<{
   key: string;
   family: Family;

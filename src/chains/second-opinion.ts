@@ -10,7 +10,7 @@ import type { SpendDraft, SpendReading } from './spend.ts';
 /** Signed bytes according to an SDK. */
 export type SdkReading = Pick<SpendReading, 'tx' | 'chainId' | 'signers' | 'effects'> &
   Readonly<{
-    /** Those terms that the bytes state: sequence number, expiry, fees. */
+    /** Terms that the bytes state: sequence number, expiry, fees. */
     terms: Terms;
   }>;
 

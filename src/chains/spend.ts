@@ -69,7 +69,7 @@ export type SpendKey = Readonly<{ wallet: Wallet; key: string; secret: Uint8Arra
 /** `tx` is the transaction's id on the chain. */
 export type SignedSpend = Readonly<{ tx: string; bytes: Uint8Array }>;
 
-/** What signed bytes do, read from the bytes alone. */
+/** Effect of signed bytes, read from the bytes alone. */
 export type SpendReading = Readonly<{
   tx: string;
   /** Null where the bytes do not name their chain. */
@@ -150,7 +150,7 @@ export type Broadcast =
 /** One attempt that may be on the chain. */
 export type SentAttempt = Readonly<{ tx: string; terms: Terms; payer: string }>;
 
-/** What a final transaction cost, in base units of the native coin. */
+/** Cost of a final transaction, in base units of the native coin. */
 export type PaidBy = Readonly<{ feeUnits: bigint; nonce: number | null }>;
 
 export type WalletBalance = Readonly<{ native: bigint; tokens: Readonly<Partial<Record<Currency, bigint>>> }>;
@@ -191,7 +191,7 @@ export interface PayoutNode {
 
 /** A final, successful transaction of ours does not show the payment, or what else was paid is not known. */
 export class UnclearOutcome extends Fault {
-  /** What the transaction cost; null if that is not known. */
+  /** Cost of the transaction; null if that is not known. */
   readonly feeUnits: bigint | null;
 
   constructor(what: string, feeUnits: bigint | null) {

@@ -15,14 +15,14 @@ import type { Answer, Outgoing, Send } from './post.ts';
 
 const TELEGRAM_CHARACTERS_MAX = 4_096;
 const DISCORD_CHARACTERS_MAX = 2_000;
-/** What is longer becomes an attachment. */
+/** Longer messages become an attachment. */
 const NTFY_BYTES_MAX = 4_096;
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 const url = z.url({ protocol: /^https?$/ }).max(2_048);
 const mailAddress = z.email().max(254);
 
-/** What each channel needs to know, secrets included. */
+/** Fields of each channel's address, secrets included. */
 export const addressShapes = {
   email: z.strictObject({
     host: z.string().min(1),
@@ -46,12 +46,12 @@ type Address<Kind extends ChannelKind> = z.infer<(typeof addressShapes)[Kind]>;
 /** `id` is the same whenever the same message is sent again. */
 export type Message = NoticeText & Readonly<{ id: string; atS: number; nonce: string }>;
 
-/** What became of a message: `text` is the service's own words, without secrets. */
+/** Outcome of a message. `text` is the service's own words, without secrets. */
 export type Delivered = Answer;
 
 /** The parts of addresses that whoever has them can use. */
 const secretParts: ReadonlySet<string> = new Set(['url', 'token', 'topic', 'password', 'secret']);
-/** What is shorter is in every text, and no secret. */
+/** Shorter texts occur in every answer and hide nothing. */
 const SECRET_CHARACTERS_MIN = 4;
 
 const ntfyPriority: Readonly<Record<Severity, number>> = { page: 5, act: 4, know: 3 };

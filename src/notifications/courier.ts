@@ -37,7 +37,7 @@ type Courier = Readonly<{
   look(): Promise<void>;
 }>;
 
-/** Whose messages go to a server of the operator's choice. The others keep what they are sent, so they get no texts. */
+/** Channels to a server of the operator's choice. The others keep what they are sent and get no texts. */
 const isOwnServer: Readonly<Record<ChannelKind, boolean>> = {
   email: true,
   webhook: true,

@@ -19,7 +19,7 @@ const NTFY = 'https://ntfy.sh';
 const CODES = 1_000_000;
 const CODE_DIGITS = 6;
 
-/** What must be typed. */
+/** Fields that must be typed. */
 const needed: Readonly<Record<ChannelKind, readonly TargetField[]>> = {
   email: ['smtp', 'from', 'to'],
   telegram: ['secret', 'to'],

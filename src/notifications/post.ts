@@ -10,7 +10,7 @@ const TIMEOUT_MS = 20_000;
 const ANSWER_BYTES_MAX = 4_096;
 const RETRY_AFTER_MS_MAX = 3_600_000;
 
-/** What the service said: the start of its answer. `status` is null if it gave none; `text` says why then. */
+/** Answer of the service, as far as its start. `status` is null if it gave none; `text` says why then. */
 export type Answer = Readonly<{ ok: boolean; status: number | null; text: string; retryAfterMs: number | null }>;
 
 /** `url` may hold a secret: no answer repeats it. Without a body it is a GET. */

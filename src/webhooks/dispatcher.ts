@@ -50,7 +50,7 @@ export type Dispatcher = Readonly<{
 /** Deliveries to one endpoint that are leased and not sent yet, and how many are being sent. */
 type Queue = { readonly waiting: ClaimedDelivery[]; sending: number; isQuick: boolean };
 
-/** What may be called, how long and how often. */
+/** Targets that may be called, and the limits of time and attempts. */
 export type WebhookSettings = Readonly<{
   allowCidrs: readonly string[];
   timeoutMs: number;
@@ -85,7 +85,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const stopping = new AbortController();
   const abandoning = new AbortController();
   const recorder = createRecorder({ database, clock, log, signal: abandoning.signal, onFlush });
-  /** Those that are being sent or recorded. */
+  /** Deliveries that are being sent or recorded. */
   const underWay = new Set<Promise<void>>();
   const queues = new Map<string, Queue>();
   let wakeUp = new AbortController();

@@ -13,7 +13,7 @@ export const TEST_EVENT_TYPE = 'webhook.test';
 /** How much of an answer is shown. */
 const ANSWER_CHARACTERS_MAX = 500;
 
-/** What an endpoint answered. `error` is a class such as `timeout`, `detail` its text. */
+/** Answer of an endpoint. `error` is a class such as `timeout`, `detail` its text. */
 type TestResult = Readonly<{
   eventId: string;
   status: number | null;

@@ -1,5 +1,5 @@
 /**
- * What a backup holds, and its file: the container of `lib/archive.ts`, encrypted with a passphrase.
+ * Contents of a backup, and its file: the container of `lib/archive.ts`, encrypted with a passphrase.
  */
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
@@ -14,7 +14,7 @@ export const PASSPHRASE_BYTES_MIN = 12;
 /** 128 MiB and about a second for each guess. */
 const WORK_FACTOR = 17;
 
-/** What a backup may hold; nothing else is written when it is unpacked. */
+/** Files that a backup may hold; nothing else is written when it is unpacked. */
 export const names = ['manifest.json', 'quayside.db', 'secret.key', 'settings.json', 'signer.backup'] as const;
 export type Name = (typeof names)[number];
 

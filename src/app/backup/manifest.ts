@@ -1,5 +1,5 @@
 /**
- * What a backup says about itself, in `manifest.json` within the encrypted part.
+ * Description of a backup, in `manifest.json` within the encrypted part.
  */
 import * as z from 'zod';
 import { names } from './archive.ts';

@@ -1,5 +1,5 @@
 /**
- * What is known of this installation's backups: a file beside the database.
+ * State of this installation's backups: a file beside the database.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -35,7 +35,7 @@ type RestoreParts = Readonly<{
   log: Log;
 }>;
 
-/** What a restore has retired in a pool: the addresses with an index from `from` to below `through`. */
+/** Addresses that a restore has retired in a pool: those with an index from `from` to below `through`. */
 export type RetiredPool = Readonly<{ family: string; mode: string; source: string; from: number; through: number }>;
 
 export type Restored = Readonly<{
@@ -122,7 +122,7 @@ async function retire(
   }
 }
 
-/** What was refunded since is on the chain and, if it survived, in the signer's journal; the database has neither. */
+/** Later refunds are on the chain and, if it survived, in the signer's journal; the database has neither. */
 async function freeze({ act }: RestoreParts, { database, manifest }: Unpacked): Promise<void> {
   const made = new Date(manifest.made_at_ms).toISOString();
   await database.freezePayouts(

@@ -20,7 +20,7 @@ const BUSY_TIMEOUT_MS = 5_000;
 export type Unpacked = Readonly<{
   folder: string;
   manifest: Manifest;
-  /** What is wrong with the database as it was unpacked; empty when it is sound. */
+  /** Faults of the unpacked database; empty when it is sound. */
   problems: readonly string[];
   database: Database;
 }>;

@@ -16,14 +16,14 @@ export type Finding = Readonly<{
   rule: WatchCode;
   subject: string;
   network: NetworkKey | null;
-  /** What is wrong, without a full stop; the rule's advice follows. */
+  /** The trouble, without a full stop; the rule's advice follows. */
   message: string;
   /** The alarm's code, if it is not the rule's. */
   code?: string;
 }>;
 
 export type Watch = Readonly<{
-  /** What is watched, for the log: `the disk`. */
+  /** Name of the watch for the log: `the disk`. */
   what: string;
   scopes: readonly AlarmScope[];
   /**

@@ -1,5 +1,5 @@
 /**
- * What the errors of EVM nodes mean for us.
+ * Faults by the errors of EVM nodes.
  *
  * Sources: error codes of EIP-1474, and the texts of geth, its forks, Erigon, Nethermind, reth, anvil and the usual
  * gateways.

@@ -13,7 +13,7 @@ import { SYSTEM } from './programs.ts';
 
 /** `create_with_seed` takes at most 32 characters. */
 export const LOCK_SEED_CHARACTERS = 32;
-/** What a lock's account holds. */
+/** Contents of a lock's account. */
 export const LOCK_BYTES = 1;
 
 /**

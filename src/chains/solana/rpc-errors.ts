@@ -1,5 +1,5 @@
 /**
- * What the errors of Solana nodes mean for us.
+ * Faults by the errors of Solana nodes.
  *
  * Source: Agave, `rpc-client-api/src/custom_error.rs`.
  */

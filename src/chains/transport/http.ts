@@ -24,7 +24,7 @@ type HttpTransportOptions = Readonly<{
   concurrencyMax: number;
   /** Whether a body is the node's own answer in spite of a status other than 200; never, if absent. */
   isAnswer?: (status: number, body: Uint8Array) => boolean;
-  /** What else to try if nothing answers. */
+  /** Hint for a node that does not answer. */
   advice?: string;
 }>;
 
@@ -175,7 +175,7 @@ export function openHttpTransport(options: HttpTransportOptions, clock: Clock): 
   return { post, health: () => ({ connected, heardAtMs, connections }), close: () => pool.destroy() };
 }
 
-/** What to do about a node that refuses us. Sources: go-ethereum's `rpc/http.go` and `node/jwt_handler.go`. */
+/** Advice about a node that refuses us. Sources: go-ethereum's `rpc/http.go` and `node/jwt_handler.go`. */
 function refusedAdvice(text: string): string {
   if (/invalid host/i.test(text)) {
     return "the node does not expect this host name: add it to the node's --http.vhosts, or use the IP address or ws://";

@@ -56,7 +56,7 @@ export function createRpcClient(
     host: string;
     concurrencyMax: number;
     requestTimeoutMs: number;
-    /** What errors mean in this family. */
+    /** Faults by the errors of this family. */
     meanings: readonly ErrorMeaning[];
   }> &
     Pick<NodeOptions, 'observe'>,
@@ -64,7 +64,7 @@ export function createRpcClient(
   const { host, requestTimeoutMs, meanings, observe } = options;
   const queue = openRequestQueue(options);
   let lastId = 0;
-  /** What the node takes in one batch, as far as is known. It only falls. */
+  /** Largest batch that the node takes, as far as is known. It only falls. */
   let callsMax = BATCH_CALLS_MAX;
 
   async function exchange(text: string, ids: readonly number[], origin: Origin): Promise<Uint8Array> {

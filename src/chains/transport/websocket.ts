@@ -75,7 +75,7 @@ type Link = {
   fault: Fault | null;
 };
 
-/** What outlives a connection. `heardAtMs`: the last sign of life. `failures`: attempts since the last message. */
+/** State that outlives a connection. `heardAtMs`: last sign of life. `failures`: attempts since the last message. */
 type State = {
   link: Link | null;
   lastFault: Fault;

@@ -15,7 +15,7 @@ import type { ContractKind } from './transaction-bytes.ts';
 export type Prices = Readonly<{
   perEnergy: bigint;
   perByte: bigint;
-  /** What a transfer costs instead of its bytes if it creates the account that it pays. */
+  /** Cost of a transfer, instead of its bytes, if it creates the account that it pays. */
   newAccount: bigint;
   /** Free bytes a day of every account. */
   freeBytes: bigint;
@@ -23,10 +23,10 @@ export type Prices = Readonly<{
   energyStep: bigint;
 }>;
 
-/** What an account may still use before it burns TRX. Bytes come from one of two allowances, never from both. */
+/** Resources that an account may use before it burns TRX. Bytes come from one of two allowances, never from both. */
 export type Allowances = Readonly<{ energy: bigint; stakedBytes: bigint; freeBytes: bigint }>;
 
-/** What all stakes for energy together give in a day: `daily` energy for `staked` TRX. */
+/** Yield of all stakes for energy in a day: `daily` energy for `staked` TRX. */
 export type StakeShare = Readonly<{ daily: bigint; staked: bigint }>;
 
 /** Signed size, without the varint that is the fee limit of a call or the amount of the others. */

@@ -37,12 +37,12 @@ const valueShapes: Readonly<Record<ContractKind, Shape>> = {
   undelegate: { 1: 'bytes', 2: 'integer', 3: 'integer', 4: 'bytes' },
 };
 
-/** What the transaction does. Addresses are keys; `units` are sun; `data` is hex. */
+/** Effect of the transaction. Addresses are keys; `units` are sun; `data` is hex. */
 export type TronAction =
   | Readonly<{ kind: 'transfer' | 'delegate' | 'undelegate'; owner: string; to: string; units: bigint }>
   | Readonly<{ kind: 'trigger'; owner: string; contract: string; data: string }>;
 
-/** What is signed. */
+/** The signed part. */
 export type RawTransaction = Readonly<{
   action: TronAction;
   /** Low two bytes of the reference block's number, and bytes 8 to 15 of its hash; hex. */

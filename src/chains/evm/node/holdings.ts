@@ -1,5 +1,5 @@
 /**
- * What addresses hold of the tokens in the state of one block.
+ * Tokens that addresses hold in the state of one block.
  */
 import type { BlockRef } from '../../../core/block.ts';
 import { invariant } from '../../../core/fault.ts';

@@ -36,7 +36,7 @@ type QuoteQuestion = Readonly<{
 
 const refuse = (refused: RefusedCode, message: string): Refused => ({ refused, message, missing: null });
 
-/** What writing an empty storage slot costs more than changing a used one (EIP-2929, EIP-3529). */
+/** Extra cost of writing an empty storage slot over changing a used one (EIP-2929, EIP-3529). */
 const FRESH_SLOT_GAS = 17_100n;
 
 /**

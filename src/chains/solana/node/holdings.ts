@@ -1,5 +1,5 @@
 /**
- * What addresses hold of the tokens in the newest final state. A node has no older one.
+ * Tokens that addresses hold in the newest final state. A node has no older one.
  *
  * Counted are the owners' associated token accounts, from which sweeps pay.
  */

@@ -290,7 +290,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     const method = 'getTransaction';
     const settings = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 1 };
     const value = await rpc.call(method, [tx, settings]);
-    // What the cluster has not confirmed yet is not shown.
+    // Blocks that the cluster has not confirmed yet are not shown.
     return value === null ? { kind: 'waiting' } : readTransactionReport(tx, value, options.tokens, { method, host });
   }
 

@@ -1,5 +1,5 @@
 /**
- * What addresses hold of the tokens on the solidified chain. A node has the newest state only.
+ * Tokens that addresses hold on the solidified chain. A node has the newest state only.
  */
 import { invariant, transient } from '../../../core/fault.ts';
 import type { Currency, Token } from '../../../core/transfer.ts';
