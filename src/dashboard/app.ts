@@ -101,7 +101,7 @@ function limitAddresses(app: Express, { config, clock, languages }: DashboardDep
 }
 
 async function answerPage(deps: SignInDeps, page: Page, request: Request, response: Response): Promise<void> {
-  const visitor = await deps.sessions.visitorOf(request, page.isBackground !== true && !queryOf(request).has(UNASKED));
+  const visitor = await deps.sessions.visitorOf(request, !queryOf(request).has(UNASKED));
   if (!visitor) {
     askToSignIn(deps, request, response);
     return;
@@ -185,8 +185,6 @@ async function send(
   } else if ('to' in reply) {
     const { to, said } = reply;
     response.redirect(303, said === undefined ? to : deps.notices.add(to, said, visitor.formToken));
-  } else if ('text' in reply) {
-    response.type('text').send(reply.text);
   } else if ('image' in reply) {
     response
       .set({ 'Content-Type': reply.type, 'Content-Security-Policy': IMAGE_POLICY })

@@ -35,22 +35,18 @@ export type FileReply = Readonly<{ file: string; type: string; parts: AsyncItera
 export type ImageReply = Readonly<{ image: Uint8Array; type: string }>;
 
 /**
- * A page (of status 200), a redirect with what the next page says, a file that is written part by part, a picture, a
- * text for a script, or null where there is nothing by that name.
+ * A page (of status 200), a redirect with what the next page says, a file that is written part by part, a picture,
+ * or null where there is nothing by that name.
  */
 export type Reply =
   | Readonly<{ title: string; content: Html; status?: number }>
   | Readonly<{ to: string; said?: string }>
   | FileReply
   | ImageReply
-  | Readonly<{ text: string }>
   | null;
 
-/**
- * `formBytesMax`: how large its form may be, where it has a file. `isBackground`: a script asks it, not a person, so it
- * is no use of the session.
- */
-type Described = Readonly<{ method: 'get' | 'post'; path: string; formBytesMax?: number; isBackground?: true }>;
+/** `formBytesMax`: how large its form may be, where it has a file. */
+type Described = Readonly<{ method: 'get' | 'post'; path: string; formBytesMax?: number }>;
 
 export type StoreAt = Readonly<{ storeId: string; mode: Mode }>;
 

@@ -191,33 +191,6 @@ test('a hash and a link are copied by a button that says so in its place', async
   await page.context().close();
 });
 
-test('new payments are announced above the list, which stays as it is until somebody asks', async ({
-  browser,
-  dashboard,
-}) => {
-  const { api } = dashboard;
-  const { page, complaints } = await signedIn(browser, dashboard, {});
-  await page.clock.install();
-  await openSale(api);
-  await page.goto(`${dashboard.url}/s/${api.merchantId}/test/payments`);
-  const rows = await page.locator('tbody tr').count();
-  const link = page.locator('.newer a');
-  await page.clock.runFor(15_000);
-  assert.is(await link.isVisible(), false);
-  api.clock.advance(5);
-  await openSale(api);
-  await page.clock.runFor(15_000);
-  await until('it is announced', () => link.isVisible());
-  assert.is(await link.textContent(), '1 new payment: show');
-  assert.is(await page.locator('tbody tr').count(), rows);
-  await look(page, 'newer');
-  await link.click();
-  await until('it is shown', async () => (await page.locator('tbody tr').count()) === rows + 1);
-  assert.is(await link.isVisible(), false);
-  assert.equal(complaints, []);
-  await page.context().close();
-});
-
 test('the time in which a refund can be canceled is counted down, and then the button is gone', async ({
   browser,
   dashboard,

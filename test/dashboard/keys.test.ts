@@ -95,26 +95,6 @@ test('a test key may do everything unless somebody says otherwise; a live key on
     assert.match(refused.text, 'can send money out');
   }));
 
-test('the signed call of a new key works as it is pasted into a shell', () =>
-  withDashboard(async (dashboard) => {
-    const ada = await owner(dashboard);
-    const { form, post } = await reviewed(dashboard, ada);
-    const made = await ada.post(post, form);
-    const escaped = /<pre[^>]*><code>([\s\S]*?)<\/code>/.exec(made.text)?.[1] ?? '';
-    const names: Record<string, string> = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' };
-    const script = escaped.replaceAll(/&([a-z#0-9]+);/g, (_, name) => names[name] ?? '?');
-    // The server keeps the time of the test.
-    const nowS = Math.floor(dashboard.api.clock.nowMs() / 1000);
-    const answer = await runShell(script.replace('$(date +%s)', String(nowS)));
-    assert.match(answer, '"payment_status":"pending"');
-    assert.match((await ada.get(keysOf(dashboard, 'test'))).text, 'API_SECRET=&#39;ss_…&#39;');
-  }));
-
-const runShell = (script: string): Promise<string> =>
-  new Promise((resolve) => {
-    execFile('sh', ['-c', script], (_error, stdout, stderr) => resolve(stdout + stderr));
-  });
-
 test('a form that is sent twice makes one key: at once, seconds later, and much later', () =>
   withDashboard(async (dashboard) => {
     const ada = await owner(dashboard);

@@ -128,36 +128,6 @@ test('what came stands over what was asked, with coins, networks and refunds', (
     assert.match(await text(`${base}/${none.id}`), 'Confirmed 0.00 USDT / USDC');
   }));
 
-test('newer payments are counted for the list, which is no use of the session', () =>
-  withDashboard(async (dashboard) => {
-    const { api } = dashboard;
-    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
-    const base = `/s/${api.merchantId}/test/payments`;
-    const askFrom = async () => /data-newer="([^"]+)"/.exec((await owner.get(base)).text)?.[1] ?? '';
-    const atFirst = await askFrom();
-    assert.is((await owner.get(atFirst)).text, '');
-    await create(dashboard, 'one', {});
-    assert.is((await owner.get(atFirst)).text, '1 new payment: show', 'also where there was none');
-    const asked = await askFrom();
-    await create(dashboard, 'two', {});
-    await create(dashboard, 'three', {});
-    const counted = await owner.get(asked);
-    assert.equal(
-      [counted.text, counted.headers.get('content-type')],
-      ['2 new payments: show', 'text/plain; charset=utf-8'],
-    );
-    for (const query of ['?status=paid', `?before=${asked.split('=')[1]}`, '?q=none'])
-      assert.not.match((await owner.get(base + query)).text, 'data-newer', 'only where the newest are shown');
-
-    await owner.get(base);
-    api.clock.advance(16 * 60_000);
-    assert.is((await owner.get(asked)).status, 200);
-    api.clock.advance(15 * 60_000);
-    const late = await owner.get(asked);
-    assert.is(late.status, 303, 'half an hour without use');
-    assert.match(late.headers.get('location') ?? '', /^\/sign-in\?/);
-  }));
-
 test('filters live in the address, hold on every page, and go into the export', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;

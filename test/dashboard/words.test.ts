@@ -140,7 +140,6 @@ const noDocuments = [
   '/s/:store/:mode/payments.csv',
   '/s/:store/:mode/refunds.csv',
   '/operator/audit.csv',
-  '/s/:store/:mode/payments/new',
   '/s/:store/:mode/settings/logo/:hash',
 ];
 

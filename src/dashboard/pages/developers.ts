@@ -12,7 +12,6 @@ import type { DashboardDeps } from '../deps.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { sentence } from '../sentence.ts';
 import { ago, badge, copyCode, data, facts, faultMessage, table, time } from '../show.ts';
-import { signedCall } from '../signed-call.ts';
 import type { TextKey, Words } from '../texts.ts';
 
 const KEYS_SHOWN = 100;
@@ -81,11 +80,7 @@ async function page(
     ])}</section>
 <section aria-labelledby="keys"><h2 id="keys">${words.say('developers.keys')}</h2>${keyTable(visit, own.slice(0, KEYS_SHOWN), nowMs)}</section>
 ${obstacle ? html`<p class="card">${sentence(words, obstacle)}</p>` : keyForm(visit)}
-<section class="card" aria-labelledby="call"><h2 id="call">${words.say('developers.call')}</h2><p>${words.html(
-      'developers.call_text',
-      { reference: html`<a href="${config.baseUrl}/docs">${words.say('developers.reference')}</a>` },
-    )}</p>
-${callText(signedCall(at, config.baseUrl, { apiKey: `sk_${at.mode}_…`, apiSecret: 'ss_…' }))}</section>`,
+<p class="hint">${words.html('developers.call_text', { reference: html`<a href="${config.baseUrl}/docs">${words.say('developers.reference')}</a>` })}</p>`,
   };
 }
 
@@ -181,19 +176,15 @@ function planKey(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
     },
     back: pathOf(at),
     refused: (fault) => page(deps, visit, fault),
-    page: (outcome) => ({ title: words.say('developers.new_title'), content: shownOnce(deps, visit, outcome) }),
+    page: (outcome) => ({ title: words.say('developers.new_title'), content: shownOnce(visit, outcome) }),
   });
 }
 
-const callText = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>`;
-
-function shownOnce({ config }: DashboardDeps, visit: Visit<StoreAt>, { said, facts: made = [], json }: Outcome): Html {
+function shownOnce(visit: Visit<StoreAt>, { said, facts: made = [] }: Outcome): Html {
   const { at, words } = visit;
-  const credentials = { apiKey: String(json.api_key), apiSecret: String(json.api_secret) };
   return html`<section class="card">
 <p class="message attention">${sentence(words, said)}</p>
 ${actFacts(visit, made)}
 <p class="hint">${words.say('developers.secret_hint')}</p>
-<details><summary>${words.say('developers.own_call')}</summary>${callText(signedCall(at, config.baseUrl, credentials))}</details>
 <p><a class="button" href="${pathOf(at)}">${words.say('developers.saved')}</a></p></section>`;
 }

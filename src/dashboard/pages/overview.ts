@@ -6,19 +6,20 @@ import { waitsForApproval } from '../../acts/refunds.ts';
 import { coinOf } from '../../chains/coin-text.ts';
 import { isAllowed } from '../../core/access.ts';
 import { parToMinorFloor } from '../../core/money.ts';
-import { currencies, type NetworkKey } from '../../core/transfer.ts';
-import { isSilent, unseenSinceMs, whyUnfollowed } from '../../database/network-health.ts';
+import { type Currency, currencies, type NetworkKey } from '../../core/transfer.ts';
+import { unseenSinceMs } from '../../database/network-health.ts';
 import type { CreditTotal, SessionTotal } from '../../database/reports.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { dateIn, datePlus, startOfDayMs } from '../../lib/zone.ts';
+import { figures, list, section } from '../../web/list.ts';
 import { barChart } from '../chart.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { failingEndpoints } from '../failing-endpoints.ts';
 import type { StoreAt, StorePage, Visit } from '../page.ts';
 import { coinNames } from '../received.ts';
 import { setupList } from '../setup.ts';
-import { badge, data, english, figures, networkTitle, share, table, time } from '../show.ts';
+import { badge, data, english, networkTitle, share, time } from '../show.ts';
 import { storeEndpoints } from '../store-endpoints.ts';
 import type { Words } from '../texts.ts';
 
@@ -44,60 +45,92 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
     const dates = Array.from({ length: DAYS_SHOWN }, (_, ago) => datePlus(today, ago - DAYS_SHOWN + 1));
     const starts = [...dates, datePlus(today, 1)].map((date) => startOfDayMs(zone, date) ?? 0);
     const days = await deps.database.reports.sumCredits(at, starts);
+    const waiting = await readWaiting(deps, at);
     const [created] = await deps.database.reports.countSessions(at, [starts[0] ?? 0, starts.at(-1) ?? 0]);
     return {
       title: words.say(at.mode === 'test' ? 'overview.test_title' : 'frame.overview'),
-      content: html`${await needs(deps, visit)}
+      content: html`${glance(visit, days, waiting, (created?.created ?? 0) - (created?.paid ?? 0) - (created?.unpaid ?? 0))}
+${await needs(deps, visit, waiting)}
 ${await setupList(deps, visit)}
-<section class="card" aria-labelledby="money"><h2 id="money">${words.say('overview.money', { days: DAYS_SHOWN })}</h2>${money(deps.config, visit, days, dates)}${created ? conversion(visit, created, dates[0] ?? '') : null}</section>
-<section class="card" aria-labelledby="health"><h2 id="health">${words.say('overview.health')}</h2>${await health(deps, visit)}</section>`,
+${section('money', words.say('overview.money', { days: DAYS_SHOWN }), html`${money(deps.config, visit, days, dates)}${created ? conversion(visit, created, dates[0] ?? '') : null}`)}`,
     };
   },
 });
+
+/** How many decisions wait in a store, each counted up to a limit. */
+type Waiting = Readonly<{ held: number; refunds: number }>;
+
+async function readWaiting({ database }: DashboardDeps, at: StoreAt): Promise<Waiting> {
+  const limit = COUNTED_MAX + 1;
+  const held = (await database.held.list({ ...at, state: 'open', limit })).length;
+  const pending = await database.refunds.list({ ...at, status: 'pending', limit });
+  return { held, refunds: pending.filter(waitsForApproval).length };
+}
+
+const upTo = (count: number): string => (count > COUNTED_MAX ? `${COUNTED_MAX}+` : String(count));
+
+/** Figures first: what was taken, and what is open. @param open payments of the shown days that are not over */
+function glance({ at, words }: Visit<StoreAt>, totals: Totals, { held, refunds }: Waiting, open: number): Html {
+  const symbols = coinsOf(totals);
+  const taken = (days: number): string => {
+    const { creditedPar, reversedPar } = totals.slice(-days).flat().reduce(plus, NO_MONEY);
+    return `${signed(creditedPar - reversedPar)} ${coinNames(symbols.length === 0 ? ['USD'] : symbols)}`;
+  };
+  const base = `/s/${at.storeId}/${at.mode}`;
+  const link = (path: string, count: string) => html`<a href="${base}/${path}">${count}</a>`;
+  return html`<div class="card">${figures([
+    [words.say('overview.today'), data(taken(1))],
+    [words.say('overview.last_days', { days: 7 }), data(taken(7))],
+    [words.say('overview.last_days', { days: DAYS_SHOWN }), data(taken(DAYS_SHOWN))],
+    [words.say('overview.open'), link('payments?status=pending', String(open))],
+    [words.say('overview.held'), link('payments?flag=held', upTo(held))],
+    [words.say('overview.to_approve'), link('refunds?waits=approval', upTo(refunds))],
+  ])}</div>`;
+}
 
 const counted = (words: Words, what: 'held' | 'refund', count: number): string =>
   count > COUNTED_MAX
     ? words.say(`overview.${what}_many`, { count: COUNTED_MAX })
     : words.say(`overview.${what}_waits`, { count });
 
-async function needs(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html> {
-  const { database } = deps;
+async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds }: Waiting): Promise<Html> {
   const { at, words } = visit;
   const base = `/s/${at.storeId}/${at.mode}`;
-  const limit = COUNTED_MAX + 1;
-  const held = (await database.held.list({ ...at, state: 'open', limit })).length;
-  const pending = await database.refunds.list({ ...at, status: 'pending', limit });
-  const waiting = pending.filter(waitsForApproval).length;
-  const alarms = await database.alarms.listOfStore(at, ALARMS_SHOWN);
+  const alarms = await deps.database.alarms.listOfStore(at, ALARMS_SHOWN);
   const stopped = await stoppedNetworks(deps, visit);
   const lines = [
     ...(await failingHooks(deps, visit)),
     ...(held > 0 ? [html`<a href="${base}/payments?flag=held">${counted(words, 'held', held)}</a>`] : []),
-    ...(waiting > 0 ? [html`<a href="${base}/refunds?waits=approval">${counted(words, 'refund', waiting)}</a>`] : []),
+    ...(refunds > 0 ? [html`<a href="${base}/refunds?waits=approval">${counted(words, 'refund', refunds)}</a>`] : []),
+    ...(await undelivered(deps, visit)),
+    ...(await lowWallets(deps, visit)),
     ...alarms.map(
       ({ atMs, message, sessionId }) =>
         html`${time(atMs)} ${english(message.replace(PAYOUT_ID, ''))} <a href="${base}/payments/${sessionId}">${words.say('overview.alarm_payment')}</a>`,
     ),
   ];
-  return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${words.say('overview.needs_you')}</h2>
-${
-  lines.length + stopped.length === 0
-    ? html`<p>${badge(words.say('overview.nothing'), 'good')}</p>`
-    : html`<ul class="steps">${stopped.map((line) => html`<li>${badge(words.say('overview.not_followed'), 'danger')} ${line}</li>`)}${lines.map((line) => html`<li>${badge(words.say('overview.waits'), 'attention')} ${line}</li>`)}</ul>`
-}</section>`;
+  const content =
+    lines.length + stopped.length === 0
+      ? html`<p>${badge(words.say('overview.nothing'), 'good')}</p>`
+      : html`<ul class="steps">${stopped.map((line) => html`<li>${badge(words.say('overview.not_followed'), 'danger')} ${line}</li>`)}${lines.map((line) => html`<li>${badge(words.say('overview.waits'), 'attention')} ${line}</li>`)}</ul>`;
+  return section('needs', words.say('overview.needs_you'), content);
 }
 
-/** Says which endpoints of the store accept nothing now, to who may look at them. */
+/** Says which endpoints of the store are off or accept nothing now, to who may look at them. */
 async function failingHooks({ database }: DashboardDeps, { at, nowMs, visitor, words }: Visit<StoreAt>) {
   if (!isAllowed(visitor.person.memberships, { permission: 'webhooks:read', ...at })) return [];
   const failing = await failingEndpoints(database, nowMs);
   const all = await storeEndpoints(database, at, ENDPOINTS_READ_MAX);
-  const own = all.filter(({ disabledAtMs }) => disabledAtMs === null);
-  return own.flatMap(({ id, url }) => {
-    const sinceMs = failing.get(id);
-    if (sinceMs === undefined) return [];
+  return all.flatMap(({ id, url, disabledAtMs, disabledReason }) => {
     const endpoint = html`<a href="/s/${at.storeId}/${at.mode}/webhooks/${id}">${data(url)}</a>`;
-    return [words.html('overview.endpoint_fails', { endpoint, time: time(sinceMs) })];
+    if (disabledAtMs !== null) {
+      const since = { endpoint, time: time(disabledAtMs) };
+      return disabledReason === null
+        ? [words.html('overview.disabled_since', since)]
+        : [words.html('overview.disabled_because', { ...since, reason: disabledReason })];
+    }
+    const sinceMs = failing.get(id);
+    return sinceMs === undefined ? [] : [words.html('overview.endpoint_fails', { endpoint, time: time(sinceMs) })];
   });
 }
 
@@ -119,6 +152,8 @@ async function stoppedNetworks({ database, config }: DashboardDeps, visit: Visit
     });
 }
 
+/** The credits of each shown day, the last is today. */
+type Totals = readonly (readonly CreditTotal[])[];
 type Day = Omit<CreditTotal, 'network' | 'currency'>;
 const NO_MONEY: Day = { credits: 0, creditedPar: 0n, reversals: 0, reversedPar: 0n };
 
@@ -128,6 +163,9 @@ const plus = (one: Day, other: Day): Day => ({
   reversals: one.reversals + other.reversals,
   reversedPar: one.reversedPar + other.reversedPar,
 });
+
+const coinsOf = (totals: Totals): readonly Currency[] =>
+  currencies.filter((one) => totals.flat().some(({ currency }) => currency === one));
 
 /** Sums over the shown days by network and coin, the greatest first. */
 function byAsset(totals: readonly CreditTotal[]) {
@@ -150,7 +188,7 @@ const signed = (par: bigint): string => {
 function money(
   config: DashboardDeps['config'],
   { at, words }: Visit<StoreAt>,
-  totals: readonly (readonly CreditTotal[])[],
+  totals: Totals,
   dates: readonly string[],
 ): Html {
   if (totals.flat().length === 0) {
@@ -158,21 +196,25 @@ function money(
     return html`<p>${at.mode === 'test' ? words.html('overview.no_money_test') : words.html('overview.no_money_live', { test_mode })}</p>`;
   }
   const shares = byAsset(totals.flat());
-  const symbols = currencies.filter((one) => shares.some(({ currency }) => currency === one));
+  const symbols = coinsOf(totals);
   const inCoins = (par: bigint): string => `${signed(par)} ${coinNames(symbols)}`;
   const days = dates.map((date, day) => [date, (totals[day] ?? []).reduce(plus, NO_MONEY)] as const);
   const all = days.map(([, day]) => day).reduce(plus);
-  const rows = days
-    .filter(([, { credits: some, reversals }]) => some + reversals > 0)
-    .reverse()
-    .map(([day, one]) => [
-      data(day),
-      data(inCoins(one.creditedPar)),
-      String(one.credits),
-      one.reversals === 0 ? '–' : data(`${inCoins(one.reversedPar)} (${one.reversals})`),
-    ]);
-  const columns = (['day', 'credited', 'transfers', 'reversed'] as const).map((one) => words.say(`overview.${one}`));
-  const numbers = table(words.say('overview.by_day'), columns, rows, [1, 2, 3]);
+  const numbers = list<readonly [string, Day]>({
+    caption: words.say('overview.by_day'),
+    columns: [
+      [words.say('overview.day'), ([day]) => data(day)],
+      [words.say('overview.credited'), ([, { creditedPar }]) => data(inCoins(creditedPar)), 'number'],
+      [words.say('overview.transfers'), ([, { credits }]) => String(credits), 'number'],
+      [
+        words.say('overview.reversed'),
+        ([, one]) => (one.reversals === 0 ? '–' : data(`${inCoins(one.reversedPar)} (${one.reversals})`)),
+        'number',
+      ],
+    ],
+    rows: days.filter(([, { credits, reversals }]) => credits + reversals > 0).reverse(),
+    empty: '',
+  });
   const bars = days.map(([day, { creditedPar }]) => ({ label: day, size: creditedPar }));
   const counts = {
     sum: html`<bdi class="sum">${inCoins(all.creditedPar - all.reversedPar)}</bdi>`,
@@ -200,81 +242,29 @@ function conversion({ at, words }: Visit<StoreAt>, { created, paid, unpaid }: Se
   ])}`;
 }
 
-async function health(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html> {
-  const { database, config } = deps;
-  const { at, nowMs, words } = visit;
-  const known = new Map((await database.networks.list()).map((status) => [status.network as string, status]));
-  const networks = config.networks
-    .filter(({ mode }) => mode === at.mode)
-    .map(({ key, title }) => {
-      const status = known.get(key) ?? null;
-      const why = whyUnfollowed(status, nowMs);
-      if (why === null)
-        return html`<li>${badge(words.say('overview.followed'), 'good')} ${words.html('overview.network_seen', { network: title })}</li>`;
-      const isDown = status === null || status.state === 'halted' || isSilent(status, nowMs);
-      return html`<li>${badge(words.say(isDown ? 'overview.not_followed' : `general.network_${status.state}`), isDown ? 'danger' : 'attention')} ${
-        status === null || status.readThroughS === 0
-          ? words.html('overview.network_never', { network: title })
-          : words.html('overview.network_unseen', { network: title, time: time(status.readThroughS * 1000) })
-      }</li>`;
-    });
-  const all = await storeEndpoints(database, at, ENDPOINTS_READ_MAX);
-  const failing = await failingEndpoints(database, nowMs);
-  const mayOpen = isAllowed(visit.visitor.person.memberships, { permission: 'webhooks:read', ...at });
-  const endpoints = all.map(({ id, url, disabledAtMs, disabledReason }) => {
-    const endpoint = mayOpen ? html`<a href="/s/${at.storeId}/${at.mode}/webhooks/${id}">${data(url)}</a>` : data(url);
-    const sinceMs = failing.get(id);
-    if (disabledAtMs !== null) {
-      const since = { endpoint, time: time(disabledAtMs) };
-      const said =
-        disabledReason === null
-          ? words.html('overview.disabled_since', since)
-          : words.html('overview.disabled_because', { ...since, reason: disabledReason });
-      return html`<li>${badge(words.say('overview.disabled'), 'attention')} ${said}</li>`;
-    }
-    if (sinceMs !== undefined)
-      return html`<li>${badge(words.say('overview.failing'), 'danger')} ${words.html('overview.failing_since', { endpoint, time: time(sinceMs) })}</li>`;
-    return html`<li>${badge(words.say('overview.enabled'), 'good')} ${endpoint}</li>`;
-  });
-  return html`<h3>${words.say('overview.networks')}</h3>
-${networks.length === 0 ? html`<p>${words.say(`overview.no_network_${at.mode}`)}</p>` : html`<ul class="steps">${networks}</ul>`}
-<h3>${words.say('frame.webhooks')}</h3>
-${endpoints.length === 0 ? html`<p>${words.say('overview.no_endpoint')}</p>` : html`<ul class="steps">${endpoints}</ul>`}${await undelivered(deps, visit)}${await lowWallets(deps, visit)}`;
-}
-
-/** How many deliveries did not arrive, for who may look at them; nothing if all did. */
-async function undelivered({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<Html | null> {
+/** Says how many deliveries did not arrive, to who may look at them. */
+async function undelivered({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
   const { at, nowMs, visitor, words } = visit;
-  if (!isAllowed(visitor.person.memberships, { permission: 'webhooks:read', ...at })) return null;
-  const sinceMs = nowMs - FAILURE_DAYS * DAY_MS;
-  const counts = await database.countUndelivered(at, sinceMs, DELIVERIES_COUNTED_MAX + 1);
-  const lines = (['waiting', 'failed'] as const).flatMap((state) => {
-    const count = counts[state];
-    if (count === 0) return [];
-    const number = count > DELIVERIES_COUNTED_MAX ? `${DELIVERIES_COUNTED_MAX}+` : count;
-    const text = words.say(`overview.${state}_deliveries`, { number, days: FAILURE_DAYS });
-    const mark = badge(words.say(`general.delivery_${state}`), state === 'failed' ? 'attention' : 'wait');
-    return [html`<li>${mark} <a href="/s/${at.storeId}/${at.mode}/webhooks?state=${state}">${text}</a></li>`];
-  });
-  return lines.length === 0 ? null : html`<ul class="steps">${lines}</ul>`;
+  if (!isAllowed(visitor.person.memberships, { permission: 'webhooks:read', ...at })) return [];
+  const { failed } = await database.countUndelivered(at, nowMs - FAILURE_DAYS * DAY_MS, DELIVERIES_COUNTED_MAX + 1);
+  if (failed === 0) return [];
+  const number = failed > DELIVERIES_COUNTED_MAX ? `${DELIVERIES_COUNTED_MAX}+` : failed;
+  const text = words.say('overview.failed_deliveries', { number, days: FAILURE_DAYS });
+  return [html`<a href="/s/${at.storeId}/${at.mode}/webhooks?state=failed">${text}</a>`];
 }
 
-/** Wallets of the mode that need more, for who may see the operator's pages; nothing if none does. */
-async function lowWallets({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<Html | null> {
+/** Wallets of the mode that need more, for who may see the operator's pages. */
+async function lowWallets({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
   const { at, visitor, words } = visit;
-  if (!isAllowed(visitor.person.memberships, { permission: 'installation:read' })) return null;
+  if (!isAllowed(visitor.person.memberships, { permission: 'installation:read' })) return [];
   const low = (await database.listBalances()).filter(
     (one) => one.low.length > 0 && one.isFormer !== true && one.network.startsWith(`${at.mode}:`),
   );
-  if (low.length === 0) return null;
-  return html`<h3>${words.say('frame.operator_wallets')}</h3><ul class="steps">${low.map(
-    ({ network, role, low: assets }) => {
-      const of = {
-        wallet: html`<a href="/operator/wallets">${words.say(`overview.wallet_${role}`)}</a>`,
-        network: networkTitle(config, network),
-        coins: assets.map((asset) => coinOf(config.networks, network, asset).symbol).join(', '),
-      };
-      return html`<li>${badge(words.say('general.low'), 'attention')} ${words.html('overview.low_wallet', of)}</li>`;
-    },
-  )}</ul>`;
+  return low.map(({ network, role, low: assets }) =>
+    words.html('overview.low_wallet', {
+      wallet: html`<a href="/operator/money">${words.say(`overview.wallet_${role}`)}</a>`,
+      network: networkTitle(config, network),
+      coins: assets.map((asset) => coinOf(config.networks, network, asset).symbol).join(', '),
+    }),
+  );
 }

@@ -34,27 +34,7 @@ export const paymentsPages = (deps: DashboardDeps, startExport: StartExport): re
     },
   },
   exportPage(deps, startExport),
-  {
-    method: 'get',
-    path: '/s/:store/:mode/payments/new',
-    needs: 'payments:read',
-    isBackground: true,
-    answer: (visit) => countNewer(deps, visit),
-  },
 ];
-
-/** Says how many payments were created after those that a list shows; nothing if there are none. */
-async function countNewer({ database }: DashboardDeps, { at, query, words }: Visit<StoreAt>): Promise<Reply> {
-  const after = parseSessionId(query.get('after') ?? '') ?? '';
-  const filter = { ...at, status: null, paidIn: null, fromMs: null, toMs: null, beforeId: null };
-  const { sessions } = await database.sessions.list({ ...filter, limit: PAGE_ROWS });
-  const count = sessions.filter(({ id }) => id > after).length;
-  return { text: count === 0 ? '' : words.say('payments.newer', { count }) };
-}
-
-/** Where the script says that there are newer payments than those shown, which do not move under the pointer. */
-const newer = (at: StoreAt, newest: SessionSummary | undefined): Html =>
-  html`<p class="newer" aria-live="polite" data-newer="${pathOf(at)}/new?after=${newest?.id ?? ''}"><a class="button plain small" href="${pathOf(at)}" hidden></a></p>`;
 
 async function list(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const { at, query, visitor, zone, words } = visit;
@@ -76,8 +56,7 @@ ${mayExport ? link(`${pathOf(at)}.csv`, {}, words.say(isFiltered ? 'payments.csv
   const rest = html`<p class="card">${words.say('payments.rest')}</p>`;
   const empty = goOnId === null ? emptyList(words, at, isFiltered || beforeId !== null) : html`${rest}${pager}`;
   const content = shown.length > 0 ? html`${await rows(deps, visit, shown)}${pager}` : empty;
-  const announced = isFiltered || beforeId !== null ? null : newer(at, shown[0]);
-  return { title: titleOf(words, at), content: html`${await controls(deps, visit, '', filter)}${announced}${content}` };
+  return { title: titleOf(words, at), content: html`${await controls(deps, visit, '', filter)}${content}` };
 }
 
 const exportPage = (deps: DashboardDeps, startExport: StartExport): StorePage => ({
