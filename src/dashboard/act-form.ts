@@ -12,12 +12,12 @@ import {
 } from '../acts/act.ts';
 import { permanent } from '../core/fault.ts';
 import { type Html, html } from '../lib/html.ts';
+import { facts } from '../web/list.ts';
 import type { Planned } from './change.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
 import { idOfForm } from './once.ts';
 import type { Reply, StoreAt, Visit } from './page.ts';
 import { sentence, sentenceText, shownValue } from './sentence.ts';
-import { facts } from './show.ts';
 
 type Use = Readonly<{
   /** What the form says, by the names of the act's input. */

@@ -8,10 +8,11 @@ import type { NetworkKey } from '../core/transfer.ts';
 import type { CreateRefundOutcome, DestinationFault, Refund, RefundRoom } from '../database/refunds/refund.ts';
 import type { Session } from '../database/session.ts';
 import { type Html, html } from '../lib/html.ts';
+import { facts } from '../web/list.ts';
 import type { DashboardDeps } from './deps.ts';
 import type { StoreAt } from './page.ts';
 import { sentenceText } from './sentence.ts';
-import { badge, data, facts, grouped, networkTitle, type Tone } from './show.ts';
+import { badge, data, grouped, networkTitle, type Tone } from './show.ts';
 import type { Words } from './texts.ts';
 
 export const refundsPath = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/refunds`;

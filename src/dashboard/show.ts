@@ -144,42 +144,6 @@ export function sessionState(words: Words, { life, standing }: Judged): Html {
   return html`${badge(status, sessionTones[life.status])}${oddities({ life, standing }).map((odd) => html` ${badge(words.say(`general.odd_${odd}`), 'attention')}`)}`;
 }
 
-/**
- * A table whose rows become cards on a phone; each cell is labelled there by its column.
- * @param numbers which columns are numbers, from 0
- * @param newestBy the column of the times by which the newest comes first
- * @param lead the columns with which a card begins, such as amount and state
- */
-export function table(
-  caption: string,
-  columns: readonly string[],
-  rows: readonly (readonly (Html | string)[])[],
-  numbers: readonly number[] = [],
-  newestBy?: number,
-  lead: readonly number[] = [],
-): Html {
-  const kind = (at: number) => {
-    const classes = [...(numbers.includes(at) ? ['number'] : []), ...(lead.includes(at) ? ['lead'] : [])];
-    return classes.length === 0 ? null : html` class="${classes.join(' ')}"`;
-  };
-  return html`<table>
-<caption class="unseen">${caption}</caption>
-<thead><tr>${columns.map((column, at) => html`<th scope="col"${kind(at)}${at === newestBy ? html` aria-sort="descending"` : null}>${column}</th>`)}</tr></thead>
-<tbody>${rows.map(
-    (cells) =>
-      html`<tr>${cells.map((cell, at) => html`<td data-label="${columns[at] ?? ''}"${kind(at)}>${cell}</td>`)}</tr>`,
-  )}</tbody>
-</table>`;
-}
-
-/** Names and values, one a line. */
-export const facts = (pairs: readonly (readonly [Html | string, Html | string])[]): Html =>
-  html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
-
-/** Numbers side by side, each with its name. */
-export const figures = (pairs: readonly (readonly [string, Html | string])[]): Html =>
-  html`<dl class="figures">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
-
 /** Shows a part of a whole as per cent, to one place. */
 export const share = ({ code }: Words, part: number, whole: number): Html =>
   data(new Intl.NumberFormat(`${code}-u-nu-latn`, { style: 'percent', maximumFractionDigits: 1 }).format(part / whole));

@@ -1,7 +1,6 @@
 /**
  * How a page changes something, on the page of API keys: confirmed, with the second factor again, once, and recorded.
  */
-import { execFile } from 'node:child_process';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Answer, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';

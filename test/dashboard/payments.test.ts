@@ -112,7 +112,7 @@ test('what came stands over what was asked, with coins, networks and refunds', (
     );
     const session = await api.database().sessions.find(made.id);
     const rate = session?.conversion?.rate;
-    assert.match(await text(base), `eur 35.0875 USDT 25.99 EUR at ${rate} Ethereum (ERC20) paid`);
+    assert.match(await text(base), `eur A year of hosting 35.0875 USDT 25.99 EUR at ${rate} Ethereum (ERC20) paid`);
     const page = await text(`${base}/${made.id}`);
     assert.match(page, /35\.0875 USDT paid too much 25\.99 EUR asked, at [\d.]+ since \d{4}-/);
     assert.match(page, 'Description A year of hosting');

@@ -148,7 +148,7 @@ test('the pages of a store search its payments, and the list has one search box'
   withDashboard(async ({ api, person }) => {
     const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
     const base = `/s/${api.merchantId}/test`;
-    for (const page of ['overview', 'refunds', 'store', 'payments']) {
+    for (const page of ['overview', 'refunds', 'settings', 'payments']) {
       const { text } = await ada.get(`${base}/${page}`);
       assert.is(text.match(/role="search"/g)?.length, 1, page);
       assert.is(

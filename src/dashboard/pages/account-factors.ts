@@ -7,13 +7,14 @@
 import type { ChangedSecret } from '../../database/people/person.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { sortableId } from '../../lib/id.ts';
+import { facts } from '../../web/list.ts';
 import { changeFields, commonChange, FIRST_FACTOR_PATH, type Plan, type Planned, type Review } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { codesShown, newFactor, secretShown } from '../link.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { whyWeak } from '../passwords.ts';
 import { isFactorRequired, newRecoveryCodes, recoveryHash, secretOfForm, stepOf } from '../second-factor.ts';
-import { badge, data, facts } from '../show.ts';
+import { badge, data } from '../show.ts';
 
 const BACK = '/account';
 /** From so few recovery codes on, the page says to make new ones. */

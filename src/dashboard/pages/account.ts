@@ -1,15 +1,16 @@
 /**
  * What belongs to the person who is signed in: roles, and where else the account is signed in.
  */
-import type { Person } from '../../database/people/person.ts';
+import type { Person, WebSession } from '../../database/people/person.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { readZone } from '../../lib/zone.ts';
+import { facts, list } from '../../web/list.ts';
 import { browserName } from '../browser-name.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { formTokenField } from '../frame.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { ago, data, facts, faultMessage, table, time } from '../show.ts';
+import { ago, data, faultMessage, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
 import { accountFactorPages, factorSection } from './account-factors.ts';
@@ -67,7 +68,6 @@ ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><
     if (store) names.set(store.id, store.name);
   }
   const title = words.say('account.open');
-  const columns = ['since', 'seen', 'address', 'browser', 'end'] as const;
   return {
     title: words.say('frame.account'),
     status: fault === null ? 200 : 400,
@@ -81,17 +81,21 @@ ${await passkeySection(deps, visit)}
 ${languageForm(deps, visit)}
 ${zoneForm(visit)}
 <section class="card" aria-labelledby="open"><h2 id="open">${title}</h2>
-${table(
-  title,
-  columns.map((column) => words.say(`account.${column}`)),
-  open.map((one) => [
-    time(one.startedAtMs),
-    ago(words, one.seenAtMs, nowMs),
-    network(one.address),
-    browserText(words, one.device),
-    one.hash === session.hash ? words.say('account.this_one') : form(one.hash, words.say('account.end_it')),
-  ]),
-)}
+${list<WebSession>({
+  caption: title,
+  columns: [
+    [words.say('account.since'), ({ startedAtMs }) => time(startedAtMs)],
+    [words.say('account.seen'), ({ seenAtMs }) => ago(words, seenAtMs, nowMs)],
+    [words.say('account.address'), ({ address }) => network(address)],
+    [words.say('account.browser'), ({ device }) => browserText(words, device)],
+    [
+      words.say('account.end'),
+      ({ hash }) => (hash === session.hash ? words.say('account.this_one') : form(hash, words.say('account.end_it'))),
+    ],
+  ],
+  rows: open,
+  empty: '',
+})}
 ${open.length > 1 ? form('others', words.say('account.end_others')) : null}</section>`,
   };
 }

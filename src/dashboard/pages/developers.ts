@@ -6,12 +6,13 @@ import { createKey, KEY_NAME_CHARS_MAX, revokeKey, whyNoKeys } from '../../acts/
 import type { Scope } from '../../database/column-values.ts';
 import type { ApiKey } from '../../database/keys.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { facts, list } from '../../web/list.ts';
 import { actFacts, planAct } from '../act-form.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { sentence } from '../sentence.ts';
-import { ago, badge, copyCode, data, facts, faultMessage, table, time } from '../show.ts';
+import { ago, badge, copyCode, data, faultMessage, time } from '../show.ts';
 import type { TextKey, Words } from '../texts.ts';
 
 const KEYS_SHOWN = 100;
@@ -86,37 +87,45 @@ ${obstacle ? html`<p class="card">${sentence(words, obstacle)}</p>` : keyForm(vi
 
 function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number): Html {
   const { at, words } = visit;
-  if (keys.length === 0) return html`<p class="card">${words.say('developers.no_key')}</p>`;
   const revoke = (key: ApiKey) => html`<form method="post" action="${pathOf(at)}/keys/revoke">${changeFields(visit)}
 <input type="hidden" name="key" value="${key.id}"><button class="plain" aria-label="${words.say('general.act_on', { act: words.say('developers.revoke'), name: key.hint })}">${words.say('developers.revoke')}</button></form>`;
-  return table(
-    words.say('developers.keys'),
-    [
-      words.say('general.name'),
-      words.say('general.key'),
-      words.say('developers.may'),
-      words.say('developers.from'),
-      words.say('general.created'),
-      words.say('developers.last_used'),
-      words.say('general.state'),
+  return list<ApiKey>({
+    caption: words.say('developers.keys'),
+    columns: [
+      [words.say('general.name'), ({ name }) => data(name ?? '–')],
+      [words.say('general.key'), ({ id, hint }) => html`<code title="${id}">${hint}</code>`],
+      [words.say('developers.may'), (key) => data(key.scopes.join(', '))],
+      [
+        words.say('developers.from'),
+        ({ sources }) =>
+          sources.length === 0
+            ? html`<span class="word">${words.say('developers.anywhere')}</span>`
+            : data(sources.join(', ')),
+      ],
+      [
+        words.say('general.created'),
+        ({ createdAtMs, createdBy }) =>
+          html`${time(createdAtMs)}${createdBy === null ? null : html` <span class="hint">${words.html('developers.by', { person: createdBy })}</span>`}`,
+      ],
+      [
+        words.say('developers.last_used'),
+        ({ lastUsedAtMs, lastUsedFrom }) =>
+          lastUsedAtMs === null
+            ? words.say('general.never')
+            : words.html('developers.used_from', {
+                ago: ago(words, lastUsedAtMs, nowMs),
+                address: lastUsedFrom ?? '–',
+              }),
+      ],
+      [
+        words.say('general.state'),
+        (key) => html`<div>${keyState(words, key, nowMs)}${isWorking(key, nowMs) ? revoke(key) : null}</div>`,
+        'lead',
+      ],
     ],
-    keys.map((key) => [
-      data(key.name ?? '–'),
-      html`<code title="${key.id}">${key.hint}</code>`,
-      data(key.scopes.join(', ')),
-      key.sources.length === 0
-        ? html`<span class="word">${words.say('developers.anywhere')}</span>`
-        : data(key.sources.join(', ')),
-      html`<div>${time(key.createdAtMs)}${key.createdBy === null ? null : html` <span class="hint">${words.html('developers.by', { person: key.createdBy })}</span>`}</div>`,
-      key.lastUsedAtMs === null
-        ? words.say('general.never')
-        : words.html('developers.used_from', {
-            ago: ago(words, key.lastUsedAtMs, nowMs),
-            address: key.lastUsedFrom ?? '–',
-          }),
-      html`<div>${keyState(words, key, nowMs)}${isWorking(key, nowMs) ? revoke(key) : null}</div>`,
-    ]),
-  );
+    rows: keys,
+    empty: words.say('developers.no_key'),
+  });
 }
 
 const isWorking = ({ revokedAtMs, expiresAtMs }: ApiKey, nowMs: number): boolean =>

@@ -4,11 +4,12 @@
  */
 import type { Passkey } from '../../database/people/person.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { facts, list } from '../../web/list.ts';
 import { changeFields, commonChange, FIRST_FACTOR_PATH, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Visit } from '../page.ts';
 import { passkeyButton } from '../passkey-button.ts';
-import { data, facts, table, time } from '../show.ts';
+import { data, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import type { Visitor } from '../web-session.ts';
 
@@ -38,7 +39,6 @@ export async function passkeySection({ database, passkeys }: DashboardDeps, visi
   const remove = (id: string): Html => html`<form method="post" action="/account/passkeys/remove">${changeFields(visit)}
 <input type="hidden" name="id" value="${id}"><button class="plain">${words.say('passkeys.remove')}</button></form>`;
   const asked = passkeys.creation(visitor.person, own, purposeFor(visitor));
-  const columns = ['name', 'added_at', 'used_at', 'remove'] as const;
   const add = html`<form method="post" action="/account/passkeys">${changeFields(visit)}
 <label>${words.say('passkeys.new_name')} <input name="name" maxlength="${NAME_CHARS_MAX}" placeholder="${words.say('passkeys.example')}" autocomplete="off"></label>
 ${passkeyButton(words, { field: 'passkey', text: words.say('passkeys.add'), asked })}</form>`;
@@ -47,11 +47,17 @@ ${passkeyButton(words, { field: 'passkey', text: words.say('passkeys.add'), aske
 ${
   own.length === 0
     ? null
-    : table(
-        words.say('passkeys.title'),
-        columns.map((column) => words.say(`passkeys.${column}`)),
-        own.map((one) => [data(one.name), time(one.createdAtMs), usedAt(words, one), remove(one.id)]),
-      )
+    : list<Passkey>({
+        caption: words.say('passkeys.title'),
+        columns: [
+          [words.say('passkeys.name'), ({ name }) => data(name)],
+          [words.say('passkeys.added_at'), ({ createdAtMs }) => time(createdAtMs)],
+          [words.say('passkeys.used_at'), (one) => usedAt(words, one)],
+          [words.say('passkeys.remove'), ({ id }) => remove(id)],
+        ],
+        rows: own,
+        empty: '',
+      })
 }
 ${passkeys.isPossible ? add : html`<p class="hint">${words.html('passkeys.impossible')}</p>`}
 </section>`;

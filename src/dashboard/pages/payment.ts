@@ -14,6 +14,7 @@ import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
 import { optionAddress } from '../../payments/option.ts';
 import { paymentUrl } from '../../payments/payment-url.ts';
+import { facts } from '../../web/list.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
@@ -26,7 +27,6 @@ import {
   copied,
   copyCode,
   data,
-  facts,
   faultMessage,
   networkTitle,
   price,

@@ -6,22 +6,22 @@ import type { Mode } from '../../core/transfer.ts';
 import type { SessionSummary } from '../../database/session.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
+import { list } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { StartExport } from '../export.ts';
-import { queryOfChosen } from '../list-filter.ts';
+import { pager, queryOfChosen } from '../list-filter.ts';
 import { findPlaces, type Place } from '../named-place.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportPayments } from '../payment-export.ts';
 import { filterFields, type PaymentFilter, readFilter } from '../payment-filter.ts';
 import { confirmedText, networksOf, refundedText } from '../received.ts';
 import { readSearch, SEARCHED_CHARS_MAX } from '../search.ts';
-import { data, networkTitle, price, sessionState, table, time } from '../show.ts';
+import { data, networkTitle, price, sessionState, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PAGE_ROWS = 50;
 /** Currencies of prices that the filter offers. */
 const PRICES_MAX = 50;
-const columns = ['created', 'order', 'amounts', 'network', 'status', 'refunded'] as const;
 
 export const paymentsPages = (deps: DashboardDeps, startExport: StartExport): readonly StorePage[] => [
   {
@@ -30,13 +30,13 @@ export const paymentsPages = (deps: DashboardDeps, startExport: StartExport): re
     needs: 'payments:read',
     async answer(visit) {
       const text = (visit.query.get('q') ?? '').trim();
-      return text === '' ? list(deps, visit) : find(deps, visit, text);
+      return text === '' ? listPage(deps, visit) : find(deps, visit, text);
     },
   },
   exportPage(deps, startExport),
 ];
 
-async function list(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
+async function listPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const { at, query, visitor, zone, words } = visit;
   const { networks } = deps.config;
   const filter = readFilter(at, query, networks, zone);
@@ -45,17 +45,15 @@ async function list(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> 
   const { sessions: shown, goOnId } = page;
   const isFiltered = Object.keys(filter.chosen).length > 0;
   const mayExport = isAllowed(visitor.person.memberships, { permission: 'payments:export', ...at });
-  const link = (path: string, more: Readonly<Record<string, string>>, text: string) =>
-    html`<a href="${path}${queryOfChosen(filter.chosen, more)}">${text}</a>`;
-  const pager = html`<p class="pager">
-${beforeId === null ? null : link(pathOf(at), {}, words.say('general.newest'))}
-${goOnId === null ? null : link(pathOf(at), { before: goOnId }, words.say('general.older'))}
-${mayExport ? link(`${pathOf(at)}.csv`, {}, words.say(isFiltered ? 'payments.csv_these' : 'payments.csv_all')) : null}
-</p>`;
+  const links = pager(words, {
+    ...{ path: pathOf(at), chosen: filter.chosen, isFirst: beforeId === null },
+    older: goOnId === null ? null : { before: goOnId },
+    csv: mayExport ? `${pathOf(at)}.csv` : null,
+  });
   // A list by network or coin with a status looks at a bounded number of payments for each page.
   const rest = html`<p class="card">${words.say('payments.rest')}</p>`;
-  const empty = goOnId === null ? emptyList(words, at, isFiltered || beforeId !== null) : html`${rest}${pager}`;
-  const content = shown.length > 0 ? html`${await rows(deps, visit, shown)}${pager}` : empty;
+  const empty = goOnId === null ? emptyList(words, at, isFiltered || beforeId !== null) : html`${rest}${links}`;
+  const content = shown.length > 0 ? html`${await rows(deps, visit, shown)}${links}` : empty;
   return { title: titleOf(words, at), content: html`${await controls(deps, visit, '', filter)}${content}` };
 }
 
@@ -168,23 +166,24 @@ async function rows(
   sessions: readonly SessionSummary[],
 ): Promise<Html> {
   const refunds = await database.refunds.ofSession(sessions.map(({ id }) => id));
-  return table(
-    titleOf(words, at),
-    columns.map((column) => words.say(`payments.${column}`)),
-    sessions.map((session) => [
-      time(session.createdAtS * 1000),
-      html`<a href="${pathOf(at)}/${session.id}">${data(session.request.orderId)}</a>`,
-      amounts(words, session),
-      data(
-        networksOf(session)
-          .map((network) => networkTitle(config, network))
-          .join(', ') || '–',
-      ),
-      sessionState(words, session),
-      data(refundedText(refunds.get(session.id) ?? []) || '–'),
-    ]),
-    [2, 5],
-    0,
-    [2, 4],
-  );
+  return list<SessionSummary>({
+    caption: titleOf(words, at),
+    columns: [
+      [words.say('payments.created'), ({ createdAtS }) => time(createdAtS * 1000), 'newest'],
+      [
+        words.say('payments.order'),
+        ({ id, request }) =>
+          html`<a href="${pathOf(at)}/${id}">${data(request.orderId)}</a>${request.description === null ? null : html`<small>${data(request.description)}</small>`}`,
+      ],
+      [words.say('payments.amounts'), (one) => amounts(words, one), 'number lead'],
+      [
+        words.say('payments.network'),
+        (one) => data([...new Set(networksOf(one).map((network) => networkTitle(config, network)))].join(', ') || '–'),
+      ],
+      [words.say('payments.status'), (one) => sessionState(words, one), 'lead'],
+      [words.say('payments.refunded'), ({ id }) => data(refundedText(refunds.get(id) ?? []) || '–'), 'number'],
+    ],
+    rows: sessions,
+    empty: '',
+  });
 }

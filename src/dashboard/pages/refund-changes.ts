@@ -12,6 +12,7 @@ import type { NewRefund, Refund, RefundRoom } from '../../database/refunds/refun
 import type { Session } from '../../database/session.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { claimUrl } from '../../payments/destination.ts';
+import { facts } from '../../web/list.ts';
 import { planAct } from '../act-form.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -21,7 +22,7 @@ import { coinNames, confirmedText } from '../received.ts';
 import { namedBy, readRefundPeople, refundBackground } from '../refund-people.ts';
 import { leftText, refundBadge, refundsPath, refusalText, waitsForAddress, whatIsPaid } from '../refund-text.ts';
 import { sentence } from '../sentence.ts';
-import { copied, data, facts, faultMessage, networkTitle, price } from '../show.ts';
+import { copied, data, faultMessage, networkTitle, price } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { findPayment } from './payment.ts';
 import { paymentPath } from './payments.ts';

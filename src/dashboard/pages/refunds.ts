@@ -9,35 +9,24 @@ import { delayOf } from '../../core/payout.ts';
 import type { RefundStatus } from '../../core/refund.ts';
 import type { Refund, RefundFilter } from '../../database/refunds/refund.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { facts, list } from '../../web/list.ts';
 import { changeFields } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { explorerPage, type Named, shownOnChain } from '../explorer.ts';
 import type { StartExport } from '../export.ts';
-import { choice, chosenOf, dayFields, queryOfChosen, readDays } from '../list-filter.ts';
+import { choice, chosenOf, dayFields, pager, queryOfChosen, readDays } from '../list-filter.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { exportRefunds } from '../refund-export.ts';
 import { namedBy, readRefundPeople, refundBackground } from '../refund-people.ts';
 import { refundState, refundsPath, waitsForAddress } from '../refund-text.ts';
-import {
-  countdown,
-  data,
-  english,
-  explorerLink,
-  facts,
-  faultMessage,
-  grouped,
-  networkTitle,
-  reloads,
-  table,
-  time,
-} from '../show.ts';
+import { countdown, data, english, explorerLink, faultMessage, grouped, networkTitle, reloads, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PAGE_ROWS = 50;
 const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
 
 export const refundPages = (deps: DashboardDeps, startExport: StartExport): readonly StorePage[] => [
-  { method: 'get', path: '/s/:store/:mode/refunds', needs: 'payments:read', answer: (visit) => list(deps, visit) },
+  { method: 'get', path: '/s/:store/:mode/refunds', needs: 'payments:read', answer: (visit) => listPage(deps, visit) },
   exportPage(deps, startExport),
   {
     method: 'get',
@@ -68,7 +57,7 @@ function readFilter({ at, query, zone }: Pick<Visit<StoreAt>, 'at' | 'query' | '
   return { chosen: chosenOf({ status, from, to }), refunds: { ...at, ...(status && { status }), fromMs, toMs } };
 }
 
-async function list({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
+async function listPage({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const { at, query, visitor, words } = visit;
   const { chosen, refunds } = readFilter(visit);
   const last = query.get('before') === null ? null : await database.refunds.findBy({ id: query.get('before') ?? '' });
@@ -88,7 +77,6 @@ async function list({ database, config }: DashboardDeps, visit: Visit<StoreAt>):
   const empty = html`<p class="card">${
     isFiltered || isOwn ? words.html('refunds.no_match', { all }) : words.html('refunds.empty')
   }</p>`;
-  const csv = words.say(isFiltered ? 'payments.csv_these' : 'payments.csv_all');
   const values = statuses.map((one) => [one, words.say(`refunds.status_${one}`)] as const);
   return {
     title: words.say(at.mode === 'test' ? 'refunds.test_title' : 'frame.refunds'),
@@ -97,9 +85,11 @@ ${choice(words, { label: words.say('refunds.status'), name: 'status', values }, 
 ${dayFields(words, chosen)}<button class="plain">${words.say('general.show')}</button></form>
 ${isWaiting ? html`<p class="hint">${words.html('refunds.only_waiting', { all })}</p>` : null}
 ${shown.length === 0 ? empty : rows(config, visit, shown)}
-<p class="pager">${isOwn ? html`<a href="${refundsPath(at)}${queryOfChosen(chosen)}">${words.say('general.newest')}</a>` : null}
-${older ? html`<a href="${refundsPath(at)}${queryOfChosen(chosen, { ...(isWaiting && { waits: 'approval' }), before: older.id })}" rel="next">${words.say('general.older')}</a>` : null}
-${mayExport ? html`<a href="${refundsPath(at)}.csv${queryOfChosen(chosen)}">${csv}</a>` : null}</p>`,
+${pager(words, {
+  ...{ path: refundsPath(at), chosen: { ...chosen, ...(isWaiting && { waits: 'approval' }) }, isFirst: !isOwn },
+  older: older ? { before: older.id } : null,
+  csv: mayExport ? `${refundsPath(at)}.csv` : null,
+})}`,
   };
 }
 
@@ -123,25 +113,32 @@ const exportPage = (deps: DashboardDeps, startExport: StartExport): StorePage =>
 
 const addressOf = ({ network }: Refund, text: string) => ({ network, kind: 'address', text }) as const;
 
-const columns = ['created', 'refund', 'order', 'amount', 'network', 'to', 'status'] as const;
-
 const rows = (config: DashboardDeps['config'], { at, words }: Visit<StoreAt>, refunds: readonly Refund[]): Html =>
-  table(
-    words.say('frame.refunds'),
-    columns.map((column) => words.say(`refunds.${column}`)),
-    refunds.map((refund) => [
-      time(refund.createdAtMs),
-      html`<a href="${refundsPath(at)}/${refund.id}">${refund.heldKind === null ? data(refund.refundId) : words.say('refunds.held_return')}</a>`,
-      html`<a href="/s/${at.storeId}/${at.mode}/payments/${refund.sessionId}">${data(refund.orderId)}</a>`,
-      data(amountText(refund)),
-      data(networkTitle(config, refund.network)),
-      refund.destination ? shownOnChain({ config, words }, addressOf(refund, refund.destination.address)) : '–',
-      refundState(words, refund),
-    ]),
-    [3],
-    0,
-    [3, 6],
-  );
+  list<Refund>({
+    caption: words.say('frame.refunds'),
+    columns: [
+      [words.say('refunds.created'), ({ createdAtMs }) => time(createdAtMs), 'newest'],
+      [
+        words.say('refunds.refund'),
+        ({ id, heldKind, refundId }) =>
+          html`<a href="${refundsPath(at)}/${id}">${heldKind === null ? data(refundId) : words.say('refunds.held_return')}</a>`,
+      ],
+      [
+        words.say('refunds.order'),
+        ({ sessionId, orderId }) =>
+          html`<a href="/s/${at.storeId}/${at.mode}/payments/${sessionId}">${data(orderId)}</a>`,
+      ],
+      [words.say('refunds.amount'), (one) => data(amountText(one)), 'number lead'],
+      [words.say('refunds.network'), ({ network }) => data(networkTitle(config, network))],
+      [
+        words.say('refunds.to'),
+        (one) => (one.destination ? shownOnChain({ config, words }, addressOf(one, one.destination.address)) : '–'),
+      ],
+      [words.say('refunds.status'), (one) => refundState(words, one), 'lead'],
+    ],
+    rows: refunds,
+    empty: '',
+  });
 
 /** Renders one refund, with the forms for what can be done about it now. */
 export async function refundPage(

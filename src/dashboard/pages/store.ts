@@ -20,13 +20,14 @@ import { type MerchantStore, WAITING_STORES_MAX } from '../../database/stores.ts
 import { accentColours, readAccent, type Scheme } from '../../lib/accent.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { MAIL_ADDRESS_CHARS_MAX } from '../../lib/mail-server.ts';
+import { facts } from '../../web/list.ts';
 import { planAct } from '../act-form.ts';
 import { changeFields, commonChange, type Planned, storeChange } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { idOfForm } from '../once.ts';
 import type { CommonPage, Page, Reply, StoreAt, Visit } from '../page.ts';
 import { sentence, sentenceText } from '../sentence.ts';
-import { badge, copyCode, data, facts, faultMessage } from '../show.ts';
+import { badge, copyCode, data, faultMessage } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { logoSection, storeLogoPages } from './store-logo.ts';
 import { teamChanges, teamSection } from './team.ts';

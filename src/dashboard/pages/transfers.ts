@@ -7,9 +7,10 @@ import type { Lookup } from '../../database/lookups.ts';
 import type { Payment, Session } from '../../database/session.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { createAddressFormat } from '../../payments/destination.ts';
+import { list } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { shownOnChain } from '../explorer.ts';
-import { badge, data, networkTitle, span, type Tone, table, time } from '../show.ts';
+import { badge, data, networkTitle, span, type Tone, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 export type ShownTransfers = Readonly<{ config: DashboardDeps['config']; words: Words }>;
@@ -38,8 +39,6 @@ function timing(words: Words, { terms, life }: Session, { blockTimeS }: Payment)
   return words.html(afterMs > 0 ? 'transfers.after' : 'transfers.before', values);
 }
 
-const columns = ['block_time', 'deadline', 'amount', 'network', 'transaction', 'from', 'state'] as const;
-
 /** Returns what came for a session, the oldest first. */
 export function transferTable({ config, words }: ShownTransfers, session: Session): Html {
   const { payments, paymentCount } = session;
@@ -49,20 +48,29 @@ export function transferTable({ config, words }: ShownTransfers, session: Sessio
     paymentCount > payments.length
       ? html`<p>${words.html('transfers.newest', { shown: payments.length, all: paymentCount })}</p>`
       : null;
-  return html`${table(
-    words.say('transfers.title'),
-    columns.map((column) => words.say(`transfers.${column}`)),
-    payments.map((payment) => [
-      time(payment.blockTimeS * 1000),
-      timing(words, session, payment),
-      data(unitsText(payment)),
-      data(networkTitle(config, payment.networkKey)),
-      shownOnChain({ config, words }, transactionOf(payment)),
-      shownOnChain({ config, words }, addressOf(payment.networkKey, formatAddress(payment.networkKey, payment.from))),
-      html`${badge(words.say(`payment.state_${payment.state}`), receiptTones[payment.state])} ${words.html('payment.confirmations', { count: payment.confirmations })}`,
-    ]),
-    [2],
-  )}${more}`;
+  return html`${list<Payment>({
+    caption: words.say('transfers.title'),
+    columns: [
+      [words.say('transfers.block_time'), ({ blockTimeS }) => time(blockTimeS * 1000)],
+      [words.say('transfers.deadline'), (one) => timing(words, session, one)],
+      [words.say('transfers.amount'), (one) => data(unitsText(one)), 'number lead'],
+      [words.say('transfers.network'), ({ networkKey }) => data(networkTitle(config, networkKey))],
+      [words.say('transfers.transaction'), (one) => shownOnChain({ config, words }, transactionOf(one))],
+      [
+        words.say('transfers.from'),
+        ({ networkKey, from }) =>
+          shownOnChain({ config, words }, addressOf(networkKey, formatAddress(networkKey, from))),
+      ],
+      [
+        words.say('transfers.state'),
+        ({ state, confirmations }) =>
+          html`${badge(words.say(`payment.state_${state}`), receiptTones[state])} ${words.html('payment.confirmations', { count: confirmations })}`,
+        'lead',
+      ],
+    ],
+    rows: payments,
+    empty: '',
+  })}${more}`;
 }
 
 /** Says which transaction the payer asked about, and what was found. */

@@ -15,13 +15,14 @@ import {
 } from '../../database/redelivery.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { facts, list } from '../../web/list.ts';
 import { changeFields } from '../change.ts';
 import { deliveryFilterForm, readDeliveryFilter } from '../delivery-filter.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { failingEndpoints } from '../failing-endpoints.ts';
 import { queryOfChosen } from '../list-filter.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
-import { badge, data, facts, faultMessage, moreLink, plainText, type Tone, table, time } from '../show.ts';
+import { badge, data, faultMessage, moreLink, plainText, type Tone, time } from '../show.ts';
 import { endpointsOf, findEndpoint, storeEndpoints } from '../store-endpoints.ts';
 import type { Words } from '../texts.ts';
 import { webhookCall } from '../webhook-call.ts';
@@ -90,11 +91,7 @@ export async function webhooksPage(
     title: words.say('frame.webhooks'),
     status: fault === null ? 200 : 400,
     content: html`${faultMessage(fault)}
-<section aria-labelledby="endpoints"><h2 id="endpoints">${words.say('webhooks.endpoints')}</h2>${
-      own.length === 0
-        ? html`<p class="card">${words.say('webhooks.no_endpoint')}</p>`
-        : endpointTable(visit, own, await failingEndpoints(database, visit.nowMs))
-    }</section>
+<section aria-labelledby="endpoints"><h2 id="endpoints">${words.say('webhooks.endpoints')}</h2>${endpointTable(visit, own, await failingEndpoints(database, visit.nowMs))}</section>
 ${may(visit, 'webhooks:manage') ? addForm(visit) : null}
 <section aria-labelledby="deliveries"><h2 id="deliveries">${words.say('webhooks.deliveries')}</h2>
 ${deliveryFilterForm(words, webhooksPath(at), filter, own)}${
@@ -137,16 +134,17 @@ const endpointTable = (
   endpoints: readonly Endpoint[],
   failing: ReadonlyMap<string, number>,
 ): Html =>
-  table(
-    words.say('webhooks.endpoints'),
-    [words.say('general.url'), words.say('general.events'), words.say('general.created'), words.say('general.state')],
-    endpoints.map((one) => [
-      html`<a href="${webhooksPath(at)}/${one.id}">${data(one.url)}</a>`,
-      eventsText(one.extendedEvents),
-      time(one.createdAtMs),
-      html`<span>${endpointState(words, one, failing)}</span>`,
-    ]),
-  );
+  list<Endpoint>({
+    caption: words.say('webhooks.endpoints'),
+    columns: [
+      [words.say('general.url'), ({ id, url }) => html`<a href="${webhooksPath(at)}/${id}">${data(url)}</a>`],
+      [words.say('general.events'), (one) => eventsText(one.extendedEvents)],
+      [words.say('general.created'), ({ createdAtMs }) => time(createdAtMs)],
+      [words.say('general.state'), (one) => endpointState(words, one, failing), 'lead'],
+    ],
+    rows: endpoints,
+    empty: words.say('webhooks.no_endpoint'),
+  });
 
 const eventBoxes = (words: Words, chosen: readonly string[]): Html =>
   html`<p class="hint">${words.html('webhooks.always', { events: usualEvents.join(', ') })}</p>
@@ -177,29 +175,35 @@ const deliveryTable = (
   deliveries: readonly Delivery[],
   endpoints: readonly Endpoint[],
 ): Html =>
-  table(
-    words.say('webhooks.deliveries'),
-    [
-      words.say('general.created'),
-      words.say('webhooks.event'),
-      words.say('webhooks.payment'),
-      ...(endpoints.length === 0 ? [] : [words.say('webhooks.endpoint')]),
-      words.say('webhooks.tries'),
-      words.say('webhooks.last_answer'),
-      words.say('general.state'),
-    ],
-    deliveries.map((one) => [
-      time(one.createdAtMs),
-      html`<a href="${webhooksPath(at)}/deliveries/${one.id}">${data(one.eventType)}</a>`,
-      html`<a href="/s/${at.storeId}/${at.mode}/payments/${one.sessionId}"><code>${one.sessionId.slice(0, 13)}…</code></a>`,
+  list<Delivery>({
+    caption: words.say('webhooks.deliveries'),
+    columns: [
+      [words.say('general.created'), ({ createdAtMs }) => time(createdAtMs)],
+      [
+        words.say('webhooks.event'),
+        ({ id, eventType }) => html`<a href="${webhooksPath(at)}/deliveries/${id}">${data(eventType)}</a>`,
+        'lead',
+      ],
+      [
+        words.say('webhooks.payment'),
+        ({ sessionId }) =>
+          html`<a href="/s/${at.storeId}/${at.mode}/payments/${sessionId}"><code>${sessionId.slice(0, 13)}…</code></a>`,
+      ],
       ...(endpoints.length === 0
         ? []
-        : [data(endpoints.find(({ id }) => id === one.endpointId)?.url ?? one.endpointId)]),
-      String(one.attempts),
-      data(one.lastStatus ?? one.lastError ?? '–'),
-      stateBadge(words, one),
-    ]),
-  );
+        : [
+            [
+              words.say('webhooks.endpoint'),
+              ({ endpointId }: Delivery) => data(endpoints.find(({ id }) => id === endpointId)?.url ?? endpointId),
+            ] as const,
+          ]),
+      [words.say('webhooks.tries'), ({ attempts }) => String(attempts), 'number'],
+      [words.say('webhooks.last_answer'), ({ lastStatus, lastError }) => data(lastStatus ?? lastError ?? '–')],
+      [words.say('general.state'), (one) => stateBadge(words, one), 'lead'],
+    ],
+    rows: deliveries,
+    empty: words.say('webhooks.nothing_sent_to_it'),
+  });
 
 /** Renders one endpoint: how it does, its last deliveries, and what can be done about it. */
 export async function endpointPage(
@@ -222,11 +226,7 @@ export async function endpointPage(
     content: html`${faultMessage(fault)}<p><a href="${webhooksPath(at)}">${words.say('webhooks.all')}</a></p>
 <section class="card" aria-labelledby="url"><h2 id="url">${data(endpoint.url)}</h2>${healthFacts(words, endpoint, health)}
 ${activity ? activityFacts(visit, endpoint, activity) : null}${may(visit, 'webhooks:resend') ? button(visit, endpoint, 'test', words.say('webhooks.test')) : null}</section>
-<section aria-labelledby="recent"><h2 id="recent">${words.say('webhooks.recent')}</h2>${
-      recent.length === 0
-        ? html`<p class="card">${words.say('webhooks.nothing_sent_to_it')}</p>`
-        : deliveryTable(visit, recent, [])
-    }</section>
+<section aria-labelledby="recent"><h2 id="recent">${words.say('webhooks.recent')}</h2>${deliveryTable(visit, recent, [])}</section>
 ${may(visit, 'webhooks:manage') ? manageForms(visit, endpoint, (secret?.nextSecret ?? null) !== null) : null}`,
   };
 }
@@ -335,11 +335,7 @@ async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
         ? []
         : [[words.say('webhooks.next_try'), time(delivery.nextAttemptAtMs)] as const]),
     ])}${may(visit, 'webhooks:resend') ? resend : null}</section>
-<section aria-labelledby="attempts"><h2 id="attempts">${words.say('webhooks.attempts')}</h2>${
-      attempts.length === 0
-        ? html`<p class="card">${words.say('webhooks.not_tried')}</p>`
-        : attemptTable(words, attempts)
-    }</section>
+<section aria-labelledby="attempts"><h2 id="attempts">${words.say('webhooks.attempts')}</h2>${attemptTable(words, attempts)}</section>
 ${await callSection(deps, visit, found, attempts)}
 <section class="card" aria-labelledby="body"><h2 id="body">${words.say('webhooks.body')}</h2><pre tabindex="0"><code>${indented(event.body)}</code></pre></section>`,
   };
@@ -365,25 +361,30 @@ async function callSection(
 }
 
 const attemptTable = (words: Words, attempts: readonly PastAttempt[]): Html =>
-  table(
-    words.say('webhooks.attempts'),
-    [
-      words.say('webhooks.number'),
-      words.say('webhooks.started'),
-      words.say('webhooks.by'),
-      words.say('general.took'),
-      words.say('webhooks.result'),
-      words.say('webhooks.answer'),
+  list<readonly [number, PastAttempt]>({
+    caption: words.say('webhooks.attempts'),
+    columns: [
+      [
+        words.say('webhooks.number'),
+        ([number]) =>
+          html`<a href="?attempt=${number}#call" aria-label="${words.say('webhooks.call', { number })}">${data(number)}</a>`,
+      ],
+      [words.say('webhooks.started'), ([, { startedAtMs }]) => time(startedAtMs)],
+      [
+        words.say('webhooks.by'),
+        ([, { trigger }]) => words.say(trigger === 'manual' ? 'webhooks.by_manual' : 'webhooks.by_schedule'),
+      ],
+      [words.say('general.took'), ([, { durationMs }]) => data(`${durationMs} ms`), 'number'],
+      [words.say('webhooks.result'), ([, { status, error }]) => data(status ?? error ?? '–'), 'lead'],
+      [
+        words.say('webhooks.answer'),
+        ([, { responseExcerpt }]) =>
+          responseExcerpt === null ? '–' : html`<code>${plainText(responseExcerpt)}</code>`,
+      ],
     ],
-    attempts.map((one, at) => [
-      html`<a href="?attempt=${at + 1}#call" aria-label="${words.say('webhooks.call', { number: at + 1 })}">${data(at + 1)}</a>`,
-      time(one.startedAtMs),
-      words.say(one.trigger === 'manual' ? 'webhooks.by_manual' : 'webhooks.by_schedule'),
-      data(`${one.durationMs} ms`),
-      data(one.status ?? one.error ?? '–'),
-      one.responseExcerpt === null ? '–' : html`<code>${plainText(one.responseExcerpt)}</code>`,
-    ]),
-  );
+    rows: attempts.map((one, at) => [at + 1, one]),
+    empty: words.say('webhooks.not_tried'),
+  });
 
 /** The bytes that are sent have no line breaks; this is for reading. */
 const indented = (body: string): string => JSON.stringify(JSON.parse(body), null, 2);
