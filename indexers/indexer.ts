@@ -42,6 +42,8 @@ export type IndexerOptions = Readonly<{
   blocksPerIngestMax: number;
   /** Matcher threads; one less than there are cores if absent. */
   threadsMax?: number;
+  /** How long the signer is waited for, if the database does not know its wallets; a minute if absent. */
+  walletsMsMax?: number;
   /** A number from 0 to 1, for jitter. */
   random: () => number;
 }>;
@@ -75,7 +77,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   // The work beside the follower ends with it, however it ends.
   const beside = new AbortController();
   const asking = { network: network.key, database, node, state: reporter.state, clock, log };
-  await recordWallets(options, before !== null);
+  await recordWallets(options, before !== null, signal);
   await awaitRetiredAddresses(options, signal);
   try {
     const following = follower.run(signal).finally(() => {
@@ -94,28 +96,45 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   }
 }
 
+/** A signer that is not unlocked yet is waited for, where blocks may hold payments that this database does not know. */
+const WALLETS_MS_MAX = 60_000;
+const WALLETS_RETRY_MS = 500;
+
 /**
  * Asks the signer for its wallets if the database does not know them: what leaves them is not looked for in blocks that
- * are read without. Without an answer money out is frozen, if there are payouts: those blocks may have paid them.
+ * are read without. Without an answer money out is frozen: those blocks may have paid refunds.
  * @param wasFollowed whether the database knows blocks of the network
  */
-async function recordWallets({ network: { key }, database, signer, clock, log }: IndexerOptions, wasFollowed: boolean) {
+async function recordWallets(options: IndexerOptions, wasFollowed: boolean, signal: AbortSignal): Promise<void> {
+  const { network, database, signer, clock, log, walletsMsMax = WALLETS_MS_MAX } = options;
+  const { key } = network;
   if (!signer || (await database.listOwnWallets(key)).length > 0) return;
-  try {
-    await database.recordOwnWallets(key, watchedWallets(await signer.wallets(key)));
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    log.info({ code: error.code, reason: error.message }, 'our own wallets are not known yet');
-    if (!wasFollowed || (await database.listPayouts({ network: key, limit: 1 })).length === 0) return;
-    const nowMs = clock.nowMs();
-    const reason = 'blocks are read before our own wallets are known here, so what left them may be missed';
-    const act = { atMs: nowMs, operator: 'quayside', command: 'payout freeze', reason };
-    await database.freezePayouts({ network: key, code: CODE, reason, frozenBy: 'quayside', sinceMs: nowMs }, act);
-    const message =
-      `Money out is frozen on ${key}: ${reason}. Start the signer, compare \`quayside payout list\` with the wallets' ` +
-      `transactions in an explorer, then run \`quayside payout reconcile ${key} --reason …\``;
-    await database.alarms.raise({ atMs: nowMs, code: CODE, message, network: key, sessionId: null });
+  const untilMs = clock.nowMs() + (wasFollowed ? walletsMsMax : 0);
+  for (;;) {
+    try {
+      return await database.recordOwnWallets(key, watchedWallets(await signer.wallets(key)));
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      if (clock.nowMs() < untilMs && !signal.aborted) {
+        await clock.sleep(WALLETS_RETRY_MS, signal);
+        continue;
+      }
+      log.info({ code: error.code, reason: error.message }, 'our own wallets are not known yet');
+      if (wasFollowed && !signal.aborted) await freezeUnknown(options);
+      return;
+    }
   }
+}
+
+async function freezeUnknown({ network: { key }, database, clock }: IndexerOptions): Promise<void> {
+  const nowMs = clock.nowMs();
+  const reason = 'blocks are read before our own wallets are known here, so what left them may be missed';
+  const act = { atMs: nowMs, operator: 'quayside', command: 'payout freeze', reason };
+  await database.freezePayouts({ network: key, code: CODE, reason, frozenBy: 'quayside', sinceMs: nowMs }, act);
+  const message =
+    `Money out is frozen on ${key}: ${reason}. Start the signer, compare \`quayside payout list\` with the wallets' ` +
+    `transactions in an explorer, then run \`quayside payout reconcile ${key} --reason …\``;
+  await database.alarms.raise({ atMs: nowMs, code: CODE, message, network: key, sessionId: null });
 }
 
 /** Makes the network's payouts and manages its sweeps, if there is a signer and the family supports payouts. */

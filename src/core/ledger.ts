@@ -14,6 +14,7 @@ import type { Currency, NetworkKey } from './transfer.ts';
  * - `received`: paid to sessions and not promised back. `unclaimed`: paid to no session.
  * - `reserved`: promised back. `refunded`: paid back, from the refund wallet.
  * - `hot`: native coin of the refund and gas wallets. `fees`: spent on transactions.
+ * - `adjusted`: left those wallets without a payout; an operator has said why.
  */
 const accounts = [
   'collected',
@@ -25,6 +26,7 @@ const accounts = [
   'refunded',
   'hot',
   'fees',
+  'adjusted',
 ] as const;
 export type Account = (typeof accounts)[number];
 
@@ -50,7 +52,8 @@ export type EntryKind =
   | 'sweep_returned'
   | 'sweep_done'
   | 'gas_given'
-  | 'fee';
+  | 'fee'
+  | 'adjustment';
 
 /** `cause` is the transfer or payout. `occurrence` counts earlier entries of the same kind and cause. */
 export type Entry = Readonly<{ kind: EntryKind; cause: string; occurrence: number; postings: readonly Posting[] }>;
@@ -179,6 +182,30 @@ export function feeEntry(
   if (units === 0n) return null;
   const from: Account = payerRole === 'collection' ? 'collected' : 'hot';
   return entry('fee', payoutId, generation, { from, to: 'fees', subject: '', network, asset: 'native', units });
+}
+
+/** Units of an asset that left the refund and gas wallets without a payout. */
+export type Unexplained = Readonly<{ asset: Asset; units: bigint }>;
+
+/**
+ * Returns the entry of what an operator has explained, or, `isBack`, of an explanation that was wrong; null if nothing
+ * left the wallets.
+ * @param occurrence earlier entries of the same kind for this network
+ */
+export function adjustmentEntry(
+  network: NetworkKey,
+  moved: readonly Unexplained[],
+  occurrence: number,
+  isBack = false,
+): Entry | null {
+  const sums = new Map<Asset, bigint>();
+  for (const { asset, units } of moved) sums.set(asset, (sums.get(asset) ?? 0n) + units);
+  const postings = [...sums].flatMap(([asset, units]) => {
+    const wallet: Account = asset === 'native' ? 'hot' : 'refunded';
+    const [from, to]: [Account, Account] = isBack ? ['adjusted', wallet] : [wallet, 'adjusted'];
+    return entry('adjustment', network, occurrence, { from, to, subject: '', network, asset, units }).postings;
+  });
+  return postings.length === 0 ? null : { kind: 'adjustment', cause: network, occurrence, postings };
 }
 
 export const assetOf = (intent: Intent): Asset => (intent.kind === 'gas' ? 'native' : (intent.currency ?? 'native'));

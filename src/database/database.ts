@@ -305,7 +305,7 @@ function payoutParts(db: Db, own: MoneyOutParts) {
     ...payoutAttemptCommands(db, { ...parts, freezesOf, refundGates: own.settlement.gatesOf, approvalsOf }),
     ...adoptionCommands(db, parts),
     ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
-    ...freezeCommands(db, { guard: own.guard, freezesOf, freezer, recordAct }),
+    ...freezeCommands(db, { guard: own.guard, freezesOf, freezer, ledger, recordAct }),
     ...payoutViews(db),
     ...hotWalletCommands(db),
     ...sweepCommands(db, steps),

@@ -50,6 +50,10 @@ const payoutFacts = `
   ) AS isUnderway
   FROM payouts AS p`;
 
+const adjustmentFacts = `
+  SELECT p.account, p.subject, p.network, p.asset, p.units
+  FROM ledger_postings AS p JOIN ledger_entries AS e ON e.id = p.entry_id WHERE e.kind = 'adjustment'`;
+
 type PayoutFact = Readonly<{ intent: string; sessionId: string | null; state: string; isUnderway: 0 | 1 }>;
 
 export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
@@ -103,6 +107,9 @@ export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
     for (const row of client.prepare(payoutFacts).iterate() as IterableIterator<PayoutFact>) {
       for (const fact of factsOf(row)) book(fact);
     }
+    // What an operator has said is a fact.
+    for (const row of client.prepare(adjustmentFacts).iterate() as IterableIterator<PostingRow>)
+      add(facts, { ...row, units: BigInt(row.units) });
     return facts;
   }
 

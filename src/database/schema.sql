@@ -326,13 +326,14 @@ CREATE INDEX held_money_open ON held_money (session_id) WHERE state = 'open';
 CREATE TABLE ledger_entries (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   kind TEXT NOT NULL, --> EntryKind
-  cause TEXT NOT NULL, -- the transfer or payout
+  cause TEXT NOT NULL, -- the transfer or payout; of an adjustment, the network
   -- How often this has happened to the cause before: a reorg takes a payment back and gives it again, a payout has generations.
   occurrence INTEGER NOT NULL CHECK (occurrence >= 0),
   at_ms INTEGER NOT NULL,
   -- Of a payment to a session: its store.
   store_id TEXT REFERENCES stores (id),
   mode TEXT CHECK (mode IN ('live', 'test')),
+  reason TEXT, -- of an adjustment: the operator's
   UNIQUE (cause, kind, occurrence),
   CHECK ((store_id IS NULL) = (mode IS NULL))
 ) STRICT;
@@ -703,6 +704,8 @@ CREATE TABLE wallet_books (
   asset TEXT NOT NULL, --> Asset
   units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9-]*' AND units <> ''),
   short_since_ms INTEGER, -- since when they hold less
+  -- What is missing for longer, and no operator has explained: `units` expects it no more.
+  missing_units TEXT NOT NULL CHECK (missing_units NOT GLOB '*[^0-9]*' AND missing_units <> ''),
   ledger_id INTEGER NOT NULL CHECK (ledger_id >= 0), -- through this entry, the ledger is in `units`
   PRIMARY KEY (network, asset)
 ) STRICT, WITHOUT ROWID;

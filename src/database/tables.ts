@@ -243,6 +243,7 @@ export const ledgerEntries = sqliteTable('ledger_entries', {
   atMs: integer().notNull(),
   storeId: text(),
   mode: text().$type<'live' | 'test'>(),
+  reason: text(),
 });
 
 export const ledgerPostings = sqliteTable('ledger_postings', {
@@ -475,6 +476,7 @@ export const walletBooks = sqliteTable('wallet_books', {
   asset: text().$type<Asset>().notNull(),
   units: units().notNull(),
   shortSinceMs: integer(),
+  missingUnits: units().notNull(),
   ledgerId: integer().notNull(),
 });
 

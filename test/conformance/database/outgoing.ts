@@ -113,6 +113,17 @@ export function outgoingConforms(makePlace: MakePlace): void {
       await database.judgeOutgoing(network, T0_MS);
       assert.is(await database.findFreeze(network), null, 'an operator has looked');
       assert.equal(await statesOf(database), ['known']);
+      const adjusted = async () =>
+        (await database.verifyLedger()).balances.flatMap(({ account, units }) => (account === 'adjusted' ? units : []));
+      assert.equal(await adjusted(), [500n]);
+      await isSound(database);
+      const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
+      const learned = { payer: wallet, payerRole: 'refund' } as const;
+      const conclusion = { kind: 'paid', tx: 't1', feeUnits: 7n, generation: null, learned } as const;
+      const resolve = act('payout resolve');
+      assert.ok(await database.concludePayout({ id: 'r1', seen, conclusion, act: resolve, nowMs: T0_MS }));
+      assert.equal(await adjusted(), [], 'it paid a refund after all');
+      await isSound(database);
     }),
   );
 
@@ -204,6 +215,12 @@ export function outgoingConforms(makePlace: MakePlace): void {
       await thawAll(database, network, act('payout thaw'));
       for (let times = 0; times < 3; times++) await compare(1_690n, 88n);
       assert.is(await database.findFreeze(network), null, 'an operator has explained it');
+      const { balances } = await database.verifyLedger();
+      const adjusted = balances.filter(({ account }) => account === 'adjusted');
+      assert.equal(
+        adjusted.map(({ asset, units }) => [asset, units]),
+        [['native', 5n]],
+      );
     }),
   );
 

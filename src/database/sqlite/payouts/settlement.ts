@@ -9,7 +9,7 @@ import { type Ended, nextLookAtMs } from '../../../core/payout.ts';
 import type { Db } from '../../engine/open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../../engine/prepared.ts';
 import type { Ledger } from '../../ledger.ts';
-import { payoutAttempts } from '../../tables.ts';
+import { outgoingTransfers, payoutAttempts } from '../../tables.ts';
 import {
   type FollowLost,
   type FollowRefund,
@@ -39,6 +39,14 @@ export function createPayoutSettlement(db: Db, { steps, ledger, followRefund, fo
       .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
   );
   const insertAttempt = preparedInsert(db, payoutAttempts);
+  const { network, tx, state } = outgoingTransfers;
+  const isNamed = and(eq(network, sql.placeholder('network')), eq(tx, sql.placeholder('tx')));
+  const knownTransfers = atFirstUse(
+    orm
+      .select()
+      .from(outgoingTransfers)
+      .where(and(isNamed, sql`${state} = 'known'`)),
+  );
   function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): void {
     const attempt = steps.attempts(row).find((one) => one.tx === tx);
     invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);
@@ -83,10 +91,21 @@ export function createPayoutSettlement(db: Db, { steps, ledger, followRefund, fo
     insertAttempt({ ...name, payer, payerRole, nonce: null, terms: {}, feeUnitsMax: feeUnits, ...sent });
   }
 
+  /** An operator has said before that this transaction was something else. */
+  function takeBack({ network, intent }: PayoutRow, { tx }: Learned, nowMs: number): void {
+    if (!isPayback(intent)) return;
+    const known = knownTransfers
+      .all({ network, tx })
+      .filter(({ toKey, units }) => toKey === intent.to && units === intent.units);
+    const moved = known.slice(0, 1).map(({ currency, units }) => ({ asset: currency, units }));
+    ledger.adjust(network, moved, `transaction ${tx} paid ${intent.id}`, nowMs, true);
+  }
+
   return {
     charge,
     succeed,
     succeedLearned(row, learned, nowMs) {
+      takeBack(row, learned, nowMs);
       deleteUnsigned(row);
       insertLearned(row, learned, nowMs);
       succeed(row, learned, nowMs);

@@ -12,7 +12,7 @@ import type { Db } from '../../engine/open.ts';
 import type { WalletBooksDatabase } from '../../outgoing.ts';
 import { walletBooks } from '../../tables.ts';
 import type { FormatAmount } from '../../text-formats.ts';
-import type { Freezer } from './freezes.ts';
+import { BALANCE_SHORT, type Freezer } from './freezes.ts';
 
 type Sums = Map<Asset, bigint>;
 
@@ -20,8 +20,9 @@ const add = (sums: Sums, asset: Asset, units: bigint): void => void sums.set(ass
 
 /** What left the wallets by the ledger after an entry: native coin is booked on `hot`, tokens on `refunded`. */
 const spentQuery = `
-  SELECT asset, units FROM ledger_postings
-  WHERE entry_id > :ledgerId AND network = :network AND account IN ('hot', 'refunded')`;
+  SELECT p.asset, p.units FROM ledger_postings AS p JOIN ledger_entries AS e ON e.id = p.entry_id
+  WHERE p.entry_id > :ledgerId AND p.network = :network AND p.account IN ('hot', 'refunded')
+    AND e.kind <> 'adjustment'`;
 /** Payouts that may have been mined and are not booked, and what their attempts may cost the wallets. */
 const openQuery = `
   SELECT p.intent, a.payer_role AS role, a.fee_units_max AS fee
@@ -91,7 +92,7 @@ export function walletBookCommands(
 
   return {
     async listWalletBooks() {
-      const { ledgerId: _, ...columns } = getTableColumns(walletBooks);
+      const { ledgerId: _, missingUnits: __, ...columns } = getTableColumns(walletBooks);
       const select = orm.select(columns).from(walletBooks).orderBy(asc(walletBooks.network), asc(walletBooks.asset));
       return db.read(() => select.all());
     },
@@ -106,7 +107,9 @@ export function walletBookCommands(
           const spentUnits = row ? spentSince(network, row.ledgerId, asset) : 0n;
           const reading = { heldUnits: held, spentUnits, openUnits: under, nowMs };
           const { book, missingUnits } = readBook(row, reading);
-          const next = { network, asset, ledgerId, ...book };
+          // Tokens are explained transfer by transfer.
+          const missing = (row?.missingUnits ?? 0n) + (asset === 'native' ? missingUnits : 0n);
+          const next = { network, asset, ledgerId, ...book, missingUnits: missing };
           const target = [walletBooks.network, walletBooks.asset];
           orm.insert(walletBooks).values(next).onConflictDoUpdate({ target, set: next }).run();
           if (missingUnits === 0n) continue;
@@ -114,8 +117,8 @@ export function walletBookCommands(
           const message = missingText(network, asset, `hold ${has}, ${lacks} less than the books say`);
           // Tokens are watched transfer by transfer.
           const gone = `${lacks} has left the wallets, and no payout explains it`;
-          if (asset === 'native') freezer.byProgram(network, 'wallet_balance_short', gone, nowMs);
-          raiseAlarm({ atMs: nowMs, code: 'wallet_balance_short', message, network, sessionId: null });
+          if (asset === 'native') freezer.byProgram(network, BALANCE_SHORT, gone, nowMs);
+          raiseAlarm({ atMs: nowMs, code: BALANCE_SHORT, message, network, sessionId: null });
         }
       });
     },
