@@ -14,14 +14,13 @@ export const webhooksResend: Command = {
   summary: 'Send a delivery or an event again now; with --since, what failed or is being retried, paced and in order.',
   options: {
     since: sinceOption,
-    missing: { help: 'send the endpoint also the events that it never had, such as those from before it was added' },
     'dry-run': { help: 'say how much would be sent, and change nothing' },
   },
   notes: [
     'A delivery (`dlv_…`) is sent whatever its state; of an event (`evt_…`), every delivery.',
     '--since: every delivery since then that failed for good or waits after a failure starts a new schedule, oldest event first,',
     `one every ${RECOVERY_PACE_MS} ms. Without an endpoint: of all endpoints. What was delivered is not sent again.`,
-    'An endpoint gets the events from its addition on; --missing sends it earlier ones, and needs the endpoint.',
+    'An endpoint gets the events from its addition on; the API has earlier ones (GET /api/v1/events).',
   ],
   async run(input, installation) {
     const [id] = input.args;
@@ -53,59 +52,42 @@ async function resendOne(id: string, isDryRun: boolean, { database, clock }: Ins
   return { json: { id, due: true }, lines: [`${id} is due now; ${shown}`] };
 }
 
-/** Sends again what did not arrive since a time, and with `--missing` what was never sent. */
+/** Sends again what did not arrive since a time. */
 async function resendSince(
   input: Input,
   endpointId: string | null,
   { database, clock }: Installation,
 ): Promise<Answer> {
-  const isMissing = input.options.missing === true;
   const nowMs = clock.nowMs();
   const sinceMs = readSince(input, nowMs);
   if (sinceMs === null) throw usage('--since is missing');
-  if (isMissing && endpointId === null) throw usage('--missing needs an endpoint: say which is to get the events');
   const health = endpointId === null ? null : await database.endpointHealth(endpointId);
   if (endpointId !== null && health === null) throw unknownEndpoint(endpointId);
   const isDryRun = input.options['dry-run'] === true;
   const first: RecoveryCursor = { eventId: eventIdAt(Math.floor(sinceMs / 1000)), endpointId: '' };
   const step = { nowMs, isDryRun };
-  const again = await inBatches(first, 0, (at) => database.recoverSome({ ...step, ...at, endpointId }));
-  let missing = 0;
-  if (isMissing && endpointId !== null) {
-    missing = await inBatches(first, again, async (at) => {
-      const batch = await database.sendMissingSome({ ...step, ...at, endpointId });
-      if (!batch) throw usage(`${endpointId} gets only events of sessions that named its URL: leave out --missing`);
-      return batch;
-    });
-  }
-  const seconds = Math.ceil(((again + missing) * RECOVERY_PACE_MS) / 1000);
+  const again = await inBatches(first, (at) => database.recoverSome({ ...step, ...at, endpointId }));
+  const seconds = Math.ceil((again * RECOVERY_PACE_MS) / 1000);
   const verb = isDryRun ? 'would be' : 'are';
-  const ofMissing = isMissing ? `, and ${missing} events that it never had ${verb} sent` : '';
   const isOff = (health?.disabledAtMs ?? null) !== null;
-  const isLater = health !== null && !isMissing && health.createdAtMs > sinceMs;
   return {
     json: {
       endpoint: endpointId,
       since: moment(sinceMs),
       deliveries: again,
-      missing: isMissing ? missing : null,
       dry_run: isDryRun,
       seconds,
     },
     lines: [
-      `${again} deliveries ${verb} sent again${ofMissing}, over ${seconds} s${isDryRun ? '; nothing was changed' : ''}`,
-      ...(isLater
-        ? [`${endpointId} was added at ${moment(health.createdAtMs)}: --missing also sends it the events from before`]
-        : []),
+      `${again} deliveries ${verb} sent again, over ${seconds} s${isDryRun ? '; nothing was changed' : ''}`,
       ...(isOff ? [`${endpointId} is disabled: \`quayside webhook set ${endpointId} --state on\` starts them`] : []),
     ],
   };
 }
 
-/** Does one batch after the other, with progress. @param before how many were found already @returns how many now */
+/** Does one batch after the other, with progress. @returns how many deliveries were found */
 async function inBatches(
   first: RecoveryCursor,
-  before: number,
   doBatch: (at: Readonly<{ after: RecoveryCursor; position: number }>) => Promise<RecoveryBatch>,
 ): Promise<number> {
   let found = 0;
@@ -113,8 +95,8 @@ async function inBatches(
   const line = openProgressLine(process.stderr);
   try {
     while (after !== null) {
-      line.show(`${before + found} deliveries so far, looking at those since ${momentOf(after.eventId)}`);
-      const batch = await doBatch({ after, position: before + found });
+      line.show(`${found} deliveries so far, looking at those since ${momentOf(after.eventId)}`);
+      const batch = await doBatch({ after, position: found });
       found += batch.found;
       after = batch.next;
     }

@@ -168,7 +168,7 @@ const warningsOf = ({ granted }: NewKeyPlan): readonly Sentence[] =>
     ? [say('Whoever has this key and its secret can send refunds, within the store’s limits.')]
     : [];
 
-export const unknownKey = (id: string): Refusal =>
+const unknownKey = (id: string): Refusal =>
   refuse('not_found', say('there is no key {id}; `quayside key list` shows all', { id }));
 
 export const revokeKey: Act<{ key: string }, ApiKey, StorePermission> = {

@@ -8,11 +8,10 @@ import type { EventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { DeliveryState } from './deliveries.ts';
 import type { DueTimes } from './due.ts';
-import { isPresent, outboxColumns } from './endpoints.ts';
+import { isPresent } from './endpoints.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
-import { prepareDelivery, receives } from './outbox.ts';
 import { endpoints } from './tables.ts';
 
 /** How far a recovery has come: the last delivery that it looked at. */
@@ -159,56 +158,7 @@ export function redeliveryCommands(db: Db, due: DueTimes) {
         return { found: chosen.length, next: next(looked) };
       });
     },
-    /**
-     * Looks at the next events of the endpoint's store and mode after a cursor, and sends it those of its types that it
-     * never had, such as those from before it was added. The first attempts are `RECOVERY_PACE_MS` apart.
-     * @returns null if there is no such endpoint, or if only sessions that named its URL send it their events
-     */
-    sendMissingSome: prepareMissing(db, due),
     ...endpointQueries(db),
-  };
-}
-
-/** Prepares sending an endpoint what it never had. */
-function prepareMissing(db: Db, due: DueTimes) {
-  const addDelivery = prepareDelivery(db, due);
-  const { storeId, mode } = endpoints;
-  const standing = atFirstUse(
-    db.orm
-      .select({ ...outboxColumns, storeId, mode })
-      .from(endpoints)
-      .where(and(eq(endpoints.id, sql.placeholder('id')), eq(endpoints.perSession, sql`0`), isPresent)),
-  );
-  const eventsAfter = db.client.prepare(
-    `SELECT v.id AS eventId, v.type, v.session_id AS sessionId,
-       EXISTS (SELECT 1 FROM deliveries AS d WHERE d.event_id = v.id AND d.endpoint_id = :endpointId) AS isKnown
-     FROM events AS v INDEXED BY events_by_mode
-     WHERE v.store_id = :storeId AND v.mode = :mode AND v.id > :after ORDER BY v.id LIMIT ${SLICE_DELIVERIES}`,
-  );
-  type Event = Readonly<{ eventId: string; type: EventType; sessionId: string; isKnown: number }>;
-
-  return async ({
-    endpointId,
-    after,
-    position,
-    nowMs,
-    isDryRun,
-  }: RecoveryStep & Readonly<{ endpointId: string }>): Promise<RecoveryBatch | null> => {
-    function send(): RecoveryBatch | null {
-      const endpoint = standing.get({ id: endpointId });
-      if (!endpoint) return null;
-      const range = { endpointId, storeId: endpoint.storeId, mode: endpoint.mode, after: after.eventId };
-      const looked = eventsAfter.all(range) as Event[];
-      const missing = looked.filter(({ type, isKnown }) => isKnown === 0 && receives(endpoint, type));
-      if (!isDryRun) {
-        for (const [at, { eventId, sessionId }] of missing.entries()) {
-          addDelivery({ eventId, endpointId, sessionId }, nowMs + (position + at) * RECOVERY_PACE_MS, nowMs);
-        }
-      }
-      const last = looked.length < SLICE_DELIVERIES ? undefined : looked.at(-1);
-      return { found: missing.length, next: last ? { eventId: last.eventId, endpointId } : null };
-    }
-    return isDryRun ? db.read(send) : db.write(send);
   };
 }
 

@@ -130,64 +130,6 @@ test(
 );
 
 test(
-  'an endpoint that is added later is sent earlier events only with --missing: of its types, paced, once each',
-  inShop(async (shop) => {
-    await shop.addEndpoint('https://shop.example/a', ['payment.late']);
-    const sessions: string[] = [];
-    for (let n = 0; n < 260; n++) sessions.push(await shop.cancelOne());
-    const about = { sessionId: sessions[0] ?? '', type: 'payment.late', overrides: {} } as const;
-    const [{ storeId } = { storeId: '' }] = await shop.database.listEndpoints(null);
-    await shop.database.triggerEvent({ ...about, storeId, nowMs: shop.clock.nowMs() });
-    await delivered(shop);
-    shop.clock.skip(60_000);
-    const later = await shop.addEndpoint('https://shop.example/b');
-    sessions.push(await shop.cancelOne());
-    const before = await shop.deliveries();
-
-    const plain = await run(shop, webhooksResend, [later], { since: '1h' });
-    assert.is(plain.json.deliveries, 0);
-    assert.match(plain.text, /was added at .*--missing also sends it the events from before/);
-    const dry = await run(shop, webhooksResend, [later], { since: '1h', missing: true, 'dry-run': true });
-    assert.is(dry.json.missing, 260, 'neither the one that it has nor one of a type that it does not get');
-    assert.match(dry.text, /and 260 events that it never had would be sent, over 26 s; nothing was changed/);
-    assert.equal(await shop.deliveries(), before);
-
-    const ran = await run(shop, webhooksResend, [later], { since: '1h', missing: true });
-    assert.is(ran.json.missing, 260);
-    const waiting = (await shop.deliveries()).filter((one) => one.endpointId === later).reverse();
-    assert.equal(
-      waiting.map(({ sessionId }) => sessionId),
-      sessions,
-    );
-    const times = waiting.slice(0, 260).map(({ nextAttemptAtMs }) => nextAttemptAtMs ?? 0);
-    assert.ok(
-      times.every((ms, at) => ms === (times[0] ?? 0) + at * RECOVERY_PACE_MS),
-      'at the pace, over more than one batch',
-    );
-    shop.clock.skip(60_000);
-    assert.is((await delivered(shop)).filter(({ endpointId }) => endpointId === later).length, 261);
-    const twice = await run(shop, webhooksResend, [later], { since: '1h', missing: true });
-    assert.equal([twice.json.deliveries, twice.json.missing], [0, 0]);
-  }),
-);
-
-test(
-  '--missing needs an endpoint that gets the events of its store',
-  inShop(async (shop) => {
-    await shop.cancelOne('https://orders.example/1');
-    const [{ endpointId } = { endpointId: '' }] = await shop.deliveries();
-    const refusal = (args: string[]) =>
-      run(shop, webhooksResend, args, { since: '1h', missing: true }).then(
-        () => 'not refused',
-        (error: Error) => error.message,
-      );
-    assert.match(await refusal([]), '--missing needs an endpoint');
-    assert.match(await refusal([endpointId]), 'gets only events of sessions that named its URL');
-    assert.match(await refusal(['we_none']), 'there is no endpoint we_none');
-  }),
-);
-
-test(
   'an event is resent to each endpoint; an unknown one, and a time in the future, are refused',
   inShop(async (shop) => {
     for (const path of ['a', 'b']) await shop.addEndpoint(`https://shop.example/${path}`);
