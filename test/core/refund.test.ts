@@ -182,7 +182,7 @@ test('receipt numbers have eight digits and the year of the refund', () => {
 
 test('the refundable rest is told for each coin that was received, and names the network of its next refund', () => {
   const received = [part('one', 10_00n), part('two', 4_00n), part('one', 2_00n, 6, 'USDC')];
-  assert.equal(refundable(received, [earlier(9_00n), earlier(1_00n, 'failed')]), [
+  assert.equal(refundable(received, [earlier(9_00n), earlier(3_50n, 'failed', 'two')]), [
     { currency: 'USDT', network: 'test:two', leftMinor: 5_00n },
     { currency: 'USDC', network: 'test:one', leftMinor: 2_00n },
   ]);

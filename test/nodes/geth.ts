@@ -38,7 +38,7 @@ function schemeOf(options: readonly string[]): readonly string[] {
 
 /**
  * Starts a geth and waits until it answers.
- * @param genesis what `geth init` reads; null for `--dev`, which has its own
+ * @param genesis what `geth init` reads; null for mainnet’s own
  * @param options more of geth's options
  */
 export async function startGeth(genesis: object | null, options: readonly string[] = []): Promise<Geth> {
