@@ -162,6 +162,12 @@ async function signHere(intent: RefundIntent, nonce: number): Promise<string> {
   return tx;
 }
 
+/** Does what the engine does once another transaction has used the nonce of an attempt. */
+async function stickForNonce(id: string): Promise<void> {
+  const why = { code: 'payout_nonce_foreign', message: 'its nonce was used' };
+  await database.stickPayout({ id, generation: 0, why, freezes: true, nowMs });
+}
+
 /** Reconciles the network, and lets it settle in as its engine does. */
 async function reconcile(...flags: string[]) {
   const said = await answer('payout', 'reconcile', NETWORK, ...flags, ...because, '--yes');
@@ -250,6 +256,12 @@ test('a payout is never paid only once its attempts cannot be mined: then it fai
     assert.match(early, 'can still be included');
     await spendElsewhere(4 + at, nothing);
   }
+  const unseen = await refusal(1, 'payout', 'resolve', 'rf_ended', '--never', ...because);
+  assert.match(unseen, 'the engine has not frozen test:one for it yet');
+  for (const id of ['rf_ended', 'rf_again']) await stickForNonce(id);
+  const frozen = await refusal(1, 'payout', 'resolve', 'rf_ended', '--never', ...because);
+  assert.match(frozen, 'payout rf_ended may have been paid: its nonce was used');
+  await reconcile();
   assert.is((await answer('payout', 'resolve', 'rf_ended', '--never', ...because)).resolved, 'never');
   assert.is((await answer('payout', 'resolve', 'rf_again', '--retry', ...because)).resolved, 'retry');
   const again = await payoutOf('rf_again');
@@ -262,16 +274,11 @@ test('a payout is never paid only once its attempts cannot be mined: then it fai
 test('a payout whose number was used by its own payment is neither ended nor signed again', async () => {
   await signHere(await plan('rf_paid', 7_000_000n), 6);
   const tx = await spendElsewhere(6, payment(7_000_000n));
-  const why = { code: 'payout_nonce_foreign', message: 'its number was used' };
-  await database.stickPayout({ id: 'rf_paid', generation: 0, why, freezes: true, nowMs });
-  assert.match(
-    await refusal(1, 'payout', 'resolve', 'rf_paid', '--never', ...because),
-    `${tx} has paid payout rf_paid`,
-  );
-  assert.match(
-    await refusal(1, 'payout', 'resolve', 'rf_paid', '--retry', ...because),
-    `${tx} has paid payout rf_paid`,
-  );
+  await stickForNonce('rf_paid');
+  for (const wish of ['--never', '--retry']) {
+    const said = await refusal(1, 'payout', 'resolve', 'rf_paid', wish, ...because);
+    assert.match(said, 'payout rf_paid may have been paid: its nonce was used');
+  }
   const { settled } = await reconcile('--tx', tx);
   assert.equal(settled, [{ id: 'rf_paid', tx }]);
   const report = await database.verifyLedger();
