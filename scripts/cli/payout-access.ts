@@ -11,7 +11,7 @@ import { openConfiguredSigner } from '../../src/signer/client.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import type { Installation } from './command.ts';
 
-export type PayoutAccess = Readonly<{
+type PayoutAccess = Readonly<{
   node: PayoutNode;
   signer: Signer;
   wallets: PayoutWallets;

@@ -27,7 +27,7 @@ export type Outbox = Readonly<{
 }>;
 
 /** Returns a function that saves a delivery, first tried at `atMs`. To be called within a transaction. */
-export function prepareDelivery(db: Pick<Db, 'orm'>, due: DueTimes) {
+function prepareDelivery(db: Pick<Db, 'orm'>, due: DueTimes) {
   const insert = preparedInsert(db, deliveries);
   return (
     { eventId, endpointId, sessionId }: Readonly<{ eventId: string; endpointId: string; sessionId: string }>,
@@ -54,7 +54,7 @@ export function prepareDelivery(db: Pick<Db, 'orm'>, due: DueTimes) {
 }
 
 /** Returns whether an endpoint receives events of a type. */
-export const receives = ({ extendedEvents }: Pick<EndpointRow, 'extendedEvents'>, type: EventType): boolean =>
+const receives = ({ extendedEvents }: Pick<EndpointRow, 'extendedEvents'>, type: EventType): boolean =>
   !isExtended(type) || extendedEvents.includes(type);
 
 export function createOutbox(db: Db, due: DueTimes, sessionEndpoints: SessionEndpoints): Outbox {
