@@ -8,10 +8,10 @@ import type { Address, AddressRows } from './addresses.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { BlockRow, BlockRows } from './blocks.ts';
 import type { Ledger } from './ledger.ts';
+import type { Outgoing } from './payouts/outgoing.ts';
 import { type SessionRow, termsOf } from './session.ts';
 import type { SessionTransitions } from './session-transitions.ts';
 import type { FindSessionRow } from './sessions.ts';
-import type { Outgoing } from './sqlite/payouts/outgoing.ts';
 import type { FormatAmount } from './text-formats.ts';
 import type { Transfers } from './transfers.ts';
 

@@ -40,6 +40,18 @@ import { noticeCommands } from './notices.ts';
 import { createOutbox } from './outbox.ts';
 import { pageSettingsCommands } from './page-settings.ts';
 import { payerTokens } from './payer-tokens.ts';
+import { adoptionCommands } from './payouts/adoption.ts';
+import { payoutAttemptCommands } from './payouts/attempts.ts';
+import { exitCommands } from './payouts/exits.ts';
+import { createFreezeReader, createFreezer, type Freezer, type FreezesOf, freezeCommands } from './payouts/freezes.ts';
+import { hotWalletCommands } from './payouts/hot-wallets.ts';
+import { outgoingCommands } from './payouts/judgement.ts';
+import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
+import { createPayouts, type FollowLost, type Payouts, payoutCommands } from './payouts/payouts.ts';
+import { createPayoutSettlement } from './payouts/settlement.ts';
+import { sweepCommands } from './payouts/sweeps.ts';
+import { payoutViews } from './payouts/views.ts';
+import { walletBookCommands } from './payouts/wallet-books.ts';
 import { peopleCommands } from './people/people.ts';
 import { proofCommands } from './proofs.ts';
 import { recoveryCommands } from './recovery.ts';
@@ -61,24 +73,6 @@ import { sessionListQueries } from './session-lists.ts';
 import { createCountingSums } from './session-sums.ts';
 import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
 import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
-import { adoptionCommands } from './sqlite/payouts/adoption.ts';
-import { payoutAttemptCommands } from './sqlite/payouts/attempts.ts';
-import { exitCommands } from './sqlite/payouts/exits.ts';
-import {
-  createFreezeReader,
-  createFreezer,
-  type Freezer,
-  type FreezesOf,
-  freezeCommands,
-} from './sqlite/payouts/freezes.ts';
-import { hotWalletCommands } from './sqlite/payouts/hot-wallets.ts';
-import { outgoingCommands } from './sqlite/payouts/judgement.ts';
-import { createOutgoing, type Outgoing } from './sqlite/payouts/outgoing.ts';
-import { createPayouts, type FollowLost, type Payouts, payoutCommands } from './sqlite/payouts/payouts.ts';
-import { createPayoutSettlement } from './sqlite/payouts/settlement.ts';
-import { sweepCommands } from './sqlite/payouts/sweeps.ts';
-import { payoutViews } from './sqlite/payouts/views.ts';
-import { walletBookCommands } from './sqlite/payouts/wallet-books.ts';
 import { statsCommands } from './stats.ts';
 import { createStoreApproval } from './store-approval.ts';
 import { createStoreReader, storeCommands } from './stores.ts';

@@ -15,7 +15,7 @@ import type { Db } from './engine/open.ts';
 import type { Gaps } from './gaps.ts';
 import type { Ledger } from './ledger.ts';
 import type { NetworkRows } from './networks.ts';
-import type { Outgoing } from './sqlite/payouts/outgoing.ts';
+import type { Outgoing } from './payouts/outgoing.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
 
 /**

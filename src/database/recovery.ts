@@ -14,8 +14,8 @@ import { writeOrTry } from './engine/dry-run.ts';
 import type { Db } from './engine/open.ts';
 import type { BlockGap, GapReading, Gaps } from './gaps.ts';
 import { type NetworkRow, type NetworkRows, numbersText } from './networks.ts';
-import { BLOCKS_UNSEARCHED, type Freezer } from './sqlite/payouts/freezes.ts';
-import type { Outgoing } from './sqlite/payouts/outgoing.ts';
+import { BLOCKS_UNSEARCHED, type Freezer } from './payouts/freezes.ts';
+import type { Outgoing } from './payouts/outgoing.ts';
 import { blocks as blockTable } from './tables.ts';
 
 /** Transfers in the blocks of one rewind, at most: it is one transaction. */

@@ -12,8 +12,8 @@ import { writeOrTry } from './engine/dry-run.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse } from './engine/prepared.ts';
 import type { NetworkRows } from './networks.ts';
+import type { Outgoing } from './payouts/outgoing.ts';
 import type { Reread, RereadDifference, RereadOutcome } from './recovery.ts';
-import type { Outgoing } from './sqlite/payouts/outgoing.ts';
 import { addresses as addressTable, blocks as blockTable, transfers as transferTable } from './tables.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
 

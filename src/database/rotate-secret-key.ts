@@ -12,12 +12,12 @@ import { type Db, openDatabase } from './engine/open.ts';
 import { apiSecretName, macedKey } from './keys.ts';
 import { mailName } from './mails.ts';
 import { noticeAddressName, noticeCodeName } from './notices.ts';
+import { macedOutgoing, macedWallet } from './payouts/outgoing.ts';
 import { totpSecretName } from './people/secrets.ts';
 import { type ClaimTokens, createClaimTokens } from './refunds/claim-tokens.ts';
 import { macedDestination } from './refunds/destination-mac.ts';
 import { macedRefundAddress } from './refunds/destinations.ts';
 import { createRowMacs, type MacedRow, type RowMacs } from './row-macs.ts';
-import { macedOutgoing, macedWallet } from './sqlite/payouts/outgoing.ts';
 import { macedSuspension } from './stores.ts';
 import {
   addresses,

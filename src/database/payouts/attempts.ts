@@ -2,19 +2,19 @@
  * Attempts of payouts, and their sequence numbers.
  */
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
-import { invariant } from '../../../core/fault.ts';
-import type { RefundGates } from '../../../core/gates.ts';
-import { isPayback } from '../../../core/intent.ts';
-import { ATTEMPTS_MAX, IN_FLIGHT_MAX } from '../../../core/payout.ts';
-import { reason } from '../../../core/reasons.ts';
-import type { NetworkKey } from '../../../core/transfer.ts';
-import type { RaiseAlarm } from '../../alarms.ts';
-import { isSameIntent } from '../../engine/column-types.ts';
-import type { Db } from '../../engine/open.ts';
-import { atFirstUse, laterValues, preparedInsert } from '../../engine/prepared.ts';
-import type { Ledger } from '../../ledger.ts';
-import type { AttemptName, JournaledSignature, MoneyOutDatabase, OpenPayout } from '../../money-out.ts';
-import { lanes, payoutAttempts, payoutEngines, payouts } from '../../tables.ts';
+import { invariant } from '../../core/fault.ts';
+import type { RefundGates } from '../../core/gates.ts';
+import { isPayback } from '../../core/intent.ts';
+import { ATTEMPTS_MAX, IN_FLIGHT_MAX } from '../../core/payout.ts';
+import { reason } from '../../core/reasons.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { RaiseAlarm } from '../alarms.ts';
+import { isSameIntent } from '../engine/column-types.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse, laterValues, preparedInsert } from '../engine/prepared.ts';
+import type { Ledger } from '../ledger.ts';
+import type { AttemptName, JournaledSignature, MoneyOutDatabase, OpenPayout } from '../money-out.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
 import { type Freezer, type FreezesOf, NONCE_FOREIGN } from './freezes.ts';
 import { isHeldAtGate } from './gates.ts';
 import { noWait, type Payouts } from './payouts.ts';

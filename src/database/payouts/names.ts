@@ -1,8 +1,8 @@
 /** Names of payouts in words, for alarms. */
 import { eq, sql } from 'drizzle-orm';
-import type { Db } from '../../engine/open.ts';
-import { atFirstUse } from '../../engine/prepared.ts';
-import { sessions, stores } from '../../tables.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse } from '../engine/prepared.ts';
+import { sessions, stores } from '../tables.ts';
 import type { PayoutRow } from './rows.ts';
 
 /** Returns a payout as people know it: "The refund of 4.50 USDT for order 17 of Corner shop (rf_…)". */

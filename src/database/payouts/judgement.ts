@@ -2,17 +2,17 @@
  * What becomes of the transfers out of our own wallets once they are final.
  */
 import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
-import { explainOutgoing } from '../../../core/outgoing.ts';
-import type { NetworkKey } from '../../../core/transfer.ts';
-import type { RaiseAlarm } from '../../alarms.ts';
-import type { Db } from '../../engine/open.ts';
-import { atFirstUse } from '../../engine/prepared.ts';
-import { OUTFLOW_FOREIGN } from '../../freezes.ts';
-import type { NetworkRows } from '../../networks.ts';
-import type { OutgoingDatabase, OutgoingRecord, OwnWallet, WalletBooksDatabase } from '../../outgoing.ts';
-import type { RowGuard } from '../../row-macs.ts';
-import { outgoingTransfers, ownWallets, payoutAttempts } from '../../tables.ts';
-import type { FormatAddress, FormatAmount } from '../../text-formats.ts';
+import { explainOutgoing } from '../../core/outgoing.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { RaiseAlarm } from '../alarms.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse } from '../engine/prepared.ts';
+import { OUTFLOW_FOREIGN } from '../freezes.ts';
+import type { NetworkRows } from '../networks.ts';
+import type { OutgoingDatabase, OutgoingRecord, OwnWallet, WalletBooksDatabase } from '../outgoing.ts';
+import type { RowGuard } from '../row-macs.ts';
+import { outgoingTransfers, ownWallets, payoutAttempts } from '../tables.ts';
+import type { FormatAddress, FormatAmount } from '../text-formats.ts';
 import { type Freezer, isUnexplained, ROW_ALTERED } from './freezes.ts';
 import { createOutgoingCheck, foreignText, macedOutgoing, macedWallet } from './outgoing.ts';
 import type { Payouts } from './payouts.ts';

@@ -2,14 +2,14 @@
  * Ends payouts, or begins their next generation, on an operator's command and on evidence from the nodes.
  */
 import { count, eq } from 'drizzle-orm';
-import { type Intent, isPayback } from '../../../core/intent.ts';
-import { judgeAnswer, resumed } from '../../../core/payout-exit.ts';
-import type { RecordAct } from '../../audit-log.ts';
-import type { AuditedState } from '../../column-values.ts';
-import type { Db } from '../../engine/open.ts';
-import type { Ledger } from '../../ledger.ts';
-import type { MoneyOutDatabase, PayoutConclusion } from '../../money-out.ts';
-import { payoutAttempts } from '../../tables.ts';
+import { type Intent, isPayback } from '../../core/intent.ts';
+import { judgeAnswer, resumed } from '../../core/payout-exit.ts';
+import type { RecordAct } from '../audit-log.ts';
+import type { AuditedState } from '../column-values.ts';
+import type { Db } from '../engine/open.ts';
+import type { Ledger } from '../ledger.ts';
+import type { MoneyOutDatabase, PayoutConclusion } from '../money-out.ts';
+import { payoutAttempts } from '../tables.ts';
 import type { Outgoing } from './outgoing.ts';
 import { type FollowRefund, noFault, noWait, type PayoutSettlement, type Payouts } from './payouts.ts';
 import { EQUALS_TRANSFER, equalTransfer } from './refund-holds.ts';

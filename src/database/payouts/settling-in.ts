@@ -2,10 +2,10 @@
  * The heartbeat of payout engines, and since when a network settles in: see `indexers/payouts/settling-in.ts`.
  */
 
-import type { NetworkKey } from '../../../core/transfer.ts';
-import type { Client } from '../../engine/connection.ts';
-import { connect } from '../../engine/connection.ts';
-import { guarded } from '../../engine/storage-fault.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { Client } from '../engine/connection.ts';
+import { connect } from '../engine/connection.ts';
+import { guarded } from '../engine/storage-fault.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
 /** A restart takes less. A longer gap may be anything: a stop, or a machine that was put back to a snapshot. */

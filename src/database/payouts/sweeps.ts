@@ -1,13 +1,13 @@
 /**
  * What deposit addresses hold by facts, and the sweeps that empty them.
  */
-import { permanent } from '../../../core/fault.ts';
-import type { GasIntent, Intent, SweepIntent } from '../../../core/intent.ts';
-import { isPlanStale, PLAN_MS_MAX, type SweepOwner } from '../../../core/sweep.ts';
-import type { Currency, NetworkKey } from '../../../core/transfer.ts';
-import type { Db } from '../../engine/open.ts';
-import type { PlannedSweep, PoolKey, SessionSweep, SweepDatabase, SweepPlace } from '../../sweeps.ts';
-import { unsweptLevels } from '../../tables.ts';
+import { permanent } from '../../core/fault.ts';
+import type { GasIntent, Intent, SweepIntent } from '../../core/intent.ts';
+import { isPlanStale, PLAN_MS_MAX, type SweepOwner } from '../../core/sweep.ts';
+import type { Currency, NetworkKey } from '../../core/transfer.ts';
+import type { Db } from '../engine/open.ts';
+import type { PlannedSweep, PoolKey, SessionSweep, SweepDatabase, SweepPlace } from '../sweeps.ts';
+import { unsweptLevels } from '../tables.ts';
 import type { Payouts } from './payouts.ts';
 import { type PayoutRow, toPayout } from './rows.ts';
 

@@ -1,7 +1,7 @@
 /** The gates of `core/gates.ts`, as this database reads them. */
-import { closedGate, type Gate, type GateReads, openRefundGates, type RefundGates } from '../../../core/gates.ts';
-import { isPayback } from '../../../core/intent.ts';
-import { isPassing, reason } from '../../../core/reasons.ts';
+import { closedGate, type Gate, type GateReads, openRefundGates, type RefundGates } from '../../core/gates.ts';
+import { isPayback } from '../../core/intent.ts';
+import { isPassing, reason } from '../../core/reasons.ts';
 import type { FreezesOf } from './freezes.ts';
 import type { Payouts } from './payouts.ts';
 import { holdRefund } from './refund-holds.ts';

@@ -2,16 +2,16 @@
  * The comparison of the wallets' balances with the ledger.
  */
 import { and, asc, eq, getTableColumns } from 'drizzle-orm';
-import { isPayback } from '../../../core/intent.ts';
-import type { Asset } from '../../../core/ledger.ts';
-import type { NetworkKey } from '../../../core/transfer.ts';
-import { readBook } from '../../../core/wallet-books.ts';
-import type { RaiseAlarm } from '../../alarms.ts';
-import { readIntent } from '../../engine/column-types.ts';
-import type { Db } from '../../engine/open.ts';
-import type { WalletBooksDatabase } from '../../outgoing.ts';
-import { walletBooks } from '../../tables.ts';
-import type { FormatAmount } from '../../text-formats.ts';
+import { isPayback } from '../../core/intent.ts';
+import type { Asset } from '../../core/ledger.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import { readBook } from '../../core/wallet-books.ts';
+import type { RaiseAlarm } from '../alarms.ts';
+import { readIntent } from '../engine/column-types.ts';
+import type { Db } from '../engine/open.ts';
+import type { WalletBooksDatabase } from '../outgoing.ts';
+import { walletBooks } from '../tables.ts';
+import type { FormatAmount } from '../text-formats.ts';
 import { BALANCE_SHORT, type Freezer } from './freezes.ts';
 
 type Sums = Map<Asset, bigint>;

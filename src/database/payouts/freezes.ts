@@ -2,15 +2,15 @@
  * Freezes of money out, of one network or of all.
  */
 import { and, asc, eq, inArray, ne, not, or, sql } from 'drizzle-orm';
-import type { Unexplained } from '../../../core/ledger.ts';
-import type { NetworkKey } from '../../../core/transfer.ts';
-import type { OperatorAct, RecordAct } from '../../audit-log.ts';
-import type { Db } from '../../engine/open.ts';
-import { atFirstUse } from '../../engine/prepared.ts';
-import { type Freeze, type FreezeDatabase, OUTFLOW_FOREIGN } from '../../freezes.ts';
-import type { Ledger } from '../../ledger.ts';
-import type { RowGuard } from '../../row-macs.ts';
-import { outgoingTransfers, payoutAttempts, payoutFreezes, walletBooks } from '../../tables.ts';
+import type { Unexplained } from '../../core/ledger.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { OperatorAct, RecordAct } from '../audit-log.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse } from '../engine/prepared.ts';
+import { type Freeze, type FreezeDatabase, OUTFLOW_FOREIGN } from '../freezes.ts';
+import type { Ledger } from '../ledger.ts';
+import type { RowGuard } from '../row-macs.ts';
+import { outgoingTransfers, payoutAttempts, payoutFreezes, walletBooks } from '../tables.ts';
 import { createOutgoingCheck, macedOutgoing } from './outgoing.ts';
 
 /** Who acts in the audit log when the program freezes money out. */

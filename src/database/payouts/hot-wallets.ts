@@ -2,11 +2,11 @@
  * The refund and gas wallets: what they hold, and which of them pays.
  */
 import { and, asc, eq, ne, sql } from 'drizzle-orm';
-import type { Asset } from '../../../core/ledger.ts';
-import type { Db } from '../../engine/open.ts';
-import { atFirstUse, laterValues } from '../../engine/prepared.ts';
-import type { MoneyOutDatabase } from '../../money-out.ts';
-import { walletBalances } from '../../tables.ts';
+import type { Asset } from '../../core/ledger.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse, laterValues } from '../engine/prepared.ts';
+import type { MoneyOutDatabase } from '../money-out.ts';
+import { walletBalances } from '../tables.ts';
 
 type HotWalletCommands = Pick<MoneyOutDatabase, 'recordBalance' | 'listBalances'>;
 

@@ -1,7 +1,7 @@
 /** The form that rows of payouts have in core. */
-import type { Attempt, Payout } from '../../../core/payout.ts';
-import type { EngineReason } from '../../money-out.ts';
-import type { payoutAttempts, payouts } from '../../tables.ts';
+import type { Attempt, Payout } from '../../core/payout.ts';
+import type { EngineReason } from '../money-out.ts';
+import type { payoutAttempts, payouts } from '../tables.ts';
 
 export type PayoutRow = typeof payouts.$inferSelect;
 export type AttemptRow = typeof payoutAttempts.$inferSelect;

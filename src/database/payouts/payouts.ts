@@ -2,19 +2,19 @@
  * Payouts: planning, waiting, ending. Each step also updates the ledger and the refund that the payout pays.
  */
 import { and, eq, sql } from 'drizzle-orm';
-import { invariant } from '../../../core/fault.ts';
-import { isPayback, type PaybackIntent } from '../../../core/intent.ts';
-import type { Attempt, Ended, PayoutWait } from '../../../core/payout.ts';
-import { isUnsigned } from '../../../core/payout-exit.ts';
-import type { RefundEnd } from '../../../core/refund.ts';
-import type { RaiseAlarm } from '../../alarms.ts';
-import { isSameIntent } from '../../engine/column-types.ts';
-import type { Db } from '../../engine/open.ts';
-import { atFirstUse, laterValues, preparedInsert } from '../../engine/prepared.ts';
-import type { Ledger } from '../../ledger.ts';
-import type { EngineReason, MoneyOutDatabase, NewPayout, PayoutName } from '../../money-out.ts';
-import type { EqualTransfer } from '../../outgoing.ts';
-import { payoutAttempts, payouts, sweepParts } from '../../tables.ts';
+import { invariant } from '../../core/fault.ts';
+import { isPayback, type PaybackIntent } from '../../core/intent.ts';
+import type { Attempt, Ended, PayoutWait } from '../../core/payout.ts';
+import { isUnsigned } from '../../core/payout-exit.ts';
+import type { RefundEnd } from '../../core/refund.ts';
+import type { RaiseAlarm } from '../alarms.ts';
+import { isSameIntent } from '../engine/column-types.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse, laterValues, preparedInsert } from '../engine/prepared.ts';
+import type { Ledger } from '../ledger.ts';
+import type { EngineReason, MoneyOutDatabase, NewPayout, PayoutName } from '../money-out.ts';
+import type { EqualTransfer } from '../outgoing.ts';
+import { payoutAttempts, payouts, sweepParts } from '../tables.ts';
 import { type Certainty, createCertainty } from './certainty.ts';
 import type { Freezer, FreezesOf } from './freezes.ts';
 import { createPayoutNames } from './names.ts';

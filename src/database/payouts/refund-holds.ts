@@ -2,11 +2,11 @@
  * Why a refund is not paid now, and in particular neither paid nor ended: a transfer that no attempt explains may have
  * paid it.
  */
-import type { PaybackIntent } from '../../../core/intent.ts';
-import { nextLookAtMs } from '../../../core/payout.ts';
-import { reason } from '../../../core/reasons.ts';
-import type { EngineReason } from '../../money-out.ts';
-import type { EqualTransfer } from '../../outgoing.ts';
+import type { PaybackIntent } from '../../core/intent.ts';
+import { nextLookAtMs } from '../../core/payout.ts';
+import { reason } from '../../core/reasons.ts';
+import type { EngineReason } from '../money-out.ts';
+import type { EqualTransfer } from '../outgoing.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { PayoutRow } from './rows.ts';
 

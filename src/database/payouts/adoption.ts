@@ -1,12 +1,12 @@
 /** Brings a database that was restored from a backup up to date from the signer's journal. */
 import { and, desc, eq, isNotNull, isNull, ne, sql } from 'drizzle-orm';
-import { invariant } from '../../../core/fault.ts';
-import type { NetworkKey } from '../../../core/transfer.ts';
-import type { Db } from '../../engine/open.ts';
-import { atFirstUse } from '../../engine/prepared.ts';
-import type { Ledger } from '../../ledger.ts';
-import type { Adoption, MoneyOutDatabase } from '../../money-out.ts';
-import { lanes, payoutAttempts, payoutEngines } from '../../tables.ts';
+import { invariant } from '../../core/fault.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse } from '../engine/prepared.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Adoption, MoneyOutDatabase } from '../money-out.ts';
+import { lanes, payoutAttempts, payoutEngines } from '../tables.ts';
 import { type FollowLost, noWait, type Payouts } from './payouts.ts';
 import { type AttemptRow, LEARNED, type PayoutRow } from './rows.ts';
 

@@ -2,16 +2,16 @@
  * Transfers out of our own wallets, as followers save them; `judgement.ts` judges them at finality.
  */
 import { and, asc, desc, eq, sql } from 'drizzle-orm';
-import type { BlockRef } from '../../../core/block.ts';
-import { invariant } from '../../../core/fault.ts';
-import type { PaybackIntent } from '../../../core/intent.ts';
-import type { ChainTransfer, NetworkKey } from '../../../core/transfer.ts';
-import type { Db } from '../../engine/open.ts';
-import { atFirstUse, preparedInsert } from '../../engine/prepared.ts';
-import type { EqualTransfer } from '../../outgoing.ts';
-import type { MacedRow, RowGuard } from '../../row-macs.ts';
-import { lanes, outgoingTransfers, ownWallets, payoutAttempts } from '../../tables.ts';
-import type { TextFormats } from '../../text-formats.ts';
+import type { BlockRef } from '../../core/block.ts';
+import { invariant } from '../../core/fault.ts';
+import type { PaybackIntent } from '../../core/intent.ts';
+import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse, preparedInsert } from '../engine/prepared.ts';
+import type { EqualTransfer } from '../outgoing.ts';
+import type { MacedRow, RowGuard } from '../row-macs.ts';
+import { lanes, outgoingTransfers, ownWallets, payoutAttempts } from '../tables.ts';
+import type { TextFormats } from '../text-formats.ts';
 
 type WalletRow = typeof ownWallets.$inferSelect;
 type OutgoingRow = typeof outgoingTransfers.$inferSelect;

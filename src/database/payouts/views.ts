@@ -2,11 +2,11 @@
  * Views of payouts and engines, and the engine's fence.
  */
 import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
-import type { NetworkKey } from '../../../core/transfer.ts';
-import type { Db } from '../../engine/open.ts';
-import { atFirstUse } from '../../engine/prepared.ts';
-import type { MoneyOutDatabase } from '../../money-out.ts';
-import { payoutAttempts, payoutEngines, payouts } from '../../tables.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse } from '../engine/prepared.ts';
+import type { MoneyOutDatabase } from '../money-out.ts';
+import { payoutAttempts, payoutEngines, payouts } from '../tables.ts';
 import { toAttempt, toPayout, toReason } from './rows.ts';
 import { createSettlingStart } from './settling-in.ts';
 

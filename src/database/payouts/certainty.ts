@@ -3,13 +3,13 @@
  * payout canceled, given another payee, or ended as never paid.
  */
 import { eq, sql } from 'drizzle-orm';
-import { LOCK_SET } from '../../../core/payout-exit.ts';
-import type { NetworkKey } from '../../../core/transfer.ts';
-import type { Db } from '../../engine/open.ts';
-import { atFirstUse } from '../../engine/prepared.ts';
-import { isAutomatic } from '../../freezes.ts';
-import type { EngineReason } from '../../money-out.ts';
-import { payoutEngines } from '../../tables.ts';
+import { LOCK_SET } from '../../core/payout-exit.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse } from '../engine/prepared.ts';
+import { isAutomatic } from '../freezes.ts';
+import type { EngineReason } from '../money-out.ts';
+import { payoutEngines } from '../tables.ts';
 import type { FreezesOf } from './freezes.ts';
 import type { PayoutRow } from './rows.ts';
 

@@ -2,14 +2,14 @@
  * How payouts end: with an attempt of theirs, with one that is learned from the chain, or without any.
  */
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import { invariant } from '../../../core/fault.ts';
-import { isPayback } from '../../../core/intent.ts';
-import { feeEntry, payoutEntry } from '../../../core/ledger.ts';
-import { type Ended, nextLookAtMs } from '../../../core/payout.ts';
-import type { Db } from '../../engine/open.ts';
-import { atFirstUse, laterValues, preparedInsert } from '../../engine/prepared.ts';
-import type { Ledger } from '../../ledger.ts';
-import { outgoingTransfers, payoutAttempts } from '../../tables.ts';
+import { invariant } from '../../core/fault.ts';
+import { isPayback } from '../../core/intent.ts';
+import { feeEntry, payoutEntry } from '../../core/ledger.ts';
+import { type Ended, nextLookAtMs } from '../../core/payout.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse, laterValues, preparedInsert } from '../engine/prepared.ts';
+import type { Ledger } from '../ledger.ts';
+import { outgoingTransfers, payoutAttempts } from '../tables.ts';
 import {
   type FollowLost,
   type FollowRefund,
