@@ -86,7 +86,7 @@ export const tags = {
 type Tag = keyof typeof tags;
 
 /** The endpoint's part of the reference, with the same schemas that the endpoint uses. */
-export type EndpointDoc = Readonly<{
+type EndpointDoc = Readonly<{
   operationId: string;
   tag: Tag;
   summary: string;

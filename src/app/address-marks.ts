@@ -17,7 +17,7 @@ const DIGITS = 12;
 const RECORD = /^(\d{12}) (\["[^\n]*"\]) *$/;
 
 /** Addresses of a source with an index below `through` may have been given out. */
-export type AddressMark = Readonly<{ family: string; mode: Mode; source: string; through: number }>;
+type AddressMark = Readonly<{ family: string; mode: Mode; source: string; through: number }>;
 
 export type AddressMarks = Readonly<{
   file: string;

@@ -42,7 +42,7 @@ export type Choice = Readonly<{
 }>;
 
 /** A network as it is shown to payers. */
-export type NetworkView = Readonly<{
+type NetworkView = Readonly<{
   config: NetworkConfig;
   feeText: TextKey | null;
   /** Usual time until a payment of the amount due is confirmed, in seconds. */

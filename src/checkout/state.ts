@@ -13,7 +13,7 @@ import { optionName } from '../payments/option.ts';
  * - `late`: ended without payment, and money arrived afterwards.
  * The others correspond to the session's status.
  */
-export type StateKind =
+type StateKind =
   | 'open'
   | 'checking'
   | 'wrong_token'

@@ -39,7 +39,7 @@ const byPath = (all: readonly NamedSetting[]): readonly NamedSetting[] => [
 ];
 
 /** Returns every general setting. */
-export const generalNames = (): readonly NamedSetting[] => byPath(namesIn(generalSettings, [], undefined));
+const generalNames = (): readonly NamedSetting[] => byPath(namesIn(generalSettings, [], undefined));
 
 /** Returns every setting of one network. @param derives whether its family derives addresses from an xpub */
 export const networkNames = (network: string, derives: boolean): readonly NamedSetting[] =>

@@ -16,9 +16,6 @@ const FILE_SUFFIX = /(?<=[^_])_FILE$/i;
 /** Whether the variable names a file that holds the value. */
 export const isFileVariable = (name: string): boolean => FILE_SUFFIX.test(name);
 
-/** Returns the variable that names a file with the value of another variable. */
-export const fileVariableOf = (name: string): string => `${name}_FILE`;
-
 /** Variables that are not settings: paths of the operator's file and the secret key. */
 export const otherVariables: readonly string[] = ['QUAYSIDE_CONFIG', 'QUAYSIDE_SECRET_KEY_FILE'];
 

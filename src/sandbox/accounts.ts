@@ -6,7 +6,7 @@ import type { WorldBlock } from './block-tree.ts';
 import type { WorldTransaction } from './transaction.ts';
 
 /** The used part of the daily allowances. */
-export type UsedUp = Readonly<{ energy: number; bytes: number }>;
+type UsedUp = Readonly<{ energy: number; bytes: number }>;
 
 export type Accounts = Readonly<{
   /** Base units of a token: received less sent; never below zero, because strangers' wallets are bottomless. */

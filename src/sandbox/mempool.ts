@@ -11,7 +11,7 @@ export type NextBlock = Readonly<{ number: number; timeS: number; parentTimeS: n
  * `fail`: it is included, and has no effect but its fee. `wait`: not yet. `drop`: never. A transaction, where only the
  * block decides its cost and result: as it is included.
  */
-export type Admission = 'take' | 'fail' | 'wait' | 'drop' | SignedTransaction;
+type Admission = 'take' | 'fail' | 'wait' | 'drop' | SignedTransaction;
 
 /**
  * A family's rules for signed transactions.

@@ -6,7 +6,7 @@ import type { World } from './world.ts';
 
 export type Miner = Readonly<{ stop(): Promise<void> }>;
 
-export type Pace = Readonly<{
+type Pace = Readonly<{
   intervalMs: number;
   /**
    * The longer interval of a chain on which nothing is under way: no payment waits, and so many blocks are on top of

@@ -45,7 +45,7 @@ export type WorldTransaction = Readonly<{
  */
 export type NativeTransfer = Readonly<{ from: string; to: string; units: bigint; makes?: 'account' | 'data' }>;
 
-export type SignedPart = Readonly<{
+type SignedPart = Readonly<{
   /** As received, hex. */
   bytes: string;
   /** The sender's sequence number; null if the family has none. */
