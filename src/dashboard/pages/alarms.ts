@@ -142,7 +142,7 @@ function alarmState({ key, endedAtMs, acknowledgedAtMs, acknowledgedBy, acknowle
 function acknowledging(visit: Visit<null>, { id, endedAtMs, acknowledgedAtMs, resolvedAtMs }: Alarm): Html | null {
   if (endedAtMs !== null || resolvedAtMs !== null || acknowledgedAtMs !== null) return null;
   const name = nameOf(id);
-  return html`<details><summary>Change: ${name}</summary><form method="post" action="${PATH}/acknowledge">${changeFields(visit)}
+  return html`<details><summary>Acknowledge…</summary><form method="post" action="${PATH}/acknowledge">${changeFields(visit)}
 <input type="hidden" name="alarm" value="${id}"><input class="small" name="note" maxlength="${ALARM_NOTE_CHARS_MAX}" aria-label="Note: ${name}" placeholder="Note" autocomplete="off">
 <button class="plain small" aria-label="Acknowledge: ${name}">Acknowledge</button></form></details>`;
 }

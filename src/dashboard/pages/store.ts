@@ -117,7 +117,7 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: Html
         [words.say('general.state'), html`${stateText(words, store)}${decisionLink(visit, store)}`],
       ],
     )}</section>
-<form method="post" action="${pathOf(at)}" class="card" aria-labelledby="policy"><h2 id="policy">${words.say('store.policy')}</h2>${changeFields(visit)}
+<form method="post" action="${pathOf(at)}" class="card two-columns" aria-labelledby="policy"><h2 id="policy">${words.say('store.policy')}</h2>${changeFields(visit)}
 ${policySettings.map((one) => fieldInput(words, one, values, isTyped ? form[one.name] : undefined))}
 <p class="hint">${words.html('store.policy_hint')}</p>
 <button>${words.say('frame.go_on')}</button></form>
