@@ -142,7 +142,7 @@ test('a surplus is returned: tried, begun, shown, and then neither accepted nor 
   const [entry] = await answer('audit', 'list', '--last', '1');
   assert.equal([entry.command, entry.target, entry.reason], ['held return', held.id, 'paid too much']);
   assert.is((await answer('ledger', 'verify')).balanced, true);
-  await run('refund', 'reject', begun.return);
+  await run('refund', 'reject', begun.return, '--reason', 'a test');
   assert.is((await answer('show', held.id)).state, 'open', 'taken back, it is held again');
   assert.is((await answer('ledger', 'verify')).balanced, true);
 });
