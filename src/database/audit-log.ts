@@ -37,9 +37,6 @@ export type InstallationProof = Readonly<{ kind: ProofKind; atMs: number; ok: bo
 /** The newest proof, and the newest that failed after it. */
 export type ProofState = Readonly<{ proved: InstallationProof | null; failed: InstallationProof | null }>;
 
-/** Of each kind, so many are kept. */
-export const PROOFS_KEPT = 100;
-
 /** Saves what an operator's command changed, within the current transaction. */
 export type RecordAct = (act: OperatorAct, change: AuditedChange) => void;
 

@@ -1,33 +1,22 @@
-/**
- * What was proved about the installation. A few rows of each kind are kept.
- */
+/** What was proved about the installation: of each kind the newest proof, and a failure after it, as one value. */
 
-import { and, desc, eq, lt } from 'drizzle-orm';
-import type { OperatorAct } from './audit-log.ts';
-import { type InstallationProof, PROOFS_KEPT, type ProofState, type RecordAct } from './audit-log.ts';
+import type { InstallationProof, OperatorAct, ProofState, RecordAct } from './audit-log.ts';
 import { type ProofKind, proofKinds } from './column-values.ts';
 import type { Db } from './engine/open.ts';
-import { proofs } from './tables.ts';
+import { createMarks } from './retention-marks.ts';
+
+const nameOf = (kind: ProofKind): string => `proof_${kind}`;
 
 export function proofCommands(db: Db, recordAct: RecordAct) {
-  const { orm } = db;
-  const newest = (kind: ProofKind, limit: number) =>
-    orm.select().from(proofs).where(eq(proofs.kind, kind)).orderBy(desc(proofs.id)).limit(limit).all();
-
-  function add(proof: InstallationProof): void {
-    orm.insert(proofs).values(proof).run();
-    const oldest = newest(proof.kind, PROOFS_KEPT).at(-1);
-    if (oldest) {
-      orm
-        .delete(proofs)
-        .where(and(eq(proofs.kind, proof.kind), lt(proofs.id, oldest.id)))
-        .run();
-    }
+  const marks = createMarks(db);
+  function stateOf(kind: ProofKind): ProofState {
+    const text = marks.read(nameOf(kind));
+    return text === null ? { proved: null, failed: null } : (JSON.parse(text) as ProofState);
   }
 
-  function stateOf(kind: ProofKind): ProofState {
-    const all = newest(kind, PROOFS_KEPT).map(({ id: _, ...proof }) => proof);
-    return { proved: all.find(({ ok }) => ok) ?? null, failed: all[0]?.ok === false ? all[0] : null };
+  function add(proof: InstallationProof): void {
+    const state = proof.ok ? { proved: proof, failed: null } : { ...stateOf(proof.kind), failed: proof };
+    marks.write(nameOf(proof.kind), JSON.stringify(state));
   }
 
   return {

@@ -13,7 +13,7 @@
 -- ── The file itself ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- Single values: what only the right secret key opens, how far retention has come, what it did last, the report
--- of the process that sends webhooks.
+-- of the process that sends webhooks, and what was proved last (that the books add up, that the seed phrase restores it).
 CREATE TABLE meta (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -904,17 +904,6 @@ CREATE TRIGGER audit_log_is_not_changed BEFORE UPDATE ON audit_log
 BEGIN
   SELECT RAISE(ABORT, 'audit_log is append-only');
 END;
-
--- What was proved about the installation: that its books add up, that the seed phrase restores it.
-CREATE TABLE proofs (
-  id INTEGER PRIMARY KEY,
-  kind TEXT NOT NULL, --> ProofKind
-  at_ms INTEGER NOT NULL,
-  ok INTEGER NOT NULL CHECK (ok IN (0, 1)),
-  by TEXT NOT NULL,
-  about TEXT NOT NULL
-) STRICT;
-CREATE INDEX proofs_newest ON proofs (kind, id);
 
 -- How far a network's final blocks were compared with this file, and what the last night found.
 CREATE TABLE block_comparisons (

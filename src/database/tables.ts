@@ -11,7 +11,6 @@ import type {
   AuditedState,
   ChannelKind,
   ChannelType,
-  ProofKind,
   RefundApproval,
   Scope,
   SeenSignerFreeze,
@@ -617,15 +616,6 @@ export const auditLog = sqliteTable('audit_log', {
   before: json<AuditedState>(),
   after: json<AuditedState>(),
   reason: text(),
-});
-
-export const proofs = sqliteTable('proofs', {
-  id: integer().primaryKey(),
-  kind: text().$type<ProofKind>().notNull(),
-  atMs: integer().notNull(),
-  ok: integer({ mode: 'boolean' }).notNull(),
-  by: text().notNull(),
-  about: text().notNull(),
 });
 
 export const blockComparisons = sqliteTable('block_comparisons', {
