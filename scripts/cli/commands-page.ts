@@ -1,6 +1,5 @@
 /** The page `docs/reference/commands.md`, from the tables of commands: `npm run commands` writes it. */
 import type { Tool } from './command.ts';
-import { usageLine } from './help.ts';
 import { quaysideTool } from './quayside.ts';
 import { signerTool } from './signer-tool.ts';
 
@@ -9,7 +8,7 @@ export const commandsPage = (): string =>
   [
     '# Commands',
     '',
-    'Written by `npm run commands`. `quayside <command> --help` explains the options; every command has `--json`.',
+    'Written by `npm run commands`. `quayside <command> --help` lists arguments and options; every command has `--json`.',
     'Exit codes: 0 done, 1 refused or failed, 2 wrong usage or configuration, 3 what was named does not exist.',
     ...[quaysideTool, signerTool].flatMap(toolLines),
     '',
@@ -19,10 +18,11 @@ const toolLines = ({ name, commands, programs, sections }: Tool): string[] =>
   sections.flatMap(([title, subjects]) => [
     '',
     `## ${name}: ${title.toLowerCase()}`,
+    '',
     ...subjects.flatMap((subject) => [
       ...commands
         .filter((command) => command.name.split(' ')[0] === subject)
-        .flatMap((command) => ['', `\`${usageLine(name, command)}\`  `, command.summary]),
-      ...(programs[subject] ? ['', `\`${name} ${subject}\`  `, programs[subject].summary] : []),
+        .map((command) => `- \`${name} ${command.name}\`: ${command.summary}`),
+      ...(programs[subject] ? [`- \`${name} ${subject}\`: ${programs[subject].summary}`] : []),
     ]),
   ]);
