@@ -1,5 +1,4 @@
 /** The reasons of money out: few codes, each described to people, and each that needs a person with a command. */
-import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isPassing, reason, reasonCodes } from '../../src/core/reasons.ts';
@@ -37,14 +36,6 @@ test('a reason that needs a person names the command that helps', () => {
 
 test('a code that is not listed needs a person', () => {
   assert.equal(['refund_not_final', 'signer_refused_mac', 'toString'].map(isPassing), [true, false, false]);
-});
-
-test('the README of the indexers describes each reason', () => {
-  const page = readFileSync('indexers/README.md', 'utf8');
-  assert.equal(
-    reasonCodes.filter((code) => !page.includes(`\`${code}\``)),
-    [],
-  );
 });
 
 test('only a refund can be rejected', () => {
