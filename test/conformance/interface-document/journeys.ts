@@ -239,7 +239,7 @@ export const refundsRejected = (shop: Shop) =>
     const [pending, processing] = await Promise.all(
       asked.map(async (one) => {
         const { id } = listed.find(({ refund_id }) => refund_id === one.body.refund_id);
-        await shop.installation.tool('refund', 'reject', id);
+        await shop.installation.tool('refund', 'reject', id, '--reason', 'a test');
         const hook = await refundEvent(shop, one.body.refund_id, 'refund.failed');
         return { ...one, hook, failed: await watchRefund(merchant, one.body.refund_id, 'failed') };
       }),
