@@ -231,7 +231,8 @@ export function restoreConforms(
       assert.equal([canceled.status, canceled.body.error.code], [400, 'CANNOT_CANCEL_REFUND']);
       assert.match(canceled.body.error.message, 'Try again in ten minutes');
       const [{ id: payout }] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === put.id);
-      const reject = () => quayside.cli('refund', 'reject', payout, '--reason', 'a test').then(() => 'rejected', String);
+      const reject = () =>
+        quayside.cli('refund', 'reject', payout, '--reason', 'a test').then(() => 'rejected', String);
       assert.match(await reject(), /may have been paid, so it is not rejected: blocks .* were skipped/);
       const reread = ['network', 'reread', bench.network, '--from', range.from, '--to', range.to, '--reason', 'mended'];
       const { outgoing, closed_gaps: closed } = await quayside.cli(...reread);
