@@ -148,7 +148,7 @@ async function waitFor<T>(what: string, msMax: number, look: () => Promise<T | u
 
 /**
  * Registers the listener as an endpoint of the store, with a secret of its own. A merchant does this once:
- * `npx quayside webhook add <url>`.
+ * `npx quayside webhook add <url> --mode live`.
  */
 async function withEndpoint<T>(
   config: Config,

@@ -259,7 +259,7 @@ export const otherMerchant = (shop: Shop) =>
     const [key] = await Promise.all([
       tool('key', 'create', '--store', store.id, '--mode', 'test'),
       tool('store', 'set', store.id, '--refund-cancel-window', '600', '--refund-to-sender', 'yes'),
-      tool('webhook', 'add', shop.receiver.url('/other'), '--store', store.id),
+      tool('webhook', 'add', shop.receiver.url('/other'), '--store', store.id, '--mode', 'test'),
     ]);
     const merchant = shop.merchant({ merchantId: store.id, apiKey: key.api_key, apiSecret: key.api_secret });
     return { store, key, merchant };

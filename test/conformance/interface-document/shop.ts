@@ -97,7 +97,7 @@ export async function openShop(installation: Installation, receiver: Receiver, t
       },
     };
   };
-  const endpoint = await installation.tool('webhook', 'add', receiver.url('/shop'));
+  const endpoint = await installation.tool('webhook', 'add', receiver.url('/shop'), '--mode', 'test');
   await until('every network is followed', async () => {
     const answer = await fetch(`${installation.baseUrl}/readyz`);
     const { networks_not_followed: missing = [] } = (await answer.json()) as Json;
