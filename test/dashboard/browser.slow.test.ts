@@ -116,7 +116,7 @@ for (const javaScriptEnabled of [false, true]) {
 
   test(`a key is created and shown once, ${how}`, async ({ browser, dashboard }) => {
     const { page, complaints } = await signedIn(browser, dashboard, { javaScriptEnabled });
-    await page.getByRole('link', { name: 'Developers' }).click();
+    await page.getByRole('link', { name: 'API keys' }).click();
     await page.getByLabel('Name').fill('Shop server');
     await page.getByRole('button', { name: 'Create the key' }).click();
     await look(page, `key-review-${how}`);
