@@ -56,6 +56,24 @@ async function thaw(): Promise<void> {
   });
 }
 
+/**
+ * Waits until a refund that was paid before the restore is settled. The network freezes once more when the transfer is
+ * final; a refund that was asked for again before that is settled by the reconciliation, a later one by an answer.
+ */
+async function settle(refundId: string, tx: string): Promise<void> {
+  await until(`refund ${refundId} is settled by ${tx}`, async () => {
+    const { id, status: state } = (await quayside.cli('refund', 'list')).find(
+      (one: Json) => one.refund_id === refundId,
+    );
+    if (state === 'completed') return true;
+    const isFrozen = (await status()).payouts.frozen.length > 0;
+    const words = isFrozen ? ['payout', 'reconcile', bench.network, '--yes'] : ['payout', 'resolve', id, '--paid', tx];
+    // Refused until the transfer is final and read.
+    await quayside.cli(...words, '--reason', 'paid before the restore').catch(String);
+    return false;
+  });
+}
+
 /** Pays a refund of a session that is paid, and finds that it arrives once. */
 async function paysOn(session: Json, amount: string, cents: number): Promise<void> {
   await chain.pay(refundWallet, 'USDT', units(cents));
@@ -96,6 +114,7 @@ test('on a new machine, from a backup and the seed: no address twice, late money
     return answered === 201;
   });
   await thaw();
+  await settle(id, tx);
   assert.is((await completed(id)).transaction_hash, tx);
   assert.equal(await paidTo(payee), [units(700)]);
   await paysOn(next, '5.00', 500);
