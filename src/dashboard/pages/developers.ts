@@ -13,6 +13,7 @@ import type { DashboardDeps } from '../deps.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
 import { sentence } from '../sentence.ts';
 import { ago, badge, copyCode, data, faultMessage, time } from '../show.ts';
+import { signedCall } from '../signed-call.ts';
 import type { TextKey, Words } from '../texts.ts';
 
 const KEYS_SHOWN = 100;
@@ -185,15 +186,17 @@ function planKey(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
     },
     back: pathOf(at),
     refused: (fault) => page(deps, visit, fault),
-    page: (outcome) => ({ title: words.say('developers.new_title'), content: shownOnce(visit, outcome) }),
+    page: (outcome) => ({ title: words.say('developers.new_title'), content: shownOnce(deps, visit, outcome) }),
   });
 }
 
-function shownOnce(visit: Visit<StoreAt>, { said, facts: made = [] }: Outcome): Html {
+function shownOnce({ config }: DashboardDeps, visit: Visit<StoreAt>, { said, facts: made = [], json }: Outcome): Html {
   const { at, words } = visit;
+  const credentials = { apiKey: String(json.api_key), apiSecret: String(json.api_secret) };
   return html`<section class="card">
 <p class="message attention">${sentence(words, said)}</p>
 ${actFacts(visit, made)}
 <p class="hint">${words.say('developers.secret_hint')}</p>
+<details><summary>${words.say('developers.own_call')}</summary><pre tabindex="0"><code>${signedCall(at, config.baseUrl, credentials)}</code></pre></details>
 <p><a class="button" href="${pathOf(at)}">${words.say('developers.saved')}</a></p></section>`;
 }
