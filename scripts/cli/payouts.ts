@@ -24,7 +24,7 @@ const LISTED_MAX = 1000;
 export const payoutsList: Command = {
   name: 'payout list',
   args: [],
-  summary: 'List payouts (refunds, returns of held money, sweeps, gas and loans for them, moves), newest first.',
+  summary: 'List payouts (refunds, returns of held money, sweeps, and gas and loans for them), newest first.',
   options: {
     network: { value: 'KEY', help: 'only payouts on this network, such as live:mychain' },
     state: { value: 'STATE', help: payoutStates.join(', ') },
