@@ -208,7 +208,7 @@ async function findLock(
   for (const payer of new Set([undefined, ...signed.map((one) => one.payer), ...payers])) {
     const drafted = await draft(payer);
     const shown = await unlessUnclear(() => node.outcome(drafted, []));
-    if (shown.kind === 'unclear') return `whoever set its lock ${drafted.lock}`;
+    if (shown.kind === 'unclear') return `the transaction that set its lock ${drafted.lock}`;
   }
   return null;
 }

@@ -1,4 +1,4 @@
-/** Who may use the dashboard: people get a one-time link, or are removed. A store’s owner does both for its members. */
+/** Links for people, and their removal. A store’s owner does both for its members. */
 import * as z from 'zod';
 import { type Membership, type Role, type StorePermission, storeRoles } from '../core/access.ts';
 import type { Database } from '../database/database.ts';
@@ -91,7 +91,7 @@ export const linkPerson: Act<NewLink, LinkPlan, StorePermission> = {
     await database.signIns.addLink({ hash: hashOf(token), personId: id, salt: newToken(), expiresAtMs }, act);
     const link = `${dashboardUrl}/link/${token}`;
     return {
-      said: say('Hand this over to {name} alone: whoever opens it first becomes {name}. It is not shown again.', {
+      said: say('Give this to {name} alone. The first person who opens it becomes {name}. It is not shown again.', {
         name,
       }),
       json: {
@@ -110,7 +110,7 @@ export const linkPerson: Act<NewLink, LinkPlan, StorePermission> = {
 
 const taken = refuse(
   'refused',
-  say('That name is taken. Choose another; whoever runs this installation can give an existing account a role.'),
+  say('That name is taken. Choose another. The operator can give an existing account a role.'),
 );
 
 const roleJson = ({ role, storeId }: Membership) => ({ role, store: storeId });

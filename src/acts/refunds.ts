@@ -1,4 +1,4 @@
-/** What is decided about a refund that waits: it is approved, rejected, or sent to another address. */
+/** Decisions about a refund that waits: approve it, reject it, or send it to another address. */
 import * as z from 'zod';
 import type { NetworkConfig } from '../config/network.ts';
 import type { StorePermission } from '../core/access.ts';
@@ -183,7 +183,7 @@ export const rejectRefund: Act<{ refund: string }, RejectionPlan, StorePermissio
     target: refund.id,
     facts: reason === null ? facts : [...facts, [say('Reason'), reason]],
     notes: [
-      say('The refund fails, and the shop is told so: {code}. Its amount can be refunded again.', {
+      say('The refund fails with {code}, and the shop gets the event. Its amount can be refunded again.', {
         code: { code: failure },
       }),
     ],

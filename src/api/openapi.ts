@@ -111,7 +111,7 @@ const postErrors: readonly ErrorCode[] = [
 
 type Headers = Readonly<Record<string, Header>>;
 
-/** What does not depend on an endpoint. `rateHeaders` are those of draft-ietf-httpapi-ratelimit-headers-10. */
+/** Parts that all endpoints share. `rateHeaders` are those of draft-ietf-httpapi-ratelimit-headers-10. */
 const fixed: Readonly<
   Record<
     | 'pathParameters'

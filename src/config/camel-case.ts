@@ -4,7 +4,7 @@
 
 type CamelName<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelName<Rest>>}` : Name;
 
-/** The same value with other names of its settings, at any depth. */
+/** A value whose settings have camel-case names, at any depth. */
 export type CamelCased<T> = T extends readonly (infer Item)[]
   ? readonly CamelCased<Item>[]
   : T extends object

@@ -57,7 +57,7 @@ const reasons = {
     passes: false,
     text: ({ network, payer, ours, counted }: NetworkValues & WalletValues & Readonly<{ counted: number }>) =>
       `A node counts ${counted} transactions of wallet ${payer} on ${network}, but only ${ours} were made here: ` +
-      `somebody else spends from it, or this machine was put back to an earlier state. Money out is frozen on ` +
+      `somebody else spends from it, or this machine was restored to an earlier state. Money out is frozen on ` +
       `${network}. Find the cause, then run \`quayside payout reconcile ${network} --reason …\`.`,
   },
   payout_bytes_differ: {

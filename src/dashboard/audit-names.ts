@@ -1,6 +1,6 @@
 /**
- * What entries of the audit log name, as people know it: amounts and times in their units, people, stores and networks
- * by their names, ids of payouts as links. What is stored stays as it is.
+ * Values of audit entries as people know them: amounts and times in their units, people, stores and networks by name,
+ * ids of payouts as links. The stored values stay as they are.
  */
 import { shownMinor } from '../acts/refund-words.ts';
 import type { AuditEntry } from '../database/audit-log.ts';

@@ -2,7 +2,7 @@
  * The outcome of a payout's attempts on Solana, from what one node calls final.
  *
  * An attempt can be included until the block height that it was signed for has passed. It is dead once that height is
- * final and no final block contains it; for a refund, its lock must not be set either, since whoever set it was paid.
+ * final and no final block contains it. The lock of a refund must not be set either: its transaction paid the refund.
  */
 import { invariant, transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';

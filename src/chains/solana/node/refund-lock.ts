@@ -16,7 +16,7 @@ export function lockAddressOf({ intent, lock }: SpendDraft): string {
 export const isSet = (account: ChainAccount | null): boolean => account !== null && account.data.length > 0;
 
 /**
- * Checks that no lock is set in final state: whoever set it was paid.
+ * Checks that no lock is set in final state. The transaction that sets a lock pays its refund.
  * @throws Fault transient if the lock of a refund is set although none of its attempts is known
  */
 export async function refuseLocked(node: SolanaRpc, draft: SpendDraft): Promise<void> {
