@@ -4,18 +4,16 @@ import { filledProse, type Html, html } from '../lib/html.ts';
 import { copyCode, data, grouped, time } from './show.ts';
 import type { TextKey, Words } from './texts.ts';
 
-/** The texts of acts have their English as key; operators' have no translation. */
-const keyOf = (words: Words, english: string): TextKey | null => {
-  const key = `acts.${english}`;
-  return words.knows(key) ? key : null;
-};
+/** A sentence that is not translated, such as an operator's, is shown in English. */
+const keyOf = (words: Words, english: string): TextKey | null => (words.knows(english) ? english : null);
 
 /** Shows a sentence. */
 export function sentence(words: Words, { english, values }: Sentence): Html {
   const shown = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, shownValue(words, value)]));
   const key = keyOf(words, english);
   if (key !== null) return words.html(key, shown);
-  return html`<bdi lang="en">${filledProse(english, (name) => shown[name] ?? name)}</bdi>`;
+  const text = filledProse(english, (name) => shown[name] ?? name);
+  return words.code === 'en' ? text : html`<bdi lang="en">${text}</bdi>`;
 }
 
 /** Returns a sentence for places that take no HTML, such as a title. */

@@ -39,13 +39,17 @@ const FALLBACK = 'en';
 const rightToLeft: readonly string[] = ['ar', 'fa', 'he', 'ur'];
 
 /**
- * Reads every language of a folder: `<code>.json`, or `<code>/<part>.json`, whose keys begin with `<part>.` then.
- * @throws when a file is no JSON, or there is no English
+ * Reads every language of a folder, each in a file `<code>.json`.
+ * @throws when a file is no JSON
  */
-export function readLanguages<Key extends string>(folder: URL): Languages<Key> {
-  const codes = [...new Set(readdirSync(folder).map((name) => basename(name, '.json')))].sort();
-  return languagesOf(codes.map((code) => createWords<Key>(code, readTexts(folder, code))));
-}
+export const readLanguages = <Key extends string>(folder: URL): Languages<Key> =>
+  languagesOf(
+    readdirSync(folder)
+      .sort()
+      .map((file) =>
+        createWords<Key>(basename(file, '.json'), JSON.parse(readFileSync(new URL(file, folder), 'utf8'))),
+      ),
+  );
 
 export function languagesOf<Key extends string>(all: readonly Words<Key>[]): Languages<Key> {
   const known = new Map(all.map((words) => [words.code, words]));
@@ -58,18 +62,6 @@ export function languagesOf<Key extends string>(all: readonly Words<Key>[]): Lan
       return words;
     },
   };
-}
-
-function readTexts(folder: URL, code: string): Readonly<Record<string, Text>> {
-  const read = (file: URL) => JSON.parse(readFileSync(file, 'utf8')) as Record<string, Text>;
-  if (readdirSync(folder).includes(`${code}.json`)) return read(new URL(`${code}.json`, folder));
-  const own = new URL(`${code}/`, folder);
-  return Object.fromEntries(
-    readdirSync(own).flatMap((file) => {
-      const part = basename(file, '.json');
-      return Object.entries(read(new URL(file, own))).map(([key, text]) => [`${part}.${key}`, text]);
-    }),
-  );
 }
 
 /** Creates one language from its texts. */

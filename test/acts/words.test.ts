@@ -4,7 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readSources } from '../support/source-tree.ts';
 
-const texts = new URL('../../src/dashboard/texts/en/acts.json', import.meta.url);
+const texts = new URL('../../src/dashboard/texts/ar.json', import.meta.url);
 const translated = JSON.parse(readFileSync(texts, 'utf8')) as Record<string, unknown>;
 
 /** Acts that only an operator does, and what every act is made of. */

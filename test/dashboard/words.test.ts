@@ -6,70 +6,57 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { dashboardPages } from '../../src/dashboard/pages.ts';
-import { type Languages, languages, OPERATOR_LANGUAGE, type TextKey, type Words } from '../../src/dashboard/texts.ts';
+import type { Languages, TextKey, Words } from '../../src/dashboard/texts.ts';
 import { html } from '../../src/lib/html.ts';
-import type { Text } from '../../src/lib/words.ts';
+import { createWords, type Text } from '../../src/lib/words.ts';
 import { PASSWORD, withDashboard } from '../support/dashboard.ts';
 import { answerOf, everyPage } from '../support/dashboard-pages.ts';
 import { readSources } from '../support/source-tree.ts';
 
 const folder = new URL('../../src/dashboard/texts/', import.meta.url);
-const files = readdirSync(new URL('en/', folder)).sort();
-/** What pages of merchants say; the operator's pages are in English. */
-const translated = readdirSync(new URL('ar/', folder)).sort();
-const read = (code: string, file: string) =>
-  JSON.parse(readFileSync(new URL(`${code}/${file}`, folder), 'utf8')) as Record<string, Text>;
+const codes = readdirSync(folder).map((file) => file.replace('.json', ''));
+const read = (code: string) =>
+  JSON.parse(readFileSync(new URL(`${code}.json`, folder), 'utf8')) as Record<string, Text>;
+const written = read('en');
+/** Sentences of acts are their own keys in the other languages. */
+const english = Object.fromEntries(Object.keys(read('ar')).map((key) => [key, written[key] ?? key]));
 
 const formsOf = (text: Text | undefined): Readonly<Record<string, string>> =>
   typeof text === 'object' ? text : { only: text ?? '' };
 const places = (text: string) => [...new Set(text.match(/\{\w+\}/g))].sort();
 const marks = (text: string) => (text.match(/`/g) ?? []).length;
 
-for (const code of readdirSync(folder)) {
+for (const code of codes) {
   test(`${code} has every text, with the same placeholders, and the forms of its own numbers`, () => {
-    const own = code === 'en' ? files : translated;
-    assert.equal(readdirSync(new URL(`${code}/`, folder)).sort(), own);
+    const own = read(code);
+    if (code !== 'en') assert.equal(Object.keys(own).sort(), Object.keys(english).sort());
     const plurals = new Intl.PluralRules(code).resolvedOptions().pluralCategories;
-    for (const file of own) {
-      const [english, own] = [read('en', file), read(code, file)];
-      assert.equal(Object.keys(own), Object.keys(english), file);
-      for (const [key, text] of Object.entries(own)) {
-        const expected = places(Object.values(formsOf(english[key])).join());
-        if (typeof text === 'object') {
-          assert.is(typeof english[key], 'object', `${file} ${key}`);
-          assert.equal(Object.keys(text).sort(), [...plurals].sort(), `${file} ${key}`);
-          assert.equal(places(Object.values(text).join()), expected, `${file} ${key}`);
-        } else assert.equal(places(text), expected, `${file} ${key}`);
-        for (const form of Object.values(formsOf(text))) {
-          assert.ok(form.trim() === form && form !== '', `${file} ${key}`);
-          assert.is(
-            marks(form),
-            marks(formsOf(english[key]).other ?? formsOf(english[key]).only ?? ''),
-            `${file} ${key}`,
-          );
-        }
+    for (const [key, text] of Object.entries(own)) {
+      const expected = places(Object.values(formsOf(english[key])).join());
+      if (typeof text === 'object') {
+        assert.is(typeof english[key], 'object', key);
+        assert.equal(Object.keys(text).sort(), [...plurals].sort(), key);
+        assert.equal(places(Object.values(text).join()), expected, key);
+      } else assert.equal(places(text), expected, key);
+      for (const form of Object.values(formsOf(text))) {
+        assert.ok(form.trim() === form && form !== '', key);
+        assert.is(marks(form), marks(formsOf(english[key]).other ?? formsOf(english[key]).only ?? ''), key);
       }
     }
   });
 }
 
 test('every text is used', () => {
-  const code = [...readSources()]
-    .filter(([path]) => path.startsWith('src/dashboard/'))
-    .map(([, text]) => text)
-    .join('\n');
+  const sources = [...readSources()];
+  const codeOf = (folder: string) => sources.flatMap(([path, text]) => (path.startsWith(folder) ? [text] : [])).join();
+  const [code, acts] = [codeOf('src/dashboard/'), codeOf('src/acts/')];
   const named = new Set([...code.matchAll(/'([\w-]+\.\w+)'/g)].map(([, key]) => key));
   // Keys that end in what a value says, such as a state.
   const starts = [...code.matchAll(/`([\w-]+\.\w*)\$\{/g)].map(([, start = '']) => start);
-  // The key of a sentence of an act is its English.
-  const acts = [...readSources()].flatMap(([path, text]) => (path.startsWith('src/acts/') ? [text] : []));
-  const isSaid = (key: string) => acts.some((text) => text.includes(`'${key.slice('acts.'.length)}'`));
-  const unused = files.flatMap((file) =>
-    Object.keys(read('en', file))
-      .map((key) => `${file.replace('.json', '')}.${key}`)
-      .filter((key) =>
-        key.startsWith('acts.') ? !isSaid(key) : !named.has(key) && !starts.some((start) => key.startsWith(start)),
-      ),
+  const unused = Object.keys(english).filter((key) =>
+    /^[\w-]+\.\w+$/.test(key)
+      ? !named.has(key) && !starts.some((start) => key.startsWith(start))
+      : !acts.includes(`'${key}'`),
   );
   assert.equal(unused, []);
 });
@@ -80,18 +67,8 @@ const bracketed = (words: Words): Words => ({
   say: (key: TextKey, values) => `⟦${words.say(key, values)}⟧`,
   html: (key: TextKey, values) => html`⟦${words.html(key, values)}⟧`,
 });
-const english = bracketed(languages.choose('en', undefined));
-/** Has only the texts that every language has. */
-const everywhere: Words = {
-  ...english,
-  say: (key, values) => english.say(translatedKey(key), values),
-  html: (key, values) => english.html(translatedKey(key), values),
-};
-function translatedKey(key: TextKey): TextKey {
-  assert.ok(translated.includes(`${key.split('.')[0]}.json`), `a page of merchants says ${key}, in English only`);
-  return key;
-}
-const marked: Languages = { all: [english], choose: (asked) => (asked === OPERATOR_LANGUAGE ? english : everywhere) };
+const brackets = bracketed(createWords<TextKey>('en', english));
+const marked: Languages = { all: [brackets], choose: () => brackets };
 
 /** Elements whose content belongs to no language: data, code and times. */
 const DATA = /<(code|pre|bdi|time|svg|option(?=[^>]* translate="no"))\b[^>]*>(?:(?!<\1\b)[\s\S])*?<\/\1>/g;
