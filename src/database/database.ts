@@ -89,7 +89,7 @@ import { createWebhookSecrets, webhookSecretCommands } from './webhook-secrets.t
  * (events, deliveries, alarms) are rows of that same transaction. There is no `transaction(callback)`. Commands are
  * asynchronous: one may wait for other processes' writes while the thread goes on, and commands of one process are done
  * in the order in which they were called. Every call may fail with a `Fault` of code `storage_unavailable` (locked,
- * full or failing disk; transient): then nothing was changed, and nothing will be. `test/conformance/database.ts` is
+ * full or failing disk; transient): then nothing was changed, and nothing will be. `test/conformance/database` is
  * the contract in executable form.
  */
 export type Database = ReturnType<typeof assemble> &

@@ -2,6 +2,7 @@
  * A database with a merchant, addresses and two networks, where these suites start, and a feed for each network.
  */
 
+import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BlockRef } from '../../../src/core/block.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../../../src/core/transfer.ts';
@@ -16,7 +17,9 @@ import type { Session } from '../../../src/database/session.ts';
 import type { PaymentOption, SessionRequest } from '../../../src/database/session-request.ts';
 import type { CreateSessionOutcome, NewSession } from '../../../src/database/sessions.ts';
 import type { NewStore, StoreSettings } from '../../../src/database/stores.ts';
+import { audit } from '../../database/engine/audit.ts';
 import { plainRequest } from '../../support/new-session.ts';
+import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 
 /** Someone who runs a command of `quayside`. */
 export const act = (command: string, atMs = T0_MS): OperatorAct => ({
@@ -25,17 +28,6 @@ export const act = (command: string, atMs = T0_MS): OperatorAct => ({
   command,
   reason: 'a test',
 });
-
-/** Where a database under test is; the suites run over any implementation that can make one. */
-export type Place = Readonly<{
-  database: Database;
-  /** Opens another connection to the same data, as another process would. */
-  connect(): Database;
-  close(): void;
-  /** Returns contradictions in the data, read from outside; none in a sound database. */
-  audit(): string[];
-}>;
-export type MakePlace = (outageWaitS?: number) => Place;
 
 export const T0_MS = 1_800_000_000_000;
 export const T0_S = T0_MS / 1000;
@@ -266,12 +258,12 @@ export class Feed {
   }
 }
 
-export type World = Readonly<{ database: Database; place: Place; one: Feed; two: Feed }>;
+export type World = Readonly<{ database: Database; place: TempDatabase; one: Feed; two: Feed }>;
 
 /** Runs a test in its own database: merchant `m1`, 40 addresses, both networks followed from their first block on. */
-export function inWorld(makePlace: MakePlace, work: (world: World) => Promise<void>, more?: Partial<StoreSettings>) {
+export function inWorld(work: (world: World) => Promise<void>, more?: Partial<StoreSettings>) {
   return async (): Promise<void> => {
-    const place = makePlace(OUTAGE_WAIT_S);
+    const place = openTempDatabase(OUTAGE_WAIT_S);
     try {
       const { database } = place;
       await database.stores.create(merchant('m1', more));
@@ -282,12 +274,32 @@ export function inWorld(makePlace: MakePlace, work: (world: World) => Promise<vo
       await one.mine();
       await two.mine();
       await work({ database, place, one, two });
-      assert.equal((await database.verifyLedger()).sums, []);
-      assert.equal(place.audit(), []);
+      await booksAgree(database);
+      assert.equal(audit(place.file), []);
     } finally {
       place.close();
     }
   };
+}
+
+/** A suite whose every test runs in a world of its own. */
+export function inWorlds(name: string) {
+  const test = suite(name);
+  const add = (title: string, work: (world: World) => Promise<void>, more?: Partial<StoreSettings>) =>
+    test(title, inWorld(work, more));
+  return Object.assign(add, { run: () => test.run() });
+}
+
+/** Checks that the ledger is sound. @returns what each account holds, by network, asset and name */
+export async function booksAgree(database: Database): Promise<Record<string, bigint>> {
+  const { unbalanced, differences, overdrawn, sums, balances } = await database.verifyLedger();
+  assert.equal(
+    { unbalanced, differences, overdrawn, sums },
+    { unbalanced: [], differences: [], overdrawn: [], sums: [] },
+  );
+  return Object.fromEntries(
+    balances.map(({ network, asset, account, units }) => [`${network} ${asset} ${account}`, units]),
+  );
 }
 
 /** Returns the session in its current state. */

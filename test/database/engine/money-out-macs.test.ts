@@ -9,10 +9,8 @@ import type { RefundIntent } from '../../../src/core/intent.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { act, type Feed, inWorld, keyOf, pool, T0_MS, type World } from '../../conformance/database/place.ts';
-import { openTempDatabase } from '../../support/temp-database.ts';
 import { thawAll } from '../../support/thaw.ts';
 import { until } from '../../support/until.ts';
-import { audit } from './audit.ts';
 
 const network = 'test:one';
 const [wallet, treasury, payee] = ['a1', 'a3', 'b1'].map((part) => part.repeat(20)) as [string, string, string];
@@ -47,11 +45,6 @@ const test = suite('MACs of money out');
 /** Adds a test with a database, its wallets, and a way to write to its file as another program does. */
 function scene(name: string, work: (scene: Scene) => Promise<void>): void {
   let file = '';
-  const makePlace = () => {
-    const place = openTempDatabase();
-    file = place.file;
-    return { ...place, audit: () => audit(place.file) };
-  };
   function alter(sql: string): void {
     const raw = new Sqlite(file);
     assert.is(raw.prepare(sql).run().changes, 1, sql);
@@ -65,7 +58,8 @@ function scene(name: string, work: (scene: Scene) => Promise<void>): void {
   };
   test(
     name,
-    inWorld(makePlace, async (world) => {
+    inWorld(async (world) => {
+      file = world.place.file;
       await world.database.recordOwnWallets(network, wallets);
       await work({ ...world, alter, count });
     }),

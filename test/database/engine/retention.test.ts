@@ -2,11 +2,12 @@
  * Retention on a real file: what is removed is nothing that books, refunds or a late payment need.
  */
 import Sqlite from 'better-sqlite3';
-import { test } from 'uvu';
+import { test as uvu } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
 import { openRetentionDatabase, type RetentionKind } from '../../../src/database/retention.ts';
 import type { Session } from '../../../src/database/session.ts';
+import type { StoreSettings } from '../../../src/database/stores.ts';
 import {
   addressOf,
   claimAll,
@@ -14,7 +15,6 @@ import {
   type Feed,
   inWorld,
   newSession,
-  type Place,
   pays,
   request,
   sessionOf,
@@ -24,18 +24,19 @@ import {
   type World,
 } from '../../conformance/database/place.ts';
 import { recordAttempt } from '../../support/record-attempt.ts';
-import { openTempDatabase } from '../../support/temp-database.ts';
-import { audit } from './audit.ts';
 
 const DAY_MS = 86_400_000;
 const LATER_MS = T0_MS + 100 * DAY_MS;
 
 let file = '';
-const makePlace = (outageWaitS?: number): Place => {
-  const place = openTempDatabase(outageWaitS);
-  file = place.file;
-  return { ...place, audit: () => audit(place.file) };
-};
+const test = (title: string, work: (world: World) => Promise<void>, more?: Partial<StoreSettings>) =>
+  uvu(
+    title,
+    inWorld((world) => {
+      file = world.place.file;
+      return work(world);
+    }, more),
+  );
 
 const select = (text: string): unknown[] => {
   const client = new Sqlite(file, { readonly: true });
@@ -45,6 +46,12 @@ const select = (text: string): unknown[] => {
     client.close();
   }
 };
+
+function change(text: string): void {
+  const client = new Sqlite(file);
+  client.exec(text);
+  client.close();
+}
 
 /** Runs one kind of work to its end, slice by slice. @returns how many it changed */
 async function retain(kind: RetentionKind, beforeMs = LATER_MS, { nowMs = LATER_MS } = {}) {
@@ -106,127 +113,116 @@ const payerTexts = (): string => {
   }
 };
 
-test(
-  'a payer is forgotten once the refund window is over and no refund is open; books and amounts stay',
-  inWorld(makePlace, async ({ database, one }) => {
-    const session = sessionOf(await database.sessions.create(newSession('a', { request: request('a', payer) })));
-    await one.confirm(await one.mine([pays(addressOf(session), 1000n)]));
-    await leaveAddress(database, session.id);
-    const refund = {
-      ...{ id: 'rf_1', storeId: 'm1', mode: 'test', refundId: 'r1', sessionId: session.id, amountMinor: 100n },
-      ...{
-        currency: 'USDT',
-        reason: null,
-        description: 'for Ann',
-        metadata: { who: 'Ann Example' },
-        destination: null,
-      },
-      ...{ claimToken: 'token', replay: { idempotencyKey: null, path: '/refunds', bodyHash: 'r' }, nowMs: T0_MS },
-    } as const;
-    const made = await database.refunds.create(refund as never, () => anAddress);
-    assert.is(made.kind, 'created');
-    const isIn = () => /Ann|ann@|Roses/.test(payerTexts());
-    assert.is(await retain('anonymised'), 0, 'its refund window is open');
-    const afterWindow = { nowMs: T0_MS + 181 * DAY_MS };
-    assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 0, 'its refund is open');
-    assert.ok(isIn());
-    const client = new Sqlite(file);
-    client.exec("UPDATE refunds SET status = 'canceled', canceled_at_ms = 1");
-    client.close();
-    assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1);
-    assert.not.ok(isIn(), payerTexts());
-    assert.equal(await database.refunds.addresses(session.id), {});
-    const now = await show(database, session.id);
-    const kept = { ...session.request, description: null, metadata: null, lineItems: null };
-    assert.equal(now.request, { ...kept, successUrl: null, cancelUrl: null });
-    assert.is(now.payments.length, 1);
-    assert.equal((await database.verifyLedger()).overdrawn, []);
-    assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 0, 'once');
-    await leaveAddress(database, session.id);
-    assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1, 'and what comes after that');
-  }),
-);
+test('a payer is forgotten once the refund window is over and no refund is open; books and amounts stay', async ({
+  database,
+  one,
+}) => {
+  const session = sessionOf(await database.sessions.create(newSession('a', { request: request('a', payer) })));
+  await one.confirm(await one.mine([pays(addressOf(session), 1000n)]));
+  await leaveAddress(database, session.id);
+  const refund = {
+    ...{ id: 'rf_1', storeId: 'm1', mode: 'test', refundId: 'r1', sessionId: session.id, amountMinor: 100n },
+    ...{
+      currency: 'USDT',
+      reason: null,
+      description: 'for Ann',
+      metadata: { who: 'Ann Example' },
+      destination: null,
+    },
+    ...{ claimToken: 'token', replay: { idempotencyKey: null, path: '/refunds', bodyHash: 'r' }, nowMs: T0_MS },
+  } as const;
+  const made = await database.refunds.create(refund as never, () => anAddress);
+  assert.is(made.kind, 'created');
+  const isIn = () => /Ann|ann@|Roses/.test(payerTexts());
+  assert.is(await retain('anonymised'), 0, 'its refund window is open');
+  const afterWindow = { nowMs: T0_MS + 181 * DAY_MS };
+  assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 0, 'its refund is open');
+  assert.ok(isIn());
+  change("UPDATE refunds SET status = 'canceled', canceled_at_ms = 1");
+  assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1);
+  assert.not.ok(isIn(), payerTexts());
+  assert.equal(await database.refunds.addresses(session.id), {});
+  const now = await show(database, session.id);
+  const kept = { ...session.request, description: null, metadata: null, lineItems: null };
+  assert.equal(now.request, { ...kept, successUrl: null, cancelUrl: null });
+  assert.is(now.payments.length, 1);
+  assert.equal((await database.verifyLedger()).overdrawn, []);
+  assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 0, 'once');
+  await leaveAddress(database, session.id);
+  assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1, 'and what comes after that');
+  // The books still hold the refund's reservation.
+  change("UPDATE refunds SET status = 'processing', canceled_at_ms = NULL");
+});
 
-test(
-  'a session that was never paid is forgotten as well, in as many slices as it takes; its late money is held',
-  inWorld(makePlace, async (world) => {
-    const { database, one } = world;
-    const session = await expire(world, 'first');
-    const client = new Sqlite(file);
-    const columns = client.prepare("SELECT name FROM pragma_table_info('sessions')").pluck().all().join(', ');
-    const own = columns.replace(/\bid\b/, "'cs_' || value").replace(/\border_id\b/, "'o' || value");
-    client.exec(
-      `INSERT INTO sessions (${columns}) SELECT ${own} FROM sessions, (
+test('a session that was never paid is forgotten as well, in as many slices as it takes; its late money is held', async (world) => {
+  const { database, one } = world;
+  const session = await expire(world, 'first');
+  const client = new Sqlite(file);
+  const columns = client.prepare("SELECT name FROM pragma_table_info('sessions')").pluck().all().join(', ');
+  const own = columns.replace(/\bid\b/, "'cs_' || value").replace(/\border_id\b/, "'o' || value");
+  client.exec(
+    `INSERT INTO sessions (${columns}) SELECT ${own} FROM sessions, (
          WITH RECURSIVE counted (value) AS (SELECT 100000 UNION ALL SELECT value + 1 FROM counted LIMIT 1100)
          SELECT value FROM counted) WHERE id = '${session.id}'`,
-    );
-    client.close();
-    assert.is(await retain('anonymised', T0_MS), 0);
-    assert.is(await retain('anonymised'), 1101);
-    assert.is(await retain('anonymised'), 0);
-    assert.not.match(payerTexts(), /Ann|ann@|Roses/);
-    const cleaner = new Sqlite(file);
-    cleaner.exec(`DELETE FROM sessions WHERE id <> '${session.id}'`);
-    cleaner.close();
-    one.nowMs = LATER_MS;
-    await one.confirm(await one.mine([pays(addressOf(session), 400n)]));
-    const held = await database.held.list({ sessionId: session.id, limit: 9 });
-    assert.equal(
-      held.map(({ kind, state }) => [kind, state]),
-      [['late', 'open']],
-    );
-  }),
-);
+  );
+  client.close();
+  assert.is(await retain('anonymised', T0_MS), 0);
+  assert.is(await retain('anonymised'), 1101);
+  assert.is(await retain('anonymised'), 0);
+  assert.not.match(payerTexts(), /Ann|ann@|Roses/);
+  change(`DELETE FROM sessions WHERE id <> '${session.id}'`);
+  one.nowMs = LATER_MS;
+  await one.confirm(await one.mine([pays(addressOf(session), 400n)]));
+  const held = await database.held.list({ sessionId: session.id, limit: 9 });
+  assert.equal(
+    held.map(({ kind, state }) => [kind, state]),
+    [['late', 'open']],
+  );
+});
 
-test(
-  'answers of servers are forgotten by age, the rest of an attempt stays',
-  inWorld(makePlace, async (world) => {
-    const { database } = world;
-    await database.addEndpoint(endpoint('we_1'));
-    await expire(world, 'a');
-    await deliver(database);
-    const excerpts = () => select('SELECT response_excerpt FROM attempts');
-    assert.is(await retain('attempts', T0_MS), 0);
-    assert.equal(excerpts(), ['thanks, Ann']);
-    assert.is(await retain('attempts'), 1);
-    assert.equal(excerpts(), [null]);
-    assert.equal(select('SELECT status FROM attempts'), [200]);
-    assert.is(await retain('attempts'), 0);
-  }),
-);
+test('answers of servers are forgotten by age, the rest of an attempt stays', async (world) => {
+  const { database } = world;
+  await database.addEndpoint(endpoint('we_1'));
+  await expire(world, 'a');
+  await deliver(database);
+  const excerpts = () => select('SELECT response_excerpt FROM attempts');
+  assert.is(await retain('attempts', T0_MS), 0);
+  assert.equal(excerpts(), ['thanks, Ann']);
+  assert.is(await retain('attempts'), 1);
+  assert.equal(excerpts(), [null]);
+  assert.equal(select('SELECT status FROM attempts'), [200]);
+  assert.is(await retain('attempts'), 0);
+});
 
 test(
   'a retired one-off URL is removed, unless something waits for it, and comes back with the next event',
-  inWorld(
-    makePlace,
-    async (world) => {
-      const { database, one } = world;
-      const url = 'https://shop.example/order/1';
-      const wish = newSession('a', { request: request('a', { webhookUrl: url }) });
-      const session = sessionOf(await database.sessions.create(wish));
-      const waits = newSession('b', { request: request('b', { webhookUrl: `${url}/waits` }) });
-      const other = sessionOf(await database.sessions.create(waits));
-      await one.confirm(await one.mine([pays(addressOf(session), 900n)]));
-      await pass(database, one, world.two);
-      await database.sessions.settleDue(T0_MS + 10_000_000, 100);
-      for (const { id: deliveryId, attempt, trigger, sessionId } of await claimAll(database, T0_MS + 10_000_000)) {
-        if (sessionId === other.id) continue;
-        const went = { deliveryId, attempt, trigger, startedAtMs: T0_MS, durationMs: 3, status: 200, error: null };
-        await recordAttempt(database, { ...went, responseExcerpt: null }, { kind: 'delivered' });
-      }
-      assert.is(await database.retireEndpoints(LATER_MS, 30 * DAY_MS), 2);
-      assert.is(await retain('endpoints', LATER_MS + 1, { nowMs: LATER_MS }), 1);
-      assert.equal(select('SELECT url FROM endpoints WHERE removed = 0'), [`${url}/waits`]);
-      one.nowMs = T0_MS + 6 * DAY_MS;
-      await one.confirm(await one.mine([pays(addressOf(session), 100n)]));
-      const sent = (await claimAll(database, one.nowMs)).filter(({ sessionId }) => sessionId === session.id);
-      assert.equal(
-        sent.map((delivery) => delivery.url),
-        [url],
-      );
-    },
-    { latePolicy: 'accept' },
-  ),
+  async (world) => {
+    const { database, one } = world;
+    const url = 'https://shop.example/order/1';
+    const wish = newSession('a', { request: request('a', { webhookUrl: url }) });
+    const session = sessionOf(await database.sessions.create(wish));
+    const waits = newSession('b', { request: request('b', { webhookUrl: `${url}/waits` }) });
+    const other = sessionOf(await database.sessions.create(waits));
+    await one.confirm(await one.mine([pays(addressOf(session), 900n)]));
+    await pass(database, one, world.two);
+    await database.sessions.settleDue(T0_MS + 10_000_000, 100);
+    for (const { id: deliveryId, attempt, trigger, sessionId } of await claimAll(database, T0_MS + 10_000_000)) {
+      if (sessionId === other.id) continue;
+      const went = { deliveryId, attempt, trigger, startedAtMs: T0_MS, durationMs: 3, status: 200, error: null };
+      await recordAttempt(database, { ...went, responseExcerpt: null }, { kind: 'delivered' });
+    }
+    assert.is(await database.retireEndpoints(LATER_MS, 30 * DAY_MS), 2);
+    assert.is(await retain('endpoints', LATER_MS + 1, { nowMs: LATER_MS }), 1);
+    assert.equal(select('SELECT url FROM endpoints WHERE removed = 0'), [`${url}/waits`]);
+    one.nowMs = T0_MS + 6 * DAY_MS;
+    await one.confirm(await one.mine([pays(addressOf(session), 100n)]));
+    const sent = (await claimAll(database, one.nowMs)).filter(({ sessionId }) => sessionId === session.id);
+    assert.equal(
+      sent.map((delivery) => delivery.url),
+      [url],
+    );
+  },
+  { latePolicy: 'accept' },
 );
 
-test.run();
+uvu.run();

@@ -11,8 +11,6 @@ import type { Database } from '../../../src/database/database.ts';
 import type { PayoutConclusion } from '../../../src/database/money-out.ts';
 import { act, inWorld, T0_MS, type World } from '../../conformance/database/place.ts';
 import { counted } from '../../support/nonces.ts';
-import { openTempDatabase } from '../../support/temp-database.ts';
-import { audit } from './audit.ts';
 
 const network = 'test:one';
 const [wallet, payee] = ['a1'.repeat(20), 'b1'.repeat(20)];
@@ -34,11 +32,6 @@ const test = suite('reworded messages');
 /** Adds a test with a database, a refund wallet, and a way to reword what the refund waits for. */
 function scene(title: string, work: (world: World, reword: () => void) => Promise<void>): void {
   let file = '';
-  const makePlace = () => {
-    const place = openTempDatabase();
-    file = place.file;
-    return { ...place, audit: () => audit(place.file) };
-  };
   function reword(): void {
     const raw = new Sqlite(file);
     assert.is(raw.prepare("UPDATE payouts SET wait_message = 'in other words' WHERE id = 'rf_1'").run().changes, 1);
@@ -46,7 +39,8 @@ function scene(title: string, work: (world: World, reword: () => void) => Promis
   }
   test(
     title,
-    inWorld(makePlace, async (world) => {
+    inWorld(async (world) => {
+      file = world.place.file;
       await world.database.recordOwnWallets(network, [{ role: 'refund', key: wallet }]);
       await world.database.nextFence(network, 0, T0_MS);
       assert.equal(await world.database.offerNonce(network, wallet, counted(0), T0_MS), { kind: 'free', nonce: 0 });

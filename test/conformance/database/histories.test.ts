@@ -1,9 +1,10 @@
 import fc from 'fast-check';
-import { suite } from 'uvu';
+import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BlockRef } from '../../../src/core/block.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
+import type { TempDatabase } from '../../support/temp-database.ts';
 import {
   addressOf,
   allExtended,
@@ -12,9 +13,7 @@ import {
   type Feed,
   inWorld,
   keyOf,
-  type MakePlace,
   newSession,
-  type Place,
   pays,
   sessionOf,
   show,
@@ -107,23 +106,23 @@ class Truth {
   }
 }
 
-/** Whole histories of sessions, chains and restarts, each step checked against a model that keeps everything. */
-export function historiesConform(makePlace: MakePlace): void {
-  const test = suite('histories');
+test('after every step of a random history, sessions show exactly what the chains hold', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anAct, { minLength: 10, maxLength: 45 }), (acts) =>
+      inWorld(async ({ database, place, one, two }) => live(database, place, [one, two], acts))(),
+    ),
+    { numRuns: 30 },
+  );
+});
 
-  test('after every step of a random history, sessions show exactly what the chains hold', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(anAct, { minLength: 10, maxLength: 45 }), (acts) =>
-        inWorld(makePlace, async ({ database, place, one, two }) => live(database, place, [one, two], acts))(),
-      ),
-      { numRuns: 30 },
-    );
-  });
+test.run();
 
-  test.run();
-}
-
-async function live(first: Database, place: Place, feeds: readonly [Feed, Feed], acts: readonly Act[]): Promise<void> {
+async function live(
+  first: Database,
+  place: TempDatabase,
+  feeds: readonly [Feed, Feed],
+  acts: readonly Act[],
+): Promise<void> {
   await first.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
   const truths: readonly [Truth, Truth] = [new Truth(feeds[0], 'one'), new Truth(feeds[1], 'two')];
   let database = first;

@@ -1,0 +1,184 @@
+import * as assert from 'uvu/assert';
+import type { RefundIntent } from '../../../src/core/intent.ts';
+import type { Database } from '../../../src/database/database.ts';
+import type { Adoption } from '../../../src/database/money-out.ts';
+import { counted } from '../../support/nonces.ts';
+import { inWorlds, renewal, T0_MS } from './place.ts';
+
+const network = 'test:one';
+const payer = 'a'.repeat(40);
+
+const refund = (id: string): RefundIntent => ({
+  kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
+  id,
+  network,
+  currency: 'USDT',
+  to: 'b'.repeat(40),
+  units: 5n,
+  mac: 'c'.repeat(64),
+});
+
+const signature = (id: number, intentId: string, nonce: number, generation = 0, attempt = 0): Adoption => ({
+  id,
+  intent: refund(intentId),
+  generation,
+  attempt,
+  terms: { nonce: String(nonce) },
+  tx: `tx ${id}`,
+  bytes: new Uint8Array([id]),
+  signedAtMs: T0_MS,
+  payer,
+  payerRole: 'refund',
+});
+
+const plan = (database: Database, id: string) =>
+  database.planPayouts([{ intent: refund(id), sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
+
+/** Allots a number to a payout that is never signed. */
+async function allotInVain(database: Database, id: string, nonce: number) {
+  await database.offerNonce(network, payer, counted(nonce), T0_MS);
+  const own = { id, generation: 0, attempt: 0, payer, payerRole: 'refund', nonce } as const;
+  const outcome = await database.allotAttempt({
+    ...own,
+    intent: refund(id),
+    terms: { nonce: String(nonce) },
+    feeUnitsMax: 1n,
+    nowMs: T0_MS,
+  });
+  assert.is(outcome.kind, 'allotted');
+}
+
+const adopt = (database: Database, ...signatures: readonly Adoption[]) =>
+  database.adopt(network, { signatures, servedFence: 9, nowMs: T0_MS });
+
+const adoptRest = (database: Database, signatures: readonly Adoption[]) =>
+  database.adopt(network, { signatures, isContinued: true, servedFence: 9, nowMs: T0_MS });
+
+const test = inWorlds('adoption');
+
+test('an empty database adopts every payout, its newest generation and the next number', async ({ database }) => {
+  const added = await adopt(database, signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'r1', 2, 1));
+  assert.is(added, 3);
+  const payout = await database.findPayout('r1');
+  assert.equal([payout?.state, payout?.generation, payout?.proof], ['sent', 1, 'failed']);
+  assert.equal(
+    (await database.openPayouts(network, T0_MS, 10)).map(({ attempts }) => attempts.length),
+    [1, 1],
+  );
+  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 3 });
+  assert.is(await database.nextFence(network, 9, T0_MS), 10);
+  assert.is((await database.listEngines())[0]?.journalId, 3);
+  assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'r1', 2, 1)), 0);
+});
+
+test('a number that an unsigned payout has here goes back to the payout that it was signed for', async ({
+  database,
+}) => {
+  await plan(database, 'mine');
+  await allotInVain(database, 'mine', 4);
+  assert.is(await adopt(database, signature(1, 'theirs', 4)), 1);
+  assert.is((await database.findPayout('mine'))?.state, 'waiting');
+  assert.equal(await database.listPayoutAttempts('mine'), []);
+  assert.is((await database.findPayout('theirs'))?.state, 'sent');
+  assert.equal(await database.offerNonce(network, payer, counted(4), T0_MS), { kind: 'free', nonce: 5 });
+});
+
+test('a signed attempt is recorded; an unsigned one frees its number', async ({ database }) => {
+  await plan(database, 'r1');
+  await allotInVain(database, 'r1', 0);
+  assert.is(await adopt(database), 0);
+  assert.is((await database.findPayout('r1'))?.state, 'waiting');
+  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
+  await allotInVain(database, 'r1', 0);
+  await adopt(database, signature(1, 'r1', 0));
+  const [attempt] = await database.listPayoutAttempts('r1');
+  assert.is(attempt?.tx, 'tx 1');
+});
+
+test('what was concluded without knowing a signature is asked again', async ({ database }) => {
+  await database.nextFence(network, 0, T0_MS);
+  await plan(database, 'r1');
+  await allotInVain(database, 'r1', 0);
+  await database.recordSigned(network, [signature(1, 'r1', 0)]);
+  await database.newGeneration({ id: 'r1', generation: 0, ...renewal, nowMs: T0_MS });
+  const replacement = { ...signature(2, 'r1', 0, 0, 1) };
+  assert.is(await adopt(database, signature(1, 'r1', 0), replacement), 1);
+  const payout = await database.findPayout('r1');
+  assert.equal([payout?.state, payout?.generation, payout?.proof], ['sent', 0, null]);
+});
+
+test('a payout that has ended here but was signed is carried out, with an alarm', async ({ database }) => {
+  await plan(database, 'r1');
+  await database.cancelPayout('r1', T0_MS);
+  await adopt(database, signature(1, 'r1', 0));
+  assert.is((await database.findPayout('r1'))?.state, 'sent');
+  assert.equal(
+    (await database.alarms.list(10)).map(({ code }) => code),
+    ['payout_signed_after_end'],
+  );
+});
+
+test('a journal in parts: nothing is signed before the last one, and an interrupted adoption starts again', async ({
+  database,
+}) => {
+  await plan(database, 'mine');
+  await allotInVain(database, 'mine', 4);
+  const first = [signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'theirs', 4)];
+  const second = [signature(4, 'r1', 5, 1), signature(5, 'r3', 6)];
+  const part = { servedFence: null, nowMs: T0_MS };
+  assert.is(await database.adopt(network, { ...part, signatures: first }), 3);
+  assert.is(await database.nextFence(network, 9, T0_MS), null, 'the engine must wait');
+  assert.is((await database.findPayout('r1'))?.generation, 0);
+  // The command was killed here. Run again, it starts with the first part.
+  assert.is(await database.adopt(network, { ...part, signatures: first }), 0);
+  assert.is(await database.nextFence(network, 9, T0_MS), null);
+  assert.is(await adoptRest(database, second), 2);
+  const payout = await database.findPayout('r1');
+  assert.equal([payout?.state, payout?.generation, payout?.proof], ['sent', 1, 'failed']);
+  assert.is((await database.findPayout('mine'))?.state, 'waiting');
+  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 7 });
+  assert.is((await database.listEngines())[0]?.journalId, 5);
+  assert.is(await database.nextFence(network, 9, T0_MS), 10);
+});
+
+test('a later part deletes no attempt that was allotted after the first one', async ({ database }) => {
+  await database.adopt(network, { signatures: [signature(1, 'r1', 0)], servedFence: null, nowMs: T0_MS });
+  await plan(database, 'mine');
+  await allotInVain(database, 'mine', 1);
+  await adoptRest(database, [signature(2, 'r2', 5)]);
+  assert.is((await database.listPayoutAttempts('mine')).length, 1);
+  assert.is((await database.offerNonce(network, payer, counted(0), T0_MS)).kind, 'busy');
+});
+
+test('an older signature that was missing does not bring a payout back to it', async ({ database }) => {
+  await adopt(database, signature(2, 'r1', 3, 1));
+  assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r1', 3, 1)), 1);
+  const payout = await database.findPayout('r1');
+  assert.equal([payout?.generation, payout?.proof], [1, 'failed']);
+});
+
+const attemptsOf = async (database: Database, id: string) =>
+  (await database.listPayoutAttempts(id)).map((one) => [one.generation, one.attempt, one.nonce, one.tx, one.feeUnits]);
+
+test('a payment that was learned from the chain becomes the attempt that the journal names, and stays paid', async ({
+  database,
+}) => {
+  await database.nextFence(network, 0, T0_MS);
+  await plan(database, 'r1');
+  await database.offerNonce(network, payer, counted(0), T0_MS);
+  const learned = { payer, payerRole: 'refund', nonce: 0 } as const;
+  const conclusion = { kind: 'paid', tx: 'tx 2', feeUnits: 7n, generation: null, learned } as const;
+  const act = { operator: 'ada', command: 'payout resolve', atMs: T0_MS, reason: null };
+  const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
+  assert.ok(await database.concludePayout({ id: 'r1', seen, conclusion, act, nowMs: T0_MS }));
+  assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r1', 0, 0, 1)), 2);
+  assert.equal(await attemptsOf(database, 'r1'), [
+    [0, 0, 0, 'tx 1', null],
+    [0, 1, 0, 'tx 2', 7n],
+  ]);
+  const payout = await database.findPayout('r1');
+  assert.equal([payout?.state, payout?.tx], ['succeeded', 'tx 2']);
+});
+
+test.run();

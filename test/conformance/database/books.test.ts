@@ -1,0 +1,58 @@
+import * as assert from 'uvu/assert';
+import { addressOf, booksAgree, inWorlds, keyOf, newSession, pays, sessionOf, T0_S } from './place.ts';
+
+const test = inWorlds('books');
+
+test('a payment is booked when it is confirmed, not before', async ({ database, one, two }) => {
+  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const block = await one.mine([pays(to, 600n), pays(to, 1n, { currency: 'USDC' })]);
+  const other = await two.mine([pays(to, 400n, { network: 'two' })]);
+  assert.equal(await booksAgree(database), {});
+  await one.confirm(block);
+  await one.confirm(block);
+  await two.confirm(other);
+  assert.equal(await booksAgree(database), {
+    'test:one USDC collected': 10_000n,
+    'test:one USDC received': -10_000n,
+    'test:one USDT collected': 6_000_000n,
+    'test:one USDT received': -6_000_000n,
+    'test:two USDT collected': 4n * 10n ** 18n,
+    'test:two USDT received': -4n * 10n ** 18n,
+  });
+});
+
+test('a reorg reverses the entry, and a new confirmation books it again, any number of times', async ({
+  database,
+  one,
+}) => {
+  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  const transfers = [pays(to, 1000n)];
+  const block = await one.mine(transfers);
+  await one.confirm(block);
+  for (let n = 0; n < 3; n++) {
+    await one.reorg(1, [[], []]);
+    assert.equal(await booksAgree(database), {});
+    assert.is(await one.reconnect(2, [{ block, transfers }]), 'done');
+    assert.equal(await booksAgree(database), {});
+    await one.confirm(block);
+    assert.is((await booksAgree(database))['test:one USDT collected'], 10_000_000n);
+  }
+  const { entries } = await database.verifyLedger();
+  assert.is(entries, 7, 'entries are never deleted');
+});
+
+test('money for no session, or before it, is unclaimed', async ({ database, one }) => {
+  assert.is(await one.step({ floor: 100 }), 'done');
+  await one.readThrough(T0_S, 'following', 121);
+  const reorgDepthsMax = { 'test:one': 20 };
+  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1', { reorgDepthsMax }))));
+  const early = await one.mine([pays(to, 100n)]);
+  const stray = await one.mine([pays(keyOf(30), 300n)]);
+  await one.confirm(early, stray);
+  assert.equal(await booksAgree(database), {
+    'test:one USDT collected': 4_000_000n,
+    'test:one USDT unclaimed': -4_000_000n,
+  });
+});
+
+test.run();

@@ -1,0 +1,197 @@
+import * as assert from 'uvu/assert';
+import type { Database } from '../../../src/database/database.ts';
+import type { Freeze } from '../../../src/database/freezes.ts';
+import { counted } from '../../support/nonces.ts';
+import { thawAll } from '../../support/thaw.ts';
+import { type Feed, inWorlds, T0_MS } from './place.ts';
+
+const network = 'test:one';
+const act = { atMs: T0_MS, operator: 'anna', command: 'payout freeze', reason: 'found' };
+const freeze = (of: Freeze['network'], reason = 'a key was lost'): Freeze => ({
+  network: of,
+  code: 'payouts_frozen',
+  reason,
+  frozenBy: 'anna',
+  sinceMs: T0_MS,
+});
+const seen = (...freezes: Freeze[]) => ({ freezes, transfers: [] });
+const intent = {
+  kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
+  id: 'r1',
+  network,
+  currency: 'USDT',
+  to: 'b',
+  units: 5n,
+  mac: 'c',
+} as const;
+const attempt = { id: 'r1', generation: 0, attempt: 0, payer: 'a', payerRole: 'refund', nonce: null } as const;
+
+const test = inWorlds('freezes');
+
+test('a freeze of a network or of all holds until it is thawed by its own name, and keeps its first reason', async ({
+  database,
+}) => {
+  assert.is(await database.findFreeze(network), null);
+  assert.is(await database.freezePayouts(freeze(network), act), true);
+  assert.is(await database.freezePayouts(freeze(network, 'another reason'), act), false);
+  assert.equal(await database.findFreeze(network), freeze(network));
+  assert.is(await database.findFreeze('test:two'), null);
+  assert.is(await database.freezePayouts(freeze(null), null), true);
+  assert.equal(await database.findFreeze('test:two'), freeze(null));
+  assert.equal(await database.listFreezes(), [freeze(null), freeze(network)]);
+  assert.equal(await thawAll(database, null, act), [freeze(null)]);
+  assert.equal(await thawAll(database, null, act), []);
+  assert.equal(await database.findFreeze(network), freeze(network));
+  assert.equal(await thawAll(database, network, act), [freeze(network)]);
+  assert.equal(await database.listFreezes(), []);
+  const audit = await database.audit.list(10);
+  assert.equal(
+    audit.map(({ target, before, after }) => [target, before?.reason ?? null, after?.reason ?? null]),
+    [
+      [network, 'a key was lost', null],
+      ['every network', 'a key was lost', null],
+      [network, null, 'a key was lost'],
+    ],
+    'what froze it by itself is no act of an operator',
+  );
+});
+
+test('what froze it for another cause continues beside it, and only what was shown is ended', async ({ database }) => {
+  const stolen = { ...freeze(network, 'money left'), code: 'wallet_outflow_foreign', frozenBy: 'quayside' };
+  const short = { ...stolen, code: 'wallet_balance_short', sinceMs: T0_MS + 1 };
+  for (const one of [freeze(network), stolen, short, freeze(null)])
+    assert.is(await database.freezePayouts(one, null), true);
+  assert.is(await database.freezePayouts({ ...stolen, reason: 'more' }, null), false);
+  assert.equal(await database.listFreezes(), [freeze(null), freeze(network), stolen, short]);
+  assert.equal(await database.thawPayouts(seen(freeze(network)), act), [freeze(network)]);
+  assert.equal(await database.thawPayouts(seen({ ...stolen, sinceMs: 1 }), act), [], 'it is another one');
+  assert.equal(await database.thawPayouts(seen(freeze(null), stolen), act), [freeze(null), stolen]);
+  assert.equal(await database.findFreeze(network), short);
+  assert.equal(await thawAll(database, network, act), [short]);
+  assert.is(await database.findFreeze(network), null);
+  const audit = await database.audit.list(10);
+  assert.equal(
+    audit.map(({ target, before }) => [target, before?.code]),
+    [
+      [network, 'wallet_balance_short'],
+      [network, 'wallet_outflow_foreign'],
+      ['every network', 'payouts_frozen'],
+      [network, 'payouts_frozen'],
+    ],
+  );
+});
+
+test('no attempt is allotted where money out is frozen, whatever another process saw before', async ({
+  database,
+  place,
+}) => {
+  const other = place.connect();
+  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
+  const allot = () => database.allotAttempt({ ...attempt, intent, terms: {}, feeUnitsMax: 1n, nowMs: T0_MS });
+  for (const scope of [network, null] as const) {
+    await other.freezePayouts(freeze(scope), act);
+    assert.equal(await allot(), { kind: 'moved' });
+    await thawAll(other, scope, act);
+  }
+  await other.freezePayouts(freeze('test:two'), act);
+  assert.is((await allot()).kind, 'allotted');
+  other.close();
+});
+
+const skip = (database: Database, from: number, to = from) =>
+  database.networks.skip({ network, from, to, isDryRun: false, act: { ...act, command: 'network reread' } });
+/** Makes the node show blocks that are not read. */
+async function showHead(one: Feed, number: number) {
+  one.chain.push({ ...one.child(), number });
+  await one.readThrough(T0_MS / 1000);
+  one.chain.pop();
+}
+const own = (role: 'refund' | 'gas' | 'treasury', key: string) => ({ role, key });
+
+test('skipped blocks freeze money out where they may hide a payment, until they are read or a person has looked', async ({
+  database,
+  one,
+}) => {
+  await showHead(one, 300);
+  await database.recordOwnWallets(network, [own('refund', 'a'), own('gas', 'b'), own('treasury', 'd')]);
+  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
+  const allot = () => database.allotAttempt({ ...attempt, intent, terms: {}, feeUnitsMax: 1n, nowMs: T0_MS });
+  await database.planPayouts([
+    { intent: { ...intent, id: 'r2' }, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS },
+  ]);
+  const cancel = () => database.cancelPayout('r2', T0_MS);
+  const seenNow = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
+  const conclusion = { kind: 'never', proof: null, ended: null, isRenewed: false } as const;
+  const never = () => database.concludePayout({ id: 'r2', seen: seenNow, conclusion, act, nowMs: T0_MS });
+  const doubt = async () => (await database.payoutDoubt('r2'))?.code ?? null;
+  assert.is(await doubt(), null);
+  await skip(database, 110, 119);
+  await skip(database, 150);
+  const frozen = await database.findFreeze(network);
+  assert.ok(frozen);
+  assert.equal([frozen.network, frozen.code, frozen.sinceMs], [network, 'blocks_unsearched', T0_MS]);
+  assert.match(
+    frozen.reason,
+    /^blocks 110 to 119 .*`quayside network reread test:one --from 110 --to 119`.*block 150 /,
+  );
+  assert.equal(await database.listFreezes(), [frozen]);
+  assert.equal(await allot(), { kind: 'moved' });
+  assert.equal(await database.freezePayouts(freeze(network), act), true, 'besides, an operator freezes it');
+  assert.equal(
+    (await database.listFreezes()).map(({ code }) => code),
+    ['blocks_unsearched', 'payouts_frozen'],
+  );
+  assert.equal(await database.thawPayouts(seen(freeze(network)), act), [freeze(network)]);
+  assert.equal(await allot(), { kind: 'moved' }, 'the gap is another reason');
+  assert.equal([await cancel(), await never(), await doubt()], [false, false, 'blocks_unsearched']);
+  const closed = await database.networks.closeGaps(network, { from: 110, to: 119, doubtful: [] }, act);
+  assert.equal(
+    closed.map(({ holdsPayouts }) => holdsPayouts),
+    [true],
+  );
+  assert.is((await database.findFreeze(network))?.code, 'blocks_unsearched', 'only a person ends it');
+  assert.equal([await cancel(), await never()], [false, false], 'it may have been paid in the other one');
+  const before = { ...frozen, reason: '', sinceMs: T0_MS - 1 };
+  assert.equal(await database.thawPayouts(seen({ ...frozen, ...before }), act), [], 'it was not shown');
+  const reworded = { ...frozen, reason: 'the same in other words' };
+  assert.equal(await database.thawPayouts(seen(reworded), act), [reworded]);
+  assert.equal([await database.findFreeze(network), await thawAll(database, network, act)], [null, []]);
+  const [entry] = await database.audit.list(1);
+  assert.equal([entry?.before?.code, entry?.after], ['blocks_unsearched', null]);
+  assert.is((await allot()).kind, 'allotted');
+  assert.equal([await doubt(), await cancel()], [null, true], 'whoever thawed has looked');
+});
+
+test('while payments may have been missed for another reason, nothing is canceled or ended as never paid', async ({
+  database,
+}) => {
+  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
+  for (const code of ['wallets_unknown', 'row_altered']) {
+    await database.freezePayouts({ ...freeze(network), code, frozenBy: 'quayside' }, null);
+    assert.is(await database.cancelPayout('r1', T0_MS), false, code);
+    assert.equal(await database.payoutDoubt('r1'), { code, message: 'a key was lost' });
+    await thawAll(database, network, act);
+  }
+  await database.freezePayouts(freeze(network), null);
+  assert.is(await database.cancelPayout('r1', T0_MS), true, 'an operator’s own freeze hides nothing');
+});
+
+test('skipped blocks freeze nothing where no wallet is known, or where numbers tell what the wallets have sent', async ({
+  database,
+  one,
+}) => {
+  await showHead(one, 300);
+  await skip(database, 110);
+  assert.is(await database.findFreeze(network), null);
+  await database.recordOwnWallets(network, [own('refund', 'a'), own('gas', 'b'), own('treasury', 'd')]);
+  await database.offerNonce(network, 'a', counted(3), T0_MS);
+  await skip(database, 120);
+  assert.is((await database.findFreeze(network))?.code, 'blocks_unsearched', 'the gas wallet has no numbers yet');
+  await thawAll(database, network, act);
+  await database.offerNonce(network, 'b', counted(3), T0_MS);
+  await skip(database, 130);
+  assert.is(await database.findFreeze(network), null);
+});
+
+test.run();

@@ -1,0 +1,242 @@
+import * as assert from 'uvu/assert';
+import type { Database } from '../../../src/database/database.ts';
+import type { CancelSessionOutcome } from '../../../src/database/sessions.ts';
+import {
+  addressOf,
+  endpoint,
+  eventTypes,
+  type Feed,
+  inWorlds,
+  keyOf,
+  merchant,
+  newSession,
+  OUTAGE_WAIT_S,
+  pays,
+  sessionOf,
+  show,
+  T0_MS,
+  T0_S,
+} from './place.ts';
+
+const END_S = T0_S + 1800;
+
+const readBoth = (one: Feed, two: Feed, readThroughS: number) =>
+  Promise.all([one.readThrough(readThroughS), two.readThrough(readThroughS)]);
+
+const cancel = (
+  database: Database,
+  id: string,
+  more: { key?: string; body?: string; nowMs?: number; storeId?: string } = {},
+) =>
+  database.sessions.cancel({
+    id,
+    storeId: more.storeId ?? 'm1',
+    mode: 'test',
+    replay: { idempotencyKey: more.key ?? null, path: `/sessions/${id}/cancel`, bodyHash: more.body ?? 'empty' },
+    nowMs: more.nowMs ?? T0_MS,
+  });
+const outcome = (result: CancelSessionOutcome) =>
+  result.kind === 'refused' ? `refused: ${result.why}, ${result.session.life.status}` : result.kind;
+
+const test = inWorlds('expiry');
+
+test('an unpaid session expires once the clock and every network have passed its end', async ({
+  database,
+  one,
+  two,
+}) => {
+  await database.addEndpoint(endpoint('e1'));
+  sessionOf(await database.sessions.create(newSession('o1')));
+  const settle = (nowS: number) => database.sessions.settleDue(nowS * 1000, 100);
+  await readBoth(one, two, END_S + 1);
+  assert.is(await settle(END_S), 0);
+  await two.readThrough(END_S);
+  assert.is(await settle(END_S + 5), 0, 'one network is not read far enough');
+  await two.readThrough(END_S + 1);
+  assert.is(await settle(END_S + 5), 1);
+  assert.is(await settle(END_S + 5), 0);
+  const { life } = await show(database, 'o1');
+  assert.equal([life.status, life.endedAtS], ['expired', END_S + 5]);
+  assert.equal(await eventTypes(database, 'cs_o1'), ['payment.expired']);
+});
+
+test('the next blocks after the deadline are in time: each network’s as long as it needs, and the clock waits for them', async ({
+  database,
+  one,
+  two,
+}) => {
+  const inclusionGraceS = { 'test:one': 15, 'test:two': 36, 'test:three': 60 };
+  const create = (id: string) => database.sessions.create(newSession(id, { inclusionGraceS }));
+  const [paid, late] = [addressOf(sessionOf(await create('paid'))), addressOf(sessionOf(await create('late')))];
+  sessionOf(await create('none'));
+  assert.equal((await show(database, 'none')).terms.inclusionGraceS, { 'test:one': 15, 'test:two': 36 }, 'offered');
+  one.nowMs = two.nowMs = (END_S + 36) * 1000;
+  await one.confirm(await one.mine([pays(paid, 400n), pays(late, 400n)], END_S + 15));
+  await one.confirm(await one.mine([pays(late, 600n)], END_S + 16));
+  await readBoth(one, two, END_S + 100);
+  assert.is(await database.sessions.settleDue((END_S + 36) * 1000, 100), 0);
+  await two.confirm(await two.mine([pays(paid, 600n, { network: 'two' })], END_S + 36));
+  assert.is((await show(database, 'paid')).life.status, 'paid');
+  assert.is((await show(database, 'late')).standing.confirmedPar, 10n * 10n ** 18n, 'the rest is a top-up');
+  await two.readThrough(END_S + 36);
+  assert.is(
+    await database.sessions.settleDue((END_S + 37) * 1000, 100),
+    0,
+    'one network is not read to the end of its grace',
+  );
+  await two.readThrough(END_S + 37);
+  assert.is(await database.sessions.settleDue((END_S + 37) * 1000, 100), 1);
+  assert.is((await show(database, 'none')).life.status, 'expired');
+  const strict = newSession('strict', { inclusionGraceS, nowMs: (END_S + 37) * 1000, expiresInS: 60 });
+  const to = addressOf(sessionOf(await database.sessions.create(strict)));
+  one.nowMs = two.nowMs = (END_S + 134) * 1000;
+  await one.confirm(await one.mine([pays(to, 1000n)], END_S + 37 + 60 + 16));
+  await two.mine();
+  await database.sessions.settleDue(two.nowMs, 100);
+  const held = await show(database, 'strict');
+  assert.equal([held.life.status, held.standing.late], ['expired', true]);
+});
+
+test('an outage keeps sessions open for the outage wait and no longer', async ({ database }) => {
+  sessionOf(await database.sessions.create(newSession('o1')));
+  assert.is(await database.sessions.settleDue((END_S + OUTAGE_WAIT_S) * 1000, 100), 0);
+  assert.is(await database.sessions.settleDue((END_S + OUTAGE_WAIT_S + 1) * 1000, 100), 1);
+});
+
+test('sessions that expired while nothing ran are settled afterwards, oldest first, at most `limit` at a time', async ({
+  database,
+  one,
+  two,
+}) => {
+  for (let n = 0; n < 10; n++) {
+    sessionOf(await database.sessions.create(newSession(`o${n}`, { expiresInS: 600 - n })));
+  }
+  await readBoth(one, two, END_S);
+  assert.is(await database.sessions.settleDue(END_S * 1000, 4), 4);
+  const statuses = await Promise.all([9, 6, 5, 0].map(async (n) => (await show(database, `o${n}`)).life.status));
+  assert.equal(statuses, ['expired', 'expired', 'pending', 'pending']);
+  assert.is(await database.sessions.settleDue(END_S * 1000, 100), 6);
+});
+
+test('sessions that wait for a network do not delay others', async ({ database, one, two }) => {
+  const onlyOne = newSession('x').options.filter(({ network }) => network === 'one');
+  for (let n = 0; n < 10; n++) sessionOf(await database.sessions.create(newSession(`o${n}`, { expiresInS: 60 })));
+  sessionOf(await database.sessions.create(newSession('free', { options: onlyOne, expiresInS: 120 })));
+  await one.readThrough(T0_S + 200);
+  await two.readThrough(T0_S);
+  assert.is(await database.sessions.settleDue((T0_S + 200) * 1000, 3), 1);
+  assert.is((await show(database, 'free')).life.status, 'expired');
+});
+
+test('a block of one network does not end a session while another network has not been read to its end', async ({
+  database,
+  one,
+  two,
+}) => {
+  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  one.nowMs = (END_S + 60) * 1000;
+  await one.mine([pays(to, 1n)]);
+  assert.is((await show(database, 'o1')).life.status, 'pending', 'the other network may still show money in time');
+  const replay = { idempotencyKey: null, path: '/', bodyHash: '' };
+  await database.sessions.cancel({ id: 'o1', storeId: 'm1', mode: 'test', replay, nowMs: one.nowMs });
+  assert.is((await show(database, 'o1')).life.status, 'pending');
+  two.nowMs = one.nowMs;
+  const block = await two.mine([pays(to, 1000n, { network: 'two' })], END_S);
+  await two.confirm(block);
+  const { life } = await show(database, 'o1');
+  assert.equal([life.status, life.paidLate], ['paid', false]);
+});
+
+test('the limit holds for all networks together', async ({ database, one, two }) => {
+  const { options } = newSession('x');
+  for (const [n, name] of ['one', 'two', 'one', 'two'].entries()) {
+    const offered = options.filter(({ network }) => network === name);
+    sessionOf(await database.sessions.create(newSession(`o${n}`, { options: offered })));
+  }
+  await readBoth(one, two, END_S + 1);
+  assert.is(await database.sessions.settleDue((END_S + 1) * 1000, 3), 3);
+  assert.is(await database.sessions.settleDue((END_S + 1) * 1000, 3), 1);
+});
+
+test('in test mode a session can be cut short: earlier money is in time, later money is late, without grace', async ({
+  database,
+  one,
+  two,
+}) => {
+  const [none, part] = await Promise.all(
+    ['none', 'part'].map(async (id) =>
+      addressOf(sessionOf(await database.sessions.create(newSession(id, { inclusionGraceS: { 'test:one': 15 } })))),
+    ),
+  );
+  await one.mine([pays(part ?? '', 400n)]);
+  for (const id of ['none', 'cs_part']) assert.is(await database.sessions.cutShort(id, T0_MS), true);
+  one.nowMs = T0_MS + 2000;
+  await one.mine([pays(none ?? '', 1000n), pays(part ?? '', 600n)]);
+  await two.readThrough(T0_S + 2);
+  await database.sessions.settleDue(T0_MS + 2000, 100);
+  const standings = await Promise.all(['none', 'part'].map(async (id) => show(database, id)));
+  assert.equal(
+    standings.map(({ life, standing }) => [life.status, standing.late]),
+    [
+      ['expired', true],
+      ['failed', true],
+    ],
+  );
+  assert.is(await database.sessions.cutShort('none', T0_MS + 3000), false, 'it has ended');
+  assert.is(await database.sessions.cutShort('nobody', T0_MS), false);
+  await database.addresses.add({ family: 'evm', mode: 'live', source: 'live', firstIndex: 0, keys: [keyOf(9999)] });
+  sessionOf(await database.sessions.create(newSession('real', { mode: 'live' })));
+  assert.is(await database.sessions.cutShort('real', T0_MS), false, 'a live session cannot be cut short');
+});
+
+test('a session with nothing seen is canceled once, with one event', async ({ database }) => {
+  await database.addEndpoint(endpoint('e1'));
+  sessionOf(await database.sessions.create(newSession('o1')));
+  const done = await cancel(database, 'o1', { key: 'k' });
+  assert.ok(done.kind === 'done');
+  assert.is(done.session.life.status, 'canceled');
+  assert.is((await cancel(database, 'cs_o1', { nowMs: T0_MS + 9000 })).kind, 'done', 'a second cancel changes nothing');
+  const replayed = await cancel(database, 'o1', { key: 'k' });
+  assert.is(replayed.kind, 'replayed');
+  assert.is((await cancel(database, 'o1', { key: 'k', body: 'other' })).kind, 'idempotency_key_conflict');
+  assert.is((await show(database, 'o1')).life.endedAtS, T0_S);
+  assert.equal(await eventTypes(database, 'cs_o1'), ['payment.cancelled']);
+});
+
+test('a session is canceled only by its own store and mode', async ({ database }) => {
+  await database.stores.create(merchant('m2'));
+  sessionOf(await database.sessions.create(newSession('o1')));
+  assert.is((await cancel(database, 'o1', { storeId: 'm2' })).kind, 'not_found');
+  assert.is((await cancel(database, 'nobody')).kind, 'not_found');
+  const live = await database.sessions.cancel({
+    id: 'cs_o1',
+    storeId: 'm1',
+    mode: 'live',
+    replay: { idempotencyKey: null, path: '/', bodyHash: '' },
+    nowMs: T0_MS,
+  });
+  assert.is(live.kind, 'not_found');
+  assert.is((await show(database, 'o1')).life.status, 'pending');
+});
+
+test('a refusal names its reason, keeps what the clock decided, and is not remembered', async ({
+  database,
+  one,
+  two,
+}) => {
+  const to = addressOf(sessionOf(await database.sessions.create(newSession('money'))));
+  sessionOf(await database.sessions.create(newSession('over')));
+  await one.mine([pays(to, 400n)]);
+  assert.is(outcome(await cancel(database, 'money', { key: 'k' })), 'refused: payment_in_progress, pending');
+  await one.reorg(1, [[]]);
+  assert.is(outcome(await cancel(database, 'money', { key: 'k' })), 'done', 'the money was orphaned');
+  await readBoth(one, two, END_S + 1);
+  const late = { nowMs: (END_S + 1) * 1000 };
+  assert.is(outcome(await cancel(database, 'over', late)), 'refused: session_expired, expired');
+  assert.is((await show(database, 'over')).life.status, 'expired');
+  const paid = addressOf(sessionOf(await database.sessions.create(newSession('paid', late))));
+  await one.confirm(await one.mine([pays(paid, 1000n)], END_S + 1));
+  assert.is(outcome(await cancel(database, 'paid', late)), 'refused: session_not_cancelable, paid');
+});
+
+test.run();

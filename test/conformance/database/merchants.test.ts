@@ -1,0 +1,351 @@
+import * as assert from 'uvu/assert';
+import type { NewApiKey } from '../../../src/database/keys.ts';
+import { WAITING_ALARMS_MAX } from '../../../src/database/store-approval.ts';
+import { WAITING_STORES_MAX } from '../../../src/database/stores.ts';
+import { act, breaks, inWorlds, merchant, newSession, sessionOf, show, T0_MS, type World } from './place.ts';
+
+/** Refuses a store that waits, once, with its reason, and approves it after that. */
+async function refuseStore({ database }: World): Promise<void> {
+  const { webhookSecrets, ...plain } = merchant('m2');
+  const second = { ...plain, status: 'pending', createdAtMs: T0_MS + 1 } as const;
+  await database.stores.create({ ...second, webhookSecrets });
+  const by = (reason: string) => ({ atMs: T0_MS, operator: 'root', command: 'store refuse', reason });
+  const waiting = async () => (await pageOf('waiting')).map(({ id }) => id);
+  const pageOf = (which: 'waiting' | 'all') => database.stores.page({ which, after: null, limit: 9 });
+  assert.equal(await waiting(), ['m2']);
+  assert.is((await database.stores.refuse('m2', by('no shop'), true))?.outcome, 'refused');
+  assert.equal(await database.stores.find('m2'), second, 'that was a dry run');
+  const refusal = { atMs: T0_MS, because: 'no shop' };
+  const refused = { store: { ...second, refusal }, outcome: 'refused' };
+  assert.equal(await database.stores.refuse('m2', by('no shop'), false), refused);
+  assert.equal(await database.stores.refuse('m2', by('another'), false), { ...refused, outcome: 'already' });
+  assert.equal(await waiting(), []);
+  assert.equal(
+    (await database.audit.list(9)).map(({ command, target, reason }) => [command, target, reason]),
+    [['store refuse', 'm2', 'no shop']],
+  );
+  assert.is((await database.stores.approve('m2', by('after all'), false))?.hasChanged, true);
+  assert.equal(await database.stores.find('m2'), { ...second, status: 'approved' });
+  assert.is((await database.stores.refuse('m2', by('late'), false))?.outcome, 'approved');
+  assert.is(await database.stores.refuse('nobody', by('x'), false), null);
+  const [first] = await database.stores.page({ which: 'all', after: null, limit: 1 });
+  const rest = await database.stores.page({ which: 'all', after: first ?? null, limit: 9 });
+  assert.equal([first?.id, ...rest.map(({ id }) => id)], ['m1', 'm2']);
+}
+
+const by = (command: string, reason: string | null = null) => ({ atMs: T0_MS, operator: 'root', command, reason });
+
+/** Adds a member of the first store. */
+const addMember = ({ database }: World, id: string) =>
+  database.people.add(
+    { id, name: id, membership: { role: 'staff', storeId: 'm1' }, createdAtMs: T0_MS },
+    by('user create'),
+  );
+
+/** Opens an alarm for a store that waits, and ends it with the decision. */
+async function reportApproval(world: World): Promise<void> {
+  const { database } = world;
+  await addMember(world, 'ann');
+  assert.ok(await database.stores.request(merchant('m2'), 'ann', by('create store')));
+  assert.is((await database.stores.find('m2'))?.status, 'pending');
+  const open = async () => (await database.alarms.listOpen()).map(({ key, code }) => `${key} ${code}`);
+  assert.equal(await open(), ['store:m2 store_waiting']);
+  const [alarm] = await database.alarms.listOpen();
+  assert.match(
+    alarm?.message ?? '',
+    /`quayside store set m2 --decide approve`.*`quayside store set m2 --decide refuse --reason …`.*page Stores/,
+  );
+  assert.not.match(alarm?.message ?? '', merchant('m2').name);
+  await database.stores.refuse('m2', by('store refuse', 'no shop'), true);
+  await database.stores.approve('m2', by('store approve'), true);
+  assert.equal(await open(), ['store:m2 store_waiting'], 'those were dry runs');
+
+  await database.stores.refuse('m2', by('store refuse', 'no shop'), false);
+  await database.stores.refuse('m2', by('store refuse', 'again'), false);
+  assert.equal(await open(), []);
+  assert.is((await database.stores.find('m2'))?.refusal?.because, 'no shop');
+  await database.stores.approve('m2', by('store approve'), false);
+  assert.is((await database.stores.find('m2'))?.status, 'approved');
+}
+
+/** Neither one person nor many can pile up stores that wait, or alarms about them. */
+async function boundWaiting(world: World): Promise<void> {
+  const { database } = world;
+  const people = Math.ceil((WAITING_ALARMS_MAX + 2) / WAITING_STORES_MAX);
+  const ids: string[] = [];
+  for (let at = 0; at < people; at++) {
+    await addMember(world, `p${at}`);
+    const asked = Array.from(
+      { length: WAITING_STORES_MAX + 2 },
+      (_, nth) => `w${String(ids.length + nth).padStart(3, '0')}`,
+    );
+    const request = (id: string) => database.stores.request(merchant(id), `p${at}`, by('create store'));
+    const made = await Promise.all(asked.map(request));
+    assert.is(made.filter((isMade) => isMade).length, WAITING_STORES_MAX, 'at once, too');
+    ids.push(...asked.filter((_, nth) => made[nth]));
+    assert.is(await database.stores.find(asked.at(-1) ?? ''), null);
+  }
+  const open = async () => (await database.alarms.listOpen()).map(({ key }) => key?.slice('store:'.length));
+  assert.equal(await open(), ids.slice(0, WAITING_ALARMS_MAX));
+  await database.stores.refuse(ids[1] ?? '', by('store refuse', 'no'), false);
+  assert.equal(await open(), [ids[0], ...ids.slice(2, WAITING_ALARMS_MAX + 1)], 'the next one gets its alarm');
+  await database.stores.approve(ids.at(-1) ?? '', by('store approve'), false);
+  assert.is((await open()).length, WAITING_ALARMS_MAX);
+  assert.ok(
+    await database.stores.request(merchant('w999'), 'p0', by('create store')),
+    'the refused one no longer waits',
+  );
+  assert.not.ok(await database.stores.request(merchant('w998'), 'p0', by('create store')));
+}
+
+/** Revokes a key, and again, which changes nothing. */
+async function revokeTwice({ database }: World, created: Required<NewApiKey>): Promise<void> {
+  await database.keys.create(created);
+  assert.is(await database.keys.revoke('k1', act('key revoke', T0_MS + 5)), true);
+  assert.is(await database.keys.revoke('k1', act('key revoke', T0_MS + 9)), true);
+  assert.is((await database.keys.find('hash of k1'))?.revokedAtMs, T0_MS + 5);
+  const [entry, ...others] = await database.audit.list(10);
+  const change = { target: 'k1', before: { revokedAtMs: null }, after: { revokedAtMs: T0_MS + 5 } };
+  assert.equal(entry, { id: entry?.id, ...act('key revoke', T0_MS + 5), ...change });
+  assert.equal(others, [], 'what changes nothing is not recorded');
+  assert.is(await database.keys.revoke('nobody', act('key revoke')), false);
+}
+
+const test = inWorlds('merchants');
+const key = (id: string, storeId = 'm1'): Required<NewApiKey> => ({
+  id,
+  storeId,
+  mode: 'test',
+  name: null,
+  hint: 'sk_test_…abcd',
+  scopes: ['sessions:read', 'sessions:write'],
+  createdAtMs: T0_MS,
+  revokedAtMs: null,
+  expiresAtMs: null,
+  sources: [],
+  keyHash: `hash of ${id}`,
+  secret: `ss_secret of ${id}`,
+});
+
+test('a store is found as it was created, and approved once', async ({ database }) => {
+  const { webhookSecrets, ...plain } = merchant('m2', { latePolicy: 'accept' });
+  const second = { ...plain, status: 'pending', createdAtMs: T0_MS + 1 } as const;
+  await database.stores.create({ ...second, webhookSecrets });
+  assert.equal(await database.stores.find('m2'), second);
+  assert.equal(
+    (await database.stores.list()).map(({ id }) => id),
+    ['m1', 'm2'],
+  );
+  const act = { atMs: T0_MS, operator: 'root', command: 'store approve', reason: null };
+  assert.is((await database.stores.approve('m2', act, true))?.hasChanged, true);
+  assert.is((await database.stores.find('m2'))?.status, 'pending', 'that was a dry run');
+  assert.equal(await database.stores.approve('m2', act, false), {
+    store: { ...second, status: 'approved' },
+    hasChanged: true,
+  });
+  assert.is((await database.stores.find('m2'))?.status, 'approved');
+  assert.is((await database.stores.approve('m2', act, false))?.hasChanged, false);
+  assert.equal(
+    (await database.audit.list(9)).filter(({ command }) => command === 'store approve').map(({ target }) => target),
+    ['m2'],
+  );
+  assert.is(await database.stores.approve('nobody', act, false), null);
+  assert.is(await database.stores.find('nobody'), null);
+  await breaks(database.stores.create({ ...second, webhookSecrets }));
+});
+
+test('a store that waits has an alarm, and its owners hear what was decided', reportApproval);
+test('stores that wait and their alarms cannot be piled up', boundWaiting);
+test('a store that waits is refused once, and can be approved after that', refuseStore);
+
+test('page settings of a store are set one by one, and can be reset', async ({ database }) => {
+  const unset = { accent: null, embedOrigins: [], logo: null, receiptsReplyTo: null };
+  assert.equal(await database.stores.findPageSettings('m1'), unset);
+  await database.stores.setPageSettings('m1', { accent: '#ff8800' });
+  assert.equal(await database.stores.findPageSettings('m1'), { ...unset, accent: '#ff8800' });
+  const logo = { type: 'png', hash: 'ab'.repeat(32), bytes: new Uint8Array([1, 2, 255]) } as const;
+  const receiptsReplyTo = 'shop@shop.example';
+  await database.stores.setPageSettings('m1', { logo, embedOrigins: ['https://shop.example'], receiptsReplyTo });
+  const { bytes, ...shown } = logo;
+  assert.equal(await database.stores.findPageSettings('m1'), {
+    accent: '#ff8800',
+    embedOrigins: ['https://shop.example'],
+    logo: shown,
+    receiptsReplyTo,
+  });
+  const found = await database.stores.findLogo('m1', logo.hash);
+  assert.equal([found?.type, [...(found?.bytes ?? [])]], ['png', [...bytes]]);
+  assert.is(await database.stores.findLogo('m1', 'cd'.repeat(32)), null);
+  assert.is(await database.stores.findLogo('nobody', logo.hash), null);
+  await database.stores.setPageSettings('m1', unset);
+  assert.equal(await database.stores.findPageSettings('m1'), unset);
+  assert.is(await database.stores.findLogo('m1', logo.hash), null);
+});
+
+test('changed settings hold for new sessions, refunds at once; each change is recorded with what it replaced', async ({
+  database,
+}) => {
+  const open = sessionOf(await database.sessions.create(newSession('o1')));
+  const changes = { latePolicy: 'accept', topUpGraceS: 60, refundAutoMinor: 5 } as const;
+  const tried = await database.stores.update('m1', changes, act('store set'), true);
+  assert.equal([tried?.before.latePolicy, tried?.after.latePolicy], ['hold', 'accept']);
+  assert.equal([(await database.stores.find('m1'))?.settings.latePolicy, await database.audit.list(9)], ['hold', []]);
+  assert.equal(await database.stores.update('m1', changes, act('store set'), false), tried);
+  assert.is((await database.stores.find('m1'))?.settings.topUpGraceS, 60);
+  assert.is((await database.stores.refundPolicy('m1')).refundAutoMinor, 5);
+  assert.equal((await show(database, 'o1')).terms, open.terms);
+  const { terms } = sessionOf(await database.sessions.create(newSession('o2')));
+  assert.equal([terms.latePolicy, terms.topUpGraceS, terms.monitoringS], ['accept', 60, open.terms.monitoringS]);
+  await database.stores.update('m1', { latePolicy: 'accept' }, act('store set'), false);
+  const [entry, ...others] = await database.audit.list(9);
+  assert.equal(others, [], 'the same again changes nothing');
+  assert.equal(entry?.before, { latePolicy: 'hold', topUpGraceS: 1800, refundAutoMinor: 100_000 });
+  assert.equal([entry?.target, entry?.after], ['m1', changes]);
+  assert.is(await database.stores.update('nobody', changes, act('store set'), false), null);
+});
+
+test('a store is suspended with a reason and resumed, each recorded once; a dry run changes nothing', async ({
+  database,
+}) => {
+  const suspend = (to: 'suspended' | 'resumed', atMs: number, isDryRun = false, id = 'm1') =>
+    database.stores.suspend(id, to, { ...act(`store ${to}`, atMs), reason: `at ${atMs}` }, isDryRun);
+  const found = async () => (await database.stores.find('m1'))?.suspension;
+  assert.is(await suspend('suspended', 1, false, 'nobody'), null);
+  assert.is((await suspend('resumed', 1))?.hasChanged, false);
+  assert.equal((await suspend('suspended', 2, true))?.store.suspension, { atMs: 2, because: 'at 2' });
+  assert.equal([await found(), await database.stores.listSuspended()], [undefined, []]);
+  assert.is((await suspend('suspended', 3))?.hasChanged, true);
+  assert.is((await suspend('suspended', 4))?.hasChanged, false);
+  assert.equal([await found(), await database.stores.listSuspended()], [{ atMs: 3, because: 'at 3' }, ['m1']]);
+  assert.equal(await database.sessions.create(newSession('o1')), { kind: 'store_suspended' });
+  assert.is((await suspend('resumed', 5))?.hasChanged, true);
+  assert.equal([await found(), await database.stores.listSuspended()], [undefined, []]);
+  assert.is((await database.sessions.create(newSession('o1'))).kind, 'created');
+  const none = { suspendedAtMs: null, suspendedBecause: null };
+  const since = { suspendedAtMs: 3, suspendedBecause: 'at 3' };
+  assert.equal(
+    (await database.audit.list(9)).map(({ atMs, target, before, after }) => [atMs, target, before, after]),
+    [
+      [5, 'm1', since, none],
+      [3, 'm1', none, since],
+    ],
+  );
+});
+
+test('creating a store is recorded with its settings, and its secrets are not', async ({ database }) => {
+  const second = merchant('m2', { latePolicy: 'accept' });
+  await database.stores.create(second, act('store add'));
+  const [entry, ...others] = await database.audit.list(9);
+  assert.equal([entry?.command, entry?.target, entry?.before, others], ['store add', 'm2', null, []]);
+  assert.equal(entry?.after, { name: second.name, zone: 'UTC', ...second.settings });
+});
+
+test('a store can be renamed', async ({ database }) => {
+  assert.is(await database.stores.rename('m1', 'Corner café'), true);
+  assert.is((await database.stores.find('m1'))?.name, 'Corner café');
+  assert.is(await database.stores.rename('nobody', 'x'), false);
+});
+
+test('a key is found by its hash with its secret and the state of its store', async ({ database }) => {
+  await database.keys.create(key('k1'));
+  await database.stores.create({ ...merchant('m2'), status: 'pending' });
+  await database.keys.create(key('k2', 'm2'));
+  const { keyHash, ...shown } = key('k1');
+  const unused = { createdBy: null, lastUsedAtMs: null, lastUsedFrom: null };
+  assert.equal(await database.keys.find(keyHash), { ...shown, ...unused, storeStatus: 'approved' });
+  assert.is((await database.keys.find('hash of k2'))?.storeStatus, 'pending');
+  assert.is(await database.keys.find('hash of nobody'), null);
+  const { secret: _, ...listed } = shown;
+  assert.equal(await database.keys.list('m1'), [{ ...listed, ...unused }]);
+  assert.equal(await database.keys.show('k1'), { ...listed, ...unused });
+  assert.is(await database.keys.show('nobody'), null);
+  assert.is((await database.keys.list(null)).length, 2);
+});
+
+test('a revoked key is still found, with its first time', (world) => revokeTwice(world, key('k1')));
+
+test('creating a key is recorded with what it may do, and its secret is not', async ({ database }) => {
+  const life = { expiresAtMs: T0_MS + 9, sources: ['203.0.113.0/24', '2001:db8::/32'] };
+  await database.keys.create({ ...key('k1'), ...life }, act('key create'));
+  const [entry] = await database.audit.list(1);
+  assert.equal([entry?.command, entry?.target, entry?.before], ['key create', 'k1', null]);
+  assert.equal(entry?.after, {
+    storeId: 'm1',
+    mode: 'test',
+    name: null,
+    hint: 'sk_test_…abcd',
+    scopes: 'sessions:read,sessions:write',
+    sources: '203.0.113.0/24,2001:db8::/32',
+    expiresAtMs: T0_MS + 9,
+  });
+  const found = await database.keys.find('hash of k1');
+  assert.equal([found?.expiresAtMs, found?.sources], [life.expiresAtMs, life.sources]);
+});
+
+test('keys that expire before a time are listed, the earliest first, and not those that are revoked', async ({
+  database,
+}) => {
+  for (const [id, expiresAtMs] of [
+    ['never', null],
+    ['late', 30],
+    ['soon', 20],
+    ['gone', 10],
+    ['past', 5],
+  ] as const) {
+    await database.keys.create({ ...key(id), expiresAtMs });
+  }
+  await database.keys.revoke('gone', act('key revoke'));
+  const ids = async (beforeMs: number, limit = 9) =>
+    (await database.keys.expiring(beforeMs, limit)).map(({ id }) => id);
+  assert.equal(await ids(30), ['past', 'soon']);
+  assert.equal(await ids(31, 2), ['past', 'soon']);
+  assert.equal(await ids(31), ['past', 'soon', 'late']);
+});
+
+test('the last use of a key is noted with its address, once a minute, and only for fresh nonces', async ({
+  database,
+}) => {
+  await database.keys.create(key('k1'));
+  await database.keys.create(key('k2'));
+  const use = (nonce: string, nowMs: number, from?: string, keyId = 'k1') =>
+    database.keys.useNonce({ keyId, nonce, nowMs, keepUntilMs: nowMs + 600_000, ...(from && { from }) });
+  const last = async (id = 'k1') => {
+    const shown = await database.keys.show(id);
+    return [shown?.lastUsedAtMs ?? null, shown?.lastUsedFrom ?? null];
+  };
+  await use('n-1', T0_MS);
+  assert.equal(await last(), [null, null], 'without an address nothing is noted');
+  await use('n-2', T0_MS, '203.0.113.1');
+  assert.equal(await last(), [T0_MS, '203.0.113.1']);
+  await use('n-3', T0_MS + 59_999, '203.0.113.2');
+  assert.equal(await last(), [T0_MS, '203.0.113.1'], 'not written again within a minute');
+  await use('n-2', T0_MS + 70_000, '203.0.113.3');
+  assert.equal(await last(), [T0_MS, '203.0.113.1'], 'a replayed request is no use');
+  await use('n-4', T0_MS + 60_000, '203.0.113.2');
+  assert.equal(await last(), [T0_MS + 60_000, '203.0.113.2']);
+  assert.equal(await last('k2'), [null, null]);
+});
+
+test('a nonce is accepted once per key, also after a restart and in another process', async ({ database, place }) => {
+  await database.keys.create(key('k1'));
+  await database.keys.create(key('k2'));
+  const use = (keyId: string, nowMs = T0_MS, connection = database) =>
+    connection.keys.useNonce({ keyId, nonce: 'n-1', nowMs, keepUntilMs: nowMs + 600_000 });
+  assert.is(await use('k1'), true);
+  assert.is(await use('k1'), false);
+  assert.is(await use('k2'), true);
+  const other = place.connect();
+  assert.is(await use('k1', T0_MS + 599_999, other), false);
+  assert.is(await use('k1', T0_MS + 600_000, other), true, 'kept until the requested time');
+  other.close();
+  const old = Array.from({ length: 30 }, (_, n) => `old-${n}`);
+  for (const nonce of old) await database.keys.useNonce({ keyId: 'k2', nonce, nowMs: T0_MS, keepUntilMs: T0_MS + 1 });
+  const again = { keyId: 'k2', nonce: 'old-29', nowMs: T0_MS + 2, keepUntilMs: T0_MS + 3 };
+  assert.is(await database.keys.useNonce(again), true, 'an expired nonce counts as removed');
+  const racers = Array.from({ length: 20 }, () =>
+    database.keys.useNonce({ keyId: 'k1', nonce: 'raced', nowMs: T0_MS, keepUntilMs: T0_MS + 1 }),
+  );
+  assert.is((await Promise.all(racers)).filter(Boolean).length, 1);
+});
+
+test.run();

@@ -1,0 +1,183 @@
+import * as assert from 'uvu/assert';
+import { addressOf, endpoint, inWorlds, newSession, pays, sessionOf, T0_MS, T0_S } from './place.ts';
+
+const test = inWorlds('operations');
+
+test('a network is listed with its follower’s report and its cursor', async ({ database, one }) => {
+  await one.readThrough(T0_S + 7, 'halted');
+  const status = (await database.networks.list()).find(({ network }) => network === 'test:one');
+  const tip = one.chain.at(-1);
+  assert.equal(status, {
+    network: 'test:one',
+    state: 'halted',
+    reason: { code: 'deep_reorg', message: 'block 5 left the chain' },
+    cursor: { hash: tip?.hash, number: tip?.number, timeS: tip?.timeS },
+    headNumber: tip?.number,
+    nodeConnected: true,
+    nodeHeardAtMs: T0_MS,
+    floor: 0,
+    readThroughS: T0_S + 7,
+    updatedAtMs: T0_MS,
+    pid: 7,
+  });
+  await one.readThrough(T0_S + 8);
+  const after = (await database.networks.list()).find(({ network }) => network === 'test:one');
+  assert.equal([after?.state, after?.reason, after?.readThroughS], ['following', null, T0_S + 8]);
+  await one.mine();
+  const mined = (await database.networks.list()).find(({ network }) => network === 'test:one');
+  assert.equal([mined?.state, mined?.pid, mined?.readThroughS], ['following', 7, T0_S]);
+});
+
+test('of each check the newest proof is known, and what failed after it', async ({ database }) => {
+  const nothing = { proved: null, failed: null };
+  assert.equal(await database.audit.latestProofs(), { books: nothing, seed: nothing });
+  const proof = { kind: 'books', atMs: T0_MS, ok: true, by: 'root', about: '9 entries' } as const;
+  const failed = { ...proof, atMs: T0_MS + 1, ok: false, about: '1 problem' };
+  await database.audit.recordProof(proof);
+  await database.audit.recordProof(failed);
+  assert.equal(await database.audit.latestProofs(), { books: { proved: proof, failed }, seed: nothing });
+  await database.audit.recordProof({ ...proof, atMs: T0_MS + 2 });
+  assert.equal((await database.audit.latestProofs()).books, {
+    proved: { ...proof, atMs: T0_MS + 2 },
+    failed: null,
+  });
+  const act = { atMs: T0_MS + 3, operator: 'Mary', command: 'record seed drill', reason: null };
+  await database.audit.vouchForProof('seed', act, 'elsewhere');
+  const drill = { kind: 'seed', atMs: T0_MS + 3, ok: true, by: 'Mary', about: 'elsewhere' };
+  assert.equal((await database.audit.latestProofs()).seed, { proved: drill, failed: null });
+  assert.equal((await database.audit.list(1))[0]?.command, 'record seed drill');
+});
+
+test('the newest report of the sender of webhooks is kept, and another connection reads it', async ({ database }) => {
+  assert.is(await database.readSenderReport(), null);
+  const attempts = { delivered: 1, retry: 2, failed: 0 };
+  const report = { pid: 7, startedAtMs: T0_MS, underWay: 3, attempts };
+  await database.reportSender({ ...report, atMs: T0_MS + 1 });
+  await database.reportSender({ ...report, atMs: T0_MS + 2, pid: 8 });
+  assert.equal(await database.readSenderReport(), { ...report, atMs: T0_MS + 2, pid: 8 });
+});
+
+test('alarms are listed newest first, at most `limit`', async ({ database }) => {
+  for (let n = 0; n < 3; n++) {
+    await database.alarms.raise({ atMs: T0_MS + n, code: `c${n}`, message: 'm', network: null, sessionId: null });
+  }
+  const found = await database.alarms.list(2);
+  assert.equal(
+    found.map(({ code }) => code),
+    ['c2', 'c1'],
+  );
+  const older = await database.alarms.list(2, found.at(-1)?.id);
+  assert.equal(
+    older.map(({ code }) => code),
+    ['c0'],
+  );
+  const flapping = {
+    key: 'network:test:one',
+    code: 'network_behind',
+    message: 'm',
+    network: null,
+    sessionId: null,
+  };
+  for (let n = 0; n < 4; n++) {
+    await database.alarms.keep({ ...flapping, atMs: T0_MS + 10 * n });
+    await database.alarms.end(flapping.key, T0_MS + 10 * n + 5);
+  }
+  const counts = await database.alarms.countRaised([flapping.key, 'network:test:none'], T0_MS + 10);
+  assert.equal(
+    [...counts],
+    [
+      [flapping.key, 3],
+      ['network:test:none', 0],
+    ],
+  );
+  assert.equal(found[0], {
+    id: found[0]?.id,
+    atMs: T0_MS + 2,
+    code: 'c2',
+    message: 'm',
+    network: null,
+    sessionId: null,
+    key: null,
+    endedAtMs: null,
+    acknowledgedAtMs: null,
+    acknowledgedBy: null,
+    acknowledgedNote: null,
+    resolvedAtMs: null,
+  });
+});
+
+test('a lasting alarm is open once for each key, until it is ended or another takes its place', async ({
+  database,
+}) => {
+  const alarm = { key: 'disk', atMs: T0_MS, code: 'a', message: 'm', network: null, sessionId: null };
+  assert.is(await database.alarms.keep(alarm), true);
+  assert.is(await database.alarms.keep({ ...alarm, atMs: T0_MS + 1, message: 'more' }), false);
+  const [open, ...others] = await database.alarms.listOpen();
+  assert.equal(others, []);
+  assert.equal([open?.atMs, open?.message, open?.endedAtMs], [T0_MS, 'more', null]);
+  assert.is(await database.alarms.keep({ ...alarm, atMs: T0_MS + 2, code: 'b' }), true);
+  assert.is(await database.alarms.keep({ ...alarm, key: 'network:test:one' }), true);
+  const shown = async () => (await database.alarms.list(9)).map(({ key, code, endedAtMs }) => [key, code, endedAtMs]);
+  assert.equal(await shown(), [
+    ['network:test:one', 'a', null],
+    ['disk', 'b', null],
+    ['disk', 'a', T0_MS + 2],
+  ]);
+  assert.is(await database.alarms.end('disk', T0_MS + 3), true);
+  assert.is(await database.alarms.end('disk', T0_MS + 4), false);
+  assert.equal(
+    (await database.alarms.listOpen()).map(({ key }) => key),
+    ['network:test:one'],
+  );
+  assert.is(await database.alarms.keep({ ...alarm, atMs: T0_MS + 5 }), true);
+  assert.is((await database.alarms.listOpen()).length, 2);
+});
+
+test('stats count sessions by status, and waiting deliveries', async ({ database, one }) => {
+  const none = { pending: 0, paid: 0, failed: 0, expired: 0, canceled: 0 };
+  assert.equal(await database.reports.stats(T0_MS), {
+    sessions: none,
+    deliveriesWaiting: 0,
+    oldestWaitingMs: 0,
+    heldOpen: 0,
+    retentionAtMs: null,
+  });
+  await database.addEndpoint(endpoint('e1'));
+  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
+  for (const id of ['o2', 'o3']) sessionOf(await database.sessions.create(newSession(id)));
+  await one.confirm(await one.mine([pays(to, 1000n)]));
+  const replay = { idempotencyKey: null, path: '/', bodyHash: '' };
+  await database.sessions.cancel({ id: 'o2', storeId: 'm1', mode: 'test', replay, nowMs: T0_MS + 500 });
+  assert.equal(await database.reports.stats(T0_MS + 800), {
+    sessions: { ...none, pending: 1, paid: 1, canceled: 1 },
+    deliveriesWaiting: 2,
+    oldestWaitingMs: 800,
+    heldOpen: 0,
+    retentionAtMs: null,
+  });
+});
+
+test('the change count changes with every commit of any connection, and not otherwise', async ({ database, place }) => {
+  const other = place.connect();
+  const before = database.changeCount();
+  assert.is(database.changeCount(), before);
+  await database.sessions.find('cs_x');
+  await other.networks.list();
+  assert.is(database.changeCount(), before);
+  await other.alarms.raise({ atMs: 1, code: 'c', message: 'm', network: null, sessionId: null });
+  const between = database.changeCount();
+  assert.is.not(between, before);
+  sessionOf(await database.sessions.create(newSession('o1')));
+  assert.is.not(database.changeCount(), between);
+  other.close();
+});
+
+test('a probe passes on a writable database, and changes nothing', async ({ database, place }) => {
+  const other = place.connect();
+  const before = other.changeCount();
+  await database.probe();
+  assert.is(other.changeCount(), before);
+  other.close();
+});
+
+test.run();

@@ -1,0 +1,278 @@
+import * as assert from 'uvu/assert';
+import type { RefundIntent } from '../../../src/core/intent.ts';
+import type { ChainTransfer } from '../../../src/core/transfer.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { thawAll } from '../../support/thaw.ts';
+import { act, booksAgree, type Feed, inWorlds, keyOf, T0_MS } from './place.ts';
+
+export const network = 'test:one';
+export const [wallet, gas, treasury, later, payee] = ['a1', 'a2', 'a3', 'a4', 'b1'].map((part) => part.repeat(20)) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+];
+
+export const refund = (id: string, units = 500n): RefundIntent => ({
+  kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
+  id,
+  network,
+  currency: 'USDT',
+  to: payee,
+  units,
+  mac: 'c',
+});
+
+export const leaves = (tx: string, more: Partial<ChainTransfer> = {}): ChainTransfer => ({
+  tx,
+  index: 0,
+  currency: 'USDT',
+  from: wallet,
+  to: payee,
+  units: 500n,
+  isOutgoing: true,
+  ...more,
+});
+
+export const plan = (database: Database, ...intents: RefundIntent[]) =>
+  database.planPayouts(
+    intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS })),
+  );
+
+export async function watch(database: Database): Promise<number> {
+  await database.recordOwnWallets(network, [
+    { role: 'refund', key: wallet },
+    { role: 'gas', key: gas },
+    { role: 'treasury', key: treasury },
+  ]);
+  return (await database.listOwnWallets(network)).at(-1)?.id ?? 0;
+}
+
+/** Adds a final block. */
+export async function mineFinal(feed: Feed, ...transfers: ChainTransfer[]) {
+  const block = feed.child();
+  assert.is(await feed.step({ connect: [{ block, transfers }] }), 'done');
+  feed.chain.push(block);
+  assert.is(await feed.step({ floor: block.number }), 'done');
+  return block;
+}
+
+export const statesOf = async (database: Database) =>
+  (await database.listOutgoing(network, 10)).map(({ state }) => state);
+export const allot = (database: Database, intent: RefundIntent, nonce: number | null = null) =>
+  database.allotAttempt({
+    id: intent.id,
+    generation: 0,
+    attempt: 0,
+    payer: wallet,
+    payerRole: 'refund',
+    nonce,
+    intent,
+    terms: {},
+    feeUnitsMax: 9n,
+    nowMs: T0_MS,
+  });
+
+const test = inWorlds('outgoing');
+
+test('a transfer that nothing explains freezes money out once it is final, with one alarm and an entry in the audit log', async ({
+  database,
+  one,
+}) => {
+  await watch(database);
+  const block = one.child();
+  await one.step({ connect: [{ block, transfers: [leaves('t1')] }] });
+  one.chain.push(block);
+  await database.judgeOutgoing(network, T0_MS);
+  assert.is(await database.findFreeze(network), null, 'it may be reorganised away');
+  await one.step({ floor: block.number });
+  for (let times = 0; times < 2; times++) await database.judgeOutgoing(network, T0_MS);
+  assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign');
+  assert.is(await database.findFreeze('test:two'), null);
+  const alarms = await database.alarms.list(10);
+  assert.equal(
+    alarms.map(({ code, network: of }) => [code, of]),
+    [['wallet_outflow_foreign', network]],
+  );
+  assert.match(alarms[0]?.message ?? '', /^Transaction t1 .*`quayside payout reconcile test:one --reason/);
+  const [entry] = await database.audit.list(1);
+  assert.equal([entry?.operator, entry?.command, entry?.target], ['quayside', 'payout freeze', network]);
+  await plan(database, refund('r1'));
+  await database.judgeOutgoing(network, T0_MS);
+  assert.is((await database.findPayout('r1'))?.state, 'waiting', 'a person decides what it was');
+  assert.equal([await thawAll(database, network, act('payout reconcile')).then((all) => all.length)], [1]);
+  await database.judgeOutgoing(network, T0_MS);
+  assert.is(await database.findFreeze(network), null, 'an operator has looked');
+  assert.equal(await statesOf(database), ['known']);
+  const adjusted = async () =>
+    (await database.verifyLedger()).balances.flatMap(({ account, units }) => (account === 'adjusted' ? units : []));
+  assert.equal(await adjusted(), [500n]);
+  await booksAgree(database);
+  const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
+  const learned = { payer: wallet, payerRole: 'refund' } as const;
+  const conclusion = { kind: 'paid', tx: 't1', feeUnits: 7n, generation: null, learned } as const;
+  const resolve = act('payout resolve');
+  assert.ok(await database.concludePayout({ id: 'r1', seen, conclusion, act: resolve, nowMs: T0_MS }));
+  assert.equal(await adjusted(), [], 'it paid a refund after all');
+});
+
+test('what an attempt explains is forgotten', async ({ database, one }) => {
+  await watch(database);
+  await plan(database, refund('r1'));
+  await allot(database, refund('r1'));
+  const signature = { id: 1, intent: refund('r1'), generation: 0, attempt: 0, terms: {}, tx: 't1' };
+  await database.recordSigned(network, [{ ...signature, bytes: new Uint8Array([1]), signedAtMs: T0_MS }]);
+  await mineFinal(one, leaves('t1'));
+  await database.judgeOutgoing(network, T0_MS);
+  assert.equal([await statesOf(database), await database.listFreezes()], [[], []]);
+});
+
+test('until a transfer is explained, no refund that it may have paid is allotted or canceled', async ({
+  database,
+  one,
+}) => {
+  await watch(database);
+  await plan(database, refund('r1'), refund('r2', 400n));
+  const block = one.child();
+  await one.step({ connect: [{ block, transfers: [leaves('t1')] }] });
+  one.chain.push(block);
+  assert.equal(await allot(database, refund('r1')), { kind: 'moved' });
+  assert.is((await database.findPayout('r1'))?.wait?.code, 'refund_maybe_paid');
+  assert.is(await database.cancelPayout('r1', T0_MS), false);
+  assert.is((await allot(database, refund('r2', 400n))).kind, 'allotted');
+  await one.reorg(1, [[]]);
+  assert.equal(await statesOf(database), [], 'the block left the chain');
+  assert.is(await database.cancelPayout('r1', T0_MS), true);
+});
+
+test("the treasury's transfers are recorded, the newest of them, and freeze nothing", async ({ database, one }) => {
+  await watch(database);
+  const many = Array.from({ length: 120 }, (_, index) => leaves('t', { index, from: treasury }));
+  for (let n = 0; n < 10; n++) await mineFinal(one, ...many.map((one_) => ({ ...one_, tx: `t${n}` })));
+  for (let n = 0; n < 12; n++) await database.judgeOutgoing(network, T0_MS);
+  const all = await database.listOutgoing(network, 5_000);
+  assert.is(all.length, 1_000);
+  assert.ok(all.every(({ state }) => state === 'recorded'));
+  assert.equal([all[0]?.tx, all.at(-1)?.tx], ['t9', 't1']);
+  assert.equal(await database.listFreezes(), []);
+});
+
+test('a balance is what the ledger expects, whatever is paid and added; what has been missing for minutes is an alarm', async ({
+  database,
+}) => {
+  let nowMs = T0_MS;
+  const compare = (USDT: bigint, native: bigint) => {
+    nowMs += 200_000;
+    return database.compareBooks({ network, heldUnits: { USDT, native }, nowMs });
+  };
+  const alarms = async () =>
+    (await database.alarms.list(9)).map(({ code, message }) => [code, message.slice(0, 110).trimEnd()]);
+  await compare(2_000n, 100n);
+  await plan(database, refund('r1'));
+  await allot(database, refund('r1'));
+  const signature = { id: 1, intent: refund('r1'), generation: 0, attempt: 0, terms: {}, tx: 't1' };
+  await database.recordSigned(network, [{ ...signature, bytes: new Uint8Array([1]), signedAtMs: T0_MS }]);
+  for (let times = 0; times < 2; times++) await compare(1_500n, 93n);
+  const ended = { tx: 't1', feeUnits: 7n };
+  await database.settlePayout({ id: 'r1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs });
+  for (let times = 0; times < 2; times++) await compare(1_500n, 93n);
+  for (let times = 0; times < 2; times++) await compare(1_700n, 93n);
+  assert.equal(await alarms(), []);
+  await compare(1_690n, 93n);
+  assert.equal(await alarms(), [], 'the node may be behind');
+  assert.equal(await database.listFreezes(), []);
+  await compare(1_690n, 93n);
+  assert.equal(await database.listFreezes(), [], 'tokens are watched transfer by transfer');
+  for (let times = 0; times < 3; times++) await compare(1_690n, 88n);
+  assert.equal(await alarms(), [
+    [
+      'wallet_balance_short',
+      'The refund and gas wallets of test:one hold 88 base units of the native coin, 5 base units of the native coin',
+    ],
+    [
+      'wallet_balance_short',
+      'The refund and gas wallets of test:one hold 1690 base units of USDT, 10 base units of USDT less than the books',
+    ],
+  ]);
+  assert.is((await database.findFreeze(network))?.code, 'wallet_balance_short');
+  await thawAll(database, network, act('payout thaw'));
+  for (let times = 0; times < 3; times++) await compare(1_690n, 88n);
+  assert.is(await database.findFreeze(network), null, 'an operator has explained it');
+  const { balances } = await database.verifyLedger();
+  const adjusted = balances.filter(({ account }) => account === 'adjusted');
+  assert.equal(
+    adjusted.map(({ asset, units }) => [asset, units]),
+    [['native', 5n]],
+  );
+});
+
+test('a follower that does not know the newest wallet reads again, and transfers of others are no facts', async ({
+  database,
+  one,
+}) => {
+  const id = await watch(database);
+  const block = one.child();
+  const connect = [{ block, transfers: [leaves('t1', { from: keyOf(33) })] }];
+  assert.is(await one.step({ connect, ownWalletId: 0 }), 'stale_watch');
+  assert.is(await one.step({ connect, ownWalletId: id - 1 }), 'stale_watch');
+  assert.is(await one.step({ connect, ownWalletId: id }), 'done');
+  assert.equal(await statesOf(database), []);
+  await watch(database);
+  assert.is((await database.listOwnWallets(network)).length, 3);
+});
+
+test('what left the wallets in blocks that are read later is added once, with its block, and judged', async ({
+  database,
+  one,
+}) => {
+  await watch(database);
+  await mineFinal(one);
+  const held = one.chain.at(-1);
+  const skipped = one.child();
+  const head = { ...one.child(), hash: 'head', parent: skipped.hash, number: skipped.number + 1 };
+  one.chain.push(head);
+  await one.readThrough(T0_MS / 1000);
+  one.chain.pop();
+  const { number } = skipped;
+  await database.networks.skip({ network, from: number, to: number, isDryRun: false, act: act('network reread') });
+  assert.is(await one.step({ connect: [{ block: head, transfers: [] }], floor: head.number }), 'done');
+  one.chain.push(head);
+  await plan(database, refund('r1'), refund('known', 300n));
+  await thawAll(database, network, act('payout thaw'));
+  await allot(database, refund('known', 300n));
+  const signed = { id: 1, intent: refund('known', 300n), generation: 0, attempt: 0, terms: {}, tx: 't0' };
+  await database.recordSigned(network, [{ ...signed, bytes: new Uint8Array([1]), signedAtMs: T0_MS }]);
+  const ours = leaves('t0', { units: 300n });
+  const others = [leaves('t2', { from: treasury }), leaves('t3', { from: 'ee'.repeat(20) })];
+  const blocks = [
+    { block: held as typeof skipped, transfers: [leaves('t1', { units: 200n })] },
+    { block: skipped, transfers: [ours, ...others, leaves('t4')] },
+  ];
+  const kinds = async (isCheck: boolean) => {
+    const outcome = await database.blocks.saveReread({
+      ...{ network, family: 'evm', decimals: { USDT: 6 }, dustFloorPar: 1n, watchedThroughId: 1_000_000 },
+      ...{ from: number - 1, to: number, blocks, anchor: head.hash, isCheck, act: act('network reread') },
+    });
+    assert.ok(outcome.kind === 'done');
+    return outcome.differences.map(({ kind, transfer }) => [kind, transfer?.tx]);
+  };
+  const found = [
+    ['outgoing', 't1'],
+    ['outgoing', 't4'],
+  ];
+  assert.equal(await kinds(true), found);
+  assert.equal(await statesOf(database), [], 'a check adds nothing');
+  assert.equal(await kinds(false), found);
+  assert.equal(await kinds(false), []);
+  assert.is((await database.blocks.rereadAnchor(network, number))?.hash, skipped.hash, 'its block is held now');
+  await database.judgeOutgoing(network, T0_MS);
+  assert.equal(
+    (await database.listForeign(network, 9)).map(({ tx }) => tx),
+    ['t1', 't4'],
+  );
+  assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign');
+});
+
+test.run();

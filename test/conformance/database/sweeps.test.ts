@@ -1,0 +1,300 @@
+import * as assert from 'uvu/assert';
+import type { GasIntent, SweepIntent } from '../../../src/core/intent.ts';
+import { type SweepOwner, sweepIntent } from '../../../src/core/sweep.ts';
+import type { ChainTransfer } from '../../../src/core/transfer.ts';
+import type { Database } from '../../../src/database/database.ts';
+import type { PlannedSweep } from '../../../src/database/sweeps.ts';
+import { type Feed, fails, inWorlds, keyOf, newSession, pays, pool, sessionOf, T0_MS } from './place.ts';
+
+const network = 'test:one';
+const place = { network, pool } as const;
+const treasury = 'd'.repeat(40);
+
+/** Reads all pages, of two addresses each. */
+async function unswept(database: Database): Promise<SweepOwner[]> {
+  const owners: SweepOwner[] = [];
+  for (let after: number | null = 0; after !== null; ) {
+    const page = await database.unswept(place, after, 2);
+    owners.push(...page.owners);
+    after = page.next;
+  }
+  return owners;
+}
+
+/** Pays the n-th address in a final block. */
+async function receive(feed: Feed, ...transfers: readonly ChainTransfer[]): Promise<void> {
+  const block = await feed.mine(transfers);
+  await feed.confirm(block);
+  assert.is(await feed.step({ floor: block.number }), 'done');
+}
+
+const planned = (owners: readonly SweepOwner[]): PlannedSweep => {
+  const due = owners.map((owner) => ({ owner, why: 'value' as const }));
+  const sweep = sweepIntent(network, { currency: owners[0]?.currency ?? 'USDT', due });
+  return { sweep, keys: owners.map(({ key }) => key), before: [], after: null };
+};
+const plan = (database: Database, ...sweeps: readonly PlannedSweep[]) =>
+  database.planSweeps({ ...place, treasury, sweeps, nowMs: T0_MS });
+
+const gasOf = (sweepId: string, id: string): GasIntent => ({
+  kind: 'gas',
+  id: `${id} of ${sweepId}`,
+  network,
+  form: 'transfer',
+  index: 0,
+  units: 7n,
+});
+
+/** Carries out a planned sweep, or gas for one, as the engine does. */
+async function carry(database: Database, intent: GasIntent | SweepIntent, journalId: number): Promise<void> {
+  const { id } = intent;
+  const name = { id, generation: 0, attempt: 0 };
+  const own = { payer: 'a'.repeat(40), payerRole: 'collection', nonce: null, terms: {}, feeUnitsMax: 9n } as const;
+  assert.is((await database.allotAttempt({ ...name, ...own, intent, nowMs: T0_MS })).kind, 'allotted');
+  const signature = { terms: {}, tx: `tx of ${id}`, bytes: new Uint8Array([1]), signedAtMs: T0_MS };
+  await database.recordSigned(network, [{ ...name, ...signature, id: journalId, intent }]);
+  await database.recordSent({ ...name, answerCode: 'accepted', answer: 'accepted', refusal: null, nowMs: T0_MS });
+  const ended = { tx: signature.tx, feeUnits: 3n };
+  await database.settlePayout({ id, generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
+}
+
+const test = inWorlds('sweeps');
+
+/** Creates three sessions, so that three addresses are given out. */
+const readyTest = (title: string, work: (database: Database, one: Feed, connect: () => Database) => Promise<void>) =>
+  test(title, async ({ database, one, place: at }) => {
+    await database.nextFence(network, 0, T0_MS);
+    for (const order of ['a', 'b', 'c']) sessionOf(await database.sessions.create(newSession(order)));
+    await work(database, one, () => at.connect());
+  });
+
+readyTest('only canonical, confirmed and final transfers count, by address and currency', async (database, one) => {
+  assert.equal(await unswept(database), []);
+  const block = await one.mine([
+    pays(keyOf(1), 500n),
+    pays(keyOf(1), 200n),
+    pays(keyOf(3), 100n, { currency: 'USDC' }),
+  ]);
+  assert.equal(await unswept(database), [], 'seen');
+  await one.confirm(block);
+  assert.equal(await unswept(database), [], 'confirmed, but not final');
+  await one.step({ floor: block.number });
+  const oldestAtMs = block.timeS * 1000;
+  const common = { openUnits: 0n, oldestAtMs, sweepCount: 0 };
+  assert.equal(await unswept(database), [
+    { index: 0, key: keyOf(1), currency: 'USDT', units: 7_000_000n, ...common },
+    { index: 2, key: keyOf(3), currency: 'USDC', units: 1_000_000n, ...common },
+  ]);
+  assert.equal((await database.unswept({ ...place, network: 'test:two' }, 0, 10)).owners, []);
+  assert.equal((await database.unswept({ ...place, pool: { family: 'other', mode: 'test' } }, 0, 10)).owners, []);
+});
+
+readyTest('money that came before a session, or after its sweep, counts too', async (database, one) => {
+  await receive(one, pays(keyOf(9), 300n));
+  const [spoiled] = await unswept(database);
+  assert.is(spoiled?.key, keyOf(9));
+  await receive(one, pays(keyOf(1), 500n));
+  const [first] = await unswept(database);
+  assert.ok(first);
+  const sweep = planned([first]);
+  assert.equal(await plan(database, sweep), [sweep.sweep.id]);
+  await carry(database, sweep.sweep, 1);
+  one.nowMs += 5_000;
+  await receive(one, pays(keyOf(1), 40n));
+  const again = (await unswept(database)).find(({ key }) => key === keyOf(1));
+  assert.equal([again?.units, again?.openUnits, again?.sweepCount], [400_000n, 0n, 1]);
+  assert.is(again?.oldestAtMs, one.nowMs, 'the oldest money is swept first');
+});
+
+readyTest('an open sweep holds what it takes; a canceled one frees it', async (database, one) => {
+  await receive(one, pays(keyOf(1), 500n), pays(keyOf(2), 600n));
+  const owners = await unswept(database);
+  const sweep = planned(owners);
+  assert.equal(await plan(database, sweep), [sweep.sweep.id]);
+  assert.equal(
+    (await unswept(database)).map(({ units, openUnits, sweepCount }) => [units, openUnits, sweepCount]),
+    [
+      [0n, 5_000_000n, 1],
+      [0n, 6_000_000n, 1],
+    ],
+  );
+  assert.ok(await database.cancelPayout(sweep.sweep.id, T0_MS));
+  const free = await unswept(database);
+  assert.equal(
+    free.map(({ units, openUnits, sweepCount }) => [units, openUnits, sweepCount]),
+    [
+      [5_000_000n, 0n, 1],
+      [6_000_000n, 0n, 1],
+    ],
+  );
+  const next = planned(free);
+  assert.is.not(next.sweep.id, sweep.sweep.id);
+  assert.equal(await plan(database, next), [next.sweep.id]);
+  await carry(database, next.sweep, 1);
+  assert.equal(await unswept(database), []);
+});
+
+readyTest('two engines that saw the same money plan it once, in any groups', async (database, one, connect) => {
+  await receive(one, pays(keyOf(1), 500n), pays(keyOf(2), 600n), pays(keyOf(3), 700n));
+  const other = connect();
+  const [a, b, c] = await unswept(database);
+  const [otherA, otherB, otherC] = await unswept(other);
+  assert.ok(a && b && c && otherA && otherB && otherC);
+  const [mine, theirs] = await Promise.all([
+    plan(database, planned([a, b]), planned([c])),
+    plan(other, planned([otherA]), planned([otherB, otherC]), planned([otherA, otherB])),
+  ]);
+  other.close();
+  const taken = (await database.listPayouts({ kind: 'sweep', limit: 100 })).flatMap(({ intent }) =>
+    intent.kind === 'sweep' ? intent.from.map(({ index }) => index) : [],
+  );
+  assert.is(new Set(taken).size, taken.length);
+  assert.ok(mine.length + theirs.length > 0);
+  assert.equal(await plan(database, planned([a, b]), planned([c])), [], 'nor a second time');
+});
+
+readyTest('a sweep with another key, more units or an unknown index is not planned', async (database, one) => {
+  await receive(one, pays(keyOf(1), 500n));
+  const [owner] = await unswept(database);
+  assert.ok(owner);
+  const wrong = [
+    planned([{ ...owner, key: keyOf(2) }]),
+    planned([{ ...owner, index: 5 }]),
+    planned([{ ...owner, units: owner.units + 1n }]),
+    planned([{ ...owner, currency: 'USDC' }]),
+  ];
+  assert.equal(await plan(database, ...wrong), []);
+  assert.equal(await database.listPayouts({ limit: 10 }), []);
+});
+
+readyTest('a treasury that is a deposit address is refused', async (database, one) => {
+  await receive(one, pays(keyOf(1), 500n));
+  const sweeps = (await unswept(database)).map((owner) => planned([owner]));
+  const work = database.planSweeps({ ...place, treasury: keyOf(30), sweeps, nowMs: T0_MS });
+  await fails(work, 'treasury_collects');
+  assert.equal(await database.listPayouts({ limit: 10 }), []);
+});
+
+readyTest('a sweep waits for its gas, and gets a top-up when none is on its way', async (database, one) => {
+  await receive(one, pays(keyOf(1), 500n));
+  const [owner] = await unswept(database);
+  assert.ok(owner);
+  const bare = planned([owner]);
+  const { id } = bare.sweep;
+  const first = gasOf(id, 'first');
+  await plan(database, { ...bare, before: [first] });
+  const openIds = async () => (await database.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
+  assert.equal(await openIds(), [first.id]);
+  assert.is(await database.topUpSweep(id, gasOf(id, 'second'), T0_MS), false, 'one is on its way');
+  await database.cancelPayout(first.id, T0_MS);
+  assert.equal(await openIds(), [id]);
+  assert.is(await database.topUpSweep(id, first, T0_MS), false, 'it exists');
+  assert.is(await database.countTopUps(id), 1);
+  assert.is(await database.topUpSweep(id, gasOf(id, 'second'), T0_MS), true);
+  assert.is(await database.countTopUps(id), 2);
+  assert.equal(await openIds(), [gasOf(id, 'second').id]);
+  assert.is(await database.topUpSweep('sw_none', gasOf('sw_none', 'x'), T0_MS), false);
+});
+
+readyTest(
+  'coin, a loan, the sweep and the return of the loan run one after another, whatever the outcome of each',
+  async (database, one) => {
+    await receive(one, pays(keyOf(1), 500n));
+    const [owner] = await unswept(database);
+    assert.ok(owner);
+    const bare = planned([owner]);
+    const { id } = bare.sweep;
+    const [coin, loan, back] = [gasOf(id, 'coin'), gasOf(id, 'loan'), gasOf(id, 'back')];
+    const chain = { ...bare, before: [coin, loan], after: back };
+    assert.equal(await plan(database, chain), [id]);
+    assert.equal(await plan(database, chain), []);
+    const openIds = async () => (await database.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
+    for (const next of [coin.id, loan.id, id, back.id]) {
+      assert.equal(await openIds(), [next]);
+      assert.ok(await database.cancelPayout(next, T0_MS));
+    }
+    assert.equal(await openIds(), []);
+  },
+);
+
+readyTest(
+  'a stale sweep is withdrawn with its gas, and a loan that was made is still reclaimed',
+  async (database, one) => {
+    await receive(one, pays(keyOf(1), 500n), pays(keyOf(2), 300n), pays(keyOf(3), 200n));
+    const [a, b, c] = await unswept(database);
+    assert.ok(a && b && c);
+    const chainOf = (owner: SweepOwner) => {
+      const bare = planned([owner]);
+      const { id } = bare.sweep;
+      const [coin, back] = [gasOf(id, 'coin'), { ...gasOf(id, 'back'), form: 'reclaim' as const }];
+      return { ...bare, before: [coin, { ...gasOf(id, 'loan'), form: 'delegate' as const }], after: back };
+    };
+    const [unsigned, lent, short] = [chainOf(a), chainOf(b), planned([c])];
+    await plan(database, unsigned, lent, short);
+    const wait = { code: 'native_short', message: 'the gas wallet needs more' };
+    await database.recordWait({ id: short.sweep.id, generation: 0, wait, nextLookAtMs: T0_MS, nowMs: T0_MS });
+    const [coin, loan] = lent.before;
+    assert.ok(coin && loan && (await database.cancelPayout(coin.id, T0_MS)));
+    await carry(database, loan, 1);
+    const statesOf = ({ sweep, before, after }: PlannedSweep) =>
+      Promise.all(
+        [...before, sweep, ...(after ? [after] : [])].map(async ({ id }) => (await database.findPayout(id))?.state),
+      );
+
+    const dueMs = T0_MS + 600_000;
+    assert.equal(await database.withdrawStaleSweeps(network, dueMs - 1), []);
+    assert.equal(await database.withdrawStaleSweeps('test:two', dueMs), []);
+    const withdrawn = await database.withdrawStaleSweeps(network, dueMs);
+    assert.equal([...withdrawn].sort(), [unsigned.sweep.id, lent.sweep.id].sort());
+    assert.equal(await statesOf(unsigned), ['canceled', 'canceled', 'canceled', 'canceled']);
+    assert.equal(await statesOf(lent), ['canceled', 'succeeded', 'canceled', 'waiting']);
+    assert.equal(await statesOf(short), ['waiting'], 'the wallet is short, and the alarm about it goes on');
+    const open = await database.openPayouts(network, dueMs, 10);
+    assert.equal(open.map(({ payout }) => payout.id).sort(), [lent.after?.id, short.sweep.id].sort());
+    assert.equal(await database.withdrawStaleSweeps(network, dueMs), []);
+    const [again] = (await unswept(database)).filter(({ key }) => key === a.key);
+    assert.equal([again?.units, again?.openUnits], [a.units, 0n], 'it is planned again');
+  },
+);
+
+readyTest('a sweep that only the signer’s journal knows counts like any other', async (database, one) => {
+  await receive(one, pays(keyOf(1), 500n));
+  const [owner] = await unswept(database);
+  assert.ok(owner);
+  const { sweep } = planned([owner]);
+  const signature = {
+    id: 1,
+    intent: sweep,
+    generation: 0,
+    attempt: 0,
+    terms: {},
+    tx: 't',
+    bytes: new Uint8Array([1]),
+  };
+  const signatures = [{ ...signature, signedAtMs: T0_MS, payer: keyOf(1), payerRole: 'collection' as const }];
+  assert.is(await database.adopt(network, { signatures, servedFence: 1, nowMs: T0_MS }), 1);
+  const [left] = await unswept(database);
+  assert.equal([left?.units, left?.openUnits], [0n, 5_000_000n]);
+  assert.equal(await plan(database, planned([owner])), []);
+});
+
+readyTest('levels are replaced at each reading', async (database) => {
+  const level = {
+    network,
+    currency: 'USDT',
+    owners: 2,
+    units: 10n ** 24n,
+    openUnits: 0n,
+    readAtMs: T0_MS,
+  } as const;
+  await database.recordUnswept(network, [level, { ...level, currency: 'USDC' }]);
+  await database.recordUnswept('test:two', [{ ...level, network: 'test:two' }]);
+  await database.recordUnswept(network, [{ ...level, units: 5n }]);
+  const levels = [...(await database.listUnswept())].sort((a, b) => a.network.localeCompare(b.network));
+  assert.equal(levels, [
+    { ...level, units: 5n },
+    { ...level, network: 'test:two' },
+  ]);
+});
+
+test.run();
