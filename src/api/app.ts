@@ -4,11 +4,11 @@
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { writeExactly } from '../core/exact-json.ts';
 import { isLoopback } from '../lib/address-range.ts';
+import { DAY_MS } from '../lib/clock.ts';
 import { type AddressLimiter, createAddressLimiter, createLimiter, type Limiter } from '../lib/rate-limit.ts';
 import { staticDocument } from '../lib/static-document.ts';
 import { accountEndpoint } from './account.ts';
 import { openCall } from './call.ts';
-import { referencePages } from './docs.ts';
 import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';
 import { Refusal } from './errors.ts';
 import { eventEndpoints } from './events.ts';
@@ -28,10 +28,9 @@ import {
 } from './middleware.ts';
 import { openApiDocument } from './openapi.ts';
 import { quoteEndpoint } from './quotes.ts';
-import { BODY_BYTES_MAX } from './reference-limits.ts';
+import { referencePages } from './reference-page.ts';
 import { refundListEndpoint } from './refund-list.ts';
 import { refundEndpoints } from './refunds.ts';
-import { securityText } from './security-text.ts';
 import { sessionListEndpoint } from './session-list.ts';
 import { sessionEndpoints } from './sessions.ts';
 import { simulationEndpoint } from './simulate.ts';
@@ -43,8 +42,12 @@ const PAGES_PER_FORM = 4;
 /** How many callers' rates are kept at once. */
 const LIMITED_NAMES_MAX = 10_000;
 const REFERENCE_AGE_S = 300;
+/** The largest body of a request; larger ones are answered with 413. */
+const BODY_BYTES_MAX = 262_144;
 /** How often one address may ask for health. */
 const HEALTH_PER_SECOND = 50;
+/** RFC 9116 asks for less than a year, so that no dead address stands for long. Counted from each answer. */
+const SECURITY_CONTACT_VALID_MS = 180 * DAY_MS;
 /** How many seconds' worth of pages one address may ask for at once. */
 const PAGES_BURST_S = 3;
 
@@ -86,7 +89,7 @@ export function createApp(deps: ApiDeps): Express {
   // Written at the first request: a start would wait for it a tenth of a second.
   servePages(
     app,
-    referencePages(() => openApiDocument(endpoints, config.baseUrl), config.limits),
+    referencePages(() => openApiDocument(endpoints, config.baseUrl)),
   );
   serveSecurityText(app, deps);
   serveEndpoints(app, endpoints, deps, keyLimiter);
@@ -150,12 +153,15 @@ function serveHealth(app: Express, deps: ApiDeps, limit: RequestHandler): void {
 const isLocal = ({ socket, headers }: Request): boolean =>
   isLoopback(socket.remoteAddress ?? '') && !('x-forwarded-for' in headers) && !('forwarded' in headers);
 
-/** Serves the address for reports of holes, if the operator names one. */
+/** Serves the address for reports of holes, if the operator names one. Format: RFC 9116. */
 function serveSecurityText(app: Express, { config: { securityContact, baseUrl }, clock }: ApiDeps): void {
   if (securityContact === null) return;
-  routeAt(app, '/.well-known/security.txt')
+  const path = '/.well-known/security.txt';
+  routeAt(app, path)
     .get((_request, response) => {
-      response.type('text/plain').send(securityText(securityContact, baseUrl, clock.nowMs()));
+      const expires = new Date(clock.nowMs() + SECURITY_CONTACT_VALID_MS).toISOString();
+      const lines = [`Contact: ${securityContact}`, `Expires: ${expires}`, `Canonical: ${baseUrl}${path}`, ''];
+      response.type('text/plain').send(lines.join('\n'));
     })
     .all(refuseMethod(['get']));
 }
@@ -184,7 +190,6 @@ function servePages(app: Express, pages: ReturnType<typeof referencePages>): voi
 
 /** Serves the endpoints. Those of one path share a route, so that a wrong method answers 405 and a wrong path 404. */
 function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiDeps, keyLimiter: Limiter): void {
-  const bytesMax = BODY_BYTES_MAX;
   const answer = async (request: Request, response: Response, endpoint: Endpoint): Promise<Answer> => {
     try {
       const call = await openCall(request, response, endpoint, { ...deps, keyLimiter });
@@ -197,7 +202,7 @@ function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiD
     const route = routeAt(app, path);
     const own = endpoints.filter((endpoint) => endpoint.path === path);
     for (const endpoint of own) {
-      route[endpoint.method](takeBody(bytesMax), async (request, response) => {
+      route[endpoint.method](takeBody(BODY_BYTES_MAX), async (request, response) => {
         const { body, replayed } = await answer(request, response, endpoint);
         if (replayed) response.set('Idempotent-Replayed', 'true');
         response

@@ -19,7 +19,7 @@ import type { Caller } from './endpoint.ts';
 import { refuse } from './errors.ts';
 
 /** A timestamp exactly this far from the server's clock is still accepted. */
-export const TIMESTAMP_WINDOW_S = 300;
+const TIMESTAMP_WINDOW_S = 300;
 
 /** A timestamp from the future stays valid for up to two windows and a second, so the nonce is kept that long. */
 const NONCE_KEPT_MS = (2 * TIMESTAMP_WINDOW_S + 1) * 1000;

@@ -88,7 +88,7 @@ export const errorSchema = z
   .meta({ id: 'ApiError' });
 
 /** The errors that every signed request can get; below, those of every request with a body. */
-const signedErrors: readonly ErrorCode[] = [
+export const signedErrors: readonly ErrorCode[] = [
   'missing_header',
   'invalid_api_key',
   'timestamp_out_of_range',
@@ -112,7 +112,7 @@ const postErrors: readonly ErrorCode[] = [
 type Headers = Readonly<Record<string, Header>>;
 
 /** Parts that all endpoints share. `rateHeaders` are those of draft-ietf-httpapi-ratelimit-headers-10. */
-const fixed: Readonly<
+export const parts: Readonly<
   Record<
     | 'pathParameters'
     | 'sharedHeaders'
@@ -134,7 +134,7 @@ const fixed: Readonly<
  */
 export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string): OpenApiDocument {
   const schemas = createSchemaWriter();
-  const security = [Object.fromEntries(Object.keys(fixed.securitySchemes).map((name) => [name, []]))];
+  const security = [Object.fromEntries(Object.keys(parts.securitySchemes).map((name) => [name, []]))];
   const paths: Record<string, Operations[string]> = {};
   for (const endpoint of endpoints) {
     paths[endpoint.path] = {
@@ -154,7 +154,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string)
     },
     servers: [{ url: baseUrl }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
-    components: { securitySchemes: fixed.securitySchemes, schemas: schemas.named },
+    components: { securitySchemes: parts.securitySchemes, schemas: schemas.named },
     paths: { ...paths, ...healthPaths(schemas, baseUrl) },
     webhooks: Object.fromEntries(eventDocs.map((doc) => [doc.type, { post: webhook(doc, schemas) }])),
   };
@@ -166,7 +166,7 @@ function operation(
   baseUrl: string,
 ): Operation {
   const params = Object.fromEntries(
-    [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, fixed.pathParameters[name] as Header]),
+    [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, parts.pathParameters[name] as Header]),
   );
   const isPost = method === 'post';
   const isOnce = isPost && !isReadOnly;
@@ -179,7 +179,7 @@ function operation(
     parameters: [
       ...parameters('path', params),
       ...parameters('query', headersOf(doc.query?.shape ?? {}, schemas)),
-      ...parameters('header', { ...fixed.sharedHeaders, ...(isOnce && fixed.idempotencyHeader) }),
+      ...parameters('header', { ...parts.sharedHeaders, ...(isOnce && parts.idempotencyHeader) }),
     ],
     ...(doc.body && {
       requestBody: { required: true, content: json(schemas, doc.body.schema, doc.body.examples) },
@@ -187,7 +187,7 @@ function operation(
     responses: {
       [status]: {
         description: 'Success.',
-        headers: { ...fixed.answerHeaders, ...fixed.rateHeaders, ...(isOnce && fixed.replayHeaders) },
+        headers: { ...parts.answerHeaders, ...parts.rateHeaders, ...(isOnce && parts.replayHeaders) },
         content: json(schemas, doc.answer.schema, doc.answer.examples),
       },
       ...refusals(codes, schemas, baseUrl),
@@ -225,7 +225,7 @@ function refusals(
         status,
         {
           description: [...of].map((code) => `\`${code}\``).join(', '),
-          headers: { ...fixed.answerHeaders, ...(waits(of) && fixed.waitHeaders) },
+          headers: { ...parts.answerHeaders, ...(waits(of) && parts.waitHeaders) },
           content: json(
             schemas,
             errorSchema,
@@ -288,6 +288,6 @@ function webhook({ type, meaning, schema, example }: (typeof eventDocs)[number],
     description: 'Verify the signature, keep the id to recognize repeats, and answer before you do the work.',
     parameters: parameters('header', headersOf(webhookHeadersSchema.shape, schemas)),
     requestBody: { required: true, content: json(schemas, schema, { event: example }) },
-    responses: fixed.webhookResponses,
+    responses: parts.webhookResponses,
   };
 }

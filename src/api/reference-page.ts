@@ -1,32 +1,33 @@
 /**
- * The reference at `/docs`: what the OpenAPI document says, beside samples in several languages. The reader chooses a
- * language once for the page, with radio buttons that need no script.
+ * The reference for people: `/docs`, which says what the OpenAPI document says beside samples in several languages, and
+ * `/docs/errors`. The reader chooses a language once for the page, with radio buttons that need no script.
  */
+import { readFileSync } from 'node:fs';
 import { type Html, html, prose } from '../lib/html.ts';
-import { codeLinks, layout } from './docs-layout.ts';
+import type { StaticType } from '../lib/static-document.ts';
+import { baseStyle, documentOf } from '../web/document.ts';
+import { type ErrorCode, errorTable } from './errors.ts';
+import { examples } from './examples.ts';
 import type { JsonSchema } from './json-schema.ts';
-import type { Content, OpenApiDocument, Operation, Operations } from './openapi.ts';
-import type { ApiLimit } from './reference-limits.ts';
-import {
-  callSample,
-  languages,
-  pathExamples,
-  type Sample,
-  type SampleCall,
-  signingSamples,
-  verifyingSamples,
-} from './samples.ts';
-import { type Field, fieldsOf } from './schema-fields.ts';
+import { type Content, type OpenApiDocument, type Operation, type Operations, parts, signedErrors } from './openapi.ts';
+import { callSample, languages, type Sample, type SampleCall, signingSamples, verifyingSamples } from './samples.ts';
+import { exampleEventId } from './webhook-events.ts';
 
-/** An operation with its place. `anchor` is its part of the page. */
-export type Listed = Readonly<{
-  anchor: string;
-  tag: string;
-  method: string;
-  path: string;
-  summary: string;
-  raw: Operation;
-}>;
+const readFile = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8');
+
+/** Returns what is served for readers and their tools: the path, the type, and how to write it. */
+export const referencePages = (
+  document: () => OpenApiDocument,
+): readonly Readonly<{ path: string; type: StaticType; write: () => string }>[] => [
+  { path: '/openapi.json', type: 'json', write: () => JSON.stringify(document()) },
+  { path: '/docs', type: 'html', write: () => referencePage(document()) },
+  { path: '/docs/errors', type: 'html', write: () => errorsPage(document().info.title) },
+  { path: '/docs/style.css', type: 'css', write: () => baseStyle + readFile('./docs.css') },
+  { path: '/docs/script.js', type: 'js', write: () => readFile('./reference.js') },
+];
+
+/** An operation with its place. `anchor` is its section of the page. */
+export type Listed = Readonly<{ anchor: string; method: string; path: string; raw: Operation }>;
 
 const methods = ['get', 'post', 'delete'] as const;
 
@@ -35,80 +36,55 @@ export const operationsOf = (operations: Operations): Listed[] =>
   Object.entries(operations).flatMap(([path, item]) =>
     methods.flatMap((method) => {
       const raw = item[method];
-      if (!raw) return [];
-      const { operationId, tags, summary } = raw;
-      return [{ anchor: operationId ?? path, tag: tags[0] ?? '', method, path, summary, raw }];
+      return raw ? [{ anchor: raw.operationId ?? path, method, path, raw }] : [];
     }),
   );
 
-/** Input of the page's sections. `shared`: names of the objects that have a section of their own. */
-type Reference = Readonly<{
-  document: OpenApiDocument;
-  operations: readonly Listed[];
-  webhooks: readonly Listed[];
-  shared: ReadonlySet<string>;
-  /** Codes that every signed call can get. */
-  commonCodes: ReadonlySet<string>;
-  limits: readonly ApiLimit[];
-}>;
+/** Example values of path parameters. */
+const pathExamples: Readonly<Record<string, string>> = {
+  session_id: examples.session.id,
+  refund_id: examples.refund.refund_id,
+  event_id: exampleEventId,
+  endpoint_id: examples.endpoint.id,
+};
 
-/** Returns the page. */
-export function referencePage(document: OpenApiDocument, limits: readonly ApiLimit[]): string {
-  const operations = operationsOf(document.paths);
-  const webhooks = operationsOf(document.webhooks);
-  const shared = new Set([...sharedObjects(operations), ...sharedObjects(webhooks)]);
-  const reference = { document, operations, webhooks, shared, commonCodes: commonCodesOf(operations), limits };
-  const tags = [...new Set(operations.map(({ tag }) => tag))];
-  const { title, version, description } = document.info;
-  const main = html`<header><h1>${title}</h1>
-<p>${prose(description)} Version ${version}; base URL <code>${document.servers[0]?.url ?? ''}</code>.</p></header>
-${languageChoice()}
-${signingSection(reference)}
-${headersSection(reference)}
-${errorsSection(reference)}
-${limitsSection(reference)}
-${tags.map((tag) => tagSection(reference, tag))}
-${webhooksSections(reference)}`;
-  return layout(title, contents(reference, tags), main);
+/** Returns the example of a call: its path with the examples of its parameters. */
+export function exampleCall({ method, path, raw }: Listed): SampleCall {
+  const sent = path.replace(/\{(\w+)\}/g, (_, name: string) => pathExamples[name] ?? `{${name}}`);
+  const isPaged = raw.parameters?.some((one) => one.in === 'query' && one.name === 'limit') ?? false;
+  const body = firstExample(raw.requestBody?.content);
+  return { method: method.toUpperCase(), path: isPaged ? `${sent}?limit=10` : sent, body };
 }
+
+const firstExample = (content: Content | undefined): unknown =>
+  Object.values(content?.['application/json'].examples ?? {})[0]?.value;
+
+// ── The frame ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Returns a page: contents on the left, folded on a phone. Without its script, only the copy buttons are missing. */
+const layout = (title: string, contents: Html, main: Html): string =>
+  documentOf(
+    { code: 'en', direction: 'ltr' },
+    title,
+    html`<link rel="stylesheet" href="/docs/style.css">
+<script src="/docs/script.js" defer></script>`,
+    html`<a class="skip" href="#main">Skip to the content</a>
+<nav aria-label="Contents"><details><summary>Contents</summary>${contents}</details></nav>
+<main id="main">${main}</main>
+<p id="copied" class="unseen" role="status"></p>`,
+  );
 
 const link = (anchor: string, text: string | Html): Html => html`<li><a href="#${anchor}">${text}</a></li>`;
 
-const contents = ({ document, operations, webhooks }: Reference, tags: readonly string[]): Html =>
-  html`<p class="brand"><a href="#main">${document.info.title}</a></p>
-<ul>
-${link('signing', 'Signing a request')}
-${link('headers', 'Headers')}
-${link('errors', 'Errors')}
-${link('limits', 'Limits')}
-${tags.map(
-  (tag) =>
-    html`<li>${tag}<ul>${operations
-      .filter((operation) => operation.tag === tag)
-      .map(({ anchor, summary }) => link(anchor, summary))}</ul></li>`,
-)}
-<li>Webhooks<ul>
-${link('webhooks', 'Receiving a webhook')}
-${link('webhook-headers', 'Headers of a webhook')}
-${webhooks.map(({ path }) => link(path, html`<code>${path}</code>`))}</ul></li>
-<li><a href="/docs/errors">All error codes</a></li>
-<li><a href="/openapi.json">OpenAPI document</a></li>
-</ul>`;
-
-const languageChoice = (): Html =>
-  html`<fieldset class="languages"><legend>Language of the samples</legend>${languages.map(
-    ({ id, name }, at) =>
-      html`<input type="radio" name="language" id="in-${id}" value="${id}"${at === 0 ? html` checked` : null}><label for="in-${id}">${name}</label>`,
-  )}</fieldset>`;
-
-// ── The parts of a section ───────────────────────────────────────────────────────────────────────────────────────────
-
 /** A section: text on the left, code on the right where there is room. */
-const section = (anchor: string, text: Html, code: Html | null): Html =>
+const section = (anchor: string, text: Html, code: Html | null = null): Html =>
   html`<section id="${anchor}"${code ? html` class="split"` : null}><div>${text}</div>${code && html`<div class="code">${code}</div>`}</section>`;
 
 const codeView = (title: string, text: string): Html =>
   html`<figure><figcaption>${title}</figcaption><pre tabindex="0"><code>${text}</code></pre></figure>`;
+
+const jsonView = (title: string, value: unknown): Html | null =>
+  value === undefined ? null : codeView(title, JSON.stringify(value, null, 2));
 
 const sampleView = (samples: readonly Sample[]): Html =>
   html`${samples.map(
@@ -116,223 +92,210 @@ const sampleView = (samples: readonly Sample[]): Html =>
       html`<figure class="sample in-${language}"><figcaption>${file}</figcaption><pre tabindex="0"><code>${text}</code></pre></figure>`,
   )}`;
 
-const jsonView = (title: string, value: unknown): Html => codeView(title, JSON.stringify(value, null, 2));
+/** Lists names with what they mean. */
+const meanings = (rows: readonly (readonly [name: string, meaning: string])[]): Html =>
+  html`<dl class="fields">${rows.map(([name, meaning]) => html`<dt><code>${name}</code></dt><dd>${prose(meaning)}</dd>`)}</dl>`;
 
-/** Lists fields; those of a nested object or list are folded under it, unless they are what matters. */
-function fieldTable(fields: readonly Field[], shared: ReadonlySet<string>): Html {
-  const outer = fields.filter(({ path }) => !/[.[]/.test(path));
-  return html`${outer.map((field) => {
-    const inner = fields.filter(
-      ({ path }) => /^[.[]/.test(path.slice(field.path.length)) && path.startsWith(field.path),
-    );
-    return html`<dl class="fields">${fieldRow(field, shared)}</dl>
-${
-  inner.length > 0
-    ? html`<details${OPENED.has(field.path) ? html` open` : null}><summary>Fields of <code>${field.path}</code></summary><dl class="fields">${inner.map((one) => fieldRow(one, shared))}</dl></details>`
-    : null
-}`;
-  })}`;
+const codeLinks = (codes: readonly string[]): Html =>
+  html`${codes.map((code) => html`<a href="/docs/errors#${code}"><code>${code}</code></a> `)}`;
+
+// ── Fields ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What the page is made from. `shared`: names of the objects that several places use; each has a section. */
+type Reference = Readonly<{ document: OpenApiDocument; shared: ReadonlySet<string> }>;
+
+function sharedObjects({ paths, webhooks, components }: OpenApiDocument): ReadonlySet<string> {
+  const text = JSON.stringify([paths, webhooks, components.schemas]);
+  const uses = (name: string) => text.split(`"#/components/schemas/${name}"`).length - 1;
+  return new Set(Object.keys(components.schemas).filter((name) => uses(name) > 1));
 }
 
-/** The fields whose inner ones are shown at once: the error, and what an event is about. */
-const OPENED: ReadonlySet<string> = new Set(['error', 'data']);
-
-const fieldRow = ({ path, type, isRequired, notes }: Field, shared: ReadonlySet<string>): Html =>
-  html`<dt><code>${path}</code> <span>${typeView(type, shared)}${isRequired ? null : ', optional'}</span></dt><dd>${prose(notes)}</dd>`;
-
-/** Turns the names of objects that have a section into links. */
-const typeView = (type: string, shared: ReadonlySet<string>): Html =>
-  html`${type.split(' ').map((word, at) => html`${at > 0 ? ' ' : null}${shared.has(word) ? html`<a href="#${word}">${word}</a>` : word}`)}`;
-
-function shapesView({ document, shared }: Reference, schema: JsonSchema): Html {
-  return html`${fieldsOf(document, schema, shared).map(
-    ({ name, fields }) => html`${name ? html`<p class="shape">${name}</p>` : null}${fieldTable(fields, shared)}`,
-  )}`;
-}
-
+/** The names in a schema, of what it refers to or may be. */
 const namesIn = ({ $ref, anyOf = [] }: JsonSchema): readonly string[] =>
   [{ $ref }, ...anyOf].flatMap((one) => one.$ref?.split('/').at(-1) ?? []);
 
-const answerOf = ({ raw }: Listed): Content['application/json'] | undefined =>
-  Object.entries(raw.responses).find(([status]) => status.startsWith('2'))?.[1].content?.['application/json'];
+/** Follows a reference and keeps the keywords beside it. */
+const resolved = ({ document }: Reference, { $ref, ...own }: JsonSchema): JsonSchema => ({
+  ...($ref !== undefined && document.components.schemas[$ref.split('/').at(-1) ?? '']),
+  ...own,
+});
 
-const bodyOf = ({ raw }: Listed): Content['application/json'] | undefined =>
-  raw.requestBody?.content['application/json'];
+const typesOf = ({ type }: JsonSchema): readonly string[] => (typeof type === 'string' ? [type] : (type ?? []));
 
-/** Returns the objects that several calls answer with, or that several webhooks bring. */
-function sharedObjects(operations: readonly Listed[]): readonly string[] {
-  const names = operations.flatMap((operation) => {
-    const content = answerOf(operation) ?? bodyOf(operation);
-    return content ? namesIn(content.schema) : [];
-  });
-  return names.filter((name, at) => names.indexOf(name) < at);
+/** Returns what a value is; the names of objects that have a section are links to it. */
+function typeView(reference: Reference, schema: JsonSchema): Html {
+  const names = namesIn(schema).filter((name) => reference.shared.has(name));
+  if (names.length > 0) {
+    return html`${names.map((name, at) => html`${at > 0 ? ' or ' : null}<a href="#${name}">${name}</a>`)}`;
+  }
+  const own = resolved(reference, schema);
+  const type = typesOf(own).find((one) => one !== 'null') ?? 'any';
+  if (own.enum) return html`${own.enum.filter((value) => value !== null).join(' | ')}`;
+  if (type === 'array') return html`array of ${typeView(reference, own.items ?? {})}`;
+  if (type === 'object' && typeof own.additionalProperties === 'object' && !own.properties) {
+    return html`object of ${typeView(reference, own.additionalProperties)}`;
+  }
+  return html`${own.format ?? type}`;
 }
 
-// ── What holds for all calls ─────────────────────────────────────────────────────────────────────────────────────────
+/** Returns a row for each field, nested ones by their full path: `line_items[].price_data.unit_amount`. */
+function fieldRows(reference: Reference, schema: JsonSchema, prefix = ''): readonly Html[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    const path = prefix + name;
+    const own = resolved(reference, property);
+    const isRequired = (schema.required?.includes(name) ?? false) && !typesOf(own).includes('null');
+    const row = html`<dt><code>${path}</code> <span>${typeView(reference, property)}${isRequired ? null : ', optional'}</span></dt><dd>${prose(own.description ?? '')}</dd>`;
+    const item = own.items ?? property;
+    if (namesIn(item).some((one) => reference.shared.has(one))) return [row];
+    return [row, ...fieldRows(reference, resolved(reference, item), own.items ? `${path}[].` : `${path}.`)];
+  });
+}
+
+/** Shows the fields of a schema, or of each object that it may be. */
+const fieldsView = (reference: Reference, schema: JsonSchema): Html =>
+  html`${(schema.anyOf ?? [schema]).map((shape) => {
+    const rows = fieldRows(reference, resolved(reference, shape));
+    return html`${schema.anyOf ? html`<p class="shape">${namesIn(shape)}</p>` : null}<dl class="fields">${rows}</dl>`;
+  })}`;
+
+/** Shows a body: a link to an object that has a section, or its fields. */
+const bodyView = (reference: Reference, content: Content | undefined): Html | null => {
+  const schema = content?.['application/json'].schema;
+  if (!schema) return null;
+  const isElsewhere = namesIn(schema).some((name) => reference.shared.has(name));
+  return isElsewhere ? html`<p>${typeView(reference, schema)}</p>` : fieldsView(reference, schema);
+};
+
+// ── The sections ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function referencePage(document: OpenApiDocument): string {
+  const reference = { document, shared: sharedObjects(document) };
+  const [operations, webhooks] = [operationsOf(document.paths), operationsOf(document.webhooks)];
+  const { title, version, description } = document.info;
+  const tags = document.tags.filter(({ name }) => operations.some(({ raw }) => raw.tags.includes(name)));
+  const ofTag = (name: string) => operations.filter(({ raw }) => raw.tags.includes(name));
+  const contents = html`<p class="brand"><a href="#main">${title}</a></p>
+<ul>
+${link('signing', 'Signing a request')}
+${link('headers', 'Headers')}
+${link('errors', 'Errors')}
+${tags.map(({ name }) => html`<li>${name}<ul>${ofTag(name).map(({ anchor, raw }) => link(anchor, raw.summary))}</ul></li>`)}
+<li>Webhooks<ul>${link('webhooks', 'Receiving a webhook')}${webhooks.map(({ path }) => link(path, html`<code>${path}</code>`))}</ul></li>
+<li>Objects<ul>${[...reference.shared].map((name) => link(name, html`<code>${name}</code>`))}</ul></li>
+<li><a href="/docs/errors">All error codes</a></li>
+<li><a href="/openapi.json">OpenAPI document</a></li>
+</ul>`;
+  const main = html`<header><h1>${title}</h1>
+<p>${prose(description)} Version ${version}; base URL <code>${document.servers[0]?.url ?? ''}</code>.</p></header>
+${languageChoice()}
+${signingSection(reference)}
+${headersSection()}
+${errorsSection(operations)}
+${tags.map(
+  (tag) => html`<h2 class="part">${tag.name}</h2><p>${prose(tag.description)}</p>
+${ofTag(tag.name).map((operation) => operationSection(reference, operation))}`,
+)}
+${webhooksSections(reference, webhooks)}
+<h2 class="part">Objects</h2><p>What several calls send or answer with.</p>
+${[...reference.shared].map((name) => section(name, html`<h3><code>${name}</code></h3>${fieldsView(reference, { $ref: `#/components/schemas/${name}` })}`))}`;
+  return layout(title, contents, main);
+}
+
+const languageChoice = (): Html =>
+  html`<fieldset class="languages"><legend>Language of the samples</legend>${languages.map(
+    ({ id, name }, at) =>
+      html`<input type="radio" name="language" id="in-${id}" value="${id}"${at === 0 ? html` checked` : null}><label for="in-${id}">${name}</label>`,
+  )}</fieldset>`;
 
 function signingSection({ document }: Reference): Html {
+  const schemes = Object.values(document.components.securitySchemes);
   const text = html`<h2>Signing a request</h2>
 <p>Keep the file beside this text. It reads the API key and its secret from the environment. The samples of the calls use <code>quayside.sh</code>.</p>
 <p>Sign exactly the bytes that you send: do not serialize the body twice. Every attempt needs a new nonce and a new signature, also when you repeat a call.</p>
 <p>The program must run on your server. A key in an app or a page of your shop can be read by anybody.</p>
-<dl class="fields">${Object.values(document.components.securitySchemes).map(
-    ({ name, description }) => html`<dt><code>${name ?? 'Authorization'}</code></dt><dd>${prose(description)}</dd>`,
-  )}</dl>`;
+${meanings(schemes.map(({ name, description }) => [name ?? 'Authorization', description]))}`;
   return section('signing', text, sampleView(signingSamples(document.servers[0]?.url ?? '')));
 }
 
-/** Returns each header once, by its name. */
-function headersSection({ operations }: Reference): Html {
-  const asked = operations.flatMap(({ raw }) => (raw.parameters ?? []).filter((one) => one.in === 'header'));
-  const answered = operations.flatMap(({ raw }) =>
-    Object.values(raw.responses).flatMap(({ headers = {} }) =>
-      Object.entries(headers).map(([name, header]) => ({ name, ...header })),
-    ),
-  );
-  const list = (headers: readonly Readonly<{ name: string; description?: string | undefined }>[]) =>
-    html`<dl class="fields">${[...new Map(headers.map((header) => [header.name, header]))].map(
-      ([name, { description = '' }]) => html`<dt><code>${name}</code></dt><dd>${prose(description)}</dd>`,
-    )}</dl>`;
-  const text = html`<h2>Headers</h2>
+function headersSection(): Html {
+  const list = (headers: Readonly<Record<string, Readonly<{ description?: string | undefined }>>>) =>
+    meanings(Object.entries(headers).map(([name, { description = '' }]) => [name, description]));
+  const { sharedHeaders, idempotencyHeader, answerHeaders, rateHeaders, waitHeaders, replayHeaders } = parts;
+  return section(
+    'headers',
+    html`<h2>Headers</h2>
 <p>A request needs those of <a href="#signing">its signature</a> and, with a body, <code>Content-Type: application/json</code>. These are optional:</p>
-${list(asked)}
+${list({ ...sharedHeaders, ...idempotencyHeader })}
 <h3>In responses</h3>
-${list(answered)}`;
-  return section('headers', text, null);
+${list({ ...answerHeaders, ...rateHeaders, ...waitHeaders, ...replayHeaders })}`,
+  );
 }
 
-const codesIn = (description: string): readonly string[] =>
-  [...description.matchAll(/`(\w+)`/g)].map(([, code]) => code ?? '');
-
-const refusalsOf = ({ raw }: Listed): readonly (readonly [status: string, codes: readonly string[]])[] =>
-  Object.entries(raw.responses)
-    .filter(([status]) => !status.startsWith('2'))
-    .map(([status, { description }]) => [status, codesIn(description)]);
-
-function commonCodesOf(operations: readonly Listed[]): ReadonlySet<string> {
-  const signed = operations.filter(({ raw }) => raw.security?.length !== 0);
-  const [first = [], ...others] = signed.map((operation) => refusalsOf(operation).flatMap(([, codes]) => codes));
-  return new Set(first.filter((code) => others.every((codes) => codes.includes(code))));
-}
-
-function errorsSection(reference: Reference): Html {
-  const { operations, commonCodes } = reference;
-  const example = operations.flatMap(({ raw }) =>
-    Object.values(raw.responses).flatMap(({ content }) =>
-      Object.entries(content?.['application/json'].examples ?? {}).filter(([name]) => name === 'missing_header'),
-    ),
-  )[0]?.[1].value;
+function errorsSection(operations: readonly Listed[]): Html {
+  const refused = operations.find(({ raw }) => raw.responses[401])?.raw.responses[401];
   const text = html`<h2>Errors</h2>
-<p>Branch on <code>error.code</code>. It never changes its meaning; <code>error.message</code> is for people and may change. Keep <code>request_id</code>: the operator finds the request by it.</p>
-${shapesView(reference, { $ref: '#/components/schemas/ApiError' })}
+<p>Branch on <code>error.code</code>. It never changes its meaning; <code>error.message</code> is for people and may change. Keep <code>request_id</code>: the operator finds the request by it. The body is an <a href="#ApiError">ApiError</a>.</p>
 <p>Every signed call can be refused with these codes. Each call below lists only its own. <a href="/docs/errors">All codes</a></p>
-<p>${codeLinks([...commonCodes])}</p>`;
-  return section('errors', text, example ? jsonView('An error', example) : null);
-}
-
-const limitsSection = ({ limits }: Reference): Html =>
-  section(
-    'limits',
-    html`<h2>Limits</h2>
-<dl class="fields">${limits.map(({ what, limit }) => html`<dt>${prose(what)}</dt><dd>${prose(limit)}</dd>`)}</dl>`,
-    null,
-  );
-
-// ── The calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-function tagSection(reference: Reference, tag: string): Html {
-  const own = reference.operations.filter((operation) => operation.tag === tag);
-  const meaning = reference.document.tags.find(({ name }) => name === tag)?.description ?? '';
-  // An object comes where it is first answered.
-  const first = (name: string) =>
-    reference.operations.find((operation) => namesIn(answerOf(operation)?.schema ?? {}).includes(name));
-  const objects = [...reference.shared].filter((name) => first(name)?.tag === tag && !isEvent(reference, name));
-  return html`<h2 class="part">${tag}</h2><p>${prose(meaning)}</p>
-${objects.map((name) => objectSection(reference, name, Object.values(answerOf(first(name) as Listed)?.examples ?? {})[0]?.value))}
-${own.map((operation) => operationSection(reference, operation))}`;
-}
-
-const isEvent = ({ webhooks }: Reference, name: string): boolean =>
-  webhooks.some((webhook) => namesIn(bodyOf(webhook)?.schema ?? {}).includes(name));
-
-const objectSection = (reference: Reference, name: string, example: unknown): Html =>
-  section(
-    name,
-    html`<h3><code>${name}</code></h3>${shapesView(reference, { $ref: `#/components/schemas/${name}` })}`,
-    jsonView(name, example),
-  );
-
-/** Returns the example of a call: its path with the examples of its parameters. */
-export function exampleCall(operation: Listed): SampleCall {
-  const { method, path, raw } = operation;
-  const sent = path.replace(/\{(\w+)\}/g, (_, name: string) => pathExamples[name] ?? `{${name}}`);
-  const isPaged = raw.parameters?.some((one) => one.in === 'query' && one.name === 'limit') ?? false;
-  const body = Object.values(bodyOf(operation)?.examples ?? {})[0]?.value;
-  return { method: method.toUpperCase(), path: isPaged ? `${sent}?limit=10` : sent, body };
+<p>${codeLinks(signedErrors)}</p>`;
+  return section('errors', text, jsonView('An error', firstExample(refused?.content)));
 }
 
 function operationSection(reference: Reference, operation: Listed): Html {
-  const { anchor, method, path, summary, raw } = operation;
-  const { document, shared, commonCodes } = reference;
-  const [body, answer] = [bodyOf(operation), answerOf(operation)];
+  const { anchor, method, path, raw } = operation;
   const parameters = (raw.parameters ?? []).filter((parameter) => parameter.in !== 'header');
   const properties = Object.fromEntries(
     parameters.map(({ name, schema, description }) => [name, { description: description ?? '', ...schema }]),
   );
   const required = parameters.filter((parameter) => parameter.required).map(({ name }) => name);
-  const asked = fieldsOf(document, { type: 'object', properties, required }).flatMap(({ fields }) => fields);
-  const refusals = refusalsOf(operation)
-    .map(([status, codes]) => ({ status, codes: codes.filter((code) => !commonCodes.has(code)) }))
-    .filter(({ codes }) => codes.length > 0);
-  const success = Object.keys(raw.responses).find((status) => status.startsWith('2')) ?? '';
-  const text = html`<h3>${summary}</h3>
+  const [success = '', answer] = Object.entries(raw.responses).find(([status]) => status.startsWith('2')) ?? [];
+  const refusals = Object.entries(raw.responses).flatMap(([status, { description }]) => {
+    const codes = [...description.matchAll(/`(\w+)`/g)].map(([, code = '']) => code);
+    const own = codes.filter((code) => !(signedErrors as readonly string[]).includes(code));
+    return status.startsWith('2') || own.length === 0 ? [] : [html`<p>${status} ${codeLinks(own)}</p>`];
+  });
+  const text = html`<h3>${raw.summary}</h3>
 <p class="path"><span class="method ${method}">${method.toUpperCase()}</span> <code>${path}</code></p>
 <p>${prose(raw.description ?? '')}</p>
-${asked.length > 0 ? html`<h4>Parameters of the URL</h4>${fieldTable(asked, shared)}` : null}
-${body ? html`<h4>Body</h4>${shapesView(reference, body.schema)}` : null}
+${parameters.length > 0 ? html`<h4>Parameters of the URL</h4>${fieldsView(reference, { properties, required })}` : null}
+${raw.requestBody ? html`<h4>Body</h4>${bodyView(reference, raw.requestBody.content)}` : null}
 <h4>Answer ${success}</h4>
-${answer ? answerView(reference, answer.schema) : null}
-${refusals.length > 0 ? html`<h4>Errors</h4>` : null}
-${refusals.map(({ status, codes }) => html`<p>${status} ${codeLinks(codes)}</p>`)}`;
+${bodyView(reference, answer?.content)}
+${refusals.length > 0 ? html`<h4>Errors</h4>${refusals}` : null}`;
   const isSigned = raw.security?.length !== 0;
-  const [[name, example] = []] = Object.entries(answer?.examples ?? {});
-  const code = html`${isSigned ? codeView(`${method.toUpperCase()} ${path}`, callSample(exampleCall(operation))) : null}
-${example ? jsonView(`Answer: ${name}`, example.value) : null}`;
-  return section(anchor, text, code);
+  const call = isSigned ? codeView(`${method.toUpperCase()} ${path}`, callSample(exampleCall(operation))) : null;
+  return section(anchor, text, html`${call}${jsonView('Answer', firstExample(answer?.content))}`);
 }
 
-/** Links to an object that has a section, or shows its fields. */
-function answerView(reference: Reference, schema: JsonSchema): Html {
-  const names = namesIn(schema);
-  const isElsewhere = names.length > 0 && names.every((name) => reference.shared.has(name));
-  if (!isElsewhere) return shapesView(reference, schema);
-  return html`<p>${names.map((name, at) => html`${at > 0 ? ' or ' : null}<a href="#${name}"><code>${name}</code></a>`)}</p>`;
-}
-
-// ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-function webhooksSections(reference: Reference): Html {
-  const { document, webhooks } = reference;
-  const { description = '', parameters = [], responses = {} } = webhooks[0]?.raw ?? {};
+function webhooksSections(reference: Reference, webhooks: readonly Listed[]): Html {
+  const { description = '', parameters = [], responses = {}, tags: [tag] = [] } = webhooks[0]?.raw ?? {};
   const receiving = html`<h3>Receiving a webhook</h3>
 <p>${prose(description)}</p>
 <p>The function beside this text takes the headers, the raw body and the endpoint’s secret, and says whether the event may be trusted. Before you hand out goods, read the session with your live key and compare it with the order.</p>
+<h4>Headers</h4>
+${meanings(parameters.map((one) => [one.name, one.description ?? '']))}
 <h4>Your response</h4>
-<dl class="fields">${Object.entries(responses).map(
-    ([status, response]) => html`<dt><code>${status}</code></dt><dd>${prose(response.description)}</dd>`,
-  )}</dl>`;
-  const headers = html`<h3>Headers of a webhook</h3>
-<dl class="fields">${parameters.map(
-    (one) => html`<dt><code>${one.name}</code></dt><dd>${prose(one.description ?? '')}</dd>`,
-  )}</dl>`;
-  const objects = [...new Set(webhooks.flatMap((webhook) => namesIn(bodyOf(webhook)?.schema ?? {})))];
-  const exampleOf = (webhook: Listed | undefined) => Object.values(bodyOf(webhook as Listed)?.examples ?? {})[0]?.value;
-  return html`<h2 class="part">Webhooks</h2><p>${prose(document.tags.find(({ name }) => name === 'Webhooks')?.description ?? '')}</p>
+${meanings(Object.entries(responses).map(([status, response]) => [status, response.description]))}`;
+  return html`<h2 class="part">Webhooks</h2><p>${prose(reference.document.tags.find(({ name }) => name === tag)?.description ?? '')}</p>
 ${section('webhooks', receiving, sampleView(verifyingSamples()))}
-${section('webhook-headers', headers, null)}
-${objects.map((name) => {
-  const own = webhooks.filter((webhook) => namesIn(bodyOf(webhook)?.schema ?? {}).includes(name));
-  return html`${section(name, html`<h3><code>${name}</code></h3>${shapesView(reference, { $ref: `#/components/schemas/${name}` })}`, null)}
-${own.map((webhook) => section(webhook.path, html`<h4><code>${webhook.path}</code></h4><p>${prose(webhook.summary)}</p><p>Body: <a href="#${name}"><code>${name}</code></a></p>`, jsonView(webhook.path, exampleOf(webhook))))}`;
+${webhooks.map(({ path, raw }) => {
+  const content = raw.requestBody?.content;
+  const text = html`<h3><code>${path}</code></h3><p>${prose(raw.summary)}</p><h4>Body</h4>${bodyView(reference, content)}`;
+  return section(path, text, jsonView(path, firstExample(content)));
 })}`;
+}
+
+function errorsPage(title: string): string {
+  const codes = Object.keys(errorTable) as ErrorCode[];
+  const nav = html`<p class="brand"><a href="/docs">${title}</a></p>
+<ul>${codes.map((code) => link(code, html`<code>${code}</code>`))}</ul>`;
+  const main = html`<h1>Errors</h1>
+<p>All errors have the same body. <code>error.code</code> never changes its meaning, and <code>request_id</code> identifies the request in the server’s log.</p>
+${codes.map((code) => {
+  const { status, type, meaning, remedy } = errorTable[code];
+  return html`<section id="${code}"><h2><code>${code}</code></h2>
+<p class="path"><span class="method">${status}</span> <code>${type}</code></p>
+<p>${prose(meaning)}</p>
+<p>${prose(remedy)}</p></section>`;
+})}`;
+  return layout(`Errors · ${title}`, nav, main);
 }

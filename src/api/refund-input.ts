@@ -13,10 +13,10 @@ import { type ErrorCode, type Refusal, refuse } from './errors.ts';
 import { badParam, check } from './parameter.ts';
 import { descriptionSchema, isAtMost, textSchema } from './session-input.ts';
 
-export const REFUND_ID_CHARACTERS_MAX = 128;
-export const METADATA_BYTES_MAX = 8 * 1024;
+const REFUND_ID_CHARACTERS_MAX = 128;
+const METADATA_BYTES_MAX = 8 * 1024;
 /** Nested objects and arrays, with the metadata itself as the first level. */
-export const METADATA_LEVELS_MAX = 32;
+const METADATA_LEVELS_MAX = 32;
 const ADDRESS_CHARACTERS_MAX = 128;
 
 /** The documented codes of the refund endpoints, by those of the other endpoints. */

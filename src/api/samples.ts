@@ -4,8 +4,6 @@
  */
 import { readFileSync } from 'node:fs';
 import { shellWord } from '../lib/shell-word.ts';
-import { examples } from './examples.ts';
-import { exampleEventId } from './webhook-events.ts';
 
 /** A call with its example: the path as it is sent, with its query. */
 export type SampleCall = Readonly<{ method: string; path: string; body: unknown }>;
@@ -56,11 +54,3 @@ export function callSample({ method, path, body }: SampleCall): string {
   const sent = body === undefined ? '' : ` ${shellWord(JSON.stringify(body, null, 2))}`;
   return `. ./quayside.sh\n\ncall ${method} ${shellWord(path)}${sent}\n`;
 }
-
-/** Example values of path parameters. */
-export const pathExamples: Readonly<Record<string, string>> = {
-  session_id: examples.session.id,
-  refund_id: examples.refund.refund_id,
-  event_id: exampleEventId,
-  endpoint_id: examples.endpoint.id,
-};

@@ -7,12 +7,12 @@ import type { Mode } from '../core/transfer.ts';
 import type { LineItem, SessionRequest } from '../database/session-request.ts';
 import { badParam, check } from './parameter.ts';
 
-export const LINE_ITEMS_MAX = 100;
-export const ORDER_ID_CHARACTERS_MAX = 128;
+const LINE_ITEMS_MAX = 100;
+const ORDER_ID_CHARACTERS_MAX = 128;
 const URL_CHARACTERS_MAX = 2048;
-export const METADATA_KEYS_MAX = 50;
-export const METADATA_KEY_CHARACTERS_MAX = 40;
-export const METADATA_VALUE_CHARACTERS_MAX = 500;
+const METADATA_KEYS_MAX = 50;
+const METADATA_KEY_CHARACTERS_MAX = 40;
+const METADATA_VALUE_CHARACTERS_MAX = 500;
 const DESCRIPTION_CHARACTERS_MAX = 1000;
 const PRODUCT_NAME_CHARACTERS_MAX = 500;
 const EXPIRES_IN_S_DEFAULT = 1800;

@@ -11,7 +11,6 @@ const types = {
   json: 'application/json',
   css: 'text/css',
   js: 'text/javascript',
-  text: 'text/plain',
 } as const;
 
 export type StaticType = keyof typeof types;
