@@ -17,7 +17,7 @@ import {
   textOption,
   usage,
 } from './command.ts';
-import { wrongWith } from './webhook-verdict.ts';
+import { wrongWith } from './show-webhook.ts';
 
 export const webhooksTest: Command = {
   name: 'webhook test',
