@@ -63,8 +63,8 @@ async function linksOf(
   events: readonly StoredEvent[],
   { id: sessionId, storeId }: Readonly<{ id: string; storeId: string }>,
 ): Promise<Link[]> {
-  const deliveries = await scene.database.listDeliveries({ sessionId, limit: TRACED_MAX * 4 });
-  const endpoints = new Map((await scene.database.listEndpoints(storeId)).map((one) => [one.id, one]));
+  const deliveries = await scene.database.deliveries.list({ sessionId, limit: TRACED_MAX * 4 });
+  const endpoints = new Map((await scene.database.endpoints.list(storeId)).map((one) => [one.id, one]));
   const links: Link[] = [];
   for (const event of events) {
     const own = deliveries.filter(({ eventId }) => eventId === event.id);
@@ -89,10 +89,10 @@ const noDelivery = ({ type, mode, storeId }: StoredEvent): Link =>
 /** Shows an event: its body, and where it was sent. */
 export async function eventShown(scene: Scene, id: string): Promise<Shown | null> {
   const { database } = scene;
-  const event = await database.findEvent(id);
+  const event = await database.events.find(id);
   if (!event) return null;
   const { storeId, mode, type, sessionId, createdAtMs, body } = event;
-  const all = await database.listDeliveries({ sessionId, limit: TRACED_MAX * 4 });
+  const all = await database.deliveries.list({ sessionId, limit: TRACED_MAX * 4 });
   return {
     kind: 'event',
     json: {
@@ -109,10 +109,10 @@ const resultOf = ({ status, error }: Pick<Attempt, 'status' | 'error'>): string 
 /** Shows a delivery: its attempts and their answers, and what it waits for. */
 export async function deliveryShown(scene: Scene, id: string): Promise<Shown | null> {
   const { database } = scene;
-  const [delivery] = await database.listDeliveries({ id, limit: 1 });
+  const [delivery] = await database.deliveries.list({ id, limit: 1 });
   if (!delivery) return null;
-  const attempts = await database.listAttempts(id);
-  const endpoint = (await database.listEndpoints(null)).find((one) => one.id === delivery.endpointId) ?? null;
+  const attempts = await database.deliveries.attempts(id);
+  const endpoint = (await database.endpoints.list(null)).find((one) => one.id === delivery.endpointId) ?? null;
   return {
     kind: 'delivery',
     json: {
@@ -141,7 +141,7 @@ export async function deliveryShown(scene: Scene, id: string): Promise<Shown | n
 
 /** Shows an endpoint: its rate, failures and last answers, and what is wrong. */
 export async function endpointShown({ database }: Scene, id: string): Promise<Shown | null> {
-  const health = await database.endpointHealth(id);
+  const health = await database.endpoints.health(id);
   if (!health) return null;
   const { recent, waiting, failingSinceMs, disabledAtMs, disabledReason, retiredAtMs, url, mode } = health;
   const countOf = (state: string) => recent.filter((one) => one.state === state).length;
@@ -150,7 +150,7 @@ export async function endpointShown({ database }: Scene, id: string): Promise<Sh
   const tried = recent.filter(({ attempts, state }) => attempts > 0 || state === 'delivered').slice(0, ANSWERS_SHOWN);
   const answers = [];
   for (const { id: deliveryId, eventType } of tried) {
-    const last = (await database.listAttempts(deliveryId)).at(-1);
+    const last = (await database.deliveries.attempts(deliveryId)).at(-1);
     if (last) answers.push({ ...last, eventType, wrong: wrongWith(last) });
   }
   const wrong = answers[0]?.wrong ?? null;
@@ -202,7 +202,7 @@ async function deliveryLink(scene: Scene, delivery: Delivery, endpoint: Endpoint
   const to = `to ${endpoint?.url ?? `${endpointId}, which was removed`}`;
   const links = (mark: Link['mark'], text: string, next?: string) => link('delivery', mark, `${to}: ${text}`, next);
   if (state === 'delivered') return links('ok', `delivered${lastStatus ? ` (${lastStatus})` : ''}`);
-  const last = (await scene.database.listAttempts(id)).at(-1);
+  const last = (await scene.database.deliveries.attempts(id)).at(-1);
   const wrong = last ? wrongWith(last) : null;
   const verdict = wrong === null ? '' : `: ${wrong}`;
   const resend = `correct that, then \`quayside webhook resend ${id}\``;
@@ -222,7 +222,7 @@ async function deliveryLink(scene: Scene, delivery: Delivery, endpoint: Endpoint
       `${resend}; \`quayside show ${endpointId}\``,
     );
   const isLate = nextAttemptAtMs !== null && nextAttemptAtMs < scene.nowMs - LATE_MS;
-  if (isLate && isSenderSilent(await scene.database.readSenderReport(), scene.nowMs))
+  if (isLate && isSenderSilent(await scene.database.sending.lastReport(), scene.nowMs))
     return links('broken', 'not sent, because no process sends webhooks now', 'start Quayside with `npm start`');
   return links('waiting', `not sent yet${due}`);
 }

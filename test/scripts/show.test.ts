@@ -91,7 +91,7 @@ async function order(accepts: readonly ('USDT' | 'USDC')[] = ['USDT', 'USDC'], e
 /** Records an answer to everything that is due now. */
 async function answerAll(verdict: DeliveryVerdict, went: Partial<Attempt>): Promise<void> {
   const due = { nowMs: clock.nowMs(), leaseMs: 60_000, limit: 100, perEndpointMax: 100 };
-  for (const { id: deliveryId, attempt, trigger } of await database.claimDeliveries(due)) {
+  for (const { id: deliveryId, attempt, trigger } of await database.sending.claim(due)) {
     const plain = { startedAtMs: clock.nowMs(), durationMs: 7, status: null, error: null, responseExcerpt: null };
     await recordAttempt(database, { deliveryId, attempt, trigger, ...plain, ...went }, verdict);
   }
@@ -167,7 +167,7 @@ test('a webhook that a firewall refuses, one that failed for good, and an endpoi
     /failed for good after 2 attempts: no handler at this URL takes a POST \(404\)/,
     'webhook resend dlv_',
   );
-  await database.enableEndpoint(id, false, 'answered 410 Gone', clock.nowMs());
+  await database.endpoints.enable(id, false, 'answered 410 Gone', clock.nowMs());
   const next = await order();
   await next.pay(10_000_000n);
   assertBroken(

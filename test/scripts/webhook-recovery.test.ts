@@ -27,7 +27,7 @@ async function run({ database, clock }: WebhookShop, command: Command, args: str
 }
 
 const claim = ({ database, clock }: WebhookShop, limit = 1_000) =>
-  database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs: 60_000, limit, perEndpointMax: 1_000 });
+  database.sending.claim({ nowMs: clock.nowMs(), leaseMs: 60_000, limit, perEndpointMax: 1_000 });
 
 /** Records an answer to everything that is due. */
 async function answer(shop: WebhookShop, verdict: DeliveryVerdict, went: Partial<Attempt>): Promise<ClaimedDelivery[]> {
@@ -159,7 +159,7 @@ test(
     }
     const { json } = await run(shop, show, [endpoint]);
     assert.equal([json.recent, json.answers.length], [{ delivered: 1, failed: 4, rate: 1 / 5 }, 5]);
-    await shop.database.enableEndpoint(endpoint, false, 'gone', shop.clock.nowMs());
+    await shop.database.endpoints.enable(endpoint, false, 'gone', shop.clock.nowMs());
     await shop.cancelOne();
     const off = await run(shop, show, [endpoint]);
     assert.is(off.json.waiting, 1);

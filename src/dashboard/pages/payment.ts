@@ -80,7 +80,7 @@ export async function showPayment(
   const { database, config } = deps;
   const { at, words } = visit;
   const events = await database.sessions.listEvents(session.id, SHOWN_MAX);
-  const deliveries = await database.listDeliveries({ sessionId: session.id, limit: SHOWN_MAX });
+  const deliveries = await database.deliveries.list({ sessionId: session.id, limit: SHOWN_MAX });
   const refunds = await database.refunds.list({ sessionId: session.id, limit: SHOWN_MAX });
   const places = [...new Map(session.options.map(({ networkKey, family }) => [networkKey, family]))];
   const swept = places.map(([network, family]) => ({ network, family }));
