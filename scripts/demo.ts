@@ -159,10 +159,10 @@ async function withEndpoint<T>(
   const database = openDatabase(config, process.env);
   const endpoint = issueEndpoint(merchantId, 'test', url, [], systemClock.nowMs());
   try {
-    await database.endpoints.add(endpoint);
+    await database.addEndpoint(endpoint);
     return await work(endpoint.secret);
   } finally {
-    await database.endpoints.remove(endpoint.id);
+    await database.removeEndpoint(endpoint.id);
     database.close();
   }
 }

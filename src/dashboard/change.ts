@@ -77,6 +77,21 @@ export const commonChange = (
 export const changeFields = ({ visitor, nowMs }: Pick<Visit<unknown>, 'visitor' | 'nowMs'>): Html =>
   html`${formTokenField(visitor.formToken)}${onceField(nowMs)}`;
 
+type FormOf = Readonly<{ fields?: Html | null; attributes?: Html | null; isMain?: boolean }>;
+
+/** Renders a form that changes something. `isMain`: its button is what most come to the page for. */
+export const changeForm = (
+  visit: Pick<Visit<unknown>, 'visitor' | 'nowMs'>,
+  action: string,
+  button: Html | string,
+  { fields = null, attributes = null, isMain = false }: FormOf = {},
+): Html =>
+  html`<form method="post" action="${action}"${attributes}>${changeFields(visit)}${fields}
+<button${isMain ? null : html` class="plain"`}>${button}</button></form>`;
+
+export const hidden = (name: string, value: string): Html =>
+  html`<input type="hidden" name="${name}" value="${value}">`;
+
 /** `token`: the session's new one, where the second factor was proved. */
 type Answered = Readonly<{ reply: Reply; token: string | null }>;
 

@@ -2,7 +2,7 @@
  * What a page of the dashboard is: a path, what it needs, and its answer. `app.ts` checks the need before the page is
  * asked anything.
  */
-import type { InstallationPermission, StorePermission } from '../core/access.ts';
+import { type InstallationPermission, isAllowed, type StorePermission } from '../core/access.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Html } from '../lib/html.ts';
 import type { Words } from './texts.ts';
@@ -49,6 +49,13 @@ export type Reply =
 type Described = Readonly<{ method: 'get' | 'post'; path: string; formBytesMax?: number }>;
 
 export type StoreAt = Readonly<{ storeId: string; mode: Mode }>;
+
+/** Returns the path of a page of a store and mode. */
+export const pathIn = ({ storeId, mode }: StoreAt, page: string): string => `/s/${storeId}/${mode}/${page}`;
+
+/** Whether the visitor may do something in the store and mode of the page. */
+export const may = ({ at, visitor }: Visit<StoreAt>, permission: StorePermission): boolean =>
+  isAllowed(visitor.person.memberships, { permission, ...at });
 
 /** A page of one store and mode, below `/s/:store/:mode`. */
 export type StorePage = Described & Readonly<{ needs: StorePermission; answer(visit: Visit<StoreAt>): Promise<Reply> }>;

@@ -2,7 +2,7 @@
  * Every page of the dashboard that needs somebody to be signed in.
  */
 import type { DashboardDeps } from './deps.ts';
-import { createExports } from './export.ts';
+import { createFiles } from './listing.ts';
 import type { Page } from './page.ts';
 import { accountPages } from './pages/account.ts';
 import { alarmPages } from './pages/alarms.ts';
@@ -15,8 +15,9 @@ import { overviewPage } from './pages/overview.ts';
 import { paymentPages } from './pages/payment.ts';
 import { paymentsPages } from './pages/payments.ts';
 import { payoutPage } from './pages/payout.ts';
-import { refundChanges } from './pages/refund-changes.ts';
-import { refundPages } from './pages/refunds.ts';
+import { refundPages } from './pages/refund.ts';
+import { newRefundPages } from './pages/refund-new.ts';
+import { refundsPages } from './pages/refunds.ts';
 import { storePages } from './pages/store.ts';
 import { operatorStorePages } from './pages/stores.ts';
 import { systemPages } from './pages/system.ts';
@@ -25,20 +26,21 @@ import { webhookPages } from './pages/webhooks.ts';
 
 /** Returns the pages. Each says what it needs; a test tries every page as everybody. */
 export function dashboardPages(deps: DashboardDeps): readonly Page[] {
-  const startExport = createExports(deps);
+  const answerFile = createFiles(deps);
   return [
     ...accountPages(deps),
     overviewPage(deps),
-    ...paymentsPages(deps, startExport),
+    ...paymentsPages(deps, answerFile),
     ...paymentPages(deps),
-    ...refundPages(deps, startExport),
-    ...refundChanges(deps),
+    ...newRefundPages(deps),
+    ...refundsPages(deps, answerFile),
+    ...refundPages(deps),
     ...webhookPages(deps),
     ...webhookChanges(deps),
     ...developerPages(deps),
     ...storePages(deps),
     operatorPage(deps),
-    ...auditPages(deps, startExport),
+    ...auditPages(deps, answerFile),
     ...operatorStorePages(deps),
     ...networkPages(deps),
     ...moneyOutPages(deps),

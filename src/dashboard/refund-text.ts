@@ -1,21 +1,16 @@
-/**
- * What pages say about refunds: amounts, states, and what a refund waits for.
- */
-import { amountText, addressFault as faultOfAddress, shownMinor, storeSuspended } from '../acts/refund-words.ts';
-import { waitsForApproval } from '../acts/refunds.ts';
+/** What pages say about refunds: states, who did what, and what is paid. */
+import { amountText, shownMinor } from '../acts/refund-words.ts';
+import { approveRefund, redirectRefund, waitsForApproval } from '../acts/refunds.ts';
 import type { RefundStatus } from '../core/refund.ts';
-import type { NetworkKey } from '../core/transfer.ts';
-import type { CreateRefundOutcome, DestinationFault, Refund, RefundRoom } from '../database/refunds/refund.ts';
-import type { Session } from '../database/session.ts';
+import type { Refund, RefundRoom } from '../database/refunds/refund.ts';
 import { type Html, html } from '../lib/html.ts';
 import { facts } from '../web/list.ts';
 import type { DashboardDeps } from './deps.ts';
-import type { StoreAt } from './page.ts';
-import { sentenceText } from './sentence.ts';
-import { badge, data, grouped, networkTitle, type Tone } from './show.ts';
+import { confirmedText } from './received.ts';
+import { badge, data, grouped, networkTitle, type Tone, time } from './show.ts';
 import type { Words } from './texts.ts';
 
-export const refundsPath = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/refunds`;
+export const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
 
 /** Whether the payer has to name an address. */
 export const waitsForAddress = ({ status, destination, claim }: Refund): boolean =>
@@ -41,61 +36,82 @@ export function refundState(words: Words, refund: Refund): Html {
 export const refundBadge = (words: Words, { status }: Pick<Refund, 'status'>): Html =>
   badge(words.say(`refunds.status_${status}`), tones[status]);
 
-/** Says what is wrong with an address. */
-export const addressFault = (
-  { config }: Pick<DashboardDeps, 'config'>,
-  words: Words,
-  network: NetworkKey,
-  why: DestinationFault,
-): string => sentenceText(words, faultOfAddress(config.networks, network, why));
-
 /** Writes what is left to refund, by coin: "6.00 USDT, 2.50 USDC". */
 export const leftText = ({ coins }: RefundRoom): string =>
   coins.map(({ leftMinor, currency }) => `${shownMinor(leftMinor)} ${currency}`).join(', ');
 
-/** Says why a refund was not made. */
-export function refusalText(
-  deps: Pick<DashboardDeps, 'config'>,
-  words: Words,
-  { payments }: Pick<Session, 'payments'>,
-  outcome: Exclude<CreateRefundOutcome, Readonly<{ refund: Refund }>>,
-  room: RefundRoom | null,
-): string {
-  switch (outcome.kind) {
-    case 'refused':
-      return words.say(`refunds.refused_${outcome.why}`, {
-        left: room ? leftText(room) : '–',
-        today: room ? shownMinor(room.dayLeftMinor) : '–',
-      });
-    case 'bad_destination':
-      return addressFault(deps, words, payments[0]?.networkKey ?? 'test:', outcome.why);
-    case 'store_suspended':
-      return sentenceText(words, storeSuspended.because);
-    case 'not_adopted':
-      return words.say('refunds.not_adopted');
-    case 'duplicate_refund_id':
-    case 'idempotency_key_conflict':
-      return words.say('refunds.form_reused');
-    default:
-      return words.say('refunds.no_payment');
-  }
-}
-
 /** Says order, amount, network and whole destination. @param source by whom the destination was named */
-export const whatIsPaid = (
-  config: DashboardDeps['config'],
-  words: Words,
-  refund: Refund,
-  source: Html | null = null,
-): Html =>
+export const whatIsPaid = (config: DashboardDeps['config'], words: Words, refund: Refund): Html =>
   facts([
     [words.say('refunds.order'), data(refund.orderId)],
     [words.say('refund-changes.amount'), data(amountText(refund))],
     [words.say('refunds.network'), data(networkTitle(config, refund.network))],
     [
       words.say('refunds.to'),
-      refund.destination
-        ? html`<div>${grouped(refund.destination.address)}${source}</div>`
-        : words.say('refund-changes.by_link'),
+      refund.destination ? grouped(refund.destination.address) : words.say('refund-changes.by_link'),
     ],
   ]);
+
+const ENTRIES_MAX = 50;
+/** So many entries of the audit log are looked at, of the time between a refund's creation and its end. */
+const ENTRIES_READ_MAX = 5_000;
+/** An act is recorded within this of the time that the refund itself keeps. */
+const RECORDED_WITHIN_MS = 60_000;
+const IN_DASHBOARD = ' (dashboard)';
+
+/** What an approver has to know. `named`: by whom the address was named. */
+type Background = Readonly<{ named: Html | null; facts: readonly (readonly [string, Html] | null)[] }>;
+
+/** Returns who asked, who named the address, who approved, what the payment received, and what is left of it. */
+export async function refundBackground(
+  { database }: Pick<DashboardDeps, 'database'>,
+  { words, nowMs }: Readonly<{ words: Words; nowMs: number }>,
+  refund: Refund,
+): Promise<Background> {
+  const { requestedBy, heldKind, createdAtMs, approvedAtMs, destination } = refund;
+  const whoDid = await readActs(database, words, refund);
+  const person = (await database.people.list()).find(({ id }) => id === requestedBy);
+  const asked = person?.name ?? words.say(heldKind === null ? 'refunds.by_api' : 'refunds.by_installation');
+  const namer = destination?.from === 'merchant' ? (whoDid(redirectRefund.name) ?? person?.name ?? null) : null;
+  const approver = whoDid(approveRefund.name);
+  const session = await database.sessions.find(refund.sessionId);
+  const received = session && confirmedText(session);
+  const room = heldKind === null ? await database.refunds.room(refund.sessionId, nowMs) : null;
+  const at = (who: string, ms: number) => words.html('refunds.person_at', { person: who, time: time(ms) });
+  return {
+    named: destination && html`${namedBy(words, destination, namer)}`,
+    facts: [
+      [words.say('refunds.asked_by'), at(asked, createdAtMs)],
+      approvedAtMs === null
+        ? null
+        : [words.say('refunds.approved_by'), approver === null ? time(approvedAtMs) : at(approver, approvedAtMs)],
+      received ? [words.say('refunds.paid'), data(received)] : null,
+      room && [words.say('refunds.left_besides'), data(leftText(room) || '–')],
+    ],
+  };
+}
+
+/** Reads what the audit log has about a refund. @returns who did an act; null for one that nobody did */
+async function readActs(database: DashboardDeps['database'], words: Words, refund: Refund) {
+  const endMs = refund.processedAtMs ?? refund.canceledAtMs;
+  const { entries } = await database.audit.search({
+    ...{ who: null, what: refund.id, beforeId: null, limit: ENTRIES_MAX, entriesMax: ENTRIES_READ_MAX },
+    fromMs: refund.createdAtMs - RECORDED_WITHIN_MS,
+    toMs: endMs === null ? null : endMs + RECORDED_WITHIN_MS,
+  });
+  return (act: string): string | null => {
+    const name = entries.find(({ command, target }) => target === refund.id && command === act)?.operator;
+    if (name === undefined) return null;
+    return name.endsWith(IN_DASHBOARD)
+      ? name.slice(0, -IN_DASHBOARD.length)
+      : words.say('refunds.by_operator', { name });
+  };
+}
+
+/** Says by whom the address was named: with the name if a person of the store did. */
+function namedBy(words: Words, { from, isLinkSeen }: NonNullable<Refund['destination']>, named: string | null): string {
+  if (isLinkSeen) return words.say('refunds.source_seen_link');
+  return from === 'merchant' && named !== null
+    ? words.say('refunds.named_by', { person: named })
+    : words.say(`refunds.source_${from}`);
+}

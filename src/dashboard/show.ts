@@ -92,19 +92,32 @@ export const short = (text: string): Html =>
     ? html`<code>${text}</code>`
     : html`<code title="${text}">${text.slice(0, 8)}…${text.slice(-6)}</code>`;
 
-/**
- * Shows a hash or an address by both ends, or whole: with a button that copies it, where scripts run, and a link to a
- * block explorer's page of it, if there is one.
- */
-export const onChain = (words: Words, text: string, page: string | null, how: 'short' | 'whole' = 'short'): Html => {
-  const ends = how === 'short' && text.length > 16 ? `${text.slice(0, 8)}…${text.slice(-6)}` : text;
-  const link = page === null ? null : explorerLink(words, text, page);
-  return html`<span class="on-chain"><code title="${text}" data-copy>${ends}</code>${link}</span>`;
-};
+/** A hash or an address of a network. */
+type Named = Readonly<{ network: NetworkKey; kind: 'tx' | 'address'; text: string }>;
 
-/** Links to a block explorer, which is told nothing of this page. */
-export const explorerLink = (words: Words, text: string, page: string): Html =>
-  html` <a class="explorer" href="${page}" target="_blank" rel="noopener noreferrer" aria-label="${words.say('general.explorer', { text })}"><svg viewBox="0 0 10 10" aria-hidden="true"><path d="M2 8l6-6M3 2h5v5"/></svg></a>`;
+type Explorers = Readonly<{
+  config: Readonly<{ networks: readonly Pick<NetworkConfig, 'key' | 'explorer' | 'addressExplorer'>[] }>;
+  words: Words;
+}>;
+
+/**
+ * Links to a block explorer's page of it, as the network's settings name it; null if they name none. The explorer is
+ * told nothing of this page, and nothing is asked of it: a person follows the link, or does not.
+ */
+export function explorerOf({ config, words }: Explorers, { network, kind, text }: Named): Html | null {
+  const known = config.networks.find(({ key }) => key === network);
+  const page = kind === 'tx' ? known?.explorer : known?.addressExplorer;
+  if (page === undefined) return null;
+  const href = page.replace(`{${kind}}`, () => encodeURIComponent(text));
+  return html` <a class="explorer" href="${href}" target="_blank" rel="noopener noreferrer" aria-label="${words.say('general.explorer', { text })}"><svg viewBox="0 0 10 10" aria-hidden="true"><path d="M2 8l6-6M3 2h5v5"/></svg></a>`;
+}
+
+/** Shows it by both ends, or whole: with a button that copies it, where scripts run, and a link to an explorer. */
+export function shownOnChain(explorers: Explorers, named: Named, how: 'short' | 'whole' = 'short'): Html {
+  const { text } = named;
+  const ends = how === 'short' && text.length > 16 ? `${text.slice(0, 8)}…${text.slice(-6)}` : text;
+  return html`<span class="on-chain"><code title="${text}" data-copy>${ends}</code>${explorerOf(explorers, named)}</span>`;
+}
 
 export type Tone = 'good' | 'wait' | 'attention' | 'danger';
 

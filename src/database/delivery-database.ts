@@ -27,12 +27,10 @@ export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey
     checkKey(db, vault);
     const due = createDueTimes(db);
     return {
-      sending: {
-        ...claimCommands(db, { secrets: createWebhookSecrets(db, vault), due }),
-        ...attemptCommands(db, { due, raiseAlarm: createAlarmWriter(db) }),
-        ...senderReportCommands(db),
-      },
-      endpoints: retirementCommands(db, due),
+      ...claimCommands(db, { secrets: createWebhookSecrets(db, vault), due }),
+      ...attemptCommands(db, { due, raiseAlarm: createAlarmWriter(db) }),
+      ...retirementCommands(db, due),
+      ...senderReportCommands(db),
       changeCount: changeCounter(db),
       close: db.close,
     };

@@ -66,15 +66,17 @@ export function eventQueries(db: Db) {
 
   return {
     /** Returns at most `limit` events by their ids; the cost does not grow with what is stored. */
-    async list(filter: EventFilter): Promise<readonly StoredEvent[]> {
+    async listEvents(filter: EventFilter): Promise<readonly StoredEvent[]> {
       return db.read(() => {
         if (filter.types) return ofTypes(filter);
         const { first, ...range } = filter;
         return lists[first].all.all(range) as StoredEvent[];
       });
     },
-    async find(id: string): Promise<StoredEvent | null> {
+    async findEvent(id: string): Promise<StoredEvent | null> {
       return db.read(() => find.get({ id }) ?? null);
     },
   };
 }
+
+export type EventDatabase = ReturnType<typeof eventQueries>;

@@ -158,6 +158,7 @@ export function redeliveryCommands(db: Db, due: DueTimes) {
         return { found: chosen.length, next: next(looked) };
       });
     },
+    ...endpointQueries(db),
   };
 }
 
@@ -265,12 +266,14 @@ function prepareUndelivered({ client }: Db) {
 const firstEventId = (sinceMs: number): string => `evt_${BigInt(sinceMs) * 1_000_000n}`;
 
 /** What an operator sees. */
-export function endpointQueries(db: Db) {
+function endpointQueries(db: Db) {
   const health = prepareHealth(db);
   const activity = prepareActivity(db);
+  const trouble = prepareTrouble(db);
+  const undelivered = prepareUndelivered(db);
   return {
     /** @returns null when there is no such endpoint */
-    async health(id: string): Promise<EndpointHealth | null> {
+    async endpointHealth(id: string): Promise<EndpointHealth | null> {
       return db.read((): EndpointHealth | null => {
         const endpoint = health.endpoint.get({ id });
         if (!endpoint) return null;
@@ -283,7 +286,7 @@ export function endpointQueries(db: Db) {
       });
     },
     /** @returns null when there is no such endpoint */
-    async activity(id: string, sinceMs: number): Promise<EndpointActivity | null> {
+    async endpointActivity(id: string, sinceMs: number): Promise<EndpointActivity | null> {
       return db.read((): EndpointActivity | null => {
         const endpoint = health.endpoint.get({ id });
         if (!endpoint) return null;
@@ -297,13 +300,6 @@ export function endpointQueries(db: Db) {
         };
       });
     },
-  };
-}
-
-export function troubleQueries(db: Db) {
-  const trouble = prepareTrouble(db);
-  const undelivered = prepareUndelivered(db);
-  return {
     /**
      * Counts what did not arrive at a store's endpoints in one mode: what waits, and what failed of the events since a
      * time, each up to `limit`. Of endpoints that single sessions named, `ONE_OFFS_LOOKED_MAX` are looked at.
@@ -318,7 +314,7 @@ export function troubleQueries(db: Db) {
         failed: undelivered.failed.get({ ...at, limit, from: firstEventId(sinceMs) }) as number,
       }));
     },
-    async trouble(nowMs: number, sinceMs: number): Promise<WebhookTrouble> {
+    async webhookTrouble(nowMs: number, sinceMs: number): Promise<WebhookTrouble> {
       return db.read(
         (): WebhookTrouble => ({
           failing: trouble.failing.all() as WebhookTrouble['failing'],

@@ -102,7 +102,7 @@ test('the log is limited to a person, an act and days, in the address, page by p
     );
     assert.is(linesOf((await operator.get('/operator/audit.csv?what=t-')).text).length, 300, 'in slices, each once');
     const [entry] = await api.database().audit.list(1);
-    assert.equal([entry?.command, entry?.after], ['export audit log', { what: 't-' }]);
+    assert.equal([entry?.command, entry?.after], ['export audit', { what: 't-' }]);
     assert.is(entry?.operator, 'Mary (dashboard)');
   }));
 

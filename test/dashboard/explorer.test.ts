@@ -1,7 +1,8 @@
 /** Transactions and addresses: whole, to be copied, and with a link to a block explorer where the settings name one. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { explorerPage } from '../../src/dashboard/explorer.ts';
+import { explorerOf } from '../../src/dashboard/show.ts';
+import { languages } from '../../src/dashboard/texts.ts';
 import { usualNetworks } from '../support/api-server.ts';
 import { withDashboard } from '../support/dashboard.ts';
 import { PAYEE } from '../support/dashboard-pages.ts';
@@ -12,13 +13,15 @@ const addressExplorer = 'https://scan.example/address/{address}';
 const known = usualNetworks.map((one) => (one.key === 'test:ethereum' ? { ...one, explorer, addressExplorer } : one));
 
 test('an explorer’s page has the text in its place, whatever the text is, and only where there is one', () => {
-  const page = (kind: 'tx' | 'address', text: string, network = 'test:ethereum') =>
-    explorerPage(known, { network: network as 'test:ethereum', kind, text });
-  assert.is(page('tx', '0xab'), 'https://scan.example/tx/0xab?cluster=devnet');
-  assert.is(page('address', 'TR7N'), 'https://scan.example/address/TR7N');
-  assert.is(page('address', 'a/../?b#$&'), 'https://scan.example/address/a%2F..%2F%3Fb%23%24%26');
-  assert.is(page('tx', '0xab', 'test:bsc'), null);
-  assert.is(page('tx', '0xab', 'live:none'), null);
+  const shown = (kind: 'tx' | 'address', text: string, network: 'test:ethereum' | 'test:bsc') =>
+    explorerOf({ config: { networks: known }, words: languages.choose('en', undefined) }, { network, kind, text })
+      ?.html;
+  assert.match(shown('tx', '0xab', 'test:ethereum') ?? '', 'href="https://scan.example/tx/0xab?cluster=devnet"');
+  assert.match(
+    shown('address', 'a/../?b#$&', 'test:ethereum') ?? '',
+    'href="https://scan.example/address/a%2F..%2F%3Fb%23%24%26"',
+  );
+  assert.is(shown('tx', '0xab', 'test:bsc'), undefined);
 });
 
 for (const isKnown of [true, false]) {

@@ -10,7 +10,8 @@ import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { connectTo } from './temp-database.ts';
 import { webhookConfig } from './webhook-shop.ts';
 
-const opened: Database = connectTo(process.argv[2] ?? '');
-const sending = { ...opened.sending, record: async () => void process.kill(process.pid, 'SIGKILL') };
-const database = { ...opened, sending };
+const database: Database = {
+  ...connectTo(process.argv[2] ?? ''),
+  recordAttempts: async () => void process.kill(process.pid, 'SIGKILL'),
+};
 startDispatcher({ database, config: webhookConfig, clock: systemClock, log: openLog('dying', 'silent') });

@@ -5,7 +5,7 @@ import type { Attempt, DeliveryVerdict } from '../../src/database/attempts.ts';
 import type { Database } from '../../src/database/database.ts';
 
 export const recordAttempt = (
-  database: Pick<Database, 'sending'>,
+  database: Pick<Database, 'recordAttempts'>,
   attempt: Attempt,
   verdict: DeliveryVerdict,
-): Promise<void> => database.sending.record([{ attempt, verdict }]);
+): Promise<void> => database.recordAttempts([{ attempt, verdict }]);

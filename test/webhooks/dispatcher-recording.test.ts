@@ -12,19 +12,19 @@ const ORDERS = 120;
 /** Counts what the dispatcher leases and records at a time. */
 function watch(database: DeliveryDatabase) {
   const counts = { claimed: [] as number[], recorded: [] as number[] };
-  const sending: DeliveryDatabase['sending'] = {
-    ...database.sending,
-    async claim(limits) {
-      const claimed = await database.sending.claim(limits);
+  const watched: DeliveryDatabase = {
+    ...database,
+    async claimDeliveries(limits) {
+      const claimed = await database.claimDeliveries(limits);
       if (claimed.length > 0) counts.claimed.push(claimed.length);
       return claimed;
     },
-    async record(recorded) {
+    async recordAttempts(recorded) {
       counts.recorded.push(recorded.length);
-      await database.sending.record(recorded);
+      await database.recordAttempts(recorded);
     },
   };
-  return { counts, watched: { ...database, sending } };
+  return { counts, watched };
 }
 
 test(

@@ -11,7 +11,7 @@ import { list, section } from '../../web/list.ts';
 import { planAct } from '../act-form.ts';
 import { changeFields, commonChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { pager } from '../list-filter.ts';
+import { pager } from '../listing.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { badge, data, english, faultMessage, plainText, time } from '../show.ts';
 import { noticeChanges, noticeSection } from './notices.ts';

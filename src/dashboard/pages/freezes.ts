@@ -11,9 +11,8 @@ import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { changeFields, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { shownOnChain } from '../explorer.ts';
 import type { Reply, Visit } from '../page.ts';
-import { badge, data, time } from '../show.ts';
+import { badge, data, shownOnChain, time } from '../show.ts';
 
 const PATH = '/operator/money';
 

@@ -12,25 +12,22 @@ import {
   returnHeld,
 } from '../../acts/held.ts';
 import { amountText } from '../../acts/refund-words.ts';
-import { isAllowed } from '../../core/access.ts';
 import type { HeldPart } from '../../core/held-money.ts';
 import type { HeldMoney } from '../../database/held-money.ts';
 import type { Session } from '../../database/session.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { section } from '../../web/list.ts';
 import { contextOf, planAct } from '../act-form.ts';
-import { changeFields, type Planned, storeChange } from '../change.ts';
+import { changeForm, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
-import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
-import { refundBadge, refundsPath } from '../refund-text.ts';
+import { may, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
+import { refundBadge } from '../refund-text.ts';
 import { sentence, sentenceText } from '../sentence.ts';
 import { badge, data, networkTitle, span, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const SHOWN_MAX = 20;
 const ADDRESS_CHARS_MAX = 128;
-
-const pathOf = ({ storeId, mode }: StoreAt, { id }: HeldMoney): string => `/s/${storeId}/${mode}/held/${id}`;
 
 /** Shows the page of the payment again, with what is wrong. */
 type Back = (visit: Visit<StoreAt>, session: Session, fault: Html) => Promise<Reply>;
@@ -51,7 +48,7 @@ export const heldChanges = (deps: DashboardDeps, back: Back): readonly StorePage
       return planDecision(deps, visit, back, returnHeld, {
         texts: { to: visit.form.address ?? '', network, currency },
         page: ({ said, json }) => ({
-          to: `${refundsPath(visit.at)}/${json.return}`,
+          to: pathIn(visit.at, `refunds/${json.return}`),
           said: sentenceText(visit.words, said),
         }),
       });
@@ -73,7 +70,7 @@ async function planDecision<I, P extends object>(
   return planAct(deps, visit, act, {
     ...more,
     texts: { held: held.id, ...more.texts },
-    back: `/s/${at.storeId}/${at.mode}/payments/${session.id}`,
+    back: pathIn(at, `payments/${session.id}`),
     reason: visit.form.because?.trim() || null,
     refused: (fault) => back(visit, session, fault),
   });
@@ -81,10 +78,10 @@ async function planDecision<I, P extends object>(
 
 /** Shows what of a payment is or was held, with the forms for who may decide; null if nothing was. */
 export async function heldSection(deps: DashboardDeps, visit: Visit<StoreAt>, session: Session): Promise<Html | null> {
-  const { at, visitor, words } = visit;
+  const { words } = visit;
   const all = await deps.database.held.list({ sessionId: session.id, limit: SHOWN_MAX });
   if (all.length === 0) return null;
-  const mayDecide = isAllowed(visitor.person.memberships, { permission: 'held:decide', ...at });
+  const mayDecide = may(visit, 'held:decide');
   const shown: Html[] = [];
   for (const held of all) {
     const forms = held.state === 'open' && mayDecide ? await decisions(deps, visit, held) : null;
@@ -128,7 +125,7 @@ const returnsOf = ({ at, words }: Visit<StoreAt>, { returns }: HeldMoney): Html 
     ? null
     : html`<p>${words.say('held.returns')}</p><ul>${returns.map(
         ({ id, status, ...part }) =>
-          html`<li><a href="${refundsPath(at)}/${id}">${data(amountText(part))}</a> ${refundBadge(words, { status })}</li>`,
+          html`<li><a href="${pathIn(at, `refunds/${id}`)}">${data(amountText(part))}</a> ${refundBadge(words, { status })}</li>`,
       )}</ul>`;
 
 async function decisions(deps: DashboardDeps, visit: Visit<StoreAt>, held: HeldMoney): Promise<Html> {
@@ -139,14 +136,14 @@ async function decisions(deps: DashboardDeps, visit: Visit<StoreAt>, held: HeldM
   const parts = await returnableParts(context, held.id);
   const option = (part: HeldPart) =>
     html`<option value="${part.network} ${part.currency}">${words.say('general.on_network', { currency: amountText(part), network: networkTitle(deps.config, part.network) })}</option>`;
-  const returning = html`<details${form.part === undefined ? null : html` open`}><summary>${words.say('held.return')}</summary>
-<form method="post" action="${pathOf(at, held)}/return">${changeFields(visit)}
-<label>${words.say('held.what')} <select name="part">${parts.map(option)}</select></label>
+  const to = (decision: string) => pathIn(at, `held/${held.id}/${decision}`);
+  const fields = html`<label>${words.say('held.what')} <select name="part">${parts.map(option)}</select></label>
 <label>${words.say('held.to_address')} <input name="address" dir="ltr" maxlength="${ADDRESS_CHARS_MAX}" autocomplete="off" spellcheck="false" value="${form.address ?? ''}" required></label>
 <p class="hint">${words.say('held.address_hint')}</p>
-<label>${words.say('held.why')} <input name="because" maxlength="${REASON_CHARS_MAX}" value="${form.because ?? ''}" required></label>
-<button class="plain">${words.say('held.go_on')}</button></form></details>`;
-  return html`<form method="post" action="${pathOf(at, held)}/accept">${changeFields(visit)}<p>${sentence(words, effect)}</p>
-<button>${words.say('held.accept')}</button></form>
+<label>${words.say('held.why')} <input name="because" maxlength="${REASON_CHARS_MAX}" value="${form.because ?? ''}" required></label>`;
+  const returning = html`<details${form.part === undefined ? null : html` open`}><summary>${words.say('held.return')}</summary>
+${changeForm(visit, to('return'), words.say('held.go_on'), { fields })}</details>`;
+  const effects = html`<p>${sentence(words, effect)}</p>`;
+  return html`${changeForm(visit, to('accept'), words.say('held.accept'), { fields: effects, isMain: true })}
 ${parts.length > 0 ? returning : html`<p class="hint">${sentence(words, nothingReturnable)}</p>`}`;
 }

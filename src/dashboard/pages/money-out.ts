@@ -13,9 +13,8 @@ import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { commonChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { shownOnChain } from '../explorer.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { ago, badge, data, faultMessage, moreLink, short, time } from '../show.ts';
+import { ago, badge, data, faultMessage, moreLink, short, shownOnChain, time } from '../show.ts';
 
 import { freezeSection, planFreeze, planThaw } from './freezes.ts';
 import { readStale } from './networks.ts';

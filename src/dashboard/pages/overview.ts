@@ -84,7 +84,7 @@ function glance({ at, words }: Visit<StoreAt>, totals: Totals, { held, refunds }
     [words.say('overview.last_days', { days: DAYS_SHOWN }), data(taken(DAYS_SHOWN))],
     [words.say('overview.open'), link('payments?status=pending', String(open))],
     [words.say('overview.held'), link('payments?flag=held', upTo(held))],
-    [words.say('overview.to_approve'), link('refunds?waits=approval', upTo(refunds))],
+    [words.say('overview.to_approve'), link('refunds?status=approval', upTo(refunds))],
   ])}</div>`;
 }
 
@@ -101,7 +101,7 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds
   const lines = [
     ...(await failingHooks(deps, visit)),
     ...(held > 0 ? [html`<a href="${base}/payments?flag=held">${counted(words, 'held', held)}</a>`] : []),
-    ...(refunds > 0 ? [html`<a href="${base}/refunds?waits=approval">${counted(words, 'refund', refunds)}</a>`] : []),
+    ...(refunds > 0 ? [html`<a href="${base}/refunds?status=approval">${counted(words, 'refund', refunds)}</a>`] : []),
     ...(await undelivered(deps, visit)),
     ...(await lowWallets(deps, visit)),
     ...alarms.map(
@@ -246,11 +246,7 @@ function conversion({ at, words }: Visit<StoreAt>, { created, paid, unpaid }: Se
 async function undelivered({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
   const { at, nowMs, visitor, words } = visit;
   if (!isAllowed(visitor.person.memberships, { permission: 'webhooks:read', ...at })) return [];
-  const { failed } = await database.deliveries.countUndelivered(
-    at,
-    nowMs - FAILURE_DAYS * DAY_MS,
-    DELIVERIES_COUNTED_MAX + 1,
-  );
+  const { failed } = await database.countUndelivered(at, nowMs - FAILURE_DAYS * DAY_MS, DELIVERIES_COUNTED_MAX + 1);
   if (failed === 0) return [];
   const number = failed > DELIVERIES_COUNTED_MAX ? `${DELIVERIES_COUNTED_MAX}+` : failed;
   const text = words.say('overview.failed_deliveries', { number, days: FAILURE_DAYS });

@@ -1,9 +1,6 @@
-/**
- * One payment: what was asked, what came, and everything that happened, in order of time.
- */
-
-import { isAllowed, type StorePermission } from '../../core/access.ts';
+/** One payment: what was asked, what came, and everything that happened, in order of time. */
 import { MINOR_DECIMALS, shownUnits } from '../../core/money.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
 import type { Delivery } from '../../database/deliveries.ts';
 import type { StoredEvent } from '../../database/events.ts';
 import type { Lookup } from '../../database/lookups.ts';
@@ -12,14 +9,14 @@ import type { Payment, Session } from '../../database/session.ts';
 import type { SessionSweep } from '../../database/sweeps.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
+import { createAddressFormat } from '../../payments/destination.ts';
 import { optionAddress } from '../../payments/option.ts';
 import { paymentUrl } from '../../payments/payment-url.ts';
-import { facts } from '../../web/list.ts';
-import { changeFields, type Planned, storeChange } from '../change.ts';
+import { facts, list, section } from '../../web/list.ts';
+import { changeForm, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { shownOnChain } from '../explorer.ts';
-import { idOfForm } from '../once.ts';
-import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
+import { replayOf } from '../once.ts';
+import { may, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { coinNames, confirmedText, lateText, seenText } from '../received.ts';
 import {
   badge,
@@ -31,14 +28,13 @@ import {
   networkTitle,
   price,
   sessionState,
+  shownOnChain,
+  span,
   type Tone,
   time,
 } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { heldChanges, heldSection } from './held.ts';
-import { pathOf, paymentPath } from './payments.ts';
-import { addressOf, lookupText, type ShownTransfers, transactionOf, transferTable, unitsText } from './transfers.ts';
-import { webhooksPath } from './webhooks.ts';
 
 /** A page shows at most this many of a payment's events, deliveries and refunds. */
 const SHOWN_MAX = 100;
@@ -56,7 +52,10 @@ export const paymentPages = (deps: DashboardDeps): readonly StorePage[] => [
   storeChange(deps, {
     path: '/s/:store/:mode/payments/:id/cancel',
     needs: 'payments:manage',
-    plan: (visit) => planCancel(deps, visit),
+    async plan(visit) {
+      const session = await findPayment(deps, visit);
+      return session && planCancel(deps, visit, session);
+    },
   }),
   ...heldChanges(deps, (visit, session, fault) => showPayment(deps, visit, session, fault)),
 ];
@@ -71,42 +70,34 @@ export async function findPayment(
   return session && session.storeId === at.storeId && session.mode === at.mode ? session : null;
 }
 
-export async function showPayment(
+const pathOf = (at: StoreAt, { id }: Session): string => pathIn(at, `payments/${id}`);
+
+async function showPayment(
   deps: DashboardDeps,
   visit: Visit<StoreAt>,
   session: Session,
   fault: Html | string | null,
 ): Promise<Reply> {
-  const { database, config } = deps;
+  const { config } = deps;
   const { at, words } = visit;
-  const events = await database.sessions.listEvents(session.id, SHOWN_MAX);
-  const deliveries = await database.deliveries.list({ sessionId: session.id, limit: SHOWN_MAX });
-  const refunds = await database.refunds.list({ sessionId: session.id, limit: SHOWN_MAX });
-  const places = [...new Map(session.options.map(({ networkKey, family }) => [networkKey, family]))];
-  const swept = places.map(([network, family]) => ({ network, family }));
-  const sweeps = await database.listSessionSweeps(session.id, swept, SHOWN_MAX);
-  const lookups = await database.lookups.list(session.id);
+  const webhooks = may(visit, 'webhooks:read') ? pathIn(at, 'webhooks') : null;
   const isRefundable = may(visit, 'refunds:request') && session.life.status === 'paid';
+  const refunding = html` <a href="${pathOf(at, session)}/refund">${words.say('payment.refund')}</a>`;
+  const canceling = changeForm(visit, `${pathOf(at, session)}/cancel`, `${words.say('payment.cancel')}…`);
+  const isCancelable = session.life.status === 'pending' && may(visit, 'payments:manage');
+  const shown = { config, words, webhooks };
+  const heading = html`${data(confirmedText(session) ?? '–')} ${sessionState(words, session)}<small>${askedText(words, session)}</small>`;
   return {
     title: words.say('payment.title', { order: session.request.orderId }),
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}<p class="actions"><a href="${pathOf(at)}">${words.say('payment.all')}</a>${isRefundable ? html` <a href="${paymentPath(at, session)}/refund">${words.say('payment.refund')}</a>` : null}</p>
-<section class="card" aria-labelledby="asked"><h2 id="asked" class="amounts">${data(confirmedText(session) ?? '–')} ${sessionState(words, session)}<small>${askedText(words, session)}</small></h2>${asked({ config, words }, session)}
-${copied(words.say('payment.page'), paymentUrl(session, config))}${cancelForm(visit, session)}</section>
-<section class="card" aria-labelledby="came"><h2 id="came">${words.say('payment.came')}</h2>${transferTable({ config, words }, session)}</section>
+    content: html`${faultMessage(fault)}<p class="actions"><a href="${pathIn(at, 'payments')}">${words.say('payment.all')}</a>${isRefundable ? refunding : null}</p>
+<section class="card" aria-labelledby="asked"><h2 id="asked" class="amounts">${heading}</h2>${asked(shown, session)}
+${copied(words.say('payment.page'), paymentUrl(session, config))}${isCancelable ? canceling : null}</section>
+${section('came', words.say('payment.came'), transferTable(shown, session))}
 ${await heldSection(deps, visit, session)}
-<section class="card" aria-labelledby="history"><h2 id="history">${words.say('payment.history')}</h2>${history({ config, words, webhooks: may(visit, 'webhooks:read') ? webhooksPath(at) : null }, session, { events, deliveries, refunds, sweeps, lookups })}</section>
+${section('history', words.say('payment.history'), history(shown, session, await readHistory(deps, session)))}
 ${metadata(words, session.request.metadata ?? {})}`,
   };
-}
-
-const may = ({ at, visitor }: Visit<StoreAt>, permission: StorePermission): boolean =>
-  isAllowed(visitor.person.memberships, { permission, ...at });
-
-/** Ends what is still open. */
-function cancelForm(visit: Visit<StoreAt>, session: Session): Html | null {
-  if (session.life.status !== 'pending' || !may(visit, 'payments:manage')) return null;
-  return html`<form method="post" action="${paymentPath(visit.at, session)}/cancel">${changeFields(visit)}<button class="plain">${visit.words.say('payment.cancel')}…</button></form>`;
 }
 
 /** What was asked, with the rate at which it became coins, and when that was locked. */
@@ -124,43 +115,101 @@ const askedText = (words: Words, session: Session): Html => {
 };
 
 /** `webhooks`: where deliveries have their pages, if the visitor may see them. */
-type Shown = ShownTransfers & Readonly<{ webhooks?: string | null }>;
+type Shown = Readonly<{ config: DashboardDeps['config']; words: Words; webhooks: string | null }>;
 
-function asked({ config, words }: Shown, session: Session): Html {
+/** An amount in the units of its token, with its name. */
+const unitsText = ({ units, decimals, currency }: Pick<Payment, 'units' | 'decimals' | 'currency'>): string =>
+  `${shownUnits(units, decimals)} ${currency}`;
+
+const transactionOf = ({ networkKey: network, tx: text }: Payment) => ({ network, kind: 'tx', text }) as const;
+const addressOf = (network: NetworkKey, text: string) => ({ network, kind: 'address', text }) as const;
+
+function asked(shown: Shown, session: Session): Html {
+  const { config, words } = shown;
   const { request, terms, conversion, options, life } = session;
   const none = `${coins(0n)} ${coinNames(terms.accepts)}`;
   const [seen, late] = [seenText(session), lateText(session)];
-  const rate = conversion
-    ? [[words.say('payment.rate'), data(`${conversion.rate} ${conversion.currency}`)] as const]
-    : [];
-  const ways = options.map(
-    (option) =>
-      html`<li>${words.html('payment.way', {
-        amount: unitsText(option),
-        network: networkTitle(config, `${session.mode}:${option.network}`),
-        address: shownOnChain(
-          { config, words },
-          addressOf(`${session.mode}:${option.network}`, optionAddress(session, option)),
-          'whole',
-        ),
-      })}</li>`,
-  );
+  const ways = options.map((option) => {
+    const network = `${session.mode}:${option.network}` as const;
+    const address = shownOnChain(shown, addressOf(network, optionAddress(session, option)), 'whole');
+    const values = { amount: unitsText(option), network: networkTitle(config, network), address };
+    return html`<li>${words.html('payment.way', values)}</li>`;
+  });
   return html`${facts([
-    ...(request.description === null ? [] : [[words.say('payment.description'), data(request.description)] as const]),
+    request.description === null ? null : [words.say('payment.description'), data(request.description)],
     [words.say('payment.session'), copyCode(session.id)],
     [
       words.say('payment.due'),
       words.html('payment.due_in', { amount: coins(terms.duePar), coins: coinNames(terms.accepts) }),
     ],
-    ...rate,
+    conversion && [words.say('payment.rate'), data(`${conversion.rate} ${conversion.currency}`)],
     [words.say('payment.confirmed'), data(confirmedText(session) ?? none)],
-    ...(seen === null ? [] : [[words.say('payment.seen'), data(seen)] as const]),
-    ...(late === null ? [] : [[words.say('payment.late'), data(late)] as const]),
+    seen === null ? null : [words.say('payment.seen'), data(seen)],
+    late === null ? null : [words.say('payment.late'), data(late)],
     [words.say('payment.expires'), time(terms.expiresAtS * 1000)],
-    ...(life.endedAtS === null ? [] : [[words.say('payment.ended'), time(life.endedAtS * 1000)] as const]),
+    life.endedAtS === null ? null : [words.say('payment.ended'), time(life.endedAtS * 1000)],
   ])}
 <details><summary>${words.say('payment.ways', { count: options.length })}</summary><ul>${ways}</ul></details>`;
 }
+
+const receiptTones: Readonly<Record<Payment['state'], Tone>> = {
+  seen: 'wait',
+  confirmed: 'good',
+  final: 'good',
+  orphaned: 'attention',
+};
+
+/** When a transfer's block came, against the deadline or the cancel before it. */
+function timing(words: Words, { terms, life }: Session, { blockTimeS }: Payment): Html {
+  const { canceledAtS } = life;
+  const isCanceled = canceledAtS !== null && canceledAtS < terms.expiresAtS;
+  const afterMs = (blockTimeS - (isCanceled ? canceledAtS : terms.expiresAtS)) * 1000;
+  const values = { span: span(words, Math.abs(afterMs)) };
+  if (isCanceled) return words.html(afterMs > 0 ? 'transfers.after_cancel' : 'transfers.before_cancel', values);
+  return words.html(afterMs > 0 ? 'transfers.after' : 'transfers.before', values);
+}
+
+/** Returns what came for a session, the oldest first. */
+function transferTable(shown: Shown, session: Session): Html {
+  const { config, words } = shown;
+  const { payments, paymentCount } = session;
+  const formatAddress = createAddressFormat(config);
+  if (payments.length === 0) return html`<p>${words.say('transfers.nothing')}</p>`;
+  const more =
+    paymentCount > payments.length
+      ? html`<p>${words.html('transfers.newest', { shown: payments.length, all: paymentCount })}</p>`
+      : null;
+  return html`${list<Payment>({
+    caption: words.say('transfers.title'),
+    columns: [
+      [words.say('transfers.block_time'), ({ blockTimeS }) => time(blockTimeS * 1000)],
+      [words.say('transfers.deadline'), (one) => timing(words, session, one)],
+      [words.say('transfers.amount'), (one) => data(unitsText(one)), 'number lead'],
+      [words.say('transfers.network'), ({ networkKey }) => data(networkTitle(config, networkKey))],
+      [words.say('transfers.transaction'), (one) => shownOnChain(shown, transactionOf(one))],
+      [
+        words.say('transfers.from'),
+        ({ networkKey, from }) => shownOnChain(shown, addressOf(networkKey, formatAddress(networkKey, from))),
+      ],
+      [
+        words.say('transfers.state'),
+        ({ state, confirmations }) =>
+          html`${badge(words.say(`payment.state_${state}`), receiptTones[state])} ${words.html('payment.confirmations', { count: confirmations })}`,
+        'lead',
+      ],
+    ],
+    rows: payments,
+    empty: '',
+  })}${more}`;
+}
+
+/** Says which transaction the payer asked about, and what was found. */
+const lookupText = (shown: Shown, { network, tx, finding }: Lookup): Html =>
+  shown.words.html('transfers.looked_up', {
+    tx: shownOnChain(shown, { network, kind: 'tx', text: tx }),
+    network: networkTitle(shown.config, network),
+    finding: finding === null ? html`${shown.words.say('transfers.look_waits')}` : html`<code>${finding}</code>`,
+  });
 
 type Happened = Readonly<{
   events: readonly StoredEvent[];
@@ -169,6 +218,18 @@ type Happened = Readonly<{
   sweeps: readonly SessionSweep[];
   lookups: readonly Lookup[];
 }>;
+
+async function readHistory({ database }: DashboardDeps, { id, options }: Session): Promise<Happened> {
+  const places = [...new Map(options.map(({ networkKey, family }) => [networkKey, family]))];
+  const swept = places.map(([network, family]) => ({ network, family }));
+  return {
+    events: await database.sessions.listEvents(id, SHOWN_MAX),
+    deliveries: await database.listDeliveries({ sessionId: id, limit: SHOWN_MAX }),
+    refunds: await database.refunds.list({ sessionId: id, limit: SHOWN_MAX }),
+    sweeps: await database.listSessionSweeps(id, swept, SHOWN_MAX),
+    lookups: await database.lookups.list(id),
+  };
+}
 
 const deliveryTones: Readonly<Record<Delivery['state'], Tone>> = {
   delivered: 'good',
@@ -270,20 +331,15 @@ function refundSteps(shown: Shown, refund: Refund): (readonly [number, Html])[] 
   return steps.flatMap(([ms, what]) => (ms === null ? [] : [[ms, what] as const]));
 }
 
-const metadata = (words: Words, given: Readonly<Record<string, string>>): Html | null =>
-  Object.keys(given).length === 0
-    ? null
-    : html`<section class="card" aria-labelledby="metadata"><h2 id="metadata">${words.say('payment.metadata')}</h2>${facts(
-        Object.entries(given).map(([name, value]) => [data(name), data(value)]),
-      )}</section>`;
+const metadata = (words: Words, given: Readonly<Record<string, string>>): Html | null => {
+  const all = Object.entries(given).map(([name, value]) => [data(name), data(value)] as const);
+  return all.length === 0 ? null : section('metadata', words.say('payment.metadata'), facts(all));
+};
 
 /** Plans the end of what is still open. */
-async function planCancel(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
-  const session = await findPayment(deps, visit);
-  if (!session) return null;
-  const { at, form, visitor, nowMs, words } = visit;
+async function planCancel(deps: DashboardDeps, visit: Visit<StoreAt>, session: Session): Promise<Planned> {
+  const { at, nowMs, words } = visit;
   const { id, request } = session;
-  const replay = { idempotencyKey: idOfForm(visitor, form.once, nowMs), path: `dashboard: cancel ${id}`, bodyHash: '' };
   return {
     command: 'cancel payment',
     target: id,
@@ -291,15 +347,16 @@ async function planCancel(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
       title: words.say('payment-changes.cancel_title', { order: request.orderId }),
       consequence: html`<p>${words.say('payment-changes.cancel_text')}</p>`,
       button: words.say('payment-changes.cancel_button'),
-      back: paymentPath(at, session),
+      back: pathOf(at, session),
       needsSudo: false,
       isDangerous: true,
     },
     async act(database) {
-      const done = await database.sessions.cancel({ id, ...at, replay, nowMs });
+      const done = await database.sessions.cancel({ id, ...at, replay: replayOf(visit, `cancel ${id}`), nowMs });
       if (done.kind === 'not_found') return null;
-      if (done.kind === 'done' || done.kind === 'replayed')
-        return { to: paymentPath(at, session), said: words.say('payment-changes.canceled') };
+      if (done.kind === 'done' || done.kind === 'replayed') {
+        return { to: pathOf(at, session), said: words.say('payment-changes.canceled') };
+      }
       const why = done.kind === 'refused' ? done.why : 'session_not_cancelable';
       const now = (await findPayment(deps, visit)) ?? session;
       return showPayment(deps, visit, now, words.say(`payment-changes.${why}`));

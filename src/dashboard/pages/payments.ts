@@ -1,157 +1,151 @@
-/**
- * A store's payments: the list, with one search box and filters, which live in the address; and the list as CSV.
- */
-import { isAllowed } from '../../core/access.ts';
-import type { Mode } from '../../core/transfer.ts';
+/** A store's payments: the list, with one search box and filters; and the list as CSV. */
+import { minorText } from '../../acts/refund-words.ts';
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../core/money.ts';
+import type { EarlierRefund } from '../../core/refund.ts';
+import { currencies, nameOf } from '../../core/transfer.ts';
 import type { SessionSummary } from '../../database/session.ts';
+import { type SessionFilter, sessionFlags } from '../../database/session-lists.ts';
+import type { Cells } from '../../lib/export-text.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
+import { exponentOf } from '../../rates/currencies.ts';
 import { list } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
-import type { StartExport } from '../export.ts';
-import { pager, queryOfChosen } from '../list-filter.ts';
-import { findPlaces, type Place } from '../named-place.ts';
-import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
-import { exportPayments } from '../payment-export.ts';
-import { filterFields, type PaymentFilter, readFilter } from '../payment-filter.ts';
-import { confirmedText, networksOf, refundedText } from '../received.ts';
-import { readSearch, SEARCHED_CHARS_MAX } from '../search.ts';
-import { data, networkTitle, price, sessionState, time } from '../show.ts';
+import {
+  type AnswerFile,
+  type Chosen,
+  dayFields,
+  daysOf,
+  type Field,
+  type Listing,
+  limitForm,
+  listPage,
+} from '../listing.ts';
+import { pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
+import { confirmedByCoin, confirmedText, networksOf, refundedText } from '../received.ts';
+import { findPayments, findPlaces, SEARCHED_CHARS_MAX } from '../search.ts';
+import { data, networkTitle, oddities, price, sessionState, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
-const PAGE_ROWS = 50;
-/** Currencies of prices that the filter offers. */
+/** Currencies of prices that can be chosen. */
 const PRICES_MAX = 50;
+const statuses = ['pending', 'paid', 'expired', 'canceled', 'failed'] as const;
 
-export const paymentsPages = (deps: DashboardDeps, startExport: StartExport): readonly StorePage[] => [
-  {
-    method: 'get',
-    path: '/s/:store/:mode/payments',
-    needs: 'payments:read',
-    async answer(visit) {
-      const text = (visit.query.get('q') ?? '').trim();
-      return text === '' ? listPage(deps, visit) : find(deps, visit, text);
+export function paymentsPages(deps: DashboardDeps, answerFile: AnswerFile): readonly StorePage[] {
+  const payments = paymentList(deps);
+  return [
+    {
+      method: 'get',
+      path: '/s/:store/:mode/payments',
+      needs: 'payments:read',
+      async answer(visit) {
+        const text = (visit.query.get('q') ?? '').trim();
+        return text === '' ? listPage(payments, visit) : found(deps, visit, text);
+      },
     },
-  },
-  exportPage(deps, startExport),
-];
-
-async function listPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
-  const { at, query, visitor, zone, words } = visit;
-  const { networks } = deps.config;
-  const filter = readFilter(at, query, networks, zone);
-  const beforeId = parseSessionId(query.get('before') ?? '');
-  const page = await deps.database.sessions.list({ ...filter.sessions, beforeId, limit: PAGE_ROWS });
-  const { sessions: shown, goOnId } = page;
-  const isFiltered = Object.keys(filter.chosen).length > 0;
-  const mayExport = isAllowed(visitor.person.memberships, { permission: 'payments:export', ...at });
-  const links = pager(words, {
-    ...{ path: pathOf(at), chosen: filter.chosen, isFirst: beforeId === null },
-    older: goOnId === null ? null : { before: goOnId },
-    csv: mayExport ? `${pathOf(at)}.csv` : null,
-  });
-  // A list by network or coin with a status looks at a bounded number of payments for each page.
-  const rest = html`<p class="card">${words.say('payments.rest')}</p>`;
-  const empty = goOnId === null ? emptyList(words, at, isFiltered || beforeId !== null) : html`${rest}${links}`;
-  const content = shown.length > 0 ? html`${await rows(deps, visit, shown)}${links}` : empty;
-  return { title: titleOf(words, at), content: html`${await controls(deps, visit, '', filter)}${content}` };
+    {
+      method: 'get',
+      path: '/s/:store/:mode/payments.csv',
+      needs: 'payments:export',
+      answer: (visit) => answerFile(payments, visit),
+    },
+  ];
 }
 
-const exportPage = (deps: DashboardDeps, startExport: StartExport): StorePage => ({
-  method: 'get',
-  path: '/s/:store/:mode/payments.csv',
-  needs: 'payments:export',
-  async answer(visit) {
-    const { at, query, zone, words } = visit;
-    const filter = readFilter(at, query, deps.config.networks, zone);
-    return startExport(visit, {
-      name: `payments-${at.storeId}-${at.mode}`,
-      command: 'export payments',
-      target: at.storeId,
-      chosen: { mode: at.mode, ...filter.chosen },
-      back: html`<a href="${pathOf(at)}${queryOfChosen(filter.chosen)}">${words.say('payments.back')}</a>`,
-      parts: exportPayments(deps, filter.sessions),
-    });
+const paymentList = (deps: DashboardDeps): Listing<StoreAt, SessionSummary> => ({
+  title: ({ at, words }) => titleOf(words, at),
+  fields: (visit) => fieldsOf(deps, visit),
+  async read(visit, chosen, after, limit) {
+    const filter = filterOf(deps, visit, chosen);
+    const page = { beforeId: parseSessionId(after ?? ''), limit };
+    const { sessions, goOnId } = await deps.database.sessions.list({ ...filter, ...page });
+    return { rows: sessions, goOn: goOnId };
   },
+  table: (visit, sessions) => rows(deps, visit, sessions),
+  empty({ at, words }, why) {
+    // A list by network or coin with a status looks at a bounded number of payments for each page.
+    if (why === 'rest') return words.say('payments.rest');
+    const all = allLink(words, at);
+    return why === 'no match' ? words.html('payments.no_match', { all }) : words.html(`payments.empty_${at.mode}`);
+  },
+  above: (visit, form, isLimited) => controls(visit, '', form, isLimited),
+  // As many sessions as take some 2 ms of the thread.
+  file: { noun: 'payments', columns: fileColumns, cells: (sessions) => cellsOf(deps, sessions), sliceRows: 25 },
 });
 
-/** An empty result is never shown as an empty store. */
-const emptyList = (words: Words, at: StoreAt, isFiltered: boolean): Html =>
-  html`<p class="card">${
-    isFiltered ? words.html('payments.no_match', { all: allLink(words, at) }) : words.html(`payments.empty_${at.mode}`)
-  }</p>`;
+async function fieldsOf({ database, config }: DashboardDeps, { at, words }: Visit<StoreAt>): Promise<readonly Field[]> {
+  const prices = await database.sessions.listPriceCurrencies(at, PRICES_MAX);
+  const networks = config.networks.filter(({ mode }) => mode === at.mode);
+  const data = (all: readonly string[]) => all.map((one) => [one, one, true] as const);
+  return [
+    {
+      ...{ name: 'status', label: words.say('payments.status') },
+      choices: statuses.map((one) => [one, words.say(`general.status_${one}`)]),
+    },
+    {
+      ...{ name: 'flag', label: words.say('payments.flag') },
+      choices: sessionFlags.map((one) => [one, words.say(`payments.flag_${one}`)]),
+    },
+    {
+      ...{ name: 'network', label: words.say('payments.paid_on') },
+      choices: networks.map(({ key, title }) => [nameOf(key), title, true]),
+    },
+    { name: 'token', label: words.say('payments.paid_in'), choices: data(currencies) },
+    { name: 'price', label: words.say('payments.price_in'), choices: data(prices) },
+    ...dayFields(words),
+  ];
+}
 
-const allLink = (words: Words, at: StoreAt): Html => html`<a href="${pathOf(at)}">${words.say('general.all')}</a>`;
+function filterOf({ config }: DashboardDeps, { at, zone }: Visit<StoreAt>, chosen: Chosen): SessionFilter {
+  const { network, token } = chosen;
+  const paidIn = config.networks
+    .filter(({ key, mode }) => mode === at.mode && (network === undefined || nameOf(key) === network))
+    .flatMap(({ key, tokens }) => tokens.map(({ symbol }) => ({ network: key, currency: symbol })))
+    .filter(({ currency }) => token === undefined || currency === token);
+  return {
+    ...at,
+    status: statuses.find((one) => one === chosen.status) ?? null,
+    flag: sessionFlags.find((one) => one === chosen.flag) ?? null,
+    priceIn: chosen.price ?? null,
+    paidIn: network || token ? paidIn : null,
+    ...daysOf(chosen, zone),
+  };
+}
 
-async function find(deps: DashboardDeps, visit: Visit<StoreAt>, text: string): Promise<Reply> {
-  const { at, zone, words } = visit;
-  const found = await search(deps, at, text);
+const allLink = (words: Words, at: StoreAt): Html =>
+  html`<a href="${pathIn(at, 'payments')}">${words.say('general.all')}</a>`;
+
+async function found(deps: DashboardDeps, visit: Visit<StoreAt>, text: string): Promise<Reply> {
+  const { at, path, words } = visit;
+  const sessions = await findPayments(deps, at, text);
   const places = await findPlaces(deps, visit, at, text);
-  const hrefs = [...found.map(({ id }) => `${pathOf(at)}/${id}`), ...places.map(({ href }) => href)];
+  const hrefs = [...sessions.map(({ id }) => pathIn(at, `payments/${id}`)), ...places.map(({ href }) => href)];
   if (hrefs.length === 1 && hrefs[0]) return { to: hrefs[0] };
-  const other: StoreAt = { ...at, mode: otherMode(at.mode) };
-  const elsewhere = (await search(deps, other, text)).length + (await findPlaces(deps, visit, other, text)).length;
-  const hint =
-    elsewhere > 0
-      ? html`<p><a href="${pathOf(other)}?q=${encodeURIComponent(text)}">${words.say(`payments.found_${other.mode}`, { count: elsewhere })}</a></p>`
-      : null;
-  const content =
-    hrefs.length > 0
-      ? html`${places.length > 0 ? placeList(words, places) : null}${found.length > 0 ? await rows(deps, visit, found) : null}`
-      : html`<p class="card">${words.html(`payments.none_${at.mode}`, { text, all: allLink(words, at) })}</p>`;
-  const filter = readFilter(at, new URLSearchParams(), deps.config.networks, zone);
-  return { title: titleOf(words, at), content: html`${await controls(deps, visit, text, filter)}${content}${hint}` };
-}
-
-const placeList = (words: Words, places: readonly Place[]): Html =>
-  html`<ul class="card">${places.map(
+  const other: StoreAt = { ...at, mode: at.mode === 'live' ? 'test' : 'live' };
+  const count = (await findPayments(deps, other, text)).length + (await findPlaces(deps, visit, other, text)).length;
+  const elsewhere = html`<p><a href="${pathIn(other, 'payments')}?q=${encodeURIComponent(text)}">${words.say(`payments.found_${other.mode}`, { count })}</a></p>`;
+  const named = places.map(
     ({ kind, name, href }) => html`<li><a href="${href}">${words.html(`payments.place_${kind}`, { name })}</a></li>`,
-  )}</ul>`;
-
-async function search(
-  { database, config }: DashboardDeps,
-  at: StoreAt,
-  text: string,
-): Promise<readonly SessionSummary[]> {
-  const found = new Map<string, SessionSummary>();
-  for (const one of readSearch(text, config.networks)) {
-    if (one.kind === 'session') {
-      const session = await database.sessions.find(one.id);
-      if (session && session.storeId === at.storeId && session.mode === at.mode) return [session];
-    } else {
-      const some = await database.sessions.search(one, { ...at, limit: PAGE_ROWS });
-      for (const session of some) found.set(session.id, session);
-      // A number may be an order's and an amount; all else is one thing.
-      if (some.length > 0 && one.kind !== 'order') break;
-    }
-  }
-  return [...found.values()].slice(0, PAGE_ROWS);
+  );
+  const none = html`<p class="card">${words.html(`payments.none_${at.mode}`, { text, all: allLink(words, at) })}</p>`;
+  const form = limitForm(words, path, await fieldsOf(deps, visit), {});
+  return {
+    title: titleOf(words, at),
+    content: html`${controls(visit, text, form, false)}
+${named.length > 0 ? html`<ul class="card">${named}</ul>` : null}${sessions.length > 0 ? await rows(deps, visit, sessions) : null}
+${hrefs.length === 0 ? none : null}${count > 0 ? elsewhere : null}`,
+  };
 }
-
-const otherMode = (mode: Mode): Mode => (mode === 'live' ? 'test' : 'live');
 
 const titleOf = (words: Words, { mode }: StoreAt): string =>
   words.say(mode === 'test' ? 'frame.test_payments' : 'frame.payments');
 
-export const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/payments`;
-
-export const paymentPath = (at: StoreAt, { id }: Pick<SessionSummary, 'id'>): string => `${pathOf(at)}/${id}`;
-
-async function controls(
-  { database, config }: DashboardDeps,
-  { at, words }: Visit<StoreAt>,
-  text: string,
-  filter: PaymentFilter,
-): Promise<Html> {
-  const shown = { networks: config.networks, prices: await database.sessions.listPriceCurrencies(at, PRICES_MAX) };
-  return html`<form method="get" action="${pathOf(at)}" class="controls" role="search">
+const controls = ({ path, words }: Visit<StoreAt>, text: string, form: Html, isOpen: boolean): Html =>
+  html`<form method="get" action="${path}" class="controls" role="search">
 <label>${words.say('payments.find')} <input name="q" type="search" value="${text}" maxlength="${SEARCHED_CHARS_MAX}" placeholder="${words.say('payments.find_what')}"></label>
 <button class="plain">${words.say('payments.find')}</button>
 </form>
-<details class="filter"${Object.keys(filter.chosen).length > 0 ? html` open` : null}><summary>${words.say('payments.filter')}</summary>
-<form method="get" action="${pathOf(at)}" class="controls">${filterFields(words, filter, at, shown)}
-<button class="plain">${words.say('general.show')}</button></form></details>`;
-}
+<details class="filter"${isOpen ? html` open` : null}><summary>${words.say('payments.filter')}</summary>${form}</details>`;
 
 /** What came over what was asked, with the rate. */
 const amounts = (words: Words, session: SessionSummary): Html => {
@@ -173,7 +167,7 @@ async function rows(
       [
         words.say('payments.order'),
         ({ id, request }) =>
-          html`<a href="${pathOf(at)}/${id}">${data(request.orderId)}</a>${request.description === null ? null : html`<small>${data(request.description)}</small>`}`,
+          html`<a href="${pathIn(at, `payments/${id}`)}">${data(request.orderId)}</a>${request.description === null ? null : html`<small>${data(request.description)}</small>`}`,
       ],
       [words.say('payments.amounts'), (one) => amounts(words, one), 'number lead'],
       [
@@ -186,4 +180,51 @@ async function rows(
     rows: sessions,
     empty: '',
   });
+}
+
+const fileColumns = [
+  ...['created', 'session', 'order', 'mode', 'status', 'flags', 'description', 'amount', 'currency'],
+  ...['rate', 'rate_source', 'due', 'received', 'coins', ...currencies.map((one) => `received_${one.toLowerCase()}`)],
+  ...['late', 'expires', 'paid', 'network', 'tx', 'refunded'],
+];
+
+/** Transactions of one payment that the file names. */
+const TRANSACTIONS_MAX = 20;
+
+async function cellsOf({ database }: DashboardDeps, sessions: readonly SessionSummary[]): Promise<readonly Cells[]> {
+  const ids = sessions.map(({ id }) => id);
+  const transactions = await database.sessions.transactionsOf(ids, TRANSACTIONS_MAX);
+  const refunds = await database.refunds.ofSession(ids);
+  return sessions.map((one) => paymentCells(one, transactions.get(one.id) ?? [], refunds.get(one.id) ?? []));
+}
+
+const isoTime = (s: number): string => new Date(s * 1000).toISOString();
+const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
+
+/** Where the rate is from: `par` where one coin stands for one unit of the currency, else the sources of the median. */
+const rateSource = ({ conversion }: SessionSummary): string =>
+  conversion === null ? 'par' : (conversion.sources?.join(' + ') ?? 'locked');
+
+function paymentCells(
+  session: SessionSummary,
+  transactions: readonly string[],
+  refunds: readonly EarlierRefund[],
+): Cells {
+  const { request, life, standing, terms, conversion } = session;
+  const exponent = exponentOf(request.currency) ?? 0;
+  const received = confirmedByCoin(session);
+  return [
+    ...[isoTime(session.createdAtS), session.id, request.orderId, session.mode, life.status],
+    ...[oddities(session).join(', ').replaceAll('_', ' ') || null, request.description ?? null],
+    ...[formatUnits(request.amountMinor, exponent, exponent), request.currency],
+    ...[conversion?.rate ?? null, rateSource(session), parText(terms.duePar), parText(standing.confirmedPar)],
+    received.map(({ currency }) => currency).join(' + ') || null,
+    ...currencies.map((one) => {
+      const par = received.find(({ currency }) => currency === one)?.par;
+      return par == null ? null : parText(par);
+    }),
+    ...[parText(standing.latePar), isoTime(terms.expiresAtS), life.paidAtS === null ? null : isoTime(life.paidAtS)],
+    ...[networksOf(session).map(nameOf).join(' ') || null, transactions.join(' ') || null],
+    refundedText(refunds, minorText) || null,
+  ];
 }

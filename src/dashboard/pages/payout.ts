@@ -7,9 +7,8 @@ import { isUnsigned } from '../../core/payout-exit.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { shownOnChain } from '../explorer.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { badge, data, english, short, type Tone, time } from '../show.ts';
+import { badge, data, english, short, shownOnChain, type Tone, time } from '../show.ts';
 import { readStale } from './networks.ts';
 
 export const payoutPage = (deps: DashboardDeps): CommonPage => ({

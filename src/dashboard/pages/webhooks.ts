@@ -4,7 +4,7 @@
 import { isAllowed, type StorePermission } from '../../core/access.ts';
 import { documentedPaymentEvents, documentedRefundEvents, extendedEvents } from '../../core/event.ts';
 import type { PastAttempt } from '../../database/attempts.ts';
-import type { Delivery, DeliveryState } from '../../database/deliveries.ts';
+import type { Delivery, DeliverySearch, DeliveryState } from '../../database/deliveries.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
 import {
   ACTIVITY_EVENTS_MAX,
@@ -17,12 +17,11 @@ import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list } from '../../web/list.ts';
 import { changeFields } from '../change.ts';
-import { deliveryFilterForm, readDeliveryFilter } from '../delivery-filter.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { failingEndpoints } from '../failing-endpoints.ts';
-import { queryOfChosen } from '../list-filter.ts';
+import { type Chosen, type Field, limitForm, pager, queryOf, readChosen } from '../listing.ts';
 import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
-import { badge, data, faultMessage, moreLink, plainText, type Tone, time } from '../show.ts';
+import { badge, data, faultMessage, plainText, type Tone, time } from '../show.ts';
 import { endpointsOf, findEndpoint, storeEndpoints } from '../store-endpoints.ts';
 import type { Words } from '../texts.ts';
 import { webhookCall } from '../webhook-call.ts';
@@ -67,8 +66,8 @@ const may = ({ at, visitor }: Visit<StoreAt>, permission: StorePermission): bool
 
 /** Returns the delivery that the path names, with its event; null where the store has none in this mode. */
 export async function findDelivery({ database }: DashboardDeps, { at, params }: Visit<StoreAt>) {
-  const [delivery] = await database.deliveries.list({ id: params.delivery ?? '', limit: 1 });
-  const event = delivery ? await database.events.find(delivery.eventId) : null;
+  const [delivery] = await database.listDeliveries({ id: params.delivery ?? '', limit: 1 });
+  const event = delivery ? await database.findEvent(delivery.eventId) : null;
   return delivery && event?.storeId === at.storeId && event.mode === at.mode ? { delivery, event } : null;
 }
 
@@ -81,12 +80,12 @@ export async function webhooksPage(
   const own = await storeEndpoints(database, at, ENDPOINTS_SHOWN);
   const [id, eventId] = [query.get('after'), query.get('event') ?? ''];
   const after = id !== null && eventId !== '' ? { id, eventId } : null;
-  const filter = readDeliveryFilter(query, own);
+  const fields = deliveryFields(words, own);
+  const chosen = readChosen(fields, query);
   const page = { after, limit: DELIVERIES_SHOWN, lookMax: LOOK_MAX };
-  const { deliveries: shown, goOn } = await database.deliveries.ofStore(at, filter.search, page);
-  const next = goOn && queryOfChosen(filter.chosen, { event: goOn.eventId, after: goOn.id });
-  const older = next && moreLink(words, `${webhooksPath(at)}${next}`);
-  const isFiltered = Object.keys(filter.chosen).length > 0;
+  const { deliveries: shown, goOn } = await database.listStoreDeliveries(at, searchOf(chosen), page);
+  const older = goOn && { event: goOn.eventId, after: goOn.id };
+  const isLimited = Object.keys(chosen).length > 0;
   return {
     title: words.say('frame.webhooks'),
     status: fault === null ? 200 : 400,
@@ -94,11 +93,42 @@ export async function webhooksPage(
 <section aria-labelledby="endpoints"><h2 id="endpoints">${words.say('webhooks.endpoints')}</h2>${endpointTable(visit, own, await failingEndpoints(database, visit.nowMs))}</section>
 ${may(visit, 'webhooks:manage') ? addForm(visit) : null}
 <section aria-labelledby="deliveries"><h2 id="deliveries">${words.say('webhooks.deliveries')}</h2>
-${deliveryFilterForm(words, webhooksPath(at), filter, own)}${
+${limitForm(words, webhooksPath(at), fields, chosen)}${
   shown.length === 0
-    ? noDeliveries(visit, isFiltered, goOn !== null)
+    ? noDeliveries(visit, isLimited, goOn !== null)
     : deliveryTable(visit, shown, await endpointsOf(database, shown))
-}${older}</section>`,
+}${pager(words, { path: webhooksPath(at), chosen, isFirst: after === null, older })}</section>`,
+  };
+}
+
+const states: readonly DeliveryState[] = ['waiting', 'delivered', 'failed'];
+
+/** @param endpoints those that can be chosen */
+const deliveryFields = (words: Words, endpoints: readonly Endpoint[]): readonly Field[] => [
+  {
+    ...{ name: 'endpoint', label: words.say('webhooks.endpoint') },
+    choices: endpoints.map(({ id, url }) => [id, url, true]),
+  },
+  {
+    ...{ name: 'state', label: words.say('general.state') },
+    choices: states.map((one) => [one, words.say(`general.delivery_${one}`)]),
+  },
+  {
+    ...{ name: 'answer', label: words.html('webhooks.answer_filter'), type: 'text', charsMax: 4 },
+    read: (text) => (/^(?:none|[1-5](?:\d\d|xx))$/i.test(text) ? text.toLowerCase() : null),
+  },
+];
+
+/** An answer is `500`, `5xx` or `none`. */
+function searchOf({ endpoint, state, answer }: Chosen): DeliverySearch {
+  const codes = answer !== undefined && {
+    from: Number(answer.replace('xx', '00')),
+    to: Number(answer.replace('xx', '99')),
+  };
+  return {
+    endpointId: endpoint ?? null,
+    state: states.find((one) => one === state) ?? null,
+    answer: answer === 'none' ? 'none' : codes || null,
   };
 }
 
@@ -213,13 +243,13 @@ export async function endpointPage(
   fault: Html | string | null,
 ): Promise<Reply> {
   const { at, words } = visit;
-  const health = await database.endpoints.health(endpoint.id);
+  const health = await database.endpointHealth(endpoint.id);
   if (!health) return null;
-  const activity = await database.endpoints.activity(endpoint.id, visit.nowMs - DAY_MS);
-  const secret = await database.endpoints.findSecret(endpoint.id, endpoint.mode);
+  const activity = await database.endpointActivity(endpoint.id, visit.nowMs - DAY_MS);
+  const secret = await database.findWebhookSecret(endpoint.id, endpoint.mode);
   const search = { endpointId: endpoint.id, state: null, answer: null };
   const page = { after: null, limit: RECENT_SHOWN, lookMax: LOOK_MAX };
-  const { deliveries: recent } = await database.deliveries.ofStore(at, search, page);
+  const { deliveries: recent } = await database.listStoreDeliveries(at, search, page);
   return {
     title: words.say('webhooks.endpoint'),
     status: fault === null ? 200 : 400,
@@ -268,7 +298,7 @@ function healthFacts(words: Words, { id, extendedEvents: more }: Endpoint, healt
 function activityFacts({ at, words }: Visit<StoreAt>, { id }: Endpoint, activity: EndpointActivity): Html {
   const { accepted, counts, hasMore } = activity;
   const listed = (state: DeliveryState) =>
-    html`<a href="${webhooksPath(at)}${queryOfChosen({ endpoint: id, state })}">${words.say(`general.delivery_${state}`)}</a> ${data(counts[state])}`;
+    html`<a href="${webhooksPath(at)}${queryOf({ endpoint: id, state })}">${words.say(`general.delivery_${state}`)}</a> ${data(counts[state])}`;
   const last = accepted && {
     event: html`<a href="${webhooksPath(at)}/deliveries/${accepted.deliveryId}">${data(accepted.eventType)}</a>`,
     time: time(accepted.atMs),
@@ -315,7 +345,7 @@ async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
   if (!found) return null;
   const { at, words } = visit;
   const { delivery, event } = found;
-  const attempts = await deps.database.deliveries.attempts(delivery.id);
+  const attempts = await deps.database.listAttempts(delivery.id);
   const resend = html`<form method="post" action="${webhooksPath(at)}/deliveries/${delivery.id}/resend">${changeFields(visit)}<button>${words.say('webhooks.resend')}</button></form>`;
   return {
     title: words.say('webhooks.event_title', { event: event.type }),
@@ -350,7 +380,7 @@ async function callSection(
 ): Promise<Html | null> {
   const asked = Number(query.get('attempt') ?? attempts.length);
   const chosen = attempts[asked - 1];
-  const endpoint = await database.endpoints.find(delivery.endpointId);
+  const endpoint = await database.findEndpoint(delivery.endpointId);
   if (!chosen || !endpoint) return null;
   const command = chosen.stamp && webhookCall(endpoint.url, event, chosen.stamp);
   return html`<section class="card" aria-labelledby="call"><h2 id="call">${words.say('webhooks.call', { number: asked })}</h2>${

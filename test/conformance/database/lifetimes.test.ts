@@ -45,7 +45,7 @@ test('an unpaid session expires once the clock and every network have passed its
   one,
   two,
 }) => {
-  await database.endpoints.add(endpoint('e1'));
+  await database.addEndpoint(endpoint('e1'));
   sessionOf(await database.sessions.create(newSession('o1')));
   const settle = (nowS: number) => database.sessions.settleDue(nowS * 1000, 100);
   await readBoth(one, two, END_S + 1);
@@ -190,7 +190,7 @@ test('in test mode a session can be cut short: earlier money is in time, later m
 });
 
 test('a session with nothing seen is canceled once, with one event', async ({ database }) => {
-  await database.endpoints.add(endpoint('e1'));
+  await database.addEndpoint(endpoint('e1'));
   sessionOf(await database.sessions.create(newSession('o1')));
   const done = await cancel(database, 'o1', { key: 'k' });
   assert.ok(done.kind === 'done');

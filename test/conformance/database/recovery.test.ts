@@ -61,7 +61,7 @@ test('a rewind takes out even final blocks, reverses their credited payments, an
   database,
   one,
 }) => {
-  await database.endpoints.add(endpoint('e1', { extendedEvents: ['payment.reversed'] }));
+  await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.reversed'] }));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const fork = one.chain.at(-1)?.number ?? 0;
   const transfer = pays(to, 1000n);
@@ -381,7 +381,7 @@ test('a block that a rewind took out comes back when it is read again, though it
   database,
   one,
 }) => {
-  await database.endpoints.add(endpoint('e1'));
+  await database.addEndpoint(endpoint('e1'));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const transfer = pays(to, 1000n);
   const block = await one.mine([transfer]);

@@ -80,7 +80,7 @@ test('a block that comes back is canonical again, its transfers not doubled and 
   database,
   one,
 }) => {
-  await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
+  await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const transfers = [pays(to, 1000n)];
   const block = await one.mine(transfers);
