@@ -21,10 +21,7 @@ test('a payment is booked when it is confirmed, not before', async ({ database, 
   });
 });
 
-test('a reorg reverses the entry, and a new confirmation books it again, any number of times', async ({
-  database,
-  one,
-}) => {
+test('a reorg reverses the entry, and a new confirmation books it again', async ({ database, one }) => {
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const transfers = [pays(to, 1000n)];
   const block = await one.mine(transfers);

@@ -64,9 +64,7 @@ test(
   { toleranceMinor: 25, topUpGraceS: 90, monitoringS: 1000, latePolicy: 'accept' },
 );
 
-test('the same order with the same body returns the first session, with another body a conflict', async ({
-  database,
-}) => {
+test('an order with the same body is replayed, with another body a conflict', async ({ database }) => {
   const first = sessionOf(await database.sessions.create(withReplay('o1', null, 'a')));
   const again = await database.sessions.create(withReplay('o1', null, 'a', { id: 'cs_other', nowMs: T0_MS + 5 }));
   assert.is(again.kind, 'replayed');
@@ -85,9 +83,7 @@ test('an order id belongs to one store and one mode', async ({ database }) => {
   assert.is(live.kind, 'address_pool_empty');
 });
 
-test('an idempotency key is checked first: the same body is replayed, another body is a conflict of the key', async ({
-  database,
-}) => {
+test('an idempotency key is checked before the order', async ({ database }) => {
   const first = sessionOf(await database.sessions.create(withReplay('o1', 'k1', 'a')));
   const again = await database.sessions.create(withReplay('o1', 'k1', 'a'));
   assert.is(again.kind, 'replayed');
@@ -164,11 +160,7 @@ test('only networks that are followed are offered', async ({ database, one, two 
   assert.equal(await database.sessions.create(unheard), { kind: 'no_network_followed' });
 });
 
-test('a network is offered for two minutes after it was last read to its head, whatever its follower reports since', async ({
-  database,
-  one,
-  two,
-}) => {
+test('a network is offered for two minutes after it was last read to its head', async ({ database, one, two }) => {
   let orders = 0;
   const offeredAt = async (afterS: number): Promise<readonly string[]> => {
     orders += 1;

@@ -65,11 +65,7 @@ test('a block whose dust differs from what was read before is refused like any o
   await fails(one.reconnect(2, [{ block, transfers: [] }]), 'node_contradicts_itself');
 });
 
-test('dust of the same transaction, or its name on another network, decides nothing about when money came', async ({
-  database,
-  one,
-  two,
-}) => {
+test('dust of the same transaction decides nothing about when money came', async ({ database, one, two }) => {
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const { expiresAtS } = (await show(database, 'o1')).terms;
   const tx = '0xmoved';
@@ -89,11 +85,7 @@ test('dust of the same transaction, or its name on another network, decides noth
   assert.equal([seenPar, latePar], [1_000n * FLOOR_PAR, 500n * FLOOR_PAR]);
 });
 
-test('of very many transfers the newest are shown, all are counted, and every sum is exact', async ({
-  database,
-  one,
-  two,
-}) => {
+test('of many transfers the newest are shown, and sums are exact', async ({ database, one, two }) => {
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const extra = 30;
   const blocks = [];

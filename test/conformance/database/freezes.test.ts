@@ -3,9 +3,9 @@ import type { Database } from '../../../src/database/database.ts';
 import type { Freeze } from '../../../src/database/freezes.ts';
 import { counted } from '../../support/nonces.ts';
 import { thawAll } from '../../support/thaw.ts';
+import { allot, network, plan, refund } from './payout-scene.ts';
 import { type Feed, inWorlds, T0_MS } from './place.ts';
 
-const network = 'test:one';
 const act = { atMs: T0_MS, operator: 'anna', command: 'payout freeze', reason: 'found' };
 const freeze = (of: Freeze['network'], reason = 'a key was lost'): Freeze => ({
   network: of,
@@ -15,23 +15,11 @@ const freeze = (of: Freeze['network'], reason = 'a key was lost'): Freeze => ({
   sinceMs: T0_MS,
 });
 const seen = (...freezes: Freeze[]) => ({ freezes, transfers: [] });
-const intent = {
-  kind: 'refund',
-  session: { id: 'cs_1', amount: '5.00' },
-  id: 'r1',
-  network,
-  currency: 'USDT',
-  to: 'b',
-  units: 5n,
-  mac: 'c',
-} as const;
-const attempt = { id: 'r1', generation: 0, attempt: 0, payer: 'a', payerRole: 'refund', nonce: null } as const;
+const allotFirst = (database: Database) => allot(database, 'r1', { payer: 'a', nonce: null });
 
 const test = inWorlds('freezes');
 
-test('a freeze of a network or of all holds until it is thawed by its own name, and keeps its first reason', async ({
-  database,
-}) => {
+test('a freeze holds until it is thawed by its own name', async ({ database }) => {
   assert.is(await database.findFreeze(network), null);
   assert.is(await database.freezePayouts(freeze(network), act), true);
   assert.is(await database.freezePayouts(freeze(network, 'another reason'), act), false);
@@ -82,20 +70,16 @@ test('what froze it for another cause continues beside it, and only what was sho
   );
 });
 
-test('no attempt is allotted where money out is frozen, whatever another process saw before', async ({
-  database,
-  place,
-}) => {
+test('no attempt is allotted where money out is frozen', async ({ database, place }) => {
   const other = place.connect();
-  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
-  const allot = () => database.allotAttempt({ ...attempt, intent, terms: {}, feeUnitsMax: 1n, nowMs: T0_MS });
+  await plan(database, refund('r1'));
   for (const scope of [network, null] as const) {
     await other.freezePayouts(freeze(scope), act);
-    assert.equal(await allot(), { kind: 'moved' });
+    assert.equal(await allotFirst(database), { kind: 'moved' });
     await thawAll(other, scope, act);
   }
   await other.freezePayouts(freeze('test:two'), act);
-  assert.is((await allot()).kind, 'allotted');
+  assert.is((await allotFirst(database)).kind, 'allotted');
   other.close();
 });
 
@@ -109,17 +93,10 @@ async function showHead(one: Feed, number: number) {
 }
 const own = (role: 'refund' | 'gas' | 'treasury', key: string) => ({ role, key });
 
-test('skipped blocks freeze money out where they may hide a payment, until they are read or a person has looked', async ({
-  database,
-  one,
-}) => {
+test('skipped blocks that may hide a payment freeze money out', async ({ database, one }) => {
   await showHead(one, 300);
   await database.recordOwnWallets(network, [own('refund', 'a'), own('gas', 'b'), own('treasury', 'd')]);
-  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
-  const allot = () => database.allotAttempt({ ...attempt, intent, terms: {}, feeUnitsMax: 1n, nowMs: T0_MS });
-  await database.planPayouts([
-    { intent: { ...intent, id: 'r2' }, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS },
-  ]);
+  await plan(database, refund('r1'), refund('r2'));
   const cancel = () => database.cancelPayout('r2', T0_MS);
   const seenNow = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
   const conclusion = { kind: 'never', proof: null, ended: null, isRenewed: false } as const;
@@ -136,14 +113,14 @@ test('skipped blocks freeze money out where they may hide a payment, until they 
     /^blocks 110 to 119 .*`quayside network reread test:one --from 110 --to 119`.*block 150 /,
   );
   assert.equal(await database.listFreezes(), [frozen]);
-  assert.equal(await allot(), { kind: 'moved' });
+  assert.equal(await allotFirst(database), { kind: 'moved' });
   assert.equal(await database.freezePayouts(freeze(network), act), true, 'besides, an operator freezes it');
   assert.equal(
     (await database.listFreezes()).map(({ code }) => code),
     ['blocks_unsearched', 'payouts_frozen'],
   );
   assert.equal(await database.thawPayouts(seen(freeze(network)), act), [freeze(network)]);
-  assert.equal(await allot(), { kind: 'moved' }, 'the gap is another reason');
+  assert.equal(await allotFirst(database), { kind: 'moved' }, 'the gap is another reason');
   assert.equal([await cancel(), await never(), await doubt()], [false, false, 'blocks_unsearched']);
   const closed = await database.networks.closeGaps(network, { from: 110, to: 119, doubtful: [] }, act);
   assert.equal(
@@ -159,14 +136,12 @@ test('skipped blocks freeze money out where they may hide a payment, until they 
   assert.equal([await database.findFreeze(network), await thawAll(database, network, act)], [null, []]);
   const [entry] = await database.audit.list(1);
   assert.equal([entry?.before?.code, entry?.after], ['blocks_unsearched', null]);
-  assert.is((await allot()).kind, 'allotted');
+  assert.is((await allotFirst(database)).kind, 'allotted');
   assert.equal([await doubt(), await cancel()], [null, true], 'whoever thawed has looked');
 });
 
-test('while payments may have been missed for another reason, nothing is canceled or ended as never paid', async ({
-  database,
-}) => {
-  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
+test('while payments may have been missed, nothing is canceled or ended', async ({ database }) => {
+  await plan(database, refund('r1'));
   for (const code of ['wallets_unknown', 'row_altered']) {
     await database.freezePayouts({ ...freeze(network), code, frozenBy: 'quayside' }, null);
     assert.is(await database.cancelPayout('r1', T0_MS), false, code);
@@ -177,10 +152,7 @@ test('while payments may have been missed for another reason, nothing is cancele
   assert.is(await database.cancelPayout('r1', T0_MS), true, 'an operator’s own freeze hides nothing');
 });
 
-test('skipped blocks freeze nothing where no wallet is known, or where numbers tell what the wallets have sent', async ({
-  database,
-  one,
-}) => {
+test('skipped blocks freeze nothing without wallets, or where nonces tell', async ({ database, one }) => {
   await showHead(one, 300);
   await skip(database, 110);
   assert.is(await database.findFreeze(network), null);

@@ -150,7 +150,7 @@ test('a surplus is paid back once; the session stays paid, and no event is sent'
 });
 
 test(
-  'returned money never pays the session, neither by late money that the store accepts nor by an operator',
+  'returned money never pays the session',
   async (world) => {
     const { database, one } = world;
     const to = await start(database, 'o1');

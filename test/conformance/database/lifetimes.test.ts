@@ -40,11 +40,7 @@ const outcome = (result: CancelSessionOutcome) =>
 
 const test = inWorlds('expiry');
 
-test('an unpaid session expires once the clock and every network have passed its end', async ({
-  database,
-  one,
-  two,
-}) => {
+test('an unpaid session expires once the clock and every network are past its end', async ({ database, one, two }) => {
   await database.addEndpoint(endpoint('e1'));
   sessionOf(await database.sessions.create(newSession('o1')));
   const settle = (nowS: number) => database.sessions.settleDue(nowS * 1000, 100);
@@ -60,11 +56,7 @@ test('an unpaid session expires once the clock and every network have passed its
   assert.equal(await eventTypes(database, 'cs_o1'), ['payment.expired']);
 });
 
-test('the next blocks after the deadline are in time: each network’s as long as it needs, and the clock waits for them', async ({
-  database,
-  one,
-  two,
-}) => {
+test('the next blocks after the deadline are in time, by network', async ({ database, one, two }) => {
   const inclusionGraceS = { 'test:one': 15, 'test:two': 36, 'test:three': 60 };
   const create = (id: string) => database.sessions.create(newSession(id, { inclusionGraceS }));
   const [paid, late] = [addressOf(sessionOf(await create('paid'))), addressOf(sessionOf(await create('late')))];
@@ -103,7 +95,7 @@ test('an outage keeps sessions open for the outage wait and no longer', async ({
   assert.is(await database.sessions.settleDue((END_S + OUTAGE_WAIT_S + 1) * 1000, 100), 1);
 });
 
-test('sessions that expired while nothing ran are settled afterwards, oldest first, at most `limit` at a time', async ({
+test('sessions that expired during a stop are settled later, at most `limit` at a time', async ({
   database,
   one,
   two,
@@ -128,11 +120,7 @@ test('sessions that wait for a network do not delay others', async ({ database, 
   assert.is((await show(database, 'free')).life.status, 'expired');
 });
 
-test('a block of one network does not end a session while another network has not been read to its end', async ({
-  database,
-  one,
-  two,
-}) => {
+test('a session does not end while another network is unread', async ({ database, one, two }) => {
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   one.nowMs = (END_S + 60) * 1000;
   await one.mine([pays(to, 1n)]);
@@ -158,11 +146,7 @@ test('the limit holds for all networks together', async ({ database, one, two })
   assert.is(await database.sessions.settleDue((END_S + 1) * 1000, 3), 1);
 });
 
-test('in test mode a session can be cut short: earlier money is in time, later money is late, without grace', async ({
-  database,
-  one,
-  two,
-}) => {
+test('in test mode a session can be cut short, without grace', async ({ database, one, two }) => {
   const [none, part] = await Promise.all(
     ['none', 'part'].map(async (id) =>
       addressOf(sessionOf(await database.sessions.create(newSession(id, { inclusionGraceS: { 'test:one': 15 } })))),
@@ -219,11 +203,7 @@ test('a session is canceled only by its own store and mode', async ({ database }
   assert.is((await show(database, 'o1')).life.status, 'pending');
 });
 
-test('a refusal names its reason, keeps what the clock decided, and is not remembered', async ({
-  database,
-  one,
-  two,
-}) => {
+test('a refused cancel names its reason and is not remembered', async ({ database, one, two }) => {
   const to = addressOf(sessionOf(await database.sessions.create(newSession('money'))));
   sessionOf(await database.sessions.create(newSession('over')));
   await one.mine([pays(to, 400n)]);

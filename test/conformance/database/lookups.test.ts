@@ -35,9 +35,7 @@ async function findingOf(
 
 const test = inWorlds('lookups');
 
-test('a lookup is due on its network, is answered, and is asked again while its result may change', async ({
-  database,
-}) => {
+test('a lookup is due, answered, and asked again while it may change', async ({ database }) => {
   await database.sessions.create(newSession('o1'));
   await ask(database, '0xa');
   assert.equal(await database.lookups.list('cs_o1'), [

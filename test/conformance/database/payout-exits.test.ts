@@ -4,34 +4,15 @@ import type { Database } from '../../../src/database/database.ts';
 import type { PayoutConclusion } from '../../../src/database/money-out.ts';
 import { counted } from '../../support/nonces.ts';
 import { thawAll } from '../../support/thaw.ts';
-import { act, inWorlds, T0_MS } from './place.ts';
+import { bringOut as bringPlanned, inPayoutWorlds, network, payer, plan, refund, sweep, txOf } from './payout-scene.ts';
+import { act, T0_MS } from './place.ts';
 
-const network = 'test:one';
-const payer = 'a'.repeat(40);
-const payee = 'b'.repeat(40);
-const plain = { network, currency: 'USDT' } as const;
-const refund = (id: string): RefundIntent => ({
-  ...plain,
-  kind: 'refund',
-  session: { id: 'cs_1', amount: '5.00' },
-  id,
-  to: payee,
-  units: 5n,
-  mac: 'c'.repeat(64),
-});
-const sweep = (id: string): SweepIntent => ({ ...plain, kind: 'sweep', id, from: [{ index: 3, units: 9n }] });
 const foreign = { code: 'payout_nonce_foreign', message: 'its number was used' };
 
 /** Plans a payout and brings its first attempt to the chain. */
 async function bringOut(database: Database, intent: RefundIntent | SweepIntent, nonce: number): Promise<void> {
-  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
-  const name = { id: intent.id, generation: 0, attempt: 0 };
-  const terms = { nonce: String(nonce) };
-  const own = { intent, payer, payerRole: 'refund', nonce, terms, feeUnitsMax: 100n } as const;
-  assert.is((await database.allotAttempt({ ...name, ...own, nowMs: T0_MS })).kind, 'allotted');
-  const signature = { ...name, intent, terms, tx: `tx of ${intent.id}`, bytes: new Uint8Array([1]), signedAtMs: T0_MS };
-  assert.is((await database.recordSigned(network, [{ ...signature, id: nonce + 1 }])).kind, 'recorded');
-  await database.recordSent({ ...name, answerCode: 'accepted', answer: 'accepted', refusal: null, nowMs: T0_MS });
+  await plan(database, intent);
+  await bringPlanned(database, intent, nonce + 1, { nonce });
 }
 
 const stick = (database: Database, id: string, why = foreign) =>
@@ -60,48 +41,35 @@ const never = (more: Partial<Extract<PayoutConclusion, { kind: 'never' }>> = {})
   ...more,
 });
 
-const readyTest = (title: string, work: (database: Database) => Promise<void>) =>
-  test(title, async ({ database }) => {
-    await database.nextFence(network, 0, T0_MS);
-    await database.offerNonce(network, payer, counted(0), T0_MS);
-    await work(database);
-  });
+const { test, readyTest } = inPayoutWorlds('payout exits');
 
-const test = inWorlds('payout exits');
+readyTest('a payout is settled by a transaction that no attempt explains', async (database) => {
+  await bringOut(database, refund('r1'), 0);
+  await stick(database, 'r1');
+  assert.is(await database.findAttemptOwner('lost tx'), null);
+  assert.is(await conclude(database, 'r1', paid('lost tx', null)), true);
+  const payout = await database.findPayout('r1');
+  assert.equal([payout?.state, payout?.tx, payout?.feeUnits], ['succeeded', 'lost tx', 7n]);
+  assert.is(await database.findAttemptOwner('lost tx'), 'r1');
+  const [entry] = await database.audit.list(1);
+  assert.equal([entry?.target, entry?.before?.state, entry?.after?.state], ['r1', 'stuck', 'succeeded']);
+  assert.is(entry?.reason, 'a test');
+  assert.is(await conclude(database, 'r1', never()), false, 'one more attempt than was seen');
+});
 
-readyTest(
-  'a payout is settled by a transaction that no attempt here explains, with its fee and an audit entry',
-  async (database) => {
-    await bringOut(database, refund('r1'), 0);
-    await stick(database, 'r1');
-    assert.is(await database.findAttemptOwner('lost tx'), null);
-    assert.is(await conclude(database, 'r1', paid('lost tx', null)), true);
-    const payout = await database.findPayout('r1');
-    assert.equal([payout?.state, payout?.tx, payout?.feeUnits], ['succeeded', 'lost tx', 7n]);
-    assert.is(await database.findAttemptOwner('lost tx'), 'r1');
-    const [entry] = await database.audit.list(1);
-    assert.equal([entry?.target, entry?.before?.state, entry?.after?.state], ['r1', 'stuck', 'succeeded']);
-    assert.is(entry?.reason, 'a test');
-    assert.is(await conclude(database, 'r1', never()), false, 'one more attempt than was seen');
-  },
-);
-
-readyTest(
-  'a sweep that somebody else broadcast is settled by its own attempt, although it was never sent from here',
-  async (database) => {
-    const intent = sweep('s1');
-    await bringOut(database, intent, 0);
-    await stick(database, 's1');
-    assert.is(await conclude(database, 's1', paid('tx of s1', 0)), true);
-    const { balances } = await database.verifyLedger();
-    assert.equal(balances.find(({ account }) => account === 'treasury')?.units, 9n);
-  },
-);
+readyTest('a sweep that was never sent from here is settled by its own attempt', async (database) => {
+  const intent = sweep('s1');
+  await bringOut(database, intent, 0);
+  await stick(database, 's1');
+  assert.is(await conclude(database, 's1', paid(txOf('s1'), 0)), true);
+  const { balances } = await database.verifyLedger();
+  assert.equal(balances.find(({ account }) => account === 'treasury')?.units, 9n);
+});
 
 readyTest('a payout that nothing has paid fails once, or goes on in the next generation', async (database) => {
   await bringOut(database, sweep('s1'), 0);
   await stick(database, 's1');
-  const ended = { tx: 'tx of s1', feeUnits: 3n };
+  const ended = { tx: txOf('s1'), feeUnits: 3n };
   assert.is(await conclude(database, 's1', never({ ended })), true);
   const [attempt] = await database.listPayoutAttempts('s1');
   assert.equal([(await database.findPayout('s1'))?.state, attempt?.feeUnits], ['failed', 3n]);
@@ -114,94 +82,75 @@ readyTest('a payout that nothing has paid fails once, or goes on in the next gen
   assert.is((await database.findPayout('r1'))?.generation, 1, 'nothing is signed in this one');
 });
 
-readyTest(
-  'nothing happens if the payout has changed since the nodes were asked, or the journal is not adopted',
-  async (database) => {
-    await bringOut(database, refund('r1'), 0);
-    assert.is(await conclude(database, 'r1', never(), 0), false, 'an attempt more');
-    const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
-    const late = { id: 'r1', seen, conclusion: never(), act: act('payout resolve'), nowMs: T0_MS };
-    assert.is(await database.concludePayout(late), false, 'it is sent, not stuck');
-    assert.is(await database.concludePayout({ ...late, id: 'none' }), false);
-    await database.reportEngine(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
-    assert.is(await conclude(database, 'r1', never()), false);
-    await database.reportEngine(network, null, T0_MS);
-    await database.settleEngine(network, 0, T0_MS);
-    assert.is(await conclude(database, 'r1', never()), false, 'its engine has not looked yet');
-    assert.is((await database.findPayout('r1'))?.state, 'sent');
-    assert.equal(await database.audit.list(1), []);
-  },
-);
+readyTest('nothing happens if the payout has changed since the nodes were asked', async (database) => {
+  await bringOut(database, refund('r1'), 0);
+  assert.is(await conclude(database, 'r1', never(), 0), false, 'an attempt more');
+  const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
+  const late = { id: 'r1', seen, conclusion: never(), act: act('payout resolve'), nowMs: T0_MS };
+  assert.is(await database.concludePayout(late), false, 'it is sent, not stuck');
+  assert.is(await database.concludePayout({ ...late, id: 'none' }), false);
+  await database.reportEngine(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
+  assert.is(await conclude(database, 'r1', never()), false);
+  await database.reportEngine(network, null, T0_MS);
+  await database.settleEngine(network, 0, T0_MS);
+  assert.is(await conclude(database, 'r1', never()), false, 'its engine has not looked yet');
+  assert.is((await database.findPayout('r1'))?.state, 'sent');
+  assert.equal(await database.audit.list(1), []);
+});
 
-readyTest(
-  'a refund that its engine ends waits instead while it may have been paid by what is not known here',
-  async (database) => {
-    await database.planPayouts([
-      { intent: refund('r1'), sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS },
-    ]);
-    const outcome = { kind: 'failed', code: 'destination_invalid', message: 'it is a contract now' } as const;
-    const fail = () => database.settlePayout({ id: 'r1', generation: 0, outcome, nowMs: T0_MS });
-    await database.settleEngine(network, 0, T0_MS);
-    await fail();
-    const { state, wait } = (await database.findPayout('r1')) ?? {};
-    assert.equal([state, wait?.code], ['waiting', 'destination_invalid']);
-    await database.settleEngine(network, null, T0_MS);
-    await fail();
-    assert.is((await database.findPayout('r1'))?.state, 'failed');
-  },
-);
+readyTest('a refund that its engine ends waits while it may have been paid unseen', async (database) => {
+  await plan(database, refund('r1'));
+  const outcome = { kind: 'failed', code: 'destination_invalid', message: 'it is a contract now' } as const;
+  const fail = () => database.settlePayout({ id: 'r1', generation: 0, outcome, nowMs: T0_MS });
+  await database.settleEngine(network, 0, T0_MS);
+  await fail();
+  const { state, wait } = (await database.findPayout('r1')) ?? {};
+  assert.equal([state, wait?.code], ['waiting', 'destination_invalid']);
+  await database.settleEngine(network, null, T0_MS);
+  await fail();
+  assert.is((await database.findPayout('r1'))?.state, 'failed');
+});
 
-readyTest(
-  'while a wallet has used a nonce that nothing explains, nothing is canceled or ended as never paid',
-  async (database) => {
-    const planned = { sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS };
-    await database.planPayouts([{ ...planned, intent: refund('r1') }]);
-    await bringOut(database, refund('r2'), 0);
-    await database.offerNonce(network, payer, counted(2), T0_MS);
-    assert.is(await database.cancelPayout('r1', T0_MS), false);
-    assert.is((await database.payoutDoubt('r1'))?.code, 'payout_nonce_foreign');
-    assert.is(await conclude(database, 'r1', never({ proof: null }), 0), false);
-    assert.is(await conclude(database, 'r2', never()), false, 'an attempt that followed may be lost');
-    await database.passNonces(network, payer, 2);
-    assert.is((await thawAll(database, network, act('payout reconcile'))).length, 1);
-    assert.is(await conclude(database, 'r2', never()), true);
-    assert.is(await database.cancelPayout('r1', T0_MS), true);
-  },
-);
+readyTest('while a nonce is unexplained, nothing is canceled or ended as never paid', async (database) => {
+  await plan(database, refund('r1'));
+  await bringOut(database, refund('r2'), 0);
+  await database.offerNonce(network, payer, counted(2), T0_MS);
+  assert.is(await database.cancelPayout('r1', T0_MS), false);
+  assert.is((await database.payoutDoubt('r1'))?.code, 'payout_nonce_foreign');
+  assert.is(await conclude(database, 'r1', never({ proof: null }), 0), false);
+  assert.is(await conclude(database, 'r2', never()), false, 'an attempt that followed may be lost');
+  await database.passNonces(network, payer, 2);
+  assert.is((await thawAll(database, network, act('payout reconcile'))).length, 1);
+  assert.is(await conclude(database, 'r2', never()), true);
+  assert.is(await database.cancelPayout('r1', T0_MS), true);
+});
 
-readyTest(
-  'a refund whose lock is set on the chain is not canceled, and ended only on what the nodes show',
-  async (database) => {
-    const planned = { sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS };
-    await database.planPayouts([{ ...planned, intent: refund('r1') }]);
-    const wait = { code: 'refund_lock_set', message: 'it was paid' };
-    await database.recordWait({ id: 'r1', generation: 0, wait, nextLookAtMs: T0_MS, nowMs: T0_MS });
-    assert.is(await database.cancelPayout('r1', T0_MS), false);
-    assert.equal(await database.payoutDoubt('r1'), wait);
-    assert.is(await conclude(database, 'r1', never({ proof: null }), 0), true);
-  },
-);
+readyTest('a refund whose lock is set is ended only on what the nodes show', async (database) => {
+  await plan(database, refund('r1'));
+  const wait = { code: 'refund_lock_set', message: 'it was paid' };
+  await database.recordWait({ id: 'r1', generation: 0, wait, nextLookAtMs: T0_MS, nowMs: T0_MS });
+  assert.is(await database.cancelPayout('r1', T0_MS), false);
+  assert.equal(await database.payoutDoubt('r1'), wait);
+  assert.is(await conclude(database, 'r1', never({ proof: null }), 0), true);
+});
 
-readyTest(
-  'a payout that has ended here and was paid all the same is paid out of unclaimed, with an alarm',
-  async (database) => {
-    await bringOut(database, refund('r1'), 0);
-    await stick(database, 'r1');
-    await conclude(database, 'r1', never({ ended: { tx: 'tx of r1', feeUnits: 3n } }));
-    assert.is(await conclude(database, 'r1', paid('lost tx', null)), true);
-    assert.is((await database.findPayout('r1'))?.state, 'succeeded');
-    const fees = (await database.listPayoutAttempts('r1')).map(({ tx, feeUnits }) => [tx, feeUnits]);
-    assert.equal(
-      fees,
-      [
-        ['tx of r1', 3n],
-        ['lost tx', 7n],
-      ],
-      'what failed had its cost, too',
-    );
-    const alarm = (await database.alarms.list(10)).find(({ code }) => code === 'payout_paid_after_end');
-    assert.match(alarm?.message ?? '', /^The refund of .* USD[CT].* \(r1\): it is failed here, but/);
-  },
-);
+readyTest('a payout that ended here and was paid all the same raises an alarm', async (database) => {
+  await bringOut(database, refund('r1'), 0);
+  await stick(database, 'r1');
+  await conclude(database, 'r1', never({ ended: { tx: txOf('r1'), feeUnits: 3n } }));
+  assert.is(await conclude(database, 'r1', paid('lost tx', null)), true);
+  assert.is((await database.findPayout('r1'))?.state, 'succeeded');
+  const fees = (await database.listPayoutAttempts('r1')).map(({ tx, feeUnits }) => [tx, feeUnits]);
+  assert.equal(
+    fees,
+    [
+      [txOf('r1'), 3n],
+      ['lost tx', 7n],
+    ],
+    'what failed had its cost, too',
+  );
+  const alarm = (await database.alarms.list(10)).find(({ code }) => code === 'payout_paid_after_end');
+  assert.match(alarm?.message ?? '', /^The refund of .* USD[CT].* \(r1\): it is failed here, but/);
+});
 
 test.run();

@@ -1,99 +1,29 @@
 import * as assert from 'uvu/assert';
-import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
 import { IN_FLIGHT_MAX } from '../../../src/core/payout.ts';
 import type { Database } from '../../../src/database/database.ts';
-import type { JournaledSignature } from '../../../src/database/money-out.ts';
 import { counted } from '../../support/nonces.ts';
-import { breaks, inWorlds, renewal, T0_MS } from './place.ts';
-
-const network = 'test:one';
-const payer = 'a'.repeat(40);
-
-const refund = (id: string): RefundIntent => ({
-  kind: 'refund',
-  session: { id: 'cs_1', amount: '5.00' },
-  id,
+import {
+  allot,
+  bringOut,
+  inPayoutWorlds,
+  name,
   network,
-  currency: 'USDT',
-  to: 'b'.repeat(40),
-  units: 5n,
-  mac: 'c'.repeat(64),
-});
+  payer,
+  plan,
+  refund,
+  sent,
+  signatureOf,
+  stateOf,
+  sweep,
+  txOf,
+} from './payout-scene.ts';
+import { breaks, renewal, T0_MS } from './place.ts';
 
-const sweep = (id: string): SweepIntent => ({
-  kind: 'sweep',
-  id,
-  network,
-  currency: 'USDT',
-  from: [{ index: 3, units: 9n }],
-});
-
-/** Plans payouts that are due at once. */
-const plan = (database: Database, ...intents: readonly (RefundIntent | SweepIntent)[]) =>
-  database.planPayouts(
-    intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS })),
-  );
-
-type Wish = { generation?: number; attempt?: number; nonce?: number | null; nowMs?: number };
-
-const termsOf = ({ generation = 0, attempt = 0, nonce = 0 }: Wish) => ({
-  ...(nonce !== null && { nonce: String(nonce) }),
-  salt: `${generation}.${attempt}`,
-});
-
-const allot = async (database: Database, id: string, wish: Wish = {}) => {
-  const { generation = 0, attempt = 0, nonce = 0, nowMs = T0_MS } = wish;
-  const own = { id, generation, attempt, payer, payerRole: 'refund', nonce } as const;
-  const intent = (await database.findPayout(id))?.intent;
-  assert.ok(intent, id);
-  return database.allotAttempt({ ...own, intent, terms: termsOf(wish), feeUnitsMax: 100n, nowMs });
-};
-
-const signatureOf = (intent: RefundIntent | SweepIntent, id: number, wish: Wish = {}): JournaledSignature => ({
-  id,
-  intent,
-  generation: wish.generation ?? 0,
-  attempt: wish.attempt ?? 0,
-  terms: termsOf(wish),
-  tx: `tx of ${intent.id} ${wish.generation ?? 0}.${wish.attempt ?? 0}`,
-  bytes: new Uint8Array([1, 2, id]),
-  signedAtMs: T0_MS,
-});
-
-const name = (id: string, generation = 0, attempt = 0) => ({ id, generation, attempt });
-const sent = (database: Database, id: string, generation = 0) =>
-  database.recordSent({
-    ...name(id, generation),
-    answerCode: 'accepted',
-    answer: 'accepted',
-    refusal: null,
-    nowMs: T0_MS,
-  });
-
-/** Allots, signs and sends the first attempt of a payout. */
-async function bringOut(database: Database, intent: RefundIntent | SweepIntent, journalId: number, wish: Wish = {}) {
-  assert.is((await allot(database, intent.id, wish)).kind, 'allotted');
-  assert.is((await database.recordSigned(network, [signatureOf(intent, journalId, wish)])).kind, 'recorded');
-  await sent(database, intent.id, wish.generation);
-}
-
-const stateOf = async (database: Database, id: string) => (await database.findPayout(id))?.state;
 const codes = async (database: Database) => (await database.alarms.list(100)).map(({ code }) => code);
 
-/** Creates a lane from number 0, and a fence under which signatures are recorded. */
-const readyTest = (title: string, work: (database: Database) => Promise<void>) =>
-  test(title, async ({ database }) => {
-    assert.is(await database.nextFence(network, 0, T0_MS), 1);
-    assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
-    await work(database);
-  });
+const { test, readyTest } = inPayoutWorlds('payouts');
 
-const test = inWorlds('payouts');
-
-test('the fence rises with each start, and is refused when the signer has served a higher one', async ({
-  database,
-  place,
-}) => {
+test('the fence rises with each start, and never below the signer’s', async ({ database, place }) => {
   assert.is(await database.nextFence(network, 0, T0_MS), 1);
   const other = place.connect();
   assert.is(await other.nextFence(network, 1, T0_MS), 2);
@@ -158,64 +88,58 @@ readyTest('a payout can be canceled only while nothing of it is allotted', async
   assert.equal([await stateOf(database, 'r1'), await stateOf(database, 'r2')], ['canceled', 'sent']);
 });
 
-readyTest(
-  'a payout that the signer refused for good can be canceled, one that it may have signed cannot',
-  async (database) => {
-    await plan(database, refund('r1'), refund('r2'));
-    const why = { code: 'signer_refused_mac', message: 'made with another secret key' };
-    const stick = (id: string) => database.stickPayout({ id, generation: 0, why, freezes: false, nowMs: T0_MS });
-    await allot(database, 'r1');
-    await database.withdrawAttempt({ ...name('r1'), wait: why, nextLookAtMs: T0_MS, nowMs: T0_MS });
-    await stick('r1');
-    assert.is(await stateOf(database, 'r1'), 'stuck');
-    assert.is(await database.cancelPayout('r1', T0_MS), true);
-    await allot(database, 'r2');
-    await stick('r2');
-    assert.is(await database.cancelPayout('r2', T0_MS), false);
-    assert.equal([await stateOf(database, 'r1'), await stateOf(database, 'r2')], ['canceled', 'stuck']);
-  },
-);
+readyTest('a payout that the signer refused for good can be canceled', async (database) => {
+  await plan(database, refund('r1'), refund('r2'));
+  const why = { code: 'signer_refused_mac', message: 'made with another secret key' };
+  const stick = (id: string) => database.stickPayout({ id, generation: 0, why, freezes: false, nowMs: T0_MS });
+  await allot(database, 'r1');
+  await database.withdrawAttempt({ ...name('r1'), wait: why, nextLookAtMs: T0_MS, nowMs: T0_MS });
+  await stick('r1');
+  assert.is(await stateOf(database, 'r1'), 'stuck');
+  assert.is(await database.cancelPayout('r1', T0_MS), true);
+  await allot(database, 'r2');
+  await stick('r2');
+  assert.is(await database.cancelPayout('r2', T0_MS), false);
+  assert.equal([await stateOf(database, 'r1'), await stateOf(database, 'r2')], ['canceled', 'stuck']);
+});
 
-readyTest(
-  'a payout whose attempts have all ended can be canceled in any generation, unless it must never have been signed',
-  async (database) => {
-    await plan(database, refund('r1'), refund('r2'), refund('r3'));
-    for (const [at, id] of ['r1', 'r2', 'r3'].entries()) {
-      await bringOut(database, refund(id), at + 1, { nonce: at });
-      assert.is(await database.cancelPayout(id, T0_MS), false, 'it may be mined');
-    }
-    const ended = (id: string) => ({ tx: `tx of ${id} 0.0`, feeUnits: 3n });
-    const end = (id: string, more = {}) =>
-      database.newGeneration({
-        id,
-        generation: 0,
-        ...renewal,
-        proof: 'failed',
-        ended: ended(id),
-        nowMs: T0_MS,
-        ...more,
-      });
-    await end('r1', { notBeforeMs: T0_MS + 60_000 });
-    const why = { code: 'payout_generations', message: 'five times' };
-    await end('r2', { isStuck: true, why });
-    await end('r3');
-    assert.equal((await database.findPayout('r2'))?.wait, why);
-    assert.equal(
-      (await database.alarms.list(10)).map(({ code }) => code),
-      ['payout_generations'],
-    );
-    assert.is((await allot(database, 'r1', { generation: 1, nonce: 3 })).kind, 'moved', 'it pauses');
-    assert.is(await database.cancelPayout('r1', T0_MS), true);
-    assert.is(await database.cancelPayout('r2', T0_MS), true);
-    await allot(database, 'r3', { generation: 1, nonce: 3 });
-    assert.is(await database.cancelPayout('r3', T0_MS), false);
-    assert.equal(await Promise.all(['r1', 'r2', 'r3'].map((id) => stateOf(database, id))), [
-      'canceled',
-      'canceled',
-      'sent',
-    ]);
-  },
-);
+readyTest('a payout whose attempts have all ended can be canceled', async (database) => {
+  await plan(database, refund('r1'), refund('r2'), refund('r3'));
+  for (const [at, id] of ['r1', 'r2', 'r3'].entries()) {
+    await bringOut(database, refund(id), at + 1, { nonce: at });
+    assert.is(await database.cancelPayout(id, T0_MS), false, 'it may be mined');
+  }
+  const ended = (id: string) => ({ tx: txOf(id), feeUnits: 3n });
+  const end = (id: string, more = {}) =>
+    database.newGeneration({
+      id,
+      generation: 0,
+      ...renewal,
+      proof: 'failed',
+      ended: ended(id),
+      nowMs: T0_MS,
+      ...more,
+    });
+  await end('r1', { notBeforeMs: T0_MS + 60_000 });
+  const why = { code: 'payout_generations', message: 'five times' };
+  await end('r2', { isStuck: true, why });
+  await end('r3');
+  assert.equal((await database.findPayout('r2'))?.wait, why);
+  assert.equal(
+    (await database.alarms.list(10)).map(({ code }) => code),
+    ['payout_generations'],
+  );
+  assert.is((await allot(database, 'r1', { generation: 1, nonce: 3 })).kind, 'moved', 'it pauses');
+  assert.is(await database.cancelPayout('r1', T0_MS), true);
+  assert.is(await database.cancelPayout('r2', T0_MS), true);
+  await allot(database, 'r3', { generation: 1, nonce: 3 });
+  assert.is(await database.cancelPayout('r3', T0_MS), false);
+  assert.equal(await Promise.all(['r1', 'r2', 'r3'].map((id) => stateOf(database, id))), [
+    'canceled',
+    'canceled',
+    'sent',
+  ]);
+});
 
 readyTest('a sweep waits for its gas', async (database) => {
   const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
@@ -229,7 +153,7 @@ readyTest('a sweep waits for its gas', async (database) => {
   await allot(database, 'g1');
   await database.recordSigned(network, [{ ...signatureOf(sweep('g1'), 1), intent: gas }]);
   await sent(database, 'g1');
-  const ended = { tx: 'tx of g1 0.0', feeUnits: 2n };
+  const ended = { tx: txOf('g1'), feeUnits: 2n };
   await database.settlePayout({ id: 'g1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
   assert.equal(await open(), ['s1']);
   const { balances } = await database.verifyLedger();
@@ -243,33 +167,30 @@ readyTest('a sweep waits for its gas', async (database) => {
   );
 });
 
-readyTest(
-  'numbers have no gaps: each is given out once, after the last was signed, and taken back with a refusal',
-  async (database) => {
-    await plan(database, refund('r1'), refund('r2'));
-    assert.is((await allot(database, 'r1', { nonce: 1 })).kind, 'moved', 'no number is skipped');
-    assert.is((await allot(database, 'r1')).kind, 'allotted');
-    assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'busy' });
-    assert.is((await allot(database, 'r2', { nonce: 1 })).kind, 'moved');
-    const wait = { code: 'signer_refused_cap', message: 'too much today' };
-    await database.withdrawAttempt({ ...name('r1'), wait, nextLookAtMs: T0_MS + 5000, nowMs: T0_MS });
-    assert.is(await stateOf(database, 'r1'), 'waiting');
-    assert.equal((await database.findPayout('r1'))?.wait, wait);
-    assert.equal(await codes(database), ['signer_refused_cap']);
-    assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
-    await bringOut(database, refund('r2'), 1);
-    assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 1 });
-    assert.equal(
-      (await database.openPayouts(network, T0_MS + 4999, 10)).map(({ payout }) => payout.id),
-      ['r2'],
-      'the refused payout is looked at later',
-    );
-    await breaks(database.withdrawAttempt({ ...name('r2'), wait, nextLookAtMs: T0_MS, nowMs: T0_MS }));
-    const other = { code: 'fee_too_high', message: 'wait for a lower price' };
-    await database.recordWait({ id: 'r1', generation: 0, wait: other, nextLookAtMs: T0_MS, nowMs: T0_MS });
-    assert.equal((await database.findPayout('r1'))?.wait, other);
-  },
-);
+readyTest('nonces have no gaps: each is given out once, and taken back with a refusal', async (database) => {
+  await plan(database, refund('r1'), refund('r2'));
+  assert.is((await allot(database, 'r1', { nonce: 1 })).kind, 'moved', 'no number is skipped');
+  assert.is((await allot(database, 'r1')).kind, 'allotted');
+  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'busy' });
+  assert.is((await allot(database, 'r2', { nonce: 1 })).kind, 'moved');
+  const wait = { code: 'signer_refused_cap', message: 'too much today' };
+  await database.withdrawAttempt({ ...name('r1'), wait, nextLookAtMs: T0_MS + 5000, nowMs: T0_MS });
+  assert.is(await stateOf(database, 'r1'), 'waiting');
+  assert.equal((await database.findPayout('r1'))?.wait, wait);
+  assert.equal(await codes(database), ['signer_refused_cap']);
+  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
+  await bringOut(database, refund('r2'), 1);
+  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 1 });
+  assert.equal(
+    (await database.openPayouts(network, T0_MS + 4999, 10)).map(({ payout }) => payout.id),
+    ['r2'],
+    'the refused payout is looked at later',
+  );
+  await breaks(database.withdrawAttempt({ ...name('r2'), wait, nextLookAtMs: T0_MS, nowMs: T0_MS }));
+  const other = { code: 'fee_too_high', message: 'wait for a lower price' };
+  await database.recordWait({ id: 'r1', generation: 0, wait: other, nextLookAtMs: T0_MS, nowMs: T0_MS });
+  assert.equal((await database.findPayout('r1'))?.wait, other);
+});
 
 test('two concurrent engines give each number out once', async ({ database, place }) => {
   const other = place.connect();
@@ -281,130 +202,115 @@ test('two concurrent engines give each number out once', async ({ database, plac
   other.close();
 });
 
-readyTest(
-  'a wallet has at most `IN_FLIGHT_MAX` nonces open, and the network freezes when somebody else has used one',
-  async (database) => {
-    const intents = Array.from({ length: IN_FLIGHT_MAX }, (_, n) => refund(`r${n}`));
-    await plan(database, ...intents, refund('last'));
-    for (const [nonce, intent] of intents.entries()) await bringOut(database, intent, nonce + 1, { nonce });
-    assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'busy' });
-    assert.equal(await database.offerNonce(network, payer, counted(1), T0_MS), {
-      kind: 'free',
-      nonce: IN_FLIGHT_MAX,
-    });
-    const offer = () => database.offerNonce(network, payer, counted(IN_FLIGHT_MAX + 1), T0_MS);
-    assert.equal([await offer(), await offer()], [{ kind: 'busy' }, { kind: 'busy' }]);
-    assert.is((await allot(database, 'last', { nonce: IN_FLIGHT_MAX })).kind, 'moved');
-    assert.equal(await codes(database), ['payout_nonce_foreign']);
-    const freezes = await database.listFreezes();
-    assert.equal(
-      freezes.map((one) => [one.network, one.code]),
-      [[network, 'payout_nonce_foreign']],
-    );
-    const seen = { payer, nextNonce: IN_FLIGHT_MAX, counted: IN_FLIGHT_MAX + 1 };
-    assert.equal(await database.listForeignNonces(network), [seen]);
-    await database.passNonces(network, payer, IN_FLIGHT_MAX + 1);
-    assert.equal([await database.listForeignNonces(network), await database.listFreezes()], [[], freezes]);
-    await database.passNonces(network, payer, 0);
-    const next = { kind: 'free', nonce: IN_FLIGHT_MAX + 1 };
-    assert.equal(await database.offerNonce(network, payer, counted(IN_FLIGHT_MAX + 1), T0_MS), next);
-  },
-);
+readyTest('a wallet has at most `IN_FLIGHT_MAX` nonces open; a foreign one freezes', async (database) => {
+  const intents = Array.from({ length: IN_FLIGHT_MAX }, (_, n) => refund(`r${n}`));
+  await plan(database, ...intents, refund('last'));
+  for (const [nonce, intent] of intents.entries()) await bringOut(database, intent, nonce + 1, { nonce });
+  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'busy' });
+  assert.equal(await database.offerNonce(network, payer, counted(1), T0_MS), {
+    kind: 'free',
+    nonce: IN_FLIGHT_MAX,
+  });
+  const offer = () => database.offerNonce(network, payer, counted(IN_FLIGHT_MAX + 1), T0_MS);
+  assert.equal([await offer(), await offer()], [{ kind: 'busy' }, { kind: 'busy' }]);
+  assert.is((await allot(database, 'last', { nonce: IN_FLIGHT_MAX })).kind, 'moved');
+  assert.equal(await codes(database), ['payout_nonce_foreign']);
+  const freezes = await database.listFreezes();
+  assert.equal(
+    freezes.map((one) => [one.network, one.code]),
+    [[network, 'payout_nonce_foreign']],
+  );
+  const seen = { payer, nextNonce: IN_FLIGHT_MAX, counted: IN_FLIGHT_MAX + 1 };
+  assert.equal(await database.listForeignNonces(network), [seen]);
+  await database.passNonces(network, payer, IN_FLIGHT_MAX + 1);
+  assert.equal([await database.listForeignNonces(network), await database.listFreezes()], [[], freezes]);
+  await database.passNonces(network, payer, 0);
+  const next = { kind: 'free', nonce: IN_FLIGHT_MAX + 1 };
+  assert.equal(await database.offerNonce(network, payer, counted(IN_FLIGHT_MAX + 1), T0_MS), next);
+});
 
-readyTest(
-  'a pending transaction that is not known here freezes, too; without the final state a new wallet waits',
-  async (database) => {
-    await plan(database, refund('r1'));
-    await bringOut(database, refund('r1'), 1);
-    const at = (head: number, pending = head) => ({ final: null, head, pending });
-    assert.equal(await database.offerNonce(network, payer, at(0, 1), T0_MS), { kind: 'free', nonce: 1 });
-    const [unknown, unused] = ['ef'.repeat(20), 'fe'.repeat(20)];
-    assert.equal(await database.offerNonce(network, unknown, at(5), T0_MS), { kind: 'unsettled' });
-    assert.equal(await database.offerNonce(network, unknown, counted(5), T0_MS), { kind: 'free', nonce: 5 });
-    assert.equal(await database.offerNonce(network, unused, at(0), T0_MS), { kind: 'free', nonce: 0 });
-    assert.equal(await codes(database), []);
-    assert.equal(await database.offerNonce(network, payer, at(1, 2), T0_MS), { kind: 'busy' });
-    assert.is((await database.findFreeze(network))?.code, 'payout_nonce_foreign');
-  },
-);
+readyTest('a pending transaction that is not known here freezes, too', async (database) => {
+  await plan(database, refund('r1'));
+  await bringOut(database, refund('r1'), 1);
+  const at = (head: number, pending = head) => ({ final: null, head, pending });
+  assert.equal(await database.offerNonce(network, payer, at(0, 1), T0_MS), { kind: 'free', nonce: 1 });
+  const [unknown, unused] = ['ef'.repeat(20), 'fe'.repeat(20)];
+  assert.equal(await database.offerNonce(network, unknown, at(5), T0_MS), { kind: 'unsettled' });
+  assert.equal(await database.offerNonce(network, unknown, counted(5), T0_MS), { kind: 'free', nonce: 5 });
+  assert.equal(await database.offerNonce(network, unused, at(0), T0_MS), { kind: 'free', nonce: 0 });
+  assert.equal(await codes(database), []);
+  assert.equal(await database.offerNonce(network, payer, at(1, 2), T0_MS), { kind: 'busy' });
+  assert.is((await database.findFreeze(network))?.code, 'payout_nonce_foreign');
+});
 
-readyTest(
-  'a signature is recorded with the attempt that asked for it on its terms; a stray one stops everything',
-  async (database) => {
-    await plan(database, refund('r1'));
-    await allot(database, 'r1');
-    const signature = signatureOf(refund('r1'), 4);
-    for (const stray of [
-      { ...signature, terms: { ...signature.terms, salt: 'other' } },
-      { ...signature, intent: { ...refund('r1'), units: 6n } },
-      { ...signature, generation: 1 },
-      signatureOf(refund('unknown'), 4),
-    ]) {
-      assert.equal(await database.recordSigned(network, [stray]), { kind: 'stray', signature: stray });
-    }
-    assert.is((await database.listEngines())[0]?.journalId, 0);
-    assert.equal(await database.recordSigned(network, [signature]), { kind: 'recorded' });
-    assert.equal(await database.recordSigned(network, [signature]), { kind: 'recorded' }, 'each time it is read');
-    assert.is((await database.recordSigned(network, [{ ...signature, tx: 'another' }])).kind, 'stray');
-    assert.is((await database.listEngines())[0]?.journalId, 4);
-    const [attempt] = await database.listPayoutAttempts('r1');
-    assert.equal([attempt?.tx, attempt?.bytes], [signature.tx, signature.bytes]);
-  },
-);
+readyTest('a signature is recorded with its attempt; a stray one stops everything', async (database) => {
+  await plan(database, refund('r1'));
+  await allot(database, 'r1');
+  const signature = signatureOf(refund('r1'), 4);
+  for (const stray of [
+    { ...signature, terms: { ...signature.terms, salt: 'other' } },
+    { ...signature, intent: { ...refund('r1'), units: 6n } },
+    { ...signature, generation: 1 },
+    signatureOf(refund('unknown'), 4),
+  ]) {
+    assert.equal(await database.recordSigned(network, [stray]), { kind: 'stray', signature: stray });
+  }
+  assert.is((await database.listEngines())[0]?.journalId, 0);
+  assert.equal(await database.recordSigned(network, [signature]), { kind: 'recorded' });
+  assert.equal(await database.recordSigned(network, [signature]), { kind: 'recorded' }, 'each time it is read');
+  assert.is((await database.recordSigned(network, [{ ...signature, tx: 'another' }])).kind, 'stray');
+  assert.is((await database.listEngines())[0]?.journalId, 4);
+  const [attempt] = await database.listPayoutAttempts('r1');
+  assert.equal([attempt?.tx, attempt?.bytes], [signature.tx, signature.bytes]);
+});
 
-readyTest(
-  'a replacement has the number of the attempt that it replaces, a new generation has its own',
-  async (database) => {
-    await plan(database, refund('r1'));
-    await bringOut(database, refund('r1'), 1);
-    await breaks(allot(database, 'r1', { attempt: 1, nonce: 1 }));
-    assert.is((await allot(database, 'r1', { attempt: 2 })).kind, 'moved');
-    assert.is((await allot(database, 'r1', { attempt: 1 })).kind, 'allotted');
-    await database.recordSigned(network, [signatureOf(refund('r1'), 2, { attempt: 1 })]);
-    const ended = { tx: 'tx of r1 0.1', feeUnits: 3n };
-    await database.newGeneration({ id: 'r1', generation: 0, ...renewal, proof: 'failed', ended, nowMs: T0_MS });
-    assert.is(
-      await database.newGeneration({ id: 'r1', generation: 0, ...renewal, proof: 'failed', ended, nowMs: T0_MS }),
-      false,
-    );
-    assert.equal(await database.offerNonce(network, payer, counted(1), T0_MS), { kind: 'free', nonce: 1 });
-    await bringOut(database, refund('r1'), 3, { generation: 1, nonce: 1 });
-    const outcome = { kind: 'succeeded', ended: { tx: 'tx of r1 1.0', feeUnits: 4n } } as const;
-    await database.settlePayout({ id: 'r1', generation: 1, outcome, nowMs: T0_MS });
-    assert.is(await database.settlePayout({ id: 'r1', generation: 1, outcome, nowMs: T0_MS }), false);
-    const payout = await database.findPayout('r1');
-    assert.equal([payout?.state, payout?.tx, payout?.feeUnits], ['succeeded', 'tx of r1 1.0', 4n]);
-    assert.is((await database.listPayoutAttempts('r1')).length, 3, 'every attempt is kept');
-    const fees = (await database.verifyLedger()).balances.find(({ account }) => account === 'fees');
-    assert.is(fees?.units, 7n);
-  },
-);
+readyTest('a replacement has its attempt’s nonce, a new generation its own', async (database) => {
+  await plan(database, refund('r1'));
+  await bringOut(database, refund('r1'), 1);
+  await breaks(allot(database, 'r1', { attempt: 1, nonce: 1 }));
+  assert.is((await allot(database, 'r1', { attempt: 2 })).kind, 'moved');
+  assert.is((await allot(database, 'r1', { attempt: 1 })).kind, 'allotted');
+  await database.recordSigned(network, [signatureOf(refund('r1'), 2, { attempt: 1 })]);
+  const ended = { tx: txOf('r1', 0, 1), feeUnits: 3n };
+  await database.newGeneration({ id: 'r1', generation: 0, ...renewal, proof: 'failed', ended, nowMs: T0_MS });
+  assert.is(
+    await database.newGeneration({ id: 'r1', generation: 0, ...renewal, proof: 'failed', ended, nowMs: T0_MS }),
+    false,
+  );
+  assert.equal(await database.offerNonce(network, payer, counted(1), T0_MS), { kind: 'free', nonce: 1 });
+  await bringOut(database, refund('r1'), 3, { generation: 1, nonce: 1 });
+  const outcome = { kind: 'succeeded', ended: { tx: txOf('r1', 1), feeUnits: 4n } } as const;
+  await database.settlePayout({ id: 'r1', generation: 1, outcome, nowMs: T0_MS });
+  assert.is(await database.settlePayout({ id: 'r1', generation: 1, outcome, nowMs: T0_MS }), false);
+  const payout = await database.findPayout('r1');
+  assert.equal([payout?.state, payout?.tx, payout?.feeUnits], ['succeeded', txOf('r1', 1), 4n]);
+  assert.is((await database.listPayoutAttempts('r1')).length, 3, 'every attempt is kept');
+  const fees = (await database.verifyLedger()).balances.find(({ account }) => account === 'fees');
+  assert.is(fees?.units, 7n);
+});
 
-readyTest(
-  'the reason to wait raises one alarm; a node’s refusal is reported, and the payout continues',
-  async (database) => {
-    await plan(database, refund('r1'));
-    const wait = { code: 'token_short', message: 'the wallet has 3' };
-    const later = { id: 'r1', generation: 0, wait, nextLookAtMs: T0_MS + 5000.5, nowMs: T0_MS };
-    await database.recordWait(later);
-    await database.recordWait({ ...later, wait: { ...wait, message: 'the wallet has 4' } });
-    assert.equal(await codes(database), ['token_short']);
-    assert.is((await database.findPayout('r1'))?.wait?.message, 'the wallet has 4');
-    const stats = await database.payoutStats();
-    assert.equal(stats.counts, [{ kind: 'refund', state: 'waiting', count: 1 }]);
-    assert.equal(stats.waiting, [{ network, code: 'token_short', count: 1, oldestAtMs: T0_MS }]);
-    assert.is((await allot(database, 'r1', { nowMs: T0_MS + 5001 })).kind, 'allotted');
-    assert.is((await database.findPayout('r1'))?.wait, null);
-    await database.recordSigned(network, [signatureOf(refund('r1'), 1)]);
-    const refusal = { code: 'payout_not_included', message: 'pool full' };
-    await database.recordSent({ ...name('r1'), answerCode: 'rejected', answer: 'rejected', refusal, nowMs: T0_MS });
-    assert.is((await database.findPayout('r1'))?.wait?.code, 'payout_not_included');
-    await sent(database, 'r1');
-    assert.is((await database.findPayout('r1'))?.wait, null);
-    const [attempt] = await database.listPayoutAttempts('r1');
-    assert.equal([attempt?.sentAtMs, attempt?.answer], [T0_MS, 'accepted']);
-  },
-);
+readyTest('the reason to wait raises one alarm, and a refusal is reported', async (database) => {
+  await plan(database, refund('r1'));
+  const wait = { code: 'token_short', message: 'the wallet has 3' };
+  const later = { id: 'r1', generation: 0, wait, nextLookAtMs: T0_MS + 5000.5, nowMs: T0_MS };
+  await database.recordWait(later);
+  await database.recordWait({ ...later, wait: { ...wait, message: 'the wallet has 4' } });
+  assert.equal(await codes(database), ['token_short']);
+  assert.is((await database.findPayout('r1'))?.wait?.message, 'the wallet has 4');
+  const stats = await database.payoutStats();
+  assert.equal(stats.counts, [{ kind: 'refund', state: 'waiting', count: 1 }]);
+  assert.equal(stats.waiting, [{ network, code: 'token_short', count: 1, oldestAtMs: T0_MS }]);
+  assert.is((await allot(database, 'r1', { nowMs: T0_MS + 5001 })).kind, 'allotted');
+  assert.is((await database.findPayout('r1'))?.wait, null);
+  await database.recordSigned(network, [signatureOf(refund('r1'), 1)]);
+  const refusal = { code: 'payout_not_included', message: 'pool full' };
+  await database.recordSent({ ...name('r1'), answerCode: 'rejected', answer: 'rejected', refusal, nowMs: T0_MS });
+  assert.is((await database.findPayout('r1'))?.wait?.code, 'payout_not_included');
+  await sent(database, 'r1');
+  assert.is((await database.findPayout('r1'))?.wait, null);
+  const [attempt] = await database.listPayoutAttempts('r1');
+  assert.equal([attempt?.sentAtMs, attempt?.answer], [T0_MS, 'accepted']);
+});
 
 readyTest('a fault is saved with its payout, beside what it waits for, until the payout advances', async (database) => {
   await plan(database, refund('r1'), refund('r2'));
@@ -448,37 +354,34 @@ readyTest('a sweep is in transit while it is on its way, in any generation', asy
   assert.equal(await transit(), []);
   await bringOut(database, sweep('s1'), 2, { generation: 1, nonce: 1 });
   assert.equal(await transit(), [9n]);
-  const outcome = { kind: 'succeeded', ended: { tx: 'tx of s1 1.0', feeUnits: 0n } } as const;
+  const outcome = { kind: 'succeeded', ended: { tx: txOf('s1', 1), feeUnits: 0n } } as const;
   await database.settlePayout({ id: 's1', generation: 1, outcome, nowMs: T0_MS });
   assert.equal(await transit(), []);
 });
 
-readyTest(
-  'a payout fails only while none of its attempts can be on the chain, and a stuck one waits for a person',
-  async (database) => {
-    await plan(database, refund('r1'), refund('r2'));
-    const failed = { kind: 'failed', code: 'destination_frozen', message: 'by its issuer' } as const;
-    await database.settlePayout({ id: 'r1', generation: 0, outcome: failed, nowMs: T0_MS });
-    assert.is(await stateOf(database, 'r1'), 'failed');
-    await bringOut(database, refund('r2'), 1);
-    await breaks(database.settlePayout({ id: 'r2', generation: 0, outcome: failed, nowMs: T0_MS }));
-    const why = { code: 'payout_nonce_foreign', message: 'stolen' };
-    await database.stickPayout({ id: 'r2', generation: 0, why, freezes: true, nowMs: T0_MS });
-    assert.equal(await database.openPayouts(network, T0_MS, 10), []);
-    assert.is((await database.findFreeze(network))?.code, why.code, 'the other payouts are in danger');
-    const look = (id: string, state: 'failed' | 'stuck', attemptCount: number) => {
-      const act = { atMs: T0_MS, operator: 'anna', command: 'payout resolve', reason: 'it is mended' };
-      const about = {
-        seen: { state, generation: 0, attemptCount },
-        conclusion: { kind: 'look' },
-        nowMs: T0_MS,
-      } as const;
-      return database.concludePayout({ id, ...about, act });
-    };
-    assert.is(await look('r1', 'failed', 0), false);
-    assert.is(await look('r2', 'stuck', 1), true);
-    assert.is(await stateOf(database, 'r2'), 'sent', 'its attempt may still be mined');
-  },
-);
+readyTest('a payout fails only while none of its attempts can be on the chain', async (database) => {
+  await plan(database, refund('r1'), refund('r2'));
+  const failed = { kind: 'failed', code: 'destination_frozen', message: 'by its issuer' } as const;
+  await database.settlePayout({ id: 'r1', generation: 0, outcome: failed, nowMs: T0_MS });
+  assert.is(await stateOf(database, 'r1'), 'failed');
+  await bringOut(database, refund('r2'), 1);
+  await breaks(database.settlePayout({ id: 'r2', generation: 0, outcome: failed, nowMs: T0_MS }));
+  const why = { code: 'payout_nonce_foreign', message: 'stolen' };
+  await database.stickPayout({ id: 'r2', generation: 0, why, freezes: true, nowMs: T0_MS });
+  assert.equal(await database.openPayouts(network, T0_MS, 10), []);
+  assert.is((await database.findFreeze(network))?.code, why.code, 'the other payouts are in danger');
+  const look = (id: string, state: 'failed' | 'stuck', attemptCount: number) => {
+    const act = { atMs: T0_MS, operator: 'anna', command: 'payout resolve', reason: 'it is mended' };
+    const about = {
+      seen: { state, generation: 0, attemptCount },
+      conclusion: { kind: 'look' },
+      nowMs: T0_MS,
+    } as const;
+    return database.concludePayout({ id, ...about, act });
+  };
+  assert.is(await look('r1', 'failed', 0), false);
+  assert.is(await look('r2', 'stuck', 1), true);
+  assert.is(await stateOf(database, 'r2'), 'sent', 'its attempt may still be mined');
+});
 
 test.run();

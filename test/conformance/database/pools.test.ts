@@ -68,9 +68,7 @@ test('adding addresses again leaves them unchanged, and later ones get higher id
   assert.is((await database.addresses.level(pool, source)).free, 42);
 });
 
-test('a new source retires the free addresses of the old one; they stay watched, and return with their source', async ({
-  database,
-}) => {
+test('a new source retires the free addresses of the old one, until it returns', async ({ database }) => {
   assert.is(await database.addresses.source({ ...pool, mode: 'live' }), null);
   assert.is(await database.addresses.source(pool), source);
   const first = sessionOf(await database.sessions.create(newSession('o1')));
@@ -168,10 +166,7 @@ test('an address that was paid before any session took it is never given out', a
   assert.is((await database.blocks.unconfirmed('test:one', 0, 10)).length, 1, 'the transfer is saved');
 });
 
-test('money that came to an address before its session belongs to an order of a lost database', async ({
-  database,
-  one,
-}) => {
+test('money from before its session belongs to an order of a lost database', async ({ database, one }) => {
   // A database that was restored is still a few blocks behind the node.
   assert.is(await one.step({ floor: 100 }), 'done');
   await one.readThrough(T0_S, 'following', 123);
@@ -192,10 +187,7 @@ test('money that came to an address before its session belongs to an order of a 
   assert.is((await database.alarms.list(10)).length, 1);
 });
 
-test('money in a block that replaces one from before its session pays it, even if our tip was behind the node', async ({
-  database,
-  one,
-}) => {
+test('money in a replaced block pays the session, even if our tip was behind', async ({ database, one }) => {
   // What is final for the node is final here, although half of the blocks above are still to be read.
   assert.is(await one.step({ floor: 100 }), 'done');
   await one.readThrough(T0_S, 'following', 120);
@@ -205,10 +197,7 @@ test('money in a block that replaces one from before its session pays it, even i
   assert.equal(await database.alarms.list(10), []);
 });
 
-test('money that came after its session counts, though the clock of its chain is half an hour slow', async ({
-  database,
-  one,
-}) => {
+test('money from after its session counts, though its chain’s clock is slow', async ({ database, one }) => {
   assert.is(await one.step({ floor: 100 }), 'done');
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   await one.confirm(await one.mine([pays(to, 1000n)], T0_S - 1800));
@@ -216,10 +205,7 @@ test('money that came after its session counts, though the clock of its chain is
   assert.equal(await database.alarms.list(10), []);
 });
 
-test('a transaction that a reorg moves below the block at which its session was created still pays it', async ({
-  database,
-  one,
-}) => {
+test('a transaction that a reorg moves below its session’s first block pays it', async ({ database, one }) => {
   await one.mine();
   await one.readThrough(T0_S, 'following', 103);
   assert.is(await one.step({ floor: 100 }), 'done');

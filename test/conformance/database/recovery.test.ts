@@ -57,10 +57,7 @@ const rereadOf = (
 
 const test = inWorlds('recovery');
 
-test('a rewind takes out even final blocks, reverses their credited payments, and is recorded', async ({
-  database,
-  one,
-}) => {
+test('a rewind takes out even final blocks, reverses credits and is recorded', async ({ database, one }) => {
   await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.reversed'] }));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const fork = one.chain.at(-1)?.number ?? 0;
@@ -114,10 +111,7 @@ test('after a rewind the same blocks may come back, with the facts that they had
   assert.equal([life.status, payments.length, payments[0]?.state], ['paid', 1, 'confirmed']);
 });
 
-test('a block that comes back under another number keeps its content, and gets that number', async ({
-  database,
-  one,
-}) => {
+test('a block that comes back under another number gets that number', async ({ database, one }) => {
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const transfers = [pays(to, 1000n)];
   const named = { ...one.child(), number: 105 };
@@ -163,7 +157,7 @@ test('a rewind below pruned blocks goes on after them, without a link to what is
   assert.is(await one.step({ connect: [{ block: next, transfers: [] }] }), 'done');
 });
 
-test('the follower that started before a rewind or a skip saves nothing until it has loaded the position', async ({
+test('a follower saves nothing until it has loaded the position after a rewind or a skip', async ({
   database,
   one,
 }) => {
@@ -181,11 +175,7 @@ test('the follower that started before a rewind or a skip saves nothing until it
   assert.is(await one.step({ recoveries: now, floor: 100 }), 'done');
 });
 
-test('a session does not end while blocks that may pay it are to be read again, whatever an outdated report says', async ({
-  database,
-  one,
-  two,
-}) => {
+test('a session does not end while blocks that may pay it are to be read again', async ({ database, one, two }) => {
   const { id, addresses } = sessionOf(await database.sessions.create(newSession('o1')));
   const transfer = pays(addresses.evm ?? '', 1000n);
   const recoveries = await database.networks.recoveryCount(network);
@@ -220,10 +210,7 @@ test('a session does not end while blocks that may pay it are to be read again, 
   assert.is((await database.networks.list()).find((found) => found.network === network)?.state, 'halted');
 });
 
-test('a skipped block is a gap with an alarm, and only after a gap a block need not be the child of the tip', async ({
-  database,
-  one,
-}) => {
+test('a skipped block is a gap with an alarm, and only it may break the chain', async ({ database, one }) => {
   const tip = one.chain.at(-1)?.number ?? 0;
   const head = { ...one.child(), number: tip + 9 };
   const skip = (from: number, to: number, key = network as typeof network | 'test:none') =>
@@ -285,10 +272,7 @@ test('a reorg or a rewind below a gap removes it, because its blocks are read ag
   assert.equal(await database.networks.listGaps(network), []);
 });
 
-test('a transfer that was missed is added once, counts by the ordinary rules, and is recorded', async ({
-  database,
-  one,
-}) => {
+test('a transfer that was missed is added once, credited and recorded', async ({ database, one }) => {
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const missed = pays(to, 1000n);
   const block = await one.mine();
@@ -323,10 +307,7 @@ test('a transfer that was missed is added once, counts by the ordinary rules, an
   assert.is((await show(database, 'o1')).payments.length, 1, 'and it comes back with the block');
 });
 
-test('a block below the first that was read, or in a gap, is kept if it pays one of our addresses', async ({
-  database,
-  one,
-}) => {
+test('a block below the first or in a gap is kept if it pays our address', async ({ database, one }) => {
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const early = { ...one.child(), hash: 'early', number: 50, timeS: T0_S };
   const empty = { ...early, hash: 'early too', parent: 'early', number: 51 };
@@ -347,10 +328,7 @@ test('a block below the first that was read, or in a gap, is kept if it pays one
   assert.equal([session.life.status, session.payments[0]?.state], ['paid', 'final']);
 });
 
-test('what the node does not show, or shows as another block, is reported and left as it is', async ({
-  database,
-  one,
-}) => {
+test('what the node does not show, or shows otherwise, is reported and left', async ({ database, one }) => {
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const transfer = pays(to, 400n);
   const block = await one.mine([transfer]);
@@ -377,10 +355,7 @@ test('what the node does not show, or shows as another block, is reported and le
   assert.equal(await database.audit.list(10), []);
 });
 
-test('a block that a rewind took out comes back when it is read again, though it was skipped meanwhile', async ({
-  database,
-  one,
-}) => {
+test('a rewound block that was skipped comes back when it is read again', async ({ database, one }) => {
   await database.addEndpoint(endpoint('e1'));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const transfer = pays(to, 1000n);
@@ -411,10 +386,7 @@ test('a block that a rewind took out comes back when it is read again, though it
   assert.is(types.filter((type) => type === 'payment.completed').length, 1);
 });
 
-test('money in a block of the other chain is not older than a session that is open at the rewind', async ({
-  database,
-  one,
-}) => {
+test('money in a block of the other branch pays a session that is open at the rewind', async ({ database, one }) => {
   await finalize(one, 5);
   await one.readThrough(T0_S + 5);
   const input = newSession('o1', { nowMs: (T0_S + 60) * 1000, reorgDepthsMax: { [network]: 20 } });
@@ -427,11 +399,7 @@ test('money in a block of the other chain is not older than a session that is op
   assert.is((await show(database, 'o1')).life.status, 'paid');
 });
 
-test('a session that was held by an unread network is held for the wait again when an operator rewinds it', async ({
-  database,
-  one,
-  two,
-}) => {
+test('a rewind holds a session open for the wait again', async ({ database, one, two }) => {
   await finalize(one, 3);
   await one.readThrough(T0_S);
   await two.readThrough(T0_S + 100_000);

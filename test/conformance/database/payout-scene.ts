@@ -1,0 +1,99 @@
+/** Payouts of one wallet of network one, as their engine plans, signs and sends them. */
+import * as assert from 'uvu/assert';
+import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
+import type { Database } from '../../../src/database/database.ts';
+import type { JournaledSignature } from '../../../src/database/money-out.ts';
+import { counted } from '../../support/nonces.ts';
+import { inWorlds, T0_MS } from './place.ts';
+
+export const network = 'test:one';
+export const payer = 'a'.repeat(40);
+type PlainIntent = RefundIntent | SweepIntent;
+
+export const refund = (id: string, more: Partial<RefundIntent> = {}): RefundIntent => ({
+  kind: 'refund',
+  session: { id: 'cs_1', amount: '5.00' },
+  id,
+  network,
+  currency: 'USDT',
+  to: 'b'.repeat(40),
+  units: 5n,
+  mac: 'c'.repeat(64),
+  ...more,
+});
+
+export const sweep = (id: string): SweepIntent => ({
+  kind: 'sweep',
+  id,
+  network,
+  currency: 'USDT',
+  from: [{ index: 3, units: 9n }],
+});
+
+/** Plans payouts that are due at once. */
+export const plan = (database: Database, ...intents: readonly PlainIntent[]) =>
+  database.planPayouts(
+    intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS })),
+  );
+
+export const name = (id: string, generation = 0, attempt = 0) => ({ id, generation, attempt });
+
+/** What differs from the first attempt of the first generation, with nonce 0. */
+export type Wish = { generation?: number; attempt?: number; nonce?: number | null; nowMs?: number; payer?: string };
+
+const termsOf = ({ generation = 0, attempt = 0, nonce = 0 }: Wish) => ({
+  ...(nonce !== null && { nonce: String(nonce) }),
+  salt: `${generation}.${attempt}`,
+});
+
+export async function allot(database: Database, id: string, wish: Wish = {}) {
+  const { generation = 0, attempt = 0, nonce = 0, nowMs = T0_MS } = wish;
+  const own = { ...name(id, generation, attempt), payer, payerRole: 'refund', nonce, ...wish } as const;
+  const intent = (await database.findPayout(id))?.intent;
+  assert.ok(intent, id);
+  return database.allotAttempt({ ...own, intent, terms: termsOf(wish), feeUnitsMax: 100n, nowMs });
+}
+
+export const txOf = (id: string, generation = 0, attempt = 0): string => `tx of ${id} ${generation}.${attempt}`;
+
+/** @param id of the signature in the signer's journal */
+export const signatureOf = (intent: PlainIntent, id: number, wish: Wish = {}): JournaledSignature => ({
+  id,
+  intent,
+  generation: wish.generation ?? 0,
+  attempt: wish.attempt ?? 0,
+  terms: termsOf(wish),
+  tx: txOf(intent.id, wish.generation, wish.attempt),
+  bytes: new Uint8Array([1, 2, id]),
+  signedAtMs: T0_MS,
+});
+
+export const sent = (database: Database, id: string, generation = 0) =>
+  database.recordSent({
+    ...name(id, generation),
+    answerCode: 'accepted',
+    answer: 'accepted',
+    refusal: null,
+    nowMs: T0_MS,
+  });
+
+/** Allots, signs and sends an attempt of a payout. */
+export async function bringOut(database: Database, intent: PlainIntent, journalId: number, wish: Wish = {}) {
+  assert.is((await allot(database, intent.id, wish)).kind, 'allotted');
+  assert.is((await database.recordSigned(network, [signatureOf(intent, journalId, wish)])).kind, 'recorded');
+  await sent(database, intent.id, wish.generation);
+}
+
+export const stateOf = async (database: Database, id: string) => (await database.findPayout(id))?.state;
+
+/** A suite whose tests begin with the wallet's nonce 0, and a fence under which signatures are recorded. */
+export function inPayoutWorlds(suite: string) {
+  const test = inWorlds(suite);
+  const readyTest = (title: string, work: (database: Database) => Promise<void>) =>
+    test(title, async ({ database }) => {
+      assert.is(await database.nextFence(network, 0, T0_MS), 1);
+      assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
+      await work(database);
+    });
+  return { test, readyTest };
+}
