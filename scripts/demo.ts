@@ -159,10 +159,10 @@ async function withEndpoint<T>(
   const database = openDatabase(config, process.env);
   const endpoint = issueEndpoint(merchantId, 'test', url, [], systemClock.nowMs());
   try {
-    await database.addEndpoint(endpoint);
+    await database.endpoints.add(endpoint);
     return await work(endpoint.secret);
   } finally {
-    await database.removeEndpoint(endpoint.id);
+    await database.endpoints.remove(endpoint.id);
     database.close();
   }
 }

@@ -23,7 +23,7 @@ async function dispatch(file: string, names: string): Promise<void> {
     bytesMax: null,
   });
   const guard = createUrlGuard(['127.0.0.0/8'], createResolver({ servers: [names] }));
-  await database.endLeases();
+  await database.sending.endLeases();
   const config = {
     allowCidrs: [],
     timeoutMs: 30_000,

@@ -117,7 +117,7 @@ async function makeInstallation(receiver: Receiver) {
 
 async function addEndpoint(database: Database, storeId: string, id: string, url: string): Promise<void> {
   const off = { disabledAtMs: null, disabledReason: null, createdAtMs: systemClock.nowMs() };
-  await database.addEndpoint({ id, storeId, mode: 'test', url, extendedEvents: [], perSession: false, ...off });
+  await database.endpoints.add({ id, storeId, mode: 'test', url, extendedEvents: [], perSession: false, ...off });
 }
 
 /** Returns the deliveries/s of a burst that waits when the sender starts. */
@@ -224,7 +224,7 @@ async function measureIdleClaim(file: string): Promise<number> {
   for (let n = 0; n < CLAIMS; n++) {
     const startedAtMs = performance.now();
     // Everything becomes due after the first millisecond.
-    await database.claimDeliveries({ nowMs: 0, leaseMs: 1, limit: 32, perEndpointMax: 4, unprovenMax: 256 });
+    await database.sending.claim({ nowMs: 0, leaseMs: 1, limit: 32, perEndpointMax: 4, unprovenMax: 256 });
     times.push(performance.now() - startedAtMs);
   }
   database.close();

@@ -86,7 +86,7 @@ async function poolFindings({ config, database }: Installation): Promise<Finding
 
 async function webhookFindings({ database, clock }: Installation): Promise<Finding[]> {
   const nowMs = clock.nowMs();
-  const { failing, disabled, failed } = await database.webhookTrouble(nowMs, nowMs - DAY_MS);
+  const { failing, disabled, failed } = await database.deliveries.trouble(nowMs, nowMs - DAY_MS);
   const show = (id: string) => `\`quayside show ${id}\` says what is wrong`;
   const found = [
     ...failing.map(({ id, url }) => failure('webhooks', `${id} (${hostOf(url)}) accepts nothing`, show(id))),
@@ -106,7 +106,7 @@ async function webhookFindings({ database, clock }: Installation): Promise<Findi
           ),
         ]
       : []),
-    ...(isSenderSilent(await database.readSenderReport(), nowMs)
+    ...(isSenderSilent(await database.sending.lastReport(), nowMs)
       ? [
           failure(
             'webhooks',

@@ -1,8 +1,7 @@
 /** Lists API keys. Each belongs to one store and mode, is shown once, and stays revoked once it is. */
 import { keyJson } from '../../src/acts/keys.ts';
 import type { ApiKey } from '../../src/database/keys.ts';
-import { type Command, type Installation, moment, textOption } from './command.ts';
-import { link, type Shown } from './show-link.ts';
+import { type Command, moment, textOption } from './command.ts';
 import { table } from './table.ts';
 
 export const keyList: Command = {
@@ -34,28 +33,10 @@ export const keyList: Command = {
   },
 };
 
-/** Shows an API key: who created it, what it may do, from where and until when, and its last use. */
-export async function keyShown({ database }: Pick<Installation, 'database'>, id: string): Promise<Shown | null> {
-  const key = await database.keys.show(id);
-  if (!key) return null;
-  return {
-    kind: 'key',
-    json: keyJson(key),
-    lines: [
-      `key      ${key.id} (${key.mode}) ${key.hint} of store ${key.storeId}`,
-      `created  ${moment(key.createdAtMs)} by ${key.createdBy ?? 'an unknown person (made before this was recorded)'}`,
-      `may      ${key.scopes.join(', ')}`,
-      `from     ${key.sources.join(', ') || 'anywhere'}`,
-      `expires  ${key.expiresAtMs === null ? 'never' : moment(key.expiresAtMs)}`,
-      `used     ${lastUse(key)}`,
-      ...(key.revokedAtMs === null ? [] : [`revoked  ${moment(key.revokedAtMs)}`]),
-    ],
-    links: key.isAltered ? [link('key', 'broken', alteredLine(key))] : [],
-  };
-}
-
-const lastUse = ({ lastUsedAtMs, lastUsedFrom }: ApiKey): string =>
+/** Returns when and from where a key was last used. */
+export const lastUse = ({ lastUsedAtMs, lastUsedFrom }: ApiKey): string =>
   lastUsedAtMs === null ? 'never' : `${moment(lastUsedAtMs)} from ${lastUsedFrom ?? 'an unknown address'}`;
 
-const alteredLine = ({ id }: ApiKey): string =>
+/** Says what to do about a key whose row was changed from outside. */
+export const alteredLine = ({ id }: ApiKey): string =>
   `ALTERED  ${id}: somebody without the secret key has changed its row, so nothing above can be trusted, and the key is refused. Find out who can write to the database; then run \`quayside key revoke ${id}\` and create another`;

@@ -6,7 +6,6 @@ import type { Database } from '../../src/database/database.ts';
 import type { Session } from '../../src/database/session.ts';
 import { parseSessionId } from '../../src/lib/session-id.ts';
 import { notFound } from './command.ts';
-import { table } from './table.ts';
 
 /** Returns the session with an id. @throws Fault permanent `not_found` */
 export async function findSession(database: Pick<Database, 'sessions'>, text: string): Promise<Session> {
@@ -16,15 +15,15 @@ export async function findSession(database: Pick<Database, 'sessions'>, text: st
   throw notFound(`there is no session ${text}; check the id (cs_ and 26 characters) and the data directory`);
 }
 
-/** Returns the session's transfers as a table. */
-export function paymentLines({ payments }: Session): string[] {
-  const rows = payments.map((payment) => [
+/** Returns the session's transfers as rows of a table. */
+export const paymentRows = ({ payments }: Session): string[][] => [
+  ['PAID ON', 'WITH', 'AMOUNT', 'STATE', 'CONFIRMATIONS', 'TRANSACTION'],
+  ...payments.map((payment) => [
     payment.network,
     payment.currency,
     formatUnits(payment.units, payment.decimals, MINOR_DECIMALS),
     payment.state,
     String(payment.confirmations),
     payment.tx,
-  ]);
-  return table([['PAID ON', 'WITH', 'AMOUNT', 'STATE', 'CONFIRMATIONS', 'TRANSACTION'], ...rows]);
-}
+  ]),
+];

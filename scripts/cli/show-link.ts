@@ -1,58 +1,43 @@
-/**
- * What `quayside show` says of one thing: its facts, and the links of the chain between a payment and its merchant.
- */
+/** What `quayside show` says of one thing: its facts, and the links of the chain between a payment and its merchant. */
 
 /**
  * - `ok`: it is done, or ended well. `waiting`: it goes on with time, or with what its text names.
  * - `broken`: it does not go on by itself, or failed. `note`: what helps to look further.
  */
-export type Mark = 'ok' | 'waiting' | 'broken' | 'note';
-
-export type Step =
-  | 'session'
-  | 'address'
-  | 'transaction'
-  | 'network'
-  | 'transfer'
-  | 'block'
-  | 'match'
-  | 'confirmations'
-  | 'credit'
-  | 'event'
-  | 'delivery'
-  | 'endpoint'
-  | 'key'
-  | 'refund'
-  | 'payout'
-  | 'attempt'
-  | 'outcome';
+export type Mark = 'note' | 'ok' | 'waiting' | 'broken';
 
 /** `next` says what to do. */
-export type Link = Readonly<{ step: Step; mark: Mark; text: string; next?: string; links?: readonly Link[] }>;
+export type Link = Readonly<{ step: string; mark: Mark; text: string; next?: string; links?: readonly Link[] }>;
 
-/** One thing that was named: its facts for people and for programs, and what became of it. */
-export type Shown = Readonly<{ kind: string; lines: readonly string[]; json: object; links: readonly Link[] }>;
+export type Row = readonly string[];
+
+/**
+ * One thing that was named: its facts and a table of its parts for people, the same for programs, and what became of
+ * it.
+ */
+export type Shown = Readonly<{
+  kind: string;
+  facts?: readonly Row[];
+  rows?: readonly Row[];
+  json: object;
+  links: readonly Link[];
+}>;
 
 /** Returns a link; `next` and `links` are left out when there are none. */
 export const link = (
-  step: Step,
+  step: string,
   mark: Mark,
   text: string,
   next?: string | null,
   links: readonly Link[] = [],
-): Link => ({
-  step,
-  mark,
-  text,
-  ...(next && { next }),
-  ...(links.length > 0 && { links }),
-});
+): Link => ({ step, mark, text, ...(next && { next }), ...(links.length > 0 && { links }) });
 
-const firmness: readonly Mark[] = ['note', 'ok', 'waiting', 'broken'];
+/** From the least to the most that wants somebody. */
+const marks: readonly Mark[] = ['note', 'ok', 'waiting', 'broken'];
 
 /** Returns the worst mark of a link and of all that depends on it. */
 export const worstMark = ({ mark, links = [] }: Link): Mark =>
-  links.map(worstMark).reduce((worst, one) => (firmness.indexOf(one) > firmness.indexOf(worst) ? one : worst), mark);
+  links.map(worstMark).reduce((worst, one) => (marks.indexOf(one) > marks.indexOf(worst) ? one : worst), mark);
 
 /** Returns the first broken link in the order in which a payment passes them; null if none is. */
 export function firstBroken(one: Link): Link | null {

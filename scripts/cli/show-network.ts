@@ -1,6 +1,4 @@
-/**
- * Networks as they are followed: how far each was read, why one does not go on, and what may have been missed there.
- */
+/** Networks as they are followed: how far each was read, why one stops, and what may have been missed there. */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -8,9 +6,7 @@ import type { BlockGap } from '../../src/database/gaps.ts';
 import { type NetworkStatus, whyUnfollowed } from '../../src/database/network-health.ts';
 import type { Session } from '../../src/database/session.ts';
 import { moment } from './command.ts';
-import { nextStep } from './network-advice.ts';
 import { type Link, link, type Shown } from './show-link.ts';
-import { table } from './table.ts';
 
 /** A configured network; `gaps` are open. */
 export type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
@@ -20,10 +16,6 @@ type BlockRange = Readonly<{ from: number; to: number }>;
 
 /** Blocks by which a range that follows from times is made wider on each side. */
 const MARGIN_BLOCKS = 20;
-/** So few blocks are read again within minutes: then the range ends with what was read, and nothing is estimated. */
-const WHOLE_BLOCKS_MAX = 10_000;
-/** As large as the skew that is tolerated between us and a chain, where only times can be compared. */
-const SKEW_S = 600;
 const DAY_S = 86_400;
 
 export async function readPlaces(
@@ -39,31 +31,72 @@ export async function readPlaces(
   return new Map((await Promise.all(places)).map((place) => [place.network.key, place]));
 }
 
+const again = 'it is tried again, and goes on by itself';
+const skip = '`quayside network reread {network} --from {next} --skip --reason …`';
+const otherNode =
+  `set the network’s url to a node that has the blocks from {next} on, and restart. If there is none: ${skip}, and ` +
+  'later `quayside network reread {network} --from {next} --to N --url …`';
+
+/** What to do, by the code of the reason why a network does not go on. */
+const advice: Readonly<Record<string, string>> = {
+  chain_id_mismatch: 'set the network’s url to a node of its chain, or correct its chain_id, and restart',
+  decimals_mismatch: 'correct the token’s address or decimals, and restart',
+  token_not_a_contract: 'correct the token’s address, or give the node its state back, and restart',
+  reorg_below_floor:
+    'find out which chain is right. If the node’s: `quayside network rewind {network} --to N --reason …`, with the N of ' +
+    'the reason above. If ours: set the network’s url to a node that is on it, and restart',
+  node_block_missing: otherNode,
+  node_history_pruned: otherNode,
+  node_contradicts_itself: `set the network’s url to another node, or go on without the block: ${skip}`,
+  node_inconsistent:
+    `${again}. If it lasts, set the network’s url to another node, or read the newest blocks again: ` +
+    '`quayside network rewind {network} --to {before} --reason …`',
+  confirmation_contradicted:
+    `${again}. If it lasts, read again from before the block that the reason names: ` +
+    '`quayside network rewind {network} --to N --reason …`',
+  storage_unavailable: `look for a full disk, or a process that keeps the database locked; ${again}`,
+  finality_stalled: 'look at the node and at its consensus client',
+};
+const adviceByState: Readonly<Record<string, string>> = {
+  fault: `look at the node; ${again}. If block {next} stays unreadable: ${skip}`,
+  halted: 'correct the cause and restart',
+};
+
+/** Returns what an operator can do about the state of a network; null if nothing. */
+function nextStep({ network, report }: Place): string | null {
+  if (!report) return null;
+  const next = (report.cursor?.number ?? -1) + 1;
+  const text = advice[report.reason?.code ?? ''] ?? adviceByState[report.state];
+  const values: Readonly<Record<string, string>> = {
+    network: network.key,
+    next: String(next),
+    before: String(Math.max(0, next - 2)),
+  };
+  return text?.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '') ?? null;
+}
+
 /** Shows a network: its node, how far it has been read, why it does not go on, and what to do next. */
 export function networkShown(place: Place, nowMs: number): Shown {
   const one = networkFacts(place, nowMs);
   return {
     kind: 'network',
     json: one,
-    lines: table([
+    facts: [
       ['network', one.network],
       ['node', `${one.node_url}, ${one.node_connected ? 'connected' : 'not connected'}`],
-      ['state', one.state + (one.reason ? ` (${one.reason.code})` : '')],
-      ...(one.reason ? [['reason', one.reason.message]] : []),
+      ['state', one.state],
       ['head of the node', String(one.head ?? '-')],
       ['read up to', one.cursor === null ? '-' : `${one.cursor} ${one.tip_hash} (${one.tip_time})`],
-      ['lag', String(one.lag ?? '-')],
       ['final up to', String(one.floor ?? '-')],
-      ['reorgs followed', `up to ${one.reorg_depth_max} blocks`],
       ['reported', one.reported_s_ago === null ? 'never' : `${one.reported_s_ago} s ago`],
-      ...(one.next === null ? [] : [['next', one.next]]),
-    ]),
+    ],
     links: [networkLink(place, nowMs), ...gapLinks(place, { from: 0, to: Number.POSITIVE_INFINITY })],
   };
 }
 
 /** Returns a network for programs. */
-export function networkFacts({ network, report, gaps }: Place, nowMs: number) {
+export function networkFacts(place: Place, nowMs: number) {
+  const { network, report, gaps } = place;
   const cursor = report?.cursor?.number ?? null;
   // The head is reported once a second and the cursor with every block, so the reported head may be behind.
   const head = report?.headNumber == null ? null : Math.max(report.headNumber, cursor ?? 0);
@@ -84,8 +117,8 @@ export function networkFacts({ network, report, gaps }: Place, nowMs: number) {
     read_through: report && report.readThroughS > 0 ? moment(report.readThroughS * 1000) : null,
     reorg_depth_max: network.reorgDepthMax,
     node_url: withoutSecrets(network.url),
-    gaps: gaps.map(({ from, to, because: why, atMs }) => ({ from, to, because: why, at: moment(atMs) })),
-    next: report && nextStep(report, { network: network.key, next: (cursor ?? -1) + 1 }),
+    gaps: gaps.map(({ from, to, because, atMs }) => ({ from, to, because, at: moment(atMs) })),
+    next: nextStep(place),
   };
 }
 
@@ -103,58 +136,47 @@ export const rereadCommand = ({ network }: Place, { from, to }: BlockRange, isCh
   `\`quayside network reread ${network.key} --from ${from} --to ${to}${isCheck ? ' --check' : ''}\``;
 
 /**
- * Returns the blocks that were made while a session could be paid, as far as they were read; null if none was. Where
- * the blocks themselves are no longer kept, their numbers are estimated from their usual time, and a margin is added.
+ * Returns the blocks that were made while a session could be paid, as far as they were read; null if none was. Numbers
+ * that are no longer kept are estimated from the usual time of a block.
  */
-export function sessionRange({ terms }: Pick<Session, 'terms'>, { network, report }: Place): BlockRange | null {
+export function sessionRange({ terms }: Pick<Session, 'terms'>, place: Place): BlockRange | null {
+  const { network, report } = place;
   const tip = report?.cursor;
   if (!tip) return null;
-  const before = terms.beforeNumbers[network.key];
-  const usual = (timeS: number): number => tip.number - Math.floor(((tip.timeS - timeS) * 1000) / network.blockTimeMs);
-  const from = before === undefined ? usual(terms.createdAtS - SKEW_S) - MARGIN_BLOCKS : before + 1;
-  const endS = terms.expiresAtS + terms.topUpGraceS;
-  const sinceStartS = tip.timeS - terms.createdAtS;
-  const end =
-    before === undefined || sinceStartS <= 0
-      ? usual(endS)
-      : before + Math.ceil(((endS - terms.createdAtS) * (tip.number - before)) / sinceStartS);
-  const margin = MARGIN_BLOCKS + Math.ceil(Math.max(0, end - from) / 20);
-  const to =
-    endS >= tip.timeS || tip.number - from < WHOLE_BLOCKS_MAX ? tip.number : Math.min(tip.number, end + margin);
-  return from > to ? null : { from: Math.max(0, from), to };
+  const blocks = (seconds: number): number => Math.ceil((seconds * 1000) / network.blockTimeMs) + MARGIN_BLOCKS;
+  const before = terms.beforeNumbers[network.key] ?? tip.number - blocks(tip.timeS - terms.createdAtS);
+  const openS = terms.expiresAtS + terms.topUpGraceS - terms.createdAtS;
+  const range = { from: Math.max(0, before + 1), to: Math.min(tip.number, before + 2 * blocks(openS)) };
+  return range.from > range.to ? null : range;
 }
 
 /** Returns the blocks of the last day, as far as they were read; null if none was. */
 export function lastDay({ network, report }: Place): BlockRange | null {
   const tip = report?.cursor;
-  if (!tip) return null;
-  return { from: Math.max(0, tip.number - Math.ceil((DAY_S * 1000) / network.blockTimeMs)), to: tip.number };
+  return tip
+    ? { from: Math.max(0, tip.number - Math.ceil((DAY_S * 1000) / network.blockTimeMs)), to: tip.number }
+    : null;
 }
 
 /** Returns how the network is followed now. */
 export function networkLink(place: Place, nowMs: number): Link {
   const { network, report } = place;
+  const { key } = network;
   const why = whyUnfollowed(report, nowMs);
-  const next = (report?.cursor?.number ?? -1) + 1;
   const read = report?.cursor ? `read up to block ${report.cursor.number}` : 'not read yet';
-  const advice = report && nextStep(report, { network: network.key, next });
+  const next = nextStep(place);
   if (!why) {
     const stalled = report?.reason;
     return stalled
-      ? link('network', 'broken', `${network.key}: ${read}, but ${stalled.message}`, advice)
-      : link('network', 'ok', `${network.key}: followed, ${read}`);
+      ? link('network', 'broken', `${key}: ${read}, but ${stalled.message}`, next)
+      : link('network', 'ok', `${key}: followed, ${read}`);
   }
   if (why.code === 'indexer_silent' || why.code === 'not_started') {
-    const start = `start Quayside with \`npm start\`, or look for ${network.key} in its log; \`quayside show ${network.key}\``;
-    return link('network', 'broken', `${network.key}: ${why.message} (${read})`, start);
+    const start = `start Quayside with \`npm start\`, or look for ${key} in its log`;
+    return link('network', 'broken', `${key}: ${why.message} (${read})`, start);
   }
   const goesOn = report?.state === 'behind' || report?.state === 'starting';
-  return link(
-    'network',
-    goesOn ? 'waiting' : 'broken',
-    `${network.key}: ${report?.state} (${read}): ${why.message}`,
-    advice ?? (goesOn ? null : `\`quayside show ${network.key}\` shows the rest`),
-  );
+  return link('network', goesOn ? 'waiting' : 'broken', `${key}: ${report?.state} (${read}): ${why.message}`, next);
 }
 
 /** Returns a broken link for each stretch of skipped blocks that touches a range. */

@@ -1,6 +1,4 @@
-/**
- * What `quayside show` needs to show anything: the installation, the time, and its networks.
- */
+/** What `quayside show` needs to show anything: the installation, the time, and its networks. */
 import { chains } from '../../src/chains/index.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
@@ -23,7 +21,7 @@ export const unitsText = (units: bigint, decimals: number, currency: string): st
 export const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
 
 /** Returns an address as people write it on a network; its key if the network is no longer configured. */
-export function addressText({ places }: Scene, network: NetworkKey, key: string): string {
+export function addressText({ places }: Pick<Scene, 'places'>, network: NetworkKey, key: string): string {
   const family = places.get(network)?.network.family;
   return family ? chains[family].address.format(key) : key;
 }

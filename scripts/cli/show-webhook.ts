@@ -1,27 +1,55 @@
-/**
- * Events and their way to the merchant's endpoints; how an endpoint does.
- */
-import { refusalStatuses } from '../../src/core/endpoint.ts';
+/** Events and their way to the merchant's endpoints; how an endpoint does. */
 import { isExtended } from '../../src/core/event.ts';
 import type { Attempt } from '../../src/database/attempts.ts';
 import type { Delivery } from '../../src/database/deliveries.ts';
 import type { Endpoint } from '../../src/database/endpoints.ts';
 import type { StoredEvent } from '../../src/database/events.ts';
-import { type EndpointHealth, RECENT_EVENTS, WAITING_COUNTED_MAX } from '../../src/database/redelivery.ts';
+import { RECENT_EVENTS } from '../../src/database/redelivery.ts';
 import { isSenderSilent } from '../../src/database/sender-report.ts';
 import type { Session } from '../../src/database/session.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
 import { moment } from './command.ts';
-import { hairpinVerdict } from './hairpin.ts';
 import { type Link, link, type Shown } from './show-link.ts';
 import { at, type Scene } from './show-scene.ts';
-import { table } from './table.ts';
-import { wrongWith } from './webhook-verdict.ts';
 import { shownDelivery } from './webhooks.ts';
 
 /** A delivery that was due for this long without an attempt is late. */
 const LATE_MS = 60_000;
 const ANSWERS_SHOWN = 5;
+const TITLE_CHARACTERS_MAX = 100;
+
+const errorTexts: Readonly<Record<string, string>> = {
+  timeout: 'it did not answer in time; a handler must answer before it does its work',
+  tls: 'TLS failed: its certificate is invalid, has expired, or is for another name',
+  dns: 'its name was not found; look at the DNS of the host',
+  connect: 'no connection: nothing listens there, or a firewall drops it',
+  blocked_address: 'its address is private, and not in webhooks.allow_cidrs',
+  too_large: 'the headers of its answer are too large',
+  http: 'what answers there is not HTTP',
+};
+/** By the status, or by its first digit. */
+const statusTexts: Readonly<Record<string, string>> = {
+  401: 'it refuses: the handler’s check of the signature, or a firewall or login page before it',
+  403: 'it refuses: the handler’s check of the signature, or a firewall or login page before it',
+  404: 'no handler at this URL takes a POST',
+  405: 'no handler at this URL takes a POST',
+  410: 'it says that it is gone',
+  429: 'it asks for fewer requests',
+  3: 'it redirects: register the URL that it redirects to',
+  5: 'the handler or its server fails',
+};
+
+/** Returns in words what is wrong with an answer to a webhook; null for a success. */
+export function wrongWith(one: Pick<Attempt, 'status' | 'error' | 'responseExcerpt'>): string | null {
+  const { status, error, responseExcerpt } = one;
+  if (status === null) return errorTexts[error ?? ''] ?? `no answer: ${error}`;
+  if (status >= 200 && status < 300) return null;
+  const [, title = ''] = /<title[^>]{0,200}>([^<]{1,500})/i.exec(responseExcerpt ?? '') ?? [];
+  const text = title.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
+  const page = text === '' ? '' : `, with the page "${text.slice(0, TITLE_CHARACTERS_MAX)}"`;
+  const known = statusTexts[status] ?? statusTexts[Math.floor(status / 100)] ?? 'it refuses';
+  return `${known} (${status})${page}`;
+}
 
 /** Returns a link for each event of a session. */
 export async function eventLinks(scene: Scene, session: Session): Promise<Link[]> {
@@ -31,13 +59,12 @@ export async function eventLinks(scene: Scene, session: Session): Promise<Link[]
 
 /** Returns a link for each of some events of a session. */
 async function linksOf(
-  { database, ...rest }: Scene,
+  scene: Scene,
   events: readonly StoredEvent[],
   { id: sessionId, storeId }: Readonly<{ id: string; storeId: string }>,
 ): Promise<Link[]> {
-  const scene = { database, ...rest };
-  const deliveries = await database.listDeliveries({ sessionId, limit: TRACED_MAX * 4 });
-  const endpoints = new Map((await database.listEndpoints(storeId)).map((one) => [one.id, one]));
+  const deliveries = await scene.database.deliveries.list({ sessionId, limit: TRACED_MAX * 4 });
+  const endpoints = new Map((await scene.database.endpoints.list(storeId)).map((one) => [one.id, one]));
   const links: Link[] = [];
   for (const event of events) {
     const own = deliveries.filter(({ eventId }) => eventId === event.id);
@@ -48,87 +75,99 @@ async function linksOf(
   return links;
 }
 
+/** An installation without endpoints reads events from the API, so this is nothing wrong. */
+const noDelivery = ({ type, mode, storeId }: StoredEvent): Link =>
+  isExtended(type)
+    ? link('delivery', 'note', 'no endpoint asked for this event (`--events` of `quayside webhook add`)')
+    : link(
+        'delivery',
+        'note',
+        `store ${storeId} had no endpoint in ${mode} mode, so nobody was told; the API has the event (GET /api/v1/events)`,
+        `\`quayside webhook add <url> --store ${storeId} --mode ${mode}\` adds one`,
+      );
+
 /** Shows an event: its body, and where it was sent. */
 export async function eventShown(scene: Scene, id: string): Promise<Shown | null> {
   const { database } = scene;
-  const event = await database.findEvent(id);
+  const event = await database.events.find(id);
   if (!event) return null;
   const { storeId, mode, type, sessionId, createdAtMs, body } = event;
-  const all = await database.listDeliveries({ sessionId, limit: TRACED_MAX * 4 });
-  const deliveries = all.filter(({ eventId }) => eventId === id);
-  const created = moment(createdAtMs);
+  const all = await database.deliveries.list({ sessionId, limit: TRACED_MAX * 4 });
   return {
     kind: 'event',
     json: {
-      ...{ id, store: storeId, mode, type, session: sessionId, created_at: created, body },
-      deliveries: deliveries.map(shownDelivery),
+      ...{ id, store: storeId, mode, type, session: sessionId, created_at: moment(createdAtMs), body },
+      deliveries: all.filter(({ eventId }) => eventId === id).map(shownDelivery),
     },
-    lines: [body],
+    facts: [[body]],
     links: await linksOf(scene, [event], { id: sessionId, storeId }),
   };
 }
 
+const resultOf = ({ status, error }: Pick<Attempt, 'status' | 'error'>): string => String(status ?? error ?? '-');
+
 /** Shows a delivery: its attempts and their answers, and what it waits for. */
 export async function deliveryShown(scene: Scene, id: string): Promise<Shown | null> {
   const { database } = scene;
-  const [delivery] = await database.listDeliveries({ id, limit: 1 });
+  const [delivery] = await database.deliveries.list({ id, limit: 1 });
   if (!delivery) return null;
-  const attempts = await database.listAttempts(id);
-  const endpoint = (await database.listEndpoints(null)).find((one) => one.id === delivery.endpointId) ?? null;
-  const rows = attempts.map((one) => [
-    String(one.attempt),
-    one.trigger,
-    moment(one.startedAtMs),
-    `${one.durationMs} ms`,
-    String(one.status ?? one.error ?? '-'),
-    (one.responseExcerpt ?? '').slice(0, 80).replaceAll(/\s+/g, ' '),
-  ]);
+  const attempts = await database.deliveries.attempts(id);
+  const endpoint = (await database.endpoints.list(null)).find((one) => one.id === delivery.endpointId) ?? null;
   return {
     kind: 'delivery',
-    json: { ...shownDelivery(delivery), attempts_made: attempts.map(shownAttempt) },
-    lines: [
-      `delivery ${id} of ${delivery.eventType} ${delivery.eventId}, session ${delivery.sessionId}`,
-      ...(rows.length === 0 ? [] : table([['ATTEMPT', 'TRIGGER', 'STARTED', 'TOOK', 'RESULT', 'ANSWER'], ...rows])),
+    json: {
+      ...shownDelivery(delivery),
+      attempts_made: attempts.map((one) => ({
+        attempt: one.attempt,
+        trigger: one.trigger,
+        started_at: moment(one.startedAtMs),
+        duration_ms: one.durationMs,
+        status: one.status,
+        error: one.error,
+        response_excerpt: one.responseExcerpt,
+      })),
+    },
+    facts: [[`delivery ${id} of ${delivery.eventType} ${delivery.eventId}, session ${delivery.sessionId}`]],
+    rows: [
+      ['ATTEMPT', 'TRIGGER', 'STARTED', 'TOOK', 'RESULT', 'ANSWER'],
+      ...attempts.map((one) => [
+        ...[String(one.attempt), one.trigger, moment(one.startedAtMs), `${one.durationMs} ms`, resultOf(one)],
+        (one.responseExcerpt ?? '').slice(0, 80).replaceAll(/\s+/g, ' '),
+      ]),
     ],
     links: [await deliveryLink(scene, delivery, endpoint)],
   };
 }
 
-const shownAttempt = (one: Attempt) => ({
-  attempt: one.attempt,
-  trigger: one.trigger,
-  started_at: moment(one.startedAtMs),
-  duration_ms: one.durationMs,
-  status: one.status,
-  error: one.error,
-  response_excerpt: one.responseExcerpt,
-});
-
-type Answer = Attempt & Readonly<{ eventType: string; wrong: string | null }>;
-
 /** Shows an endpoint: its rate, failures and last answers, and what is wrong. */
-export async function endpointShown(scene: Scene, id: string): Promise<Shown | null> {
-  const { config, database } = scene;
-  const health = await database.endpointHealth(id);
+export async function endpointShown({ database }: Scene, id: string): Promise<Shown | null> {
+  const health = await database.endpoints.health(id);
   if (!health) return null;
-  const { recent, waiting, failingSinceMs, disabledReason, retiredAtMs, url, mode } = health;
+  const { recent, waiting, failingSinceMs, disabledAtMs, disabledReason, retiredAtMs, url, mode } = health;
   const countOf = (state: string) => recent.filter((one) => one.state === state).length;
   const [delivered, failed] = [countOf('delivered'), countOf('failed')];
-  const answers = await lastAnswers(scene, health);
   const rate = delivered + failed === 0 ? null : delivered / (delivered + failed);
-  const waitingText = waiting < WAITING_COUNTED_MAX ? String(waiting) : `${WAITING_COUNTED_MAX} or more`;
-  const isUnreachable = ['timeout', 'connect'].includes(answers[0]?.error ?? '');
-  const hairpin = isUnreachable ? await hairpinVerdict(url, [config.baseUrl, config.checkoutUrl]) : null;
-  const wrong = hairpin ?? answers[0]?.wrong ?? null;
-  const retired = retiredAtMs === null ? null : moment(retiredAtMs);
-  const rows = answers.map((one) => [
-    ...[one.deliveryId, one.eventType, moment(one.startedAtMs), `${one.durationMs} ms`],
-    String(one.status ?? one.error ?? '-'),
-  ]);
+  const tried = recent.filter(({ attempts, state }) => attempts > 0 || state === 'delivered').slice(0, ANSWERS_SHOWN);
+  const answers = [];
+  for (const { id: deliveryId, eventType } of tried) {
+    const last = (await database.deliveries.attempts(deliveryId)).at(-1);
+    if (last) answers.push({ ...last, eventType, wrong: wrongWith(last) });
+  }
+  const wrong = answers[0]?.wrong ?? null;
+  const verdict = wrong === null ? '' : `: ${wrong}`;
+  const again = `once it works, \`quayside webhook resend ${id} --since 1d\` sends at once what failed or waits`;
+  const off = `\`quayside webhook set ${id} --state on\` enables it`;
+  const own =
+    disabledAtMs !== null
+      ? link('endpoint', 'broken', `${id} is disabled (${disabledReason ?? 'by the operator'})${verdict}`, off)
+      : failingSinceMs !== null
+        ? link('endpoint', 'broken', `${id} has accepted nothing since ${at(failingSinceMs)}${verdict}`, again)
+        : link('endpoint', wrong === null ? 'ok' : 'waiting', `${id} is enabled${verdict}`, wrong && again);
   return {
     kind: 'endpoint',
     json: {
-      ...{ id, url, mode, disabled_reason: disabledReason, retired_since: retired },
+      ...{ id, url, mode, disabled_reason: disabledReason },
+      retired_since: retiredAtMs === null ? null : moment(retiredAtMs),
       failing_since: failingSinceMs === null ? null : moment(failingSinceMs),
       recent: { delivered, failed, rate },
       waiting,
@@ -143,103 +182,47 @@ export async function endpointShown(scene: Scene, id: string): Promise<Shown | n
         wrong: one.wrong,
       })),
     },
-    lines: [
-      `${url} (${mode} mode)`,
-      ...(retired === null
-        ? []
-        : [`retired since ${retired}: no session has named it for long; the next event ends that`]),
-      `of the last ${RECENT_EVENTS} events: ${delivered} delivered, ${failed} failed for good${rate === null ? '' : ` (${Math.round(rate * 100)} % delivered)`}; waiting: ${waitingText}`,
-      ...(rows.length === 0 ? [] : ['', ...table([['DELIVERY', 'EVENT', 'AT', 'TOOK', 'RESULT'], ...rows])]),
+    facts: [
+      ['url', `${url} (${mode} mode)`],
+      [`last ${RECENT_EVENTS} events`, `${delivered} delivered, ${failed} failed for good, ${waiting} waiting`],
+      ...(retiredAtMs === null ? [] : [['retired since', `${moment(retiredAtMs)}: no session has named it for long`]]),
     ],
-    links: [healthLink(health, answers[0] ?? null, wrong)],
+    rows: [
+      ['DELIVERY', 'EVENT', 'AT', 'TOOK', 'RESULT'],
+      ...answers.map((one) => [
+        ...[one.deliveryId, one.eventType, moment(one.startedAtMs), `${one.durationMs} ms`, resultOf(one)],
+      ]),
+    ],
+    links: [own],
   };
 }
 
-/** Returns the last answers of an endpoint, newest first, with what is wrong with each. */
-async function lastAnswers({ database }: Scene, { recent }: EndpointHealth): Promise<Answer[]> {
-  const tried = recent.filter(({ attempts, state }) => attempts > 0 || state === 'delivered').slice(0, ANSWERS_SHOWN);
-  const answers: Answer[] = [];
-  for (const { id, eventType } of tried) {
-    const last = (await database.listAttempts(id)).at(-1);
-    if (last) answers.push({ ...last, eventType, wrong: wrongWith(last) });
-  }
-  return answers;
-}
-
-/** Returns whether an endpoint accepts what it is sent, and what to do if it does not. */
-function healthLink(
-  { id, disabledAtMs, disabledReason, failingSinceMs }: EndpointHealth,
-  last: Answer | null,
-  wrong: string | null,
-): Link {
-  const verdict = wrong === null ? '' : `: ${wrong}`;
-  if (disabledAtMs !== null) {
-    const text = `${id} is disabled since ${at(disabledAtMs)} (${disabledReason ?? 'by the operator'})${verdict}`;
-    return link('endpoint', 'broken', text, `\`quayside webhook set ${id} --state on\` enables it`);
-  }
-  const again = refusalStatuses.includes(last?.status ?? 0)
-    ? 'what it refuses is sent again once it accepts something newer, and one of it is tried from time to time'
-    : `once it works, \`quayside webhook resend ${id} --since 1d\` sends at once what failed or waits`;
-  if (failingSinceMs !== null) {
-    return link('endpoint', 'broken', `${id} has accepted nothing since ${at(failingSinceMs)}${verdict}`, again);
-  }
-  if (last === null) return link('endpoint', 'ok', `${id}: none of its recent events was tried yet`);
-  return wrong === null
-    ? link('endpoint', 'ok', `${id}: its last answer was a success`)
-    : link('endpoint', 'waiting', `${id}: its last answer was none${verdict}`, again);
-}
-
-/** An installation without endpoints reads events from the API, so this is nothing wrong. */
-const noDelivery = ({ type, mode, storeId }: StoredEvent): Link =>
-  isExtended(type)
-    ? link('delivery', 'note', 'no endpoint asked for this event (`--events` of `quayside webhook add`)')
-    : link(
-        'delivery',
-        'note',
-        `store ${storeId} had no endpoint in ${mode} mode, so nobody was told; the API has the event (GET /api/v1/events)`,
-        `\`quayside webhook add <url> --store ${storeId} --mode ${mode}\` adds one`,
-      );
-
 async function deliveryLink(scene: Scene, delivery: Delivery, endpoint: Endpoint | null): Promise<Link> {
   const { id, state, attempts, nextAttemptAtMs, lastStatus, endpointId } = delivery;
-  const where = endpoint?.url ?? `${endpointId}, which was removed`;
-  if (state === 'delivered')
-    return link('delivery', 'ok', `to ${where}: delivered${lastStatus ? ` (${lastStatus})` : ''}`);
-  const last = (await scene.database.listAttempts(id)).at(-1);
+  const to = `to ${endpoint?.url ?? `${endpointId}, which was removed`}`;
+  const links = (mark: Link['mark'], text: string, next?: string) => link('delivery', mark, `${to}: ${text}`, next);
+  if (state === 'delivered') return links('ok', `delivered${lastStatus ? ` (${lastStatus})` : ''}`);
+  const last = (await scene.database.deliveries.attempts(id)).at(-1);
   const wrong = last ? wrongWith(last) : null;
   const verdict = wrong === null ? '' : `: ${wrong}`;
-  const tried = `${attempts} attempt${attempts === 1 ? '' : 's'}`;
+  const resend = `correct that, then \`quayside webhook resend ${id}\``;
   if (state === 'failed') {
-    const advice = endpoint
-      ? `correct that, then \`quayside webhook resend ${id}\``
-      : 'it can be read from the API (GET /api/v1/events)';
-    return link('delivery', 'broken', `to ${where}: failed for good after ${tried}${verdict}`, advice);
+    const advice = endpoint ? resend : 'it can be read from the API (GET /api/v1/events)';
+    return links('broken', `failed for good after ${attempts} attempts${verdict}`, advice);
   }
   if (endpoint && endpoint.disabledAtMs !== null) {
-    const why = endpoint.disabledReason ?? 'by the operator';
-    const text = `to ${where}: waits, because the endpoint is disabled since ${at(endpoint.disabledAtMs)} (${why})${verdict}`;
-    return link(
-      'delivery',
+    const text = `waits, because the endpoint is disabled (${endpoint.disabledReason ?? 'by the operator'})${verdict}`;
+    return links('broken', text, `\`quayside webhook set ${endpointId} --state on\`; what waits is sent then`);
+  }
+  const due = nextAttemptAtMs === null ? '' : `, next at ${at(nextAttemptAtMs)}`;
+  if (wrong !== null)
+    return links(
       'broken',
-      text,
-      `\`quayside webhook set ${endpointId} --state on\`; what waits is sent then`,
+      `not accepted in ${attempts} attempts${verdict}${due}`,
+      `${resend}; \`quayside show ${endpointId}\``,
     );
-  }
-  if (wrong !== null) {
-    const next = nextAttemptAtMs === null ? '' : `; tried again at ${at(nextAttemptAtMs)}`;
-    const advice = `correct that; \`quayside show ${endpointId}\` shows how it does, and \`quayside webhook resend ${id}\` sends it at once`;
-    return link('delivery', 'broken', `to ${where}: not accepted in ${tried}${verdict}${next}`, advice);
-  }
-  return untried(scene, delivery, where);
-}
-
-async function untried({ database, nowMs }: Scene, { nextAttemptAtMs }: Delivery, where: string): Promise<Link> {
-  const isLate = nextAttemptAtMs !== null && nextAttemptAtMs < nowMs - LATE_MS;
-  if (isLate && isSenderSilent(await database.readSenderReport(), nowMs)) {
-    const advice =
-      'start Quayside with `npm start`, or look for `webhooks` in its log; `quayside status` shows the sender';
-    return link('delivery', 'broken', `to ${where}: not sent, because no process sends webhooks now`, advice);
-  }
-  const due = nextAttemptAtMs === null ? '' : `, due since ${at(nextAttemptAtMs)}`;
-  return link('delivery', 'waiting', `to ${where}: not sent yet${due}`);
+  const isLate = nextAttemptAtMs !== null && nextAttemptAtMs < scene.nowMs - LATE_MS;
+  if (isLate && isSenderSilent(await scene.database.sending.lastReport(), scene.nowMs))
+    return links('broken', 'not sent, because no process sends webhooks now', 'start Quayside with `npm start`');
+  return links('waiting', `not sent yet${due}`);
 }

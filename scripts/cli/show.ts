@@ -2,21 +2,19 @@
  * Shows one thing, whatever it is: recognises what was pasted, prints its facts and the way of a payment from block to
  * delivery and refund, and names the link that is broken.
  */
-
+import { keyJson } from '../../src/acts/keys.ts';
 import { parseSessionId } from '../../src/lib/session-id.ts';
-import { type Answer, type Command, type Input, notFound } from './command.ts';
-import { heldShown } from './held.ts';
-import { keyShown } from './key.ts';
+import { type Answer, type Command, type Input, moment, notFound } from './command.ts';
+import { alteredLine, lastUse } from './key.ts';
 import { networkOf } from './network-name.ts';
-import { addressLinks, foreignLink, namesOf } from './show-address.ts';
 import { firstBroken, type Link, link, type Mark, type Shown, worstMark } from './show-link.ts';
+import { heldShown, payoutShown, refundShown } from './show-money-out.ts';
 import { networkShown } from './show-network.ts';
-import { payoutShown } from './show-payout.ts';
-import { refundShown } from './show-refund.ts';
+import { addressLinks, namesOf, sessionShown } from './show-payment.ts';
 import { openScene, type Scene } from './show-scene.ts';
-import { sessionShown } from './show-session.ts';
 import { candidatesOf, transactionLink } from './show-transaction.ts';
 import { deliveryShown, endpointShown, eventShown } from './show-webhook.ts';
+import { table } from './table.ts';
 
 export const show: Command = {
   name: 'show',
@@ -44,23 +42,15 @@ export const show: Command = {
     const candidates = candidatesOf(text);
     if (candidates.length > 0) {
       const { root, isKnown } = await transactionLink(scene, text, candidates, input.options['ask-node'] === true);
-      return answer([shownLinks('transaction', [root])], isKnown);
+      return answer([{ kind: 'transaction', json: {}, links: [root] }], isKnown);
     }
     const names = namesOf(text);
-    if (names.length === 0) throw unknownThing(text);
-    const own = await addressLinks(scene, names);
-    const links = own.length > 0 ? own : [foreignLink(scene, names)];
-    return answer([shownLinks('address', links)], own.length > 0);
+    if (names.length === 0)
+      throw notFound(`nothing here is called "${text}", and it has the form of no transaction or address`);
+    const { links, isKnown } = await addressLinks(scene, names);
+    return answer([{ kind: 'address', json: {}, links }], isKnown);
   },
 };
-
-const unknownThing = (text: string) =>
-  notFound(
-    `there is no session, order, refund, payout, held money, event, delivery, endpoint, key or network "${text}" here, and it ` +
-      'has the form of no transaction or address; check it, and the data directory',
-  );
-
-const shownLinks = (kind: string, links: readonly Link[]): Shown => ({ kind, lines: [], json: {}, links });
 
 /** Returns the session with this id, or the sessions of this order. */
 async function sessionsNamed(scene: Scene, text: string): Promise<Shown[]> {
@@ -88,10 +78,30 @@ async function recordNamed(scene: Scene, input: Input, text: string): Promise<Sh
   );
 }
 
+/** Shows an API key: who created it, what it may do, from where and until when, and its last use. */
+async function keyShown({ database }: Scene, id: string): Promise<Shown | null> {
+  const key = await database.keys.show(id);
+  if (!key) return null;
+  return {
+    kind: 'key',
+    json: keyJson(key),
+    facts: [
+      ['key', `${key.id} (${key.mode}) ${key.hint} of store ${key.storeId}`],
+      ['created', `${moment(key.createdAtMs)} by ${key.createdBy ?? 'an unknown person'}`],
+      ['may', key.scopes.join(', ')],
+      ['from', key.sources.join(', ') || 'anywhere'],
+      ['expires', key.expiresAtMs === null ? 'never' : moment(key.expiresAtMs)],
+      ['used', lastUse(key)],
+      ...(key.revokedAtMs === null ? [] : [['revoked', moment(key.revokedAtMs)]]),
+    ],
+    links: key.isAltered ? [link('key', 'broken', alteredLine(key))] : [],
+  };
+}
+
 /** Prints what was found. Several sessions of one order are a list for programs. */
 function answer(found: readonly Shown[], isKnown: boolean): Answer {
   const roots = found.flatMap(({ links }) => links);
-  const all = link('session', 'note', '', null, roots);
+  const all = link('', 'note', '', null, roots);
   const broken = firstBroken(all);
   const worst = worstMark(all);
   const finding = isKnown ? (worst === 'note' ? 'ok' : worst) : 'not_found';
@@ -100,16 +110,17 @@ function answer(found: readonly Shown[], isKnown: boolean): Answer {
     others.length === 0
       ? { ...only?.json, kind: only?.kind }
       : { kind: 'order', sessions: found.map(({ json }) => json) };
+  const parts = [
+    ...found.flatMap(({ facts: known = [], rows = [], links }) => [
+      table(known),
+      table(rows),
+      links.flatMap((root) => treeLines(root)),
+    ]),
+    roots.length > 0 ? verdictLines(broken, finding) : [],
+  ].filter(({ length }) => length > 0);
   return {
     json: { ...facts, finding, broken, links: roots },
-    lines: [
-      ...found.flatMap(({ lines, links }) => [
-        ...lines,
-        ...(lines.length > 0 && links.length > 0 ? [''] : []),
-        ...links.flatMap((root) => treeLines(root)),
-      ]),
-      ...(roots.length > 0 ? ['', ...verdictLines(broken, finding)] : []),
-    ],
+    lines: parts.flatMap((lines, place) => (place === 0 ? lines : ['', ...lines])),
     code: !isKnown ? 3 : broken ? 1 : 0,
   };
 }

@@ -34,7 +34,7 @@ export const webhooksResend: Command = {
 /** Makes a delivery, or all of an event, due now. */
 async function resendOne(id: string, isDryRun: boolean, { database, clock }: Installation): Promise<Answer> {
   const isEvent = id.startsWith('evt_');
-  const found = isEvent ? await database.findEvent(id) : (await database.listDeliveries({ id, limit: 1 }))[0];
+  const found = isEvent ? await database.events.find(id) : (await database.deliveries.list({ id, limit: 1 }))[0];
   if (!found)
     throw notFound(`there is no ${isEvent ? 'event' : 'delivery'} ${id}; \`quayside webhook list\` shows the newest`);
   if (isDryRun)
@@ -42,13 +42,13 @@ async function resendOne(id: string, isDryRun: boolean, { database, clock }: Ins
   const nowMs = clock.nowMs();
   const shown = `\`quayside show ${id}\` shows the result`;
   if (isEvent) {
-    const deliveries = (await database.resendEvent(id, nowMs)) ?? [];
+    const deliveries = (await database.deliveries.resendEvent(id, nowMs)) ?? [];
     return {
       json: { id, due: true, deliveries },
       lines: [`${deliveries.length} deliveries of ${id} are due now; ${shown}`],
     };
   }
-  await database.resendDelivery(id, nowMs);
+  await database.deliveries.resend(id, nowMs);
   return { json: { id, due: true }, lines: [`${id} is due now; ${shown}`] };
 }
 
@@ -61,12 +61,12 @@ async function resendSince(
   const nowMs = clock.nowMs();
   const sinceMs = readSince(input, nowMs);
   if (sinceMs === null) throw usage('--since is missing');
-  const health = endpointId === null ? null : await database.endpointHealth(endpointId);
+  const health = endpointId === null ? null : await database.endpoints.health(endpointId);
   if (endpointId !== null && health === null) throw unknownEndpoint(endpointId);
   const isDryRun = input.options['dry-run'] === true;
   const first: RecoveryCursor = { eventId: eventIdAt(Math.floor(sinceMs / 1000)), endpointId: '' };
   const step = { nowMs, isDryRun };
-  const again = await inBatches(first, (at) => database.recoverSome({ ...step, ...at, endpointId }));
+  const again = await inBatches(first, (at) => database.deliveries.recoverSome({ ...step, ...at, endpointId }));
   const seconds = Math.ceil((again * RECOVERY_PACE_MS) / 1000);
   const verb = isDryRun ? 'would be' : 'are';
   const isOff = (health?.disabledAtMs ?? null) !== null;

@@ -17,7 +17,7 @@ import {
   textOption,
   usage,
 } from './command.ts';
-import { wrongWith } from './webhook-verdict.ts';
+import { wrongWith } from './show-webhook.ts';
 
 export const webhooksTest: Command = {
   name: 'webhook test',
@@ -45,7 +45,7 @@ export const webhooksTest: Command = {
 
 /** Sends one event to an endpoint, and waits for its answer. */
 async function tested(id: string, { config, database, clock }: Installation): Promise<Answer> {
-  const endpoint = (await database.listEndpoints(null)).find((one) => one.id === id);
+  const endpoint = (await database.endpoints.list(null)).find((one) => one.id === id);
   const sender = createSender(createUrlGuard(config.webhooks.allowCidrs), attemptLimits, clock);
   const sent = endpoint ? await sendTestEvent({ database, sender, clock }, endpoint) : null;
   sender.abort();
@@ -85,7 +85,7 @@ async function triggered(input: Input, { database, clock }: Installation): Promi
   const overrides = readOverrides(textOption(input, 'override'));
   const { id: storeId } = await storeOf(input, database);
   const sessionId = textOption(input, 'session') ?? null;
-  const { id, body } = await database.triggerEvent({ storeId, sessionId, type, overrides, nowMs: clock.nowMs() });
+  const { id, body } = await database.events.trigger({ storeId, sessionId, type, overrides, nowMs: clock.nowMs() });
   return { json: { id, body }, lines: [body, `\`quayside show ${id}\` shows where it was sent`] };
 }
 

@@ -24,8 +24,8 @@ export const webhooksList: Command = {
     const sessionId = textOption(input, 'session');
     const state = textOption(input, 'state') && choiceOption(input, 'state', states);
     const limit = wholeOption(input, 'limit', 1, 1000, 50);
-    const endpoints = await database.listEndpoints(storeId ?? null);
-    const deliveries = await database.listDeliveries({
+    const endpoints = await database.endpoints.list(storeId ?? null);
+    const deliveries = await database.deliveries.list({
       limit,
       ...(storeId && { storeId }),
       ...(sessionId && { sessionId }),

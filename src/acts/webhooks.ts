@@ -57,7 +57,7 @@ const unknownEndpoint = (id: string): Refusal =>
 
 /** Returns the endpoint that the page, or the operator, may change. */
 async function endpointOf({ database, scope }: Context, id: string): Promise<Endpoint | Refusal> {
-  const all = await database.listEndpoints(scope?.storeId ?? null);
+  const all = await database.endpoints.list(scope?.storeId ?? null);
   return all.find((one) => one.id === id && (!scope || one.mode === scope.mode)) ?? unknownEndpoint(id);
 }
 
@@ -93,7 +93,7 @@ export const addEndpoint: Act<NewEndpoint, NewEndpointPlan, StorePermission> = {
     if (isRefusal(store)) return store;
     const id = `we_${context.newId}`;
     const plan = { id, url, storeId: store.id, mode, events };
-    const own = (await context.database.listEndpoints(store.id)).filter(({ perSession }) => !perSession);
+    const own = (await context.database.endpoints.list(store.id)).filter(({ perSession }) => !perSession);
     if (own.some((one) => one.id === id)) return plan;
     if (own.length >= STORE_ENDPOINTS_MAX) {
       return refuse(
@@ -117,12 +117,12 @@ export const addEndpoint: Act<NewEndpoint, NewEndpointPlan, StorePermission> = {
     json: { url, mode, store: storeId, extended_events: events },
   }),
   async run({ database, issue, nowMs }, { id, url, storeId, mode, events }) {
-    if (await database.findEndpoint(id)) {
+    if (await database.endpoints.find(id)) {
       const said = say('This endpoint was added already. Its secret was shown then.');
       return { said, json: { id }, isRepeated: true };
     }
     const endpoint = { ...issue.endpoint(storeId, mode, url, events, nowMs), id };
-    const added = await database.addEndpoint(endpoint);
+    const added = await database.endpoints.add(endpoint);
     if (added.kind === 'other_mode') {
       return refuse(
         'refused',
@@ -182,9 +182,9 @@ export const setEndpoint: Act<EndpointChange, EndpointPlan, StorePermission> = {
     json: { enabled: isOn, before: { extended_events: before }, after: { extended_events: events ?? before } },
   }),
   async run({ database, act, nowMs }, { endpoint: { id }, events, isOn }) {
-    if (events !== null) await database.setEndpointEvents(id, events);
-    if (isOn !== null) await database.enableEndpoint(id, isOn, isOn ? null : `disabled by ${act.operator}`, nowMs);
-    const now = await database.findEndpoint(id);
+    if (events !== null) await database.endpoints.setEvents(id, events);
+    if (isOn !== null) await database.endpoints.enable(id, isOn, isOn ? null : `disabled by ${act.operator}`, nowMs);
+    const now = await database.endpoints.find(id);
     if (!now) return unknownEndpoint(id);
     const said = isOn === null ? say('The events are saved.') : isOn ? say('It is enabled.') : say('It is disabled.');
     return { said, json: endpointJson(now) };
@@ -210,7 +210,7 @@ export const removeEndpoint: Act<{ endpoint: string }, Endpoint, StorePermission
     isDangerous: true,
   }),
   async run({ database }, { id }) {
-    const isRemoved = await database.removeEndpoint(id);
+    const isRemoved = await database.endpoints.remove(id);
     return isRemoved ? { said: say('The endpoint is removed.'), json: { removed: true } } : unknownEndpoint(id);
   },
 };
@@ -264,11 +264,11 @@ export const rotateSecret: Act<SecretWish, SecretPlan, StorePermission> = {
       const own = await endpointOf(context, owner);
       if (isRefusal(own)) return own;
     }
-    const secret = await context.database.findWebhookSecret(owner, mode);
+    const secret = await context.database.endpoints.findSecret(owner, mode);
     if (!secret) return refusalOf(owner, 'unknown');
     if (rotate === undefined) return { secret, mode, step: null };
     const step: RotationStep = rotate === 'start' ? { kind: rotate, secret: newWebhookSecret() } : { kind: rotate };
-    const tried = await context.database.rotateWebhookSecret({
+    const tried = await context.database.endpoints.rotateSecret({
       id: owner,
       mode,
       step,
@@ -291,7 +291,7 @@ export const rotateSecret: Act<SecretWish, SecretPlan, StorePermission> = {
   async run({ database, act }, { secret, mode, step }) {
     const { owner } = secret;
     if (step === null) return { said: say('It signs for {owner}.', { owner }), ...shownSecrets(secret) };
-    const done = await database.rotateWebhookSecret({ id: owner, mode, step, act, isDryRun: false });
+    const done = await database.endpoints.rotateSecret({ id: owner, mode, step, act, isDryRun: false });
     if (done.kind !== 'done') return refusalOf(owner, done.kind);
     const shown = shownSecrets(done.secret);
     return step.kind === 'start'

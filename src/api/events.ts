@@ -100,7 +100,7 @@ export function eventEndpoints({ database, clock }: ApiDeps): Endpoint[] {
         const range = rangeOf(query, toSeconds(clock.nowMs()));
         const types = typesFor(caller, query.type);
         const { storeId, mode } = caller;
-        const found = await database.listEvents({
+        const found = await database.events.list({
           storeId,
           mode,
           ...range,
@@ -124,7 +124,7 @@ export function eventEndpoints({ database, clock }: ApiDeps): Endpoint[] {
         errors: ['event_not_found'],
       },
       async run({ caller, params }) {
-        const event = await database.findEvent(params.event_id ?? '');
+        const event = await database.events.find(params.event_id ?? '');
         if (!event || !isShown(event, caller, toSeconds(clock.nowMs()))) throw refuse('event_not_found');
         return { body: parseExactly(event.body) as object };
       },

@@ -105,7 +105,8 @@ export async function createSession(
 async function checkWebhookUrl(deps: ApiDeps, { storeId, mode }: Caller, url: string | null): Promise<void> {
   if (url === null) return;
   const objection = await deps.checkWebhookUrl(url, mode);
-  const isOther = objection === null && (await deps.database.findEndpointOfOtherMode({ storeId, mode, url })) !== null;
+  const isOther =
+    objection === null && (await deps.database.endpoints.findOfOtherMode({ storeId, mode, url })) !== null;
   const message = isOther
     ? `webhook_url is an endpoint of ${otherMode(mode)} mode, which never receives events of ${mode} mode. Name another URL.`
     : objection;

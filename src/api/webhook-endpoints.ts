@@ -120,7 +120,7 @@ async function create(deps: ApiDeps, { caller, body, idempotencyKey }: Call) {
   const endpoint = deps.issueEndpoint(storeId, mode, url, events, act.atMs);
   const replay = { idempotencyKey, path: PATH, bodyHash: meaningHash({ url, events }) };
   const outcome = await deps.database.recordAs({ ...act, target: endpoint.id }, (database) =>
-    database.requestEndpoint(endpoint, replay),
+    database.endpoints.request(endpoint, replay),
   );
   switch (outcome.kind) {
     case 'added':
@@ -178,7 +178,7 @@ const listEndpoint = ({ database }: ApiDeps): Endpoint => ({
     const query = readQuery(querySchema, search);
     const paging = readPaging(query);
     const { first, limit } = paging;
-    const found = await database.pageEndpoints({ storeId, mode, ...rangeOf(query), first, limit: limit + 1 });
+    const found = await database.endpoints.page({ storeId, mode, ...rangeOf(query), first, limit: limit + 1 });
     return { body: pageOf(found, paging, shown) };
   },
 });
@@ -202,9 +202,9 @@ const deleteEndpoint = (deps: ApiDeps): Endpoint => ({
     const id = params.endpoint_id ?? '';
     const act = actOf(deps, caller, `DELETE ${PATH}/{endpoint_id}`);
     const isDeleted = await deps.database.recordAs({ ...act, target: id }, async (database) => {
-      const endpoint = await database.findEndpoint(id);
+      const endpoint = await database.endpoints.find(id);
       const isOwn = endpoint?.storeId === caller.storeId && endpoint.mode === caller.mode && !endpoint.perSession;
-      return isOwn && (await database.removeEndpoint(id));
+      return isOwn && (await database.endpoints.remove(id));
     });
     if (!isDeleted) throw refuse('endpoint_not_found');
     return { body: { object: 'webhook_endpoint', id, deleted: true } };

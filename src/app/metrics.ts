@@ -15,7 +15,7 @@ import type { WriteTimes } from './write-times.ts';
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
 
 type MetricsOptions = Readonly<{
-  database: Pick<Database, 'networks' | 'reports' | 'addresses' | 'alarms' | 'listFreezes' | 'readSenderReport'>;
+  database: Pick<Database, 'networks' | 'reports' | 'addresses' | 'alarms' | 'listFreezes' | 'sending'>;
   config: Pick<Config, 'networks' | 'dataDir'>;
   rates: Pick<Rates, 'status' | 'pegs'>;
   clock: Clock;
@@ -118,7 +118,7 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     oldestWaiting.set(stats.oldestWaitingMs / 1000);
     heldOpen.set(stats.heldOpen);
     retention.set((stats.retentionAtMs ?? 0) / 1000);
-    const sender = await database.readSenderReport();
+    const sender = await database.sending.lastReport();
     if (sender) senderAge.set((nowMs - sender.atMs) / 1000);
     frozen.reset();
     for (const { network: of } of await database.listFreezes()) frozen.set({ network: of ?? '' }, 1);

@@ -50,13 +50,13 @@ export function readCredentials(dataDir: string): Credentials | null {
  * and key. The file then has this start's base URL.
  */
 export async function ensureCredentials(
-  database: Pick<Database, 'keys' | 'findWebhookSecret' | 'stores'>,
+  database: Pick<Database, 'keys' | 'endpoints' | 'stores'>,
   at: Readonly<{ dataDir: string; baseUrl: string; nowMs: number }>,
 ): Promise<Readonly<{ credentials: Credentials; isNew: boolean }>> {
   const before = readCredentials(at.dataDir);
   const known = before && (await database.keys.find(createHash('sha256').update(before.api_key).digest('hex')));
   const isNew = !before || !known || known.revokedAtMs !== null;
-  const webhook = isNew ? null : await database.findWebhookSecret(known.storeId, 'test');
+  const webhook = isNew ? null : await database.endpoints.findSecret(known.storeId, 'test');
   const credentials =
     isNew || !webhook
       ? await issueCredentials(database, at)

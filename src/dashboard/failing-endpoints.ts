@@ -6,6 +6,6 @@ export async function failingEndpoints(
   database: DashboardDeps['database'],
   nowMs: number,
 ): Promise<ReadonlyMap<string, number>> {
-  const { failing } = await database.webhookTrouble(nowMs, nowMs);
+  const { failing } = await database.deliveries.trouble(nowMs, nowMs);
   return new Map(failing.map(({ id, sinceMs }) => [id, sinceMs]));
 }

@@ -103,11 +103,11 @@ export async function findPlaces(
   const places: Place[] = [];
   const refund = await database.refunds.findNamed(at, name, transactionSpellings(name));
   if (refund) places.push({ kind: 'refund', name: refund.refundId, href: pathIn(at, `refunds/${refund.id}`) });
-  const event = name.startsWith('evt_') ? await database.findEvent(name) : null;
+  const event = name.startsWith('evt_') ? await database.events.find(name) : null;
   if (event?.storeId === at.storeId && event.mode === at.mode) {
     const { id, sessionId } = event;
     const mayRead = isAllowed(visitor.person.memberships, { permission: 'webhooks:read', ...at });
-    const all = mayRead ? await database.listDeliveries({ sessionId, limit: DELIVERIES_READ }) : [];
+    const all = mayRead ? await database.deliveries.list({ sessionId, limit: DELIVERIES_READ }) : [];
     const [delivery, ...others] = all.filter(({ eventId }) => eventId === id);
     // Of several deliveries, the payment's page shows which endpoint took it.
     const page = delivery && others.length === 0 ? `webhooks/deliveries/${delivery.id}` : `payments/${sessionId}`;

@@ -109,7 +109,7 @@ async function liveSteps({ database, config, readBackups }: DashboardDeps, words
 async function isWebhookProved({ database }: DashboardDeps, { storeId, mode }: StoreAt): Promise<boolean> {
   const search = { endpointId: null, state: 'delivered', answer: null } as const;
   const page = { after: null, limit: 1, lookMax: DELIVERIES_LOOKED_AT_MAX };
-  return (await database.listStoreDeliveries({ storeId, mode }, search, page)).deliveries.length > 0;
+  return (await database.deliveries.ofStore({ storeId, mode }, search, page)).deliveries.length > 0;
 }
 
 /** Shows what the mode still misses; null once the store took its first live payment, or nothing is missing. */

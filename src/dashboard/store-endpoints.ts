@@ -7,16 +7,16 @@ import type { StoreAt, Visit } from './page.ts';
 /** Sorts behind every id. */
 const BEHIND_ALL = '~';
 
-type Reads = Pick<DashboardDeps['database'], 'pageEndpoints' | 'findEndpoint'>;
+type Reads = Pick<DashboardDeps['database'], 'endpoints'>;
 
 /** Returns a store's endpoints in one mode, oldest first, without those that single sessions named. */
 export const storeEndpoints = (database: Reads, at: StoreAt, limit: number): Promise<readonly Endpoint[]> =>
-  database.pageEndpoints({ ...at, fromId: '', beforeId: BEHIND_ALL, first: 'oldest', limit });
+  database.endpoints.page({ ...at, fromId: '', beforeId: BEHIND_ALL, first: 'oldest', limit });
 
 /** Returns the endpoints of deliveries, removed ones and those that single sessions named too. */
 export async function endpointsOf(database: Reads, deliveries: readonly Delivery[]): Promise<Endpoint[]> {
   const ids = [...new Set(deliveries.map(({ endpointId }) => endpointId))];
-  const found = await Promise.all(ids.map((id) => database.findEndpoint(id)));
+  const found = await Promise.all(ids.map((id) => database.endpoints.find(id)));
   return found.filter((endpoint) => endpoint !== null);
 }
 
@@ -27,7 +27,7 @@ export async function findEndpoint(
 ): Promise<Endpoint | null> {
   const { at, params } = visit;
   const id = params.endpoint ?? '';
-  const [found] = await database.pageEndpoints({
+  const [found] = await database.endpoints.page({
     ...at,
     fromId: id,
     beforeId: `${id}\u0000`,

@@ -201,7 +201,7 @@ export function attemptCommands(db: Db, { due, raiseAlarm }: Parts) {
      * Saves attempts and their verdicts, in the order in which they ended, in one transaction. A failed manual attempt
      * leaves the automatic schedule as it was.
      */
-    async recordAttempts(recorded: readonly RecordedAttempt[]): Promise<void> {
+    async record(recorded: readonly RecordedAttempt[]): Promise<void> {
       await db.write(() => due.together(() => recordAll(recorded)), { isGrouped: true });
     },
   };

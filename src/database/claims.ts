@@ -248,11 +248,7 @@ export function claimCommands(db: Db, { secrets, due }: Parts) {
      * their first attempt and none is leased.
      * Deliveries whose lease ran out are due again.
      */
-    async claimDeliveries({
-      leaseMs,
-      isWithRecording = false,
-      ...limits
-    }: ClaimInput): Promise<readonly ClaimedDelivery[]> {
+    async claim({ leaseMs, isWithRecording = false, ...limits }: ClaimInput): Promise<readonly ClaimedDelivery[]> {
       const leaseUntilMs = limits.nowMs + leaseMs;
       if (!isWithRecording && !db.read(() => mustWrite(limits))) return [];
       const leasing = () => {

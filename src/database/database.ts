@@ -37,7 +37,7 @@ import { lookupCommands } from './lookups.ts';
 import { mailCommands } from './mails.ts';
 import { createNetworks, type NetworkRows, networkCommands } from './networks.ts';
 import { noticeCommands } from './notices.ts';
-import { createOutbox } from './outbox.ts';
+import { createOutbox, type Outbox } from './outbox.ts';
 import { pageSettingsCommands } from './page-settings.ts';
 import { payerTokens } from './payer-tokens.ts';
 import { adoptionCommands } from './payouts/adoption.ts';
@@ -55,7 +55,7 @@ import { walletBookCommands } from './payouts/wallet-books.ts';
 import { peopleCommands } from './people/people.ts';
 import { proofCommands } from './proofs.ts';
 import { recoveryCommands } from './recovery.ts';
-import { redeliveryCommands } from './redelivery.ts';
+import { endpointQueries, redeliveryCommands, troubleQueries } from './redelivery.ts';
 import { createApprovalAlarms } from './refunds/approval-alarms.ts';
 import { type ClaimTokens, createClaimTokens } from './refunds/claim-tokens.ts';
 import { createRefundLimits, refundPolicyCommands } from './refunds/limits.ts';
@@ -112,6 +112,9 @@ export type SignIns = Database['signIns'];
 export type Audit = Database['audit'];
 export type Reports = Database['reports'];
 export type Notices = Database['notices'];
+export type Endpoints = Database['endpoints'];
+export type Deliveries = Database['deliveries'];
+export type Sending = Database['sending'];
 
 export type SqliteDatabaseOptions = OpenOptions &
   Partial<TextFormats> &
@@ -220,13 +223,9 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
     audit: { ...auditCommands(db), ...proofCommands(db, recordAct) },
     reports: { ...reportQueries(db), ...statsCommands(db), ...bookQueries(db) },
     traces: traceQueries(db),
-    ...webhookSecretCommands(db, vault, storeParts),
     ...payoutParts(db, { ...changed, ...refundParts, outgoing, freezesOf, freezer }),
-    ...webhookCommands(db, { secrets, due, replays, raiseAlarm }),
-    ...eventQueries(db),
-    ...triggerCommands(db, findSession, outbox),
     ...ledgerAudit(db),
-    ...senderReportCommands(db),
+    ...webhookRepositories(db, { ...storeParts, vault, due, replays, raiseAlarm, findSession, outbox }),
     /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
     changeCount: changeCounter(db),
     /** Takes and releases the write lock, which proves that the database can be written now. */
@@ -244,18 +243,22 @@ function createSending(db: Db) {
   return { due, endpoints, outbox: createOutbox(db, due, endpoints) };
 }
 
-type WebhookParts = Parameters<typeof claimCommands>[1] &
+type WebhookParts = Parameters<typeof endpointCommands>[1] &
+  Parameters<typeof webhookSecretCommands>[2] &
   Parameters<typeof attemptCommands>[1] &
-  Parameters<typeof endpointCommands>[1];
+  Readonly<{ vault: Vault; findSession: FindSessionRow; outbox: Outbox }>;
 
-/** Endpoints, and what is sent to them. */
-const webhookCommands = (db: Db, parts: WebhookParts) => ({
-  ...endpointCommands(db, parts),
-  ...claimCommands(db, parts),
-  ...retirementCommands(db, parts.due),
-  ...redeliveryCommands(db, parts.due),
-  ...attemptCommands(db, parts),
-  ...deliveryCommands(db, parts.due),
+/** Events, and what is sent to endpoints. */
+const webhookRepositories = (db: Db, parts: WebhookParts) => ({
+  endpoints: {
+    ...endpointCommands(db, parts),
+    ...webhookSecretCommands(db, parts.vault, parts),
+    ...endpointQueries(db),
+    ...retirementCommands(db, parts.due),
+  },
+  events: { ...eventQueries(db), ...triggerCommands(db, parts.findSession, parts.outbox) },
+  deliveries: { ...deliveryCommands(db, parts.due), ...redeliveryCommands(db, parts.due), ...troubleQueries(db) },
+  sending: { ...claimCommands(db, parts), ...attemptCommands(db, parts), ...senderReportCommands(db) },
 });
 
 type MoneyOutParts = TextFormats &

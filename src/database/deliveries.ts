@@ -115,7 +115,7 @@ export function deliveryCommands(db: Db, due: DueTimes) {
   const [ofAll, ofEndpoint] = [looking(''), looking('AND d.endpoint_id = :endpointId')];
 
   return {
-    async listDeliveries({ id: only, storeId, sessionId, state, limit }: DeliveryFilter): Promise<readonly Delivery[]> {
+    async list({ id: only, storeId, sessionId, state, limit }: DeliveryFilter): Promise<readonly Delivery[]> {
       // The order is the same; the column is chosen so that the filter's index provides it.
       const byEvent = storeId === undefined && sessionId === undefined && only === undefined ? eventId : events.id;
       const where = and(
@@ -132,7 +132,7 @@ export function deliveryCommands(db: Db, due: DueTimes) {
      * next
      * @returns `goOn`: where older ones may be; null after the last event
      */
-    async listStoreDeliveries(
+    async ofStore(
       at: Readonly<{ storeId: string; mode: Mode }>,
       { endpointId, ...wanted }: DeliverySearch,
       { after, limit, lookMax }: Readonly<{ after: DeliveryCursor | null; limit: number; lookMax: number }>,
@@ -156,7 +156,7 @@ export function deliveryCommands(db: Db, due: DueTimes) {
         return { deliveries: shown, goOn: (found.length > limit ? shown.at(-1) : rest) ?? null };
       });
     },
-    async listAttempts(deliveryId: string): Promise<readonly PastAttempt[]> {
+    async attempts(deliveryId: string): Promise<readonly PastAttempt[]> {
       return db
         .read(() =>
           db.orm.select().from(attempts).where(eq(attempts.deliveryId, deliveryId)).orderBy(attempts.id).all(),
@@ -164,7 +164,7 @@ export function deliveryCommands(db: Db, due: DueTimes) {
         .map(pastAttempt);
     },
     /** Makes a delivery due at once, in any state. @returns false when there is none with this id */
-    async resendDelivery(id: string, nowMs: number): Promise<boolean> {
+    async resend(id: string, nowMs: number): Promise<boolean> {
       const isPresent = sql`EXISTS (SELECT 1 FROM ${endpoints} WHERE ${endpoints.id} = ${deliveries.endpointId} AND ${endpoints.removed} = 0)`;
       return db.write(() => {
         const [resent] = db.orm

@@ -27,10 +27,12 @@ export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey
     checkKey(db, vault);
     const due = createDueTimes(db);
     return {
-      ...claimCommands(db, { secrets: createWebhookSecrets(db, vault), due }),
-      ...attemptCommands(db, { due, raiseAlarm: createAlarmWriter(db) }),
-      ...retirementCommands(db, due),
-      ...senderReportCommands(db),
+      sending: {
+        ...claimCommands(db, { secrets: createWebhookSecrets(db, vault), due }),
+        ...attemptCommands(db, { due, raiseAlarm: createAlarmWriter(db) }),
+        ...senderReportCommands(db),
+      },
+      endpoints: retirementCommands(db, due),
       changeCount: changeCounter(db),
       close: db.close,
     };

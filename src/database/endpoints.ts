@@ -204,14 +204,11 @@ export function endpointCommands(db: Db, { secrets, due, replays }: Parts) {
 
   return {
     /** Adds an endpoint, unless its URL receives events of the other mode. */
-    async addEndpoint(input: NewEndpoint): Promise<EndpointAdded> {
+    async add(input: NewEndpoint): Promise<EndpointAdded> {
       return db.write(() => add(input));
     },
     /** Adds an endpoint for a request that may be repeated. */
-    async requestEndpoint(
-      input: NewEndpoint & Readonly<{ secret: string }>,
-      replay: Replay,
-    ): Promise<EndpointRequested> {
+    async request(input: NewEndpoint & Readonly<{ secret: string }>, replay: Replay): Promise<EndpointRequested> {
       const { secret, ...endpoint } = input;
       const scope = { storeId: input.storeId, mode: input.mode, replay, nowMs: input.createdAtMs };
       return db.write((): EndpointRequested => {
@@ -226,14 +223,7 @@ export function endpointCommands(db: Db, { secrets, due, replays }: Parts) {
       });
     },
     /** Returns a page of a store's endpoints, without those that single sessions named. */
-    async pageEndpoints({
-      storeId,
-      mode,
-      fromId,
-      beforeId,
-      first,
-      limit,
-    }: EndpointPaging): Promise<readonly Endpoint[]> {
+    async page({ storeId, mode, fromId, beforeId, first, limit }: EndpointPaging): Promise<readonly Endpoint[]> {
       const where = and(
         eq(endpoints.storeId, storeId),
         eq(endpoints.mode, mode),
@@ -246,12 +236,10 @@ export function endpointCommands(db: Db, { secrets, due, replays }: Parts) {
       return db.read(() => db.orm.select(shownColumns).from(endpoints).where(where).orderBy(order).limit(limit).all());
     },
     /** Returns the id of a store's endpoint with this URL in the other mode than this one, or null. */
-    async findEndpointOfOtherMode(
-      target: Readonly<{ storeId: string; mode: Mode; url: string }>,
-    ): Promise<string | null> {
+    async findOfOtherMode(target: Readonly<{ storeId: string; mode: Mode; url: string }>): Promise<string | null> {
       return db.read(() => findOfOtherMode(target));
     },
-    async listEndpoints(storeId: string | null): Promise<readonly Endpoint[]> {
+    async list(storeId: string | null): Promise<readonly Endpoint[]> {
       const ofStore = storeId === null ? undefined : eq(endpoints.storeId, storeId);
       return db.read((): Endpoint[] =>
         db.orm
@@ -263,10 +251,10 @@ export function endpointCommands(db: Db, { secrets, due, replays }: Parts) {
       );
     },
     /** Returns an endpoint, also one that was removed. */
-    async findEndpoint(id: string): Promise<Endpoint | null> {
+    async find(id: string): Promise<Endpoint | null> {
       return db.read(() => db.orm.select(shownColumns).from(endpoints).where(eq(endpoints.id, id)).get() ?? null);
     },
-    async enableEndpoint(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean> {
+    async enable(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean> {
       const state = enabled
         ? {
             ...{ disabledAtMs: null, disabledReason: null, goneCount: 0, goneSinceMs: null },
@@ -285,7 +273,7 @@ export function endpointCommands(db: Db, { secrets, due, replays }: Parts) {
     /**
      * Changes which events beyond the documented ones an endpoint gets. @returns false when there is no such endpoint
      */
-    async setEndpointEvents(id: string, extendedEvents: readonly ExtendedEventType[]): Promise<boolean> {
+    async setEvents(id: string, extendedEvents: readonly ExtendedEventType[]): Promise<boolean> {
       return db.write(() => {
         const before = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
         if (!before) return false;
@@ -295,7 +283,7 @@ export function endpointCommands(db: Db, { secrets, due, replays }: Parts) {
         return true;
       });
     },
-    async removeEndpoint(id: string): Promise<boolean> {
+    async remove(id: string): Promise<boolean> {
       const removeSlice = (): 'removed' | 'unknown' | 'more' => {
         const row = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
         if (!row) return 'unknown';
@@ -329,5 +317,3 @@ export function endpointCommands(db: Db, { secrets, due, replays }: Parts) {
     },
   };
 }
-
-export type EndpointDatabase = ReturnType<typeof endpointCommands>;

@@ -66,17 +66,15 @@ export function eventQueries(db: Db) {
 
   return {
     /** Returns at most `limit` events by their ids; the cost does not grow with what is stored. */
-    async listEvents(filter: EventFilter): Promise<readonly StoredEvent[]> {
+    async list(filter: EventFilter): Promise<readonly StoredEvent[]> {
       return db.read(() => {
         if (filter.types) return ofTypes(filter);
         const { first, ...range } = filter;
         return lists[first].all.all(range) as StoredEvent[];
       });
     },
-    async findEvent(id: string): Promise<StoredEvent | null> {
+    async find(id: string): Promise<StoredEvent | null> {
       return db.read(() => find.get({ id }) ?? null);
     },
   };
 }
-
-export type EventDatabase = ReturnType<typeof eventQueries>;

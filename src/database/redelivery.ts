@@ -158,7 +158,6 @@ export function redeliveryCommands(db: Db, due: DueTimes) {
         return { found: chosen.length, next: next(looked) };
       });
     },
-    ...endpointQueries(db),
   };
 }
 
@@ -266,14 +265,12 @@ function prepareUndelivered({ client }: Db) {
 const firstEventId = (sinceMs: number): string => `evt_${BigInt(sinceMs) * 1_000_000n}`;
 
 /** What an operator sees. */
-function endpointQueries(db: Db) {
+export function endpointQueries(db: Db) {
   const health = prepareHealth(db);
   const activity = prepareActivity(db);
-  const trouble = prepareTrouble(db);
-  const undelivered = prepareUndelivered(db);
   return {
     /** @returns null when there is no such endpoint */
-    async endpointHealth(id: string): Promise<EndpointHealth | null> {
+    async health(id: string): Promise<EndpointHealth | null> {
       return db.read((): EndpointHealth | null => {
         const endpoint = health.endpoint.get({ id });
         if (!endpoint) return null;
@@ -286,7 +283,7 @@ function endpointQueries(db: Db) {
       });
     },
     /** @returns null when there is no such endpoint */
-    async endpointActivity(id: string, sinceMs: number): Promise<EndpointActivity | null> {
+    async activity(id: string, sinceMs: number): Promise<EndpointActivity | null> {
       return db.read((): EndpointActivity | null => {
         const endpoint = health.endpoint.get({ id });
         if (!endpoint) return null;
@@ -300,6 +297,13 @@ function endpointQueries(db: Db) {
         };
       });
     },
+  };
+}
+
+export function troubleQueries(db: Db) {
+  const trouble = prepareTrouble(db);
+  const undelivered = prepareUndelivered(db);
+  return {
     /**
      * Counts what did not arrive at a store's endpoints in one mode: what waits, and what failed of the events since a
      * time, each up to `limit`. Of endpoints that single sessions named, `ONE_OFFS_LOOKED_MAX` are looked at.
@@ -314,7 +318,7 @@ function endpointQueries(db: Db) {
         failed: undelivered.failed.get({ ...at, limit, from: firstEventId(sinceMs) }) as number,
       }));
     },
-    async webhookTrouble(nowMs: number, sinceMs: number): Promise<WebhookTrouble> {
+    async trouble(nowMs: number, sinceMs: number): Promise<WebhookTrouble> {
       return db.read(
         (): WebhookTrouble => ({
           failing: trouble.failing.all() as WebhookTrouble['failing'],

@@ -21,7 +21,7 @@ export function retirementCommands(db: Db, due: DueTimes) {
      * Retires endpoints that single sessions named and that had no event for so long: nothing is sent to them by
      * itself, and they are not listed, until a session that names the URL has an event. @returns how many
      */
-    async retireEndpoints(nowMs: number, idleMs: number): Promise<number> {
+    async retire(nowMs: number, idleMs: number): Promise<number> {
       const beforeMs = nowMs - idleMs - LAST_EVENT_MS;
       const isAny = () => idle.get({ beforeMs }) !== undefined;
       let retired = 0;

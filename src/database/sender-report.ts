@@ -23,11 +23,11 @@ const NAME = 'webhook_sender';
 export function senderReportCommands(db: Db) {
   const marks = createMarks(db);
   return {
-    async reportSender(report: SenderReport): Promise<void> {
+    async report(report: SenderReport): Promise<void> {
       await db.write(() => marks.write(NAME, JSON.stringify(report)));
     },
     /** Returns the newest report; null if nothing has ever been sent from here. */
-    async readSenderReport(): Promise<SenderReport | null> {
+    async lastReport(): Promise<SenderReport | null> {
       const text = db.read(() => marks.read(NAME));
       return text === null ? null : (JSON.parse(text) as SenderReport);
     },

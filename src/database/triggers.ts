@@ -29,7 +29,7 @@ export function triggerCommands(db: Db, findSession: FindSessionRow, outbox: Out
      * @param input `sessionId` null: the store's newest session of test mode
      * @throws Fault permanent `not_found` without such a session, `usage` for an override that is wrong
      */
-    async triggerEvent({
+    async trigger({
       storeId,
       sessionId,
       type,

@@ -119,7 +119,7 @@ export function webhookSecretCommands(db: Db, vault: Vault, { secrets, recordAct
      * @param mode of a store's secret; not used for an endpoint, which has one mode
      * @returns null when there is neither an endpoint nor a store with this id
      */
-    async findWebhookSecret(id: string, mode: Mode): Promise<WebhookSecret | null> {
+    async findSecret(id: string, mode: Mode): Promise<WebhookSecret | null> {
       const row = db.read(() => {
         const owner = findOwner(id, mode);
         return owner && secrets.signing(owner);
@@ -130,7 +130,7 @@ export function webhookSecretCommands(db: Db, vault: Vault, { secrets, recordAct
      * Takes one step of a rotation. An endpoint that the store's secret signs for gets a secret of its own by it.
      * @returns `one_off` for an endpoint that single sessions named: the store's secret signs for it
      */
-    async rotateWebhookSecret({
+    async rotateSecret({
       id,
       mode,
       step,
@@ -166,5 +166,3 @@ export function webhookSecretCommands(db: Db, vault: Vault, { secrets, recordAct
     },
   };
 }
-
-export type WebhookSecretDatabase = ReturnType<typeof webhookSecretCommands>;

@@ -60,7 +60,7 @@ export type WebhookSettings = Readonly<{
 }>;
 
 export type DispatcherOptions = Readonly<{
-  database: Pick<Database, 'claimDeliveries' | 'recordAttempts' | 'changeCount'>;
+  database: Pick<Database, 'sending' | 'changeCount'>;
   config: WebhookSettings;
   clock: Clock;
   log: Log;
@@ -117,7 +117,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     };
     const isWithRecording = isRecording;
     isRecording = false;
-    return database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, isWithRecording, ...limits });
+    return database.sending.claim({ nowMs: clock.nowMs(), leaseMs, isWithRecording, ...limits });
   }
 
   function onFlush(): void {

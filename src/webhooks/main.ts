@@ -39,7 +39,7 @@ let log = openLog('webhooks', 'info');
 async function send(config: Config, database: DeliveryDatabase, signal: AbortSignal): Promise<void> {
   const startedAtMs = clock.nowMs();
   // There is one sender: the supervisor has seen the one before end, whatever it had under way.
-  await database.endLeases();
+  await database.sending.endLeases();
   const dispatcher = startDispatcher({
     database,
     config: { ...attemptLimits, perEndpointMax: PER_ENDPOINT_MAX, ...config.webhooks },
@@ -47,10 +47,10 @@ async function send(config: Config, database: DeliveryDatabase, signal: AbortSig
     log,
   });
   const report = () =>
-    database.reportSender({ pid: process.pid, startedAtMs, atMs: clock.nowMs(), ...dispatcher.state() });
+    database.sending.report({ pid: process.pid, startedAtMs, atMs: clock.nowMs(), ...dispatcher.state() });
   const reporting = every(REPORT_MS, report, { clock, log, signal, what: 'reporting what was sent' });
   const retire = async () => {
-    const retired = await database.retireEndpoints(clock.nowMs(), ONE_OFF_IDLE_MS);
+    const retired = await database.endpoints.retire(clock.nowMs(), ONE_OFF_IDLE_MS);
     if (retired > 0) log.info({ retired }, 'URLs that no session has named for long are retired');
   };
   const retiring = every(RETIRE_MS, retire, { clock, log, signal, what: 'retiring URLs of single sessions' });

@@ -35,7 +35,7 @@ type Recorder = Readonly<{
 }>;
 
 type RecorderOptions = Readonly<{
-  database: Pick<Database, 'recordAttempts'>;
+  database: Pick<Database, 'sending'>;
   clock: Clock;
   log: Log;
   /** Nothing is retried once it aborts. */
@@ -83,7 +83,7 @@ export function createRecorder({ database, clock, log, signal, onFlush }: Record
 
   async function trySaving(recorded: readonly RecordedAttempt[]): Promise<Fault | null> {
     try {
-      await database.recordAttempts(recorded);
+      await database.sending.record(recorded);
       return null;
     } catch (error) {
       if (error instanceof Fault && error.kind === 'transient') return error;

@@ -29,7 +29,7 @@ export async function sendTestEvent(
   { database, sender, clock }: Readonly<{ database: Database; sender: Sender; clock: Clock }>,
   { id, url, mode }: Pick<Endpoint, 'id' | 'url' | 'mode'>,
 ): Promise<TestResult | null> {
-  const secrets = await database.findWebhookSecret(id, mode);
+  const secrets = await database.endpoints.findSecret(id, mode);
   if (!secrets) return null;
   const startedAtMs = clock.nowMs();
   const eventId = `evt_${BigInt(startedAtMs) * 1_000_000n}`;

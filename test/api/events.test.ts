@@ -44,13 +44,13 @@ test('an event reads byte for byte as webhooks send it, in the list and alone', 
   withApi({}, async (api) => {
     const nowMs = api.clock.nowMs();
     const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/hook', ['payment.detected'], nowMs);
-    await api.database().addEndpoint(endpoint);
+    await api.database().endpoints.add(endpoint);
     await pay(api, 'Größe "1" \u2028');
     await cancel(api, 'o2');
     const sent: ClaimedDelivery[] = [];
     for (;;) {
       const limits = { leaseMs: 60_000, limit: 100, perEndpointMax: 100 };
-      const claimed = await api.database().claimDeliveries({ nowMs: api.clock.nowMs(), ...limits });
+      const claimed = await api.database().sending.claim({ nowMs: api.clock.nowMs(), ...limits });
       if (claimed.length === 0) break;
       sent.push(...claimed);
       for (const { id: deliveryId, attempt, trigger } of claimed) {

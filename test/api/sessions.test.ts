@@ -389,7 +389,7 @@ test('the endpoint of a session is taken by the reference call too, and checked'
   assert.is(made.status, 200, made.text);
   await api.send('POST', `/api/v1/checkout/sessions/${(made.json as PaymentSession).id}/cancel`);
   const due = { nowMs: api.clock.nowMs(), leaseMs: 1000, limit: 100, perEndpointMax: 100 };
-  const [delivery] = (await api.database().claimDeliveries(due)).filter((one) => one.url === url);
+  const [delivery] = (await api.database().sending.claim(due)).filter((one) => one.url === url);
   assert.is(delivery?.eventType, 'payment.cancelled');
   const { object } = JSON.parse(delivery?.body ?? '').data;
   assert.equal([object.amount, object.currency, object.exchange_rate], [1000, 'USDT', '1.0000']);

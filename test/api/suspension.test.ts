@@ -96,13 +96,13 @@ test('money that comes while it is suspended is credited, shown and reported', (
   withApi({ pages: true }, async (api) => {
     const hook = { id: 'we_1', storeId: api.merchantId, mode: 'test', url: 'https://shop.example/hook' } as const;
     const enabled = { extendedEvents: [], perSession: false, disabledAtMs: null, disabledReason: null };
-    await api.database().addEndpoint({ ...hook, ...enabled, createdAtMs: api.clock.nowMs() });
+    await api.database().endpoints.add({ ...hook, ...enabled, createdAtMs: api.clock.nowMs() });
     const sale = await openSale(api);
     await suspend(api, 'suspended');
     await sale.send('10.50', { network: 'bsc' });
     await confirmTip(api, 'bsc');
     assert.is(await statusOf(api, sale.id), 'paid');
-    const sent = await api.database().listDeliveries({ sessionId: sale.id, limit: 9 });
+    const sent = await api.database().deliveries.list({ sessionId: sale.id, limit: 9 });
     assert.equal(
       sent.map(({ eventType, state }) => [eventType, state]).filter(([type]) => type === 'payment.completed'),
       [['payment.completed', 'waiting']],

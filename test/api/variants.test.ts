@@ -175,7 +175,7 @@ test('the endpoint of a session receives its events, and is checked for the keyâ
   const { session } = envelope(await api.send('POST', QUICK, quick({ webhook_url: url })));
   await api.send('POST', `/api/v1/checkout/sessions/${session.session_id}/cancel`);
   const due = { nowMs: api.clock.nowMs(), leaseMs: 1000, limit: 10, perEndpointMax: 10 };
-  const claimed = await api.database().claimDeliveries(due);
+  const claimed = await api.database().sending.claim(due);
   const told = claimed.map((delivery): [string, EventType] => [delivery.url, delivery.eventType]);
   assert.equal(told, [[url, 'payment.cancelled']]);
   assert.ok(checked.includes(`test ${url}`));

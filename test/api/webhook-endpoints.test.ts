@@ -38,7 +38,7 @@ test('an endpoint is created with a secret that is shown once, and signs what it
     created_at: api.clock.nowS(),
   };
   assert.equal(rest, shown);
-  assert.is((await api.database().findWebhookSecret(id, 'test'))?.secret, secret);
+  assert.is((await api.database().endpoints.findSecret(id, 'test'))?.secret, secret);
   assert.equal(await list(send), { object: 'list', data: [{ ...shown, id }], has_more: false });
   const [entry] = await api.database().audit.list(1);
   assert.equal(
@@ -60,7 +60,7 @@ test('an endpoint is created with a secret that is shown once, and signs what it
 test('a wrong body is refused by name, and a URL as the command refuses it', async () => {
   const { storeId, send } = await newStore();
   const live = issueEndpoint(storeId, 'live', 'https://shop.example/live', [], api.clock.nowMs());
-  await api.database().addEndpoint(live);
+  await api.database().endpoints.add(live);
   for (const [body, code, param] of [
     [{}, 'missing_parameter', 'url'],
     [{ url: 7 }, 'invalid_parameter', 'url'],
@@ -133,7 +133,7 @@ test('deleting is for an endpoint of this store and mode, once, and is recorded'
   const { id } = (await send('POST', PATH, { url: 'https://shop.example/gone' })).json as Created;
   const live = issueEndpoint(storeId, 'live', 'https://shop.example/live', [], api.clock.nowMs());
   const foreign = issueEndpoint(api.merchantId, 'test', 'https://other.example/', [], api.clock.nowMs());
-  for (const one of [live, foreign]) await api.database().addEndpoint(one);
+  for (const one of [live, foreign]) await api.database().endpoints.add(one);
   for (const other of [live.id, foreign.id, 'we_none', '%00']) {
     expectError(await send('DELETE', `${PATH}/${other}`), { status: 404, code: 'endpoint_not_found' }, other);
   }
@@ -143,7 +143,7 @@ test('deleting is for an endpoint of this store and mode, once, and is recorded'
   assert.equal([entry?.command, entry?.target], ['DELETE /api/v1/webhook_endpoints/{endpoint_id}', id]);
   expectError(await send('DELETE', `${PATH}/${id}`), { status: 404, code: 'endpoint_not_found' });
   assert.equal((await list(send)).data, []);
-  assert.is((await api.database().listEndpoints(api.merchantId)).length, 1, 'that of the other store is there');
+  assert.is((await api.database().endpoints.list(api.merchantId)).length, 1, 'that of the other store is there');
 });
 
 test('every call needs the scope', async () => {

@@ -35,7 +35,7 @@ const order = (webhookUrl: string, orderId: string) => ({
 test('a test session cannot name an endpoint of live mode, and a live session none of test mode', async () => {
   const live = issueEndpoint(api.merchantId, 'live', 'https://shop.example/live', [], api.clock.nowMs());
   const ofTest = issueEndpoint(api.merchantId, 'test', 'https://shop.example/test', [], api.clock.nowMs());
-  for (const one of [live, ofTest]) assert.is((await api.database().addEndpoint(one)).kind, 'added');
+  for (const one of [live, ofTest]) assert.is((await api.database().endpoints.add(one)).kind, 'added');
   const sendLive = api.client(api.liveKey).send;
   for (const [send, url, other] of [
     [api.send, 'https://shop.example/live', 'live'],
@@ -52,7 +52,7 @@ test('a test session cannot name an endpoint of live mode, and a live session no
 test('play money never makes an authentic `payment.completed` of the live handler', async () => {
   const url = `${handler.origin}/hook`;
   const endpoint = issueEndpoint(api.merchantId, 'live', url, [], api.clock.nowMs());
-  await api.database().addEndpoint(endpoint);
+  await api.database().endpoints.add(endpoint);
   // The same handler, by a URL that is not the endpoint's.
   const answer = await api.send('POST', QUICK, order(`${url}?from=attacker`, 'LIVE-ORDER-1001'));
   assert.is(answer.status, 200, answer.text);
@@ -72,8 +72,8 @@ test('play money never makes an authentic `payment.completed` of the live handle
   const { order_id: orderId, status } = event.data.object;
   assert.equal([event.type, orderId, status], ['payment.completed', 'LIVE-ORDER-1001', 'completed']);
   const [live, play] = await Promise.all([
-    api.database().findWebhookSecret(api.merchantId, 'live'),
-    api.database().findWebhookSecret(api.merchantId, 'test'),
+    api.database().endpoints.findSecret(api.merchantId, 'live'),
+    api.database().endpoints.findSecret(api.merchantId, 'test'),
   ]);
   assert.ok(live && play);
   assert.not.ok(isAuthentic(received, endpoint.secret), 'signed with the endpoint’s live secret');

@@ -110,7 +110,7 @@ test('no form of one’s own store changes what belongs to another store or mode
       inspect(
         [
           await api.database().refunds.list({ sessionId, limit: 9 }),
-          await api.database().listEndpoints(api.merchantId),
+          await api.database().endpoints.list(api.merchantId),
           await api.database().held.list({ sessionId, limit: 9 }),
           await api.database().keys.show(key),
           (await api.database().people.list()).find(({ id }) => id === person),

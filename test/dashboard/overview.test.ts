@@ -40,8 +40,8 @@ test('a new store sees what is missing; then its money by day, held money, and h
     await pay('first', 10_500_000n);
     await pay('second', 12_500_000n);
     const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/', [], api.clock.nowMs());
-    await api.database().addEndpoint(endpoint);
-    await api.database().enableEndpoint(endpoint.id, false, 'moved', api.clock.nowMs());
+    await api.database().endpoints.add(endpoint);
+    await api.database().endpoints.enable(endpoint.id, false, 'moved', api.clock.nowMs());
     const after = await page();
     assert.match(after, 'done A test payment came through');
     assert.match(after, '23.00 USDT in 2 transfers');
@@ -71,17 +71,17 @@ test('a webhook that arrived counts also once its endpoint is gone, as after the
     const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
     const page = async () => textOf((await owner.get(`/s/${api.merchantId}/test/overview`)).text);
     const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/', [], api.clock.nowMs());
-    await database.addEndpoint(endpoint);
+    await database.endpoints.add(endpoint);
     const sale = await openSale(api);
     await sale.send('10.50');
     await confirmTip(api);
     assert.match(await page(), 'to do A webhook arrived');
-    const [delivery] = await database.listDeliveries({ sessionId: sale.id, limit: 1 });
+    const [delivery] = await database.deliveries.list({ sessionId: sale.id, limit: 1 });
     const went = { deliveryId: delivery?.id ?? '', attempt: 1, trigger: 'auto', durationMs: 5 } as const;
     const answer = { startedAtMs: api.clock.nowMs(), status: 200, error: null, responseExcerpt: null } as const;
-    await database.recordAttempts([{ attempt: { ...went, ...answer }, verdict: { kind: 'delivered' } }]);
+    await database.sending.record([{ attempt: { ...went, ...answer }, verdict: { kind: 'delivered' } }]);
     assert.not.match(await page(), 'to do', 'nothing is left');
-    await database.removeEndpoint(endpoint.id);
+    await database.endpoints.remove(endpoint.id);
     assert.not.match(await page(), 'to do');
   }));
 
@@ -95,7 +95,7 @@ test('it says what became of the payments of these days, what did not arrive, an
     for (const text of ['Payments created', 'Deliveries that', 'needs more']) assert.not.match(quiet, text);
 
     const hook = issueEndpoint(api.merchantId, 'test', 'https://shop.example/', [], api.clock.nowMs());
-    await api.database().addEndpoint(hook);
+    await api.database().endpoints.add(hook);
     const client = api.client(api.testKey);
     const chain = api.chain('ethereum', 'test');
     const pay = async (order_id: string) => {
@@ -120,10 +120,10 @@ test('it says what became of the payments of these days, what did not arrive, an
     const some = await shown(owner);
     assert.match(some, 'Created 6 Paid 2 33.3% Ended unpaid 1 Still open 3');
     const database = api.database();
-    const [delivery] = await database.listDeliveries({ storeId: api.merchantId, limit: 1 });
+    const [delivery] = await database.deliveries.list({ storeId: api.merchantId, limit: 1 });
     const went = { deliveryId: delivery?.id ?? '', attempt: 1, trigger: 'auto', durationMs: 87 } as const;
     const answer = { startedAtMs: api.clock.nowMs(), status: 500, error: null, responseExcerpt: 'no' } as const;
-    await database.recordAttempts([{ attempt: { ...went, ...answer }, verdict: { kind: 'failed' } }]);
+    await database.sending.record([{ attempt: { ...went, ...answer }, verdict: { kind: 'failed' } }]);
     const failed = (await owner.get(`${base}/overview`)).text;
     assert.match(textOf(failed), 'waits Deliveries that failed in the last 7 days: 1');
     assert.match(failed, `href="${base}/webhooks?state=failed"`);

@@ -12,7 +12,7 @@ const TX = `0x${'ab12'.repeat(16)}`;
 /** A paid sale with a completed refund, whose events go to one endpoint. */
 async function createScene({ api }: Dashboard) {
   const at = { storeId: api.merchantId, mode: 'test' } as const;
-  await api.database().addEndpoint(issueEndpoint(at.storeId, 'test', 'https://shop.example/', [], api.clock.nowMs()));
+  await api.database().endpoints.add(issueEndpoint(at.storeId, 'test', 'https://shop.example/', [], api.clock.nowMs()));
   const sale = await openSale(api);
   await sale.send('10.50');
   await confirmTip(api);
@@ -27,7 +27,7 @@ async function createScene({ api }: Dashboard) {
     .run(TX, refund?.id);
   file.close();
   const event = (await api.database().sessions.listEvents(sale.id, 9)).find(({ type }) => type === 'payment.completed');
-  const delivery = (await api.database().listDeliveries({ sessionId: sale.id, limit: 9 })).find(
+  const delivery = (await api.database().deliveries.list({ sessionId: sale.id, limit: 9 })).find(
     ({ eventId }) => eventId === event?.id,
   );
   assert.ok(refund && event && delivery);
@@ -61,7 +61,7 @@ test('an event that two endpoints get leads to its payment', () =>
       const { api } = dashboard;
       await api
         .database()
-        .addEndpoint(issueEndpoint(api.merchantId, 'test', 'https://two.example/', [], api.clock.nowMs()));
+        .endpoints.add(issueEndpoint(api.merchantId, 'test', 'https://two.example/', [], api.clock.nowMs()));
       const { sale, event } = await createScene(dashboard);
       const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
       const base = `/s/${api.merchantId}/test/payments`;

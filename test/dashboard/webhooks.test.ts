@@ -61,7 +61,7 @@ async function addEndpoint({ ada, base, api }: Shop, url: string) {
   assert.is(secrets.size, 1);
   api.clock.advance(60_000);
   assert.is((await confirm(ada, base, review)).status, 303, 'much later it is not shown again');
-  const all = await api.database().listEndpoints(api.merchantId);
+  const all = await api.database().endpoints.list(api.merchantId);
   assert.equal(
     all.map((one) => [one.url, one.mode, one.extendedEvents]),
     [[url, 'test', ['payment.detected']]],
@@ -78,7 +78,7 @@ test('an endpoint is added once with a secret shown once, and a test event reach
     }
     const { path, secret, id } = await addEndpoint(shop, hook);
     assert.not.match((await ada.get(path)).text, secret);
-    const stored = await api.database().findWebhookSecret(id, 'test');
+    const stored = await api.database().endpoints.findSecret(id, 'test');
     assert.is(stored?.secret.replaceAll('+', '+'), secret.replaceAll('&#43;', '+'));
     const result = await ada.submit(path, `${path}/test`);
     assert.match(result.text, 'not delivered');
@@ -112,12 +112,12 @@ test('a secret is rotated with both valid, and each step is recorded', () =>
     const start = await ada.submit(path, `${path}/secret`);
     const made = await confirm(ada, `${path}/secret`, start);
     const next = /<code[^>]*>(whsec_[^<]+)<\/code>/.exec(made.text)?.[1];
-    const pair = await api.database().findWebhookSecret(id, 'test');
+    const pair = await api.database().endpoints.findSecret(id, 'test');
     assert.equal([pair?.secret, pair?.nextSecret], [secret, next]);
     assert.not.match((await ada.get(path)).text, next ?? '-');
     const finish = await ada.submit(path, `${path}/secret`, { step: 'finish' });
     assert.is((await confirm(ada, `${path}/secret`, finish)).status, 303);
-    const now = await api.database().findWebhookSecret(id, 'test');
+    const now = await api.database().endpoints.findSecret(id, 'test');
     assert.equal([now?.secret, now?.nextSecret], [next, null]);
     const commands = (await api.database().audit.list(2)).map(({ command }) => command);
     assert.equal(commands, ['webhook secret', 'webhook secret']);
@@ -127,7 +127,7 @@ test('events are changed, the endpoint disabled, enabled and removed, with the h
   withShop(async (shop, hook) => {
     const { ada, api, base } = shop;
     const { path } = await addEndpoint(shop, hook);
-    const now = async () => (await api.database().listEndpoints(api.merchantId))[0];
+    const now = async () => (await api.database().endpoints.list(api.merchantId))[0];
     await ada.submit(path, `${path}/events`, { 'refund.processing': 'on' });
     assert.equal((await now())?.extendedEvents, ['refund.processing']);
     const [entry] = await api.database().audit.list(1);
@@ -157,7 +157,7 @@ test('a delivery shows its attempts and body escaped, and is sent again; failed 
     await pass(api, 3700);
     // The first session has ended meanwhile.
     const ada = await shop.person('Bob', { role: 'owner', storeId: api.merchantId });
-    const [delivery] = await api.database().listDeliveries({ sessionId: sale.id, limit: 1 });
+    const [delivery] = await api.database().deliveries.list({ sessionId: sale.id, limit: 1 });
     assert.is(delivery?.eventType, 'payment.expired');
     const nowMs = api.clock.nowMs();
     const answer = {
@@ -167,7 +167,7 @@ test('a delivery shows its attempts and body escaped, and is sent again; failed 
       startedAtMs: nowMs,
       durationMs: 5,
     } as const;
-    await api.database().claimDeliveries({ nowMs, leaseMs: 1000, limit: 5, perEndpointMax: 5 });
+    await api.database().sending.claim({ nowMs, leaseMs: 1000, limit: 5, perEndpointMax: 5 });
     await recordAttempt(
       api.database(),
       { ...answer, status: 404, error: null, responseExcerpt: '<i>gone</i>\u0000' },
@@ -183,7 +183,7 @@ test('a delivery shows its attempts and body escaped, and is sent again; failed 
     assert.match(recover.text, 'Send 1 delivery again?');
     assert.is((await ada.submit(path, `${path}/recover`, { hours: '9999' })).status, 400);
     assert.is((await confirm(ada, `${path}/recover`, recover, { hours: '24' })).status, 303);
-    const health = await api.database().endpointHealth(id);
+    const health = await api.database().endpoints.health(id);
     assert.equal(
       health?.recent.map(({ state }) => state),
       ['waiting'],
@@ -204,11 +204,11 @@ test('an endpoint that fails is not “enabled”, is what needs the owner, and 
     const overview = base.replace('/webhooks', '/overview');
     assert.match(textOf((await ada.get(base)).text), /Z? enabled/);
     assert.not.match(textOf((await ada.get(overview)).text), 'has accepted nothing');
-    const [delivery] = await api.database().listDeliveries({ sessionId: sale.id, limit: 1 });
+    const [delivery] = await api.database().deliveries.list({ sessionId: sale.id, limit: 1 });
     const went = { deliveryId: delivery?.id ?? '', attempt: 1, trigger: 'auto', durationMs: 87 } as const;
     const answer = { startedAtMs: api.clock.nowMs(), status: 500, error: null, responseExcerpt: 'no' } as const;
     const verdict = { kind: 'retry', atMs: api.clock.nowMs() + 60_000 } as const;
-    await api.database().recordAttempts([{ attempt: { ...went, ...answer }, verdict }]);
+    await api.database().sending.record([{ attempt: { ...went, ...answer }, verdict }]);
 
     const list = textOf((await ada.get(base)).text);
     assert.match(list, 'failing nothing accepted since');
@@ -229,9 +229,9 @@ test('deliveries are paged without repeating or skipping one', () =>
     for (let at = 0; at < 19; at++) await openSale(api);
     // Several endpoints, so that one event has several deliveries.
     for (const path of ['a', 'b']) {
-      const endpoint = (await api.database().listEndpoints(api.merchantId))[0];
+      const endpoint = (await api.database().endpoints.list(api.merchantId))[0];
       if (endpoint)
-        await api.database().addEndpoint({ ...endpoint, id: `${endpoint.id}${path}`, url: `${hook}/${path}` });
+        await api.database().endpoints.add({ ...endpoint, id: `${endpoint.id}${path}`, url: `${hook}/${path}` });
     }
     await pass(api, 3700);
     const ada = await shop.person('Bob', { role: 'owner', storeId: api.merchantId });
@@ -244,8 +244,8 @@ test('deliveries are paged without repeating or skipping one', () =>
     assert.is(new Set([...idsOf(first), ...idsOf(second)]).size, 57);
     assert.is(idsOf(second).length, 7);
     assert.ok(first.text.includes(`${hook}/a`));
-    const removed = (await api.database().listEndpoints(api.merchantId)).find(({ url }) => url === `${hook}/a`);
-    await api.database().removeEndpoint(removed?.id ?? '');
+    const removed = (await api.database().endpoints.list(api.merchantId)).find(({ url }) => url === `${hook}/a`);
+    await api.database().endpoints.remove(removed?.id ?? '');
     assert.ok((await ada.get(base)).text.includes(`${hook}/a`), 'what was sent to a removed endpoint names it');
   }));
 
@@ -255,13 +255,13 @@ test('deliveries are filtered in the address, page by page, and an endpoint says
     const { id, path } = await addEndpoint(shop, hook);
     for (let at = 0; at < 19; at++) await openSale(api);
     for (const more of ['a', 'b']) {
-      const [endpoint] = await api.database().listEndpoints(api.merchantId);
+      const [endpoint] = await api.database().endpoints.list(api.merchantId);
       assert.ok(endpoint);
-      await api.database().addEndpoint({ ...endpoint, id: `${id}${more}`, url: `${hook}/${more}` });
+      await api.database().endpoints.add({ ...endpoint, id: `${id}${more}`, url: `${hook}/${more}` });
     }
     await pass(api, 3700);
     const ada = await shop.person('Bob', { role: 'owner', storeId: api.merchantId });
-    const deliveries = await api.database().listDeliveries({ storeId: api.merchantId, limit: 99 });
+    const deliveries = await api.database().deliveries.list({ storeId: api.merchantId, limit: 99 });
     assert.is(deliveries.length, 57);
     const accepted = deliveries.filter(({ endpointId }) => endpointId === id).slice(-5);
     const refused = deliveries.filter((one) => !accepted.includes(one));
@@ -307,7 +307,7 @@ async function sendDue({ api }: Shop, deliveryId: string, attempts: number): Pro
     clock: { ...systemClock, nowMs: () => api.clock.nowMs() },
     log: openLog('test', 'silent'),
   });
-  await until('it is recorded', async () => (await api.database().listAttempts(deliveryId)).length === attempts);
+  await until('it is recorded', async () => (await api.database().deliveries.attempts(deliveryId)).length === attempts);
   await dispatcher.stop();
 }
 
@@ -318,12 +318,12 @@ test('an attempt is a curl command that sends the very request again, without a 
     const sale = await openSale(api, { order_id: "Ann's $(id) `id` <&>", metadata: { note: '\\ "x" %41 {a,b}' } });
     await pass(api, 3700);
     const ada = await shop.person('Bob', { role: 'owner', storeId: api.merchantId });
-    const [delivery] = await api.database().listDeliveries({ sessionId: sale.id, limit: 1 });
+    const [delivery] = await api.database().deliveries.list({ sessionId: sale.id, limit: 1 });
     const page = `${base}/deliveries/${delivery?.id}`;
     assert.not.match((await ada.get(page)).text, 'curl', 'nothing was tried yet');
     for (const tries of [1, 2]) {
       await sendDue(shop, delivery?.id ?? '', tries);
-      await api.database().resendDelivery(delivery?.id ?? '', api.clock.nowMs());
+      await api.database().deliveries.resend(delivery?.id ?? '', api.clock.nowMs());
       api.clock.advance(1_000);
     }
     const [first, second] = received;
@@ -348,7 +348,7 @@ test('an attempt is a curl command that sends the very request again, without a 
     assert.is(received.length, 4);
     assert.not.match((await ada.get(`${page}?attempt=3`)).text, 'as a curl command</h2>');
 
-    await api.database().removeEndpoint(id);
+    await api.database().endpoints.remove(id);
     assert.match(await commandOn(page), hook, 'also of an endpoint that was removed');
   }));
 
@@ -359,7 +359,7 @@ test('an attempt with which nothing was sent has no command', () =>
     const sale = await openSale(api);
     await pass(api, 3700);
     const ada = await shop.person('Bob', { role: 'owner', storeId: api.merchantId });
-    const [delivery] = await api.database().listDeliveries({ sessionId: sale.id, limit: 1 });
+    const [delivery] = await api.database().deliveries.list({ sessionId: sale.id, limit: 1 });
     const deliveryId = delivery?.id ?? '';
     const went = { attempt: 1, trigger: 'auto', startedAtMs: api.clock.nowMs(), durationMs: 5, status: null } as const;
     await recordAttempt(

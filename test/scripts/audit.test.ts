@@ -90,9 +90,9 @@ await answer('store', 'set', store, '--refund-automatic', '0');
 const approved = await pendingRefund('to-approve');
 const rejected = await pendingRefund('to-reject');
 const [held] = await database.held.list({ limit: 1 });
-const delivery = (await database.listDeliveries({ limit: 1 }))[0]?.id ?? '';
+const delivery = (await database.deliveries.list({ limit: 1 }))[0]?.id ?? '';
 const key = await answer('key', 'create', '--mode', 'test');
-await database.enableEndpoint(endpoint, false, 'it answered 410', systemClock.nowMs());
+await database.endpoints.enable(endpoint, false, 'it answered 410', systemClock.nowMs());
 const elsewhere = chains.evm.address.format('c0ffee'.padStart(40, '1'));
 const why = ['--reason', 'a reason'];
 /** Stores as the dashboard creates them. */

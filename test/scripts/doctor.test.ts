@@ -74,7 +74,7 @@ async function report(): Promise<void> {
   await chain.report('following');
   const nowMs = systemClock.nowMs();
   const attempts = { delivered: 0, retry: 0, failed: 0 };
-  await database.reportSender({ pid: 1, underWay: 0, attempts, startedAtMs: nowMs, atMs: nowMs });
+  await database.sending.report({ pid: 1, underWay: 0, attempts, startedAtMs: nowMs, atMs: nowMs });
 }
 
 async function examine(...words: string[]): Promise<{ code: number; all: Found[]; bad: Found[]; text: string }> {

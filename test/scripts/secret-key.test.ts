@@ -67,8 +67,8 @@ test('a rotation makes a backup, says how much was sealed, and prints no key', a
   );
   assert.is(verified.code, 0, verified.err);
   const database = openDatabase(loadConfig({ env: { ...process.env, ...variables }, cwd: folder }), process.env);
-  const [endpoint] = await database.listEndpoints(null);
-  assert.match((await database.findWebhookSecret(endpoint?.id ?? '', 'test'))?.secret ?? '', /^whsec_/);
+  const [endpoint] = await database.endpoints.list(null);
+  assert.match((await database.endpoints.findSecret(endpoint?.id ?? '', 'test'))?.secret ?? '', /^whsec_/);
   database.close();
 });
 

@@ -28,7 +28,7 @@ test(
       assert.equal([body.type, body.triggered, body.livemode, body.data.object.session_id], [type, true, false, id]);
       const result = eventDocs.find((doc) => doc.type === type)?.schema.safeParse(body);
       assert.equal(result?.data, body, type);
-      const stored = await shop.database.findEvent(body.id);
+      const stored = await shop.database.events.find(body.id);
       assert.equal([stored?.type, stored?.mode, JSON.parse(stored?.body ?? '')], [type, 'test', body]);
     }
     assert.equal(await shop.database.sessions.find(id), before);
@@ -76,7 +76,7 @@ test(
     }
     const [store] = await shop.database.stores.list();
     const range = { fromId: 'evt_', beforeId: 'evt_:', first: 'newest', limit: 9 } as const;
-    assert.equal(await shop.database.listEvents({ storeId: store?.id ?? '', mode: 'test', ...range }), []);
+    assert.equal(await shop.database.events.list({ storeId: store?.id ?? '', mode: 'test', ...range }), []);
   }),
 );
 

@@ -2,7 +2,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Command } from '../../scripts/cli/command.ts';
-import { hairpinVerdict } from '../../scripts/cli/hairpin.ts';
 import { show } from '../../scripts/cli/show.ts';
 import { webhooksResend } from '../../scripts/cli/webhook-recovery.ts';
 import type { Config } from '../../src/config/config.ts';
@@ -28,7 +27,7 @@ async function run({ database, clock }: WebhookShop, command: Command, args: str
 }
 
 const claim = ({ database, clock }: WebhookShop, limit = 1_000) =>
-  database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs: 60_000, limit, perEndpointMax: 1_000 });
+  database.sending.claim({ nowMs: clock.nowMs(), leaseMs: 60_000, limit, perEndpointMax: 1_000 });
 
 /** Records an answer to everything that is due. */
 async function answer(shop: WebhookShop, verdict: DeliveryVerdict, went: Partial<Attempt>): Promise<ClaimedDelivery[]> {
@@ -95,41 +94,6 @@ test(
 );
 
 test(
-  'a recovered delivery has a whole new schedule, also if its attempts were used up',
-  inShop(async (shop) => {
-    await shop.addEndpoint('https://shop.example/a');
-    await shop.cancelOne();
-    for (let attempt = 1; attempt <= 11; attempt++) {
-      const [one] = await claim(shop);
-      assert.is(one?.attempt, attempt);
-      const went = { startedAtMs: shop.clock.nowMs(), durationMs: 1, status: 500, error: null, responseExcerpt: null };
-      const verdict =
-        attempt === 11 ? { kind: 'failed' as const } : { kind: 'retry' as const, atMs: shop.clock.nowMs() };
-      await recordAttempt(shop.database, { deliveryId: one?.id ?? '', attempt, trigger: 'auto', ...went }, verdict);
-    }
-    await run(shop, webhooksResend, [], { since: '1h' });
-    const [again] = await claim(shop);
-    assert.is(again?.attempt, 2);
-  }),
-);
-
-test(
-  'more deliveries than one transaction takes are all recovered, once each',
-  inShop(async (shop) => {
-    const [a, b] = [await shop.addEndpoint('https://shop.example/a'), await shop.addEndpoint('https://shop.example/b')];
-    for (let n = 0; n < 260; n++) await shop.cancelOne();
-    await failed(shop);
-    const of = async (args: string[], dry: boolean) =>
-      (await run(shop, webhooksResend, args, { since: '1h', 'dry-run': dry })).json.deliveries;
-    assert.equal([await of([], true), await of([a], true), await of([b], false)], [520, 260, 260]);
-    const times = (await shop.deliveries()).flatMap((one) =>
-      one.nextAttemptAtMs === null ? [] : [one.nextAttemptAtMs],
-    );
-    assert.is(new Set(times).size, 260, 'each at a time of its own');
-  }),
-);
-
-test(
   'an event is resent to each endpoint; an unknown one, and a time in the future, are refused',
   inShop(async (shop) => {
     for (const path of ['a', 'b']) await shop.addEndpoint(`https://shop.example/${path}`);
@@ -167,9 +131,6 @@ test(
       );
       assert.ok(refused, `${command.name} ${args} ${JSON.stringify(options)}`);
     }
-    for (const since of ['30m', '2020-01-01', '2020-01-01T10:00:00Z', '2020-01-01 10:00']) {
-      assert.is((await run(shop, webhooksResend, [], { since, 'dry-run': true })).json.dry_run, true, since);
-    }
   }),
 );
 
@@ -183,40 +144,26 @@ test(
     await delivered(shop);
     const page = '<html><head><title>\n Attention \u001b[2J\u202erequired | WAF\n</title>';
     for (const [went, expected] of [
-      [
-        { status: 403, responseExcerpt: page },
-        /a firewall or login page answers \(403\), with the page "Attention \[2J required \| WAF"/,
-      ],
-      [{ status: 403, responseExcerpt: '{"error":"no"}' }, /refuses \(403\): the handler’s check/],
-      [{ status: 301 }, /redirects \(301\)/],
-      [{ status: 405 }, /takes a POST \(405\)/],
-      [{ status: 502, responseExcerpt: '<TITLE>Bad gateway</TITLE>' }, /fails \(502\), with the page "Bad gateway"/],
+      [{ status: 403, responseExcerpt: page }, /refuses: .* \(403\), with the page "Attention \[2J required \| WAF"/],
+      [{ status: 301 }, /redirects.* \(301\)/],
+      [{ status: 502, responseExcerpt: null }, /fails \(502\)$/],
       [{ error: 'timeout' }, /did not answer in time/],
-      [{ error: 'tls' }, /TLS failed/],
     ] as const) {
       await shop.cancelOne();
       await answer(shop, { kind: 'failed' }, went);
       const { json, text, isBad } = await run(shop, show, [endpoint]);
       assert.match(json.wrong, expected);
-      assert.match(text, expected);
-      const isRefused = 'status' in went && [403, 405].includes(went.status);
-      const next = isRefused ? 'is sent again once it accepts something newer' : `webhook resend ${endpoint} --since`;
-      assert.ok(text.includes(next), text);
+      assert.ok(text.includes(json.wrong) && text.includes(`webhook resend ${endpoint} --since`), text);
       assert.ok(isBad);
       for (const control of ['\u001b', '\u202e']) assert.not.ok(text.includes(control));
     }
-    const { json, text } = await run(shop, show, [endpoint]);
-    assert.equal([json.recent, json.answers.length], [{ delivered: 1, failed: 7, rate: 1 / 8 }, 5]);
-    assert.match(text, /1 delivered, 7 failed for good \(13 % delivered\)/);
-    await shop.database.enableEndpoint(endpoint, false, 'gone', shop.clock.nowMs());
+    const { json } = await run(shop, show, [endpoint]);
+    assert.equal([json.recent, json.answers.length], [{ delivered: 1, failed: 4, rate: 1 / 5 }, 5]);
+    await shop.database.endpoints.enable(endpoint, false, 'gone', shop.clock.nowMs());
     await shop.cancelOne();
     const off = await run(shop, show, [endpoint]);
     assert.is(off.json.waiting, 1);
-    assert.match(off.text, /disabled since .* \(gone\)[\s\S]*`quayside webhook set we_/);
-    assert.match(
-      (await run(shop, webhooksResend, [endpoint], { since: '1h' })).text,
-      /is disabled: `quayside webhook set we_/,
-    );
+    assert.match(off.text, /is disabled \(gone\)[\s\S]*`quayside webhook set we_/);
   }),
 );
 
@@ -239,25 +186,5 @@ test(
     assert.is(shown.at(-1), '\r\x1b[K', 'and clears the line');
   }),
 );
-
-test('an endpoint at this installation’s own public address is told from one that is down', async () => {
-  const addresses: Record<string, string> = { 'shop.example': '203.0.114.7', 'pay.example': '203.0.114.7' };
-  const lookup = async (host: string) => {
-    const address = addresses[host];
-    if (address === undefined) throw new Error('ENOTFOUND');
-    return [{ address, family: 4 }];
-  };
-  const verdict = (url: string, own: string) => hairpinVerdict(url, [own], lookup);
-  assert.match(
-    (await verdict('https://shop.example/hook', 'https://pay.example')) ?? '',
-    /^shop\.example has this installation’s own public address 203\.0\.114\.7, .*hosts file .*webhooks\.allow_cidrs/,
-  );
-  assert.ok(await verdict('https://203.0.114.7/hook', 'https://pay.example'));
-  addresses['shop.example'] = '203.0.114.8';
-  assert.is(await verdict('https://shop.example/hook', 'https://pay.example'), null);
-  assert.is(await verdict('https://nowhere.example/hook', 'https://pay.example'), null);
-  Object.assign(addresses, { 'shop.example': '127.0.0.1', 'pay.example': '127.0.0.1' });
-  assert.is(await verdict('https://shop.example/hook', 'https://pay.example'), null, 'no router is between');
-});
 
 test.run();

@@ -151,7 +151,7 @@ async function setUp(
     toleranceMinor: pick(random, [0, 50]),
   });
   await database.stores.create(shop);
-  await database.addEndpoint(
+  await database.endpoints.add(
     issueEndpoint(shop.id, 'test', 'https://shop.example/hook', extendedEvents, clock.nowMs()),
   );
   const stage: Stage = {
@@ -279,7 +279,7 @@ async function checkDerived({ database, sessions }: Stage, tally: Tally): Promis
 async function takeEvents(database: Database, nowMs: number): Promise<ClaimedDelivery[]> {
   const taken: ClaimedDelivery[] = [];
   for (;;) {
-    const claimed = await database.claimDeliveries({ nowMs, leaseMs: 1000, limit: 100, perEndpointMax: 100 });
+    const claimed = await database.sending.claim({ nowMs, leaseMs: 1000, limit: 100, perEndpointMax: 100 });
     if (claimed.length === 0) return taken;
     for (const delivery of claimed) {
       const { id: deliveryId, attempt, trigger } = delivery;

@@ -89,18 +89,18 @@ async function fillStore(api: ApiServer, sale: Sale) {
   await api.database().refunds.advance(api.clock.nowMs(), 10);
   await signOnce(api, processing ?? '');
   const endpoint = issueEndpoint(api.merchantId, 'test', 'https://shop.example/hook', [], api.clock.nowMs());
-  await api.database().addEndpoint(endpoint);
+  await api.database().endpoints.add(endpoint);
   const late = await openSale(api);
   await late.send('10.50');
   await confirmTip(api);
-  const [delivery] = await api.database().listDeliveries({ sessionId: late.id, limit: 1 });
+  const [delivery] = await api.database().deliveries.list({ sessionId: late.id, limit: 1 });
   const stamp = { timestampS: 1_800_000_000, nonce: randomUUID(), signature: 'ab'.repeat(32) };
   const went = { deliveryId: delivery?.id ?? '', attempt: 1, trigger: 'auto', durationMs: 87 } as const;
   const answer = { startedAtMs: api.clock.nowMs(), status: 500, error: null, responseExcerpt: 'no' } as const;
   const recorded = { attempt: { ...went, ...answer }, verdict: { kind: 'failed' } } as const;
   await api
     .database()
-    .recordAttempts([{ ...recorded, stamp: { ...stamp, standardSignature: `v1,${'Ab+/'.repeat(11)}` } }]);
+    .sending.record([{ ...recorded, stamp: { ...stamp, standardSignature: `v1,${'Ab+/'.repeat(11)}` } }]);
   await api.database().stores.setPageSettings(api.merchantId, { accent: '#ffcc00' });
   return { approved, asked, processing, endpoint: endpoint.id, delivery: delivery?.id };
 }

@@ -10,8 +10,7 @@ import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { connectTo } from './temp-database.ts';
 import { webhookConfig } from './webhook-shop.ts';
 
-const database: Database = {
-  ...connectTo(process.argv[2] ?? ''),
-  recordAttempts: async () => void process.kill(process.pid, 'SIGKILL'),
-};
+const opened: Database = connectTo(process.argv[2] ?? '');
+const sending = { ...opened.sending, record: async () => void process.kill(process.pid, 'SIGKILL') };
+const database = { ...opened, sending };
 startDispatcher({ database, config: webhookConfig, clock: systemClock, log: openLog('dying', 'silent') });

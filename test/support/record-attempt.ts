@@ -5,7 +5,7 @@ import type { Attempt, DeliveryVerdict } from '../../src/database/attempts.ts';
 import type { Database } from '../../src/database/database.ts';
 
 export const recordAttempt = (
-  database: Pick<Database, 'recordAttempts'>,
+  database: Pick<Database, 'sending'>,
   attempt: Attempt,
   verdict: DeliveryVerdict,
-): Promise<void> => database.recordAttempts([{ attempt, verdict }]);
+): Promise<void> => database.sending.record([{ attempt, verdict }]);

@@ -47,14 +47,14 @@ export async function fill(api: ApiServer): Promise<Contents> {
   const act = operator('fill', api.clock.nowMs());
   await addPersonAndTarget(database, act);
   await addOutgoing(database, act.atMs);
-  const endpoint = await database.addEndpoint({
+  const endpoint = await database.endpoints.add({
     ...{ id: 'we_1', storeId: api.merchantId, mode: 'test', url: 'https://shop.example/hook', extendedEvents: [] },
     ...{ perSession: false, disabledAtMs: null, disabledReason: null, createdAtMs: act.atMs },
     secret: 'whsec_c2VjcmV0LW9uZQ==',
   });
   assert.ok(endpoint);
   const step = { kind: 'start', secret: 'whsec_c2VjcmV0LXR3bw==' } as const;
-  const rotated = await database.rotateWebhookSecret({ id: 'we_1', mode: 'test', step, act, isDryRun: false });
+  const rotated = await database.endpoints.rotateSecret({ id: 'we_1', mode: 'test', step, act, isDryRun: false });
   assert.is(rotated.kind, 'done');
   const sale = await openSale(api);
   await sale.send('10.50');
@@ -81,7 +81,7 @@ export async function fill(api: ApiServer): Promise<Contents> {
   const idOf = (refundId: string) => ids.get(refundId) ?? '';
   const approval = { approver: 'ab'.repeat(32), untilS: 2_000_000_000, signature: 'cd'.repeat(64) };
   assert.is(await approve(database, idOf('r-approved'), act.atMs, approval), 'done');
-  const secrets = await database.findWebhookSecret('we_1', 'test');
+  const secrets = await database.endpoints.findSecret('we_1', 'test');
   assert.ok(secrets);
   return {
     sale,
@@ -151,7 +151,7 @@ export async function checkAll(api: ApiServer, contents: Contents): Promise<void
   const { sale, endpointId, secrets, refunds } = contents;
   assert.is((await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`)).status, 200, 'API key and address');
   assert.is((await api.client(api.liveKey).send('GET', '/api/v1/checkout/sessions/cs_0')).status, 404, 'live key');
-  const { secret, nextSecret } = (await database.findWebhookSecret(endpointId, 'test')) ?? {};
+  const { secret, nextSecret } = (await database.endpoints.findSecret(endpointId, 'test')) ?? {};
   assert.equal({ secret, nextSecret }, secrets, 'webhook secrets');
   assert.is((await database.signIns.findSecrets('Ada'))?.totpSecret, 'TOTPSECRET');
   assert.is(await database.notices.addressOf('nt_1'), '{"url":"https://hooks.example/hidden"}');

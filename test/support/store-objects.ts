@@ -27,7 +27,7 @@ export async function createObjects(dashboard: Dashboard): Promise<Readonly<Reco
 
 async function createIn({ api }: Dashboard, mode: Mode, person: string): Promise<StoreObjects> {
   const endpoint = issueEndpoint(api.merchantId, mode, `https://${mode}.example/`, [], api.clock.nowMs());
-  await api.database().addEndpoint(endpoint);
+  await api.database().endpoints.add(endpoint);
   const client = api.client(mode === 'test' ? api.testKey : api.liveKey);
   const order = { amount: 1050, currency: 'USD', order_id: `order-${mode}` };
   const made = (await client.send('POST', '/api/v1/checkout/sessions/create', order)).json as Record<string, string>;
@@ -42,7 +42,7 @@ async function createIn({ api }: Dashboard, mode: Mode, person: string): Promise
   const claim = answer.metadata?.claim_url?.split('/').at(-1) ?? '';
   const [refund] = await api.database().refunds.list({ sessionId: id, limit: 1 });
   const [held] = await api.database().held.list({ sessionId: id, limit: 1 });
-  const [delivery] = await api.database().listDeliveries({ sessionId: id, limit: 1 });
+  const [delivery] = await api.database().deliveries.list({ sessionId: id, limit: 1 });
   const { id: key } = await api.addKey(api.merchantId, mode);
   const payer = new URL(payer_url).searchParams.get('k') ?? '';
   invariant(refund && held && delivery && claim !== '' && payer !== '', 'everything was made');

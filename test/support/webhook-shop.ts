@@ -80,7 +80,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
     invariant(outcome.kind === 'created', `the session is created, not ${outcome.kind}`);
     return outcome.session;
   };
-  const deliveries = () => database.listDeliveries({ limit: 1_000 });
+  const deliveries = () => database.deliveries.list({ limit: 1_000 });
   return {
     database,
     file,
@@ -90,7 +90,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
     chain,
     async addEndpoint(url, extendedEvents = []) {
       const id = `we_${sortableId(clock.nowMs())}`;
-      await database.addEndpoint({
+      await database.endpoints.add({
         id,
         storeId: merchant.id,
         mode: 'test',
@@ -128,7 +128,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
     async only() {
       const [delivery, ...others] = await deliveries();
       invariant(delivery && others.length === 0, 'there is one delivery');
-      return { ...delivery, log: await database.listAttempts(delivery.id) };
+      return { ...delivery, log: await database.deliveries.attempts(delivery.id) };
     },
     async close() {
       await Promise.all(dispatchers.map((dispatcher) => dispatcher.stop()));

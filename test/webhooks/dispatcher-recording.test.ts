@@ -12,19 +12,19 @@ const ORDERS = 120;
 /** Counts what the dispatcher leases and records at a time. */
 function watch(database: DeliveryDatabase) {
   const counts = { claimed: [] as number[], recorded: [] as number[] };
-  const watched: DeliveryDatabase = {
-    ...database,
-    async claimDeliveries(limits) {
-      const claimed = await database.claimDeliveries(limits);
+  const sending: DeliveryDatabase['sending'] = {
+    ...database.sending,
+    async claim(limits) {
+      const claimed = await database.sending.claim(limits);
       if (claimed.length > 0) counts.claimed.push(claimed.length);
       return claimed;
     },
-    async recordAttempts(recorded) {
+    async record(recorded) {
       counts.recorded.push(recorded.length);
-      await database.recordAttempts(recorded);
+      await database.sending.record(recorded);
     },
   };
-  return { counts, watched };
+  return { counts, watched: { ...database, sending } };
 }
 
 test(

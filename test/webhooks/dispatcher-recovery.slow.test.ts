@@ -52,7 +52,7 @@ test(
     await shop.addEndpoint(`${server.origin}/hook`);
     const leasedSession = await shop.cancelOne();
     const nowMs = shop.clock.nowMs();
-    const claimed = await shop.database.claimDeliveries({ nowMs, leaseMs: 60_000, limit: 10, perEndpointMax: 4 });
+    const claimed = await shop.database.sending.claim({ nowMs, leaseMs: 60_000, limit: 10, perEndpointMax: 4 });
     assert.is(claimed.length, 1);
     const freeSession = await shop.cancelOne();
     shop.dispatch();
@@ -78,14 +78,13 @@ test(
     await shop.cancelOne();
     const database = shop.connect(20);
     let refusals = 0;
-    const watched = {
-      ...database,
-      recordAttempts: (...args: Parameters<typeof database.recordAttempts>) =>
-        database.recordAttempts(...args).catch((error) => {
-          refusals++;
-          throw error;
-        }),
-    };
+    const { sending } = database;
+    const record: typeof sending.record = (recorded) =>
+      sending.record(recorded).catch((error) => {
+        refusals++;
+        throw error;
+      });
+    const watched = { ...database, sending: { ...sending, record } };
     const dispatcher = shop.dispatch({ database: watched });
     await until('the database has refused a few times', () => refusals === 3);
     for (const lock of locks) lock.release();
@@ -182,9 +181,9 @@ test(
     await shop.cancelOne();
     const dispatcher = shop.dispatch();
     await until('it is under way', () => answers.length === 1);
-    await shop.database.removeEndpoint(endpoint);
+    await shop.database.endpoints.remove(endpoint);
     for (const answer of answers) answer();
-    const attempts = async () => shop.database.listAttempts((await shop.deliveries()).at(-1)?.id ?? '');
+    const attempts = async () => shop.database.deliveries.attempts((await shop.deliveries()).at(-1)?.id ?? '');
     await until('the attempt is recorded', async () => (await attempts()).length === 1);
     await shop.addEndpoint(`${server.origin}/kept`);
     await shop.cancelOne();

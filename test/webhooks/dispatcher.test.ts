@@ -199,7 +199,7 @@ for (const status of [400, 401, 404, 413, 422]) {
     inShop(async (shop) => {
       const { delivery } = await firstAttempt(shop, answerWith(status));
       assert.equal([delivery.state, delivery.nextAttemptAtMs, delivery.lastStatus], ['failed', null, status]);
-      assert.is((await shop.database.listEndpoints(null))[0]?.disabledAtMs, null);
+      assert.is((await shop.database.endpoints.list(null))[0]?.disabledAtMs, null);
     }),
   );
 }
@@ -220,11 +220,11 @@ test(
       const mine = async () => (await shop.deliveries()).find(({ endpointId }) => endpointId === endpoint);
       await until('the attempt is recorded', async () => (await mine())?.attempts === 1);
       const delivery = await mine();
-      const [attempt] = await shop.database.listAttempts(delivery?.id ?? '');
+      const [attempt] = await shop.database.deliveries.attempts(delivery?.id ?? '');
       const decidedAtMs = (attempt?.startedAtMs ?? 0) + (attempt?.durationMs ?? 0);
       assert.is(((delivery?.nextAttemptAtMs ?? 0) - decidedAtMs) / 1000, expectedS, asked);
       await dispatcher.stop();
-      await shop.database.removeEndpoint(endpoint);
+      await shop.database.endpoints.remove(endpoint);
       await server.close();
     }
   }),
@@ -237,7 +237,7 @@ test(
     const server = await startMerchantServer((response) => response.writeHead(status).end());
     const endpoint = await shop.addEndpoint(`${server.origin}/hook`);
     const dispatcher = shop.dispatch();
-    const isDisabled = async () => (await shop.database.listEndpoints(null))[0]?.disabledAtMs !== null;
+    const isDisabled = async () => (await shop.database.endpoints.list(null))[0]?.disabledAtMs !== null;
     for (const times of [1, 2, 3]) {
       assert.is(await isDisabled(), false);
       await shop.cancelOne();
@@ -256,7 +256,7 @@ test(
     await until('the other endpoint got its event', () => other.received.length === 1);
     assert.is(server.received.length, 3);
 
-    await shop.database.enableEndpoint(endpoint, true, null, shop.clock.nowMs());
+    await shop.database.endpoints.enable(endpoint, true, null, shop.clock.nowMs());
     await until('the events that waited have arrived', () => server.received.length >= 5);
     shop.clock.skip(86_400_000);
     dispatcher.wake();
@@ -320,11 +320,11 @@ test(
     await attempted(shop, 1);
     const { id } = await shop.only();
 
-    assert.ok(await shop.database.resendDelivery(id, shop.clock.nowMs()));
+    assert.ok(await shop.database.deliveries.resend(id, shop.clock.nowMs()));
     dispatcher.wake();
     await attempted(shop, 2);
     status = 404;
-    assert.ok(await shop.database.resendDelivery(id, shop.clock.nowMs()));
+    assert.ok(await shop.database.deliveries.resend(id, shop.clock.nowMs()));
     dispatcher.wake();
     await attempted(shop, 3);
 
@@ -353,7 +353,7 @@ test(
     const dispatcher = shop.dispatch();
     await attempted(shop, 1);
     const before = await shop.only();
-    await shop.database.resendDelivery(before.id, shop.clock.nowMs());
+    await shop.database.deliveries.resend(before.id, shop.clock.nowMs());
     dispatcher.wake();
     await attempted(shop, 2);
     const after = await shop.only();

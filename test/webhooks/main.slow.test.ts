@@ -22,7 +22,7 @@ test(
     age.run({ ms: 31 * DAY_MS, but: `${server.origin}/new` });
     client.close();
     const urls = async () =>
-      (await shop.database.listEndpoints(null)).map(({ url }) => url.slice(server.origin.length));
+      (await shop.database.endpoints.list(null)).map(({ url }) => url.slice(server.origin.length));
     assert.equal((await urls()).sort(), ['/new', '/old', '/standing']);
     const program = startSender(shop.file);
     await until('the old one is retired', async () => !(await urls()).includes('/old'));

@@ -119,7 +119,7 @@ async function sentCases(): Promise<Case[]> {
     const [first, next] = [shop.secret, newWebhookSecret()];
     const act = { atMs: shop.clock.nowMs(), operator: 'alice', command: 'webhook secret', reason: null };
     const rotate = (step: { kind: 'start'; secret: string } | { kind: 'finish' }) =>
-      shop.database.rotateWebhookSecret({ id: endpoint, mode: 'test', step, act, isDryRun: false });
+      shop.database.endpoints.rotateSecret({ id: endpoint, mode: 'test', step, act, isDryRun: false });
     shop.dispatch();
     const arrived = async (count: number) => {
       await shop.cancelOne();

@@ -17,12 +17,12 @@ const UNANSWERED_ADVICE = 'They are tried again; `quayside webhook list --state 
 
 const since = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 
-export function watchWebhooks(database: Pick<Database, 'webhookTrouble'>): Watch {
+export function watchWebhooks(database: Pick<Database, 'deliveries'>): Watch {
   return {
     what: 'webhooks',
     scopes: ['endpoint', 'deliveries', 'sending'],
     async look(nowMs) {
-      const trouble = await database.webhookTrouble(nowMs, nowMs - FAILED_MS);
+      const trouble = await database.deliveries.trouble(nowMs, nowMs - FAILED_MS);
       const { failing, disabled, dueSinceMs, unanswered, failed } = trouble;
       const findings: Finding[] = [];
       for (const { id, url, reason } of disabled) {

@@ -246,7 +246,11 @@ function conversion({ at, words }: Visit<StoreAt>, { created, paid, unpaid }: Se
 async function undelivered({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
   const { at, nowMs, visitor, words } = visit;
   if (!isAllowed(visitor.person.memberships, { permission: 'webhooks:read', ...at })) return [];
-  const { failed } = await database.countUndelivered(at, nowMs - FAILURE_DAYS * DAY_MS, DELIVERIES_COUNTED_MAX + 1);
+  const { failed } = await database.deliveries.countUndelivered(
+    at,
+    nowMs - FAILURE_DAYS * DAY_MS,
+    DELIVERIES_COUNTED_MAX + 1,
+  );
   if (failed === 0) return [];
   const number = failed > DELIVERIES_COUNTED_MAX ? `${DELIVERIES_COUNTED_MAX}+` : failed;
   const text = words.say('overview.failed_deliveries', { number, days: FAILURE_DAYS });

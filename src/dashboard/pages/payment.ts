@@ -224,7 +224,7 @@ async function readHistory({ database }: DashboardDeps, { id, options }: Session
   const swept = places.map(([network, family]) => ({ network, family }));
   return {
     events: await database.sessions.listEvents(id, SHOWN_MAX),
-    deliveries: await database.listDeliveries({ sessionId: id, limit: SHOWN_MAX }),
+    deliveries: await database.deliveries.list({ sessionId: id, limit: SHOWN_MAX }),
     refunds: await database.refunds.list({ sessionId: id, limit: SHOWN_MAX }),
     sweeps: await database.listSessionSweeps(id, swept, SHOWN_MAX),
     lookups: await database.lookups.list(id),

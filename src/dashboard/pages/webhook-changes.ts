@@ -96,7 +96,7 @@ async function planResend(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<P
     target: delivery.id,
     review: null,
     async act(database) {
-      const isDue = await database.resendDelivery(delivery.id, visit.nowMs);
+      const isDue = await database.deliveries.resend(delivery.id, visit.nowMs);
       return {
         to: path,
         said: visit.words.say(isDue ? 'webhook-changes.resent' : 'webhook-changes.endpoint_removed'),
@@ -149,7 +149,7 @@ async function recover(
   let found = 0;
   let after: RecoveryCursor | null = { eventId: eventIdAt(sinceS), endpointId: '' };
   while (after !== null) {
-    const batch = await database.recoverSome({ endpointId, after, position: found, nowMs, isDryRun });
+    const batch = await database.deliveries.recoverSome({ endpointId, after, position: found, nowMs, isDryRun });
     found += batch.found;
     after = batch.next;
   }

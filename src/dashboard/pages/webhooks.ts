@@ -66,8 +66,8 @@ const may = ({ at, visitor }: Visit<StoreAt>, permission: StorePermission): bool
 
 /** Returns the delivery that the path names, with its event; null where the store has none in this mode. */
 export async function findDelivery({ database }: DashboardDeps, { at, params }: Visit<StoreAt>) {
-  const [delivery] = await database.listDeliveries({ id: params.delivery ?? '', limit: 1 });
-  const event = delivery ? await database.findEvent(delivery.eventId) : null;
+  const [delivery] = await database.deliveries.list({ id: params.delivery ?? '', limit: 1 });
+  const event = delivery ? await database.events.find(delivery.eventId) : null;
   return delivery && event?.storeId === at.storeId && event.mode === at.mode ? { delivery, event } : null;
 }
 
@@ -83,7 +83,7 @@ export async function webhooksPage(
   const fields = deliveryFields(words, own);
   const chosen = readChosen(fields, query);
   const page = { after, limit: DELIVERIES_SHOWN, lookMax: LOOK_MAX };
-  const { deliveries: shown, goOn } = await database.listStoreDeliveries(at, searchOf(chosen), page);
+  const { deliveries: shown, goOn } = await database.deliveries.ofStore(at, searchOf(chosen), page);
   const older = goOn && { event: goOn.eventId, after: goOn.id };
   const isLimited = Object.keys(chosen).length > 0;
   return {
@@ -243,13 +243,13 @@ export async function endpointPage(
   fault: Html | string | null,
 ): Promise<Reply> {
   const { at, words } = visit;
-  const health = await database.endpointHealth(endpoint.id);
+  const health = await database.endpoints.health(endpoint.id);
   if (!health) return null;
-  const activity = await database.endpointActivity(endpoint.id, visit.nowMs - DAY_MS);
-  const secret = await database.findWebhookSecret(endpoint.id, endpoint.mode);
+  const activity = await database.endpoints.activity(endpoint.id, visit.nowMs - DAY_MS);
+  const secret = await database.endpoints.findSecret(endpoint.id, endpoint.mode);
   const search = { endpointId: endpoint.id, state: null, answer: null };
   const page = { after: null, limit: RECENT_SHOWN, lookMax: LOOK_MAX };
-  const { deliveries: recent } = await database.listStoreDeliveries(at, search, page);
+  const { deliveries: recent } = await database.deliveries.ofStore(at, search, page);
   return {
     title: words.say('webhooks.endpoint'),
     status: fault === null ? 200 : 400,
@@ -345,7 +345,7 @@ async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
   if (!found) return null;
   const { at, words } = visit;
   const { delivery, event } = found;
-  const attempts = await deps.database.listAttempts(delivery.id);
+  const attempts = await deps.database.deliveries.attempts(delivery.id);
   const resend = html`<form method="post" action="${webhooksPath(at)}/deliveries/${delivery.id}/resend">${changeFields(visit)}<button>${words.say('webhooks.resend')}</button></form>`;
   return {
     title: words.say('webhooks.event_title', { event: event.type }),
@@ -380,7 +380,7 @@ async function callSection(
 ): Promise<Html | null> {
   const asked = Number(query.get('attempt') ?? attempts.length);
   const chosen = attempts[asked - 1];
-  const endpoint = await database.findEndpoint(delivery.endpointId);
+  const endpoint = await database.endpoints.find(delivery.endpointId);
   if (!chosen || !endpoint) return null;
   const command = chosen.stamp && webhookCall(endpoint.url, event, chosen.stamp);
   return html`<section class="card" aria-labelledby="call"><h2 id="call">${words.say('webhooks.call', { number: asked })}</h2>${

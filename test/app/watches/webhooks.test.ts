@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 async function answer({ database, clock }: WebhookShop, status: number, verdict: DeliveryVerdict): Promise<void> {
-  const claimed = await database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs: 1_000, limit: 9, perEndpointMax: 9 });
+  const claimed = await database.sending.claim({ nowMs: clock.nowMs(), leaseMs: 1_000, limit: 9, perEndpointMax: 9 });
   assert.is(claimed.length, 1);
   for (const { id: deliveryId, attempt, trigger } of claimed) {
     const went = { startedAtMs: clock.nowMs(), durationMs: 1, status, error: null, responseExcerpt: null };
@@ -47,10 +47,10 @@ test(
     const { look, after } = bench(shop);
     for (const end of ['enable', 'remove']) {
       const endpoint = await shop.addEndpoint(`https://shop.example/${end}`);
-      await shop.database.enableEndpoint(endpoint, false, 'it answers 410', shop.clock.nowMs());
+      await shop.database.endpoints.enable(endpoint, false, 'it answers 410', shop.clock.nowMs());
       assert.equal(await look(), ['webhook_off']);
-      if (end === 'enable') await shop.database.enableEndpoint(endpoint, true, null, shop.clock.nowMs());
-      else await shop.database.removeEndpoint(endpoint);
+      if (end === 'enable') await shop.database.endpoints.enable(endpoint, true, null, shop.clock.nowMs());
+      else await shop.database.endpoints.remove(endpoint);
       await look();
       assert.equal(await after(CALM_MS), []);
     }
@@ -66,12 +66,12 @@ test(
     await answer(shop, 400, { kind: 'failed' });
     assert.equal(await look(), ['webhooks_failed']);
     assert.match((await open())[0]?.message ?? '', /failed for good \(1\).*`quayside webhook resend --since 1d`/);
-    await shop.database.removeEndpoint(endpoint);
+    await shop.database.endpoints.remove(endpoint);
     await shop.addEndpoint('https://shop.example/other');
     await after(24 * HOUR_MS);
     assert.equal(await after(CALM_MS), []);
     await shop.cancelOne();
-    for (const { id } of await shop.database.listEndpoints(null)) await shop.database.removeEndpoint(id);
+    for (const { id } of await shop.database.endpoints.list(null)) await shop.database.endpoints.remove(id);
     assert.equal(await look(), [], 'what waited for it is no failure');
   }),
 );
@@ -112,7 +112,7 @@ test(
     );
     assert.equal(alarms.at(-1)?.key, 'sending:+');
     for (let n = 0; n < 10; n++) {
-      const claimed = await shop.database.claimDeliveries({
+      const claimed = await shop.database.sending.claim({
         nowMs: shop.clock.nowMs(),
         leaseMs: 1_000,
         limit: 99,

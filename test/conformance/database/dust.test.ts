@@ -21,7 +21,7 @@ const FLOOR_PAR = 10n ** 16n;
 const test = inWorlds('dust');
 
 test('a transfer below the dust floor is kept as a fact and touches nothing else', async ({ database, one }) => {
-  await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const before = await show(database, 'o1');
   const dust = { ...pays(to, 0n), units: 9_999n };

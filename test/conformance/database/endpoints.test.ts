@@ -43,12 +43,12 @@ async function send(database: Database, nowMs: number, status: number | null): P
   return claimed.map(({ sessionId, attempt }) => `${sessionId}#${attempt}`);
 }
 
-const isOff = async (database: Database) => (await database.listEndpoints('m1'))[0]?.disabledAtMs !== null;
+const isOff = async (database: Database) => (await database.endpoints.list('m1'))[0]?.disabledAtMs !== null;
 
 const test = inWorlds('endpoints');
 
 test('410 disables an endpoint only after three of them over an hour, and raises an alarm', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   const gone = async (name: string, nowMs: number) => {
     await cancelNew(database, name, nowMs);
     await send(database, nowMs, 410);
@@ -69,7 +69,7 @@ test('410 disables an endpoint only after three of them over an hour, and raises
   assert.match(alarm?.message ?? '', /quayside webhook set e1 --state on/);
   await cancelNew(database, 'meanwhile', T0_MS + 3 * HOUR_MS);
   assert.equal(await claimAll(database, T0_MS + 4 * HOUR_MS), []);
-  await database.enableEndpoint('e1', true, null, T0_MS + 5 * HOUR_MS);
+  await database.endpoints.enable('e1', true, null, T0_MS + 5 * HOUR_MS);
   assert.ok((await send(database, T0_MS + 5 * HOUR_MS, 200)).includes('cs_meanwhile#1'));
   // The row of 410s begins again.
   await gone('again', T0_MS + 9 * HOUR_MS);
@@ -77,7 +77,7 @@ test('410 disables an endpoint only after three of them over an hour, and raises
 });
 
 test('an endpoint that accepts nothing for a week is switched off with an alarm', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   const fail = async (n: number, atMs: number) => {
     await cancelNew(database, `o${n}`, atMs, 'https://named.example/');
     for (const one of await claimAll(database, atMs)) await answer(database, one, n % 2 ? 400 : 500, atMs);
@@ -93,7 +93,7 @@ test('an endpoint that accepts nothing for a week is switched off with an alarm'
   assert.is(await isOff(database), false, 'two events since a success');
   for (let n = 12; n < 20; n++) await fail(n, T0_MS + 16 * DAY_MS + n);
   assert.is(await isOff(database), true);
-  const off = (await database.listEndpoints('m1')).filter(({ disabledAtMs }) => disabledAtMs !== null);
+  const off = (await database.endpoints.list('m1')).filter(({ disabledAtMs }) => disabledAtMs !== null);
   assert.equal(
     off.map(({ id, disabledReason }) => [id, disabledReason]),
     [['e1', 'the endpoint has accepted nothing for a week']],
@@ -101,14 +101,14 @@ test('an endpoint that accepts nothing for a week is switched off with an alarm'
   const [alarm] = await database.alarms.list(9);
   assert.is(alarm?.code, 'webhook_disabled');
   assert.match(alarm?.message ?? '', /quayside webhook set e1 --state on/);
-  await database.enableEndpoint('e1', true, null, T0_MS + 17 * DAY_MS);
+  await database.endpoints.enable('e1', true, null, T0_MS + 17 * DAY_MS);
   await fail(20, T0_MS + 17 * DAY_MS);
   assert.is(await isOff(database), false, 'it has another week');
 });
 
 for (const status of [401, 403, 404, 405, 409, 410]) {
   test(`what was refused with ${status} is sent again once something newer is accepted`, async ({ database }) => {
-    await database.addEndpoint(endpoint('e1'));
+    await database.endpoints.add(endpoint('e1'));
     for (const name of ['o1', 'o2', 'o3']) await cancelNew(database, name, T0_MS);
     assert.is((await send(database, T0_MS, status)).length, 3);
     const laterMs = T0_MS + HOUR_MS;
@@ -131,7 +131,7 @@ for (const status of [401, 403, 404, 405, 409, 410]) {
 }
 
 test('other refusals, and refusals older than thirty days, are not sent again by themselves', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'malformed', T0_MS + 40 * DAY_MS);
   await send(database, T0_MS + 40 * DAY_MS, 400);
   await cancelNew(database, 'old', T0_MS);
@@ -142,7 +142,7 @@ test('other refusals, and refusals older than thirty days, are not sent again by
 });
 
 test('later events of a session do not wait for one that was refused and is sent again', async ({ database, one }) => {
-  await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const block = await one.mine([pays(to, 400n)]);
   assert.equal(await send(database, T0_MS, 403), ['cs_o1#1']);
@@ -154,14 +154,14 @@ test('later events of a session do not wait for one that was refused and is sent
 });
 
 test('an endpoint that does not answer is tried one at a time after five', async ({ database }) => {
-  await database.addEndpoint(endpoint('silent', { url: 'https://silent.example/' }));
+  await database.endpoints.add(endpoint('silent', { url: 'https://silent.example/' }));
   for (let n = 0; n < 16; n++) await cancelNew(database, `s${n}`, T0_MS + n);
   const claim = (nowMs: number, limit: number, unprovenMax = 100) =>
-    database.claimDeliveries({ nowMs, leaseMs: 60_000, limit, perEndpointMax: 8, unprovenMax });
+    database.sending.claim({ nowMs, leaseMs: 60_000, limit, perEndpointMax: 8, unprovenMax });
   const first = await claim(T0_MS + 100, 100);
   assert.is(first.length, 8);
   for (const delivery of first) await answer(database, delivery, null, T0_MS + 100);
-  await database.addEndpoint(endpoint('alive', { url: 'https://alive.example/' }));
+  await database.endpoints.add(endpoint('alive', { url: 'https://alive.example/' }));
   await cancelNew(database, 'last', T0_MS + 101);
   const alive = await claim(T0_MS + 200, 1);
   assert.equal(
@@ -192,11 +192,11 @@ test('an endpoint that does not answer is tried one at a time after five', async
 test('hosts that never answered hold no more than their share of places', async ({ database }) => {
   for (let n = 0; n < 30; n++) await cancelNew(database, `d${n}`, T0_MS + n, `https://dead${n}.example/`);
   const claim = (limit: number) =>
-    database.claimDeliveries({ nowMs: T0_MS + 100, leaseMs: 60_000, limit, perEndpointMax: 4, unprovenMax: 20 });
+    database.sending.claim({ nowMs: T0_MS + 100, leaseMs: 60_000, limit, perEndpointMax: 4, unprovenMax: 20 });
   const counts: number[] = [];
   for (let n = 0; n < 4; n++) counts.push((await claim(8)).length);
   assert.equal(counts, [8, 8, 4, 0]);
-  await database.addEndpoint(endpoint('standing', { url: 'https://shop.example/' }));
+  await database.endpoints.add(endpoint('standing', { url: 'https://shop.example/' }));
   await cancelNew(database, 'o1', T0_MS + 100);
   assert.equal(
     (await claim(8)).map(({ endpointId }) => endpointId),
@@ -206,12 +206,12 @@ test('hosts that never answered hold no more than their share of places', async 
 
 test('in a claim, hosts that never answered get their places first', async ({ database }) => {
   for (let n = 0; n < 20; n++) await cancelNew(database, `d${n}`, T0_MS + n, `https://dead${n}.example/`);
-  await database.addEndpoint(endpoint('standing', { url: 'https://shop.example/' }));
+  await database.endpoints.add(endpoint('standing', { url: 'https://shop.example/' }));
   for (let n = 0; n < 10; n++) await cancelNew(database, `o${n}`, T0_MS + 50 + n);
   const counts: number[][] = [];
   for (let n = 0; n < 3; n++) {
     const limits = { nowMs: T0_MS + 100, leaseMs: 60_000, limit: 8, perEndpointMax: 8, unprovenMax: 6 };
-    const claimed = await database.claimDeliveries(limits);
+    const claimed = await database.sending.claim(limits);
     const standing = claimed.filter(({ endpointId }) => endpointId === 'standing').length;
     counts.push([standing, claimed.length - standing]);
   }
@@ -223,14 +223,14 @@ test('in a claim, hosts that never answered get their places first', async ({ da
 });
 
 test('an endpoint that answers quickly may have as many leases as its host', async ({ database }) => {
-  await database.addEndpoint(endpoint('quick', { url: 'https://quick.example/' }));
-  await database.addEndpoint(endpoint('plain', { url: 'https://plain.example/' }));
+  await database.endpoints.add(endpoint('quick', { url: 'https://quick.example/' }));
+  await database.endpoints.add(endpoint('plain', { url: 'https://plain.example/' }));
   for (let n = 0; n < 12; n++) await cancelNew(database, `o${n}`, T0_MS + n);
   const limits = { nowMs: T0_MS + 100, leaseMs: 60_000, limit: 50, perEndpointMax: 1, quick: new Set(['quick']) };
-  const claimed = await database.claimDeliveries(limits);
+  const claimed = await database.sending.claim(limits);
   const countOf = (id: string) => claimed.filter(({ endpointId }) => endpointId === id).length;
   assert.equal([countOf('quick'), countOf('plain')], [8, 1]);
-  assert.equal(await database.claimDeliveries(limits), []);
+  assert.equal(await database.sending.claim(limits), []);
 });
 
 test('more hosts that sessions name than a claim looks at do not hide another', async ({ database }) => {
@@ -239,7 +239,7 @@ test('more hosts that sessions name than a claim looks at do not hide another', 
   for (let n = 0; n < 260; n++) await cancelNew(database, `d${n}`, T0_MS, `https://dead${n}.example/`);
   const claim = async () => {
     const limits = { nowMs: T0_MS + 100, leaseMs: 60_000, limit: 300, perEndpointMax: 1 };
-    return (await database.claimDeliveries(limits)).map(({ url }) => url);
+    return (await database.sending.claim(limits)).map(({ url }) => url);
   };
   const first = [...(await claim()), ...(await claim())];
   assert.is(new Set(first).size, 260);
@@ -250,7 +250,7 @@ test('more hosts that sessions name than a claim looks at do not hide another', 
 test('endpoints of single sessions share the places of their host', async ({ database }) => {
   for (let n = 0; n < 10; n++) await cancelNew(database, `d${n}`, T0_MS + n, `https://dead.example/orders/${n}`);
   await cancelNew(database, 'live', T0_MS + 99, 'https://live.example/orders/1');
-  const claimed = await database.claimDeliveries({ nowMs: T0_MS + 100, leaseMs: 1, limit: 5, perEndpointMax: 3 });
+  const claimed = await database.sending.claim({ nowMs: T0_MS + 100, leaseMs: 1, limit: 5, perEndpointMax: 3 });
   assert.equal(claimed.map(({ url }) => new URL(url).host).sort(), [
     'dead.example',
     'dead.example',
@@ -260,30 +260,30 @@ test('endpoints of single sessions share the places of their host', async ({ dat
 });
 
 test('one event that is answered 410 again and again disables nothing', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'o1', T0_MS);
   await send(database, T0_MS, 410);
-  const [delivery] = await database.listDeliveries({ limit: 1 });
+  const [delivery] = await database.deliveries.list({ limit: 1 });
   for (let hour = 1; hour < 48; hour++) {
-    await database.resendDelivery(delivery?.id ?? '', T0_MS + hour * HOUR_MS);
+    await database.deliveries.resend(delivery?.id ?? '', T0_MS + hour * HOUR_MS);
     assert.is((await send(database, T0_MS + hour * HOUR_MS, 410)).length, 1);
   }
   assert.is(await isOff(database), false);
-  await database.enableEndpoint('e1', false, 'by hand', T0_MS + 48 * HOUR_MS);
+  await database.endpoints.enable('e1', false, 'by hand', T0_MS + 48 * HOUR_MS);
   await cancelNew(database, 'o2', T0_MS + 48 * HOUR_MS);
   for (let hour = 48; hour < 96; hour++) assert.equal(await claimAll(database, T0_MS + hour * HOUR_MS), []);
-  await database.enableEndpoint('e1', true, null, T0_MS + 96 * HOUR_MS);
+  await database.endpoints.enable('e1', true, null, T0_MS + 96 * HOUR_MS);
   assert.equal(await send(database, T0_MS + 121 * HOUR_MS, 200), ['cs_o2#1']);
   assert.equal(await send(database, T0_MS + 122 * HOUR_MS, 200), ['cs_o1#2'], 'its success brings the refused one');
 });
 
 test('an endpoint that sessions named is retired, and the next event brings it back', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1', { url: 'https://standing.example/' }));
+  await database.endpoints.add(endpoint('e1', { url: 'https://standing.example/' }));
   await cancelNew(database, 'o1', T0_MS, 'https://named.example/1');
   await cancelNew(database, 'o2', T0_MS + 5 * DAY_MS, 'https://named.example/2');
   await send(database, T0_MS + 5 * DAY_MS, 503);
-  const urls = async () => (await database.listEndpoints(null)).map(({ url }) => url).sort();
-  const retire = (days: number) => database.retireEndpoints(T0_MS + days * DAY_MS, 30 * DAY_MS);
+  const urls = async () => (await database.endpoints.list(null)).map(({ url }) => url).sort();
+  const retire = (days: number) => database.endpoints.retire(T0_MS + days * DAY_MS, 30 * DAY_MS);
   assert.is(await retire(30), 0, 'the time of the last event is known within an hour');
   assert.is(await retire(31), 1);
   assert.is(await retire(31), 0);
@@ -295,7 +295,7 @@ test('an endpoint that sessions named is retired, and the next event brings it b
   assert.equal([...new Set(claimed.map(({ endpointId }) => endpointId))], ['e1'], 'nothing is sent to them');
   for (const one of claimed) await answer(database, one, 200, nowMs);
   assert.equal(await claimAll(database, nowMs + 1), []);
-  const lost = await database.recoverSome({
+  const lost = await database.deliveries.recoverSome({
     endpointId: null,
     after: { eventId: '', endpointId: '' },
     position: 0,
@@ -303,9 +303,9 @@ test('an endpoint that sessions named is retired, and the next event brings it b
     isDryRun: true,
   });
   assert.is(lost.found, 0);
-  const waiting = await database.listDeliveries({ state: 'waiting', limit: 9 });
+  const waiting = await database.deliveries.list({ state: 'waiting', limit: 9 });
   assert.is(waiting.length, 2, 'and nothing of them is lost');
-  assert.is(await database.resendDelivery(waiting[0]?.id ?? '', nowMs), true);
+  assert.is(await database.deliveries.resend(waiting[0]?.id ?? '', nowMs), true);
   assert.equal(
     (await claimAll(database, nowMs + 2)).map(({ trigger }) => trigger),
     ['manual'],
@@ -316,7 +316,7 @@ test('an endpoint that sessions named is retired, and the next event brings it b
   const again = await claimAll(database, nowMs + DAY_MS);
   const ofNamed = again.filter(({ url }) => url === 'https://named.example/1').map(({ sessionId }) => sessionId);
   assert.equal(ofNamed.sort(), ['cs_o1', 'cs_o3'], 'with what had waited');
-  assert.is(await database.retireEndpoints(nowMs + 2 * DAY_MS, 30 * DAY_MS), 0);
+  assert.is(await database.endpoints.retire(nowMs + 2 * DAY_MS, 30 * DAY_MS), 0);
 });
 
 test.run();

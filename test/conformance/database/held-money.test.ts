@@ -82,7 +82,7 @@ const test = inWorlds('held money');
 
 test('late: held with an alarm; accepted, the session is paid late, once, and stays paid through a reorg', async (world) => {
   const { database, one } = world;
-  await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.late', 'payment.reversed'] }));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: ['payment.late', 'payment.reversed'] }));
   const to = await start(database, 'o1');
   await passTo(world, END_S + 1);
   const transfers = [pays(to, 1000n)];
@@ -141,7 +141,7 @@ test('money mined before a cancel and read after it is held, and can be accepted
 
 test('short: held when the session fails; accepted, it is paid with what came, and shows as underpaid', async (world) => {
   const { database, one } = world;
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   const to = await start(database, 'o1');
   await pay(one, to, 400n);
   assert.equal(await held(database), [], 'it counts while there is time');
@@ -151,7 +151,7 @@ test('short: held when the session fails; accepted, it is paid with what came, a
   const { life, standing } = await show(database, 'o1');
   assert.equal([life.status, life.paidLate, standing.funded], ['paid', false, 'part']);
   assert.equal(await eventTypes(database, 'cs_o1'), ['payment.failed', 'payment.completed']);
-  const [completed] = (await database.listDeliveries({ sessionId: 'cs_o1', limit: 1 })) ?? [];
+  const [completed] = (await database.deliveries.list({ sessionId: 'cs_o1', limit: 1 })) ?? [];
   assert.is(completed?.eventType, 'payment.completed');
   await booksAgree(database);
   // The rest comes after all: the payment is complete, and nothing is held.
@@ -162,7 +162,7 @@ test('short: held when the session fails; accepted, it is paid with what came, a
 
 test('a late part on top of a short one: accepting either takes both, and only what is above the price is left over', async (world) => {
   const { database, one } = world;
-  await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.overpaid'] }));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: ['payment.overpaid'] }));
   const to = await start(database, 'o1');
   await pay(one, to, 400n);
   await passTo(world, GRACE_END_S + 1);
@@ -179,8 +179,8 @@ test('a late part on top of a short one: accepting either takes both, and only w
 });
 
 test('surplus: held once the session is paid, acknowledged, opened by more', async ({ database, one }) => {
-  await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.overpaid'] }));
-  await database.addEndpoint(endpoint('plain'));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: ['payment.overpaid'] }));
+  await database.endpoints.add(endpoint('plain'));
   const to = await start(database, 'o1');
   await pay(one, to, 1250n);
   assert.equal([brief(await held(database)), await alarmOf(database, 'o1')], [['surplus open 250 0'], 'money_surplus']);
@@ -192,7 +192,7 @@ test('surplus: held once the session is paid, acknowledged, opened by more', asy
   assert.equal(brief(await held(database)), ['surplus settled 250 250'], 'less than a cent opens nothing');
   await pay(one, to, 100n);
   assert.equal(brief(await held(database)), ['surplus open 350 250']);
-  const sent = await database.listDeliveries({ sessionId: 'cs_o1', limit: 9 });
+  const sent = await database.deliveries.list({ sessionId: 'cs_o1', limit: 9 });
   assert.equal(sent.map(({ endpointId, eventType }) => `${endpointId} ${eventType}`).sort(), [
     'e1 payment.completed',
     'e1 payment.overpaid',
@@ -206,14 +206,14 @@ test('surplus: held once the session is paid, acknowledged, opened by more', asy
 });
 
 test('wrong token: held at once; accepted in time it counts at par', async ({ database, one }) => {
-  await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.wrong_token'] }));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: ['payment.wrong_token'] }));
   const to = await start(database, 'o1', inUsdt('o1'));
   await pay(one, to, 400n, 'USDC');
   assert.equal(
     [brief(await held(database)), await alarmOf(database, 'o1')],
     [['wrong_token open 400 0'], 'money_wrong_token'],
   );
-  const sent = await database.claimDeliveries({ nowMs: T0_MS, leaseMs: 1, limit: 9, perEndpointMax: 9 });
+  const sent = await database.sending.claim({ nowMs: T0_MS, leaseMs: 1, limit: 9, perEndpointMax: 9 });
   const { amount, currency, status } = JSON.parse(sent[0]?.body ?? '').data.object;
   assert.equal([sent[0]?.eventType, amount, currency, status], ['payment.wrong_token', 400, 'USDC', 'pending']);
   assert.is(effectOf(await accept(database, 'o1')), 'credited');

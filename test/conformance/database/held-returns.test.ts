@@ -123,7 +123,7 @@ const test = inWorlds('returns of held money');
 
 test('a surplus is paid back once; the session stays paid, and no event is sent', async (world) => {
   const { database, one } = world;
-  await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.reversed', 'refund.processing'] }));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: ['payment.reversed', 'refund.processing'] }));
   await pay(one, await start(database, 'o1'), 1250n);
   const events = await eventTypes(database, 'cs_o1');
   const tried = await giveBack(world, { isDryRun: true });

@@ -123,7 +123,7 @@ async function live(
   feeds: readonly [Feed, Feed],
   acts: readonly Act[],
 ): Promise<void> {
-  await first.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+  await first.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
   const truths: readonly [Truth, Truth] = [new Truth(feeds[0], 'one'), new Truth(feeds[1], 'two')];
   let database = first;
   let nowMs = T0_MS;

@@ -41,7 +41,7 @@ const outcome = (result: CancelSessionOutcome) =>
 const test = inWorlds('expiry');
 
 test('an unpaid session expires once the clock and every network are past its end', async ({ database, one, two }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   sessionOf(await database.sessions.create(newSession('o1')));
   const settle = (nowS: number) => database.sessions.settleDue(nowS * 1000, 100);
   await readBoth(one, two, END_S + 1);
@@ -174,7 +174,7 @@ test('in test mode a session can be cut short, without grace', async ({ database
 });
 
 test('a session with nothing seen is canceled once, with one event', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   sessionOf(await database.sessions.create(newSession('o1')));
   const done = await cancel(database, 'o1', { key: 'k' });
   assert.ok(done.kind === 'done');

@@ -49,12 +49,12 @@ test('of each check the newest proof is known, and what failed after it', async 
 });
 
 test('the newest report of the sender of webhooks is kept, and another connection reads it', async ({ database }) => {
-  assert.is(await database.readSenderReport(), null);
+  assert.is(await database.sending.lastReport(), null);
   const attempts = { delivered: 1, retry: 2, failed: 0 };
   const report = { pid: 7, startedAtMs: T0_MS, underWay: 3, attempts };
-  await database.reportSender({ ...report, atMs: T0_MS + 1 });
-  await database.reportSender({ ...report, atMs: T0_MS + 2, pid: 8 });
-  assert.equal(await database.readSenderReport(), { ...report, atMs: T0_MS + 2, pid: 8 });
+  await database.sending.report({ ...report, atMs: T0_MS + 1 });
+  await database.sending.report({ ...report, atMs: T0_MS + 2, pid: 8 });
+  assert.equal(await database.sending.lastReport(), { ...report, atMs: T0_MS + 2, pid: 8 });
 });
 
 test('alarms are listed newest first, at most `limit`', async ({ database }) => {
@@ -140,7 +140,7 @@ test('stats count sessions by status, and waiting deliveries', async ({ database
     heldOpen: 0,
     retentionAtMs: null,
   });
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   for (const id of ['o2', 'o3']) sessionOf(await database.sessions.create(newSession(id)));
   await one.confirm(await one.mine([pays(to, 1000n)]));

@@ -18,7 +18,7 @@ import {
 const test = inWorlds('payments');
 
 test('seen, confirmed, final: the session is paid once its block is confirmed', async ({ database, one }) => {
-  await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const transfer = pays(to, 1000n);
   const block = await one.mine([transfer]);
@@ -71,7 +71,7 @@ test('seen, confirmed, final: the session is paid once its block is confirmed', 
 });
 
 test('a part and a top-up on the other network: exact sums', async ({ database, one, two }) => {
-  await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const first = await one.mine([pays(to, 400n)]);
   await one.confirm(first);
@@ -133,7 +133,7 @@ test('several transfers in one transaction and block each count once', async ({ 
 });
 
 test('a token that is not accepted, and a network that was not offered', async ({ database, one, two }) => {
-  await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
   const onlyUsdtOnOne = { accepts: ['USDT'] as const, options: [option('one', 'USDT', 1000n)] };
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1', onlyUsdtOnOne))));
   await one.confirm(await one.mine([pays(to, 1000n, { currency: 'USDC' })]));
@@ -146,14 +146,14 @@ test('a token that is not accepted, and a network that was not offered', async (
 });
 
 test('the event stores the exact body that is sent', async ({ database, one }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   const conversion = { rate: '1.0842', currency: 'USDT' as const, amountMinor: 1085n };
   const input = newSession('o1', { conversion, duePar: 1085n * 10n ** 16n });
   const to = addressOf(sessionOf(await database.sessions.create(input)));
   // 10.859999 USDT is reported as 10.85: never more than was received.
   const block = await one.mine([{ ...pays(to, 0n), units: 10_859_999n }]);
   await one.confirm(block);
-  const [delivery] = await database.claimDeliveries({ nowMs: T0_MS, leaseMs: 1, limit: 10, perEndpointMax: 10 });
+  const [delivery] = await database.sending.claim({ nowMs: T0_MS, leaseMs: 1, limit: 10, perEndpointMax: 10 });
   assert.equal(JSON.parse(delivery?.body ?? ''), {
     id: delivery?.eventId,
     type: 'payment.completed',
@@ -174,7 +174,7 @@ test('the event stores the exact body that is sent', async ({ database, one }) =
 });
 
 test('late money is held and reported, and its event has the sum', async ({ database, one, two }) => {
-  await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.late'] }));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: ['payment.late'] }));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const afterS = T0_S + 1801;
   one.nowMs = two.nowMs = afterS * 1000;
@@ -184,11 +184,11 @@ test('late money is held and reported, and its event has the sum', async ({ data
   assert.is(session.life.status, 'expired');
   assert.is(session.standing.latePar, 7n * 10n ** 18n);
   await one.confirm(block);
-  const sent = await database.claimDeliveries({ nowMs: one.nowMs, leaseMs: 1, limit: 1, perEndpointMax: 1 });
+  const sent = await database.sending.claim({ nowMs: one.nowMs, leaseMs: 1, limit: 1, perEndpointMax: 1 });
   assert.is(sent[0]?.eventType, 'payment.expired');
   assert.is(JSON.parse(sent[0]?.body ?? '').data.object.exchange_rate, '1.0000');
   assert.equal(await eventTypes(database, 'cs_o1'), ['payment.expired', 'payment.late']);
-  const late = (await database.listDeliveries({ sessionId: 'cs_o1', limit: 1 }))[0];
+  const late = (await database.deliveries.list({ sessionId: 'cs_o1', limit: 1 }))[0];
   await recordAttempt(
     database,
     {
@@ -203,7 +203,7 @@ test('late money is held and reported, and its event has the sum', async ({ data
     },
     { kind: 'delivered' },
   );
-  const [next] = await database.claimDeliveries({ nowMs: one.nowMs, leaseMs: 1, limit: 1, perEndpointMax: 1 });
+  const [next] = await database.sending.claim({ nowMs: one.nowMs, leaseMs: 1, limit: 1, perEndpointMax: 1 });
   assert.is(next?.id, late?.id);
   assert.equal(JSON.parse(next?.body ?? '').data.object, {
     amount: 700,

@@ -311,11 +311,11 @@ export async function show(database: Database, id: string): Promise<Session> {
 
 /** Leases everything that is due for a minute. */
 export const claimAll = (database: Database, nowMs: number): Promise<readonly ClaimedDelivery[]> =>
-  database.claimDeliveries({ nowMs, leaseMs: 60_000, limit: 100, perEndpointMax: 100 });
+  database.sending.claim({ nowMs, leaseMs: 60_000, limit: 100, perEndpointMax: 100 });
 
 /** Returns the types of a session's events, in order, as an endpoint that opted in to all of them gets them. */
 export async function eventTypes(database: Database, sessionId: string): Promise<string[]> {
-  const deliveries = await database.listDeliveries({ sessionId, limit: 1000 });
+  const deliveries = await database.deliveries.list({ sessionId, limit: 1000 });
   return deliveries.map(({ eventType }) => eventType).reverse();
 }
 

@@ -58,7 +58,7 @@ const rereadOf = (
 const test = inWorlds('recovery');
 
 test('a rewind takes out even final blocks, reverses credits and is recorded', async ({ database, one }) => {
-  await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.reversed'] }));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: ['payment.reversed'] }));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const fork = one.chain.at(-1)?.number ?? 0;
   const transfer = pays(to, 1000n);
@@ -356,7 +356,7 @@ test('what the node does not show, or shows otherwise, is reported and left', as
 });
 
 test('a rewound block that was skipped comes back when it is read again', async ({ database, one }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const transfer = pays(to, 1000n);
   const block = await one.mine([transfer]);

@@ -77,7 +77,7 @@ test('money that a reorg removes is orphaned, and counts once when it is mined a
 });
 
 test('a block that comes back is canonical again, unconfirmed', async ({ database, one }) => {
-  await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const transfers = [pays(to, 1000n)];
   const block = await one.mine(transfers);

@@ -7,7 +7,7 @@ const act = { atMs: T0_MS + 7, operator: 'alice', command: 'webhook secret', rea
 const secretOf = (id: string) => `whsec_${btoa(id)}`;
 
 const rotate = (database: Database, id: string, step: RotationStep, isDryRun = false) =>
-  database.rotateWebhookSecret({ id, mode: 'test', step, act, isDryRun });
+  database.endpoints.rotateSecret({ id, mode: 'test', step, act, isDryRun });
 
 /** Cancels a new session and returns what signs its event for each endpoint's URL. */
 async function signing(database: Database, orderId: string, webhookUrl: string | null = null) {
@@ -26,20 +26,20 @@ async function signing(database: Database, orderId: string, webhookUrl: string |
 const test = inWorlds('webhook secrets');
 
 test('an endpoint has its own secret; one-off URLs have that of the store and mode', async ({ database }) => {
-  await database.addEndpoint({ ...endpoint('own'), secret: secretOf('own') });
-  await database.addEndpoint(endpoint('old'));
+  await database.endpoints.add({ ...endpoint('own'), secret: secretOf('own') });
+  await database.endpoints.add(endpoint('old'));
   assert.equal(await signing(database, 'o1', 'https://shop.example/once'), {
     own: [secretOf('own')],
     old: ['whsec_of_m1'],
     once: ['whsec_of_m1'],
   });
-  assert.is((await database.findWebhookSecret('m1', 'live'))?.secret, 'whsec_live_of_m1');
-  assert.is((await database.findWebhookSecret('m1', 'test'))?.secret, 'whsec_of_m1');
-  assert.is(await database.findWebhookSecret('nobody', 'live'), null);
+  assert.is((await database.endpoints.findSecret('m1', 'live'))?.secret, 'whsec_live_of_m1');
+  assert.is((await database.endpoints.findSecret('m1', 'test'))?.secret, 'whsec_of_m1');
+  assert.is(await database.endpoints.findSecret('nobody', 'live'), null);
 });
 
 test('a rotation makes two secrets valid until it is finished, and is recorded without them', async ({ database }) => {
-  await database.addEndpoint({ ...endpoint('e1'), secret: secretOf('a') });
+  await database.endpoints.add({ ...endpoint('e1'), secret: secretOf('a') });
   const start = { kind: 'start', secret: secretOf('b') } as const;
   assert.is((await rotate(database, 'e1', { kind: 'finish' })).kind, 'not_under_way');
   const tried = await rotate(database, 'e1', start, true);
@@ -70,21 +70,21 @@ test('a rotation makes two secrets valid until it is finished, and is recorded w
 });
 
 test('rotating an endpoint that has no secret of its own leaves the store’s as it is', async ({ database }) => {
-  await database.addEndpoint(endpoint('old'));
+  await database.endpoints.add(endpoint('old'));
   assert.is((await rotate(database, 'old', { kind: 'start', secret: secretOf('b') })).kind, 'done');
   const urls = { old: ['whsec_of_m1', secretOf('b')], once: ['whsec_of_m1'] };
   assert.equal(await signing(database, 'o1', 'https://shop.example/once'), urls);
   assert.is((await rotate(database, 'm1', { kind: 'start', secret: secretOf('c') })).kind, 'done');
   const both = { ...urls, once: ['whsec_of_m1', secretOf('c')] };
   assert.equal(await signing(database, 'o2', 'https://shop.example/once'), both);
-  const once = (await database.listEndpoints('m1')).find(({ perSession }) => perSession);
+  const once = (await database.endpoints.list('m1')).find(({ perSession }) => perSession);
   assert.is((await rotate(database, once?.id ?? '', { kind: 'finish' })).kind, 'one_off');
   assert.is((await rotate(database, 'nobody', { kind: 'finish' })).kind, 'unknown');
 });
 
 test('a URL receives events of one mode only, in whatever spelling', async ({ database }) => {
   const url = 'https://shop.example/hooks?a=1';
-  await database.addEndpoint(endpoint('live', { mode: 'live', url }));
+  await database.endpoints.add(endpoint('live', { mode: 'live', url }));
   const spellings = [
     url,
     'https://SHOP.example:443/hooks?a=1',
@@ -93,21 +93,21 @@ test('a URL receives events of one mode only, in whatever spelling', async ({ da
   ];
   const ask = { storeId: 'm1', mode: 'test' } as const;
   for (const spelling of spellings) {
-    assert.is(await database.findEndpointOfOtherMode({ ...ask, url: spelling }), 'live', spelling);
-    assert.equal(await database.addEndpoint(endpoint('second', { url: spelling })), {
+    assert.is(await database.endpoints.findOfOtherMode({ ...ask, url: spelling }), 'live', spelling);
+    assert.equal(await database.endpoints.add(endpoint('second', { url: spelling })), {
       kind: 'other_mode',
       endpointId: 'live',
     });
   }
-  assert.is(await database.findEndpointOfOtherMode({ ...ask, mode: 'live', url }), null, 'its own mode');
-  assert.is(await database.findEndpointOfOtherMode({ ...ask, url: 'https://shop.example/hooks' }), null);
-  assert.is(await database.findEndpointOfOtherMode({ ...ask, storeId: 'm2', url }), null, 'another store');
+  assert.is(await database.endpoints.findOfOtherMode({ ...ask, mode: 'live', url }), null, 'its own mode');
+  assert.is(await database.endpoints.findOfOtherMode({ ...ask, url: 'https://shop.example/hooks' }), null);
+  assert.is(await database.endpoints.findOfOtherMode({ ...ask, storeId: 'm2', url }), null, 'another store');
 
   await signing(database, 'o1', 'https://shop.example/named');
-  const taken = await database.addEndpoint(endpoint('late', { mode: 'live', url: 'https://shop.example/named#x' }));
+  const taken = await database.endpoints.add(endpoint('late', { mode: 'live', url: 'https://shop.example/named#x' }));
   assert.is(taken.kind, 'other_mode');
-  await database.removeEndpoint('live');
-  assert.equal(await database.addEndpoint(endpoint('second', { url })), { kind: 'added' });
+  await database.endpoints.remove('live');
+  assert.equal(await database.endpoints.add(endpoint('second', { url })), { kind: 'added' });
 });
 
 test.run();

@@ -35,21 +35,21 @@ const only = <T>(items: readonly T[]): T => {
   return items[0] as T;
 };
 const claim = (database: Database, nowMs: number, limit = 100, perEndpointMax = 100) =>
-  database.claimDeliveries({ nowMs, leaseMs: 60_000, limit, perEndpointMax });
+  database.sending.claim({ nowMs, leaseMs: 60_000, limit, perEndpointMax });
 const stateOf = async (database: Database, id: string) =>
-  only((await database.listDeliveries({ limit: 1000 })).filter((delivery) => delivery.id === id));
+  only((await database.deliveries.list({ limit: 1000 })).filter((delivery) => delivery.id === id));
 
 const test = inWorlds('webhooks');
 
 test('each enabled endpoint of the store and mode gets one delivery', async ({ database }) => {
   await database.stores.create(merchant('m2'));
-  await database.addEndpoint(endpoint('e1'));
-  await database.addEndpoint(endpoint('e2'));
-  await database.addEndpoint(endpoint('live', { mode: 'live' }));
-  await database.addEndpoint(endpoint('other', { storeId: 'm2' }));
-  await database.addEndpoint(endpoint('off', { disabledAtMs: 1, disabledReason: 'gone' }));
-  await database.addEndpoint(endpoint('removed'));
-  assert.is(await database.removeEndpoint('removed'), true);
+  await database.endpoints.add(endpoint('e1'));
+  await database.endpoints.add(endpoint('e2'));
+  await database.endpoints.add(endpoint('live', { mode: 'live' }));
+  await database.endpoints.add(endpoint('other', { storeId: 'm2' }));
+  await database.endpoints.add(endpoint('off', { disabledAtMs: 1, disabledReason: 'gone' }));
+  await database.endpoints.add(endpoint('removed'));
+  assert.is(await database.endpoints.remove('removed'), true);
   await cancelNew(database, 'o1');
   const claimed = await claimAll(database, T0_MS);
   assert.equal(claimed.map(({ endpointId }) => endpointId).sort(), ['e1', 'e2']);
@@ -72,29 +72,29 @@ test('each enabled endpoint of the store and mode gets one delivery', async ({ d
 });
 
 test('extended events go only to endpoints that opted in', async ({ database, one }) => {
-  await database.addEndpoint(endpoint('plain'));
-  await database.addEndpoint(endpoint('curious', { extendedEvents: ['payment.detected'] }));
+  await database.endpoints.add(endpoint('plain'));
+  await database.endpoints.add(endpoint('curious', { extendedEvents: ['payment.detected'] }));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   const block = await one.mine([pays(to, 400n)]);
   await one.confirm(block);
   await one.confirm(await one.mine([pays(to, 600n)]));
-  const rows = await database.listDeliveries({ sessionId: 'cs_o1', limit: 100 });
+  const rows = await database.deliveries.list({ sessionId: 'cs_o1', limit: 100 });
   const of = (id: string) => rows.filter(({ endpointId }) => endpointId === id).map(({ eventType }) => eventType);
   assert.equal(of('plain'), ['payment.completed']);
   assert.equal(of('curious'), ['payment.completed', 'payment.detected']);
 });
 
 test('an endpoint that a session names gets that session’s events, once per URL', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1', { url: 'https://shop.example/all' }));
+  await database.endpoints.add(endpoint('e1', { url: 'https://shop.example/all' }));
   await cancelNew(database, 'named', T0_MS, 'https://shop.example/own');
   await cancelNew(database, 'again', T0_MS, 'https://shop.example/own');
   await cancelNew(database, 'plain');
   await cancelNew(database, 'same', T0_MS, 'https://shop.example/all');
-  const own = (await database.listEndpoints('m1')).filter(({ perSession }) => perSession);
+  const own = (await database.endpoints.list('m1')).filter(({ perSession }) => perSession);
   assert.equal(own.map(({ url }) => url).sort(), ['https://shop.example/all', 'https://shop.example/own']);
   const urlsOf = async (id: string) => {
-    const rows = await database.listDeliveries({ sessionId: `cs_${id}`, limit: 10 });
-    const all = await database.listEndpoints(null);
+    const rows = await database.deliveries.list({ sessionId: `cs_${id}`, limit: 10 });
+    const all = await database.endpoints.list(null);
     return rows.map(({ endpointId }) => all.find((found) => found.id === endpointId)?.url).sort();
   };
   const both = ['https://shop.example/all', 'https://shop.example/own'];
@@ -105,9 +105,9 @@ test('an endpoint that a session names gets that session’s events, once per UR
 });
 
 test('event ids rise strictly, even within one millisecond and when the clock goes back', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   for (const [n, nowMs] of [T0_MS, T0_MS, T0_MS - 5000, T0_MS + 1].entries()) await cancelNew(database, `o${n}`, nowMs);
-  const rows = [...(await database.listDeliveries({ limit: 10 }))].reverse();
+  const rows = [...(await database.deliveries.list({ limit: 10 }))].reverse();
   assert.equal(
     rows.map(({ sessionId }) => sessionId),
     ['cs_o0', 'cs_o1', 'cs_o2', 'cs_o3'],
@@ -118,7 +118,7 @@ test('event ids rise strictly, even within one millisecond and when the clock go
 });
 
 test('events of one session wait for each other; those of another session do not', async ({ database, one }) => {
-  await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
   const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
   await one.confirm(await one.mine([pays(to, 1000n)]));
   await cancelNew(database, 'o2');
@@ -148,7 +148,7 @@ test('events of one session wait for each other; those of another session do not
 });
 
 test('a delivery whose lease ran out is due again; a recorded attempt ends the lease', async ({ database, place }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'o1');
   const other = place.connect();
   const racing = await Promise.all([claimAll(database, T0_MS), claimAll(other, T0_MS)]);
@@ -163,9 +163,9 @@ test('a delivery whose lease ran out is due again; a recorded attempt ends the l
 });
 
 test('claims are limited in total and per endpoint, in turn from each, oldest event first', async ({ database }) => {
-  await database.addEndpoint(endpoint('dead'));
+  await database.endpoints.add(endpoint('dead'));
   for (let n = 0; n < 6; n++) await cancelNew(database, `o${n}`, T0_MS + n);
-  await database.addEndpoint(endpoint('alive'));
+  await database.endpoints.add(endpoint('alive'));
   await cancelNew(database, 'o6', T0_MS + 6);
   const first = await claim(database, T0_MS + 10, 3);
   assert.equal(
@@ -182,10 +182,10 @@ test('claims are limited in total and per endpoint, in turn from each, oldest ev
 });
 
 test('many events of one session do not hide another session', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'many', T0_MS);
   const about = { storeId: 'm1', sessionId: 'cs_many', type: 'payment.cancelled', overrides: {} } as const;
-  for (let n = 0; n < 1_100; n++) await database.triggerEvent({ ...about, nowMs: T0_MS });
+  for (let n = 0; n < 1_100; n++) await database.events.trigger({ ...about, nowMs: T0_MS });
   await cancelNew(database, 'other', T0_MS + 1);
   const claimed = await claim(database, T0_MS + 2, 10, 4);
   assert.equal(
@@ -202,16 +202,16 @@ test('a long backlog of one endpoint does not hide another', async ({ database }
     firstIndex: 40,
     keys: Array.from({ length: 60 }, (_, n) => `${n}`.padStart(40, 'a')),
   });
-  await database.addEndpoint(endpoint('dead'));
+  await database.endpoints.add(endpoint('dead'));
   for (let n = 0; n < 60; n++) await cancelNew(database, `o${n}`, T0_MS + n);
-  await database.addEndpoint(endpoint('alive'));
+  await database.endpoints.add(endpoint('alive'));
   await cancelNew(database, 'last', T0_MS + 100);
   const claimed = await claim(database, T0_MS + 200, 10, 2);
   assert.equal(claimed.map(({ endpointId }) => endpointId).sort(), ['alive', 'dead', 'dead']);
 });
 
 test('verdicts are delivered, retry and failed; every attempt is saved', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'o1');
   const claimed = only(await claimAll(database, T0_MS));
   const record = (number: number, verdict: DeliveryVerdict, more: Partial<Attempt> = {}) =>
@@ -226,7 +226,7 @@ test('verdicts are delivered, retry and failed; every attempt is saved', async (
   const failed = await stateOf(database, claimed.id);
   assert.equal([failed.state, failed.attempts, failed.nextAttemptAtMs], ['failed', 2, null]);
   assert.equal(await claimAll(database, T0_MS + 1e6), []);
-  const log = await database.listAttempts(claimed.id);
+  const log = await database.deliveries.attempts(claimed.id);
   assert.equal(log, [
     { ...attempt(claimed, { attempt: 1, status: null, error: 'timeout' }), stamp: null },
     { ...attempt(claimed, { attempt: 2, status: 404 }), stamp: null },
@@ -239,40 +239,40 @@ test('verdicts are delivered, retry and failed; every attempt is saved', async (
 });
 
 test('a disabled endpoint is sent nothing until it is enabled', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'o1');
-  assert.is(await database.enableEndpoint('e1', false, 'by hand', T0_MS + 7), true);
-  const off = only(await database.listEndpoints('m1'));
+  assert.is(await database.endpoints.enable('e1', false, 'by hand', T0_MS + 7), true);
+  const off = only(await database.endpoints.list('m1'));
   assert.equal([off.disabledAtMs, off.disabledReason], [T0_MS + 7, 'by hand']);
   await cancelNew(database, 'o2', T0_MS + 8);
   assert.equal(await claimAll(database, T0_MS + 1e6), []);
-  assert.is(await database.enableEndpoint('e1', true, null, T0_MS), true);
+  assert.is(await database.endpoints.enable('e1', true, null, T0_MS), true);
   assert.equal(
     (await claimAll(database, T0_MS + 1e6)).map(({ sessionId }) => sessionId),
     ['cs_o1', 'cs_o2'],
   );
-  assert.is(await database.enableEndpoint('nobody', true, null, T0_MS), false);
+  assert.is(await database.endpoints.enable('nobody', true, null, T0_MS), false);
 });
 
 test('a removed endpoint is not listed, and its waiting deliveries have failed', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'o1');
-  assert.is(await database.removeEndpoint('e1'), true);
-  assert.is(await database.removeEndpoint('e1'), false);
-  assert.equal(await database.listEndpoints('m1'), []);
+  assert.is(await database.endpoints.remove('e1'), true);
+  assert.is(await database.endpoints.remove('e1'), false);
+  assert.equal(await database.endpoints.list('m1'), []);
   assert.equal(await claimAll(database, T0_MS), []);
-  const row = only(await database.listDeliveries({ limit: 10 }));
+  const row = only(await database.deliveries.list({ limit: 10 }));
   assert.equal([row.state, row.lastError], ['failed', 'endpoint_removed']);
-  assert.is(await database.resendDelivery(row.id, T0_MS), false);
+  assert.is(await database.deliveries.resend(row.id, T0_MS), false);
   assert.is((await database.reports.stats(T0_MS)).deliveriesWaiting, 0);
 });
 
 test('a resend is due in any state, and its failure leaves the schedule as it was', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'o1');
   const auto = only(await claimAll(database, T0_MS));
   await recordAttempt(database, attempt(auto), { kind: 'retry', atMs: T0_MS + 120_000 });
-  assert.is(await database.resendDelivery(auto.id, T0_MS + 10), true);
+  assert.is(await database.deliveries.resend(auto.id, T0_MS + 10), true);
   const manual = only(await claimAll(database, T0_MS + 10));
   assert.equal([manual.id, manual.trigger, manual.body], [auto.id, 'manual', auto.body]);
   await recordAttempt(database, attempt(manual, { startedAtMs: T0_MS + 11 }), { kind: 'failed' });
@@ -282,7 +282,7 @@ test('a resend is due in any state, and its failure leaves the schedule as it wa
   const next = only(await claimAll(database, T0_MS + 120_000));
   assert.equal([next.trigger, next.attempt], ['auto', 2]);
   await recordAttempt(database, attempt(next, { status: 200 }), { kind: 'delivered' });
-  assert.is(await database.resendDelivery(auto.id, T0_MS + 130_000), true);
+  assert.is(await database.deliveries.resend(auto.id, T0_MS + 130_000), true);
   const extra = only(await claimAll(database, T0_MS + 130_000));
   assert.is(extra.trigger, 'manual');
   await recordAttempt(database, attempt(extra, { startedAtMs: T0_MS + 130_001 }), {
@@ -291,34 +291,34 @@ test('a resend is due in any state, and its failure leaves the schedule as it wa
   });
   assert.is((await stateOf(database, auto.id)).state, 'delivered', 'delivered stays delivered');
   assert.equal(await claimAll(database, T0_MS + 1e9), []);
-  assert.is(await database.resendDelivery('nobody', T0_MS), false);
+  assert.is(await database.deliveries.resend('nobody', T0_MS), false);
 });
 
 test('a resend reaches a disabled endpoint, and a success ends the schedule', async ({ database }) => {
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'o1');
-  await database.enableEndpoint('e1', false, 'by hand', T0_MS);
-  const row = only(await database.listDeliveries({ state: 'waiting', limit: 10 }));
-  await database.resendDelivery(row.id, T0_MS);
+  await database.endpoints.enable('e1', false, 'by hand', T0_MS);
+  const row = only(await database.deliveries.list({ state: 'waiting', limit: 10 }));
+  await database.deliveries.resend(row.id, T0_MS);
   const manual = only(await claimAll(database, T0_MS));
   assert.is(manual.trigger, 'manual');
   assert.equal(await claimAll(database, T0_MS), [], 'it is leased');
   // Requested again during the attempt: one more is due afterwards.
-  await database.resendDelivery(row.id, T0_MS + 5);
+  await database.deliveries.resend(row.id, T0_MS + 5);
   await recordAttempt(database, attempt(manual, { startedAtMs: T0_MS + 1, status: 200 }), { kind: 'delivered' });
   assert.is((await stateOf(database, row.id)).attempts, 0, 'only automatic attempts are counted');
   assert.is(only(await claimAll(database, T0_MS + 5)).trigger, 'manual');
 });
 
 test('resends and scheduled deliveries share an endpoint’s limit', async ({ database }) => {
-  await database.addEndpoint(endpoint('dead'));
+  await database.endpoints.add(endpoint('dead'));
   for (let n = 0; n < 8; n++) await cancelNew(database, `o${n}`, T0_MS + n);
-  await database.addEndpoint(endpoint('alive'));
+  await database.endpoints.add(endpoint('alive'));
   await cancelNew(database, 'last', T0_MS + 8);
-  const rows = await database.listDeliveries({ limit: 100 });
+  const rows = await database.deliveries.list({ limit: 100 });
   for (const { id, endpointId, sessionId } of rows) {
     if (sessionId !== 'cs_o7' && (endpointId === 'alive' || sessionId !== 'cs_last')) {
-      await database.resendDelivery(id, T0_MS + 10);
+      await database.deliveries.resend(id, T0_MS + 10);
     }
   }
   const claimed = await claim(database, T0_MS + 10, 5, 2);
@@ -330,10 +330,10 @@ test('resends and scheduled deliveries share an endpoint’s limit', async ({ da
 
 test('deliveries are listed newest first, by store, session and state', async ({ database }) => {
   await database.stores.create(merchant('m2'));
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   for (let n = 0; n < 3; n++) await cancelNew(database, `o${n}`, T0_MS + n);
-  const sessions = async (filter: Parameters<Database['listDeliveries']>[0]) =>
-    (await database.listDeliveries(filter)).map(({ sessionId }) => sessionId);
+  const sessions = async (filter: Parameters<Database['deliveries']['list']>[0]) =>
+    (await database.deliveries.list(filter)).map(({ sessionId }) => sessionId);
   assert.equal(await sessions({ limit: 2 }), ['cs_o2', 'cs_o1']);
   assert.equal(await sessions({ storeId: 'm1', limit: 10 }), ['cs_o2', 'cs_o1', 'cs_o0']);
   assert.equal(await sessions({ storeId: 'm2', limit: 10 }), []);
@@ -343,9 +343,9 @@ test('deliveries are listed newest first, by store, session and state', async ({
 
 test('a page of deliveries looks at so many events at most', async ({ database }) => {
   await database.stores.create(merchant('m2'));
-  for (const id of ['e1', 'e2']) await database.addEndpoint(endpoint(id));
+  for (const id of ['e1', 'e2']) await database.endpoints.add(endpoint(id));
   await cancelNew(database, 'first', T0_MS);
-  for (const id of ['e1', 'e2']) await database.removeEndpoint(id);
+  for (const id of ['e1', 'e2']) await database.endpoints.remove(id);
   for (let n = 0; n < 4; n++) await cancelNew(database, `o${n}`, T0_MS + 1 + n);
   const at = { storeId: 'm1', mode: 'test' } as const;
   const any = { endpointId: null, state: null, answer: null };
@@ -353,7 +353,7 @@ test('a page of deliveries looks at so many events at most', async ({ database }
     const lengths: number[] = [];
     const seen = new Set<string>();
     for (let after: DeliveryCursor | null = null; ; ) {
-      const page: Awaited<ReturnType<Database['listStoreDeliveries']>> = await database.listStoreDeliveries(
+      const page: Awaited<ReturnType<Database['deliveries']['ofStore']>> = await database.deliveries.ofStore(
         at,
         search,
         {
@@ -375,7 +375,7 @@ test('a page of deliveries looks at so many events at most', async ({ database }
   // A page that looks at two deliveries ends after them, found or not.
   assert.equal(await pages(2, { ...any, state: 'delivered' }), [[0, 0, 0, 0], 0]);
   for (const other of [{ storeId: 'm2' }, { mode: 'live' }] as const) {
-    const none = await database.listStoreDeliveries({ ...at, ...other }, any, {
+    const none = await database.deliveries.ofStore({ ...at, ...other }, any, {
       after: null,
       limit: 9,
       lookMax: 1,
@@ -385,7 +385,7 @@ test('a page of deliveries looks at so many events at most', async ({ database }
 });
 
 test('deliveries are found by endpoint, state and last answer', async ({ database }) => {
-  for (const id of ['e1', 'e2']) await database.addEndpoint(endpoint(id));
+  for (const id of ['e1', 'e2']) await database.endpoints.add(endpoint(id));
   for (let n = 0; n < 4; n++) await cancelNew(database, `o${n}`, T0_MS + n * 1000);
   const claimed = await claimAll(database, T0_MS + 9_000);
   assert.is(claimed.length, 8);
@@ -408,7 +408,7 @@ test('deliveries are found by endpoint, state and last answer', async ({ databas
   const at = { storeId: 'm1', mode: 'test' } as const;
   const find = async (search: Partial<DeliverySearch>) => {
     const page = { after: null, limit: 9, lookMax: 99 };
-    const { deliveries } = await database.listStoreDeliveries(at, { ...any, ...search }, page);
+    const { deliveries } = await database.deliveries.ofStore(at, { ...any, ...search }, page);
     return deliveries.map(({ endpointId, sessionId }) => `${endpointId} ${sessionId}`).sort();
   };
   const own = (id: string) => [0, 1, 2, 3].map((n) => `${id} cs_o${n}`);
@@ -423,17 +423,17 @@ test('deliveries are found by endpoint, state and last answer', async ({ databas
   assert.equal(await find(all), ['e1 cs_o1']);
 
   const delivered = claimed.find((one) => `${one.endpointId} ${one.sessionId}` === 'e1 cs_o2');
-  assert.equal(await database.endpointActivity('e1', T0_MS + 1000), {
+  assert.equal(await database.endpoints.activity('e1', T0_MS + 1000), {
     accepted: { deliveryId: delivered?.id, eventType: 'payment.cancelled', atMs: T0_MS + 2070 },
     counts: { waiting: 0, delivered: 1, failed: 2 },
     hasMore: false,
   });
-  assert.equal(await database.endpointActivity('e2', T0_MS + 1000), {
+  assert.equal(await database.endpoints.activity('e2', T0_MS + 1000), {
     accepted: null,
     counts: { waiting: 1, delivered: 0, failed: 2 },
     hasMore: false,
   });
-  assert.is(await database.endpointActivity('none', 0), null);
+  assert.is(await database.endpoints.activity('none', 0), null);
 });
 
 test.run();

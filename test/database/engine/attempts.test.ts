@@ -30,7 +30,7 @@ for (const seed of [1, 2, 3, 4, 5]) {
       await shop.addEndpoint('https://other.example/c');
       for (let n = 0; n < 12; n++) await shop.cancelOne(`https://orders.example/${n % 4}`);
       const nowMs = shop.clock.nowMs();
-      const claimed = await shop.database.claimDeliveries({ nowMs, leaseMs: 60_000, limit: 100, perEndpointMax: 50 });
+      const claimed = await shop.database.sending.claim({ nowMs, leaseMs: 60_000, limit: 100, perEndpointMax: 50 });
       const recorded = claimed.map(({ id, attempt, trigger }, at): RecordedAttempt => {
         const status = [200, 200, 500, 410, null][dice.int(5)] ?? null;
         // Over hours, so that three answers 410 disable.
@@ -46,9 +46,9 @@ for (const seed of [1, 2, 3, 4, 5]) {
       client.pragma('wal_checkpoint(TRUNCATE)');
       client.close();
       copyFileSync(shop.file, copy);
-      await shop.database.recordAttempts(recorded);
+      await shop.database.sending.record(recorded);
       const database = connectTo(copy);
-      for (const one of recorded) await database.recordAttempts([one]);
+      for (const one of recorded) await database.sending.record([one]);
       database.close();
       assert.equal(rowsOf(shop.file), rowsOf(copy));
     }),
@@ -65,7 +65,7 @@ test(
     const options = { file: shop.file, secretKey, busyTimeoutMs: 5_000, bytesMax: null };
     const database = openDeliveryDatabase({ ...options, onWrite });
     const limits = { nowMs: shop.clock.nowMs(), leaseMs: 60_000, limit: 100, perEndpointMax: 2 };
-    let claimed = await database.claimDeliveries(limits);
+    let claimed = await database.sending.claim(limits);
     const ids: string[] = [];
     const transactions: number[] = [];
     while (claimed.length > 0) {
@@ -75,8 +75,8 @@ test(
         return { attempt: { ...went, error: null, responseExcerpt: null }, verdict: { kind: 'delivered' } };
       });
       rows.length = 0;
-      const recording = database.recordAttempts(recorded);
-      claimed = await database.claimDeliveries({ ...limits, isWithRecording: true });
+      const recording = database.sending.record(recorded);
+      claimed = await database.sending.claim({ ...limits, isWithRecording: true });
       await recording;
       transactions.push(rows.length);
     }

@@ -33,7 +33,7 @@ const onFile = (work: (place: TempDatabase) => Promise<void>) => async () => {
   const place = openTempDatabase();
   try {
     await place.database.stores.create(merchant('m1'));
-    await place.database.addEndpoint(endpoint('e1'));
+    await place.database.endpoints.add(endpoint('e1'));
     const keys = Array.from({ length: 2_000 }, (_, at) => keyOf(at + 1));
     await place.database.addresses.add({ ...pool, source: 'xpub one', firstIndex: 0, keys });
     await new Feed(place.database, 'one').mine();

@@ -174,7 +174,7 @@ test('lists and searches of payments seek in an index that has their order', asy
     await database.refunds.room(session?.id ?? '', 1);
     await database.listSessionSweeps(session?.id ?? '', [{ network: 'test:one', family: 'evm' }], 9);
     await database.refunds.findNamed(at, 'rf_1', ['0x1', '1']);
-    await database.findEvent('evt_1');
+    await database.events.find('evt_1');
     await database.reports.sumCredits(at, [0, 1]);
     await database.reports.hasCredits(at);
     await database.reports.countSessions(at, [0, 1]);

@@ -182,7 +182,7 @@ test('a session that was never paid is forgotten as well, in as many slices as i
 
 test('answers of servers are forgotten by age, the rest of an attempt stays', async (world) => {
   const { database } = world;
-  await database.addEndpoint(endpoint('we_1'));
+  await database.endpoints.add(endpoint('we_1'));
   await expire(world, 'a');
   await deliver(database);
   const excerpts = () => select('SELECT response_excerpt FROM attempts');
@@ -211,7 +211,7 @@ test(
       const went = { deliveryId, attempt, trigger, startedAtMs: T0_MS, durationMs: 3, status: 200, error: null };
       await recordAttempt(database, { ...went, responseExcerpt: null }, { kind: 'delivered' });
     }
-    assert.is(await database.retireEndpoints(LATER_MS, 30 * DAY_MS), 2);
+    assert.is(await database.endpoints.retire(LATER_MS, 30 * DAY_MS), 2);
     assert.is(await retain('endpoints', LATER_MS + 1, { nowMs: LATER_MS }), 1);
     assert.equal(select('SELECT url FROM endpoints WHERE removed = 0'), [`${url}/waits`]);
     one.nowMs = T0_MS + 6 * DAY_MS;

@@ -72,7 +72,7 @@ test('retiring addresses that a lost database gave out is done in slices', async
 test('removing an endpoint with a long backlog is done in slices', async () => {
   const { database, file, rowsOf, close } = measured();
   await database.stores.create(merchant('m1'));
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   await database.addresses.add({ ...pool, source: 'xpub', firstIndex: 0, keys: [keyOf(1)] });
   await new Feed(database, 'one').mine();
   await database.sessions.create(newSession('o1'));
@@ -84,12 +84,12 @@ test('removing an endpoint with a long backlog is done in slices', async () => {
     INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, next_attempt_at_ms, created_at_ms, session_id)
     SELECT 'dlv_' || id, id, 'e1', 'waiting', 0, ${T0_MS}, ${T0_MS}, 'cs_o1' FROM events;`);
   client.close();
-  const [isRemoved, rows] = await rowsOf(() => database.removeEndpoint('e1'));
+  const [isRemoved, rows] = await rowsOf(() => database.endpoints.remove('e1'));
   assert.ok(isRemoved);
   assert.is(rows.length, Math.ceil(MANY / (WRITE_ROWS_MAX / 4)) + 1, 'a delivery takes up to four rows');
   assert.ok(largest(rows) <= WRITE_ROWS_MAX, rows.join(' '));
   assert.is((await database.reports.stats(T0_MS)).deliveriesWaiting, 0);
-  assert.equal(await database.listEndpoints('m1'), []);
+  assert.equal(await database.endpoints.list('m1'), []);
   close();
 });
 
@@ -97,7 +97,7 @@ test('a follower saves blocks with many payments, and confirms them, in parts; s
   const { database, file, rowsOf, close } = measured();
   const sessions = 500;
   await database.stores.create(merchant('m1'));
-  await database.addEndpoint(endpoint('e1'));
+  await database.endpoints.add(endpoint('e1'));
   const keys = Array.from({ length: 1000 }, (_, n) => keyOf(n));
   await database.addresses.add({ ...pool, source: 'xpub', firstIndex: 0, keys });
   const network = { ...testNetwork({ name: 'one' }), dustFloorPar: 1n };

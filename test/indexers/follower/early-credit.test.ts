@@ -183,12 +183,12 @@ test('a confirmed block that is reorganised away raises an alarm, like any reorg
     const [merchant] = await database.stores.list();
     const hook = 'https://shop.example/hook';
     const extended = ['payment.reversed'] as const;
-    await database.addEndpoint(issueEndpoint(merchant?.id ?? '', 'test', hook, extended, systemClock.nowMs()));
+    await database.endpoints.add(issueEndpoint(merchant?.id ?? '', 'test', hook, extended, systemClock.nowMs()));
     const lost = await shop.order('lost');
     const moved = await shop.order('moved');
     const events = async (order: Order) => {
       const { id } = await order.read();
-      return (await database.listDeliveries({ sessionId: id, limit: 10 })).map(({ eventType }) => eventType).reverse();
+      return (await database.deliveries.list({ sessionId: id, limit: 10 })).map(({ eventType }) => eventType).reverse();
     };
     pay(lost, 1000);
     mine();

@@ -1,0 +1,226 @@
+/** Money that goes out, or waits for a decision: refunds and returns, payouts with their attempts, held money. */
+import { englishOf } from '../../src/acts/act.ts';
+import { acceptEffect, acceptHeld, acceptJson, heldAmount } from '../../src/acts/held.ts';
+import { amountText } from '../../src/acts/refund-words.ts';
+import { refundJson, whatNext } from '../../src/acts/refunds.ts';
+import { permanent } from '../../src/core/fault.ts';
+import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
+import { type Attempt, attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
+import { isPassing } from '../../src/core/reasons.ts';
+import { endOf } from '../../src/database/freezes.ts';
+import type { Refund } from '../../src/database/refunds/refund.ts';
+import { TRACED_MAX } from '../../src/database/traces.ts';
+import { claimUrl } from '../../src/payments/destination.ts';
+import { type Input, moment, operatorAct } from './command.ts';
+import { heldAdvice, heldJson, heldState, meanings } from './held.ts';
+import { freezeText } from './payout-freeze.ts';
+import { amountOf, kindText, shownPayout } from './payouts.ts';
+import { findSession, paymentRows } from './session.ts';
+import { type Link, link, type Mark, type Shown } from './show-link.ts';
+import { at, parText, type Scene } from './show-scene.ts';
+
+/** Shows a refund with its payout; with `--link` also the payer's claim link. */
+export async function refundShown(scene: Scene, input: Input, id: string): Promise<Shown | null> {
+  const refund = await scene.database.refunds.findBy({ id });
+  if (!refund) return null;
+  const claim = input.options.link === true ? await seenLink(scene, input, refund) : null;
+  const payout = await scene.database.findPayout(id);
+  const paying = payout && (await payoutFacts(scene, payout));
+  const { destination, heldKind, network, storeId, mode, sessionId, orderId, refundId } = refund;
+  const from =
+    destination && `${destination.from}${destination.isLinkSeen ? ', through a link that staff had seen' : ''}`;
+  return {
+    kind: heldKind ? 'return' : 'refund',
+    json: { ...refundJson(refund), ...(claim !== null && { claim_url: claim }), payout: paying?.json ?? null },
+    facts: [
+      [heldKind ? 'return' : 'refund', `${id} (${heldKind ? `${heldKind} money` : `merchant’s id ${refundId}`})`],
+      ['session', `${sessionId} (order ${orderId}) of store ${storeId} (${mode})`],
+      ['amount', `${amountText(refund)} on ${network}`],
+      ['status', `${refund.status}${whatNext(refund) && `: ${whatNext(refund)}`}`],
+      ['to', destination ? `${destination.address} (from the ${from?.replace('_', ' ')})` : '-'],
+      ['created', moment(refund.createdAtMs)],
+      ...(refund.receiptNumber === null ? [] : [['receipt', refund.receiptNumber]]),
+      ...(claim === null ? [] : [['claim link', claim]]),
+    ],
+    rows: paying?.rows ?? [],
+    links: [await refundLink(scene, refund)],
+  };
+}
+
+/** Returns a link for each refund and return of a session, oldest first. */
+export async function refundLinks(scene: Scene, sessionId: string): Promise<Link[]> {
+  const refunds = await scene.database.refunds.list({ sessionId, limit: TRACED_MAX });
+  return Promise.all([...refunds].reverse().map((refund) => refundLink(scene, refund)));
+}
+
+async function refundLink(scene: Scene, refund: Refund): Promise<Link> {
+  const { id, heldKind, status, network, processedAtMs } = refund;
+  const name = heldKind ? `return ${id} of ${heldKind} money` : `refund ${id}`;
+  const text = `${name}: ${amountText(refund)} on ${network}, ${status}`;
+  switch (status) {
+    case 'completed': {
+      const paid = `paid to ${refund.destination?.address ?? '?'} at ${at(processedAtMs ?? 0)}, transaction ${refund.tx ?? '?'}`;
+      return link('refund', 'ok', text, null, [link('outcome', 'ok', paid)]);
+    }
+    case 'canceled':
+      return link('refund', 'ok', text);
+    case 'failed': {
+      const advice = 'its amount is free again: the merchant can make another refund';
+      return link('refund', 'ok', text, null, [link('outcome', 'broken', `it failed: ${whatNext(refund)}`, advice)]);
+    }
+    case 'pending':
+      return link('refund', 'ok', text, null, [pendingLink(refund)]);
+    default: {
+      const payout = await scene.database.findPayout(id);
+      const own = payout
+        ? await payoutLinks(scene, payout)
+        : [link('payout', 'waiting', 'its payout is not planned yet')];
+      return link('refund', 'ok', text, null, own);
+    }
+  }
+}
+
+function pendingLink(refund: Refund): Link {
+  const { id, destination, claim } = refund;
+  const waits = whatNext(refund);
+  if (!waits) return link('payout', 'waiting', 'it is ready, and starts within seconds while the server runs');
+  const until = claim && !destination ? ` until ${at(claim.untilS * 1000)}, then it fails` : '';
+  const advice = destination
+    ? `\`quayside refund approve ${id}\`, or \`quayside refund reject ${id} --reason …\``
+    : `send the claim link of \`quayside show ${id} --link\` to the payer, or name an address: \`quayside refund destination ${id} --address ADDRESS --reason …\``;
+  return link('payout', 'waiting', `${waits}${until}`, advice);
+}
+
+/**
+ * Returns the payer's claim link and records that the operator has seen it. The link's holder can name the destination.
+ * @throws Fault permanent `refused`
+ */
+async function seenLink(
+  { database, config, clock }: Scene,
+  input: Input,
+  { id, claim, status, destination }: Refund,
+): Promise<string> {
+  if (!claim || status !== 'pending' || destination) {
+    throw permanent('refused', `refund ${id} waits for no address, so it has no link`);
+  }
+  await database.refunds.recordLinkSeen(id, operatorAct({ name: 'show' }, input, clock));
+  return claimUrl(claim.token, config);
+}
+
+/** Shows a payout that is no refund. */
+export async function payoutShown(scene: Scene, id: string): Promise<Shown | null> {
+  const payout = await scene.database.findPayout(id);
+  if (!payout) return null;
+  return {
+    kind: payout.intent.kind,
+    ...(await payoutFacts(scene, payout)),
+    links: [await payoutLink(scene, payout)],
+  };
+}
+
+/** Returns a payout and its attempts for people and programs. */
+async function payoutFacts({ database, config }: Scene, payout: Payout): Promise<Pick<Shown, 'json' | 'rows'>> {
+  const attempts = await database.listPayoutAttempts(payout.id);
+  const rows = attempts.map((one) => [
+    attemptName(one),
+    one.nonce === null ? '-' : String(one.nonce),
+    one.tx ?? 'not signed',
+    moment(one.signedAtMs),
+    moment(one.sentAtMs),
+    one.answer ?? '',
+  ]);
+  return {
+    json: { ...shownPayout(payout, config), attempts: attempts.map(attemptJson) },
+    rows: rows.length === 0 ? [] : [['ATTEMPT', 'NONCE', 'TRANSACTION', 'SIGNED', 'SENT', 'NODE’S ANSWER'], ...rows],
+  };
+}
+
+const attemptJson = (one: Attempt) => ({
+  generation: one.generation,
+  attempt: one.attempt,
+  payer: one.payer,
+  number: one.nonce,
+  terms: one.terms,
+  transaction_hash: one.tx,
+  signed_at: one.signedAtMs === null ? null : moment(one.signedAtMs),
+  sent_at: one.sentAtMs === null ? null : moment(one.sentAtMs),
+  node_said: one.answer,
+});
+
+/** Returns a payout, with what it waits for, its attempts, and its outcome. */
+export async function payoutLink(scene: Scene, payout: Payout): Promise<Link> {
+  const { id, intent, network, state } = payout;
+  const text = `${kindText(intent)} ${id} of ${amountOf(payout, scene.config)} on ${network}, ${state}`;
+  return link('payout', 'ok', text, null, await payoutLinks(scene, payout));
+}
+
+async function payoutLinks(scene: Scene, payout: Payout): Promise<Link[]> {
+  const attempts = await scene.database.listPayoutAttempts(payout.id);
+  const shown = attempts.map((one) => {
+    const sent = one.sentAtMs === null ? 'not sent' : `sent at ${at(one.sentAtMs)}`;
+    const said = one.answer === null ? '' : `; the node said: ${one.answer}`;
+    return link('attempt', 'ok', `${attemptName(one)}: ${one.tx ?? 'not signed'}, ${sent}${said}`);
+  });
+  return [...shown, await outcomeLink(scene, payout)];
+}
+
+async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
+  const { state, network, settledAtMs, tx, notBeforeMs } = payout;
+  const outcome = (mark: Mark, text: string, next?: string) => link('outcome', mark, text, next);
+  const delay = delayOf(payout);
+  const why = delay ? `${delay.message} (${delay.code})` : 'no reason is known';
+  if (state === 'succeeded') return outcome('ok', `final since ${at(settledAtMs ?? 0)}, transaction ${tx ?? '?'}`);
+  if (state === 'canceled') return outcome('ok', 'canceled, when nothing that was signed for it could pay');
+  if (state === 'failed') return outcome('broken', `it failed: ${why}`);
+  const freeze = await scene.database.findFreeze(network);
+  if (freeze)
+    return outcome('broken', `money out is frozen: ${freezeText(freeze)}`, `find out why; then ${endOf(freeze)}`);
+  if (!scene.config.signer)
+    return outcome('broken', 'nothing can be signed: the configuration has no `signer`', 'set one up: docs/money.md');
+  if (state === 'stuck')
+    return outcome('broken', `it is stuck: ${why}`, `\`quayside payout resolve ${payout.id}\` ends it`);
+  const engine = (await scene.database.listEngines()).find((one) => one.network === network);
+  const markOf = (code: string): Mark => (isPassing(code) ? 'waiting' : 'broken');
+  if (engine?.reason) {
+    const { code, message } = engine.reason;
+    return outcome(markOf(code), `payouts on ${network} are stopped: ${message} (${code})`);
+  }
+  if (delay) return outcome(markOf(delay.code), `it waits: ${why}`, '`quayside status` shows what the wallets hold');
+  if (notBeforeMs > scene.nowMs)
+    return outcome('waiting', `it is signed after ${at(notBeforeMs)}, when it can no longer be canceled`);
+  return outcome('waiting', state === 'sent' ? 'it waits for a block and for finality' : 'it is signed next');
+}
+
+/** Shows held money: its session, its transfers, and what accepting it would do. */
+export async function heldShown({ database, clock }: Scene, input: Input, id: string): Promise<Shown | null> {
+  const held = await database.held.find(id);
+  if (!held) return null;
+  const session = await findSession(database, held.sessionId);
+  const isOpen = held.state === 'open';
+  const tried = isOpen ? await database.held.accept(held.id, operatorAct(acceptHeld, input, clock), true) : null;
+  const accepting = tried?.kind === 'done' ? tried : null;
+  const returns = held.returns.map(({ id: returnId, status, amountMinor, currency, network, tx }) => {
+    const amount = formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS);
+    return { id: returnId, status, amount, currency, network, transaction_hash: tx };
+  });
+  return {
+    kind: 'held',
+    json: { ...heldJson(held), held_kind: held.kind, accepting: accepting && acceptJson(accepting), returns },
+    facts: [
+      ['held', `${held.id} (${heldState(held)})`],
+      ['kind', `${held.kind}: ${meanings[held.kind]}`],
+      ['amount', heldAmount(held)],
+      ['session', `${held.sessionId} (order ${held.orderId}), ${session.life.status}`],
+      ['store', `${held.storeId} (${held.mode})`],
+      ['due', `${parText(session.terms.duePar)} in ${session.terms.accepts.join(' or ')}`],
+      ['since', moment(held.openedAtMs)],
+      ...(accepting ? [['if accepted', englishOf(acceptEffect(accepting))]] : []),
+      ...returns.map((one) => [
+        one.status === 'completed' ? 'returned' : 'return',
+        `${one.amount} ${one.currency} on ${one.network}: ${one.id} (${one.status})`,
+      ]),
+    ],
+    rows: paymentRows(session),
+    links: isOpen ? [link('credit', 'waiting', `${heldAmount(held)} waits for your decision`, heldAdvice(id))] : [],
+  };
+}
