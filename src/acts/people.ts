@@ -88,7 +88,7 @@ export const linkPerson: Act<NewLink, LinkPlan, StorePermission> = {
     if (isNew && !(await database.people.add({ id, name, membership: first, createdAtMs: nowMs }, act))) return taken;
     for (const membership of isNew ? others : memberships) await database.people.setMembership(id, membership, act);
     const token = newToken();
-    await database.signIns.addLink({ hash: hashOf(token), personId: id, salt: newToken(), expiresAtMs }, act);
+    await database.signIns.addLink(id, { hash: hashOf(token), salt: newToken(), expiresAtMs }, act);
     const link = `${dashboardUrl}/link/${token}`;
     return {
       said: say('Give this to {name} alone. The first person who opens it becomes {name}. It is not shown again.', {

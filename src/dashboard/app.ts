@@ -71,8 +71,7 @@ export function createDashboard(deps: DashboardDeps): Express {
     const words = wordsFor(deps.languages, response);
     if (!visitor) refuseUnseen(words, response);
     else {
-      const zone = visitor.person.zone ?? UTC;
-      await send(signedIn, { visitor, at: null, zone, words, reply: null }, request, response);
+      await send(signedIn, { visitor, at: null, zone: UTC, words, reply: null }, request, response);
     }
   });
   app.use(answerErrors(deps));
@@ -116,7 +115,7 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
   const at: StoreAt | null =
     isStorePage(page) && (mode === 'live' || mode === 'test') ? { storeId: store ?? '', mode } : null;
   if (!isOpenTo(visitor, page, at)) {
-    const closed = { visitor, at: null, zone: visitor.person.zone ?? UTC, words, reply: null };
+    const closed = { visitor, at: null, zone: UTC, words, reply: null };
     await send(deps, closed, request, response);
     return;
   }
@@ -125,7 +124,7 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     refuse(words, response, 403, words.say('general.form_old'));
     return;
   }
-  const zone = visitor.person.zone ?? (at && (await deps.database.stores.find(at.storeId))?.zone) ?? UTC;
+  const zone = (at && (await deps.database.stores.find(at.storeId))?.zone) ?? UTC;
   const renew = (token: string) => deps.sessions.give(response, token);
   const visit = {
     visitor,

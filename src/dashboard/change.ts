@@ -12,10 +12,8 @@ import { actOf, type DashboardDeps } from './deps.ts';
 import { formTokenField } from './frame.ts';
 import { createOnce, onceField } from './once.ts';
 import type { CommonPage, Reply, StoreAt, StorePage, Visit } from './page.ts';
-import { passkeyButton } from './passkey-button.ts';
 import { faultMessage } from './show.ts';
-import { neededFor, type Proof, proveAgain, purposeOf } from './sudo.ts';
-import type { Words } from './texts.ts';
+import { neededFor, PROOF_FIELDS, proofFields, proveAgain } from './sudo.ts';
 
 /** The page that confirms. */
 export type Review = Readonly<{
@@ -136,12 +134,9 @@ async function answer<At extends StoreAt | null>(
       return again(words.say('change.not_typed', { text: review.typed }));
     }
     if (needed === 'a proof') {
-      const proof = proofOf(visit, review);
-      if (!proof) return again(words.say('change.no_code'));
-      token = await proveAgain(deps, visitor, proof);
-      if (token === null) {
-        return again(words.say('passkey' in proof ? 'change.wrong_passkey' : wrongCode(proof.code)));
-      }
+      const proved = await proveAgain(deps, visit, carriedBy(visit, review));
+      if ('fault' in proved) return again(words.say(proved.fault));
+      token = proved.token;
     }
   }
   const early = await planned.before?.();
@@ -152,18 +147,7 @@ async function answer<At extends StoreAt | null>(
   return { reply, token };
 }
 
-/** Says why a code does not count: one with letters is a recovery code. */
-const wrongCode = (code: string) => (/[a-z]/i.test(code) ? 'change.recovery_code' : 'change.wrong_code');
-
-/** Returns what the form proves the second factor with; null if it does not. */
-function proofOf<At>(visit: Visit<At>, review: Review): Proof | null {
-  const { visitor, form, path } = visit;
-  const { proof = '', code = '' } = form;
-  if (proof !== '') return { passkey: proof, purpose: purposeOf(visitor, path, carriedBy(visit, review)) };
-  return code.trim() === '' ? null : { code: code.trim() };
-}
-
-const ownFields = ['form_token', 'confirmed', 'typed', 'code', 'proof'];
+const ownFields = ['form_token', 'confirmed', 'typed', ...PROOF_FIELDS];
 
 /** The fields of the form that is confirmed. */
 const carriedBy = <At>(
@@ -172,17 +156,15 @@ const carriedBy = <At>(
 ): readonly (readonly [string, string])[] =>
   Object.entries(form).filter(([name]) => !ownFields.includes(name) && !asks.includes(name));
 
-async function reviewPage<At>(
-  { database, passkeys }: DashboardDeps,
-  visit: Visit<At>,
+async function reviewPage(
+  deps: DashboardDeps,
+  visit: Visit<StoreAt | null>,
   review: Review,
   { fault, asksProof }: Readonly<{ fault: string | null; asksProof: boolean }>,
 ): Promise<Reply> {
   const { visitor, path, form, nowMs, words } = visit;
   const { title, consequence, button, back, typed, isDangerous = false } = review;
   const carried = carriedBy(visit, review);
-  const own = asksProof && passkeys.isPossible ? await database.people.listPasskeys(visitor.person.id) : [];
-  const ids = own.map(({ id }) => id);
   const content = html`${faultMessage(fault)}
 <form method="post" action="${path}" class="card confirm">
 ${formTokenField(visitor.formToken)}${form.once === undefined ? onceField(nowMs) : null}<input type="hidden" name="confirmed" value="yes">
@@ -193,13 +175,8 @@ ${
     ? null
     : html`<label>${words.html('change.type', { text: html`<code>${typed}</code>` })} <input name="typed" autocomplete="off" autocapitalize="none" spellcheck="false" required></label>`
 }
-${asksProof ? codeField(words, ids.length === 0 ? null : passkeys.request(ids, purposeOf(visitor, path, carried))) : null}
+${asksProof ? await proofFields(deps, visit, carried) : null}
 <p class="actions">${back === null ? null : html`<a class="button plain" href="${back}">${words.say('change.cancel')}</a> `}<button${isDangerous ? html` class="danger"` : null}>${button}</button></p>
 </form>`;
   return { title, content, status: fault === null ? 200 : 403 };
 }
-
-const codeField = (words: Words, asked: string | null): Html =>
-  html`<label>${words.say('general.code')} <input name="code" autocomplete="one-time-code" spellcheck="false" dir="ltr" required></label>
-<p class="hint">${words.say('change.code_hint')}</p>
-${asked === null ? null : passkeyButton(words, { field: 'proof', text: words.say('change.passkey'), asked })}`;

@@ -2,25 +2,24 @@
  * The page of a one-time link: somebody sets a password and a second factor, and is signed in. While every network is
  * simulated, the second factor may wait.
  */
-
 import type { Express, Request, Response } from 'express';
-import type { NewFactor, Person } from '../database/people/person.ts';
+import type { Person } from '../database/people/person.ts';
 import { readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { qrSvg } from '../lib/qr.ts';
 import { hashOf } from '../lib/token.ts';
-import { actOf, type SignInDeps } from './deps.ts';
+import { actOf, type DashboardDeps, type SignInDeps } from './deps.ts';
 import { copyWords, documentOf, languageSwitch } from './frame.ts';
 import { whyWeak } from './passwords.ts';
 import { refuse } from './refusal.ts';
 import {
   isFactorRequired,
+  newApp,
   newRecoveryCodes,
+  newSecretOf,
   recoveryHash,
-  secretOfLink,
   secretText,
   setUpUri,
-  stepOf,
 } from './second-factor.ts';
 import { faultMessage } from './show.ts';
 import { keepLanguage } from './sign-in.ts';
@@ -47,20 +46,17 @@ export function serveLinks(app: Express, deps: SignInDeps): void {
   app.post('/link/:token', async (request, response) => {
     const form = await readForm(request, FORM_BYTES_MAX);
     const link = await find(request);
-    if (!link) {
-      refuseGone(response);
-      return;
-    }
     const words = wordsFor(languages, response);
-    const outcome = await claim(deps, words, request, { ...link, form });
-    if ('codes' in outcome) {
+    const outcome = link && (await claim(deps, words, request, { ...link, form }));
+    if (!link || outcome === null) refuseGone(response);
+    else if ('fault' in outcome) sendForm(deps, request, response, { ...link, ...outcome });
+    else {
       outcome.give(response);
       await keepLanguage(deps, response, link.person);
       if (outcome.codes === null) response.redirect(303, '/');
       else
         response.type('html').send(documentOf(words, words.say('link.codes_title'), codesPage(words, outcome.codes)));
-    } else if (outcome.status === 404) refuseGone(response);
-    else sendForm(deps, request, response, { ...link, ...outcome });
+    }
   });
 }
 
@@ -71,56 +67,49 @@ type Refused = Readonly<{ status: number; fault: string }>;
 /** `codes`: for recovery; null where the second factor is set up later. */
 type Claimed = Readonly<{ codes: readonly string[] | null; give(response: Response): void }>;
 
+/** @returns null when the link was used meanwhile */
 async function claim(
   { database, sessions, passwords, clock, config }: SignInDeps,
   words: Words,
   request: Request,
   { person, salt, form }: OpenLink & Readonly<{ form: Readonly<Record<string, string>> }>,
-): Promise<Claimed | Refused> {
+): Promise<Claimed | Refused | null> {
   const { password = '', code = '', later } = form;
   const weak = whyWeak(words, password, person.name);
   if (weak !== null) return { status: 400, fault: weak };
   const token = String(request.params.token);
   const codes = later === 'yes' && !isFactorRequired(config.networks) ? null : newRecoveryCodes();
-  const factor = codes && newFactor(secretOfLink(token, salt), code, codes, clock.nowMs());
-  if (codes && !factor) return { status: 400, fault: words.say('link.code_wrong') };
+  const app = codes && newApp(newSecretOf(token, salt), code, clock.nowMs());
+  if (codes && !app) return { status: 400, fault: words.say('link.code_wrong') };
   const stored = await passwords.hash(password);
   if (stored === null) return { status: 503, fault: words.say('sign-in.busy') };
   const { session, give } = sessions.prepare(request, person.id);
-  const act = actOf(person, 'use a one-time link', clock);
-  const isClaimed = await database.signIns.claimLink(
-    { hash: hashOf(token), secrets: { password: stored, factor }, session },
-    act,
-  );
-  return isClaimed ? { codes, give } : { status: 404, fault: words.say('link.gone') };
-}
-
-/** Returns a factor as it is stored; null if the code is not what its app shows now. */
-export function newFactor(totpSecret: string, code: string, codes: readonly string[], nowMs: number): NewFactor | null {
-  const totpStep = stepOf(totpSecret, code.replace(/\s/g, ''), nowMs, 0);
-  return totpStep === null ? null : { totpSecret, totpStep, recoveryHashes: codes.map(recoveryHash) };
+  const factor = codes && app && { ...app, recoveryHashes: codes.map(recoveryHash) };
+  const claimed = { hash: hashOf(token), secrets: { password: stored, factor }, session };
+  const isClaimed = await database.signIns.claimLink(claimed, actOf(person, 'use a one-time link', clock));
+  return isClaimed ? { codes, give } : null;
 }
 
 /** Renders the secret of one-time codes, to be scanned or typed into an app. */
-export const secretShown = (
+export function secretShown(
+  { url }: Pick<DashboardDeps, 'url'>,
   words: Words,
-  { url, secret, name }: Readonly<{ url: string; secret: string; name: string }>,
-): Html => {
+  { secret, name }: Readonly<{ secret: string; name: string }>,
+): Html {
   const uri = setUpUri(secret, name, new URL(url).host);
   return html`${qrSvg(uri, words.say('link.qr'))}
 <p><a href="${uri}">${words.say('link.open_app')}</a></p>
 <p>${words.html('link.type', { secret: html`<code>${secretText(secret)}</code>` })}</p>`;
-};
-
-type Shown = OpenLink & Readonly<{ status: number; fault: string | null }>;
+}
 
 function sendForm(
-  { url, languages, config }: SignInDeps,
+  deps: SignInDeps,
   request: Request,
   response: Response,
-  { person, salt, status, fault }: Shown,
+  { person, salt, status, fault }: OpenLink & Readonly<{ status: number; fault: string | null }>,
 ): void {
-  const secret = secretOfLink(String(request.params.token), salt);
+  const { languages, config } = deps;
+  const secret = newSecretOf(String(request.params.token), salt);
   const words = wordsFor(languages, response);
   const language = chosenLanguage(languages, response);
   const later = isFactorRequired(config.networks)
@@ -135,7 +124,7 @@ ${faultMessage(fault)}
 <label>${words.say('link.password')} <input name="password" type="password" autocomplete="new-password" minlength="12" required></label>
 <p class="hint">${words.say('link.hint')}</p>
 <h2>${words.say('link.scan')}</h2>
-${secretShown(words, { url, secret, name: person.name })}
+${secretShown(deps, words, { secret, name: person.name })}
 <label>${words.say('link.code')} <input name="code" dir="ltr" autocomplete="one-time-code" inputmode="numeric" pattern="[0-9 ]*" required></label>
 <p class="actions"><button>${words.say('link.button')}</button>${later}</p>
 ${later === null ? null : html`<p class="hint">${words.say('link.later_hint')}</p>`}

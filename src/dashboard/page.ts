@@ -22,7 +22,7 @@ export type Visit<At> = Readonly<{
   nowMs: number;
   /** Gives the browser another token of its session. */
   renew(token: string): void;
-  /** The time zone of the page: the person's own, else the store's. */
+  /** The time zone of the page: the store's, or UTC. */
   zone: string;
   /** The language of the page. */
   words: Words;

@@ -4,16 +4,23 @@
  * verifies its user (by a PIN or a finger) each time, so a passkey is two factors in one. It tells nothing about its
  * maker, and no certificate is asked for.
  */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Passkey, Person, UsedFactor } from '../database/people/person.ts';
 import type { Clock } from '../lib/clock.ts';
-import { createChallenges } from './challenges.ts';
+import { type Html, html } from '../lib/html.ts';
+import type { Words } from './texts.ts';
 
 /** COSE: EdDSA, ES256 and RS256, the newest first. */
 const ALGORITHMS = [-8, -7, -257];
 const TIMEOUT_MS = 5 * 60_000;
 /** The specification allows 1023 bytes for a credential's id. */
 const ID_CHARS_MAX = 1_364;
+const CHALLENGE_MS = 10 * 60_000;
+const KEY_BYTES = 32;
+const RANDOM_BYTES = 16;
+const TIME_BYTES = 8;
+const PROOF_BYTES = 32;
 
 /** A passkey whose signature was right. */
 export type UsedPasskey = Readonly<{ person: Person; factor: Extract<UsedFactor, { passkeyId: string }> }>;
@@ -130,3 +137,60 @@ async function checkedBy<Options extends { response: object }, T>(
     return null;
   }
 }
+
+type Challenges = Readonly<{
+  /** Returns a challenge (base64url) for one purpose, such as signing in. */
+  make(purpose: string): string;
+  isGood(challenge: string, purpose: string): boolean;
+  /** Uses up a good challenge, whose signature was found right. @returns false when it was used before */
+  use(challenge: string): boolean;
+}>;
+
+/**
+ * Challenges that a passkey signs. None is stored: each carries its end and a proof of what it was made for, under a
+ * key that lives as long as the process. Only those that were used are remembered, until they end.
+ */
+function createChallenges(clock: Pick<Clock, 'nowMs'>): Challenges {
+  const key = randomBytes(KEY_BYTES);
+  const used = new Map<string, number>();
+  const proofOf = (start: Buffer, purpose: string): Buffer =>
+    createHmac('sha256', key).update(start).update(purpose).digest();
+  return {
+    make(purpose) {
+      const start = Buffer.alloc(TIME_BYTES + RANDOM_BYTES);
+      start.writeBigUInt64BE(BigInt(clock.nowMs() + CHALLENGE_MS));
+      randomBytes(RANDOM_BYTES).copy(start, TIME_BYTES);
+      return Buffer.concat([start, proofOf(start, purpose)]).toString('base64url');
+    },
+    isGood(challenge, purpose) {
+      const bytes = Buffer.from(challenge, 'base64url');
+      if (bytes.length !== TIME_BYTES + RANDOM_BYTES + PROOF_BYTES) return false;
+      const start = bytes.subarray(0, TIME_BYTES + RANDOM_BYTES);
+      const isOurs = timingSafeEqual(bytes.subarray(start.length), proofOf(start, purpose));
+      // Spelled as we spelled it, so that it cannot be used again in another spelling.
+      const isSpelled = bytes.toString('base64url') === challenge;
+      return isOurs && isSpelled && Number(start.readBigUInt64BE()) > clock.nowMs() && !used.has(challenge);
+    },
+    use(challenge) {
+      const nowMs = clock.nowMs();
+      for (const [one, untilMs] of used) {
+        if (untilMs > nowMs) break;
+        used.delete(one);
+      }
+      if (used.has(challenge)) return false;
+      used.set(challenge, nowMs + CHALLENGE_MS);
+      return true;
+    },
+  };
+}
+
+/** `field`: of the form, which gets the answer. `asked`: what the browser is asked for, in JSON. */
+type Button = Readonly<{ field: string; text: string; asked: string }>;
+
+/**
+ * The button that asks the browser for a passkey, and sends its form with the answer. It is hidden until the script
+ * finds that the browser can.
+ */
+export const passkeyButton = (words: Words, { field, text, asked }: Button): Html =>
+  html`<div data-passkey="${asked}" data-failed="${words.say('passkeys.failed')}" hidden><input type="hidden" name="${field}" value="">
+<button type="button" class="plain">${text}</button><p class="hint" role="status"></p></div>`;

@@ -5,7 +5,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { HOTP, Secret, TOTP } from 'otpauth';
 import type { NetworkConfig } from '../config/network.ts';
-import type { SignInSecrets, UsedFactor } from '../database/people/person.ts';
+import type { NewFactor, SignInSecrets, UsedFactor } from '../database/people/person.ts';
 
 const STEP_S = 30;
 /** A code of the step before or after is accepted: clocks differ, and people type slowly. */
@@ -19,17 +19,14 @@ const RECOVERY_BYTES = 10;
 export const isFactorRequired = (networks: readonly Pick<NetworkConfig, 'sandbox'>[]): boolean =>
   networks.some(({ sandbox }) => !sandbox);
 
-const secretOf = (key: string, text: string): string =>
-  createHmac('sha256', key).update(`one-time codes ${text}`).digest().subarray(0, SECRET_BYTES).toString('hex');
-
 /**
- * Returns the secret (hex) that one link sets up: the same whenever its page is shown, and another for each link.
- * @param salt of the link's row, which is gone once the link is used: a link that somebody finds later tells nothing
+ * Returns the secret (hex) that a form sets up: the same whenever it is shown, and another for each salt.
+ * @param key a link's token, or the form token of a session
+ * @param salt of the link's row, which is gone once the link is used: a link that somebody finds later tells nothing;
+ * or what names one rendering of a form
  */
-export const secretOfLink = (token: string, salt: string): string => secretOf(token, salt);
-
-/** Returns the secret (hex) that one rendering of a form sets up in a session. */
-export const secretOfForm = (formToken: string, once: string): string => secretOf(formToken, once);
+export const newSecretOf = (key: string, salt: string): string =>
+  createHmac('sha256', key).update(`one-time codes ${salt}`).digest().subarray(0, SECRET_BYTES).toString('hex');
 
 /** Returns a secret as people type it, in groups of four. */
 export const secretText = (secret: string): string => Secret.fromHex(secret).base32.replace(/.{4}(?=.)/g, '$& ');
@@ -47,7 +44,12 @@ export const codeOf = (secret: string, step: number): string =>
 
 /** Returns the step that a code belongs to, now and after `usedStep`; null if there is none. */
 export function stepOf(secret: string, code: string, nowMs: number, usedStep: number): number | null {
-  const own = { token: code, secret: Secret.fromHex(secret), timestamp: nowMs, window: STEPS_AROUND };
+  const own = {
+    token: code.replace(/\s/g, ''),
+    secret: Secret.fromHex(secret),
+    timestamp: nowMs,
+    window: STEPS_AROUND,
+  };
   const delta = TOTP.validate(own);
   const step = delta === null ? null : stepAt(nowMs) + delta;
   return step !== null && step > usedStep ? step : null;
@@ -65,15 +67,17 @@ export const recoveryHash = (code: string): string =>
     .update(code.toUpperCase().replace(/[^A-Z2-7]/g, ''))
     .digest('hex');
 
-/** Reads a code: digits are a one-time code, anything else may be a recovery code. Null if it is not right now. */
-export function usedFactor(
-  { totpSecret, totpStep }: Pick<SignInSecrets, 'totpSecret' | 'totpStep'>,
-  code: string,
-  nowMs: number,
-): UsedFactor | null {
-  if (totpSecret === null) return null;
-  const digits = code.replace(/\s/g, '');
-  if (!/^\d+$/.test(digits)) return { recoveryHash: recoveryHash(code) };
-  const step = stepOf(totpSecret, digits, nowMs, totpStep);
-  return step === null ? null : { totpStep: step, totpSecret };
+/** Whether a code can only be a recovery code: those of apps are digits. */
+export const isRecoveryCode = (code: string): boolean => /[a-z]/i.test(code);
+
+/** Returns the factor of an app's code; null if it is not right now. */
+export function usedFactor({ totpSecret, totpStep }: SignInSecrets, code: string, nowMs: number): UsedFactor | null {
+  const step = totpSecret === null ? null : stepOf(totpSecret, code, nowMs, totpStep);
+  return totpSecret === null || step === null ? null : { totpStep: step, totpSecret };
+}
+
+/** Returns a new app as it is stored; null if the code is not what it shows now. */
+export function newApp(totpSecret: string, code: string, nowMs: number): Omit<NewFactor, 'recoveryHashes'> | null {
+  const totpStep = stepOf(totpSecret, code, nowMs, 0);
+  return totpStep === null ? null : { totpSecret, totpStep };
 }

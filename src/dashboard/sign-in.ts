@@ -1,20 +1,21 @@
 /**
  * Signing in and out. Name, password and second factor are sent together and refused with one answer, so that nobody
- * learns which of them was wrong, and no session is ever half signed in. Who has no factor yet leaves the code empty.
+ * learns which of them was wrong, and no session is ever half signed in. Who has no factor yet leaves the code empty. A
+ * passkey is enough by itself. A recovery code leads to a one-time link for a new password and app.
  */
 import type { Express, Request, Response } from 'express';
 import type { Person, UsedFactor } from '../database/people/person.ts';
 import { queryOf, readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { createAddressLimiter } from '../lib/rate-limit.ts';
+import { hashOf, newToken } from '../lib/token.ts';
 import { actOf, type SignInDeps } from './deps.ts';
 import { documentOf, languageSwitch } from './frame.ts';
-import { passkeyButton } from './passkey-button.ts';
-import type { UsedPasskey } from './passkeys.ts';
+import { passkeyButton } from './passkeys.ts';
 import { refuse } from './refusal.ts';
-import { usedFactor } from './second-factor.ts';
+import { isRecoveryCode, recoveryHash, usedFactor } from './second-factor.ts';
 import { faultMessage } from './show.ts';
-import { chosenLanguage, setLanguage, type Words, wordsFor } from './texts.ts';
+import { chosenLanguage, setLanguage, wordsFor } from './texts.ts';
 import { isFormToken } from './web-session.ts';
 
 const FORM_BYTES_MAX = 4096;
@@ -25,10 +26,11 @@ const SUBSCRIBERS_MAX = 10_000;
 
 /** What a passkey signs for. */
 const PURPOSE = 'sign in';
+const RECOVERY_LIFE_MS = 30 * 60_000;
 
 /** Serves `/sign-in` and `/sign-out`. */
 export function serveSignIn(app: Express, deps: SignInDeps): void {
-  const { sessions, database, clock, passkeys, languages } = deps;
+  const { sessions, database, clock, languages } = deps;
   const limiter = createAddressLimiter({
     perSecond: ATTEMPTS_PER_SECOND,
     burst: ATTEMPTS_BURST,
@@ -36,25 +38,9 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
     clock,
   });
 
-  const sendForm = (response: Response, status: number, fault: Html | string | null) => {
-    const words = wordsFor(languages, response);
-    const asked = passkeys.isPossible ? passkeys.request(null, PURPOSE) : null;
-    const query = queryOf(response.req);
-    const to = ownPath(query.get('to'));
-    const form = signInForm(words, {
-      ...{ fault, asked, to, isEnded: query.get('ended') === 'yes' && fault === null },
-      language: chosenLanguage(languages, response),
-    });
-    const page = html`${form}${languageSwitch(languages, words, to === null ? {} : { to })}`;
-    response
-      .status(status)
-      .type('html')
-      .send(documentOf(words, words.say('sign-in.title'), page));
-  };
-
   app.get('/sign-in', async (request, response) => {
     if (await sessions.visitorOf(request)) response.redirect(303, '/');
-    else sendForm(response, 200, null);
+    else sendForm(deps, response, 200, null);
   });
 
   app.post('/sign-in', async (request, response) => {
@@ -62,20 +48,15 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
     const waitS = limiter.take(request.ip ?? '');
     if (waitS > 0) {
       response.set('Retry-After', String(waitS));
-      sendForm(response, 429, words.html('sign-in.too_many', { seconds: waitS }));
+      sendForm(deps, response, 429, words.html('sign-in.too_many', { seconds: waitS }));
       return;
     }
     const form = await readForm(request, FORM_BYTES_MAX);
-    const outcome = await signIn(deps, request, form);
-    if (outcome === 'wrong')
-      sendForm(response, 403, words.say(form.passkey ? 'sign-in.wrong_passkey' : 'sign-in.wrong'));
-    else if (outcome === 'busy') sendForm(response, 503, words.say('sign-in.busy'));
-    else {
-      await keepLanguage(deps, response, outcome.person);
-      outcome.give(response);
-      // There the app that is lost is replaced.
-      response.redirect(303, outcome.isRecovered ? '/account' : (ownPath(queryOf(request).get('to')) ?? '/'));
-    }
+    const outcome = await signIn(deps, request, response, form);
+    if (outcome === 'wrong') {
+      sendForm(deps, response, 403, words.say(form.passkey ? 'sign-in.wrong_passkey' : 'sign-in.wrong'));
+    } else if (outcome === 'busy') sendForm(deps, response, 503, words.say('sign-in.busy'));
+    else response.redirect(303, outcome.to);
   });
 
   app.post('/sign-out', async (request, response) => {
@@ -96,49 +77,48 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
   });
 }
 
-/** `isRecovered`: with a recovery code. */
-type SignedIn = Readonly<{ person: Person; isRecovered: boolean; give(response: Response): void }>;
+/** `to`: where it leads. */
+type Outcome = Readonly<{ to: string }> | 'wrong' | 'busy';
 
-type Form = Readonly<Record<string, string>>;
-
-/** A passkey is enough by itself, and takes the place of the code if a password is typed too. */
-async function signIn(deps: SignInDeps, request: Request, form: Form): Promise<SignedIn | 'wrong' | 'busy'> {
-  const { database, sessions, passkeys, clock } = deps;
+async function signIn(
+  deps: SignInDeps,
+  request: Request,
+  response: Response,
+  form: Readonly<Record<string, string>>,
+): Promise<Outcome> {
+  const { database, passwords, passkeys, clock } = deps;
   const { name = '', password = '', code = '', passkey = '' } = form;
-  const used = passkey === '' ? null : await passkeys.used(passkey, PURPOSE, (id) => database.people.findPasskey(id));
-  if (passkey !== '' && !used) return 'wrong';
-  let proved: Proved | 'wrong' | 'busy' | null = used && { ...used, password: null };
-  if (!used || password !== '') {
-    proved = await checkPassword(deps, { name: name.trim(), password }, used ?? { code });
+
+  async function start(person: Person, factor: UsedFactor | null, password: string | null): Promise<Outcome> {
+    const { session, give } = deps.sessions.prepare(request, person.id);
+    const act = actOf(person, 'sign in', clock);
+    if (!(await database.signIns.complete(session, { factor, password }, act))) return 'wrong';
+    await keepLanguage(deps, response, person);
+    give(response);
+    return { to: ownPath(queryOf(request).get('to')) ?? '/' };
   }
-  if (proved === null || proved === 'wrong' || proved === 'busy') return proved ?? 'wrong';
-  const { session, give } = sessions.prepare(request, proved.person.id);
-  const { person } = proved;
-  const isRecovered = proved.factor !== null && 'recoveryHash' in proved.factor;
-  return (await database.signIns.complete(session, proved, actOf(person, 'sign in', clock)))
-    ? { person, isRecovered, give }
-    : 'wrong';
-}
 
-/** `password`: as it is stored; null if a passkey was enough. `factor`: null for a person who has none. */
-type Proved = Readonly<{ person: Person; factor: UsedFactor | null; password: string | null }>;
-
-async function checkPassword(
-  { database, passwords, clock }: SignInDeps,
-  { name, password }: Readonly<{ name: string; password: string }>,
-  second: UsedPasskey | Readonly<{ code: string }>,
-): Promise<Proved | 'wrong' | 'busy'> {
-  const secrets = await database.signIns.findSecrets(name);
+  if (passkey !== '') {
+    const used = await passkeys.used(passkey, PURPOSE, (id) => database.signIns.findPasskey(id));
+    return used ? start(used.person, used.factor, null) : 'wrong';
+  }
   const nowMs = clock.nowMs();
-  const waits = secrets !== null && (await database.signIns.begin(secrets.person.id, nowMs)) > 0;
-  const isRight = await passwords.isRight(password, secrets && !waits ? secrets.password : null);
+  const secrets = await database.signIns.attempt(name.trim(), nowMs);
+  const isRight = await passwords.isRight(password, secrets?.password ?? null);
   if (isRight === null) return 'busy';
   if (!secrets || !isRight) return 'wrong';
   const { person, password: stored } = secrets;
-  if ('person' in second) return second.person.id === person.id ? { ...second, password: stored } : 'wrong';
-  if (!person.hasFactor) return { person, factor: null, password: stored };
-  const factor = usedFactor(secrets, second.code, nowMs);
-  return factor ? { person, factor, password: stored } : 'wrong';
+  if (!person.hasFactor) return start(person, null, stored);
+  if (isRecoveryCode(code)) {
+    const token = newToken();
+    const link = { hash: hashOf(token), salt: newToken(), expiresAtMs: nowMs + RECOVERY_LIFE_MS };
+    const used = { password: stored, recoveryHash: recoveryHash(code), address: request.ip ?? 'unknown', link };
+    const isUsed = await database.signIns.recover(person.id, used, actOf(person, 'use a recovery code', clock));
+    const language = chosenLanguage(deps.languages, response);
+    return isUsed ? { to: `/link/${token}${language === null ? '' : `?lang=${language}`}` } : 'wrong';
+  }
+  const factor = usedFactor(secrets, code, nowMs);
+  return factor ? start(person, factor, stored) : 'wrong';
 }
 
 /** Keeps the language that somebody chose before they signed in. */
@@ -159,29 +139,23 @@ function ownPath(to: string | null): string | null {
   return /^\/(sign-in|sign-out|link)\b/.test(to) ? null : to;
 }
 
-/** `to`: where it leads; `isEnded`: a session of this browser is over. */
-type Shown = Readonly<{
-  fault: Html | string | null;
-  asked: string | null;
-  language: string | null;
-  to: string | null;
-  isEnded: boolean;
-}>;
-
-/** The address of the form, which keeps the language and where it leads. */
-function actionOf({ language, to }: Pick<Shown, 'language' | 'to'>): string {
-  const query = new URLSearchParams({ ...(language !== null && { lang: language }), ...(to !== null && { to }) });
-  return query.size === 0 ? '/sign-in' : `/sign-in?${query}`;
-}
-
-/** @param shown `asked`: what a passkey is asked for; null where browsers cannot use any */
-const signInForm = (
-  words: Words,
-  { fault, asked, language, to, isEnded }: Shown,
-): Html => html`<main id="main" class="narrow">
+function sendForm(
+  { languages, passkeys }: SignInDeps,
+  response: Response,
+  status: number,
+  fault: Html | string | null,
+): void {
+  const words = wordsFor(languages, response);
+  const query = queryOf(response.req);
+  const [to, language] = [ownPath(query.get('to')), chosenLanguage(languages, response)];
+  const isEnded = query.get('ended') === 'yes' && fault === null;
+  // The address keeps the language, and where it leads.
+  const kept = new URLSearchParams({ ...(language !== null && { lang: language }), ...(to !== null && { to }) });
+  const asked = passkeys.isPossible ? passkeys.request([], PURPOSE) : null;
+  const page = html`<main id="main" class="narrow">
 <h1>${words.say('sign-in.title')}</h1>
 ${isEnded ? html`<p class="message attention" role="status">${words.say('sign-in.ended')}</p>` : null}${faultMessage(fault)}
-<form method="post" action="${actionOf({ language, to })}" class="card">
+<form method="post" action="${kept.size === 0 ? '/sign-in' : `/sign-in?${kept}`}" class="card">
 <label>${words.say('sign-in.name')} <input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required></label>
 <label>${words.say('sign-in.password')} <input name="password" type="password" autocomplete="current-password" required></label>
 <label>${words.say('general.code')} <input name="code" autocomplete="one-time-code" inputmode="text" spellcheck="false" dir="ltr"></label>
@@ -190,4 +164,9 @@ ${isEnded ? html`<p class="message attention" role="status">${words.say('sign-in
 ${asked === null ? null : passkeyButton(words, { field: 'passkey', text: words.say('sign-in.passkey'), asked })}
 </form>
 <p class="hint">${words.html('sign-in.forgotten')}</p>
-</main>`;
+</main>${languageSwitch(languages, words, to === null ? {} : { to })}`;
+  response
+    .status(status)
+    .type('html')
+    .send(documentOf(words, words.say('sign-in.title'), page));
+}

@@ -1,76 +1,92 @@
 /**
  * Proving the second factor again, for what lets money or power out: by a code, or by a passkey that signs for this
- * very form. The session gets another token then. Recovery codes are for signing in, and do not count here. Who has no
- * factor yet proves nothing while every network is simulated, except for what is live.
+ * very form. The session gets another token then. Recovery codes do not count here. Who has no factor yet proves
+ * nothing while every network is simulated, except for what is live.
  */
-
 import { createHash } from 'node:crypto';
 import type { UsedFactor } from '../database/people/person.ts';
+import { type Html, html } from '../lib/html.ts';
 import { hashOf, newToken } from '../lib/token.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
-import type { StoreAt } from './page.ts';
-import { isFactorRequired, usedFactor } from './second-factor.ts';
-import { SUDO_MS, type Visitor } from './web-session.ts';
+import type { StoreAt, Visit } from './page.ts';
+import { passkeyButton } from './passkeys.ts';
+import { isFactorRequired, isRecoveryCode, usedFactor } from './second-factor.ts';
+import type { TextKey } from './texts.ts';
+import { SUDO_MS } from './web-session.ts';
 
 /** How long requests that were on their way are still taken with the token of before. */
 const PREVIOUS_MS = 10_000;
 
-type SudoDeps = Pick<DashboardDeps, 'database' | 'clock' | 'passkeys'>;
+/** Names of the fields that `proofFields` asks for. */
+export const PROOF_FIELDS: readonly string[] = ['code', 'proof'];
+
+type Visited = Visit<StoreAt | null>;
 
 /** Returns what a visitor needs for what lets money or power out: nothing, a proof, or first of all a factor. */
 export function neededFor(
   { config }: Pick<DashboardDeps, 'config'>,
-  { visitor: { session, person }, at, nowMs }: Readonly<{ visitor: Visitor; at: StoreAt | null; nowMs: number }>,
+  { visitor: { session, person }, at, nowMs }: Pick<Visited, 'visitor' | 'at' | 'nowMs'>,
 ): 'nothing' | 'a proof' | 'a factor' {
   if (!person.hasFactor) return isFactorRequired(config.networks) || at?.mode === 'live' ? 'a factor' : 'nothing';
   return session.sudoUntilMs > nowMs ? 'nothing' : 'a proof';
 }
 
-/** What somebody proves with: a one-time code, or what the script sends for a passkey. */
-export type Proof = Readonly<{ code: string }> | Readonly<{ passkey: string; purpose: string }>;
+type Said = readonly (readonly [string, string])[];
 
 /** Returns what a passkey signs for: one form with what it says, of one session. */
-export function purposeOf(
-  { formToken }: Visitor,
-  path: string,
-  fields: readonly (readonly [string, string])[],
-): string {
-  const said = fields.filter(([name]) => name !== 'once');
-  return createHash('sha256')
-    .update(JSON.stringify([formToken, path, said]))
+const purposeOf = ({ visitor, path }: Visited, said: Said): string =>
+  createHash('sha256')
+    .update(JSON.stringify([visitor.formToken, path, said.filter(([name]) => name !== 'once')]))
     .digest('base64url');
+
+/** Asks for a code, or for a passkey where the person has one. @param said what the form says */
+export async function proofFields(
+  { database, passkeys }: DashboardDeps,
+  visit: Visit<StoreAt | null>,
+  said: Said,
+): Promise<Html> {
+  const { visitor, words } = visit;
+  const own = passkeys.isPossible ? await database.signIns.listPasskeys(visitor.person.id) : [];
+  const asked = passkeys.request(
+    own.map(({ id }) => id),
+    purposeOf(visit, said),
+  );
+  return html`<label>${words.say('general.code')} <input name="code" autocomplete="one-time-code" spellcheck="false" dir="ltr" required></label>
+<p class="hint">${words.say('change.code_hint')}</p>
+${own.length === 0 ? null : passkeyButton(words, { field: 'proof', text: words.say('change.passkey'), asked })}`;
 }
 
 /**
- * Checks a proof and lets the session do more for a while. Attempts with codes count together with those to sign in,
- * and are counted before they are checked.
- * @returns the session's new token; null if the proof is refused
+ * Checks what `proofFields` asked for, and lets the session do more for a while. Attempts with codes count together
+ * with those to sign in.
+ * @returns the session's new token, or why the proof is refused
  */
-export async function proveAgain(deps: SudoDeps, visitor: Visitor, proof: Proof): Promise<string | null> {
+export async function proveAgain(
+  deps: DashboardDeps,
+  visit: Visited,
+  said: Said,
+): Promise<Readonly<{ token: string }> | Readonly<{ fault: TextKey }>> {
   const { database, clock } = deps;
-  const { person, session } = visitor;
-  const nowMs = clock.nowMs();
-  const factor = await factorOf(deps, visitor, proof, nowMs);
-  if (!factor) return null;
-  const act = actOf(person, 'prove the second factor again', clock);
+  const { visitor, form, nowMs } = visit;
+  const { proof = '', code = '' } = form;
+  if (proof === '' && code.trim() === '') return { fault: 'change.no_code' };
+  const factor = await factorOf(deps, visit, said);
   const token = newToken();
-  const renewed = { newHash: hashOf(token), previousUntilMs: nowMs + PREVIOUS_MS };
-  const input = { hash: session.hash, personId: person.id, factor, untilMs: nowMs + SUDO_MS, ...renewed };
-  return (await database.signIns.confirmWebSession(input, act)) ? token : null;
+  const renewed = { hash: hashOf(token), previousUntilMs: nowMs + PREVIOUS_MS, sudoUntilMs: nowMs + SUDO_MS };
+  const act = actOf(visitor.person, 'prove the second factor again', clock);
+  if (factor && (await database.signIns.confirmWebSession(visitor.session, factor, renewed, act))) return { token };
+  if (proof !== '') return { fault: 'change.wrong_passkey' };
+  return { fault: isRecoveryCode(code) ? 'change.recovery_code' : 'change.wrong_code' };
 }
 
-async function factorOf(
-  { database, passkeys }: SudoDeps,
-  { person }: Visitor,
-  proof: Proof,
-  nowMs: number,
-): Promise<UsedFactor | null> {
-  if ('passkey' in proof) {
-    const used = await passkeys.used(proof.passkey, proof.purpose, (id) => database.people.findPasskey(id));
+async function factorOf({ database, passkeys }: DashboardDeps, visit: Visited, said: Said): Promise<UsedFactor | null> {
+  const { visitor, form, nowMs } = visit;
+  const { person } = visitor;
+  const { proof = '', code = '' } = form;
+  if (proof !== '') {
+    const used = await passkeys.used(proof, purposeOf(visit, said), (id) => database.signIns.findPasskey(id));
     return used?.person.id === person.id ? used.factor : null;
   }
-  if ((await database.signIns.begin(person.id, nowMs)) > 0) return null;
-  const secrets = await database.signIns.findSecrets(person.name);
-  const used = secrets && usedFactor(secrets, proof.code, nowMs);
-  return used && !('recoveryHash' in used) ? used : null;
+  const secrets = await database.signIns.attempt(person.name, nowMs);
+  return secrets && usedFactor(secrets, code, nowMs);
 }

@@ -4,7 +4,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { Database } from '../database/database.ts';
-import type { OpenSession, Person, WebSession, WebSessionLimits } from '../database/people/person.ts';
+import type { Person, WebSession, WebSessionLimits } from '../database/people/person.ts';
 import type { Clock } from '../lib/clock.ts';
 import { hashOf, newToken } from '../lib/token.ts';
 
@@ -17,7 +17,7 @@ export const SUDO_MS = 10 * 60_000;
 const DEVICE_CHARS_MAX = 200;
 
 /** Somebody who is signed in. `formToken` proves that a form was written for this session. */
-export type Visitor = Readonly<{ person: Person; session: OpenSession; formToken: string }>;
+export type Visitor = Readonly<{ person: Person; session: WebSession; formToken: string }>;
 
 export type WebSessions = Readonly<{
   /** Returns who sent the request, or null. @param isUse whether the session lasts longer for it (true) */

@@ -53,6 +53,7 @@ import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
 import { walletBookCommands } from './payouts/wallet-books.ts';
 import { peopleCommands } from './people/people.ts';
+import { signInCommands } from './people/sign-ins.ts';
 import { proofCommands } from './proofs.ts';
 import { recoveryCommands } from './recovery.ts';
 import { endpointQueries, redeliveryCommands, troubleQueries } from './redelivery.ts';
@@ -216,7 +217,8 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
     ...chainRepositories(db, { ...facts, ...own, ...formats, jobs, transitions, raiseAlarm, storeOf, freezer }),
     held: { ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }), giveBack },
     refunds,
-    ...peopleCommands(db, { vault, recordAct, raiseAlarm }),
+    people: peopleCommands(db, { recordAct }),
+    signIns: signInCommands(db, { vault, recordAct, raiseAlarm }),
     mails: mailCommands(db, vault, jobs),
     alarms: alarmCommands(db, raiseAlarm, recordAct),
     notices: noticeCommands(db, vault, recordAct),

@@ -13,7 +13,7 @@ import { apiSecretName, macedKey } from './keys.ts';
 import { mailName } from './mails.ts';
 import { noticeAddressName, noticeCodeName } from './notices.ts';
 import { macedOutgoing, macedWallet } from './payouts/outgoing.ts';
-import { totpSecretName } from './people/secrets.ts';
+import { totpSecretName } from './people/person.ts';
 import { type ClaimTokens, createClaimTokens } from './refunds/claim-tokens.ts';
 import { macedDestination } from './refunds/destination-mac.ts';
 import { macedRefundAddress } from './refunds/destinations.ts';

@@ -754,7 +754,6 @@ CREATE TABLE unswept_levels (
 CREATE TABLE people (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL COLLATE NOCASE,
-  zone TEXT, -- null: that of the store
   language TEXT, -- null: that of the browser
   password TEXT, -- scrypt, as a PHC string; null until the one-time link is used
   totp_secret TEXT, -- sealed; null until an authenticator app is set up
@@ -807,9 +806,7 @@ CREATE TABLE web_sessions (
   form_token TEXT NOT NULL,
   -- The token before, for requests that were on their way when it changed.
   previous_hash TEXT,
-  previous_until_ms INTEGER NOT NULL DEFAULT 0,
-  -- It began with a recovery code, and no other second factor was proved since.
-  is_recovered INTEGER NOT NULL DEFAULT 0 CHECK (is_recovered IN (0, 1))
+  previous_until_ms INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX web_sessions_of_person ON web_sessions (person_id, started_at_ms);
 CREATE UNIQUE INDEX web_sessions_previous ON web_sessions (previous_hash) WHERE previous_hash IS NOT NULL;

@@ -510,7 +510,6 @@ export const unsweptLevels = sqliteTable('unswept_levels', {
 export const people = sqliteTable('people', {
   id: text().primaryKey(),
   name: text().notNull(),
-  zone: text(),
   language: text(),
   password: text(),
   totpSecret: text(),
@@ -552,7 +551,6 @@ export const webSessions = sqliteTable('web_sessions', {
   formToken: text().notNull(),
   previousHash: text(),
   previousUntilMs: integer().notNull().default(0),
-  isRecovered: integer({ mode: 'boolean' }).notNull().default(false),
 });
 
 export const jobs = sqliteTable('jobs', {

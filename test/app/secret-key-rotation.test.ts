@@ -127,7 +127,7 @@ const sealers: Readonly<Record<string, number>> = {
   'keys.ts': 3,
   'mails.ts': 1,
   'notices.ts': 2,
-  'people/secrets.ts': 1,
+  'people/sign-ins.ts': 1,
   'refunds/destinations.ts': 1,
   'rotate-secret-key.ts': 2,
   'payouts/freezes.ts': 1,

@@ -211,16 +211,9 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     { name: 'key-made', ...by('owner', '/developers/keys', () => ({ ...key, confirmed: 'yes' })) },
     { name: 'invited', ...by('owner', '/settings/people', guest) },
     { name: 'form-fault', ...by('owner', '/settings/people', () => ({ name: '?', role: 'staff' })), status: 400 },
-    { name: 'password', ...own('unproved', 'password') },
-    {
-      name: 'password-wrong',
-      ...own('owner', 'password', { ...confirmed, current: 'x', password: PASSWORD }),
-      status: 403,
-    },
-    { name: 'app', ...own('unproved', 'app') },
-    { name: 'app-wrong', ...own('owner', 'app', { ...confirmed, new_code: '000000' }), status: 403 },
-    { name: 'new-codes', ...own('owner', 'recovery-codes') },
-    { name: 'new-codes-made', ...own('owner', 'recovery-codes', confirmed) },
+    { name: 'secrets', ...own('unproved', 'app') },
+    { name: 'secrets-wrong', ...own('owner', 'app', { ...confirmed, current: 'x', password: PASSWORD }), status: 403 },
+    { name: 'new-codes', ...own('owner', 'app', { ...confirmed, current: PASSWORD, codes: 'yes' }) },
     { name: 'form-old', ...by('owner', '/settings/people', () => ({ form_token: 'x' })), status: 403 },
   ];
 }

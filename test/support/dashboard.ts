@@ -131,8 +131,8 @@ export async function startDashboard({
     const id = `usr_${sortableId(clock.nowMs())}`;
     const linkToken = newToken();
     await database.people.add({ id, name, membership, createdAtMs: clock.nowMs() }, act(clock.nowMs()));
-    const link = { hash: hashOf(linkToken), personId: id, salt: newToken(), expiresAtMs: clock.nowMs() + 3_600_000 };
-    await database.signIns.addLink(link, act(clock.nowMs()));
+    const link = { hash: hashOf(linkToken), salt: newToken(), expiresAtMs: clock.nowMs() + 3_600_000 };
+    await database.signIns.addLink(id, link, act(clock.nowMs()));
     return { id, token: linkToken };
   };
   const secrets = new Map<string, string>();

@@ -1,6 +1,6 @@
 /** The second factor that a one-time link sets up, as an authenticator app gets it from the link's page. */
 import Sqlite from 'better-sqlite3';
-import { secretOfLink } from '../../src/dashboard/second-factor.ts';
+import { newSecretOf } from '../../src/dashboard/second-factor.ts';
 import { hashOf } from '../../src/lib/token.ts';
 
 /** @param file of the database, in which the link is not used yet */
@@ -9,7 +9,7 @@ export function linkSecretIn(file: string, token: string): string {
   try {
     const salt = client.prepare('SELECT link_salt FROM people WHERE link_hash = ?').pluck().get(hashOf(token));
     if (typeof salt !== 'string') throw new Error('the link is used, or there is none');
-    return secretOfLink(token, salt);
+    return newSecretOf(token, salt);
   } finally {
     client.close();
   }

@@ -120,8 +120,7 @@ async function addPersonAndTarget(database: Database, act: ReturnType<typeof ope
   const { atMs } = act;
   const membership = { role: 'operator', storeId: null } as const;
   await database.people.add({ id: 'usr_1', name: 'Ada', membership, createdAtMs: atMs }, act);
-  const link = { hash: 'link', personId: 'usr_1', salt: 'salt', expiresAtMs: atMs + 60_000 };
-  await database.signIns.addLink(link, act);
+  await database.signIns.addLink('usr_1', { hash: 'link', salt: 'salt', expiresAtMs: atMs + 60_000 }, act);
   const session = {
     ...{ hash: 's', personId: 'usr_1', device: 'd', address: '127.0.0.1' },
     ...{ startedAtMs: atMs, seenAtMs: atMs, sudoUntilMs: 0, formToken: 'f' },
@@ -153,7 +152,7 @@ export async function checkAll(api: ApiServer, contents: Contents): Promise<void
   assert.is((await api.client(api.liveKey).send('GET', '/api/v1/checkout/sessions/cs_0')).status, 404, 'live key');
   const { secret, nextSecret } = (await database.endpoints.findSecret(endpointId, 'test')) ?? {};
   assert.equal({ secret, nextSecret }, secrets, 'webhook secrets');
-  assert.is((await database.signIns.findSecrets('Ada'))?.totpSecret, 'TOTPSECRET');
+  assert.is((await database.signIns.attempt('Ada', Date.now()))?.totpSecret, 'TOTPSECRET');
   assert.is(await database.notices.addressOf('nt_1'), '{"url":"https://hooks.example/hidden"}');
   assert.equal(
     (await database.listOwnWallets(paying)).map(({ key }) => key),

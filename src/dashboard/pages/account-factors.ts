@@ -1,235 +1,213 @@
 /**
- * What somebody signs in with, changed by themselves: the password, the authenticator app, the recovery codes. Each
- * change asks for the second factor and ends the other sessions. Who has lost the app signs in with a
- * recovery code, and replaces it with the password; for what else is lost there is `quayside user link`. The first app
- * of somebody who has none is set up with the password.
+ * What somebody signs in with, changed by themselves: password, authenticator app and recovery codes in one form, which
+ * asks for the present password, and passkeys. Each change asks for the second factor and ends the other sessions. For
+ * what is lost there are recovery codes and `quayside user link`.
  */
-import type { ChangedSecret } from '../../database/people/person.ts';
+import type { Passkey } from '../../database/people/person.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { sortableId } from '../../lib/id.ts';
-import { facts } from '../../web/list.ts';
-import { changeFields, commonChange, FIRST_FACTOR_PATH, type Plan, type Planned, type Review } from '../change.ts';
+import { facts, list } from '../../web/list.ts';
+import { changeFields, commonChange, FIRST_FACTOR_PATH, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { codesShown, newFactor, secretShown } from '../link.ts';
-import type { CommonPage, Reply, Visit } from '../page.ts';
+import { codesShown, secretShown } from '../link.ts';
+import type { CommonPage, Visit } from '../page.ts';
+import { passkeyButton } from '../passkeys.ts';
 import { whyWeak } from '../passwords.ts';
-import { isFactorRequired, newRecoveryCodes, recoveryHash, secretOfForm, stepOf } from '../second-factor.ts';
-import { badge, data } from '../show.ts';
+import { isFactorRequired, newApp, newRecoveryCodes, newSecretOf, recoveryHash } from '../second-factor.ts';
+import { badge, data, time } from '../show.ts';
+import type { Words } from '../texts.ts';
 
 const BACK = '/account';
 /** From so few recovery codes on, the page says to make new ones. */
 const FEW_CODES = 3;
-
-const paths = {
-  password: '/account/password',
-  app: FIRST_FACTOR_PATH,
-  codes: '/account/recovery-codes',
-} as const;
+const PASSKEY_NAME_CHARS_MAX = 40;
 
 export function accountFactorPages(deps: DashboardDeps): readonly CommonPage[] {
-  const app = commonChange(deps, {
-    path: paths.app,
-    needs: 'to be signed in',
-    plan: async (visit) => (visit.visitor.person.hasFactor ? planApp(deps, visit) : planFirstApp(deps, visit)),
+  const needs = 'to be signed in';
+  const secrets = commonChange(deps, {
+    path: FIRST_FACTOR_PATH,
+    needs,
+    plan: async (visit) => planSecrets(deps, visit),
   });
   return [
-    commonChange(deps, {
-      path: paths.password,
-      needs: 'to be signed in',
-      plan: async (visit) => planPassword(deps, visit),
-    }),
-    app,
+    secrets,
     // Where somebody without a factor is led to.
-    { ...app, method: 'get', answer: (visit) => app.answer({ ...visit, form: { once: sortableId(visit.nowMs) } }) },
-    commonChange(deps, { path: paths.codes, needs: 'to be signed in', plan: async (visit) => planCodes(visit) }),
+    {
+      ...secrets,
+      method: 'get',
+      answer: (visit) => secrets.answer({ ...visit, form: { once: sortableId(visit.nowMs) } }),
+    },
+    commonChange(deps, { path: '/account/passkeys', needs, plan: (visit) => planNewPasskey(deps, visit) }),
+    commonChange(deps, { path: '/account/passkeys/remove', needs, plan: (visit) => planRemoval(deps, visit) }),
   ];
 }
 
-/** Shows how many recovery codes are left, and the buttons of each change. */
-export async function factorSection({ database }: DashboardDeps, visit: Visit<null>): Promise<Html> {
-  const { visitor, words } = visit;
-  const left = await database.people.countRecoveryCodes(visitor.person.id);
-  const few = left > FEW_CODES ? null : html` ${badge(words.say('account-factors.few'), 'attention')}`;
-  const form = (which: keyof typeof paths) => html`<form method="post" action="${paths[which]}">${changeFields(visit)}
-<button class="plain">${words.say(`account-factors.${which}`)}</button></form>`;
-  return html`<section class="card" aria-labelledby="factors"><h2 id="factors">${words.say('account-factors.title')}</h2>
-${visitor.session.isRecovered ? html`<p class="message attention">${words.say('account-factors.recovered')}</p>` : null}
-${
-  visitor.person.hasFactor
+/** Shows how many recovery codes are left, and leads to the form. */
+export function factorSection({ visitor: { person }, words }: Visit<null>): Html {
+  const { recoveryCodes, hasFactor } = person;
+  const few = recoveryCodes > FEW_CODES ? null : html` ${badge(words.say('account-factors.few'), 'attention')}`;
+  const state = hasFactor
     ? html`<p class="hint">${words.say('account-factors.text')}</p>
-${facts([[words.say('account-factors.left'), html`${data(left)}${few}`]])}
-<div class="actions">${form('password')}${form('app')}${form('codes')}</div>`
-    : html`<p class="hint">${words.say('link.later_hint')}</p>
-<div class="actions"><a class="button" href="${paths.app}">${words.say('account-factors.first_button')}</a>${form('password')}</div>`
-}</section>`;
-}
-
-/** What the changes have in common. `consequence` is what the page that confirms shows. */
-const planOf = (
-  { visitor: { person }, words }: Visit<null>,
-  which: keyof typeof paths,
-  command: string,
-  review: Pick<Review, 'consequence' | 'asks'> & Partial<Pick<Review, 'needsSudo'>>,
-): Pick<Plan, 'command' | 'target' | 'review'> => ({
-  command,
-  target: person.id,
-  review: {
-    title: words.say(`account-factors.${which}_title`),
-    button: words.say(`account-factors.${which}_button`),
-    back: BACK,
-    needsSudo: true,
-    ...review,
-  },
-});
-
-/** The present password, for a password manager to fill in. */
-const currentPassword = ({ visitor, words }: Visit<null>): Html =>
-  html`<input type="hidden" name="username" autocomplete="username" value="${visitor.person.name}">
-<label>${words.say('account-factors.current')} <input name="current" type="password" autocomplete="current-password" required></label>`;
-
-/** Says what is wrong with the present password as it was typed; null if it is right. */
-async function passwordFault(deps: DashboardDeps, visit: Visit<null>): Promise<string | null> {
-  const { form, words } = visit;
-  const isRight = await isOwnPassword(deps, visit, form.current ?? '');
-  if (isRight === null) return words.say('sign-in.busy');
-  return isRight ? null : words.say('account-factors.password_wrong');
-}
-
-/** The form that a password manager fills in; both passwords are typed on the page that confirms, and nowhere else. */
-function planPassword(deps: DashboardDeps, visit: Visit<null>): Planned {
-  const { visitor, form, words } = visit;
-  const { password = '' } = form;
-  const consequence = html`<p>${words.say('account-factors.password_text')}</p>
-${currentPassword(visit)}
-<label>${words.say('account-factors.new')} <input name="password" type="password" autocomplete="new-password" minlength="12" required></label>
-<p class="hint">${words.say('link.hint')}</p>`;
-  let stored = '';
-  return {
-    ...planOf(visit, 'password', 'change password', { consequence, asks: ['username', 'current', 'password'] }),
-    async before() {
-      const weak = whyWeak(words, password, visitor.person.name);
-      if (weak !== null) return { fault: weak };
-      const wrong = await passwordFault(deps, visit);
-      if (wrong !== null) return { fault: wrong };
-      const hash = await deps.passwords.hash(password);
-      if (hash === null) return { fault: words.say('sign-in.busy') };
-      stored = hash;
-      return undefined;
-    },
-    act: async (database, act) =>
-      saidIf(
-        await database.people.changeSecret(visitor.session, { password: stored }, act),
-        words.say('account-factors.password_saved'),
-      ),
-  };
+${facts([[words.say('account-factors.left'), html`${data(recoveryCodes)}${few}`]])}`
+    : html`<p class="hint">${words.say('link.later_hint')}</p>`;
+  return html`<section class="card" aria-labelledby="factors"><h2 id="factors">${words.say('account-factors.title')}</h2>
+${state}
+<p><a class="button${hasFactor ? ' plain' : ''}" href="${FIRST_FACTOR_PATH}">${words.say(hasFactor ? 'general.change' : 'account-factors.first_button')}</a></p></section>`;
 }
 
 /**
- * Checks the password of the person who is signed in. Attempts count together with those to sign in, and are counted
- * before they are checked.
- * @returns null while too many others are being computed
+ * The form that a password manager fills in. The secret of the new app belongs to one rendering of it: nothing is
+ * stored until its code is typed. Passwords are typed on the page that confirms, and nowhere else.
  */
-async function isOwnPassword(
-  { database, passwords }: DashboardDeps,
-  { visitor: { person }, nowMs }: Visit<null>,
-  password: string,
-): Promise<boolean | null> {
-  const waits = (await database.signIns.begin(person.id, nowMs)) > 0;
-  const secrets = await database.signIns.findSecrets(person.name);
-  return passwords.isRight(password, secrets && !waits ? secrets.password : null);
-}
-
-/**
- * The new secret belongs to one rendering of the form: nothing is stored until its code is typed. Who has signed in
- * with a recovery code has no app to prove, and types the password instead.
- */
-function planApp(deps: DashboardDeps, visit: Visit<null>): Planned {
+function planSecrets(deps: DashboardDeps, visit: Visit<null>): Planned {
   const { visitor, form, nowMs, words } = visit;
-  const { once = '', new_code = '' } = form;
+  const { person, session, formToken } = visitor;
+  const { once = '', current = '', password = '', new_code = '' } = form;
   if (once === '') return { to: BACK };
-  const totpSecret = secretOfForm(visitor.formToken, once);
-  const totpStep = stepOf(totpSecret, new_code.replace(/\s/g, ''), nowMs, 0);
-  const isLost = visitor.session.isRecovered;
-  const consequence = html`<p>${words.say(isLost ? 'account-factors.lost_text' : 'account-factors.app_text')}</p>
-${isLost ? currentPassword(visit) : null}
-${secretShown(words, { url: deps.url, secret: totpSecret, name: visitor.person.name })}
-<label>${words.say('account-factors.app_code')} <input name="new_code" dir="ltr" autocomplete="off" inputmode="numeric" pattern="[0-9 ]*" required></label>`;
+  const { hasFactor } = person;
+  const isRequired = !hasFactor && isFactorRequired(deps.config.networks);
+  const secret = newSecretOf(formToken, once);
+  const app = new_code === '' && !isRequired ? null : newApp(secret, new_code, nowMs);
+  const codes = form.codes === 'yes' || (app && !hasFactor) ? newRecoveryCodes() : null;
+  let hash: string | null = null;
   return {
-    ...planOf(visit, 'app', 'replace authenticator app', {
-      consequence,
-      asks: ['username', 'current', 'new_code'],
-      needsSudo: !isLost,
-    }),
+    command: 'change own secrets',
+    target: person.id,
+    review: {
+      title: words.say(hasFactor ? 'account-factors.title' : 'account-factors.first_title'),
+      consequence: secretsForm(deps, visit, { secret, isRequired }),
+      button: words.say('general.save'),
+      back: isRequired ? null : BACK,
+      needsSudo: hasFactor,
+      asks: ['username', 'current', 'password', 'new_code', 'codes'],
+    },
     async before() {
-      const wrong = isLost ? await passwordFault(deps, visit) : null;
-      if (wrong !== null) return { fault: wrong };
-      return totpStep === null ? { fault: words.say('link.code_wrong') } : undefined;
+      const secrets = await deps.database.signIns.attempt(person.name, nowMs);
+      const isRight = await deps.passwords.isRight(current, secrets?.password ?? null);
+      if (isRight === null) return { fault: words.say('sign-in.busy') };
+      if (!isRight) return { fault: words.say('account-factors.password_wrong') };
+      if (!app && (isRequired || new_code !== '')) return { fault: words.say('link.code_wrong') };
+      if (password === '' && (app || codes)) return undefined;
+      const weak = whyWeak(words, password, person.name);
+      if (weak !== null) return { fault: weak };
+      hash = await deps.passwords.hash(password);
+      return hash === null ? { fault: words.say('sign-in.busy') } : undefined;
     },
     async act(database, act) {
-      if (totpStep === null) return null;
-      const changed: ChangedSecret = { totpSecret, totpStep };
-      return saidIf(
-        await database.people.changeSecret(visitor.session, changed, act),
-        words.say('account-factors.app_saved'),
-      );
+      const changed = {
+        ...(hash !== null && { password: hash }),
+        ...app,
+        ...(codes && { recoveryHashes: codes.map(recoveryHash) }),
+      };
+      // Where the session has ended meanwhile, the account page asks to sign in.
+      if (!(await database.signIns.changeSecrets(session, changed, hasFactor, act))) return { to: BACK };
+      if (codes) return { title: words.say('link.codes'), content: codesShown(words, codes, hasFactor ? BACK : '/') };
+      return { to: BACK, said: words.say(app ? 'account-factors.app_saved' : 'account-factors.password_saved') };
     },
   };
 }
 
-/** The first app of somebody who had none: the password proves who it is, and recovery codes come with it. */
-function planFirstApp(deps: DashboardDeps, visit: Visit<null>): Planned {
+function secretsForm(
+  deps: DashboardDeps,
+  { visitor: { person }, words }: Visit<null>,
+  { secret, isRequired }: Readonly<{ secret: string; isRequired: boolean }>,
+): Html {
+  const app = html`<p>${words.say(person.hasFactor ? 'account-factors.app_text' : isRequired ? 'account-factors.first_required' : 'account-factors.first_text')}</p>
+${secretShown(deps, words, { secret, name: person.name })}
+<label>${words.say('account-factors.app_code')} <input name="new_code" dir="ltr" autocomplete="off" inputmode="numeric" pattern="[0-9 ]*"${isRequired ? html` required` : null}></label>`;
+  const others = html`<label>${words.say('account-factors.new')} <input name="password" type="password" autocomplete="new-password" minlength="12"></label>
+<p class="hint">${words.say('account-factors.keep')} ${words.say('link.hint')}</p>`;
+  const ask = html`<input type="hidden" name="username" autocomplete="username" value="${person.name}">
+<label>${words.say('account-factors.current')} <input name="current" type="password" autocomplete="current-password" required></label>`;
+  if (!person.hasFactor) return html`${app}${ask}${isRequired ? null : others}`;
+  return html`${ask}${others}
+<details><summary>${words.say('account-factors.app')}</summary>${app}</details>
+<label class="check"><input type="checkbox" name="codes" value="yes"> ${words.say('account-factors.codes_button')}</label>
+<p class="hint">${words.say('account-factors.codes_text')}</p>`;
+}
+
+/** What a new passkey signs for. */
+const purposeFor = ({ visitor }: Visit<null>): string => `register ${visitor.formToken}`;
+
+const usedAt = (words: Words, { usedAtMs }: Passkey): Html | string =>
+  usedAtMs === null ? words.say('passkeys.not_yet') : time(usedAtMs);
+
+/** Renders the person's passkeys, and the form for another one. */
+export async function passkeySection({ database, passkeys }: DashboardDeps, visit: Visit<null>): Promise<Html> {
+  const { visitor, words } = visit;
+  if (!visitor.person.hasFactor) return html``;
+  const own = await database.signIns.listPasskeys(visitor.person.id);
+  const remove = (id: string): Html => html`<form method="post" action="/account/passkeys/remove">${changeFields(visit)}
+<input type="hidden" name="id" value="${id}"><button class="plain">${words.say('passkeys.remove')}</button></form>`;
+  const asked = passkeys.creation(visitor.person, own, purposeFor(visit));
+  const add = html`<form method="post" action="/account/passkeys">${changeFields(visit)}
+<label>${words.say('passkeys.new_name')} <input name="name" maxlength="${PASSKEY_NAME_CHARS_MAX}" placeholder="${words.say('passkeys.example')}" autocomplete="off"></label>
+${passkeyButton(words, { field: 'passkey', text: words.say('passkeys.add'), asked })}</form>`;
+  const table = list<Passkey>({
+    caption: words.say('passkeys.title'),
+    columns: [
+      [words.say('passkeys.name'), ({ name }) => data(name)],
+      [words.say('passkeys.added_at'), ({ createdAtMs }) => time(createdAtMs)],
+      [words.say('passkeys.used_at'), (one) => usedAt(words, one)],
+      [words.say('passkeys.remove'), ({ id }) => remove(id)],
+    ],
+    rows: own,
+    empty: '',
+  });
+  return html`<section class="card" aria-labelledby="passkeys"><h2 id="passkeys">${words.say('passkeys.title')}</h2>
+<p class="hint">${words.say('passkeys.what')}</p>
+${own.length === 0 ? null : table}${passkeys.isPossible ? add : html`<p class="hint">${words.html('passkeys.impossible')}</p>`}
+</section>`;
+}
+
+async function planNewPasskey({ passkeys }: DashboardDeps, visit: Visit<null>): Promise<Planned> {
   const { visitor, form, nowMs, words } = visit;
-  const { once = '', new_code = '' } = form;
-  if (once === '') return { to: paths.app };
-  const isRequired = isFactorRequired(deps.config.networks);
-  const totpSecret = secretOfForm(visitor.formToken, once);
-  const codes = newRecoveryCodes();
-  const first = newFactor(totpSecret, new_code, codes, nowMs);
-  const consequence = html`<p>${words.say(isRequired ? 'account-factors.first_required' : 'account-factors.first_text')}</p>
-${secretShown(words, { url: deps.url, secret: totpSecret, name: visitor.person.name })}
-<label>${words.say('link.code')} <input name="new_code" dir="ltr" autocomplete="off" inputmode="numeric" pattern="[0-9 ]*" required></label>
-${currentPassword(visit)}`;
+  const { person, session } = visitor;
+  const name = (form.name ?? '').trim().slice(0, PASSKEY_NAME_CHARS_MAX) || words.say('passkeys.unnamed');
+  const sent = form.passkey ?? '';
+  if (!person.hasFactor) return { to: FIRST_FACTOR_PATH };
+  if (sent === '') return { to: BACK, said: words.say('passkeys.no_script') };
   return {
-    command: 'set up authenticator app',
+    command: 'add passkey',
+    target: person.id,
+    review: {
+      title: words.say('passkeys.add_title', { name }),
+      consequence: html`<p>${words.html('passkeys.add_text', { name: person.name })}</p>`,
+      button: words.say('passkeys.add_button'),
+      back: BACK,
+      needsSudo: true,
+    },
+    async act(database, act) {
+      const made = await passkeys.registered(sent, purposeFor(visit));
+      const isAdded = made && (await database.signIns.addPasskey(session, { ...made, name, createdAtMs: nowMs }, act));
+      return { to: BACK, said: isAdded ? words.say('passkeys.added', { name }) : words.say('passkeys.not_added') };
+    },
+  };
+}
+
+async function planRemoval({ database }: DashboardDeps, visit: Visit<null>): Promise<Planned> {
+  const { visitor, form, words } = visit;
+  const own = await database.signIns.listPasskeys(visitor.person.id);
+  const passkey = own.find(({ id }) => id === form.id);
+  if (!passkey) return { to: BACK, said: words.say('passkeys.gone') };
+  const { id, name, createdAtMs } = passkey;
+  return {
+    command: 'remove passkey',
     target: visitor.person.id,
     review: {
-      title: words.say('account-factors.first_title'),
-      button: words.say('account-factors.first_button'),
-      back: isRequired ? null : BACK,
-      needsSudo: false,
-      consequence,
-      asks: ['username', 'current', 'new_code'],
-    },
-    async before() {
-      const wrong = await passwordFault(deps, visit);
-      if (wrong !== null) return { fault: wrong };
-      return first === null ? { fault: words.say('link.code_wrong') } : undefined;
+      title: words.say('passkeys.remove_title', { name }),
+      consequence: html`${facts([
+        [words.say('passkeys.added_at'), time(createdAtMs)],
+        [words.say('passkeys.used_at'), usedAt(words, passkey)],
+      ])}<p>${words.say('passkeys.remove_text')}</p>`,
+      button: words.say('passkeys.remove_button'),
+      back: BACK,
+      needsSudo: true,
+      isDangerous: true,
     },
     async act(database, act) {
-      if (first === null || !(await database.people.changeSecret(visitor.session, { first }, act))) return { to: BACK };
-      return { title: words.say('link.codes'), content: codesShown(words, codes, '/') };
+      await database.signIns.removePasskey(visitor.session, id, act);
+      return { to: BACK, said: words.say('passkeys.removed', { name }) };
     },
   };
 }
-
-function planCodes(visit: Visit<null>): Planned {
-  const { visitor, words } = visit;
-  if (!visitor.person.hasFactor) return { to: paths.app };
-  return {
-    ...planOf(visit, 'codes', 'make recovery codes', {
-      consequence: html`<p>${words.say('account-factors.codes_text')}</p>`,
-    }),
-    async act(database, act) {
-      const codes = newRecoveryCodes();
-      const isSet = await database.people.changeSecret(
-        visitor.session,
-        { recoveryHashes: codes.map(recoveryHash) },
-        act,
-      );
-      return isSet ? { title: words.say('link.codes'), content: codesShown(words, codes, BACK) } : { to: BACK };
-    },
-  };
-}
-
-/** Goes back to the account page, which asks to sign in where the session has ended meanwhile. */
-const saidIf = (isDone: boolean, said: string): Reply => (isDone ? { to: BACK, said } : { to: BACK });

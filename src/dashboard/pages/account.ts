@@ -3,22 +3,19 @@
  */
 import type { Person, WebSession } from '../../database/people/person.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { readZone } from '../../lib/zone.ts';
 import { facts, list } from '../../web/list.ts';
 import { browserName } from '../browser-name.ts';
 import { changeFields, commonChange, type Planned } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { formTokenField } from '../frame.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
-import { ago, data, faultMessage, time } from '../show.ts';
+import { ago, data, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
-import { accountFactorPages, factorSection } from './account-factors.ts';
-import { passkeyPages, passkeySection } from './passkeys.ts';
+import { accountFactorPages, factorSection, passkeySection } from './account-factors.ts';
 
 export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
   ...accountFactorPages(deps),
-  ...passkeyPages(deps),
   {
     method: 'get',
     path: '/',
@@ -35,14 +32,13 @@ export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
     method: 'get',
     path: '/account',
     needs: 'to be signed in',
-    answer: (visit) => accountPage(deps, visit, null),
+    answer: (visit) => accountPage(deps, visit),
   },
   commonChange(deps, {
     path: '/account/language',
     needs: 'to be signed in',
-    plan: (visit) => planLanguage(deps, visit),
+    plan: async (visit) => planLanguage(deps, visit),
   }),
-  commonChange(deps, { path: '/account/zone', needs: 'to be signed in', plan: (visit) => planZone(deps, visit) }),
   {
     method: 'post',
     path: '/account/sessions/end',
@@ -56,7 +52,7 @@ export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
   },
 ];
 
-async function accountPage(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
+async function accountPage(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
   const { visitor, nowMs, words } = visit;
   const { person, session, formToken } = visitor;
   const open = await deps.database.signIns.listWebSessions(person.id, nowMs, sessionLimits);
@@ -70,16 +66,14 @@ ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><
   const title = words.say('account.open');
   return {
     title: words.say('frame.account'),
-    status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}<section class="card">${facts([
+    content: html`<section class="card">${facts([
       [words.say('account.name'), data(person.name)],
       [words.say('account.roles'), rolesText(words, person.memberships, (id) => names.get(id) ?? id)],
     ])}
 <p class="hint">${words.html('account.reset', { command: html`<code>quayside user link ${person.name}</code>` })}</p></section>
-${await factorSection(deps, visit)}
+${factorSection(visit)}
 ${await passkeySection(deps, visit)}
 ${languageForm(deps, visit)}
-${zoneForm(visit)}
 <section class="card" aria-labelledby="open"><h2 id="open">${title}</h2>
 ${list<WebSession>({
   caption: title,
@@ -141,19 +135,10 @@ ${isOperator(visitor) ? html`<p class="hint">${words.say('account.language_opera
 <button class="plain">${words.say('general.save')}</button></form>`;
 }
 
-function zoneForm(visit: Visit<null>): Html {
-  const { visitor, form: typed, words } = visit;
-  return html`<form method="post" action="/account/zone" class="card" aria-labelledby="zone"><h2 id="zone">${words.say('account.zone')}</h2>${changeFields(visit)}
-<label>${words.say('account.zone_label')} <input name="zone" value="${typed.zone ?? visitor.person.zone ?? ''}" placeholder="${words.say('account.zone_any')}" maxlength="64" autocomplete="off" spellcheck="false"></label>
-<p class="hint">${words.html('account.zone_hint')}</p>
-<button class="plain">${words.say('general.save')}</button></form>`;
-}
-
-async function planLanguage(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
-  const { visitor, form, words } = visit;
+function planLanguage({ languages }: DashboardDeps, { visitor, form, words }: Visit<null>): Planned {
   const chosen = form.language ?? '';
-  const own = deps.languages.all.find(({ code }) => code === chosen);
-  if (!own && chosen !== '') return accountPage(deps, visit, words.say('account.language_unknown'));
+  const own = languages.all.find(({ code }) => code === chosen);
+  if (!own && chosen !== '') return null;
   return {
     command: 'set language',
     target: visitor.person.id,
@@ -161,22 +146,6 @@ async function planLanguage(deps: DashboardDeps, visit: Visit<null>): Promise<Pl
     async act(database, act) {
       await database.people.setLanguage(visitor.person.id, own?.code ?? null, act);
       return { to: '/account', said: (own ?? words).say('account.language_saved') };
-    },
-  };
-}
-
-async function planZone(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
-  const { visitor, form, words } = visit;
-  const text = (form.zone ?? '').trim();
-  const zone = text === '' ? null : readZone(text);
-  if (text !== '' && zone === null) return accountPage(deps, visit, words.say('account.zone_unknown', { zone: text }));
-  return {
-    command: 'set time zone',
-    target: visitor.person.id,
-    review: null,
-    async act(database, act) {
-      await database.people.setZone(visitor.person.id, zone, act);
-      return { to: '/account', said: words.say('account.zone_saved') };
     },
   };
 }

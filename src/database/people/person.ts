@@ -1,9 +1,11 @@
 /**
- * The part of the database port about people: who may use the dashboard, how they prove who they are, and where they
- * are signed in. Tokens and codes are stored as their SHA-256 (hex), passwords as the caller's scrypt text, and the
- * secret of the one-time codes encrypted.
+ * People of the dashboard, how they prove who they are, and where they are signed in. Tokens and codes are stored as
+ * their SHA-256 (hex), passwords as the caller's scrypt text, and the secret of the one-time codes encrypted.
  */
+import { and, eq, isNull } from 'drizzle-orm';
 import type { Membership } from '../../core/access.ts';
+import type { Db } from '../engine/open.ts';
+import { memberships, people } from '../tables.ts';
 
 /** `isReady`: a password is set. `hasFactor`: so is an authenticator app, without which there are no passkeys. */
 export type Person = Readonly<{
@@ -12,8 +14,8 @@ export type Person = Readonly<{
   memberships: readonly Membership[];
   isReady: boolean;
   hasFactor: boolean;
-  /** The time zone in which the person looks at pages; null for each store's own. */
-  zone: string | null;
+  /** How many are not used yet. */
+  recoveryCodes: number;
   /** The language of the pages, as its code; null for the browser's. */
   language: string | null;
   createdAtMs: number;
@@ -45,16 +47,12 @@ export type WebSession = Readonly<{
   sudoUntilMs: number;
 }>;
 
-/** A session that lasts. `isRecovered`: it began with a recovery code, and nothing else was proved in it since. */
-export type OpenSession = WebSession & Readonly<{ isRecovered: boolean }>;
-
 /** How long a session lives without use, and at all. */
 export type WebSessionLimits = Readonly<{ idleMs: number; lifeMs: number }>;
 
-/** A second factor that was found right: a code of this step and app, a recovery code with this hash, or a passkey. */
+/** A second factor that was found right: a code of this step and app, or a passkey. */
 export type UsedFactor =
   | Readonly<{ totpStep: number; totpSecret: string }>
-  | Readonly<{ recoveryHash: string }>
   | Readonly<{ passkeyId: string; counter: number }>;
 
 /**
@@ -77,9 +75,48 @@ export type NewFactor = Readonly<{ totpSecret: string; totpStep: number; recover
 /** What a person sets with a one-time link. `factor`: null to set it up later. */
 export type NewSecrets = Readonly<{ password: string; factor: NewFactor | null }>;
 
-/** What somebody who is signed in sets. `first`: the app of a person who has none. */
-export type ChangedSecret =
-  | Pick<NewSecrets, 'password'>
-  | Pick<NewFactor, 'totpSecret' | 'totpStep'>
-  | Pick<NewFactor, 'recoveryHashes'>
-  | Readonly<{ first: NewFactor }>;
+/** What somebody who is signed in replaces. */
+export type ChangedSecrets = Partial<NewFactor & Readonly<{ password: string }>>;
+
+/** A one-time link. `salt`: random; gone once the link is used. */
+export type NewLink = Readonly<{ hash: string; salt: string; expiresAtMs: number }>;
+
+export type PersonRow = typeof people.$inferSelect;
+
+/** The name under which the secret of a person's one-time codes is sealed. */
+export const totpSecretName = (personId: string): string => `one-time codes of ${personId}`;
+
+/** Reads people within a transaction. */
+export function personReader({ orm }: Pick<Db, 'orm'>) {
+  const rowOf = (id: string): PersonRow | undefined =>
+    orm
+      .select()
+      .from(people)
+      .where(and(eq(people.id, id), isNull(people.removedAtMs)))
+      .get();
+  return {
+    rowOf,
+    /** @param name in any case */
+    rowNamed: (name: string): PersonRow | undefined =>
+      orm
+        .select()
+        .from(people)
+        .where(and(eq(people.name, name), isNull(people.removedAtMs)))
+        .get(),
+    toPerson(row: PersonRow): Person {
+      const own = eq(memberships.personId, row.id);
+      const all = orm.select().from(memberships).where(own).orderBy(memberships.storeId).all();
+      return {
+        id: row.id,
+        name: row.name,
+        memberships: all.map(({ role, storeId }) => ({ role, storeId }) as Membership),
+        isReady: row.password !== null,
+        hasFactor: row.totpSecret !== null,
+        recoveryCodes: row.recoveryHashes.length,
+        language: row.language,
+        createdAtMs: row.createdAtMs,
+        removedAtMs: row.removedAtMs,
+      };
+    },
+  };
+}

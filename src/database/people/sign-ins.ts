@@ -1,0 +1,429 @@
+/**
+ * How people sign in: one-time links, attempts, what they sign in with, and the sessions of their browsers.
+ */
+import { and, asc, count, desc, eq, gt, isNull, lt, ne, or } from 'drizzle-orm';
+import { signInDelayS } from '../../core/access.ts';
+import type { RaiseAlarm } from '../alarms.ts';
+import type { OperatorAct, RecordAct } from '../audit-log.ts';
+import type { AuditedState } from '../column-values.ts';
+import type { Db } from '../engine/open.ts';
+import { passkeys, people, webSessions } from '../tables.ts';
+import type { Vault } from '../vault.ts';
+import {
+  type ChangedSecrets,
+  type NewLink,
+  type NewSecrets,
+  type Passkey,
+  type Person,
+  type PersonRow,
+  personReader,
+  type SignInSecrets,
+  totpSecretName,
+  type UsedFactor,
+  type WebSession,
+  type WebSessionLimits,
+} from './person.ts';
+
+/** A person's sessions beyond this many end, the oldest first. */
+const WEB_SESSIONS_MAX = 20;
+const PASSKEYS_MAX = 10;
+/** A session's use is saved at most this often. */
+const SEEN_EVERY_MS = 60_000;
+
+const noLink = { linkHash: null, linkSalt: null, linkExpiresAtMs: null };
+const noFactor = { totpSecret: null, totpStep: 0, recoveryHashes: [] };
+
+type Parts = Readonly<{ vault: Vault; recordAct: RecordAct; raiseAlarm: RaiseAlarm }>;
+type Session = Pick<WebSession, 'personId' | 'formToken'>;
+
+/** Signs a person out everywhere, links included. To be used within a transaction. */
+export function endAccess({ orm }: Pick<Db, 'orm'>, personId: string): void {
+  orm.update(people).set(noLink).where(eq(people.id, personId)).run();
+  orm.delete(webSessions).where(eq(webSessions.personId, personId)).run();
+}
+
+/** A session that may not do what needs a second factor. */
+const unproved = (session: WebSession): WebSession => ({ ...session, sudoUntilMs: 0 });
+
+const kindOf = (factor: UsedFactor | null): string =>
+  factor === null ? 'none' : 'totpStep' in factor ? 'one-time code' : 'passkey';
+
+/** @param isNewest whether it was found by its present token: an earlier one lets nobody do more */
+const toSession = (
+  { previousHash: _, previousUntilMs: __, ...row }: typeof webSessions.$inferSelect,
+  isNewest: boolean,
+): WebSession => (isNewest ? row : unproved(row));
+
+const isAlive = ({ startedAtMs, seenAtMs }: WebSession, nowMs: number, { idleMs, lifeMs }: WebSessionLimits): boolean =>
+  startedAtMs + lifeMs > nowMs && seenAtMs + idleMs > nowMs;
+
+/** Returns the repository of how people sign in. */
+export const signInCommands = (db: Db, parts: Parts) => ({
+  ...linkCommands(db, parts),
+  ...attemptCommands(db, parts),
+  ...ownSecretCommands(db, parts),
+  ...webSessionCommands(db, parts),
+});
+
+/** Writes what a person signs in with; what is undefined stays. Clears the account's count of attempts. */
+function writeSecrets(
+  { orm }: Pick<Db, 'orm'>,
+  vault: Vault,
+  personId: string,
+  { totpSecret, ...rest }: Omit<ChangedSecrets, 'totpSecret'> & Readonly<{ totpSecret?: string | null }>,
+): void {
+  const sealed = totpSecret && vault.seal(totpSecret, totpSecretName(personId));
+  orm
+    .update(people)
+    .set({ ...rest, totpSecret: sealed, failures: 0, lockedUntilMs: 0 })
+    .where(eq(people.id, personId))
+    .run();
+}
+
+function startSession({ orm }: Pick<Db, 'orm'>, session: WebSession): void {
+  const own = eq(webSessions.personId, session.personId);
+  const older = orm.select().from(webSessions).where(own).orderBy(desc(webSessions.startedAtMs)).all();
+  for (const { hash } of older.slice(WEB_SESSIONS_MAX - 1)) {
+    orm.delete(webSessions).where(eq(webSessions.hash, hash)).run();
+  }
+  orm.insert(webSessions).values(session).run();
+}
+
+function linkCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
+  const { orm } = db;
+  const { rowOf, toPerson } = personReader(db);
+
+  const rowOfLink = (hash: string, nowMs: number): PersonRow | undefined =>
+    orm
+      .select()
+      .from(people)
+      .where(and(eq(people.linkHash, hash), gt(people.linkExpiresAtMs, nowMs), isNull(people.removedAtMs)))
+      .get();
+
+  function setLink(personId: string, { hash, salt, expiresAtMs }: NewLink): void {
+    endAccess(db, personId);
+    const own = { linkHash: hash, linkSalt: salt, linkExpiresAtMs: expiresAtMs };
+    orm.update(people).set(own).where(eq(people.id, personId)).run();
+  }
+
+  return {
+    /** Makes a one-time link; earlier links of the person end, and so does everything that they are signed in with. */
+    async addLink(personId: string, link: NewLink, act: OperatorAct): Promise<void> {
+      await db.write(() => {
+        setLink(personId, link);
+        recordAct(act, { target: personId, before: null, after: { link_expires_at_ms: link.expiresAtMs } });
+      });
+    },
+    async findLink(hash: string, nowMs: number): Promise<Readonly<{ person: Person; salt: string }> | null> {
+      return db.read(() => {
+        const row = rowOfLink(hash, nowMs);
+        return row?.linkSalt ? { person: toPerson(row), salt: row.linkSalt } : null;
+      });
+    },
+    /** Uses a link up, sets the person's secrets and signs them in. @returns false when the link is used or too old */
+    async claimLink(
+      { hash, secrets, session }: Readonly<{ hash: string; secrets: NewSecrets; session: WebSession }>,
+      act: OperatorAct,
+    ): Promise<boolean> {
+      return db.write(() => {
+        const { personId } = session;
+        if (rowOfLink(hash, session.startedAtMs)?.id !== personId) return false;
+        const { password, factor } = secrets;
+        endAccess(db, personId);
+        writeSecrets(db, vault, personId, { password, ...(factor ?? noFactor) });
+        orm.delete(passkeys).where(eq(passkeys.personId, personId)).run();
+        startSession(db, factor ? session : unproved(session));
+        const after = { password: 'set', second_factor: factor ? 'set' : 'none' };
+        recordAct(act, { target: personId, before: null, after });
+        return true;
+      });
+    },
+    /**
+     * Uses a recovery code up for a one-time link, as `addLink` makes it, and raises an alarm.
+     * @param used `password`: as it was stored when it was found right; `address`: where the request came from
+     * @returns false when there is no such code, or the password was replaced meanwhile
+     */
+    async recover(
+      personId: string,
+      used: Readonly<{ password: string; recoveryHash: string; address: string; link: NewLink }>,
+      act: OperatorAct,
+    ): Promise<boolean> {
+      return db.write(() => {
+        const row = rowOf(personId);
+        const left = row?.recoveryHashes.filter((hash) => hash !== used.recoveryHash) ?? [];
+        if (row?.password !== used.password || left.length === row.recoveryHashes.length) return false;
+        orm
+          .update(people)
+          .set({ recoveryHashes: left, failures: 0, lockedUntilMs: 0 })
+          .where(eq(people.id, personId))
+          .run();
+        setLink(personId, used.link);
+        const message =
+          `${row.name} used a recovery code of the dashboard, from ${used.address}, and can set a new password and app ` +
+          `with it. If that was not ${row.name}: \`quayside user link ${row.name}\` ends it.`;
+        raiseAlarm({ atMs: act.atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
+        recordAct(act, { target: personId, before: null, after: { recovery_codes: left.length } });
+        return true;
+      });
+    },
+  };
+}
+
+function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
+  const { orm } = db;
+  const { rowOf, rowNamed, toPerson } = personReader(db);
+
+  /**
+   * Notes the use of a passkey that was found right. One that counts its signatures must have counted on: if not, it
+   * was copied, which raises an alarm.
+   * @returns false when it was removed or has not counted on
+   */
+  function usePasskey(
+    { id, name }: Pick<PersonRow, 'id' | 'name'>,
+    { passkeyId, counter }: Extract<UsedFactor, { passkeyId: string }>,
+    atMs: number,
+  ): boolean {
+    const isIt = and(eq(passkeys.id, passkeyId), eq(passkeys.personId, id));
+    const hasCounted = counter === 0 ? eq(passkeys.counter, 0) : lt(passkeys.counter, counter);
+    const { changes } = orm.update(passkeys).set({ counter, usedAtMs: atMs }).where(and(isIt, hasCounted)).run();
+    if (changes === 1) return true;
+    if (orm.select().from(passkeys).where(isIt).get()) {
+      const message =
+        `A passkey of ${name} was used with a signature count that is not newer than the last: it may have been copied. ` +
+        `It was refused. Remove it under My account, or run \`quayside user link ${name}\`.`;
+      raiseAlarm({ atMs, code: 'passkey_copied', message, network: null, sessionId: null });
+    }
+    return false;
+  }
+
+  /**
+   * Uses a factor up, and ends the delay after wrong attempts.
+   * @param factor null: of a person who has none
+   * @returns false when the factor was used before, or its app was replaced or set up meanwhile
+   */
+  function useFactor(row: PersonRow, factor: UsedFactor | null, { atMs }: OperatorAct): boolean {
+    const { id, totpSecret } = row;
+    if (factor === null) {
+      if (totpSecret !== null) return false;
+    } else if ('totpStep' in factor) {
+      const { totpStep } = factor;
+      if (totpSecret === null || vault.open(totpSecret, totpSecretName(id)) !== factor.totpSecret) return false;
+      const isNewer = and(eq(people.id, id), lt(people.totpStep, totpStep));
+      if (orm.update(people).set({ totpStep }).where(isNewer).run().changes !== 1) return false;
+    } else if (!usePasskey(row, factor, atMs)) return false;
+    orm.update(people).set({ failures: 0, lockedUntilMs: 0 }).where(eq(people.id, id)).run();
+    return true;
+  }
+
+  return {
+    /**
+     * Counts an attempt before it is checked, so that attempts at once cannot outrun the delay. One that succeeds
+     * clears the count.
+     * @returns what it is checked against; null while the account waits, and if there is none that can sign in
+     */
+    async attempt(name: string, nowMs: number): Promise<SignInSecrets | null> {
+      return db.write(() => {
+        const row = rowNamed(name);
+        if (!row || row.password === null || row.lockedUntilMs > nowMs) return null;
+        const failures = row.failures + 1;
+        const counted = { failures, lockedUntilMs: nowMs + signInDelayS(failures) * 1000 };
+        orm.update(people).set(counted).where(eq(people.id, row.id)).run();
+        const totpSecret = row.totpSecret && vault.open(row.totpSecret, totpSecretName(row.id));
+        return { person: toPerson(row), password: row.password, totpSecret, totpStep: row.totpStep };
+      });
+    },
+    /**
+     * Uses the factor up and starts a session.
+     * @param proved `password`: as it was stored when it was found right; null if none was asked for. `factor`: null
+     * for a person who has none, whose session may not do what needs one
+     * @returns false when the factor was used before, or when password or app was replaced or set up meanwhile
+     */
+    async complete(
+      session: WebSession,
+      { factor, password }: Readonly<{ factor: UsedFactor | null; password: string | null }>,
+      act: OperatorAct,
+    ): Promise<boolean> {
+      return db.write(() => {
+        const row = rowOf(session.personId);
+        if (!row || (password !== null && row.password !== password)) return false;
+        if (!useFactor(row, factor, act)) return false;
+        startSession(db, factor ? session : unproved(session));
+        const after = { second_factor: kindOf(factor), address: session.address };
+        recordAct(act, { target: session.personId, before: null, after });
+        return true;
+      });
+    },
+    /**
+     * Uses the factor up, gives the session another token, and lets it do more until `sudoUntilMs`. It clears the count
+     * of attempts.
+     * @param renewed `hash`: of the new token; with the token of before the session can be found until
+     * `previousUntilMs`, for requests that were on their way, but may not do more
+     * @returns false when the factor was used before, or the session has ended
+     */
+    async confirmWebSession(
+      { hash, personId }: Pick<WebSession, 'hash' | 'personId'>,
+      factor: UsedFactor,
+      renewed: Readonly<{ hash: string; previousUntilMs: number; sudoUntilMs: number }>,
+      act: OperatorAct,
+    ): Promise<boolean> {
+      return db.write(() => {
+        const isIt = and(eq(webSessions.hash, hash), eq(webSessions.personId, personId));
+        const [row, session] = [rowOf(personId), orm.select().from(webSessions).where(isIt).get()];
+        if (!row || !session || !useFactor(row, factor, act)) return false;
+        const changed = { ...renewed, previousHash: hash };
+        orm.update(webSessions).set(changed).where(isIt).run();
+        recordAct(act, { target: personId, before: null, after: { second_factor: kindOf(factor) } });
+        return true;
+      });
+    },
+  };
+}
+
+function ownSecretCommands(db: Db, { vault, recordAct }: Parts) {
+  const { orm } = db;
+  const { rowOf, toPerson } = personReader(db);
+  type Recorded = Readonly<{ before: AuditedState; after: AuditedState }>;
+
+  /**
+   * Changes what the person of a session signs in with, and ends the person's other sessions.
+   * @param change returns null to change nothing
+   * @returns false when nothing was changed, or the session has ended
+   */
+  const changeOwn = (
+    { personId, formToken }: Session,
+    act: OperatorAct,
+    change: (row: PersonRow) => Recorded | null,
+  ): Promise<boolean> => {
+    return db.write(() => {
+      const own = eq(webSessions.personId, personId);
+      const row = rowOf(personId);
+      const isOpen = orm
+        .select()
+        .from(webSessions)
+        .where(and(own, eq(webSessions.formToken, formToken)))
+        .get();
+      const recorded = row && isOpen ? change(row) : null;
+      if (!recorded) return false;
+      orm
+        .delete(webSessions)
+        .where(and(own, ne(webSessions.formToken, formToken)))
+        .run();
+      recordAct(act, { target: personId, ...recorded });
+      return true;
+    });
+  };
+
+  return {
+    /**
+     * Sets what somebody signs in with who is signed in: the former one ends, and so do the person's other sessions.
+     * The count of attempts is cleared.
+     * @param hadFactor whether the person had an app when what was typed was checked
+     * @returns false when the session has ended, or an app was set up meanwhile
+     */
+    changeSecrets: (session: Session, changed: ChangedSecrets, hadFactor: boolean, act: OperatorAct) =>
+      changeOwn(session, act, ({ totpSecret }) => {
+        if ((totpSecret !== null) !== hadFactor) return null;
+        writeSecrets(db, vault, session.personId, changed);
+        const after = {
+          ...(changed.password !== undefined && { password: 'set' }),
+          ...(changed.totpSecret !== undefined && { second_factor: 'set' }),
+          ...(changed.recoveryHashes && { recovery_codes: changed.recoveryHashes.length }),
+        };
+        return { before: null, after };
+      }),
+    /** Adds a passkey. @returns false when the person has too many, or the passkey is known already */
+    addPasskey: (session: Session, passkey: Omit<Passkey, 'usedAtMs' | 'personId'>, act: OperatorAct) =>
+      changeOwn(session, act, () => {
+        const { personId } = session;
+        const own = orm.select({ of: count() }).from(passkeys).where(eq(passkeys.personId, personId)).get();
+        if ((own?.of ?? 0) >= PASSKEYS_MAX) return null;
+        const added = orm
+          .insert(passkeys)
+          .values({ ...passkey, personId })
+          .onConflictDoNothing()
+          .run();
+        return added.changes === 0 ? null : { before: null, after: { passkey: passkey.id, name: passkey.name } };
+      }),
+    /** @returns false when the person has no such passkey */
+    removePasskey: (session: Session, id: string, act: OperatorAct) =>
+      changeOwn(session, act, () => {
+        const isIt = and(eq(passkeys.id, id), eq(passkeys.personId, session.personId));
+        const row = orm.select().from(passkeys).where(isIt).get();
+        if (!row) return null;
+        orm.delete(passkeys).where(isIt).run();
+        return { before: { passkey: id, name: row.name }, after: { passkey: null } };
+      }),
+    /** Returns a person's passkeys, the oldest first. */
+    async listPasskeys(personId: string): Promise<readonly Passkey[]> {
+      const own = orm.select().from(passkeys).where(eq(passkeys.personId, personId));
+      return db.read(() => own.orderBy(asc(passkeys.createdAtMs), asc(passkeys.id)).all());
+    },
+    /** Finds a passkey and whose it is; not of an account that has ended. */
+    async findPasskey(id: string): Promise<Readonly<{ passkey: Passkey; person: Person }> | null> {
+      return db.read(() => {
+        const passkey = orm.select().from(passkeys).where(eq(passkeys.id, id)).get();
+        const row = passkey && rowOf(passkey.personId);
+        return passkey && row ? { passkey, person: toPerson(row) } : null;
+      });
+    },
+  };
+}
+
+function webSessionCommands(db: Db, { recordAct }: Parts) {
+  const { orm } = db;
+  const { rowOf, toPerson } = personReader(db);
+  return {
+    /**
+     * Returns who a session belongs to, while it lasts, and notes its use at most once a minute.
+     * @param isUse whether somebody uses it (true), or a page asks by itself
+     */
+    async findWebSession(
+      hash: string,
+      nowMs: number,
+      limits: WebSessionLimits,
+      isUse: boolean = true,
+    ): Promise<Readonly<{ person: Person; session: WebSession }> | null> {
+      const found = db.read(() => {
+        const before = and(eq(webSessions.previousHash, hash), gt(webSessions.previousUntilMs, nowMs));
+        const row = orm
+          .select()
+          .from(webSessions)
+          .where(or(eq(webSessions.hash, hash), before))
+          .get();
+        const session = row && toSession(row, row.hash === hash);
+        const person = session && isAlive(session, nowMs, limits) ? rowOf(session.personId) : undefined;
+        return session && person ? { session, person: toPerson(person) } : null;
+      });
+      if (isUse && found && found.session.seenAtMs + SEEN_EVERY_MS <= nowMs) {
+        await db.write(() =>
+          orm.update(webSessions).set({ seenAtMs: nowMs }).where(eq(webSessions.hash, found.session.hash)).run(),
+        );
+      }
+      return found;
+    },
+    /** Returns a person's sessions that have not ended, the newest first. */
+    async listWebSessions(personId: string, nowMs: number, limits: WebSessionLimits): Promise<readonly WebSession[]> {
+      const own = orm.select().from(webSessions).where(eq(webSessions.personId, personId));
+      return db
+        .read(() => own.orderBy(desc(webSessions.startedAtMs)).all())
+        .map((row) => toSession(row, true))
+        .filter((session) => isAlive(session, nowMs, limits));
+    },
+    /** Ends one session of a person, or all but one. @returns how many */
+    async endWebSessions(
+      personId: string,
+      which: Readonly<{ only: string }> | Readonly<{ allBut: string }>,
+      act: OperatorAct,
+    ): Promise<number> {
+      return db.write(() => {
+        const chosen = 'only' in which ? eq(webSessions.hash, which.only) : ne(webSessions.hash, which.allBut);
+        const { changes } = orm
+          .delete(webSessions)
+          .where(and(eq(webSessions.personId, personId), chosen))
+          .run();
+        if (changes > 0) recordAct(act, { target: personId, before: { sessions: changes }, after: { sessions: 0 } });
+        return changes;
+      });
+    },
+  };
+}
