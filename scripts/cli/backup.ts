@@ -3,12 +3,11 @@
  */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { makeBackup } from '../../src/app/backup/make.ts';
-import { readPassphrase } from '../../src/app/backup/passphrase.ts';
+import { readPassphrase } from '../../src/app/backup/archive.ts';
+import { makeBackup, writeSignerPart } from '../../src/app/backup/make.ts';
 import { rememberBackup, rememberProof } from '../../src/app/backup/report.ts';
 import { type Restored, restoreBackup } from '../../src/app/backup/restore.ts';
 import { runScheduledBackup } from '../../src/app/backup/scheduled.ts';
-import { writeSignerPart } from '../../src/app/backup/signer-part.ts';
 import { proveBackup } from '../../src/app/backup/unpacked.ts';
 import { sandboxFiles } from '../../src/app/sandbox-chains.ts';
 import { loadConfig } from '../../src/config/config.ts';

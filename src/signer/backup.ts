@@ -1,5 +1,5 @@
 /**
- * The signer's part of a backup: its journal and its policy in one encrypted archive, never the seed or the keystore.
+ * The signer's part of a backup: its journal and its policy in one encrypted file, never the seed or the keystore.
  *
  * The passphrase is derived from the seed. A running signer has it, so that a backup is made at any time without a
  * person; nobody else has: whoever stores the file learns neither what was paid to whom nor the limits, and cannot make
@@ -7,12 +7,13 @@
  * anything.
  */
 import { hkdfSync } from 'node:crypto';
-import { sealArchive } from '../lib/archive.ts';
+import * as z from 'zod';
+import { seal } from '../lib/sealed.ts';
 import type { Journal } from './journal.ts';
 
-/** The files of the archive. */
-export const POLICY_NAME = 'policy.json';
-export const JOURNAL_NAME = 'signer.db';
+/** The first line of what is encrypted; the journal, a SQLite database, follows. */
+export const headSchema = z.strictObject({ version: z.literal(1), made_at_ms: z.int(), policy: z.string() });
+
 /** The passphrase cannot be guessed, so nothing slows a guess down: 1 MiB and a millisecond. */
 const WORK_FACTOR = 10;
 
@@ -38,13 +39,13 @@ export async function* sealBackup(
 ): AsyncGenerator<Buffer, void> {
   const snapshot = journal.snapshot();
   const passphrase = backupPassphrase(seed);
-  const text = Buffer.from(policy);
-  const files = [
-    { name: POLICY_NAME, bytes: text.length, madeAtMs, content: [text] },
-    { name: JOURNAL_NAME, bytes: snapshot.bytes, madeAtMs, content: snapshot.read() },
-  ];
+  const head: z.infer<typeof headSchema> = { version: 1, made_at_ms: madeAtMs, policy };
+  async function* content(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(`${JSON.stringify(head)}\n`);
+    yield* snapshot.read();
+  }
   try {
-    yield* sealArchive(files, passphrase, WORK_FACTOR);
+    yield* seal(content(), passphrase, WORK_FACTOR);
   } finally {
     passphrase.fill(0);
     snapshot.close();

@@ -1,16 +1,31 @@
 /**
  * Creates a new signer's folder: completely under another name, then renamed.
  */
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { Fault, permanent } from '../core/fault.ts';
 import { createSecretFile } from '../lib/secret-file.ts';
-import { damaged, unpackArchive } from '../lib/unpack-archive.ts';
-import { backupPassphrase, JOURNAL_NAME, POLICY_NAME } from './backup.ts';
+import { damaged, unseal } from '../lib/unseal.ts';
+import { backupPassphrase, headSchema } from './backup.ts';
 import { signerFiles, takeSignerLock } from './files.ts';
 import { createJournal, restoreJournal } from './journal.ts';
 import { createKeystore, fingerprintOf } from './keystore.ts';
 import { type PolicySettings, readPolicy } from './policy.ts';
+
+const NEWLINE = 0x0a;
 
 /** Called with the bytes that were read so far, and with how many there are. */
 type OnBytes = (done: number, total: number) => void;
@@ -50,9 +65,9 @@ export function makeSigner(dir: string, seed: Uint8Array, passphrase: Uint8Array
 
 /**
  * Creates the folder of a signer from a backup, or nothing.
- * @returns when the backup was made, in Unix milliseconds, to the second
+ * @returns when the backup was made, in Unix milliseconds
  * @throws Fault permanent `signer_exists`, `policy_invalid`, `passphrase_weak`, `journal_foreign`, `backup_foreign` (of
- * another seed); see `unpackArchive`
+ * another seed); see `unseal`
  */
 export async function restoreSigner(
   dir: string,
@@ -63,7 +78,7 @@ export async function restoreSigner(
   const draft = openDraft(dir);
   try {
     createKeystore(draft.files.keystore, seed, passphrase);
-    const madeAtMs = await unpackSigner(file, seed, draft.files.dir, onBytes);
+    const madeAtMs = await unpackSigner(file, seed, draft.files, onBytes);
     const { networks } = readPolicy(signerFiles(dir).policy, readFileSync(draft.files.policy, 'utf8'));
     const keys = networks.map(({ key }) => key);
     restoreJournal(draft.files.journal, keys, nowMs);
@@ -75,13 +90,15 @@ export async function restoreSigner(
 }
 
 /** @returns when the backup was made @throws Fault: see `restoreSigner` */
-async function unpackSigner(file: string, seed: Uint8Array, folder: string, onBytes?: OnBytes): Promise<number> {
-  const names = [POLICY_NAME, JOURNAL_NAME];
+async function unpackSigner(
+  file: string,
+  seed: Uint8Array,
+  files: Readonly<{ policy: string; journal: string }>,
+  onBytes?: OnBytes,
+): Promise<number> {
   const secret = backupPassphrase(seed);
   try {
-    const unpacked = await unpackArchive(file, folder, { passphrase: secret, names, ...(onBytes && { onBytes }) });
-    if (unpacked.map(({ name }) => name).join() !== names.join()) throw damaged(file, 'a part of it is missing');
-    return unpacked[0]?.madeAtMs ?? 0;
+    return await unsealBackup(file, secret, files, onBytes);
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'passphrase_wrong') throw error;
     throw permanent(
@@ -92,6 +109,46 @@ async function unpackSigner(file: string, seed: Uint8Array, folder: string, onBy
   } finally {
     secret.fill(0);
   }
+}
+
+/**
+ * Writes the policy and the journal of a backup into new files. Until this has returned, they may be only a part.
+ * @returns when it was made, in Unix milliseconds
+ * @throws Fault: see `unseal`
+ */
+export async function unsealBackup(
+  file: string,
+  passphrase: Uint8Array,
+  { policy, journal }: Readonly<{ policy: string; journal: string }>,
+  onBytes?: OnBytes,
+): Promise<number> {
+  let head: ReturnType<typeof headSchema.parse> | undefined;
+  const handle = openSync(journal, 'wx', 0o600);
+  const write = (part: Uint8Array) => {
+    for (let at = 0; at < part.length; ) at += writeSync(handle, part, at);
+  };
+  try {
+    await unseal(file, { passphrase, onBytes }, async (plain) => {
+      let line = Buffer.alloc(0);
+      for await (const part of plain) {
+        if (head) {
+          write(part);
+          continue;
+        }
+        line = Buffer.concat([line, part]);
+        const end = line.indexOf(NEWLINE);
+        if (end < 0) continue;
+        head = headSchema.parse(JSON.parse(line.toString('utf8', 0, end)));
+        write(line.subarray(end + 1));
+      }
+    });
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+  if (!head) throw damaged(file, 'it is empty');
+  writeFileSync(policy, head.policy, { flag: 'wx', mode: 0o600, flush: true });
+  return head.made_at_ms;
 }
 
 /** Opens a folder beside the signer's, after it has removed those that killed processes left there. */

@@ -5,8 +5,8 @@ import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { unpackArchive } from '../../src/lib/unpack-archive.ts';
-import { backupPassphrase, JOURNAL_NAME, POLICY_NAME } from '../../src/signer/backup.ts';
+import { backupPassphrase } from '../../src/signer/backup.ts';
+import { unsealBackup } from '../../src/signer/setup.ts';
 import type { SigningService } from '../../src/signer/signing-service.ts';
 import { seed } from './temp-signer.ts';
 
@@ -18,11 +18,9 @@ export const backUpInto = (file: string, service: SigningService): Promise<void>
 export async function readBackup(file: string) {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-unpacked-'));
   try {
-    const [policy, journal] = [POLICY_NAME, JOURNAL_NAME];
-    const options = { passphrase: backupPassphrase(seed), names: [policy, journal] };
-    const [first] = await unpackArchive(file, folder, options);
-    const read = (name: string) => readFileSync(join(folder, name));
-    return { policy: read(policy).toString('utf8'), journal: read(journal), madeAtMs: first?.madeAtMs };
+    const files = { policy: join(folder, 'policy.json'), journal: join(folder, 'signer.db') };
+    const madeAtMs = await unsealBackup(file, backupPassphrase(seed), files);
+    return { policy: readFileSync(files.policy, 'utf8'), journal: readFileSync(files.journal), madeAtMs };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

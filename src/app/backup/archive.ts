@@ -1,64 +1,157 @@
 /**
- * Contents of a backup, and its file: the container of `lib/archive.ts`, encrypted with a passphrase.
+ * The file of a backup: a tar, compressed and encrypted with a passphrase (`lib/sealed.ts`). `age -d FILE | tar -xz`
+ * opens it without this program. The system's `tar` packs and unpacks it.
  */
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createWriteStream, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { permanent } from '../../core/fault.ts';
-import { sealArchive } from '../../lib/archive.ts';
+import * as z from 'zod';
+import { permanent, transient } from '../../core/fault.ts';
 import { counted } from '../../lib/parts.ts';
+import { seal } from '../../lib/sealed.ts';
+import { damaged, unseal } from '../../lib/unseal.ts';
 
-const READ_BYTES = 1024 * 1024;
 /** For new files. */
-export const PASSPHRASE_BYTES_MIN = 12;
+const PASSPHRASE_BYTES_MIN = 12;
 /** 128 MiB and about a second for each guess. */
 const WORK_FACTOR = 17;
+/** Of what `tar` says is wrong. */
+const SAID_CHARACTERS_MAX = 500;
 
-/** Files that a backup may hold; nothing else is written when it is unpacked. */
-export const names = ['manifest.json', 'quayside.db', 'secret.key', 'settings.json', 'signer.backup'] as const;
-export type Name = (typeof names)[number];
+const MANIFEST = 'manifest.json';
+/** Files that a backup may hold beside its manifest. */
+const names = ['quayside.db', 'secret.key', 'settings.json', 'signer.backup'] as const;
 
-/** A file to pack: its content, or the path and size of a file that does not change meanwhile. */
-export type Entry = Readonly<{ name: Name }> &
-  (Readonly<{ content: Uint8Array }> | Readonly<{ path: string; bytes: number }>);
+/** Description of a backup, in the encrypted part. */
+const manifestSchema = z.strictObject({
+  version: z.literal(1),
+  program_version: z.string(),
+  /** When the database was copied. */
+  made_at_ms: z.int().nonnegative(),
+  schema_version: z.int().nonnegative(),
+  /** It follows simulated chains, which are not in the backup. */
+  sandbox: z.boolean().default(false),
+  files: z.array(z.strictObject({ name: z.enum(names), bytes: z.int().nonnegative() })),
+  /** Rows of each table. */
+  counts: z.record(z.string(), z.int().nonnegative()),
+  /** `limits.pool_target`. */
+  pool_target: z.int().positive(),
+  pools: z.array(
+    z.strictObject({
+      family: z.string(),
+      mode: z.enum(['live', 'test']),
+      source: z.string(),
+      /** Addresses with a lower index were given out or retired. */
+      through: z.int().nonnegative(),
+      /** Addresses given out on the busiest of the last days. */
+      daily_max: z.int().nonnegative(),
+    }),
+  ),
+});
+export type Manifest = z.infer<typeof manifestSchema>;
 
-type PackOptions = Readonly<{
-  passphrase: Uint8Array;
-  /** The time of the files in the archive, in Unix milliseconds. */
-  madeAtMs: number;
-  /** Called with the number of bytes packed so far of the files that have a path. */
-  onBytes: (bytes: number) => void;
-}>;
+/** Returns the files in a folder that go into a backup. */
+export const filesIn = (folder: string): Manifest['files'] =>
+  names.flatMap((name) => {
+    const bytes = statSync(join(folder, name), { throwIfNoEntry: false })?.size;
+    return bytes === undefined ? [] : [{ name, bytes }];
+  });
 
 /**
- * Writes `file`, which must not exist, with mode 0600; it is on the disk when this resolves.
- * @throws Fault permanent `passphrase_weak`
+ * Packs a folder that has a manifest and its files into `file`, which must not exist, with mode 0600; it is on the disk
+ * when this resolves.
+ * @param onBytes called with the number of bytes that were packed so far
+ * @throws Fault permanent `passphrase_weak`; transient `storage_unavailable`
  */
-export async function packArchive(file: string, entries: readonly Entry[], options: PackOptions): Promise<void> {
-  const { passphrase, madeAtMs, onBytes } = options;
+export async function packArchive(
+  file: string,
+  folder: string,
+  { passphrase, onBytes }: Readonly<{ passphrase: Uint8Array; onBytes: (bytes: number) => void }>,
+): Promise<void> {
   if (passphrase.length < PASSPHRASE_BYTES_MIN) {
     throw permanent(
       'passphrase_weak',
       `the passphrase is shorter than ${PASSPHRASE_BYTES_MIN} characters: use several words, or let a password manager create one`,
     );
   }
-  let packed = 0;
-  const files = entries.map((entry) => {
-    if ('content' in entry) return { ...entry, bytes: entry.content.length, madeAtMs, content: [entry.content] };
-    const before = packed;
-    packed += entry.bytes;
-    return { ...entry, madeAtMs, content: counted(partsOf(entry.path), (bytes) => onBytes(before + bytes)) };
-  });
+  const packed = [MANIFEST, ...filesIn(folder).map(({ name }) => name)];
+  const tar = spawn('tar', ['-c', '-f', '-', '-C', folder, ...packed], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const done = tarEnd(tar);
   const out = createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true });
   try {
-    await pipeline(sealArchive(files, passphrase, WORK_FACTOR), out);
+    await pipeline(seal(counted(tar.stdout, onBytes), passphrase, WORK_FACTOR), out);
+    await done;
   } finally {
+    tar.kill('SIGKILL');
+    await done.catch(() => {});
     // A failure may come before the file is opened, which would then appear after the caller has removed it.
     if (!out.closed) await once(out, 'close');
   }
 }
 
-/** Yields a file, which is opened when the first part is asked for. */
-async function* partsOf(path: string): AsyncGenerator<Buffer> {
-  yield* createReadStream(path, { highWaterMark: READ_BYTES });
+/**
+ * Unpacks a backup into an empty folder. Until it has returned, the files there may be only a part of it.
+ * @throws Fault permanent `not_found`, `backup_damaged`, `passphrase_wrong`; transient `storage_unavailable`
+ */
+export async function unpackArchive(file: string, folder: string, passphrase: Uint8Array): Promise<Manifest> {
+  await unseal(file, { passphrase }, async (plain) => {
+    // The files become this user's, whoever packed them.
+    const tar = spawn('tar', ['-x', '-o', '-f', '-', '-C', folder], { stdio: ['pipe', 'ignore', 'pipe'] });
+    const done = tarEnd(tar);
+    try {
+      // It may leave the padding at the end; and what it says of its end is worth more than that it reads no more.
+      tar.stdin.on('error', () => {});
+      for await (const part of plain) {
+        if (tar.stdin.writable && !tar.stdin.write(part)) await Promise.race([once(tar.stdin, 'drain'), done]);
+      }
+      tar.stdin.end();
+      await done;
+    } finally {
+      tar.kill('SIGKILL');
+      await done.catch(() => {});
+    }
+  });
+  try {
+    const manifest = manifestSchema.parse(JSON.parse(readFileSync(join(folder, MANIFEST), 'utf8')));
+    const found = JSON.stringify(filesIn(folder));
+    if (JSON.stringify(manifest.files) !== found) throw new Error(`it holds ${found}`);
+    return manifest;
+  } catch (error) {
+    throw damaged(file, 'its manifest does not agree with its content, or is of a newer program', error);
+  }
+}
+
+/** Resolves when `tar` has done its work. @throws Fault transient `storage_unavailable`, with what it says */
+async function tarEnd(tar: ChildProcess): Promise<void> {
+  let said = '';
+  tar.stderr?.on('data', (part) => {
+    if (said.length < SAID_CHARACTERS_MAX) said += part;
+  });
+  const [code, signal] = await once(tar, 'close').catch((error) => [error.message, null]);
+  if (code === 0) return;
+  const why = `tar: ${signal ?? code} ${said.slice(0, SAID_CHARACTERS_MAX).replaceAll(/\s+/g, ' ')}`.trim();
+  throw transient('storage_unavailable', `the backup cannot be packed or unpacked (${why}): make room, or install tar`);
+}
+
+/**
+ * Returns the first line of a file with the passphrase of backups, which the caller wipes.
+ * @throws Fault permanent `not_found`, `passphrase_file_open`
+ */
+export function readPassphrase(file: string): Buffer {
+  try {
+    if ((statSync(file).mode & 0o077) !== 0) {
+      throw permanent('passphrase_file_open', `other users of this machine can access ${file}; run: chmod 600 ${file}`);
+    }
+    return Buffer.from(readFileSync(file, 'utf8').split(/\r?\n/)[0] ?? '');
+  } catch (error) {
+    if (error instanceof Error && 'errno' in error) {
+      throw permanent(
+        'not_found',
+        `${file} cannot be read (${error.message}); name a file with the passphrase, of at least ${PASSPHRASE_BYTES_MIN} characters`,
+      );
+    }
+    throw error;
+  }
 }

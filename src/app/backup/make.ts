@@ -1,16 +1,30 @@
 /**
  * Makes a backup: one encrypted file with what a new machine needs, while everything runs.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  copyFileSync,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../../config/config.ts';
-import { permanent } from '../../core/fault.ts';
+import { pipeline } from 'node:stream/promises';
+import type { Config, SignerConfig } from '../../config/config.ts';
+import { permanent, transient } from '../../core/fault.ts';
 import { copyDatabase, describeSnapshot } from '../../database/engine/snapshot.ts';
 import { readShipped } from '../../lib/installation.ts';
+import { counted } from '../../lib/parts.ts';
 import { syncFolder } from '../../lib/secret-file.ts';
 import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
-import { type Entry, type Name, packArchive } from './archive.ts';
-import type { Manifest } from './manifest.ts';
+import { openConfiguredSigner } from '../../signer/client.ts';
+import { filesIn, type Manifest, packArchive } from './archive.ts';
 import { openScratch, removeAbandoned } from './scratch.ts';
 
 type BackupParts = Readonly<{
@@ -22,7 +36,7 @@ type BackupParts = Readonly<{
   signerPart: ((file: string) => Promise<void>) | null;
   passphrase: Uint8Array;
   nowMs: number;
-  /** Called with the bytes of the large files that were packed, and with all of them. */
+  /** Called with the bytes that were packed, and with how many there are. */
   onProgress: (done: number, total: number) => void;
 }>;
 
@@ -38,35 +52,33 @@ export async function makeBackup(folder: string, parts: BackupParts) {
   prepareTarget(folder, file);
   const scratch = openScratch(config.dataDir, 'making-backup');
   try {
-    const copy = join(scratch.folder, 'quayside.db');
-    copyDatabase(databaseFile(config.dataDir), copy);
-    const content = describeSnapshot(copy, nowMs);
+    const inside = (name: string) => join(scratch.folder, name);
+    copyDatabase(databaseFile(config.dataDir), inside('quayside.db'));
+    const content = describeSnapshot(inside('quayside.db'), nowMs);
     // After the database: a journal that knows more than the database is what `payout reconcile` is for.
-    const signerPart = join(scratch.folder, 'signer.backup');
-    await parts.signerPart?.(signerPart);
-    const entries: Entry[] = [
-      fileEntry('quayside.db', copy),
-      ...smallFiles(parts),
-      ...(existsSync(signerPart) ? [fileEntry('signer.backup', signerPart)] : []),
-    ];
+    await parts.signerPart?.(inside('signer.backup'));
+    copyFileSync(secretKeyFile(config.dataDir, parts.env), inside('secret.key'));
+    if (parts.settingsFile !== null) copyFileSync(parts.settingsFile, inside('settings.json'));
+    const files = filesIn(scratch.folder);
     const manifest: Manifest = {
       version: 1,
       program_version: readShipped<{ version: string }>('package.json').version,
       made_at_ms: nowMs,
       schema_version: content.schemaVersion,
       sandbox: config.networks.some(({ sandbox }) => sandbox),
-      files: entries.map((entry) => ({
-        name: entry.name,
-        bytes: 'path' in entry ? entry.bytes : entry.content.length,
-      })),
+      files,
       counts: content.counts,
       pool_target: config.limits.poolTarget,
       pools: content.pools.map(({ dailyMax, ...pool }) => ({ ...pool, daily_max: dailyMax })),
     };
-    const first = { name: 'manifest.json', content: Buffer.from(JSON.stringify(manifest)) } as const;
-    const total = entries.reduce((sum, entry) => sum + ('path' in entry ? entry.bytes : 0), 0);
-    const options = { passphrase, madeAtMs: nowMs, onBytes: (done: number) => onProgress(done, total) };
-    await packArchive(partial, [first, ...entries], options);
+    writeFileSync(inside('manifest.json'), JSON.stringify(manifest));
+    // They are unpacked as they are here, whatever the mode of what they were copied from.
+    for (const name of readdirSync(scratch.folder)) chmodSync(inside(name), 0o600);
+    const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+    await packArchive(partial, scratch.folder, {
+      passphrase,
+      onBytes: (done) => onProgress(Math.min(done, total), total),
+    });
     renameSync(partial, file);
     syncFolder(folder);
     return { file, bytes: statSync(file).size, manifest };
@@ -90,12 +102,31 @@ function prepareTarget(folder: string, file: string): void {
   if (existsSync(file)) throw permanent('backup_target', `${file} exists already; run \`quayside backup\` again`);
 }
 
-const fileEntry = (name: Name, path: string): Entry => ({ name, path, bytes: statSync(path).size });
-
-function smallFiles({ config, env, settingsFile }: BackupParts): Entry[] {
-  const paths: [Name, string | null][] = [
-    ['secret.key', secretKeyFile(config.dataDir, env)],
-    ['settings.json', settingsFile],
-  ];
-  return paths.flatMap(([name, path]) => (path === null ? [] : [{ name, content: readFileSync(path) }]));
+/**
+ * Asks the running signer for its part, a file that only the seed phrase opens, and writes it into a new file, which is
+ * whole when this resolves.
+ * @param onBytes called with the number of bytes received so far
+ * @throws Fault those of the signer's client; transient `storage_unavailable`
+ */
+export async function writeSignerPart(
+  { dir }: Pick<SignerConfig, 'dir'>,
+  file: string,
+  onBytes: (bytes: number) => void = () => {},
+): Promise<void> {
+  const signer = openConfiguredSigner({ dir });
+  const out = createWriteStream(file, { flags: 'wx', mode: 0o600 });
+  try {
+    await pipeline(counted(signer.backup(), onBytes), out);
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    throw transient(
+      'storage_unavailable',
+      `the signer’s part cannot be written (${error.message}): make room, then run \`quayside backup\` again`,
+      error,
+    );
+  } finally {
+    // A failure may come before the file is opened, which would then appear after the caller has removed it.
+    if (!out.closed) await once(out, 'close');
+    await signer.close();
+  }
 }

@@ -15,7 +15,7 @@ import type { Log } from '../../lib/log.ts';
 import { syncFolder } from '../../lib/secret-file.ts';
 import { addressMarksFile, openAddressMarks } from '../address-marks.ts';
 import { retireGivenAddresses } from '../retire-given.ts';
-import type { Manifest } from './manifest.ts';
+import type { Manifest } from './archive.ts';
 import { removeAbandoned } from './scratch.ts';
 import { type Unpacked, withUnpacked } from './unpacked.ts';
 

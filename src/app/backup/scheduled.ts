@@ -2,8 +2,12 @@
  * The backup that is made by itself: written into the configured folder, proved, sent, and older ones deleted. Only a
  * proved backup replaces anything.
  */
-import { rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createReadStream, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import type { Config, ScheduledBackup, SignerConfig } from '../../config/config.ts';
 import { Fault, permanent, transient } from '../../core/fault.ts';
 import type { OperatorAct } from '../../database/audit-log.ts';
@@ -11,11 +15,9 @@ import type { Database } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { readRoom } from '../disk-room.ts';
-import { makeBackup } from './make.ts';
-import { readPassphrase } from './passphrase.ts';
+import { readPassphrase } from './archive.ts';
+import { makeBackup, writeSignerPart } from './make.ts';
 import { rememberBackup, updateBackupReport } from './report.ts';
-import { sendBackup } from './send.ts';
-import { writeSignerPart } from './signer-part.ts';
 import { proveBackup } from './unpacked.ts';
 
 /** A mistake is found within days; the books of before are in every backup. */
@@ -25,6 +27,10 @@ const DAY_CHARS = 8;
 /** The copy, and the backup itself where its folder is on the same disk. */
 const COPIES = 2;
 const MIB = 2 ** 20;
+/** Of what a command says is wrong. */
+const SAID_CHARACTERS_MAX = 500;
+/** All that a command gets of our environment: the settings' variables may hold secrets. */
+const COMMAND_VARIABLES = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'SSH_AUTH_SOCK'];
 
 type ScheduledParts = Readonly<{
   config: Config;
@@ -178,4 +184,33 @@ function deleteOld(dataDir: string, proved: string, isWhole: boolean, { folder }
     return { scheduled: kept, unproved: isWhole ? [] : [proved] };
   });
   return deleted;
+}
+
+/**
+ * Copies a backup to another machine: runs a command of the operator's with the file on its standard input, and returns
+ * when it has said that it has all of it. No shell is involved, so nothing is quoted: each word is one argument, and
+ * `{name}` in it becomes the file's name, which has only letters, digits, a dash and a dot.
+ * @throws Fault transient `backup_not_sent`
+ */
+async function sendBackup(file: string, run: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const [program = '', ...args] = run.map((word) => word.replaceAll('{name}', basename(file)));
+  const own = Object.fromEntries(COMMAND_VARIABLES.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
+  const child = spawn(program, args, { env: own, stdio: ['pipe', 'ignore', 'pipe'] });
+  const ended = once(child, 'exit').catch((error: Error) => [error.message, null]);
+  // Whether the command has read everything, only its exit code says: it may end early.
+  const [broken, said, [code, signal]] = await Promise.all([
+    pipeline(createReadStream(file), child.stdin).then(
+      () => null,
+      (error: unknown) => error,
+    ),
+    text(child.stderr),
+    ended,
+  ]);
+  if (code === 0 && broken === null) return;
+  const how = signal ?? (code === 0 ? 'it ended before it had read everything' : `exit code ${code}`);
+  const why = `${program}: ${how} ${said.slice(0, SAID_CHARACTERS_MAX).replaceAll(/\s+/g, ' ')}`.trim();
+  throw transient(
+    'backup_not_sent',
+    `${file} was made, but not sent: ${why}. Correct \`backup.send\`, then run \`quayside backup\``,
+  );
 }

@@ -1,7 +1,6 @@
 /**
  * A backup that was unpacked into a scratch folder, and whether it is what it says.
  */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, openSqliteDatabase } from '../../database/database.ts';
 import { checkIntegrity } from '../../database/engine/integrity.ts';
@@ -9,9 +8,7 @@ import { migrate } from '../../database/engine/migrate.ts';
 import { describeSnapshot } from '../../database/engine/snapshot.ts';
 import { ledgerProblems } from '../../database/money-out.ts';
 import { openSecretKey } from '../../lib/secret-key.ts';
-import { damaged, unpackArchive } from '../../lib/unpack-archive.ts';
-import { names } from './archive.ts';
-import { type Manifest, manifestSchema } from './manifest.ts';
+import { type Manifest, unpackArchive } from './archive.ts';
 import { openScratch } from './scratch.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -38,7 +35,7 @@ export async function withUnpacked<T>(
   const scratch = openScratch(parent, 'unpacked-backup');
   const { folder } = scratch;
   try {
-    const manifest = await unpackAll(file, folder, passphrase);
+    const manifest = await unpackArchive(file, folder, passphrase);
     const path = join(folder, 'quayside.db');
     const problems = problemsOf(path, manifest);
     migrate({ file: path, backupDir: null });
@@ -52,19 +49,6 @@ export async function withUnpacked<T>(
     }
   } finally {
     scratch.remove();
-  }
-}
-
-/** @throws Fault permanent `backup_damaged`, `passphrase_wrong` */
-async function unpackAll(file: string, folder: string, passphrase: Uint8Array): Promise<Manifest> {
-  const unpacked = (await unpackArchive(file, folder, { passphrase, names })).map(({ name }) => name);
-  try {
-    const manifest = manifestSchema.parse(JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')));
-    const promised = ['manifest.json', ...manifest.files.map(({ name }) => name)];
-    if (promised.join() !== unpacked.join()) throw new Error(`it holds ${unpacked.join(', ')}`);
-    return manifest;
-  } catch (error) {
-    throw damaged(file, 'its manifest does not agree with its content, or is of a newer program', error);
   }
 }
 
