@@ -7,7 +7,9 @@ import type { Page } from './page.ts';
 import { accountPages } from './pages/account.ts';
 import { alarmPages } from './pages/alarms.ts';
 import { auditPages } from './pages/audit.ts';
+import { deliveryPages } from './pages/delivery.ts';
 import { developerPages } from './pages/developers.ts';
+import { endpointPages } from './pages/endpoint.ts';
 import { moneyOutPages } from './pages/money-out.ts';
 import { networkPages } from './pages/networks.ts';
 import { operatorPage } from './pages/operator.ts';
@@ -21,8 +23,7 @@ import { refundsPages } from './pages/refunds.ts';
 import { storePages } from './pages/store.ts';
 import { operatorStorePages } from './pages/stores.ts';
 import { systemPages } from './pages/system.ts';
-import { webhookChanges } from './pages/webhook-changes.ts';
-import { webhookPages } from './pages/webhooks.ts';
+import { webhooksPages } from './pages/webhooks.ts';
 
 /** Returns the pages. Each says what it needs; a test tries every page as everybody. */
 export function dashboardPages(deps: DashboardDeps): readonly Page[] {
@@ -35,8 +36,9 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...newRefundPages(deps),
     ...refundsPages(deps, answerFile),
     ...refundPages(deps),
-    ...webhookPages(deps),
-    ...webhookChanges(deps),
+    ...webhooksPages(deps),
+    ...deliveryPages(deps),
+    ...endpointPages(deps),
     ...developerPages(deps),
     ...storePages(deps),
     operatorPage(deps),

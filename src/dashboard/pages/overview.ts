@@ -15,12 +15,11 @@ import { dateIn, datePlus, startOfDayMs } from '../../lib/zone.ts';
 import { figures, list, section } from '../../web/list.ts';
 import { barChart } from '../chart.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { failingEndpoints } from '../failing-endpoints.ts';
+import { failingEndpoints, storeEndpoints } from '../endpoints.ts';
 import type { StoreAt, StorePage, Visit } from '../page.ts';
 import { coinNames } from '../received.ts';
 import { setupList } from '../setup.ts';
 import { badge, data, english, networkTitle, share, time } from '../show.ts';
-import { storeEndpoints } from '../store-endpoints.ts';
 import type { Words } from '../texts.ts';
 
 const DAYS_SHOWN = 30;

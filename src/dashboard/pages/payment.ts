@@ -15,6 +15,7 @@ import { paymentUrl } from '../../payments/payment-url.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { changeForm, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { deliveryState } from '../endpoints.ts';
 import { replayOf } from '../once.ts';
 import { may, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { coinNames, confirmedText, lateText, seenText } from '../received.ts';
@@ -231,12 +232,6 @@ async function readHistory({ database }: DashboardDeps, { id, options }: Session
   };
 }
 
-const deliveryTones: Readonly<Record<Delivery['state'], Tone>> = {
-  delivered: 'good',
-  waiting: 'wait',
-  failed: 'danger',
-};
-
 /** Every step that has a time, oldest first. */
 function history(shown: Shown, session: Session, { events, deliveries, refunds, sweeps, lookups }: Happened): Html {
   const { words } = shown;
@@ -299,7 +294,7 @@ function eventStep({ words, webhooks }: Shown, event: StoredEvent, deliveries: r
     const shown = webhooks
       ? html`<a href="${webhooks}/deliveries/${id}">${said}</a>`
       : html`<span title="${id}">${said}</span>`;
-    return html` ${badge(words.say(`general.delivery_${state}`), deliveryTones[state])} ${shown}`;
+    return html` ${deliveryState(words, { state, attempts })} ${shown}`;
   });
   return html`${words.html('payment.event', { type })}${sent}`;
 }

@@ -1,0 +1,91 @@
+/** What was sent of an event to an endpoint: each attempt with its answer, and the body; and to send it again. */
+import type { PastAttempt } from '../../database/attempts.ts';
+import { type Html, html } from '../../lib/html.ts';
+import { facts, list, section } from '../../web/list.ts';
+import { changeForm, storeChange } from '../change.ts';
+import type { DashboardDeps } from '../deps.ts';
+import { deliveryState } from '../endpoints.ts';
+import { may, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
+import { data, plainText, time } from '../show.ts';
+import type { Words } from '../texts.ts';
+
+const PATH = '/s/:store/:mode/webhooks/deliveries/:delivery';
+
+export const deliveryPages = (deps: DashboardDeps): readonly StorePage[] => [
+  { method: 'get', path: PATH, needs: 'webhooks:read', answer: (visit) => deliveryPage(deps, visit) },
+  storeChange(deps, {
+    path: `${PATH}/resend`,
+    needs: 'webhooks:resend',
+    async plan(visit) {
+      const found = await findDelivery(deps, visit);
+      if (!found) return null;
+      const { id } = found.delivery;
+      return {
+        command: 'resend webhook',
+        target: id,
+        review: null,
+        async act({ deliveries }) {
+          const isDue = await deliveries.resend(id, visit.nowMs);
+          const said = visit.words.say(isDue ? 'webhook-changes.resent' : 'webhook-changes.endpoint_removed');
+          return { to: pathIn(visit.at, `webhooks/deliveries/${id}`), said };
+        },
+      };
+    },
+  }),
+];
+
+/** Returns the delivery that the path names, with its event; null where the store has none in this mode. */
+async function findDelivery({ database }: DashboardDeps, { at, params }: Visit<StoreAt>) {
+  const [delivery] = await database.deliveries.list({ id: params.delivery ?? '', limit: 1 });
+  const event = delivery ? await database.events.find(delivery.eventId) : null;
+  return delivery && event?.storeId === at.storeId && event.mode === at.mode ? { delivery, event } : null;
+}
+
+async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
+  const found = await findDelivery(deps, visit);
+  if (!found) return null;
+  const { at, path, words } = visit;
+  const { delivery, event } = found;
+  const { endpointId, nextAttemptAtMs } = delivery;
+  const attempts = attemptTable(words, await deps.database.deliveries.attempts(delivery.id));
+  const resend = changeForm(visit, `${path}/resend`, words.say('webhooks.resend'), { isMain: true });
+  const described = facts([
+    [words.say('webhooks.event'), html`<code>${event.id}</code>`],
+    [words.say('general.created'), time(event.createdAtMs)],
+    [
+      words.say('webhooks.payment'),
+      html`<a href="${pathIn(at, `payments/${event.sessionId}`)}">${data(event.sessionId)}</a>`,
+    ],
+    [words.say('webhooks.endpoint'), html`<a href="${pathIn(at, `webhooks/${endpointId}`)}">${data(endpointId)}</a>`],
+    nextAttemptAtMs === null ? null : [words.say('webhooks.next_try'), time(nextAttemptAtMs)],
+  ]);
+  // The bytes that are sent have no line breaks; this is for reading.
+  const body = html`<pre tabindex="0"><code>${JSON.stringify(JSON.parse(event.body), null, 2)}</code></pre>`;
+  return {
+    title: words.say('webhooks.event_title', { event: event.type }),
+    content: html`<p><a href="${pathIn(at, 'webhooks')}">${words.say('webhooks.all')}</a></p>
+${section('state', deliveryState(words, delivery), html`${described}${may(visit, 'webhooks:resend') ? resend : null}`)}
+${section('attempts', words.say('webhooks.attempts'), attempts, 'plain')}
+${section('body', words.say('webhooks.body'), body)}`,
+  };
+}
+
+const attemptTable = (words: Words, attempts: readonly PastAttempt[]): Html =>
+  list<PastAttempt>({
+    caption: words.say('webhooks.attempts'),
+    columns: [
+      [words.say('webhooks.started'), ({ startedAtMs }) => time(startedAtMs)],
+      [
+        words.say('webhooks.by'),
+        ({ trigger }) => words.say(trigger === 'manual' ? 'webhooks.by_manual' : 'webhooks.by_schedule'),
+      ],
+      [words.say('general.took'), ({ durationMs }) => data(`${durationMs} ms`), 'number'],
+      [words.say('webhooks.result'), ({ status, error }) => data(status ?? error ?? '–'), 'lead'],
+      [
+        words.say('webhooks.answer'),
+        ({ responseExcerpt: excerpt }) => (excerpt === null ? '–' : html`<code>${plainText(excerpt)}</code>`),
+      ],
+    ],
+    rows: attempts,
+    empty: words.say('webhooks.not_tried'),
+  });
