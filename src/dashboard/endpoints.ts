@@ -22,7 +22,7 @@ export async function findEndpoint({ endpoints }: Reads, at: StoreAt, id: string
   return (await endpoints.page({ ...at, ...one }))[0] ?? null;
 }
 
-/** Returns the URL of each endpoint of deliveries, by its id: also of removed ones, and of those that sessions named. */
+/** Returns the URL of each endpoint of deliveries, by id: also of removed ones, and of those that sessions named. */
 export async function urlsOf({ endpoints }: Reads, deliveries: readonly Delivery[]) {
   const ids = [...new Set(deliveries.map(({ endpointId }) => endpointId))];
   const found = await Promise.all(ids.map((id) => endpoints.find(id)));

@@ -142,7 +142,7 @@ ${section('secret', words.say('general.secret'), rotating)}
 ${section('change', words.say('webhooks.change'), changing)}`;
 }
 
-/** Plans an act about the endpoint. @param leadsTo the page of the store that is shown after it, if not the endpoint's */
+/** Plans an act about the endpoint. @param leadsTo the store's page that is shown after it, if not the endpoint's */
 function planOn<I, P extends object>(
   act: Act<I, P>,
   textsOf: (visit: Visit<StoreAt>) => Readonly<Record<string, string | undefined>>,
