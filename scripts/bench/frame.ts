@@ -8,7 +8,7 @@ import { availableParallelism, cpus, loadavg } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
-import { openProgress } from '../cli/progress.ts';
+import { openProgress, progressBar } from '../cli/output.ts';
 
 /** What was measured, by column. */
 export type Row = Readonly<Record<string, number | string>>;
@@ -37,7 +37,10 @@ export function quantile(values: readonly number[], share: number): number {
 export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
 /** Opens a progress bar on standard error. */
-export const progress = (title: string, total: number) => openProgress(`  ${title}`, total, process.stderr);
+export function progress(title: string, total: number) {
+  const { show, end } = openProgress();
+  return { step: (done: number, note?: string) => show(progressBar(`  ${title}`, done, total, note)), end };
+}
 
 /** What one run measured of something plain and of ours, in the same unit. */
 type Pair = Readonly<{ plain: number; ours: number }>;

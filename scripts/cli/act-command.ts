@@ -14,7 +14,6 @@ import {
 import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
 import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
-import { permanent } from '../../src/core/fault.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { sortableId } from '../../src/lib/id.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
@@ -29,15 +28,13 @@ import {
   reasonOption,
   requiredReason,
 } from './command.ts';
-import { withTerminal } from './signer.ts';
 import { table } from './table.ts';
+import { agree, yesOption } from './terminal.ts';
 
 /**
  * `notes`: lines below the options in its help. `confirms`: a person at a terminal is shown what follows, and asked.
  */
 type More = Readonly<{ notes?: readonly string[]; confirms?: true; needsSandbox?: true }>;
-
-const yesOption: Option = { help: 'do not ask; without a terminal nobody is asked' };
 
 /** Returns the command that does an act. */
 export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms, needsSandbox }: More = {}): Command {
@@ -76,7 +73,7 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
       if (input.options['dry-run'] === true) {
         return { json: { id: target, ...planned, dry_run: true }, lines: [...shown, 'Nothing was changed.'] };
       }
-      if (confirms && input.options.yes !== true) await askFor(shown);
+      if (confirms && input.options.yes !== true) await agree(input, shown, 'Go on?', true);
       const outcome = await installation.database.recordAs({ ...context.act, target }, (database) =>
         act.run({ ...context, database }, plan),
       );
@@ -93,15 +90,6 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
   };
   return command;
 }
-
-/** Shows a person at a terminal what follows, and asks. @throws Fault permanent `not_agreed` */
-const askFor = (shown: readonly string[]): Promise<void> =>
-  withTerminal(async (terminal) => {
-    if (!terminal.isInteractive) return;
-    for (const line of shown) terminal.say(line);
-    if (/^y(es)?$/i.test(await terminal.ask('Go on? [y/N] '))) return;
-    throw permanent('not_agreed', 'nothing was changed: the answer was not yes');
-  });
 
 const dashed = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 

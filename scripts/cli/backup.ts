@@ -29,9 +29,9 @@ import {
   usage,
   wholeOption,
 } from './command.ts';
-import { mebibytes, openProgressLine } from './progress.ts';
-import { askNewPassphrase, withTerminal } from './signer.ts';
+import { mebibytes, openProgress } from './output.ts';
 import { table } from './table.ts';
+import { askNewPassphrase, withTerminal } from './terminal.ts';
 
 const INDEX_MAX = 2 ** 31 - 1;
 export const passphraseOption: Option = {
@@ -63,7 +63,7 @@ export const backup: Command = {
     if (to === undefined) return runAsConfigured(input, installation);
     const signer = input.options['without-signer'] === true ? null : config.signer;
     const act = operatorAct(backup, input, clock);
-    const progress = openProgressLine(process.stderr);
+    const progress = openProgress();
     const { file, bytes, manifest, proof } = await withPassphrase(input, true, async (passphrase) => {
       try {
         const made = await makeBackup(resolve(input.cwd, to), {
@@ -112,7 +112,7 @@ export const backup: Command = {
 async function runAsConfigured(input: Input, { config, database, clock }: Installation): Promise<Answer> {
   const [given] = ['prove', 'passphrase-file', 'without-signer'].filter((name) => name in input.options);
   if (given) throw usage(`--${given} needs --to; without it, the settings \`backup\` say what is done`);
-  const progress = openProgressLine(process.stderr);
+  const progress = openProgress();
   const act = operatorAct(backup, input, clock);
   const onProgress = (done: number, total: number) => progress.show(`packed ${mebibytes(done)} of ${mebibytes(total)}`);
   const onReceived = (done: number) => progress.show(received(done));

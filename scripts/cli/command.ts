@@ -30,8 +30,8 @@ export type Input = Readonly<{
 }>;
 
 /**
- * An answer, for programs and for people. `isBad`: it reports something wrong, so the exit code is 1. `code` is another
- * exit code, of commands whose help lists theirs.
+ * An answer, for programs and for people; of a command that has printed it already, undefined and no lines. `isBad`: it
+ * reports something wrong, so the exit code is 1. `code` is another exit code, of commands whose help lists theirs.
  */
 export type Answer = Readonly<{ json: unknown; lines: readonly string[]; isBad?: boolean; code?: 0 | 1 | 2 | 3 }>;
 
@@ -60,24 +60,15 @@ export type Command = Described &
     run(input: Input, installation: Installation): Promise<Answer>;
   }>;
 
-/** A command, or a program of its own that the tool starts: what a list of them shows. */
-export type Listed = Readonly<{
-  name: string;
-  args?: readonly string[];
-  optionalArgs?: readonly string[];
-  summary: string;
-  options?: Command['options'];
-}>;
+export type AnyCommand = Command | OfflineCommand;
 
 /** A program that its operator runs by words. */
 export type Tool = Readonly<{
   name: string;
   purpose: string;
-  commands: readonly (Command | OfflineCommand)[];
-  /** Separate programs, which need no installation. Each gets the words after its name and returns the exit code. */
-  programs: Readonly<Record<string, Readonly<{ summary: string; run(words: readonly string[]): Promise<number> }>>>;
-  /** The first words of its commands, by how often each is needed; of the least needed ones the names alone. */
-  sections: readonly (readonly [title: string, subjects: readonly string[], only?: 'names'])[];
+  commands: readonly AnyCommand[];
+  /** The first words of its commands, by how often each is needed. */
+  sections: readonly (readonly [title: string, subjects: readonly string[]])[];
 }>;
 
 export const storeOption: Option = { value: 'ID', help: 'the store; optional if there is only one' };

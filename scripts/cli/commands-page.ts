@@ -14,15 +14,14 @@ export const commandsPage = (): string =>
     '',
   ].join('\n');
 
-const toolLines = ({ name, commands, programs, sections }: Tool): string[] =>
+const toolLines = ({ name, commands, sections }: Tool): string[] =>
   sections.flatMap(([title, subjects]) => [
     '',
     `## ${name}: ${title.toLowerCase()}`,
     '',
-    ...subjects.flatMap((subject) => [
-      ...commands
+    ...subjects.flatMap((subject) =>
+      commands
         .filter((command) => command.name.split(' ')[0] === subject)
         .map((command) => `- \`${name} ${command.name}\`: ${command.summary}`),
-      ...(programs[subject] ? [`- \`${name} ${subject}\`: ${programs[subject].summary}`] : []),
-    ]),
+    ),
   ]);

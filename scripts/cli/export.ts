@@ -6,8 +6,7 @@ import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind } from '../../src/dat
 import { exportFormats, rowWriter } from '../../src/lib/export-text.ts';
 import { type Command, choiceOption, type Input, type Installation, notFound, textOption, usage } from './command.ts';
 import { cellsOf, columnsOf } from './export-rows.ts';
-import { toNewFile, toStandardOutput } from './output.ts';
-import { openProgress } from './progress.ts';
+import { openProgress, progressBar, toNewFile, toStandardOutput } from './output.ts';
 import { readMoment } from './since.ts';
 
 /** Exports that look at fewer entries than this show no progress. */
@@ -96,8 +95,7 @@ async function* exportText(
   counted: { rows: number },
   through: number,
 ): AsyncGenerator<string> {
-  const progress =
-    through > PROGRESS_ENTRIES_MIN ? openProgress(`exporting ${filter.kind}`, through, process.stderr) : null;
+  const progress = through > PROGRESS_ENTRIES_MIN ? openProgress() : null;
   try {
     yield writer.begin;
     for (let after = 0; after < through; after += BOOK_PAGE_ENTRIES) {
@@ -105,7 +103,8 @@ async function* exportText(
       const rows = page.map((booked) =>
         writer.row(cellsOf(filter.kind, booked, config.networks), counted.rows++ === 0),
       );
-      progress?.step(Math.min(through, after + BOOK_PAGE_ENTRIES), `${counted.rows} rows`);
+      const done = Math.min(through, after + BOOK_PAGE_ENTRIES);
+      progress?.show(progressBar(`exporting ${filter.kind}`, done, through, `${counted.rows} rows`));
       if (rows.length > 0) yield rows.join('');
     }
     yield writer.end;

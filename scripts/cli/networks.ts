@@ -19,7 +19,7 @@ import {
   wholeOption,
 } from './command.ts';
 import { networkOf } from './network-name.ts';
-import { openProgress } from './progress.ts';
+import { openProgress, progressBar } from './output.ts';
 import { table } from './table.ts';
 
 const NUMBER_MAX = 999_999_999_999_999;
@@ -178,10 +178,12 @@ async function reread(
   const { rereadBlocks } = await import('../../indexers/reread.ts');
   const isCheck = input.options.check === true || input.options['dry-run'] === true;
   const act = operatorAct(networksReread, input, clock);
-  const progress = openProgress(`reading ${network.key}`, to - from + 1, process.stderr);
+  const progress = openProgress();
   try {
     const chain = chains[network.family];
-    const options = { network, database, chain, from, to, isCheck, act, clock, onProgress: progress.step };
+    const onProgress = (done: number, note?: string) =>
+      progress.show(progressBar(`reading ${network.key}`, done, to - from + 1, note));
+    const options = { network, database, chain, from, to, isCheck, act, clock, onProgress };
     const { differences, counts, closed } = await rereadBlocks(options);
     const listed = differences.map(({ kind, number, block, transfer }) => ({
       kind,

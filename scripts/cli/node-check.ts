@@ -1,12 +1,20 @@
-/**
- * Checks one node before an installation relies on it, once or for a while: nothing is opened or changed.
- */
+/** Checks one node before an installation relies on it, once or for a while, and saves its address. */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { exitCodeOf, type Finding, findingLines } from '../nodes/finding.ts';
 import type { RepeatedCheck, RepeatedFinding } from '../nodes/repeated-check.ts';
-import { type Answer, type Input, moment, type OfflineCommand, type Option, textOption, usage } from './command.ts';
-import { openProgressLine } from './progress.ts';
+import {
+  type Answer,
+  type Input,
+  moment,
+  type OfflineCommand,
+  operatorAct,
+  reasonOption,
+  textOption,
+  usage,
+} from './command.ts';
+import { planSave, recordSave, save } from './node-save.ts';
+import { openProgress, untilStopped } from './output.ts';
 import { readSpan } from './since.ts';
 
 const BLOCKS_WAITED = 3;
@@ -16,60 +24,104 @@ const OUTAGE_DAYS = 3;
 const OUTAGE_MS_MAX = 365 * DAY_MS;
 const FOR_MS_MAX = 7 * DAY_MS;
 
-export const outageOption: Option = {
-  value: 'TIME',
-  help: 'the longest outage after which everything must still be there, such as 3d (default: 1d to 3d, by network)',
-};
-
 export const nodeCheck: OfflineCommand = {
   name: 'network check',
   args: ['network'],
-  summary: 'Prove that a node serves everything an indexer asks for. Changes nothing.',
+  summary: 'Prove that a node serves everything an indexer asks for; with --save, write it into the settings.',
   options: {
     url: { value: 'URL', help: 'the node to check (default: the configured one)' },
-    outage: outageOption,
+    outage: {
+      value: 'TIME',
+      help: 'the longest outage after which everything must still be there, such as 3d (default: 1d to 3d, by network)',
+    },
     for: { value: 'TIME', help: 'repeat the check for this long, such as 30m; Ctrl-C ends it earlier (default: once)' },
+    save: { help: 'write --url into the file that QUAYSIDE_CONFIG names, unless the check finds errors' },
+    fallback: {
+      value: 'URL',
+      help: 'with --save: a second node for blocks that the first no longer has (fallback_url)',
+    },
+    xpub: { value: 'XPUB', help: 'with --save: the xpub of the network, if the settings have none' },
+    reason: reasonOption,
   },
   notes: [
     'Checks chain and tokens, first block, version and coming forks, peers, open ports and calls, newest block, transfers',
     'in two readings, history, final blocks and balances in them, batches, and announcements of new blocks. With --for,',
-    'one check begins each 30 seconds, and the answer says how often each finding was seen. `node` commands need no',
-    'installation. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
+    'one check begins each 30 seconds, and the answer says how often each finding was seen. It needs no installation.',
+    'A copy of the old settings is kept beside the file. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
   ],
   async runOffline(input) {
     const { readNetwork } = await import('../nodes/network.ts');
+    if (input.options.save === true) return checkAndSave(input);
     const url = textOption(input, 'url');
     const network = readNetwork(input, String(input.args[0]), url === undefined ? undefined : nodeUrl(url));
     if (input.options.for !== undefined) return repeat(input, network);
     const findings = await check(input, network);
-    const checks = findings.map(({ area, ...rest }) => ({ check: area, ...rest }));
     return {
-      json: { network: network.key, node: new URL(network.url).host, checks },
+      json: { network: network.key, node: new URL(network.url).host, checks: checksJson(findings) },
       lines: findingLines(findings),
       code: exitCodeOf(findings),
     };
   },
 };
 
-/** The first Ctrl-C ends the run with its report, the second ends the program. */
+const checksJson = (findings: readonly Finding[]) => findings.map(({ area, ...rest }) => ({ check: area, ...rest }));
+
+/** Checks the node, and the fallback alone, and writes both. */
+async function checkAndSave(input: Input): Promise<Answer> {
+  const [url, fallback, xpub] = ['url', 'fallback', 'xpub'].map((name) => textOption(input, name));
+  if (url === undefined) throw usage('--save needs --url');
+  const plan = await planSave(input, {
+    url: nodeUrl(url),
+    ...(fallback !== undefined && { fallback_url: nodeUrl(fallback) }),
+    ...(xpub !== undefined && { xpub }),
+  });
+  const { finalityUrl: _, rpcUrl: __, fallbackUrl, ...rest } = plan.network;
+  const [own, other] = await Promise.all([
+    check(input, plan.network),
+    fallbackUrl === undefined ? [] : check(input, { ...rest, url: fallbackUrl }),
+  ]);
+  const findings = [...own, ...other.map((one) => ({ ...one, area: `fallback ${one.area}` }))];
+  const isRefused = exitCodeOf(findings) === 2;
+  const outcome = isRefused ? 'refused' : plan.changes.length > 0 ? 'written' : 'unchanged';
+  const backup = outcome === 'written' ? save(plan) : null;
+  if (backup !== null) await recordSave(input, plan, operatorAct(nodeCheck, input, systemClock));
+  const said = {
+    refused: `refused: correct what is marked ✗. ${plan.file} stays as it was`,
+    unchanged: `${plan.file} says so already`,
+    written: `written to ${plan.file}; the old one is ${backup}. Restart Quayside to use the node`,
+  }[outcome];
+  return {
+    json: {
+      network: plan.network.key,
+      ...{ outcome, file: plan.file, backup, changes: plan.changes },
+      checks: checksJson(findings),
+    },
+    lines: [
+      ...findingLines(findings),
+      '',
+      ...plan.changes.map(({ setting, before, after }) => `${setting}: ${before ?? 'not set'} → ${after}`),
+      said,
+    ],
+    code: exitCodeOf(findings),
+  };
+}
+
 async function repeat(input: Input, network: NetworkConfig): Promise<Answer> {
   const { repeatCheck, progressText } = await import('../nodes/repeated-check.ts');
   const forMs = readSpan(input, 'for', FOR_MS_MAX, '');
-  const progress = openProgressLine(process.stderr);
-  const stopped = new AbortController();
-  const stop = () => stopped.abort();
-  process.once('SIGINT', stop);
+  const progress = openProgress();
   try {
-    const checked = await repeatCheck({
-      check: () => check(input, network),
-      forMs,
-      clock: systemClock,
-      stop: stopped.signal,
-      onRound: (soFar) => progress.show(`${network.key}: ${progressText(soFar, forMs)}`),
-    });
+    const checked = await untilStopped((stop) =>
+      repeatCheck({
+        check: () => check(input, network),
+        forMs,
+        clock: systemClock,
+        stop,
+        onRound: (soFar) => progress.show(`${network.key}: ${progressText(soFar, forMs)}`),
+      }),
+    );
     return repeatedAnswer(network, checked);
   } finally {
-    process.off('SIGINT', stop);
     progress.end();
   }
 }
@@ -97,7 +149,7 @@ function repeatedAnswer({ key, url }: NetworkConfig, { rounds, elapsedMs, findin
 }
 
 /** Checks the node at the network's `url`. Loads the clients of nodes, which few commands need. */
-export async function check(input: Input, network: NetworkConfig): Promise<Finding[]> {
+async function check(input: Input, network: NetworkConfig): Promise<Finding[]> {
   const [{ checkNode }, { ownAddresses }, { readRecipes, recipeOf }] = await Promise.all([
     import('../nodes/check.ts'),
     import('../nodes/exposure.ts'),

@@ -1,12 +1,28 @@
-/**
- * What a command writes part by part: into a new file, or to standard output.
- */
+/** What a command writes part by part: lines, a new file, standard output, and progress on the terminal. */
 import { once } from 'node:events';
 import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
+import { printable } from '../../src/core/excerpt.ts';
 import { permanent } from '../../src/core/fault.ts';
 
 const PRIVATE = 0o600;
+const BAR_CHARACTERS = 40;
+const MIB = 2 ** 20;
+
+export const printLine = (line: string, stream: Pick<typeof process.stdout, 'write'> = process.stdout): void =>
+  void stream.write(`${printable(line)}\n`);
+
+/** Gives `work` a signal that the first Ctrl-C or SIGTERM aborts; the second ends the program. */
+export async function untilStopped<T>(work: (stop: AbortSignal) => Promise<T>): Promise<T> {
+  const stopping = new AbortController();
+  const stop = () => stopping.abort();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
+  try {
+    return await work(stopping.signal);
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, stop);
+  }
+}
 
 /**
  * Writes to standard output, no faster than it is read.
@@ -53,4 +69,31 @@ export async function toNewFile(parts: AsyncIterable<string | Uint8Array>, path:
       `${path} could not be written: ${error.message}; name a file in a folder that you can write to`,
     );
   }
+}
+
+/** Returns a number of bytes as people read it. */
+export const mebibytes = (bytes: number): string => `${(bytes / MIB).toFixed(1)} MiB`;
+
+/**
+ * Returns functions to write lines in the place of those before, and to clear them. Nothing is written if standard
+ * error is not a terminal.
+ */
+export function openProgress(terminal: Pick<typeof process.stderr, 'isTTY' | 'write' | 'columns'> = process.stderr) {
+  let shown = 0;
+  const show = (...lines: readonly string[]): void => {
+    if (!terminal.isTTY) return;
+    // Go up to the first line and clear everything from there on.
+    const back = shown === 0 ? '' : `\x1b[${shown}A\x1b[J`;
+    // A line that wraps would be two to go up.
+    const width = Math.max(1, terminal.columns - 1);
+    terminal.write(back + lines.map((line) => `${printable(line).slice(0, width)}\n`).join(''));
+    shown = lines.length;
+  };
+  return { show, end: () => show() };
+}
+
+/** Returns a bar that is filled by its share of `total`. */
+export function progressBar(title: string, done: number, total: number, note = ''): string {
+  const filled = Math.round((BAR_CHARACTERS * done) / Math.max(1, total));
+  return `${title} ${'█'.repeat(filled).padEnd(BAR_CHARACTERS, '░')} ${done}/${total} ${note}`;
 }

@@ -1,65 +1,83 @@
-/** Reads a command line with commander: its options, those that are required, their choices, and its arguments. */
+/** A tool as commander reads it: its commands by subject, with their help, options and arguments. */
 import { Command as Parser, Option as ParserOption } from 'commander';
-import { type Command, type Input, type OfflineCommand, type Option, usage } from './command.ts';
-import { everywhere, placeholder } from './option.ts';
+import { readShipped } from '../../src/lib/installation.ts';
+import type { AnyCommand, Option, Tool } from './command.ts';
+
+/** Help is no wider than this where there is no terminal. */
+const COLUMNS = 100;
+
+export const jsonOption: Option = { help: 'print the answer as JSON' };
+
+/** What a command line gives a command: see `Input`. */
+type Given = Readonly<{ args: readonly string[]; options: Readonly<Record<string, string | boolean | undefined>> }>;
 
 /**
- * Reads the words after a command's name.
- * @throws Fault permanent `usage`
+ * Returns the parser of a tool.
+ * @param write takes what help prints
+ * @param run does the command that was named
  */
-export function readInput(
-  command: Command | OfflineCommand,
-  words: readonly string[],
-): Pick<Input, 'args' | 'options'> {
-  const parser = new Parser(command.name)
+export function parserOf(
+  { name, purpose, commands, sections }: Tool,
+  write: (text: string) => void,
+  run: (command: AnyCommand, given: Given) => Promise<void>,
+): Parser {
+  const root = new Parser(name)
+    .description(purpose)
+    .version(`${name} ${readShipped<{ version: string }>('package.json').version}`, '--version', 'print the version')
     .exitOverride()
-    .showSuggestionAfterError()
-    .helpOption(false)
-    .allowExcessArguments(false)
-    .configureOutput({ writeErr: () => undefined });
-  for (const name of command.args) parser.argument(`<${name}>`);
-  for (const name of command.optionalArgs ?? []) parser.argument(`[${name}]`);
-  const names = Object.entries({ ...command.options, ...everywhere }).map(([name, option]) => {
-    const added = parserOption(name, option);
-    parser.addOption(added);
-    return [name, added.attributeName()] as const;
-  });
-  try {
-    parser.parse([...words], { from: 'user' });
-  } catch (error) {
-    throw usage(messageOf(error, words));
-  }
-  const values = parser.opts<Record<string, string | boolean | undefined>>();
-  const given = names.filter(([, key]) => values[key] !== undefined);
-  return { args: parser.args, options: Object.fromEntries(given.map(([name, key]) => [name, values[key]])) };
-}
-
-function parserOption(name: string, option: Option): ParserOption {
-  const value = placeholder(option);
-  const made = new ParserOption(`--${name}${value === null ? '' : ` <${value}>`}`, option.help);
-  if (option.choices) made.choices([...option.choices]);
-  return made.makeOptionMandatory(option.required === true);
-}
-
-/** Returns what commander says about a wrong command line, in the words of this tool's other messages. */
-function messageOf(error: unknown, words: readonly string[]): string {
-  const { code = '', message = String(error) } = error as Readonly<{ code?: string; message?: string }>;
-  const [, named = ''] = /'(?:--)?([\w-]+)/.exec(message) ?? [];
-  switch (code) {
-    case 'commander.missingArgument':
-      return `<${named}> is missing`;
-    case 'commander.missingMandatoryOptionValue':
-      return `--${named} is missing`;
-    case 'commander.optionMissingArgument':
-      return `--${named} needs a value`;
-    case 'commander.excessArguments':
-      return `unexpected argument "${words.filter((word) => !word.startsWith('--')).at(-1) ?? ''}"`;
-    case 'commander.invalidArgument': {
-      const [, given = '', allowed = ''] =
-        /argument '(.*)' is invalid\. Allowed choices are (.*)\.$/s.exec(message) ?? [];
-      return `--${named} is "${given}", expected ${allowed.split(', ').join(' or ')}`;
+    .configureOutput({
+      writeOut: write,
+      writeErr: write,
+      outputError: () => undefined,
+      getOutHelpWidth: () => (process.stdout.isTTY ? process.stdout.columns : COLUMNS),
+    })
+    .addHelpText(
+      'after',
+      '\nQUAYSIDE_CONFIG and QUAYSIDE_DATA_DIR select the installation. --completion SHELL prints a script for bash, zsh or fish.\n' +
+        'Exit codes: 0 done, 1 refused or failed, 2 wrong usage or configuration, 3 what was named does not exist.',
+    );
+  for (const [title, subjects] of sections) {
+    for (const subject of subjects) {
+      const own = commands.filter((one) => one.name.split(' ')[0] === subject);
+      const verbs = own.flatMap((one) => one.name.split(' ')[1] ?? []);
+      const parent = verbs.length > 0 ? root.command(subject).description(verbs.join(', ')) : root;
+      for (const command of own) addCommand(parent, command, run);
+      root.commands.at(-1)?.helpGroup(`${title}:`);
     }
-    default:
-      return message.replace(/^error: /, '').replace(/\n/, ' ');
   }
+  return root;
+}
+
+function addCommand(
+  parent: Parser,
+  command: AnyCommand,
+  run: (command: AnyCommand, given: Given) => Promise<void>,
+): void {
+  const { name, args, optionalArgs = [], summary, options, notes } = command;
+  const parser = parent
+    .command(name.split(' ').at(-1) ?? name)
+    .description(summary)
+    .allowExcessArguments(false);
+  for (const arg of args) parser.argument(`<${arg}>`);
+  for (const arg of optionalArgs) parser.argument(`[${arg}]`);
+  const keys = Object.entries({ ...options, json: jsonOption }).map(([option, one]) => {
+    const added = parserOption(option, one);
+    parser.addOption(added);
+    return [option, added.attributeName()] as const;
+  });
+  if (notes) parser.addHelpText('after', `\n${notes.join('\n')}`);
+  parser.action(() => {
+    const values = parser.opts<Record<string, string | boolean | undefined>>();
+    const given = keys.filter(([, key]) => values[key] !== undefined);
+    const read = Object.fromEntries(given.map(([option, key]) => [option, values[key]]));
+    return run(command, { args: parser.args, options: read });
+  });
+}
+
+function parserOption(name: string, { value, choices, help, required }: Option): ParserOption {
+  const placeholder = value ?? choices?.join('|');
+  const text = required ? `${help} (required)` : help;
+  const made = new ParserOption(`--${name}${placeholder === undefined ? '' : ` <${placeholder}>`}`, text);
+  if (choices) made.choices([...choices]);
+  return made.makeOptionMandatory(required === true);
 }

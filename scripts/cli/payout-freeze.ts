@@ -17,7 +17,7 @@ import {
   usage,
 } from './command.ts';
 import { networkOf } from './network-name.ts';
-import { freezeLines, freezeSigner, withSigner } from './signer-freeze.ts';
+import { freezeLines, withSigner } from './signer-freeze.ts';
 
 const options = { reason: reasonOption, 'dry-run': { help: 'show what would be changed, and change nothing' } };
 const withoutSigner: Option = { help: 'leave the signer as it is; it would need an approver to be thawed' };
@@ -118,6 +118,18 @@ export async function signerState(dir: string): Promise<string[]> {
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return [`whether the signer itself is frozen is not known: ${why}`];
+  }
+}
+
+/** Freezes the signer as well. @returns the lines to show, and whether it is frozen now */
+async function freezeSigner(dir: string, reason: string, operator: string) {
+  try {
+    const state = await withSigner(dir, (signer) => signer.freeze(reason, operator));
+    return { isFrozen: true, lines: freezeLines(state) };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const advice = 'Run `quayside-signer freeze` where it runs, or stop it.';
+    return { isFrozen: false, lines: [`the signer was NOT frozen: ${why}`, advice] };
   }
 }
 

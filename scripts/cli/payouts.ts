@@ -15,7 +15,7 @@ import { openConfiguredSigner } from '../../src/signer/client.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { type Command, type Installation, moment, notFound, textOption, usage, wholeOption } from './command.ts';
 import { networkOf } from './network-name.ts';
-import { openProgressLine } from './progress.ts';
+import { openProgress } from './output.ts';
 import { table } from './table.ts';
 
 const kinds = [...paybackKinds, 'sweep', 'gas'] as const;
@@ -68,7 +68,7 @@ export async function adopt({ key, family }: NetworkConfig, { database, config, 
   if (!config.signer)
     throw permanent('no_signer', 'the configuration has no `signer`, so nothing was ever paid out here');
   const signer = openConfiguredSigner(config.signer);
-  const progress = openProgressLine(process.stderr);
+  const progress = openProgress();
   try {
     const rules = chains[family].spendRules;
     const onProgress = (count: number) => progress.show(`compared ${count} signatures on ${key}`);

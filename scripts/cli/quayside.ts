@@ -11,33 +11,34 @@ import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { alarmList } from './alarms.ts';
 import { auditList } from './audit.ts';
 import { backup, restore } from './backup.ts';
-import type { Command, OfflineCommand, Tool } from './command.ts';
+import type { AnyCommand, Tool } from './command.ts';
 import { doctor } from './doctor.ts';
 import { exportBooks } from './export.ts';
 import { heldList } from './held.ts';
 import { keyList } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
+import { listenCommand } from './listen-program.ts';
 import { networksReread, networksRewind } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
-import { nodeConnect } from './node-connect.ts';
 import { nodeSync } from './node-sync.ts';
 import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
 import { payoutsReconcile } from './payout-reconcile.ts';
 import { payoutsResolve } from './payout-resolve.ts';
 import { payoutsList } from './payouts.ts';
-import { refundsList, refundsRequest } from './refunds.ts';
+import { refundsList } from './refunds.ts';
 import { secretKeyRotate } from './secret-key.ts';
 import { show } from './show.ts';
 import { status } from './status.ts';
 import { storeAdd, storeList } from './store.ts';
 import { storeSet } from './store-set.ts';
 import { sweep } from './sweep.ts';
+import { tronWs } from './tron-ws.ts';
 import { webhooksResend } from './webhook-recovery.ts';
 import { webhooksTest } from './webhook-test.ts';
 import { webhooksList } from './webhooks.ts';
 
-const commands: readonly (Command | OfflineCommand)[] = [
+const commands: readonly AnyCommand[] = [
   status,
   doctor,
   show,
@@ -46,7 +47,6 @@ const commands: readonly (Command | OfflineCommand)[] = [
   networksRewind,
   networksReread,
   nodeCheck,
-  nodeConnect,
   nodeSync,
   storeAdd,
   storeList,
@@ -94,9 +94,13 @@ const commands: readonly (Command | OfflineCommand)[] = [
     ],
   }),
   refundsList,
-  refundsRequest,
   commandOf(approveRefund, {
-    notes: ['`refund request` shows how approvers sign. Their keys are never used on this machine.'],
+    notes: [
+      'What the signer does not pay by itself needs an approver’s signature, whose key is never used on this machine:',
+      '1. here: quayside show <refund> --request > refund.json',
+      '2. on the approver’s machine: quayside-signer approve refund.json --key anna.key > anna.json',
+      '3. here: quayside refund approve <refund> --approval anna.json',
+    ],
     confirms: true,
     needsSandbox: true,
   }),
@@ -118,35 +122,20 @@ const commands: readonly (Command | OfflineCommand)[] = [
   restore,
   addressPoolDerive,
   addressPoolImport,
+  listenCommand,
+  tronWs,
 ];
-
-/** Separate programs, which need no installation. Each gets the words after its name and returns the exit code. */
-const programs: Tool['programs'] = {
-  listen: {
-    summary: 'Forward test events to a handler on this machine, signed like webhooks.',
-    run: async (words) => (await import('./listen-program.ts')).runListen(words),
-  },
-  'tron-ws': {
-    summary: 'Serve a WebSocket for a java-tron node, on the node’s machine.',
-    run: async (words) => (await import('./tron-ws.ts')).runTronWs(words),
-  },
-};
 
 /** Subjects in the order of the overview. */
 const sections: Tool['sections'] = [
   ['Every day', ['status', 'show', 'alarm', 'refund', 'held', 'webhook', 'payout', 'sweep', 'export']],
   ['Setting up', ['store', 'key', 'user', 'network', 'address-pool']],
-  [
-    'Now and then',
-    ['doctor', 'backup', 'restore', 'audit', 'ledger', 'secret-key', 'pay', 'listen', 'tron-ws'],
-    'names',
-  ],
+  ['Now and then', ['doctor', 'backup', 'restore', 'audit', 'ledger', 'secret-key', 'pay', 'listen', 'tron-ws']],
 ];
 
 export const quaysideTool: Tool = {
   name: 'quayside',
   purpose: 'operates a Quayside installation',
   commands,
-  programs,
   sections,
 };

@@ -11,7 +11,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { passphraseOption, prove, withPassphrase } from './backup.ts';
 import { type Input, type OfflineCommand, operatorAct, reasonOption, textOption } from './command.ts';
-import { openProgressLine } from './progress.ts';
+import { openProgress } from './output.ts';
 import { withSigner } from './signer-freeze.ts';
 
 export const secretKeyRotate: OfflineCommand = {
@@ -32,7 +32,7 @@ export const secretKeyRotate: OfflineCommand = {
     if (!existsSync(databaseFile(config.dataDir)))
       throw permanent('not_found', `there is no installation in ${config.dataDir}; check QUAYSIDE_DATA_DIR`);
     if (config.signer) await refuseRunningSigner(config.signer.dir);
-    const progress = openProgressLine(process.stderr);
+    const progress = openProgress();
     try {
       const rotation = await rotateSecretKey(partsOf(config, input, (step) => progress.show(step)));
       progress.end();

@@ -3,6 +3,7 @@
  * delivery and refund, and names the link that is broken.
  */
 import { keyJson } from '../../src/acts/keys.ts';
+import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
 import { parseSessionId } from '../../src/lib/session-id.ts';
 import { type Answer, type Command, type Input, moment, notFound } from './command.ts';
 import { alteredLine, lastUse } from './key.ts';
@@ -22,6 +23,7 @@ export const show: Command = {
   summary: 'Show anything: its facts, what became of it, which link is broken, and what to do.',
   options: {
     'ask-node': { help: 'of a transaction that is not known here: ask the configured nodes' },
+    request: { help: 'of a refund above the signer’s caps: print only what an approver is to sign' },
     link: {
       help: 'of a refund: also the link by which the payer names an address; the audit log and the refund keep that you saw it',
     },
@@ -34,6 +36,7 @@ export const show: Command = {
   needsSandbox: true,
   async run(input, installation) {
     const scene = await openScene(installation);
+    if (input.options.request === true) return approvalRequest(scene, String(input.args[0]));
     const text = (input.args[0] ?? '').trim();
     const sessions = await sessionsNamed(scene, text);
     if (sessions.length > 0) return answer(sessions, true);
@@ -51,6 +54,14 @@ export const show: Command = {
     return answer([{ kind: 'address', json: {}, links }], isKnown);
   },
 };
+
+/** Prints what approvers sign for a refund. @throws Fault permanent `not_found` */
+async function approvalRequest(scene: Scene, id: string): Promise<Answer> {
+  const refund = await scene.database.refunds.findBy({ id });
+  if (!refund) throw notFound(`there is no refund ${id}; \`quayside refund list\` shows all`);
+  const lines = await createRefundApprovals(scene).request(refund);
+  return { json: JSON.parse(lines.join('\n')), lines };
+}
 
 /** Returns the session with this id, or the sessions of this order. */
 async function sessionsNamed(scene: Scene, text: string): Promise<Shown[]> {

@@ -1,17 +1,23 @@
-/**
- * Backs up the signer's journal and policy, and restores them into a new folder.
- */
-import { accessSync, constants } from 'node:fs';
+/** Backs up the signer's journal and policy, restores them into a new folder, and checks the seed phrase. */
+import { accessSync, constants, existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
+import { networkOfEachPool } from '../../src/addresses/pool-level.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import { permanent } from '../../src/core/fault.ts';
+import type { Database } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { counted } from '../../src/lib/parts.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
-import { fingerprintOf } from '../../src/signer/keystore.ts';
+import { signerFiles } from '../../src/signer/files.ts';
+import { fingerprintOf, readKeystore } from '../../src/signer/keystore.ts';
 import { refuseExistingSigner, restoreSigner } from '../../src/signer/setup.ts';
-import { moment, notFound, type OfflineCommand, textOption, usage } from './command.ts';
-import { toNewFile, toStandardOutput } from './output.ts';
-import { mebibytes, openProgressLine } from './progress.ts';
-import { askMnemonic, askNewPassphrase, dirOption, filesOf, withTerminal } from './signer.ts';
+import { type Command, moment, notFound, type OfflineCommand, operatorAct, textOption, usage } from './command.ts';
+import { mebibytes, openProgress, toNewFile, toStandardOutput } from './output.ts';
+import { dirOption, filesOf } from './signer-policy.ts';
+import { table } from './table.ts';
+import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
 export const signerBackup: OfflineCommand = {
   name: 'backup',
@@ -32,7 +38,7 @@ export const signerBackup: OfflineCommand = {
       throw usage('a backup is not text: name a file with --output, or redirect it to one');
     }
     const signer = openConfiguredSigner({ dir: filesOf(input).dir });
-    const progress = openProgressLine(process.stderr);
+    const progress = openProgress();
     let bytes = 0;
     const parts = counted(signer.backup(), (done) => {
       bytes = done;
@@ -41,7 +47,7 @@ export const signerBackup: OfflineCommand = {
     try {
       if (output === undefined) {
         await toStandardOutput(parts);
-        return { json: null, lines: [] };
+        return { json: undefined, lines: [] };
       }
       const file = resolve(input.cwd, output);
       await toNewFile(parts, file);
@@ -60,35 +66,28 @@ export const signerRestore: OfflineCommand = {
   options: { dir: dirOption },
   runOffline: (input) =>
     withTerminal(async (terminal) => {
-      const files = filesOf(input);
-      refuseExistingSigner(files.dir);
+      const { dir } = filesOf(input);
+      refuseExistingSigner(dir);
       const file = resolve(input.cwd, input.args[0] ?? '');
       refuseMissing(file);
-      const seed = await askMnemonic(terminal);
-      try {
-        const passphrase = await askNewPassphrase(terminal, 'Passphrase for the keystore');
-        const progress = openProgressLine(process.stderr);
-        let madeAtMs: number;
-        try {
-          const onBytes = (done: number, total: number) =>
-            progress.show(`restored ${mebibytes(done)} of ${mebibytes(total)}`);
-          madeAtMs = await restoreSigner(files.dir, seed, passphrase, { file, nowMs: systemClock.nowMs(), onBytes });
-        } finally {
-          progress.end();
-          passphrase.fill(0);
-        }
+      return withSecret(askMnemonic(terminal), async (seed) => {
+        const typed = askNewPassphrase(terminal, 'Passphrase for the keystore');
+        const progress = openProgress();
+        const onBytes = (done: number, total: number) =>
+          progress.show(`restored ${mebibytes(done)} of ${mebibytes(total)}`);
+        const from = { file, nowMs: systemClock.nowMs(), onBytes };
+        const restored = withSecret(typed, (passphrase) => restoreSigner(dir, seed, passphrase, from));
+        const madeAtMs = await restored.finally(() => progress.end());
         const fingerprint = fingerprintOf(seed);
         return {
-          json: { dir: files.dir, fingerprint, made_at: moment(madeAtMs) },
+          json: { dir, fingerprint, made_at: moment(madeAtMs) },
           lines: [
-            `restored the signer ${fingerprint} of ${moment(madeAtMs)} in ${files.dir}`,
+            `restored the signer ${fingerprint} of ${moment(madeAtMs)} in ${dir}`,
             'It does not know what was signed since, and signs nothing before each network is adopted. Make sure that no',
             'other signer of this seed runs, start this one, and run `quayside payout reconcile <network>` for each network.',
           ],
         };
-      } finally {
-        seed.fill(0);
-      }
+      });
     }),
 };
 
@@ -100,3 +99,85 @@ function refuseMissing(file: string): void {
     throw notFound(`${file} cannot be read (${error instanceof Error ? error.message : error}); name a backup’s file`);
   }
 }
+
+/** One address as the seed and the database have it, in the family's text form; null if the database has none. */
+type Compared = Readonly<{ index: number; seed: string; database: string | null }>;
+type Pool = Readonly<{
+  family: string;
+  mode: string;
+  source: 'same' | 'other' | 'none';
+  addresses: readonly Compared[];
+}>;
+
+/** Run on a clean machine, with a copy of the configuration and the database, before a restore is needed. */
+export const signerDrill: Command = {
+  name: 'drill',
+  args: [],
+  summary: 'Check that your written-down seed phrase restores the addresses in the database.',
+  options: {},
+  run: (input, { config, database, clock }) =>
+    withTerminal((terminal) =>
+      withSecret(askMnemonic(terminal), async (seed) => {
+        const fingerprint = fingerprintOf(seed);
+        const pools: Pool[] = [];
+        for (const network of networkOfEachPool(config.networks))
+          pools.push(await comparePool(database, network, seed));
+        const keystore = config.signer && signerFiles(config.signer.dir).keystore;
+        const kept = keystore && existsSync(keystore) ? readKeystore(keystore).fingerprint : null;
+        const wrong = pools.filter(({ source, addresses }) => source === 'other' || addresses.some(differs));
+        const ok = wrong.length === 0 && (kept === null || kept === fingerprint);
+        const { atMs, operator: by } = operatorAct(signerDrill, input, clock);
+        await database.audit.recordProof({
+          kind: 'seed',
+          atMs,
+          ok,
+          by,
+          about: `the words give the seed ${fingerprint}`,
+        });
+        if (ok) return { json: { fingerprint, keystore: kept, pools }, lines: drillLines(fingerprint, kept, pools) };
+        const where = wrong.map(({ mode, family }) => `${mode} ${family}`).join(', ');
+        throw permanent(
+          'drill_failed',
+          `these words do NOT restore this installation${where && ` (${where})`}: they give the seed ${fingerprint}${kept === null ? '' : `, but the keystore has ${kept}`}. Find the right words before you need them`,
+        );
+      }),
+    ),
+};
+
+const differs = ({ seed, database }: Compared): boolean => database !== null && database !== seed;
+
+async function comparePool(database: Database, network: NetworkConfig, seed: Uint8Array): Promise<Pool> {
+  const { family, mode, xpub } = network;
+  const chain = chains[family];
+  const keys = await chain.walletKeys?.();
+  const offline = await chain.offlineKeys?.();
+  const deriving = await chain.xpubKeys?.();
+  const configured =
+    xpub === null ? (network.addressSigner ?? (await database.addresses.source({ family, mode }))) : xpub;
+  const own = xpub === null ? offline?.sign(seed, new Uint8Array()).signer : keys?.xpub(seed);
+  if (!own || configured === null) return { family, mode, source: 'none', addresses: [] };
+  const source = xpub === null ? own : xpubFingerprint(own);
+  const { nextIndex } = await database.addresses.level({ family, mode }, source);
+  const indices = [...new Set([0, Math.max(0, nextIndex - 1)])];
+  const addresses = await Promise.all(
+    indices.map(async (index): Promise<Compared> => {
+      const [key = ''] = offline ? offline.derive(seed, index, 1) : [deriving?.derive(own, index)];
+      const known = await database.addresses.poolAddress({ family, mode }, source, index);
+      return { index, seed: chain.address.format(key), database: known === null ? null : chain.address.format(known) };
+    }),
+  );
+  return { family, mode, source: configured === own ? 'same' : 'other', addresses };
+}
+
+const drillLines = (fingerprint: string, kept: string | null, pools: readonly Pool[]): string[] => [
+  `these words give the seed ${fingerprint}${kept === null ? '; there is no keystore here to compare it with' : ', the same as the keystore'}`,
+  '',
+  ...table([
+    ['POOL', 'INDEX', 'FROM THESE WORDS', 'IN THE DATABASE'],
+    ...pools.flatMap(({ mode, family, addresses }) =>
+      addresses.map(({ index, seed, database }) => [`${mode} ${family}`, String(index), seed, database ?? 'none yet']),
+    ),
+  ]),
+  '',
+  'These words restore this installation. Put them back where only you can find them.',
+];

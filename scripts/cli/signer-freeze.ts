@@ -1,14 +1,21 @@
-/**
- * Freezes the signer, and ends that with an approver's signature.
- */
+/** Freezes the signer, and ends that with an approver's signature, which is made on the approver's own machine. */
 import { resolve } from 'node:path';
 import { permanent } from '../../src/core/fault.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { type ApprovalRequest, readApprovalFile, requestLines } from '../../src/signer/approval-file.ts';
+import { systemClock, toSeconds } from '../../src/lib/clock.ts';
+import { APPROVAL_S_MAX } from '../../src/signer/approval.ts';
+import {
+  type ApprovalRequest,
+  readApprovalFile,
+  readRequestFile,
+  requestLines,
+  textOf,
+} from '../../src/signer/approval-file.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
+import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import type { FreezeState, SignerControl } from '../../src/signer/signer.ts';
-import { moment, type OfflineCommand, operatorAct, reasonOption, textOption, usage } from './command.ts';
-import { dirOption, filesOf } from './signer.ts';
+import { moment, type OfflineCommand, operatorAct, requiredReason, textOption, usage, wholeOption } from './command.ts';
+import { dirOption, filesOf } from './signer-policy.ts';
+import { withSecret, withTerminal } from './terminal.ts';
 
 export const signerFreeze: OfflineCommand = {
   name: 'freeze',
@@ -16,7 +23,7 @@ export const signerFreeze: OfflineCommand = {
   summary: 'Freeze the signer: it signs nothing more, on any network, until an approver’s signature ends that.',
   options: {
     dir: dirOption,
-    reason: { ...reasonOption, help: 'why; the signer’s journal keeps it, and approvers see it', required: true },
+    reason: { ...requiredReason, help: 'why; the signer’s journal keeps it, and approvers see it' },
     'dry-run': { help: 'show whether the signer is frozen and who could end it, and change nothing' },
   },
   notes: ['It holds across restarts. The signer needs no approver to be frozen, but one to be thawed.'],
@@ -50,19 +57,51 @@ export const signerThaw: OfflineCommand = {
   async runOffline(input) {
     const { dir } = filesOf(input);
     const file = textOption(input, 'approval');
-    if (file === undefined) return requestThaw(dir);
+    if (file === undefined) {
+      const { fingerprint, freeze } = await withSigner(dir, (signer) => signer.freezeState());
+      if (!freeze) throw permanent('not_frozen', 'the signer is not frozen');
+      const request: ApprovalRequest = { request: 'quayside signer thaw v1', fingerprint, freeze };
+      return { json: request, lines: requestLines(request) };
+    }
     const approval = readApprovalFile(resolve(input.cwd, file));
     const state = await withSigner(dir, (signer) => signer.thaw(approval));
     return { json: { ...state, approver: approval.approver }, lines: freezeLines(state) };
   },
 };
 
-async function requestThaw(dir: string) {
-  const { fingerprint, freeze } = await withSigner(dir, (signer) => signer.freezeState());
-  if (!freeze) throw permanent('not_frozen', 'the signer is not frozen');
-  const request: ApprovalRequest = { request: 'quayside signer thaw v1', fingerprint, freeze };
-  return { json: request, lines: requestLines(request) };
-}
+export const signerApprove: OfflineCommand = {
+  name: 'approve',
+  args: ['file'],
+  summary: 'Show what a request asks for and sign it, on the approver’s own machine; prints the approval.',
+  options: {
+    key: {
+      value: 'FILE',
+      help: 'a key made by `quayside-signer init --approver FILE`; you are asked for its passphrase',
+      required: true,
+    },
+    hours: { value: 'N', help: 'how many hours the approval is valid (24)' },
+  },
+  notes: ['Needs no installation and no network. What is shown is, line by line, what is signed.'],
+  async runOffline(input) {
+    const request = readRequestFile(resolve(input.cwd, input.args[0] ?? ''));
+    const keyFile = textOption(input, 'key') ?? '';
+    const key = readOperatorKey(resolve(input.cwd, keyFile));
+    const untilS = toSeconds(systemClock.nowMs()) + wholeOption(input, 'hours', 1, APPROVAL_S_MAX / 3600, 24) * 3600;
+    const text = textOf(request);
+    const lines = text(untilS);
+    return withTerminal(async (terminal) => {
+      terminal.say('You are about to sign:');
+      for (const line of lines) terminal.say(`  ${line}`);
+      terminal.say(`  (until ${moment(untilS * 1000)} UTC)`);
+      if ((await terminal.ask('Type "yes" if this is what you want: ')) !== 'yes')
+        throw permanent('refused', 'nothing was signed');
+      return withSecret(terminal.askHidden(`Passphrase of ${keyFile} (not shown): `), (passphrase) => {
+        const approval = { approves: lines.slice(0, -1).join('; '), ...key.approve(passphrase, text, untilS) };
+        return { json: approval, lines: JSON.stringify(approval, null, 2).split('\n') };
+      });
+    });
+  },
+};
 
 /** Opens the signer of a folder for `work`. @throws Fault transient `signer_unreachable` */
 export async function withSigner<T>(dir: string, work: (signer: SignerControl) => Promise<T>): Promise<T> {
@@ -84,18 +123,4 @@ export function freezeLines({ freeze, approvers }: FreezeState): string[] {
       ? `an approver ends that (${approvers.join(', ')}); \`quayside-signer thaw --help\` shows how`
       : 'its policy names no approver, so nothing can end that yet: create a key with `quayside-signer init --approver FILE`, add it to `approvers` in the signer’s policy.json and restart the signer; then see `quayside-signer thaw --help`',
   ];
-}
-
-/** Freezes the signer for another command. @returns the lines to show, and whether it is frozen now */
-export async function freezeSigner(dir: string, reason: string, operator: string) {
-  try {
-    const state = await withSigner(dir, (signer) => signer.freeze(reason, operator));
-    return { isFrozen: true, lines: freezeLines(state) };
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return {
-      isFrozen: false,
-      lines: [`the signer was NOT frozen: ${why}`, 'Run `quayside-signer freeze` where it runs, or stop it.'],
-    };
-  }
 }

@@ -1,10 +1,8 @@
 /** The commands of `quayside-signer`. */
 import type { Tool } from './command.ts';
 import { signerInit, signerShow } from './signer.ts';
-import { signerApprove } from './signer-approve.ts';
-import { signerBackup, signerRestore } from './signer-backup.ts';
-import { signerDrill } from './signer-drill.ts';
-import { signerFreeze, signerThaw } from './signer-freeze.ts';
+import { signerBackup, signerDrill, signerRestore } from './signer-backup.ts';
+import { signerApprove, signerFreeze, signerThaw } from './signer-freeze.ts';
 import { signerPolicy } from './signer-policy.ts';
 
 export const signerTool: Tool = {
@@ -21,7 +19,6 @@ export const signerTool: Tool = {
     signerThaw,
     signerApprove,
   ],
-  programs: {},
   sections: [
     ['Setting up', ['init', 'show', 'policy', 'drill']],
     ['Keeping it', ['backup', 'restore']],

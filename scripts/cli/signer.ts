@@ -8,52 +8,38 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { generateMnemonic } from '@scure/bip39';
 import { wordlist } from '@scure/bip39/wordlists/english.js';
-import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
-import { readLayers } from '../../src/config/layers.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { isFields } from '../../src/core/fields.ts';
-import { type HotRole, hotRoles } from '../../src/core/intent.ts';
-import { type SignerFiles, signerFiles } from '../../src/signer/files.ts';
+import { hotRoles } from '../../src/core/intent.ts';
+import type { SignerFiles } from '../../src/signer/files.ts';
 import { policyHashOf } from '../../src/signer/freeze.ts';
 import { fingerprintOf, readKeystore, seedOf } from '../../src/signer/keystore.ts';
 import { createOperatorKey } from '../../src/signer/operator-key.ts';
-import { loadPolicy, type NetworkPolicy, type Policy } from '../../src/signer/policy.ts';
-import { PASSPHRASE_BYTES_MIN } from '../../src/signer/sealed-file.ts';
+import { loadPolicy, type Policy } from '../../src/signer/policy.ts';
 import { makeSigner, refuseExistingSigner } from '../../src/signer/setup.ts';
-import { openTerminal, type Terminal } from '../../src/signer/terminal.ts';
-import { type Answer, type Input, type OfflineCommand, type Option, textOption, usage } from './command.ts';
-import { capLines, draftPolicy, readPaidNetworks } from './signer-draft.ts';
+import type { Terminal } from '../../src/signer/terminal.ts';
+import { type Answer, type Input, type OfflineCommand, textOption, usage } from './command.ts';
+import { capLines, dirOption, draftPolicy, filesOf, readPaidNetworks } from './signer-policy.ts';
 import { table } from './table.ts';
+import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
 const WORDS_BITS = 256;
 const WORDS_ASKED = 3;
 const TRIES_MAX = 3;
-
-export const dirOption: Option = {
-  value: 'DIR',
-  help: 'the signer’s folder (default: as configured, or data/signer)',
-};
-const makingOptions: Readonly<Record<string, Option>> = {
-  dir: dirOption,
-  networks: { value: 'NAMES', help: 'comma-separated presets or configured networks (default: all configured)' },
-  treasury: {
-    value: 'NETWORK=ADDRESS',
-    help: 'where sweeps go, comma-separated, by network key, name or family; if left out, you are asked',
-  },
-};
 
 export const signerInit: OfflineCommand = {
   name: 'init',
   args: [],
   summary: 'Create a seed and its keystore, policy and journal; shows the seed phrase once, on the terminal.',
   options: {
-    ...makingOptions,
-    import: { help: 'take a seed phrase of 12 to 24 words, which you type, in place of a new one' },
-    approver: {
-      value: 'FILE',
-      help: 'create only an approver’s key, in this new file, on the approver’s own machine',
+    dir: dirOption,
+    networks: { value: 'NAMES', help: 'comma-separated presets or configured networks (default: all configured)' },
+    treasury: {
+      value: 'NETWORK=ADDRESS',
+      help: 'where sweeps go, comma-separated, by network key, name or family; if left out, you are asked',
     },
+    import: { help: 'take a seed phrase of 12 to 24 words, which you type, in place of a new one' },
+    approver: { value: 'FILE', help: 'create only an approver’s key, in this new file, on the approver’s own machine' },
   },
   notes: [
     'An approver’s key signs refunds above the caps and ends a freeze of the signer (`quayside-signer approve`). Its file',
@@ -62,7 +48,7 @@ export const signerInit: OfflineCommand = {
   runOffline(input) {
     const approver = textOption(input, 'approver');
     if (approver !== undefined) return createApprover(resolve(input.cwd, approver));
-    return making(input, input.options.import === true ? askMnemonic : inventMnemonic);
+    return createSigner(input, input.options.import === true ? askMnemonic : inventMnemonic);
   },
 };
 
@@ -75,58 +61,36 @@ export const signerShow: OfflineCommand = {
     withTerminal(async (terminal) => {
       const files = filesOf(input);
       const policy = loadPolicy(files.policy);
-      return unlocked(files, terminal, (seed) => describe(files, policy, seed));
+      const keystore = readKeystore(files.keystore);
+      const typed = terminal.askHidden('Passphrase of the keystore (not shown): ');
+      const seed = withSecret(typed, (passphrase) => keystore.unlock(passphrase));
+      return withSecret(seed, (unlocked) => describe(files, policy, unlocked));
     }),
 };
 
-/** Opens the terminal for `work`, and restores it afterwards. */
-export async function withTerminal<T>(work: (terminal: Terminal) => Promise<T>): Promise<T> {
-  const terminal = openTerminal();
-  try {
-    return await work(terminal);
-  } finally {
-    terminal.close();
-  }
-}
-
-/** Returns the files in the folder that `--dir` or the configuration names. */
-export function filesOf(input: Input): SignerFiles {
-  const given = textOption(input, 'dir');
-  if (given !== undefined) return signerFiles(resolve(input.cwd, given));
-  const { tree } = readLayers(input.env, input.cwd);
-  const configured = isFields(tree.signer) ? tree.signer.dir : undefined;
-  return signerFiles(resolve(String(tree.data_dir), typeof configured === 'string' ? configured : 'signer'));
-}
-
-const making = (input: Input, findSeed: (terminal: Terminal) => Promise<Uint8Array>): Promise<Answer> =>
+const createSigner = (input: Input, findSeed: (terminal: Terminal) => Promise<Uint8Array>): Promise<Answer> =>
   withTerminal(async (terminal) => {
     const files = filesOf(input);
     refuseExistingSigner(files.dir);
-    const names = textOption(input, 'networks')
-      ?.split(',')
-      .map((name) => name.trim());
-    const networks = readPaidNetworks(input, names, usage);
+    const names = textOption(input, 'networks')?.split(',');
+    const networks = readPaidNetworks(
+      input,
+      names?.map((name) => name.trim()),
+      usage,
+    );
     if (networks.length === 0) throw usage('no network is configured; name presets with --networks');
     const policy = await draftPolicy(networks, textOption(input, 'treasury'), terminal);
-    const seed = await findSeed(terminal);
-    try {
-      const passphrase = await askNewPassphrase(terminal, 'Passphrase for the keystore');
-      try {
-        makeSigner(files.dir, seed, passphrase, policy);
-      } finally {
-        passphrase.fill(0);
-      }
-      return await describe(files, loadPolicy(files.policy), seed);
-    } finally {
-      seed.fill(0);
-    }
+    return withSecret(findSeed(terminal), async (seed) => {
+      const typed = askNewPassphrase(terminal, 'Passphrase for the keystore');
+      await withSecret(typed, (passphrase) => makeSigner(files.dir, seed, passphrase, policy));
+      return describe(files, loadPolicy(files.policy), seed);
+    });
   });
 
 /** Creates an approver's key. A person copies its public half into the signer's policy. */
 const createApprover = (file: string): Promise<Answer> =>
-  withTerminal(async (terminal) => {
-    const passphrase = await askNewPassphrase(terminal, 'Passphrase for the key');
-    try {
+  withTerminal((terminal) =>
+    withSecret(askNewPassphrase(terminal, 'Passphrase for the key'), (passphrase) => {
       const approver = createOperatorKey(file, passphrase);
       return {
         json: { file, approver },
@@ -135,48 +99,42 @@ const createApprover = (file: string): Promise<Answer> =>
           `Add {"name": "…", "key": "${approver}"} to "approvers" in the signer’s policy.json and restart the signer.`,
         ],
       };
-    } finally {
-      passphrase.fill(0);
-    }
-  });
+    }),
+  );
 
 /** Describes a signer. No secrets, except that the xpubs reveal all deposit addresses. */
 async function describe(files: SignerFiles, policy: Policy, seed: Uint8Array): Promise<Answer> {
   const { networks } = policy;
   const fingerprint = fingerprintOf(seed);
   const policyHash = policyHashOf(readFileSync(files.policy, 'utf8'));
-  const families = [...new Set(networks.map(({ family }) => family))];
-  const accounts = new Map<Family, string | null>();
+  const xpubs: Record<string, string> = {};
   const wallets: Record<'network' | 'refund' | 'gas' | 'treasury', string>[] = [];
-  for (const family of families) {
-    const keys = await chains[family].walletKeys?.();
-    accounts.set(family, keys?.xpub(seed) ?? null);
-    const addressOf = (role: HotRole, { walletIndices }: NetworkPolicy) => {
+  for (const { key: network, family, spend, walletIndices } of networks) {
+    const { address, walletKeys } = chains[family];
+    const keys = await walletKeys?.();
+    const xpub = keys?.xpub(seed);
+    if (xpub) xpubs[family] = xpub;
+    const [refund = '-', gas = '-'] = hotRoles.map((role) => {
       const key = keys?.derive(seed, { role, index: walletIndices[role] });
       key?.secret.fill(0);
-      return key ? chains[family].address.format(key.key) : '-';
-    };
-    for (const network of networks.filter((one) => one.family === family)) {
-      const treasury = chains[family].address.format(network.spend.treasury);
-      const [refund, gas] = hotRoles.map((role) => addressOf(role, network)) as [string, string];
-      wallets.push({ network: network.key, refund, gas, treasury });
-    }
+      return key && address.format(key.key);
+    });
+    wallets.push({ network, refund, gas, treasury: address.format(spend.treasury) });
   }
-  const xpubs = [...accounts].flatMap(([family, xpub]) => (xpub === null ? [] : [[family, xpub] as const]));
-  const listed = [...accounts].flatMap(([family, xpub]) => (xpub === null ? [family] : []));
+  const listed = [...new Set(networks.map(({ family }) => family))].filter((family) => !(family in xpubs));
   return {
-    json: { dir: files.dir, fingerprint, policy_hash: policyHash, xpubs: Object.fromEntries(xpubs), wallets },
+    json: { dir: files.dir, fingerprint, policy_hash: policyHash, xpubs, wallets },
     lines: [
       `signer ${fingerprint} in ${files.dir}`,
       `policy ${policyHash}`,
       '',
       ...table([
-        ['network', 'refund wallet', 'gas wallet', 'treasury'],
+        ['NETWORK', 'REFUND WALLET', 'GAS WALLET', 'TREASURY'],
         ...wallets.map(({ network, refund, gas, treasury }) => [network, refund, gas, treasury]),
       ]),
       '',
       'Add to the configuration, so that sessions get deposit addresses of this seed:',
-      ...xpubs.map(([family, xpub]) => `  ${family} networks: "xpub": "${xpub}"`),
+      ...Object.entries(xpubs).map(([family, xpub]) => `  ${family} networks: "xpub": "${xpub}"`),
       ...listed.map(
         (family) =>
           `  ${family} networks: run \`quayside address-pool derive\` with the seed phrase, then \`quayside address-pool import\``,
@@ -187,40 +145,6 @@ async function describe(files: SignerFiles, policy: Policy, seed: Uint8Array): P
       `Review the caps, fees and approvers in ${files.policy} before you send money to the wallets.`,
     ],
   };
-}
-
-/** Asks for the passphrase, opens the keystore for `work`, and wipes both. */
-async function unlocked<T>(
-  files: SignerFiles,
-  terminal: Terminal,
-  work: (seed: Uint8Array) => T | Promise<T>,
-): Promise<T> {
-  const keystore = readKeystore(files.keystore);
-  const passphrase = await terminal.askHidden('Passphrase of the keystore (not shown): ');
-  let seed: Uint8Array;
-  try {
-    seed = keystore.unlock(passphrase);
-  } finally {
-    passphrase.fill(0);
-  }
-  try {
-    return await work(seed);
-  } finally {
-    seed.fill(0);
-  }
-}
-
-/**
- * Asks for a seed phrase. @returns its seed, which the caller wipes
- * @throws Fault permanent `seed_invalid`
- */
-export async function askMnemonic(terminal: Terminal): Promise<Uint8Array> {
-  const words = await terminal.askHidden('Seed phrase (not shown): ');
-  try {
-    return seedOf(words.toString('utf8'));
-  } finally {
-    words.fill(0);
-  }
 }
 
 /**
@@ -260,16 +184,4 @@ async function inventMnemonic(terminal: Terminal): Promise<Uint8Array> {
       );
   }
   return seedOf(words.join(' '));
-}
-
-/** Asks for a new passphrase, twice if a person types it. @throws Fault permanent `passphrase_differs` */
-export async function askNewPassphrase(terminal: Terminal, what: string): Promise<Buffer> {
-  const passphrase = await terminal.askHidden(`${what}, at least ${PASSPHRASE_BYTES_MIN} characters (not shown): `);
-  if (!terminal.isInteractive) return passphrase;
-  const again = await terminal.askHidden('Repeat it: ');
-  const isSame = passphrase.equals(again);
-  again.fill(0);
-  if (isSame) return passphrase;
-  passphrase.fill(0);
-  throw permanent('passphrase_differs', 'the two passphrases differ; nothing was created. Start again');
 }

@@ -28,10 +28,10 @@ import {
   usage,
   wholeOption,
 } from './command.ts';
-import { openProgress } from './progress.ts';
-import { withTerminal } from './signer.ts';
+import { openProgress, progressBar } from './output.ts';
 import { type NetworkPlan, planJson, planLines } from './sweep-text.ts';
 import { table } from './table.ts';
+import { withTerminal } from './terminal.ts';
 
 const POLL_MS = 500;
 const WAIT_S_MAX = 86_400;
@@ -212,13 +212,13 @@ const ended = ({ state }: Payout): boolean => !['waiting', 'sent'].includes(stat
 
 /** Watches the payouts until all have ended or the time is up, and shows a progress bar on a terminal. */
 async function follow(ids: readonly string[], waitMs: number, { database, clock }: Installation): Promise<Payout[]> {
-  const bar = openProgress('sweeps', ids.length, process.stderr);
+  const bar = openProgress();
   const untilMs = clock.nowMs() + waitMs;
   try {
     for (;;) {
       const payouts = await read(ids, database);
       const waits = payouts.flatMap((one) => (one.state === 'waiting' ? (delayOf(one)?.code ?? []) : []));
-      bar.step(payouts.filter(ended).length, [...new Set(waits)].join(', '));
+      bar.show(progressBar('sweeps', payouts.filter(ended).length, ids.length, [...new Set(waits)].join(', ')));
       if (payouts.every(ended) || clock.nowMs() >= untilMs) return payouts;
       await clock.sleep(POLL_MS);
     }

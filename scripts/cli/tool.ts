@@ -6,6 +6,7 @@
  */
 import { existsSync } from 'node:fs';
 import { styleText } from 'node:util';
+import { CommanderError } from 'commander';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
@@ -13,20 +14,10 @@ import { printable } from '../../src/core/excerpt.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
 import { refuseStaleBuild } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { readShipped } from '../../src/lib/installation.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
-import {
-  type Command,
-  type Input,
-  type Listed,
-  type OfflineCommand,
-  operatorAct,
-  type Tool,
-  textOption,
-} from './command.ts';
-import { completion, shells } from './completion.ts';
-import { commandHelp, groupHelp, overview, unknownCommand, usageLine } from './help.ts';
-import { readInput } from './parser.ts';
+import { type Answer, type AnyCommand, type Input, operatorAct, type Tool, textOption, usage } from './command.ts';
+import { completionScript, nextWords } from './completion.ts';
+import { parserOf } from './parser.ts';
 
 const EXIT = { done: 0, failed: 1, usage: 2, notFound: 3 } as const;
 
@@ -45,63 +36,44 @@ export async function runTool(
   env: NodeJS.ProcessEnv,
   cwd: string,
 ): Promise<Ended> {
-  const program = tool.programs[words[0] ?? ''];
-  if (program) return { code: await program.run(words.slice(1)), out: '', err: '' };
-  if (words[0] === '--version')
-    return ended(tool, EXIT.done, [`${tool.name} ${readShipped<{ version: string }>('package.json').version}`]);
-  if (words[0] === '--completion') return completed(tool, words[1]);
-  const wantsHelp = words.includes('--help') || words.includes('-h') || words[0] === 'help';
-  const named = words.filter((word) => !['help', '--help', '-h'].includes(word));
-  const command = tool.commands.find(({ name }) => name === named.slice(0, name.split(' ').length).join(' '));
-  if (!command) return withoutCommand(tool, wantsHelp, named);
-  if (wantsHelp) {
-    const group = groupHelp(tool.name, listed(tool), command.name);
-    return ended(tool, EXIT.done, [...commandHelp(tool.name, command), ...(group ? ['', ...group] : [])]);
-  }
+  const [first, ...rest] = words;
+  if (first === '--complete') return ended(tool, EXIT.done, nextWords(tool, rest));
+  const script = first === '--completion' ? completionScript(tool.name, rest[0] ?? '') : null;
+  if (script) return ended(tool, EXIT.done, script);
+  let help = '';
+  let named: AnyCommand | undefined;
+  let answer: Answer | undefined;
+  const parser = parserOf(
+    tool,
+    (text) => {
+      help += text;
+    },
+    async (command, given) => {
+      named = command;
+      answer = await runOn(command, { ...given, env, cwd });
+    },
+  );
+  const wantsJson = words.includes('--json');
   try {
-    refuseStaleBuild();
-    const input = { ...readInput(command, words.slice(command.name.split(' ').length)), env, cwd };
-    const { json, lines, isBad, code } = await runOn(command, input);
-    return ended(
-      tool,
-      code ?? (isBad ? EXIT.failed : EXIT.done),
-      input.options.json ? [JSON.stringify(json, null, 2)] : lines,
-    );
+    await parser.parseAsync([...words], { from: 'user' });
+    const { json, lines, isBad, code } = answer ?? { json: null, lines: [] };
+    const shown = !wantsJson ? lines : json === undefined ? [] : [JSON.stringify(json, null, 2)];
+    return ended(tool, code ?? (isBad ? EXIT.failed : EXIT.done), shown);
   } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    const { code, message } = error;
-    const json = words.includes('--json') ? [JSON.stringify({ error: { code, message } }, null, 2)] : [];
-    const how = code === 'usage' ? [`usage: ${usageLine(tool.name, command)}`] : [];
-    return ended(tool, exitCode(error), json, [message, ...how]);
+    if (error instanceof CommanderError && help !== '')
+      return { code: error.exitCode === 0 ? EXIT.done : EXIT.usage, out: help, err: '' };
+    const fault = error instanceof CommanderError ? usage(error.message.replace(/^error: /, '')) : error;
+    if (!(fault instanceof Fault)) throw error;
+    const { code, message } = fault;
+    const json = wantsJson ? [JSON.stringify({ error: { code, message } }, null, 2)] : [];
+    const hint = code === 'usage' ? [`see \`${[tool.name, named?.name ?? first ?? ''].join(' ').trim()} --help\``] : [];
+    return ended(tool, exitCode(fault), json, [message, ...hint]);
   }
-}
-
-/** Returns every command and program that the help lists. */
-const listed = ({ commands, programs }: Tool): readonly Listed[] => [
-  ...commands,
-  ...Object.entries(programs).map(([name, { summary }]) => ({ name, summary })),
-];
-
-/** Answers words that name no command: a group of commands, nothing at all, or a typo. */
-function withoutCommand(tool: Tool, wantsHelp: boolean, named: readonly string[]): Ended {
-  const all = listed(tool);
-  const group = named.length === 1 || wantsHelp ? groupHelp(tool.name, all, named[0] ?? '') : null;
-  if (group) return ended(tool, wantsHelp ? EXIT.done : EXIT.usage, group);
-  if (named.length > 0) return ended(tool, EXIT.usage, [], [unknownCommand(tool.name, all, named)]);
-  const lines = overview(tool, all).map((line) => (line.endsWith(':') ? coloured('bold', line, process.stdout) : line));
-  return { code: wantsHelp ? EXIT.done : EXIT.usage, out: `${lines.join('\n')}\n`, err: '' };
-}
-
-function completed(tool: Tool, shell: string | undefined): Ended {
-  const script = completion(tool, listed(tool), shell ?? '');
-  return script === null
-    ? ended(tool, EXIT.usage, [], [`--completion ${shell ?? ''} is not known, expected ${shells.join(', ')}`])
-    : ended(tool, EXIT.done, script);
 }
 
 function ended({ name }: Tool, code: number, lines: readonly string[], complaints: readonly string[] = []): Ended {
   const safe = (text: string) => text.split('\n').map(printable).join('\n');
-  const prefix = coloured('red', `${name}:`, process.stderr);
+  const prefix = styleText('red', `${name}:`, { stream: process.stderr });
   return {
     code,
     out: lines.map((line) => `${safe(line)}\n`).join(''),
@@ -109,11 +81,8 @@ function ended({ name }: Tool, code: number, lines: readonly string[], complaint
   };
 }
 
-/** Colours a text on a terminal, unless `NO_COLOR` is set. */
-const coloured = (format: 'bold' | 'red', text: string, stream: NodeJS.WriteStream): string =>
-  styleText(format, text, { stream });
-
-async function runOn(command: Command | OfflineCommand, input: Input) {
+async function runOn(command: AnyCommand, input: Input): Promise<Answer> {
+  refuseStaleBuild();
   if ('runOffline' in command) return command.runOffline(input);
   const { env, cwd } = input;
   const config = loadConfig({ env, cwd, beforeSandbox: !command.needsSandbox });

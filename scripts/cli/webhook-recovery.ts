@@ -4,7 +4,7 @@
 import { eventIdAt } from '../../src/core/event.ts';
 import { RECOVERY_PACE_MS, type RecoveryBatch, type RecoveryCursor } from '../../src/database/redelivery.ts';
 import { type Answer, type Command, type Input, type Installation, moment, notFound, usage } from './command.ts';
-import { openProgressLine } from './progress.ts';
+import { openProgress } from './output.ts';
 import { readSince, sinceOption } from './since.ts';
 
 export const webhooksResend: Command = {
@@ -92,7 +92,7 @@ async function inBatches(
 ): Promise<number> {
   let found = 0;
   let after: RecoveryCursor | null = first;
-  const line = openProgressLine(process.stderr);
+  const line = openProgress();
   try {
     while (after !== null) {
       line.show(`${found} deliveries so far, looking at those since ${momentOf(after.eventId)}`);

@@ -32,13 +32,13 @@ type RefundApprovals = Readonly<{
   read(refund: Refund, text: string): Promise<RefundApproval>;
 }>;
 
-/** Returns what `quayside refund request` and `refund approve` ask. */
+/** Returns what `quayside show <refund> --request` and `refund approve` ask. */
 export function createRefundApprovals(parts: Parts): RefundApprovals {
   return {
     request: async (refund) => requestLines(await requestOf(parts, refund)),
     async read(refund, text) {
       const approval = parseApproval('the file', text);
-      const again = `\`quayside refund request ${refund.id}\` shows what is to be signed`;
+      const again = `\`quayside show ${refund.id} --request\` shows what is to be signed`;
       if (!isApproved(approval, textOf(await requestOf(parts, refund)))) {
         throw permanent(
           'approval_mismatch',

@@ -62,7 +62,7 @@ export function grantRefund(order: RefundOrder): Grant {
   if (valid) return { capUse: null, approval: valid };
   const show = (value: bigint) => `${formatUnits(value, token.decimals, 2)} ${currency}`;
   const why = faults.length > 0 ? ` (${faults.join('; ')})` : '';
-  const request = `\`quayside refund request ${id}\` shows an approver what to sign`;
+  const request = `\`quayside show ${id} --request\` shows an approver what to sign`;
   if (units <= caps.transactionUnits && approvals.length === 0) {
     throw refused(
       'cap',

@@ -135,9 +135,9 @@ test('a refund above the signer’s cap is paid once an approver’s signature i
   const { id, payee } = await shop.refund(session, '600.00');
   await shop.untilWaiting('signer_refused_approval');
   const [payout] = await quayside.cli('payout', 'list');
-  await untilShown(page, `/operator/payouts/${payout.id}`, `quayside refund request ${payout.id}`);
+  await untilShown(page, `/operator/payouts/${payout.id}`, `quayside show ${payout.id} --request`);
   const [request, approval] = [join(away, 'refund.json'), join(away, 'signed.json')];
-  writeFileSync(request, JSON.stringify(await quayside.cli('refund', 'request', payout.id)));
+  writeFileSync(request, JSON.stringify(await quayside.cli('show', payout.id, '--request')));
   signElsewhere(request, approval);
   await quayside.cli('refund', 'approve', payout.id, '--approval', approval, '--yes');
   await shop.completed(id);

@@ -150,7 +150,7 @@ const readers = [
   ...['status', 'show', 'alarm list', 'store list', 'key list'],
   ...['pay', 'held list', 'webhook list'],
   ...['refund list'],
-  ...['refund request', 'payout list'],
+  ...['payout list'],
   ...['export'],
   ...['ledger verify', 'audit list', 'drill'],
 ];
@@ -158,7 +158,7 @@ const readers = [
 /** Changes a folder of no installation yet, the signer's, what is installed, or nothing (docs/operate.md). */
 const unrecorded = [
   ...['restore', 'address-pool derive', 'doctor'],
-  ...['network check', 'network connect', 'network sync'],
+  ...['network check', 'network sync', 'listen', 'tron-ws'],
   ...['approve', 'backup', 'restore', 'init', 'show', 'freeze', 'thaw', 'policy'],
 ];
 

@@ -30,7 +30,7 @@ const variables = {
   API_SECRET: apiSecret,
   BASE_URL: baseUrl,
 };
-const words = ['listen', '--forward-to', `${handler.origin}/hooks`];
+const words = ['listen', '--url', `${handler.origin}/hooks`];
 
 /** Runs it until it has forwarded one event, then presses Ctrl-C. */
 async function session(orderId: string): Promise<Readonly<{ code: number | null; out: string }>> {
@@ -68,7 +68,7 @@ test('the secret is printed once and kept for its owner; each event is a line; C
 test('wrong options, no key and a live key end with 2', async () => {
   const { QUAYSIDE_DATA_DIR } = variables;
   for (const [more, args, expected] of [
-    [variables, ['listen'], /--forward-to must be/],
+    [variables, ['listen'], /required option '--url/],
     [variables, [...words, '--events', 'payment.nothing'], /expected payment\.completed/],
     [variables, [...words, '--frob'], /frob/],
     [{ QUAYSIDE_DATA_DIR }, words, /there is no test key/],

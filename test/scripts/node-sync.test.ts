@@ -1,16 +1,15 @@
 /**
  * `quayside network sync`: what is said about a node that catches up, one that never will, and one that does not
- * answer; and when a disk is full. `test/nodes/check.test.ts` watches a real geth.
+ * answer. `test/nodes/check.test.ts` watches a real geth.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openProgressTable } from '../../scripts/cli/progress.ts';
-import { forecast } from '../../scripts/nodes/disk-forecast.ts';
+import { openProgress } from '../../scripts/cli/output.ts';
 import { phaseOf } from '../../scripts/nodes/progress-source.ts';
-import { estimate, leftText, roughly, type Sample } from '../../scripts/nodes/sync-estimate.ts';
+import { estimate, leftText, type Sample } from '../../scripts/nodes/sync-estimate.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 import { SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
 
@@ -85,23 +84,6 @@ test('phases: a client that waits, snap sync, healing, and stages', () => {
   assert.is(phaseOf({ ...reth, stages: stages('0x20', '0x20') }, 32), null);
 });
 
-test('a disk is full when its free space is used up at the rate that was seen', () => {
-  const room = (minutes: number, freeBytes: number) => ({
-    atMs: NOW_MS + minutes * 60_000,
-    freeBytes,
-    totalBytes: 1e12,
-  });
-  const day = forecast(room(0, 1_000e9), room(60, 990e9));
-  assert.is(Math.round(day.bytesPerDay ?? 0), 240e9);
-  assert.is(day.fullAtMs, NOW_MS + 3_600_000 + (990 / 240) * 86_400_000);
-  assert.equal(forecast(room(0, 1_000e9), room(0.5, 990e9)), { bytesPerDay: null, fullAtMs: null });
-  assert.is(forecast(room(0, 990e9), room(60, 1_000e9)).fullAtMs, null);
-  assert.equal(
-    [roughly(45_000), roughly(600_000), roughly(7_300_000), roughly(3e8)],
-    ['45 s', '10 min', '2 h', '3 days'],
-  );
-});
-
 test('all nodes of the settings are looked at, and only if all are ready the exit code is 0', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-node-sync-'));
   const file = join(folder, 'quayside.json');
@@ -120,12 +102,11 @@ test('all nodes of the settings are looked at, and only if all are ready the exi
     const [row] = JSON.parse(one.out).networks;
     assert.equal([row.network, row.state, row.head, row.fault], ['test:ethereum', 'ready', 3, null]);
     const both = { sepolia: network, 'bsc-testnet': { ...network, url: 'http://127.0.0.1:9' } };
-    const two = await sync(both, '--every', '1s', '--for', '1s', '--disk', folder);
+    const two = await sync(both, '--for', '1s');
     assert.is(two.code, 1);
     assert.match(two.out, /test:ethereum +ready +3 /);
     assert.match(two.out, /test:bsc +no answer +- /);
     assert.match(two.out, /test:bsc: .*127\.0\.0\.1:9/);
-    assert.match(two.out, /GiB of .* GiB free/);
     assert.is((await sync(both, 'bsc-testnet', '--url', node.httpUrl, '--once')).code, 0);
     assert.is((await runQuayside(['network', 'sync', '--url', node.wsUrl], { QUAYSIDE_CONFIG: file })).code, 2);
   } finally {
@@ -141,11 +122,11 @@ test('a table is written in the place of the one before, and no line wraps or co
     return true;
   };
   const terminal = { isTTY: true, columns: 6, write };
-  const { show, end } = openProgressTable(terminal);
-  show(['a', 'far too long']);
+  const { show, end } = openProgress(terminal);
+  show('a', 'far too long');
   assert.is(written, 'a\nfar t\n');
   written = '';
-  show(['\x1b[2J']);
+  show('\x1b[2J');
   assert.is(written, '\x1b[2A\x1b[J\\u001\n');
   written = '';
   end();

@@ -1,4 +1,4 @@
-/** `quayside refund request` and `approve`: what approvers sign for the refund as it is paid now. */
+/** `quayside show --request` and `refund approve`: what approvers sign for the refund as it is paid now. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -111,7 +111,7 @@ const sign = async (refund = intent) => refusalOf(() => signing.service.sign(fir
 let given: Awaited<ReturnType<typeof approvals>> = [];
 
 test('a request says what is paid; each approver’s signature is kept once, beside what was there', async () => {
-  const request = await run('refund', 'request', 'rf_1');
+  const request = await run('show', 'rf_1', '--request');
   assert.is(request.code, 0, request.err);
   writeFileSync(requestFile, request.out);
   assert.match(textOf(readRequestFile(requestFile))(1).join('\n'), /amount: 5000\.00 USDT .*\npay to: 0xbBbB/);
@@ -138,9 +138,9 @@ test('an approval of what was to be paid before is refused here already', async 
   const moved = refundOf('rf_1', usdt(5000), { to: 'c'.repeat(40), session: intent.session });
   raw.prepare("UPDATE payouts SET intent = ? WHERE id = 'rf_1'").run(writeIntent(moved));
   assert.is(await approve(anna), 1);
-  assert.is((await run('refund', 'request', 'rf_none')).code, 3);
+  assert.is((await run('show', 'rf_none', '--request')).code, 3);
   raw.prepare("UPDATE refunds SET status = 'pending' WHERE id = 'rf_1'").run();
-  assert.is((await run('refund', 'request', 'rf_1')).code, 1);
+  assert.is((await run('show', 'rf_1', '--request')).code, 1);
   assert.is((await run('refund', 'approve', 'rf_1', '--key', 'anna.key')).code, 2);
 });
 

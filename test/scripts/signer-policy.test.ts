@@ -156,7 +156,7 @@ test('a network that contradicts the policy or cannot be read changes nothing, w
   await refused(['nowhere'], { made }, 3, 'not_found', nowhere);
   const noAddress = /--treasury is "T", expected an address of the family evm/;
   await refused(['made', '--treasury', 'T'], { made }, 2, 'usage', noAddress);
-  await refused([], { made }, 2, 'usage', /<network> is missing/);
+  await refused([], { made }, 2, 'usage', /missing required argument 'network'/);
 
   const renamed = { ...made, name: 'ethereum' };
   const differs = /test:ethereum, with another chain_id, tokens; nothing was changed/;

@@ -80,11 +80,11 @@ test('a start that fails says why and exits with 2', async () => {
     [['--port', 'x'], /--port is "x", expected a whole number from 0 to 65535/],
     [['--poll-ms', '1'], /--poll-ms is "1", expected a whole number from 50/],
     [['--node', 'ftp://x'], /--node is not an http/],
-    [['--speed', '9'], /Unknown option '--speed'/],
+    [['--speed', '9'], /unknown option '--speed'/],
     [['--port', '0', '--token-file', join(folder, 'short')], /shorter than 16 characters/],
   ];
   for (const [words, expected] of cases) {
-    const { code, stderr } = await runProgram(['scripts/tron-ws.ts', '--token-file', tokenFile, ...words], {});
+    const { code, stderr } = await runProgram(['scripts/quayside.mjs', 'tron-ws', '--token-file', tokenFile, ...words], {});
     assert.is(code, 2, words.join(' '));
     assert.match(stderr, expected);
   }
@@ -95,7 +95,7 @@ test('a start that fails says why and exits with 2', async () => {
 test('help needs neither node nor token', async () => {
   const { code, stdout } = await runProgram(['scripts/quayside.mjs', 'tron-ws', '--help'], {}, folder);
   assert.is(code, 0);
-  assert.match(stdout, /--token-file FILE/);
+  assert.match(stdout, /--token-file <FILE>/);
 });
 
 /** Retries, because the bridge may not have asked the node for its head yet. */

@@ -2,7 +2,7 @@
  * Shows the same text in each way that commands show one at the terminal: as a line, as a question, as a question whose
  * answer is hidden, and as progress.
  */
-import { openProgress, openProgressLine, openProgressTable } from '../../scripts/cli/progress.ts';
+import { openProgress } from '../../scripts/cli/output.ts';
 import { openTerminal } from '../../src/signer/terminal.ts';
 
 const [text = ''] = process.argv.slice(2);
@@ -11,8 +11,6 @@ const terminal = openTerminal();
 terminal.say(text);
 const typed = await terminal.ask(text);
 (await terminal.askHidden(text)).fill(0);
-openProgressLine(screen).show(text);
-openProgress(text, 1, screen).step(1, text);
-openProgressTable(screen).show([text]);
+openProgress(screen).show(text);
 terminal.close();
 process.stdout.write(typed);

@@ -100,7 +100,7 @@ function waysOut(
     isPayback(intent) && isUnsigned(state, attempts.filter((one) => one.generation === generation).length);
   const commands = [
     ...(isPayback(intent) && wait?.code === 'signer_refused_approval'
-      ? [[`refund request ${id}`, 'writes the file that an approver signs.'] as const]
+      ? [[`show ${id} --request`, 'writes the file that an approver signs.'] as const]
       : []),
     ...(isRejectable
       ? [[`refund reject ${id} --reason REASON`, 'fails it. Its amount can be refunded again.'] as const]

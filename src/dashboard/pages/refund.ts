@@ -137,7 +137,7 @@ async function waiting({ database }: DashboardDeps, visit: Visit<StoreAt>, refun
   const delay = payout && delayOf(payout);
   const cancelUntilMs = await cancelEndMs(database, refund);
   const canceling = { time: time(cancelUntilMs), left: countdown(cancelUntilMs - nowMs) };
-  const signing = html`<p class="message attention">${words.say('refund-approvals.why')} <code data-copy>quayside refund request ${id}</code></p>`;
+  const signing = html`<p class="message attention">${words.say('refund-approvals.why')} <code data-copy>quayside show ${id} --request</code></p>`;
   return html`${above}${cancelUntilMs > nowMs ? html`<p data-while-counting>${words.html('refunds.cancel_until', canceling)}</p>` : null}
 ${delay ? html`<p class="message attention">${english(delay.message)}</p>` : null}${delay?.code === 'signer_refused_approval' ? signing : null}`;
 }

@@ -1,5 +1,5 @@
 /**
- * `quayside network connect`: what it writes, what it leaves alone, and when it writes nothing.
+ * `quayside network check --save`: what it writes, what it leaves alone, and when it writes nothing.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,8 +37,8 @@ test.after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const connect = (...words: string[]) =>
-  runQuayside(['network', 'connect', 'sepolia', node.wsUrl, '--outage', '2s', ...words], variables);
+const check = (name: string) => ['network', 'check', name, '--url', node.wsUrl, '--save'];
+const connect = (...words: string[]) => runQuayside([...check('sepolia'), '--outage', '2s', ...words], variables);
 const others = (): string[] => readdirSync(folder).filter((name) => name !== 'quayside.json' && name !== 'data');
 
 test('the url is replaced, every other setting stays, and the old file is kept', async () => {
@@ -62,45 +62,39 @@ test('a change is in the audit log, with hosts and without credentials', async (
   makeInstallation(variables);
   assert.is((await connect('--reason', 'a new node')).code, 0);
   const [entry] = JSON.parse((await runQuayside(['audit', 'list', '--json'], variables)).out);
-  assert.is(entry.command, 'network connect');
+  assert.is(entry.command, 'network check');
   assert.is(entry.reason, 'a new node');
   assert.equal(entry.before, { url: 'old.example:8546', fallbackUrl: null });
   assert.equal(entry.after, { url: new URL(node.wsUrl).host, fallbackUrl: null });
 });
 
-test('a fallback is checked and written too; a node that fails is refused unless that is wanted', async () => {
+test('a fallback is checked and written too; one that fails is refused', async () => {
   const refused = await connect('--fallback', 'http://127.0.0.1:9');
-  assert.is(refused.code, 1);
+  assert.is(refused.code, 2);
   assert.match(refused.out, /✗ fallback identity: .*127\.0\.0\.1:9/);
   assert.match(refused.out, 'refused: ');
   assert.equal([readFileSync(file, 'utf8'), others()], [written, []]);
-  const { code } = await connect('--fallback', 'http://127.0.0.1:9', '--despite-errors');
-  assert.is(code, 0);
+  assert.is((await connect('--fallback', node.httpUrl)).code, 0);
   const { sepolia } = JSON.parse(readFileSync(file, 'utf8')).networks;
-  assert.equal([sepolia.url, sepolia.fallback_url], [node.wsUrl, 'http://127.0.0.1:9']);
+  assert.equal([sepolia.url, sepolia.fallback_url], [node.wsUrl, node.httpUrl]);
 });
 
-test('nothing is written by --dry-run, or if the settings would be wrong', async () => {
-  const { code, out } = await connect('--dry-run');
-  assert.is(code, 0);
-  assert.match(out, '--dry-run');
-  assert.equal([readFileSync(file, 'utf8'), others()], [written, []]);
-  const unknown = await runQuayside(['network', 'connect', 'ethereum', node.wsUrl], variables);
+test('nothing is written if the settings would be wrong', async () => {
+  const unknown = await runQuayside(check('ethereum'), variables);
   assert.is(unknown.code, 2);
   assert.match(unknown.err, /nothing was changed: with the node, .*\n.*networks\.ethereum\.xpub/);
   assert.not.match(unknown.err, 'draft');
   const overridden = { ...variables, QUAYSIDE_NETWORKS__SEPOLIA__URL: 'ws://127.0.0.1:1' };
-  assert.is((await runQuayside(['network', 'connect', 'sepolia', node.wsUrl], overridden)).code, 2);
-  assert.is((await runQuayside(['network', 'connect', 'sepolia', node.wsUrl], {})).code, 2);
+  assert.is((await runQuayside(check('sepolia'), overridden)).code, 2);
+  assert.is((await runQuayside(check('sepolia'), {})).code, 2);
   assert.equal([readFileSync(file, 'utf8'), others()], [written, []]);
 });
 
-test('a network that the settings do not have yet is added, with its xpub', async () => {
-  const key = ['network', 'connect', 'bsc-testnet', node.wsUrl, '--xpub', xpub];
-  const { code } = await runQuayside([...key, '--despite-errors'], variables);
-  assert.is(code, 0);
-  const { networks } = JSON.parse(readFileSync(file, 'utf8'));
-  assert.equal(networks['bsc-testnet'], { url: node.wsUrl, xpub });
+test('a network that the settings do not have yet is refused with a node of another chain', async () => {
+  const { code, out } = await runQuayside([...check('bsc-testnet'), '--xpub', xpub], variables);
+  assert.is(code, 2);
+  assert.match(out, 'networks.bsc-testnet.xpub: not set → xpub');
+  assert.is(readFileSync(file, 'utf8'), written);
 });
 
 test.run();
