@@ -84,7 +84,10 @@ test('a start that fails says why and exits with 2', async () => {
     [['--port', '0', '--token-file', join(folder, 'short')], /shorter than 16 characters/],
   ];
   for (const [words, expected] of cases) {
-    const { code, stderr } = await runProgram(['scripts/quayside.mjs', 'tron-ws', '--token-file', tokenFile, ...words], {});
+    const { code, stderr } = await runProgram(
+      ['scripts/quayside.mjs', 'tron-ws', '--token-file', tokenFile, ...words],
+      {},
+    );
     assert.is(code, 2, words.join(' '));
     assert.match(stderr, expected);
   }
