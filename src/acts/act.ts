@@ -2,7 +2,6 @@
  * An act: what a person changes, once for the terminal and for the browser. `scripts/cli/act-command.ts` makes a
  * command of it, `src/dashboard/act-form.ts` a form, the page that confirms it and its result.
  */
-import * as z from 'zod';
 import type { NetworkConfig } from '../config/network.ts';
 import type { InstallationPermission, StorePermission } from '../core/access.ts';
 import type { ExtendedEventType } from '../core/event.ts';
@@ -92,7 +91,7 @@ export type Issuer = Readonly<{
   ): Endpoint & Readonly<{ secret: string }>;
 }>;
 
-/** An input as people give it: an option of the command, a field of the form. */
+/** An input as people give it: an option of the command, a field of the form. A switch is `yes`. */
 export type Field = Readonly<{
   label: Sentence;
   /** The line of the command's help. */
@@ -104,9 +103,23 @@ export type Field = Readonly<{
   isArgument?: true | 'optional';
   /** The command takes the name of a file, whose text it is. */
   isFile?: true;
-  /** The command refuses to run without it. */
+  /** Nothing is done without it. */
   isRequired?: true;
+  /** Returns its value, or what is wrong with the text; it is the text itself where this is left out. */
+  read?(text: string): unknown;
 }>;
+
+type Fields = Readonly<Record<string, Field>>;
+
+type ValueOf<F extends Field> =
+  F extends Readonly<{ read(text: string): infer Value }> ? Exclude<Value, Sentence> : string;
+
+/** What an act's fields read. */
+type InputOf<F extends Fields> = {
+  readonly [Name in keyof F]: F[Name] extends Readonly<{ isArgument: true }> | Readonly<{ isRequired: true }>
+    ? ValueOf<F[Name]>
+    : ValueOf<F[Name]> | undefined;
+};
 
 /** The page that confirms; also what a dry run shows. */
 export type Review = Readonly<{
@@ -142,43 +155,54 @@ type Needs = StorePermission | InstallationPermission;
 /** What the browser asks for before it is done. The second factor is asked for where money or power goes out. */
 type Asks = 'nothing' | 'confirmation' | 'second factor';
 
-export type Act<Input, Plan extends object, Needed extends Needs = Needs> = Readonly<{
+type Described<Input, Plan, Needed extends Needs> = Readonly<{
   /** Noun and verb, as the command and as the audit log names it: `key revoke`. */
   name: string;
   summary: string;
   needs: Needed;
-  asks: Asks | ((plan: Plan) => Asks);
   reason: 'required' | 'optional';
-  /** Reads texts; a switch is `yes`. What is wrong with one is a `Sentence`, by `read`. */
-  input: z.ZodType<Input, Readonly<Record<string, string | undefined>>>;
-  fields: { readonly [Name in keyof Input]: Field };
   plan(context: Context, input: Input): Promise<Plan | Refusal>;
+  asks: Asks | ((plan: Plan) => Asks);
   review(plan: Plan): Review;
   /** Does what was planned, in one transaction with its entry in the audit log. */
   run(context: Context, plan: Plan): Promise<Outcome | Refusal>;
 }>;
 
-/** Returns a schema that reads a text; `reader` returns a sentence about a text that it cannot read. */
-export const read = <T extends string | number | bigint | boolean | object | null>(
-  reader: (text: string) => T | Sentence,
-) =>
-  z.string().transform((text, issues): T => {
-    const result = reader(text.trim());
-    if (typeof result !== 'object' || result === null || !('english' in result)) return result;
-    issues.addIssue({ code: 'custom', message: result.english, params: { values: result.values } });
-    return z.NEVER;
-  });
+export type Act<Input, Plan extends object, Needed extends Needs = Needs> = Described<Input, Plan, Needed> &
+  Readonly<{ fields: { readonly [Name in keyof Input]: Field } }>;
+
+/** Returns an act whose input is what its fields read. */
+export const defineAct = <const F extends Fields, Plan extends object, Needed extends Needs>(
+  act: Readonly<{ fields: F }> & Described<InputOf<F>, Plan, Needed>,
+): Act<InputOf<F>, Plan, Needed> => act;
+
+const isSentence = (value: unknown): value is Sentence =>
+  typeof value === 'object' && value !== null && 'english' in value;
+
+/** Returns what reads one of several words. */
+export const oneOf =
+  <const Word extends string>(words: readonly Word[]) =>
+  (text: string): Word | Sentence =>
+    words.find((word) => word === text) ??
+    say('“{text}” is none of these: {words}.', { text, words: words.join(', ') });
 
 /** Returns the input that texts give, or what is wrong with the first of them. */
 export function readInput<Input, Plan extends object>(
-  act: Act<Input, Plan>,
+  { fields }: Act<Input, Plan>,
   texts: Readonly<Record<string, string | undefined>>,
 ): Readonly<{ input: Input }> | Refusal {
-  const { data, error } = act.input.safeParse(texts);
-  if (!error) return { input: data };
-  const [issue] = error.issues;
-  const values = issue?.code === 'custom' ? (issue.params?.values as Sentence['values']) : {};
-  return { ...refuse('usage', say(issue?.message ?? '', values)), field: String(issue?.path[0] ?? '') };
+  const input: Record<string, unknown> = {};
+  for (const [field, { read, isArgument, isRequired }] of Object.entries<Field>(fields)) {
+    const text = texts[field]?.trim();
+    if (text === undefined) {
+      if (isArgument === true || isRequired) return { ...refuse('usage', say('It is missing.')), field };
+      continue;
+    }
+    const value = read ? read(text) : text;
+    if (isSentence(value)) return { ...refuse('usage', value), field };
+    input[field] = value;
+  }
+  return { input: input as Input };
 }
 
 /** Returns a sentence as English text; times are UTC. */

@@ -1,31 +1,26 @@
 /** What an operator does about an alarm. */
-import * as z from 'zod';
-import type { InstallationPermission } from '../core/access.ts';
 import { severityOf } from '../core/notice.ts';
 import { ALARM_NOTE_CHARS_MAX, type Alarm } from '../database/alarms.ts';
-import { type Act, read, refuse, say } from './act.ts';
+import { defineAct, refuse, say } from './act.ts';
 
 const ALARMS_READ_MAX = 10_000;
 
-const alarmId = read((text) => {
+const alarmId = (text: string) => {
   const [, digits] = /^(?:A-)?([1-9]\d{0,14})$/.exec(text) ?? [];
   return digits === undefined
     ? say('"{text}" is no alarm, expected a number such as A-1042', { text })
     : Number(digits);
-});
+};
 
 const nameOf = ({ id }: Pick<Alarm, 'id'>): string => `A-${id}`;
 
 /** An event is over once it is acknowledged. An alarm that watches something stays open until its cause is over. */
-export const acknowledgeAlarm: Act<{ alarm: number }, Alarm, InstallationPermission> = {
+export const acknowledgeAlarm = defineAct({
   name: 'alarm acknowledge',
   summary: 'Acknowledge an alarm: its notices are not repeated. An event, such as a reversal, is over with it.',
   needs: 'installation:manage',
-  // Who took a session over must not be able to hide what would report the theft.
-  asks: ({ code }) => (severityOf(code) === 'page' ? 'second factor' : 'nothing'),
   reason: 'optional',
-  input: z.object({ alarm: alarmId }),
-  fields: { alarm: { label: say('Alarm'), help: 'such as A-1042', isArgument: true } },
+  fields: { alarm: { label: say('Alarm'), help: 'such as A-1042', isArgument: true, read: alarmId } },
   async plan({ database, act }, { alarm: id }) {
     if ((act.reason ?? '').length > ALARM_NOTE_CHARS_MAX) {
       return refuse('usage', say('A note has at most {count} characters.', { count: ALARM_NOTE_CHARS_MAX }));
@@ -34,6 +29,8 @@ export const acknowledgeAlarm: Act<{ alarm: number }, Alarm, InstallationPermiss
     const found = known.find((one) => one.id === id);
     return found ?? refuse('not_found', say('there is no alarm A-{id}; `quayside alarm list` shows all', { id }));
   },
+  // Who took a session over must not be able to hide what would report the theft.
+  asks: ({ code }) => (severityOf(code) === 'page' ? 'second factor' : 'nothing'),
   review: (alarm) => ({
     title: say('Acknowledge {alarm}', { alarm: nameOf(alarm) }),
     target: nameOf(alarm),
@@ -60,4 +57,4 @@ export const acknowledgeAlarm: Act<{ alarm: number }, Alarm, InstallationPermiss
     }[outcome];
     return { said: say(said, { ...values, person: now.acknowledgedBy ?? '' }), json: { outcome } };
   },
-};
+});

@@ -1,18 +1,16 @@
 /** What is decided about held money: it is accepted, or returned as a payout of its own. */
-import * as z from 'zod';
-import type { StorePermission } from '../core/access.ts';
 import { type HeldPart, openPar } from '../core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, shownUnits } from '../core/money.ts';
 import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';
 import type { AcceptHeldOutcome, HeldMoney, HeldSession, ReturnHeldOutcome } from '../database/held-money.ts';
 import type { Refund } from '../database/refunds/refund.ts';
 import {
-  type Act,
   type Context,
+  defineAct,
   type Field,
   isRefusal,
+  oneOf,
   type Refusal,
-  read,
   refuse,
   type Sentence,
   say,
@@ -22,12 +20,11 @@ import {
   addressFault,
   amountText,
   minorText,
+  readAddress,
   shownMinor,
   storeSuspended,
   titleOf,
 } from './refund-words.ts';
-
-const ADDRESS_CHARS_MAX = 128;
 
 const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
 const coins = (par: bigint): string => shownUnits(par, PAR_DECIMALS);
@@ -36,7 +33,7 @@ const coins = (par: bigint): string => shownUnits(par, PAR_DECIMALS);
 export const heldAmount = (held: HeldMoney): string =>
   `${coins(held.state === 'open' ? openPar(held) : held.settledPar)} ${held.currency}`;
 
-const heldField: Field = { label: say('Held'), help: 'its id', isArgument: true };
+const heldField = { label: say('Held'), help: 'its id', isArgument: true } as const satisfies Field;
 
 const isDecided = refuse('refused', say('It is decided already.'));
 
@@ -88,13 +85,12 @@ export const acceptJson = ({ effect, before, after }: Accepted) => ({
   after: sessionJson(after),
 });
 
-export const acceptHeld: Act<{ held: string }, Accepted, StorePermission> = {
+export const acceptHeld = defineAct({
   name: 'held accept',
   summary: 'Accept held money: the session is paid with it, or it is settled where nothing is left to pay.',
   needs: 'held:decide',
   asks: 'second factor',
   reason: 'optional',
-  input: z.object({ held: z.string() }),
   fields: { held: heldField },
   async plan(context, { held: id }) {
     const held = await findOpen(context, id);
@@ -114,10 +110,17 @@ export const acceptHeld: Act<{ held: string }, Accepted, StorePermission> = {
     const done = await database.held.accept(id, act, false);
     return done.kind === 'done' ? { said: say('It is accepted.'), json: acceptJson(done) } : isDecided;
   },
-};
+});
 
-type Wish = Readonly<{ held: string; to?: string; toSender?: boolean; network?: NetworkKey; currency?: Currency }>;
-type ReturnPlan = Readonly<{ held: HeldMoney; refund: Refund; wish: Wish; title: string }>;
+const readCurrency = oneOf(currencies);
+
+/** Undefined stands for whatever there is. */
+type Wish = Readonly<{
+  held: string;
+  to?: string | undefined;
+  network?: NetworkKey | undefined;
+  currency?: Currency | undefined;
+}>;
 
 export const nothingReturnable = say('Less than one cent of it is left in each coin, so nothing can be returned.');
 
@@ -146,30 +149,31 @@ const order = async (
     await destinationCheck(),
   );
 
-export const returnHeld: Act<Wish, ReturnPlan, StorePermission> = {
+export const returnHeld = defineAct({
   name: 'held return',
   summary: 'Send held money back from the refund wallet; if that fails, it is held again.',
   needs: 'held:decide',
   asks: 'second factor',
   reason: 'required',
-  input: z.object({
-    held: z.string(),
-    to: read((text) => (text !== '' && text.length <= ADDRESS_CHARS_MAX ? text : say('Name an address.'))).optional(),
-    toSender: read((text) => text === 'yes').optional(),
-    network: z.string().optional(),
-    currency: read(
-      (text) => currencies.find((one) => one === text) ?? say('"{text}" is no coin, expected USDT or USDC', { text }),
-    ).optional(),
-  }) as unknown as Act<Wish, ReturnPlan>['input'],
   fields: {
     held: heldField,
-    to: { label: say('To'), help: 'the address to pay', value: 'ADDRESS' },
+    to: { label: say('To'), help: 'the address to pay', value: 'ADDRESS', read: readAddress },
     toSender: { label: say('To'), help: 'pay the address that it came from, which may be an exchange’s' },
-    network: { label: say('Network'), help: 'only what came on this network, such as live:mychain', value: 'KEY' },
-    currency: { label: say('Amount'), help: `only this coin: ${currencies.join(', ')}`, value: 'COIN' },
+    network: {
+      label: say('Network'),
+      help: 'only what came on this network, such as live:mychain',
+      value: 'KEY',
+      read: (text: string) => text as NetworkKey,
+    },
+    currency: {
+      label: say('Amount'),
+      help: `only this coin: ${currencies.join(', ')}`,
+      value: 'COIN',
+      read: readCurrency,
+    },
   },
   async plan(context, wish) {
-    if ((wish.to === undefined) !== (wish.toSender === true)) return refuse('usage', say('Name an address.'));
+    if ((wish.to === undefined) !== (wish.toSender === 'yes')) return refuse('usage', say('Name an address.'));
     const { networks } = context;
     if (wish.network !== undefined && !networks.some(({ key }) => key === wish.network)) {
       const values = { network: wish.network };
@@ -205,7 +209,7 @@ export const returnHeld: Act<Wish, ReturnPlan, StorePermission> = {
       next: `show ${refund.id}`,
     };
   },
-};
+});
 
 const returnJson = ({ kind }: HeldMoney, refund: Refund) => ({
   kind,

@@ -1,13 +1,22 @@
 /** API keys: one is created, whose secret is shown once, or revoked for good. */
-import * as z from 'zod';
-import type { StorePermission } from '../core/access.ts';
 import type { Mode } from '../core/transfer.ts';
 import { type Scope, scopes } from '../database/column-values.ts';
 import type { ApiKey } from '../database/keys.ts';
 import type { MerchantStore } from '../database/stores.ts';
 import { readRange } from '../lib/address-range.ts';
-import { type Act, type Fact, isRefusal, type Refusal, read, refuse, type Sentence, say, textOf } from './act.ts';
-import { storeOf } from './stores.ts';
+import {
+  defineAct,
+  type Fact,
+  type Field,
+  isRefusal,
+  oneOf,
+  type Refusal,
+  refuse,
+  type Sentence,
+  say,
+  textOf,
+} from './act.ts';
+import { storeField, storeOf } from './stores.ts';
 import { parseTime } from './times.ts';
 
 export const modes: readonly Mode[] = ['live', 'test'];
@@ -17,15 +26,16 @@ const SOURCES_MAX = 50;
 
 export const modeWords: Readonly<Record<Mode, Sentence>> = { test: say('test'), live: say('live') };
 
-export const readMode = read(
-  (text) => modes.find((mode) => mode === text) ?? say('"{text}" is no mode, expected live or test', { text }),
-);
+export const readMode = oneOf(modes);
 
-const readName = read((text) =>
+/** The mode of what is made. */
+export const modeField = (help: string) =>
+  ({ label: say('Mode'), help, choices: modes, isRequired: true, read: readMode }) as const satisfies Field;
+
+const readName = (text: string): string | Sentence =>
   text !== '' && text.length <= KEY_NAME_CHARS_MAX
     ? text
-    : say('A name has 1 to {count} characters.', { count: KEY_NAME_CHARS_MAX }),
-);
+    : say('A name has 1 to {count} characters.', { count: KEY_NAME_CHARS_MAX });
 
 const noScope = say('Choose at least one thing that the key may do.');
 
@@ -53,40 +63,25 @@ export function whyNoKeys({ status, refusal }: MerchantStore): Sentence | null {
   return status === 'approved' ? null : say('Keys can be made once the operator has approved the store.');
 }
 
-type NewKey = Readonly<{
-  store?: string;
-  mode: Mode;
-  name?: string;
-  scopes?: readonly Scope[];
-  expires?: string;
-  from?: readonly string[];
-}>;
 type Life = Pick<ApiKey, 'sources' | 'expiresAtMs'>;
 type NewKeyPlan = Life &
   Readonly<{ id: string; storeId: string; mode: Mode; name: string | null; granted: readonly Scope[] }>;
 
-export const createKey: Act<NewKey, NewKeyPlan, StorePermission> = {
+export const createKey = defineAct({
   name: 'key create',
   summary: 'Create an API key and its secret, which are shown once.',
   needs: 'keys:manage',
   asks: 'second factor',
   reason: 'optional',
-  input: z.object({
-    store: z.string().optional(),
-    mode: readMode,
-    name: readName.optional(),
-    scopes: read(scopesOf).optional(),
-    expires: z.string().optional(),
-    from: read(sourcesOf).optional(),
-  }) as unknown as Act<NewKey, NewKeyPlan>['input'],
   fields: {
-    store: { label: say('Store'), help: 'the store; optional if there is only one', value: 'ID' },
-    mode: { label: say('Mode'), help: 'the mode of the sessions that it creates', choices: modes, isRequired: true },
-    name: { label: say('Name'), help: 'what people call it', value: 'NAME' },
+    store: storeField,
+    mode: modeField('the mode of the sessions that it creates'),
+    name: { label: say('Name'), help: 'what people call it', value: 'NAME', read: readName },
     scopes: {
       label: say('It may'),
       help: `comma-separated: ${scopes.join(', ')}; a test key has all by default`,
       value: 'LIST',
+      read: scopesOf,
     },
     expires: {
       label: say('It expires'),
@@ -97,9 +92,10 @@ export const createKey: Act<NewKey, NewKeyPlan, StorePermission> = {
       label: say('From'),
       help: 'addresses that may use it, comma-separated: 203.0.113.0/24,2001:db8::7 (default: all)',
       value: 'RANGES',
+      read: sourcesOf,
     },
   },
-  async plan(context, { store: storeId, mode, name, scopes: wanted, expires, from }) {
+  async plan(context, { store: storeId, mode, name, scopes: wanted, expires, from }): Promise<NewKeyPlan | Refusal> {
     const granted = wanted ?? (mode === 'test' ? scopes : null);
     if (!granted) return { ...refuse('usage', noScope), field: 'scopes' };
     const store = await storeOf(context, storeId);
@@ -149,7 +145,7 @@ export const createKey: Act<NewKey, NewKeyPlan, StorePermission> = {
       ],
     };
   },
-};
+});
 
 function factsOf({ mode, name, granted, sources, expiresAtMs }: NewKeyPlan): readonly Fact[] {
   const missing = scopes.filter((scope) => !granted.includes(scope));
@@ -171,13 +167,12 @@ const warningsOf = ({ granted }: NewKeyPlan): readonly Sentence[] =>
 const unknownKey = (id: string): Refusal =>
   refuse('not_found', say('there is no key {id}; `quayside key list` shows all', { id }));
 
-export const revokeKey: Act<{ key: string }, ApiKey, StorePermission> = {
+export const revokeKey = defineAct({
   name: 'key revoke',
   summary: 'Revoke an API key: requests with it are refused from then on.',
   needs: 'keys:manage',
   asks: 'second factor',
   reason: 'optional',
-  input: z.object({ key: z.string() }),
   fields: { key: { label: say('Key'), help: 'its id', isArgument: true } },
   async plan({ database, scope }, { key: id }) {
     const key = await database.keys.show(id);
@@ -204,7 +199,7 @@ export const revokeKey: Act<{ key: string }, ApiKey, StorePermission> = {
     const isKnown = await database.keys.revoke(id, act);
     return isKnown ? { said: say('{key} is revoked.', { key: hint }), json: { revoked: true } } : unknownKey(id);
   },
-};
+});
 
 const orNull = (ms: number | null): string | null => (ms === null ? null : textOf({ atMs: ms }));
 const lifeJson = ({ sources, expiresAtMs }: Life) => ({ from: sources, expires_at: orNull(expiresAtMs) });

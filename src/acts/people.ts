@@ -1,11 +1,10 @@
 /** Links for people, and their removal. A store’s owner does both for its members. */
-import * as z from 'zod';
-import { type Membership, type Role, type StorePermission, storeRoles } from '../core/access.ts';
+import { type Membership, type Role, storeRoles } from '../core/access.ts';
 import type { Database } from '../database/database.ts';
 import type { Person } from '../database/people/person.ts';
 import { hashOf, newToken } from '../lib/token.ts';
-import { type Act, type Context, isRefusal, type Refusal, read, refuse, type Sentence, say, textOf } from './act.ts';
-import { storeOf } from './stores.ts';
+import { type Context, defineAct, isRefusal, oneOf, type Refusal, refuse, type Sentence, say, textOf } from './act.ts';
+import { storeField, storeOf } from './stores.ts';
 
 const LINK_LIFE_MS = 24 * 3_600_000;
 export const PERSON_NAME_CHARS_MAX = 64;
@@ -29,7 +28,6 @@ export async function membersOf(database: Pick<Database, 'people'>, storeId: str
   return people.filter((person) => person.removedAtMs === null && roleIn(person, storeId) !== null);
 }
 
-type NewLink = Readonly<{ name: string; role?: Role; store?: string }>;
 /** `id` is of a new person if `person` is null. `memberships` are given besides those that the person has. */
 type LinkPlan = Readonly<{
   id: string;
@@ -39,27 +37,27 @@ type LinkPlan = Readonly<{
   expiresAtMs: number;
 }>;
 
-export const linkPerson: Act<NewLink, LinkPlan, StorePermission> = {
+const readRole = oneOf(roles);
+const readName = (text: string): string | Sentence =>
+  NAME.test(text) ? text : say('A name has letters, digits, spaces and . _ @ -, at most 64.');
+
+export const linkPerson = defineAct({
   name: 'user link',
   summary: 'Print a one-time link that sets a person’s password and second factor. Earlier links and sessions end.',
   needs: 'store:manage',
   asks: 'second factor',
   reason: 'optional',
-  input: z.object({
-    name: read((text) => (NAME.test(text) ? text : say('A name has letters, digits, spaces and . _ @ -, at most 64.'))),
-    role: read((text) => roles.find((one) => one === text) ?? say('Choose a role.')).optional(),
-    store: z.string().optional(),
-  }) as unknown as Act<NewLink, LinkPlan>['input'],
   fields: {
-    name: { label: say('Name'), help: 'what the person signs in with', isArgument: true },
+    name: { label: say('Name'), help: 'what the person signs in with', isArgument: true, read: readName },
     role: {
       label: say('Role'),
       help: 'of a new person or besides other roles; the first person is operator and owner of the only store',
       choices: roles,
+      read: readRole,
     },
-    store: { label: say('Store'), help: 'the store of the role; optional if there is only one', value: 'ID' },
+    store: storeField,
   },
-  async plan(context, { name, role, store }) {
+  async plan(context, { name, role, store }): Promise<LinkPlan | Refusal> {
     const { database, scope, newId, nowMs } = context;
     const person = await database.people.find(name);
     const id = person?.id ?? `usr_${newId}`;
@@ -106,7 +104,7 @@ export const linkPerson: Act<NewLink, LinkPlan, StorePermission> = {
       ],
     };
   },
-};
+});
 
 const taken = refuse(
   'refused',
@@ -136,13 +134,12 @@ async function membershipsOf(
   return isRefusal(store) ? store : [{ role, storeId: store.id }];
 }
 
-export const removePerson: Act<{ name: string }, Person, StorePermission> = {
+export const removePerson = defineAct({
   name: 'user remove',
   summary: 'Remove a person from the dashboard, and end all of their sessions.',
   needs: 'store:manage',
   asks: 'second factor',
   reason: 'optional',
-  input: z.object({ name: z.string() }),
   fields: { name: { label: say('Name'), help: 'the person’s', isArgument: true } },
   async plan({ database, scope, personId }, { name }) {
     const person = await database.people.find(name);
@@ -178,7 +175,7 @@ export const removePerson: Act<{ name: string }, Person, StorePermission> = {
     else await database.people.remove(id, act);
     return { said: say('{name} is removed.', { name }), json: { removed: true } };
   },
-};
+});
 
 /** Whether the store would have no owner without this one who can sign in. */
 async function isLastOwner(database: Pick<Database, 'people'>, storeId: string, person: Person): Promise<boolean> {

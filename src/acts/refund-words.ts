@@ -21,6 +21,12 @@ type Networks = readonly Pick<NetworkConfig, 'key' | 'family' | 'title'>[];
 export const titleOf = (networks: Networks, network: NetworkKey): string =>
   networks.find(({ key }) => key === network)?.title ?? network;
 
+const ADDRESS_CHARS_MAX = 128;
+
+/** Reads an address as people type it; whether it is one of the network is checked later. */
+export const readAddress = (text: string): string | Sentence =>
+  text !== '' && text.length <= ADDRESS_CHARS_MAX ? text : say('Name an address.');
+
 /** Returns what is wrong with an address. */
 export function addressFault(networks: Networks, network: NetworkKey, why: DestinationFault): Sentence {
   switch (why) {

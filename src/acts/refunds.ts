@@ -1,26 +1,10 @@
 /** Decisions about a refund that waits: approve it, reject it, or send it to another address. */
-import * as z from 'zod';
 import type { NetworkConfig } from '../config/network.ts';
-import type { StorePermission } from '../core/access.ts';
-import type { RefundApproval } from '../database/column-values.ts';
 import type { RedirectRefundOutcome, Refund } from '../database/refunds/refund.ts';
-import {
-  type Act,
-  type Context,
-  type Fact,
-  type Field,
-  isRefusal,
-  type Refusal,
-  read,
-  refuse,
-  say,
-  textOf,
-} from './act.ts';
-import { addressFault, amountText, minorText, storeSuspended, titleOf } from './refund-words.ts';
+import { type Context, defineAct, type Fact, type Field, isRefusal, type Refusal, refuse, say, textOf } from './act.ts';
+import { addressFault, amountText, minorText, readAddress, storeSuspended, titleOf } from './refund-words.ts';
 
-const ADDRESS_CHARS_MAX = 128;
-
-const refundField: Field = { label: say('Refund'), help: 'its id, rf_… or rt_…', isArgument: true };
+const refundField = { label: say('Refund'), help: 'its id, rf_… or rt_…', isArgument: true } as const satisfies Field;
 
 /** Returns the refund that the page, or the operator, may decide about. */
 async function refundOf({ database, scope }: Context, id: string): Promise<Refund | Refusal> {
@@ -90,28 +74,15 @@ export function cancelText(seconds: number, isLater: boolean) {
       );
 }
 
-/** `seen`: the key of the address that was looked at. `approval`: the text of the file that an approver has signed. */
-type Approval = Readonly<{ refund: string; seen?: string; approval?: string }>;
-type ApprovalPlan = Readonly<{
-  refund: Refund;
-  facts: readonly Fact[];
-  approval: RefundApproval | null;
-  cancelWindowS: number;
-}>;
-
-export const approveRefund: Act<Approval, ApprovalPlan, StorePermission> = {
+export const approveRefund = defineAct({
   name: 'refund approve',
   summary: 'Approve a refund above the store’s limit or, with an approver’s signature, above the signer’s limits.',
   needs: 'refunds:decide',
   asks: 'second factor',
   reason: 'optional',
-  input: z.object({
-    refund: z.string(),
-    seen: z.string().optional(),
-    approval: z.string().optional(),
-  }) as unknown as Act<Approval, ApprovalPlan>['input'],
   fields: {
     refund: refundField,
+    /** The key of the address that was looked at. */
     seen: { label: say('To'), help: 'refuse if it goes elsewhere than to this key', value: 'KEY' },
     approval: {
       label: say('Signature'),
@@ -151,22 +122,19 @@ export const approveRefund: Act<Approval, ApprovalPlan, StorePermission> = {
     const json = { ...(await jsonNow(database, refund)), approver: approval?.approver ?? null };
     return { said: say('The refund is approved.'), json };
   },
-};
+});
 
 const jsonNow = async (database: Context['database'], { id }: Refund) => {
   const now = await database.refunds.findBy({ id });
   return now ? refundJson(now) : {};
 };
 
-type RejectionPlan = Readonly<{ refund: Refund; facts: readonly Fact[]; failure: string; reason: string | null }>;
-
-export const rejectRefund: Act<{ refund: string }, RejectionPlan, StorePermission> = {
+export const rejectRefund = defineAct({
   name: 'refund reject',
   summary: 'Reject a refund while nothing signed for it can pay: it fails, and its amount can be refunded again.',
   needs: 'refunds:decide',
   asks: 'confirmation',
   reason: 'required',
-  input: z.object({ refund: z.string() }),
   fields: { refund: refundField },
   async plan(context, { refund: id }) {
     const refund = await refundOf(context, id);
@@ -204,26 +172,27 @@ export const rejectRefund: Act<{ refund: string }, RejectionPlan, StorePermissio
       ),
     );
   },
-};
+});
 
-type Redirection = Readonly<{ refund: string; address: string }>;
 type RedirectionPlan = Readonly<{ refund: Refund; address: string; facts: readonly Fact[] }>;
 
-export const redirectRefund: Act<Redirection, RedirectionPlan, StorePermission> = {
+export const redirectRefund = defineAct({
   name: 'refund destination',
   summary: 'Send a refund to another address on its network, until its payment is in progress.',
   needs: 'refunds:decide',
   asks: 'second factor',
   reason: 'optional',
-  input: z.object({
-    refund: z.string(),
-    address: read((text) => (text !== '' && text.length <= ADDRESS_CHARS_MAX ? text : say('Name an address.'))),
-  }),
   fields: {
     refund: refundField,
-    address: { label: say('Address'), help: 'the address to pay', value: 'ADDRESS', isRequired: true },
+    address: {
+      label: say('Address'),
+      help: 'the address to pay',
+      value: 'ADDRESS',
+      isRequired: true,
+      read: readAddress,
+    },
   },
-  async plan(context, { refund: id, address }) {
+  async plan(context, { refund: id, address }): Promise<RedirectionPlan | Refusal> {
     const refund = await refundOf(context, id);
     if (isRefusal(refund)) return refund;
     const { scope, networks, act } = context;
@@ -269,7 +238,7 @@ export const redirectRefund: Act<Redirection, RedirectionPlan, StorePermission> 
     const json = { ...refundJson(done.refund), before: refund.destination?.address ?? null };
     return { said: say('The address is changed.'), json };
   },
-};
+});
 
 /** Changes the address: for its store, as its own API does, or for the operator. */
 async function redirect(

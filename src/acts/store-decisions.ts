@@ -1,8 +1,6 @@
 /** Whether a store may work: what the operator decides about it. */
-import * as z from 'zod';
-import type { InstallationPermission } from '../core/access.ts';
 import type { MerchantStore } from '../database/stores.ts';
-import { type Act, type Fact, read, refuse, say } from './act.ts';
+import { defineAct, type Fact, oneOf, refuse, say } from './act.ts';
 import { unknownStore } from './stores.ts';
 
 export const storeDecisions = ['approve', 'refuse', 'suspend', 'resume'] as const;
@@ -60,29 +58,21 @@ export const meanings: Readonly<Record<StoreDecision, Meaning>> = {
   },
 };
 
-type DecisionPlan = Readonly<{ store: MerchantStore; decision: StoreDecision; reason: string | null }>;
+const readDecision = oneOf(storeDecisions);
 
-export const decideStore: Act<
-  Readonly<{ store: string; decision: StoreDecision }>,
-  DecisionPlan,
-  InstallationPermission
-> = {
-  name: 'store decide',
+export const decideStore = defineAct({
+  name: 'store set',
   summary: 'Approve or refuse a store that a merchant has created, or suspend or resume one.',
   needs: 'installation:manage',
-  asks: ({ decision }) => (meanings[decision].needsFactor ? 'second factor' : 'confirmation'),
   reason: 'optional',
-  input: z.object({
-    store: z.string(),
-    decision: read(
-      (text) =>
-        storeDecisions.find((one) => one === text) ??
-        say('"{text}" is no decision, expected {decisions}', { text, decisions: storeDecisions.join(', ') }),
-    ),
-  }),
   fields: {
     store: { label: say('Store'), help: 'its id', isArgument: true },
-    decision: { label: say('Decision'), help: storeDecisions.join(', '), isArgument: true },
+    decision: {
+      label: say('Decision'),
+      help: storeDecisions.join(', '),
+      isArgument: true,
+      read: readDecision,
+    },
   },
   async plan({ database, act }, { store: id, decision }) {
     const store = await database.stores.find(id);
@@ -95,6 +85,7 @@ export const decideStore: Act<
     if (needsReason && act.reason === null) return refuse('usage', say('Say why: its owner sees the reason.'));
     return { store, decision, reason: act.reason };
   },
+  asks: ({ decision }) => (meanings[decision].needsFactor ? 'second factor' : 'confirmation'),
   review({ store, decision, reason }) {
     const { title, text, button } = meanings[decision];
     const why: Fact[] = reason === null ? [] : [[say('Reason'), reason]];
@@ -115,7 +106,7 @@ export const decideStore: Act<
     const now = await database.stores.find(id);
     return { said: say(meanings[decision].said), json: { decision, status: now ? stateOf(now) : 'gone' } };
   },
-};
+});
 
 /** Returns whether a store works, in one word. */
 export const stateOf = ({ suspension, refusal, status }: MerchantStore): string =>

@@ -1,9 +1,7 @@
 /** What is set of a store. */
-import * as z from 'zod';
-import type { StorePermission } from '../core/access.ts';
 import type { PageSettingsChange } from '../database/page-settings.ts';
 import type { MerchantStore, StoreValues } from '../database/stores.ts';
-import { type Act, type Context, type Fact, type Field, isRefusal, type Refusal, read, refuse, say } from './act.ts';
+import { type Context, defineAct, type Fact, type Field, isRefusal, type Refusal, refuse, say } from './act.ts';
 import { creditObstacle, operatorSettings } from './operator-settings.ts';
 import { type StoreSetting, type StoreState, shownSetting, storeSettings } from './store-settings.ts';
 
@@ -11,6 +9,13 @@ const allSettings = [...storeSettings, ...operatorSettings];
 
 export const unknownStore = (id: string) =>
   refuse('not_found', say('there is no store {id}; `quayside store list` shows all', { id }));
+
+/** The store of what is made. */
+export const storeField = {
+  label: say('Store'),
+  help: 'the store; optional if there is only one',
+  value: 'ID',
+} as const satisfies Field;
 
 /** Returns the store of the page, the one with this id, or the only one. */
 export async function storeOf(
@@ -26,14 +31,6 @@ export async function storeOf(
     : refuse('usage', say('there are several stores: name one (`quayside store list` shows them)'));
 }
 
-type SettingInput = Readonly<{ store?: string }> & Readonly<Record<string, unknown>>;
-type SettingPlan = Readonly<{
-  store: MerchantStore;
-  before: StoreState;
-  after: StoreState;
-  changed: readonly StoreSetting[];
-}>;
-
 /** Returns all that is set of a store: a change of nothing, tried. */
 export async function readStoreState(
   { database, act }: Pick<Context, 'database' | 'act'>,
@@ -43,24 +40,16 @@ export async function readStoreState(
   return values && { ...values.after, ...(await database.stores.findPageSettings(storeId)) };
 }
 
-export const setStore: Act<SettingInput, SettingPlan, StorePermission> = {
+export const setStore = defineAct({
   name: 'store set',
   summary: 'Change the settings of a store, or show them. Open sessions keep theirs, except for --credit.',
   needs: 'store:manage',
-  asks({ changed }) {
-    if (changed.length === 0) return 'nothing';
-    return changed.some(({ needsFactor }) => needsFactor) ? 'second factor' : 'confirmation';
-  },
   reason: 'optional',
-  input: z.object({
-    store: z.string().optional(),
-    ...Object.fromEntries(allSettings.map((one) => [one.name, read(one.read).optional()])),
-  }) as unknown as Act<SettingInput, SettingPlan>['input'],
   fields: {
     store: { label: say('Store'), help: 'its id, if there are several', isArgument: 'optional' },
     ...(Object.fromEntries(allSettings.map((one) => [one.name, one])) as Readonly<Record<string, Field>>),
   },
-  async plan(context, input) {
+  async plan(context, input: Readonly<{ store: string | undefined }> & Readonly<Record<string, unknown>>) {
     const { scope, networks } = context;
     const store = await storeOf(context, input.store);
     if (isRefusal(store)) return store;
@@ -74,6 +63,10 @@ export const setStore: Act<SettingInput, SettingPlan, StorePermission> = {
     const obstacle = given.some(({ key }) => key === 'credit') ? creditObstacle(networks, after.credit) : null;
     if (obstacle) return obstacle;
     return { store, before, after, changed: given.filter(({ write }) => write(before) !== write(after)) };
+  },
+  asks({ changed }) {
+    if (changed.length === 0) return 'nothing';
+    return changed.some(({ needsFactor }) => needsFactor) ? 'second factor' : 'confirmation';
   },
   review({ store, before, after, changed }) {
     return {
@@ -99,7 +92,7 @@ export const setStore: Act<SettingInput, SettingPlan, StorePermission> = {
     if (Object.keys(page).length > 0) await database.stores.setPageSettings(store.id, page);
     return { said: say('The settings are saved.'), json };
   },
-};
+});
 
 /** Returns settings under their names in JSON: `late_policy`. */
 export const settingsJson = (values: object): Readonly<Record<string, unknown>> =>

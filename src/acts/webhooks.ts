@@ -1,6 +1,4 @@
 /** Webhook endpoints: added with a secret of their own, changed, removed; and the secrets that sign, rotated. */
-import * as z from 'zod';
-import type { StorePermission } from '../core/access.ts';
 import { STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import { type ExtendedEventType, extendedEvents } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
@@ -8,37 +6,38 @@ import type { Endpoint } from '../database/endpoints.ts';
 import type { RotationOutcome, RotationStep, WebhookSecret } from '../database/webhook-secrets.ts';
 import { newWebhookSecret } from '../lib/id.ts';
 import {
-  type Act,
   type Context,
+  defineAct,
   type Fact,
   type Field,
   isRefusal,
+  oneOf,
   type Refusal,
-  read,
   refuse,
   type Sentence,
   say,
   textOf,
 } from './act.ts';
-import { modes, modeWords, readMode } from './keys.ts';
-import { storeOf } from './stores.ts';
+import { modeField, modes, modeWords, readMode } from './keys.ts';
+import { storeField, storeOf } from './stores.ts';
 
-const readEvents = read((text): readonly ExtendedEventType[] | Sentence => {
+function readEvents(text: string): readonly ExtendedEventType[] | Sentence {
   const names = text === 'none' ? [] : text.split(',').flatMap((name) => name.trim() || []);
   const unknown = names.find((name) => !extendedEvents.some((event) => event === name));
   if (unknown !== undefined) {
     return say('"{name}" is no event to add, expected {events}', { name: unknown, events: extendedEvents.join(', ') });
   }
   return extendedEvents.filter((event) => names.includes(event));
-});
+}
 
-const eventsField: Field = {
+const eventsField = {
   label: say('More events'),
   help: `comma-separated: ${extendedEvents.join(', ')}; or none`,
   value: 'LIST',
-};
+  read: readEvents,
+} as const satisfies Field;
 const eventsText = (events: readonly ExtendedEventType[]) => events.join(', ') || say('none');
-const endpointField: Field = { label: say('Endpoint'), help: 'its id, we_…', isArgument: true };
+const endpointField = { label: say('Endpoint'), help: 'its id, we_…', isArgument: true } as const satisfies Field;
 
 /** Returns an endpoint for programs. */
 export const endpointJson = (one: Endpoint) => ({
@@ -61,31 +60,16 @@ async function endpointOf({ database, scope }: Context, id: string): Promise<End
   return all.find((one) => one.id === id && (!scope || one.mode === scope.mode)) ?? unknownEndpoint(id);
 }
 
-type NewEndpoint = Readonly<{ url: string; store?: string; mode: Mode; events?: readonly ExtendedEventType[] }>;
-type NewEndpointPlan = Readonly<{
-  id: string;
-  url: string;
-  storeId: string;
-  mode: Mode;
-  events: readonly ExtendedEventType[];
-}>;
-
-export const addEndpoint: Act<NewEndpoint, NewEndpointPlan, StorePermission> = {
+export const addEndpoint = defineAct({
   name: 'webhook add',
   summary: 'Send a store’s events of one mode to a URL, and print the secret that signs them.',
   needs: 'webhooks:manage',
   asks: 'second factor',
   reason: 'optional',
-  input: z.object({
-    url: z.string().trim(),
-    store: z.string().optional(),
-    mode: readMode,
-    events: readEvents.optional(),
-  }) as unknown as Act<NewEndpoint, NewEndpointPlan>['input'],
   fields: {
     url: { label: say('URL'), help: 'where events are sent', isArgument: true },
-    store: { label: say('Store'), help: 'the store; optional if there is only one', value: 'ID' },
-    mode: { label: say('Mode'), help: 'the mode of the events to send', choices: modes, isRequired: true },
+    store: storeField,
+    mode: modeField('the mode of the events to send'),
     events: eventsField,
   },
   async plan(context, { url, store: storeId, mode, events = [] }) {
@@ -134,35 +118,25 @@ export const addEndpoint: Act<NewEndpoint, NewEndpointPlan, StorePermission> = {
       json: { ...endpointJson(endpoint), webhook_secret: endpoint.secret },
     };
   },
-};
+});
 
 const shownOnce = (secret: string) => ({
   said: say('Save it now: it is not shown again.'),
   facts: [[say('Secret'), { code: secret }]] satisfies Fact[],
 });
 
-type EndpointChange = Readonly<{ endpoint: string; events?: readonly ExtendedEventType[]; state?: 'on' | 'off' }>;
-type EndpointPlan = Readonly<{
-  endpoint: Endpoint;
-  events: readonly ExtendedEventType[] | null;
-  isOn: boolean | null;
-}>;
+const onOff = ['on', 'off'] as const;
+const readOnOff = oneOf(onOff);
 
-export const setEndpoint: Act<EndpointChange, EndpointPlan, StorePermission> = {
+export const setEndpoint = defineAct({
   name: 'webhook set',
   summary: 'Enable or disable an endpoint, such as one that answered 410 Gone, or change the events that it gets.',
   needs: 'webhooks:manage',
-  asks: ({ isOn }) => (isOn === null ? 'nothing' : 'confirmation'),
   reason: 'optional',
-  input: z.object({
-    endpoint: z.string(),
-    events: readEvents.optional(),
-    state: read((text) => (text === 'on' || text === 'off' ? text : say('Choose on or off.'))).optional(),
-  }) as unknown as Act<EndpointChange, EndpointPlan>['input'],
   fields: {
     endpoint: endpointField,
     events: eventsField,
-    state: { label: say('State'), help: 'whether events are sent to it', choices: ['on', 'off'] },
+    state: { label: say('State'), help: 'whether events are sent to it', choices: onOff, read: readOnOff },
   },
   async plan(context, { endpoint: id, events, state }) {
     const endpoint = await endpointOf(context, id);
@@ -170,6 +144,7 @@ export const setEndpoint: Act<EndpointChange, EndpointPlan, StorePermission> = {
     if (events === undefined && state === undefined) return refuse('usage', say('Say what to change.'));
     return { endpoint, events: events ?? null, isOn: state === undefined ? null : state === 'on' };
   },
+  asks: ({ isOn }) => (isOn === null ? 'nothing' : 'confirmation'),
   review: ({ endpoint: { id, url, extendedEvents: before }, events, isOn }) => ({
     title: isOn === false ? say('Disable the endpoint?') : say('Enable the endpoint?'),
     target: id,
@@ -189,15 +164,14 @@ export const setEndpoint: Act<EndpointChange, EndpointPlan, StorePermission> = {
     const said = isOn === null ? say('The events are saved.') : isOn ? say('It is enabled.') : say('It is disabled.');
     return { said, json: endpointJson(now) };
   },
-};
+});
 
-export const removeEndpoint: Act<{ endpoint: string }, Endpoint, StorePermission> = {
+export const removeEndpoint = defineAct({
   name: 'webhook remove',
   summary: 'Remove an endpoint; deliveries that wait for it are not sent.',
   needs: 'webhooks:manage',
   asks: 'second factor',
   reason: 'optional',
-  input: z.object({ endpoint: z.string() }),
   fields: { endpoint: endpointField },
   plan: (context, { endpoint }) => endpointOf(context, endpoint),
   review: ({ id, url }) => ({
@@ -213,12 +187,12 @@ export const removeEndpoint: Act<{ endpoint: string }, Endpoint, StorePermission
     const isRemoved = await database.endpoints.remove(id);
     return isRemoved ? { said: say('The endpoint is removed.'), json: { removed: true } } : unknownEndpoint(id);
   },
-};
+});
 
 const steps = ['start', 'finish', 'cancel'] as const;
+const readStep = oneOf(steps);
 type Step = RotationStep['kind'];
 
-type SecretWish = Readonly<{ owner: string; mode?: Mode; rotate?: Step }>;
 type SecretPlan = Readonly<{ secret: WebhookSecret; mode: Mode; step: RotationStep | null }>;
 
 const stepWords: Readonly<Record<Step, Readonly<{ title: Sentence; note: Sentence; button: Sentence }>>> = {
@@ -243,23 +217,28 @@ const stepWords: Readonly<Record<Step, Readonly<{ title: Sentence; note: Sentenc
   },
 };
 
-export const rotateSecret: Act<SecretWish, SecretPlan, StorePermission> = {
+export const rotateSecret = defineAct({
   name: 'webhook secret',
   summary: 'Print the secret that signs for an endpoint, or replace it, with both valid until the end of the rotation.',
   needs: 'webhooks:manage',
   asks: 'second factor',
   reason: 'optional',
-  input: z.object({
-    owner: z.string(),
-    mode: readMode.optional(),
-    rotate: read((text) => steps.find((one) => one === text) ?? say('Choose what to do with the secret.')).optional(),
-  }) as unknown as Act<SecretWish, SecretPlan>['input'],
   fields: {
     owner: { label: say('Endpoint'), help: 'an endpoint, or a store', isArgument: true },
-    mode: { label: say('Mode'), help: 'of a store, which has a secret for each mode (live)', choices: modes },
-    rotate: { label: say('Rotation'), help: 'start a rotation, finish it, or cancel it', choices: steps },
+    mode: {
+      label: say('Mode'),
+      help: 'of a store, which has a secret for each mode (live)',
+      choices: modes,
+      read: readMode,
+    },
+    rotate: {
+      label: say('Rotation'),
+      help: 'start a rotation, finish it, or cancel it',
+      choices: steps,
+      read: readStep,
+    },
   },
-  async plan(context, { owner, mode = 'live', rotate }) {
+  async plan(context, { owner, mode = 'live', rotate }): Promise<SecretPlan | Refusal> {
     if (context.scope) {
       const own = await endpointOf(context, owner);
       if (isRefusal(own)) return own;
@@ -298,7 +277,7 @@ export const rotateSecret: Act<SecretWish, SecretPlan, StorePermission> = {
       ? { ...shownOnce(step.secret), json: shown.json, next: `webhook secret ${owner} --rotate finish` }
       : { said: say('One secret is valid now.'), json: shown.json };
   },
-};
+});
 
 const shownSecrets = ({ owner, mode, secret, nextSecret, rotatedAtMs }: WebhookSecret) => ({
   json: {

@@ -1,26 +1,24 @@
 /** What every act has, and how its input is read and refused. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import * as z from 'zod';
-import { type Act, englishOf, faultOf, isRefusal, read, readInput, say, textOf } from '../../src/acts/act.ts';
+import { defineAct, englishOf, faultOf, isRefusal, readInput, say, textOf } from '../../src/acts/act.ts';
 
-const number = read((text) => (/^\d+$/.test(text) ? Number(text) : say('"{text}" is no number', { text })));
+const number = (text: string) => (/^\d+$/.test(text) ? Number(text) : say('"{text}" is no number', { text }));
 
-const act: Act<{ count: number; name?: string | undefined }, { count: number }> = {
+const act = defineAct({
   name: 'thing count',
   summary: 'Count things.',
   needs: 'installation:manage',
   asks: 'nothing',
   reason: 'optional',
-  input: z.object({ count: number, name: z.string().optional() }),
   fields: {
-    count: { label: say('Count'), help: 'how many' },
+    count: { label: say('Count'), help: 'how many', isRequired: true, read: number },
     name: { label: say('Name'), help: 'what they are called' },
   },
   plan: async (_context, { count }) => ({ count }),
   review: () => ({ title: say('Count'), target: 't', facts: [], notes: [], button: say('Count') }),
   run: async () => ({ said: say('done'), json: {} }),
-};
+});
 
 test('an input is read from texts, without the spaces around them', () => {
   assert.equal(readInput(act, { count: ' 7 ', name: 'x', other: 'ignored' }), { input: { count: 7, name: 'x' } });

@@ -15,7 +15,6 @@ const onlyTool = [
   ...['Held', 'Refund', 'Signature', 'Signed by', 'Valid until', 'Address', 'State', 'Rotation', 'Next secret'],
   'Make a new link for {name}?',
   'Say why: the audit log keeps it.',
-  'Choose on or off.',
   'Say what to change.',
   'Show the secret',
   'It signs for {owner}.',
