@@ -10,7 +10,7 @@ import { permanent, transient } from '../src/core/fault.ts';
 import type { NetworkKey } from '../src/core/transfer.ts';
 import type { OperatorAct } from '../src/database/audit-log.ts';
 import type { Database } from '../src/database/database.ts';
-import type { BlockGap } from '../src/database/gaps.ts';
+import type { BlockGap } from '../src/core/gap.ts';
 import type { RereadDifference } from '../src/database/recovery.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import { createAddressTable } from './follower/address-table.ts';

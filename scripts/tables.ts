@@ -60,9 +60,11 @@ function builderOf({ name, type }: Column, line: string): string {
   return values ? `text().$type<${values.split(/,\s+/).join(' | ')}>()` : 'text()';
 }
 
-/** Returns a default of SQL as a value of the builder: a flag, a number or a text. */
+/** Returns a default of SQL as a value of the builder: a flag, a number, a text or an empty list. */
 const defaultOf = (column: Column, builder: string): string =>
-  builder.includes('boolean') ? String(column.dflt_value === '1') : (column.dflt_value ?? '');
+  builder.includes('boolean')
+    ? String(column.dflt_value === '1')
+    : (column.dflt_value?.replace(/^'\[\]'$/, '[]') ?? '');
 
 function columnOf(column: Column, line: string, keyLength: number): string {
   const builder = builderOf(column, line);

@@ -2,7 +2,7 @@
 
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import type { Db } from './engine/open.ts';
-import { blockComparisons } from './tables.ts';
+import { createMeta } from './meta.ts';
 
 /**
  * A transfer in a canonical block. `bookedUnits` is what the ledger holds of it, 0 if its entries cancel out; `from`
@@ -65,7 +65,8 @@ const transfersOf = `
   ORDER BY b.number, t.position, t.tx`;
 
 export function comparisonQueries(db: Db) {
-  const { client, orm } = db;
+  const { client } = db;
+  const meta = createMeta(db);
   const lowest = client
     .prepare('SELECT min(number) FROM blocks WHERE network = ? AND canonical = 1 AND number >= ?')
     .pluck();
@@ -91,25 +92,11 @@ export function comparisonQueries(db: Db) {
     },
     /** Returns how far each network was compared; nothing for those that never were. */
     async listComparisons(): Promise<readonly BlockComparison[]> {
-      const rows = db.read(() => orm.select().from(blockComparisons).orderBy(blockComparisons.network).all());
-      return rows.map(({ fromNumber: from, throughNumber: through, differsFrom, differsTo, ...row }) => {
-        const differs = differsFrom === null || differsTo === null ? null : { from: differsFrom, to: differsTo };
-        return { ...row, from, through, differs };
-      });
+      return db.read(() => meta.listData<BlockComparison>('compared'));
     },
     /** Replaces what is known of the network. */
-    async recordComparison({
-      from: fromNumber,
-      through: throughNumber,
-      differs,
-      ...rest
-    }: BlockComparison): Promise<void> {
-      const ends = { differsFrom: differs?.from ?? null, differsTo: differs?.to ?? null };
-      const row = { ...rest, ...ends, fromNumber, throughNumber };
-      await db.write(() => {
-        const target = blockComparisons.network;
-        orm.insert(blockComparisons).values(row).onConflictDoUpdate({ target, set: row }).run();
-      });
+    async recordComparison(comparison: BlockComparison): Promise<void> {
+      await db.write(() => meta.writeData(`compared ${comparison.network}`, comparison));
     },
   };
 }

@@ -25,7 +25,6 @@ import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
 import { refuseOtherSchema } from './engine/migrate.ts';
 import { changeCounter, type Db, type OpenOptions, openDatabase } from './engine/open.ts';
 import { eventQueries } from './events.ts';
-import { createGaps } from './gaps.ts';
 import { heldMoneyCommands } from './held-money.ts';
 import { createHeldRecords } from './held-records.ts';
 import { ingestCommands } from './ingest.ts';
@@ -322,7 +321,7 @@ type ChainParts = Parameters<typeof createBlockFacts>[0] &
 
 /** What followers save, and what operators do about it. */
 function chainRepositories(db: Db, own: ChainParts) {
-  const parts = { ...own, gaps: createGaps(db), facts: createBlockFacts(own) };
+  const parts = { ...own, facts: createBlockFacts(own) };
   return {
     blocks: {
       ...blockCommands(db),

@@ -6,15 +6,15 @@
 import { type BlockRef, isLinked } from '../core/block.ts';
 import type { CreditPolicy, Received } from '../core/credit-policy.ts';
 import { invariant, transient } from '../core/fault.ts';
+import { type BlockGap, gapAt, gapsOutside } from '../core/gap.ts';
 import type { ChainTransfer, NetworkKey } from '../core/transfer.ts';
 import type { AddressRows } from './addresses.ts';
 import type { Ingest } from './block-facts.ts';
 import { type BlockFacts, type Ours, poolOf } from './block-facts.ts';
 import type { BlockRow, BlockRows } from './blocks.ts';
 import type { Db } from './engine/open.ts';
-import type { Gaps } from './gaps.ts';
 import type { Ledger } from './ledger.ts';
-import type { NetworkRows } from './networks.ts';
+import { type NetworkRows, tipColumns } from './networks.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
 
@@ -38,7 +38,6 @@ type Parts = Readonly<{
   blocks: BlockRows;
   transfers: Transfers;
   networks: NetworkRows;
-  gaps: Gaps;
   facts: BlockFacts;
   ledger: Ledger;
   outgoing: Outgoing;
@@ -48,7 +47,7 @@ type Parts = Readonly<{
 const BLOCKS_KEPT = 1_000;
 
 export function ingestCommands(db: Db, parts: Parts) {
-  const { addresses, blocks, transfers, networks, gaps, facts, ledger, outgoing } = parts;
+  const { addresses, blocks, transfers, networks, facts, ledger, outgoing } = parts;
 
   /** Takes blocks out of the canonical chain. @returns their ids */
   function drop({ network, drop: hashes, nowMs }: Ingest, floor: number): number[] {
@@ -105,23 +104,22 @@ export function ingestCommands(db: Db, parts: Parts) {
         const dropped = drop(step, row.floor);
         const refs = step.connect.map(({ block }) => block);
         const kept = blocks.tip(network);
-        if (dropped.length > 0) gaps.removeBetween(network, kept?.number ?? -1, held?.tipNumber ?? 0);
+        const gaps = dropped.length > 0 ? gapsOutside(row.gaps, kept?.number ?? -1, row.tipNumber ?? 0) : row.gaps;
         refuseGap(network, kept, refs, gaps);
         const connected = step.connect.map(({ block, transfers: content }) => connect(step, block, content));
         const confirmed = confirm(step);
 
         const tip = blocks.tip(network);
         const floor = Math.max(row.floor, step.floor ?? 0);
-        networks.progress(network, {
-          tipHash: tip?.hash ?? null,
-          tipNumber: tip?.number ?? null,
-          tipTimeS: tip?.timeS ?? null,
+        networks.progress({
+          key: network,
+          ...tipColumns(tip),
           floor,
           readThroughS: step.readThroughS,
           prunedThrough: blocks.prune(network, row.prunedThrough, floor - BLOCKS_KEPT),
+          gaps,
           updatedAtMs: nowMs,
         });
-
         const touched = [...dropped, ...connected, ...confirmed, ...transfers.blocksBetween(network, row.floor, floor)];
         facts.settle(network, touched, floor, nowMs);
         return 'done';
@@ -131,11 +129,16 @@ export function ingestCommands(db: Db, parts: Parts) {
 }
 
 /** Checks that new blocks follow the remaining tip and one another, or come after a gap that an operator made. */
-function refuseGap(network: NetworkKey, tip: BlockRow | undefined, refs: readonly BlockRef[], gaps: Gaps): void {
+function refuseGap(
+  network: NetworkKey,
+  tip: BlockRow | undefined,
+  refs: readonly BlockRef[],
+  gaps: readonly BlockGap[],
+): void {
   invariant(isLinked(refs), `blocks to connect on ${network} are linked by parent hashes`);
   const first = refs[0];
   if (!first || !tip || first.parent === tip.hash) return;
-  const gap = gaps.at(network, tip.number + 1);
+  const gap = gapAt(gaps, tip.number + 1);
   const isAfterGap = gap !== null && gap.to < first.number;
   invariant(isAfterGap, `block ${first.hash} is the child of the tip ${tip.hash} of ${network}`);
 }

@@ -3,87 +3,48 @@
  */
 
 import { eq, sql } from 'drizzle-orm';
+import type { BlockGap } from '../core/gap.ts';
 import type { Moment } from '../core/session.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
+import type { BlockRow } from './blocks.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, laterValues, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, changeBy, findBy, preparedInsert } from './engine/prepared.ts';
 import type { NetworkReport, NetworkStatus } from './network-health.ts';
 import { networks } from './tables.ts';
 export type NetworkRow = typeof networks.$inferSelect;
-type Progress = Pick<
-  NetworkRow,
-  'tipHash' | 'tipNumber' | 'tipTimeS' | 'floor' | 'readThroughS' | 'prunedThrough' | 'updatedAtMs'
->;
+/** Returns the columns of the newest canonical block. */
+export const tipColumns = (tip: Pick<BlockRow, 'hash' | 'number' | 'timeS'> | undefined) => ({
+  tipHash: tip?.hash ?? null,
+  tipNumber: tip?.number ?? null,
+  tipTimeS: tip?.timeS ?? null,
+});
 
-/** To be called within a transaction. */
-export type NetworkRows = Readonly<{
-  find(key: NetworkKey): NetworkRow | undefined;
-  /** Inserts the row of a network that has none. */
-  begin(key: NetworkKey, nowMs: number): NetworkRow;
-  all(): NetworkRow[];
-  progress(key: NetworkKey, progress: Progress): void;
-  /** Notes that an operator moved the network's position, so that its follower loads it again. */
-  recover(key: NetworkKey, change: Partial<Omit<NetworkRow, 'key' | 'recoveries'>>): void;
-  /** Returns how far all of these networks have been read. */
-  reading(keys: readonly NetworkKey[]): Pick<Moment, 'readThroughS' | 'rewoundAtS'>;
-}>;
-
-export function createNetworks(db: Db): NetworkRows {
+/** Returns functions that are called within a transaction. */
+export function createNetworks(db: Db) {
   const insert = preparedInsert(db, networks);
-  const find = atFirstUse(
-    db.orm
-      .select()
-      .from(networks)
-      .where(eq(networks.key, sql.placeholder('key'))),
-  );
+  const find = findBy(db, networks, 'key');
   const all = atFirstUse(db.orm.select().from(networks).orderBy(networks.key));
-  const progress = atFirstUse(
-    db.orm
-      .update(networks)
-      .set(
-        laterValues(networks, [
-          'tipHash',
-          'tipNumber',
-          'tipTimeS',
-          'floor',
-          'readThroughS',
-          'prunedThrough',
-          'updatedAtMs',
-        ]),
-      )
-      .where(eq(networks.key, sql.placeholder('key'))),
-  );
+  const setGaps = changeBy(db, networks, ['gaps'], 'key');
+  const position = ['tipHash', 'tipNumber', 'tipTimeS', 'floor', 'readThroughS', 'prunedThrough'] as const;
+  const progress = changeBy(db, networks, [...position, 'gaps', 'updatedAtMs'], 'key');
   return {
-    find: (key) => find.get({ key }),
-    begin(key, nowMs) {
+    find: (key: NetworkKey): NetworkRow | undefined => find.get({ key }),
+    /** Inserts the row of a network that has none. */
+    begin(key: NetworkKey, nowMs: number): NetworkRow {
       const row: NetworkRow = {
-        key,
-        state: 'starting',
-        reasonCode: null,
-        reasonMessage: null,
-        tipHash: null,
-        tipNumber: null,
-        tipTimeS: null,
-        headNumber: null,
-        nodeConnected: false,
-        nodeHeardAtMs: 0,
-        floor: 0,
-        readThroughS: 0,
-        prunedThrough: -1,
-        updatedAtMs: nowMs,
-        pid: 0,
-        recoveries: 0,
-        rewoundAtMs: 0,
+        ...{ key, state: 'starting', reasonCode: null, reasonMessage: null, updatedAtMs: nowMs, pid: 0 },
+        ...{ tipHash: null, tipNumber: null, tipTimeS: null, floor: 0, readThroughS: 0, prunedThrough: -1, gaps: [] },
+        ...{ headNumber: null, nodeConnected: false, nodeHeardAtMs: 0, recoveries: 0, rewoundAtMs: 0 },
       };
       insert(row);
       return row;
     },
-    all: () => all.all(),
-    progress(key, values) {
-      progress.run({ key, ...values });
-    },
-    recover(key, change) {
+    all: (): NetworkRow[] => all.all(),
+    progress: (row: Parameters<typeof progress>[0]) => void progress(row),
+    setGaps: (key: NetworkKey, gaps: readonly BlockGap[]) => void setGaps({ key, gaps }),
+    /** Notes that an operator moved the network's position, so that its follower loads it again. */
+    recover(key: NetworkKey, change: Partial<Omit<NetworkRow, 'key' | 'recoveries'>>): void {
       const recoveries = sql`${networks.recoveries} + 1`;
       db.orm
         .update(networks)
@@ -91,7 +52,8 @@ export function createNetworks(db: Db): NetworkRows {
         .where(eq(networks.key, key))
         .run();
     },
-    reading(keys) {
+    /** Returns how far all of these networks have been read. */
+    reading(keys: readonly NetworkKey[]): Pick<Moment, 'readThroughS' | 'rewoundAtS'> {
       const rows = keys.map((key) => find.get({ key }));
       return {
         readThroughS: Math.min(...rows.map((row) => row?.readThroughS ?? 0)),
@@ -101,39 +63,19 @@ export function createNetworks(db: Db): NetworkRows {
   };
 }
 
+export type NetworkRows = ReturnType<typeof createNetworks>;
+
 export function networkCommands(db: Db, steps: NetworkRows) {
   return {
-    async report({
-      network,
-      state,
-      reason,
-      headNumber,
-      nodeConnected,
-      nodeHeardAtMs,
-      readThroughS,
-      pid,
-      nowMs,
-      recoveries,
-    }: NetworkReport): Promise<void> {
+    async report({ network, reason, nowMs, recoveries, state, readThroughS, ...heard }: NetworkReport): Promise<void> {
       await db.write(() => {
         const row = steps.find(network) ?? steps.begin(network, nowMs);
         const isOutdated = row.recoveries !== (recoveries ?? row.recoveries);
-        const position = {
-          state,
-          reasonCode: reason?.code ?? null,
-          reasonMessage: reason?.message ?? null,
-          readThroughS,
-        };
+        const why = { reasonCode: reason?.code ?? null, reasonMessage: reason?.message ?? null };
+        const position = isOutdated ? {} : { state, readThroughS, ...why };
         db.orm
           .update(networks)
-          .set({
-            ...(isOutdated ? {} : position),
-            headNumber,
-            nodeConnected,
-            nodeHeardAtMs,
-            pid,
-            updatedAtMs: nowMs,
-          })
+          .set({ ...heard, ...position, updatedAtMs: nowMs })
           .where(eq(networks.key, network))
           .run();
       });
@@ -149,20 +91,10 @@ export const numbersText = (from: number, to: number): string =>
   from === to ? `block ${from}` : `blocks ${from} to ${to}`;
 
 function toStatus(row: NetworkRow): NetworkStatus {
-  const {
-    key,
-    reasonCode,
-    reasonMessage,
-    tipHash,
-    tipNumber,
-    tipTimeS,
-    prunedThrough: _,
-    recoveries: __,
-    rewoundAtMs: ___,
-    ...status
-  } = row;
+  const { key, reasonCode, reasonMessage, tipHash, tipNumber, tipTimeS } = row;
+  const { state, headNumber, nodeConnected, nodeHeardAtMs, floor, readThroughS, updatedAtMs, pid } = row;
   return {
-    ...status,
+    ...{ state, headNumber, nodeConnected, nodeHeardAtMs, floor, readThroughS, updatedAtMs, pid },
     network: key,
     reason: reasonCode === null || reasonMessage === null ? null : { code: reasonCode, message: reasonMessage },
     cursor:

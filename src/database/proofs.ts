@@ -3,20 +3,18 @@
 import type { InstallationProof, OperatorAct, ProofState, RecordAct } from './audit-log.ts';
 import { type ProofKind, proofKinds } from './column-values.ts';
 import type { Db } from './engine/open.ts';
-import { createMarks } from './retention-marks.ts';
+import { createMeta } from './meta.ts';
 
 const nameOf = (kind: ProofKind): string => `proof_${kind}`;
 
 export function proofCommands(db: Db, recordAct: RecordAct) {
-  const marks = createMarks(db);
-  function stateOf(kind: ProofKind): ProofState {
-    const text = marks.read(nameOf(kind));
-    return text === null ? { proved: null, failed: null } : (JSON.parse(text) as ProofState);
-  }
+  const meta = createMeta(db);
+  const stateOf = (kind: ProofKind): ProofState =>
+    meta.readData<ProofState>(nameOf(kind)) ?? { proved: null, failed: null };
 
   function add(proof: InstallationProof): void {
     const state = proof.ok ? { proved: proof, failed: null } : { ...stateOf(proof.kind), failed: proof };
-    marks.write(nameOf(proof.kind), JSON.stringify(state));
+    meta.writeData(nameOf(proof.kind), state);
   }
 
   return {

@@ -5,6 +5,7 @@
 
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { BlockRef } from '../core/block.ts';
+import { type BlockGap, closesGap, type GapReading, gapsThrough } from '../core/gap.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
@@ -12,8 +13,7 @@ import type { BlockFacts } from './block-facts.ts';
 import type { BlockRows } from './blocks.ts';
 import { writeOrTry } from './engine/dry-run.ts';
 import type { Db } from './engine/open.ts';
-import type { BlockGap, GapReading, Gaps } from './gaps.ts';
-import { type NetworkRow, type NetworkRows, numbersText } from './networks.ts';
+import { type NetworkRow, type NetworkRows, numbersText, tipColumns } from './networks.ts';
 import { BLOCKS_UNSEARCHED, type Freezer } from './payouts/freezes.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
 import { blocks as blockTable } from './tables.ts';
@@ -100,7 +100,6 @@ export type RereadOutcome =
 type Parts = Readonly<{
   blocks: BlockRows;
   networks: NetworkRows;
-  gaps: Gaps;
   facts: BlockFacts;
   outgoing: Pick<Outgoing, 'hasUncountedWallet'>;
   freezer: Pick<Freezer, 'again'>;
@@ -109,7 +108,7 @@ type Parts = Readonly<{
 }>;
 
 export function recoveryCommands(db: Db, parts: Parts) {
-  const { networks, gaps, outgoing, raiseAlarm, recordAct, freezer } = parts;
+  const { networks, outgoing, raiseAlarm, recordAct, freezer } = parts;
   return {
     /** Returns how often operators moved the network's position; a follower that sees it change loads it again. */
     async recoveryCount(network: NetworkKey): Promise<number> {
@@ -117,7 +116,7 @@ export function recoveryCommands(db: Db, parts: Parts) {
     },
     /** Returns a network's newest gaps, open and closed, highest blocks first. */
     async listGaps(network: NetworkKey): Promise<readonly BlockGap[]> {
-      return db.read(() => gaps.list(network));
+      return db.read(() => [...(networks.find(network)?.gaps ?? [])].sort((one, other) => other.to - one.to));
     },
     /**
      * Takes the blocks above `to` out of our chain, as a reorg does, even final ones, and lowers the floor. Credited
@@ -150,9 +149,8 @@ export function recoveryCommands(db: Db, parts: Parts) {
         if (row.headNumber === null || to > row.headNumber) return { kind: 'not_made_yet', head: row.headNumber };
         const holdsPayouts = outgoing.hasUncountedWallet(network);
         const gap = { from, to, because: act.reason ?? '', atMs: act.atMs, closedAtMs: null, holdsPayouts };
-        gaps.add(network, gap);
         if (holdsPayouts) freezer.again(network, BLOCKS_UNSEARCHED, unsearched(network, from, to), act.atMs);
-        networks.recover(network, {});
+        networks.recover(network, { gaps: [gap, ...row.gaps] });
         raiseAlarm({ ...skipped(network, gap, act), network, sessionId: null });
         recordAct(act, {
           target: network,
@@ -165,9 +163,12 @@ export function recoveryCommands(db: Db, parts: Parts) {
     /** Closes the gaps within blocks that were all read again without a doubt. @returns them */
     async closeGaps(network: NetworkKey, read: GapReading, act: OperatorAct): Promise<readonly BlockGap[]> {
       return db.write(() => {
-        const closed = gaps.close(network, read, act.atMs);
-        for (const gap of closed) {
-          const range = { from: gap.from, to: gap.to };
+        const gaps = networks.find(network)?.gaps ?? [];
+        const closed = gaps.filter((gap) => closesGap(read, gap)).map((gap) => ({ ...gap, closedAtMs: act.atMs }));
+        const others = gaps.filter((gap) => !closesGap(read, gap));
+        if (closed.length > 0) networks.setGaps(network, [...closed, ...others]);
+        for (const { from, to } of closed) {
+          const range = { from, to };
           recordAct(act, { target: network, before: { ...range, gap: 'open' }, after: { ...range, gap: 'closed' } });
         }
         return closed;
@@ -261,32 +262,25 @@ function dropAll({ client }: Db, { facts }: Parts, above: readonly BlockRow[], n
 }
 
 /** Makes the newest block that is left the tip. @returns its number; null if none is left */
-function moveTo({ blocks, networks, gaps }: Parts, row: NetworkRow, to: number, act: OperatorAct) {
+function moveTo({ blocks, networks }: Parts, row: NetworkRow, to: number, act: OperatorAct) {
   const tip = blocks.tip(row.key);
-  gaps.cut(row.key, to);
+  const gaps = gapsThrough(row.gaps, to);
   const next = (tip?.number ?? -1) + 1;
   // Blocks that were pruned, or came before the first, are not read again: the follower goes on after them.
   if (next <= to && (!tip || to <= row.prunedThrough)) {
-    gaps.add(row.key, {
-      from: next,
-      to,
-      because: 'below a rewind',
-      atMs: act.atMs,
-      closedAtMs: act.atMs,
-      holdsPayouts: false,
-    });
+    const below = { because: 'below a rewind', atMs: act.atMs, closedAtMs: act.atMs, holdsPayouts: false };
+    gaps.unshift({ from: next, to, ...below });
   }
   networks.recover(row.key, {
     state: 'behind',
     reasonCode: 'rewound',
     reasonMessage: `${act.operator} took the blocks above ${to} out: ${act.reason}. They are read again`,
-    tipHash: tip?.hash ?? null,
-    tipNumber: tip?.number ?? null,
-    tipTimeS: tip?.timeS ?? null,
+    ...tipColumns(tip),
     floor: Math.min(row.floor, to),
     readThroughS: Math.min(row.readThroughS, tip?.timeS ?? 0),
     prunedThrough: Math.min(row.prunedThrough, to),
     rewoundAtMs: act.atMs,
+    gaps,
   });
   return tip?.number ?? null;
 }

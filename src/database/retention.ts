@@ -5,7 +5,7 @@
 import { toSeconds } from '../lib/clock.ts';
 import { refuseOtherSchema } from './engine/migrate.ts';
 import { type Db, type OpenOptions, openDatabase } from './engine/open.ts';
-import { ANONYMISED_THROUGH, ATTEMPTS_THROUGH, createMarks, LAST_RUN, type Marks } from './retention-marks.ts';
+import { ANONYMISED_THROUGH, ATTEMPTS_THROUGH, createMeta, LAST_RUN, type Meta } from './meta.ts';
 
 /**
  * `anonymised`: sessions without what their merchant sent about the payer. `attempts`: attempts without the answer of
@@ -35,14 +35,14 @@ type Walk = () => Readonly<{ done: number; isEnd: boolean }>;
 /** Rows that one transaction looks at. */
 const LOOKED_AT = 500;
 
-export const walks: Readonly<Record<RetentionKind, (db: Db, marks: Marks, times: RetentionTimes) => Walk>> = {
+export const walks: Readonly<Record<RetentionKind, (db: Db, meta: Meta, times: RetentionTimes) => Walk>> = {
   anonymised: anonymising,
   attempts: agingAttempts,
   endpoints: removingEndpoints,
 };
 
 /** Sessions that ended, and whose money can no longer be refunded or decided about. */
-function anonymising({ client }: Db, marks: Marks, { beforeMs, nowMs }: RetentionTimes): Walk {
+function anonymising({ client }: Db, meta: Meta, { beforeMs, nowMs }: RetentionTimes): Walk {
   const walked = client.prepare(
     `SELECT s.id, s.created_at_ms AS createdAtMs,
        s.order_details IS NOT NULL
@@ -62,7 +62,7 @@ function anonymising({ client }: Db, marks: Marks, { beforeMs, nowMs }: Retentio
     'UPDATE refunds SET description = NULL, metadata = NULL WHERE session_id = :id',
   ].map((text) => client.prepare(text));
   const times = { beforeS: toSeconds(beforeMs), nowS: toSeconds(nowMs) };
-  let after = marks.read(ANONYMISED_THROUGH) ?? '';
+  let after = meta.read(ANONYMISED_THROUGH) ?? '';
   let isHeldUp = false;
   return () => {
     const rows = walked.all({ after, ...times }) as Walked[];
@@ -72,7 +72,7 @@ function anonymising({ client }: Db, marks: Marks, { beforeMs, nowMs }: Retentio
     // The next night begins before the first session that is left for another day, or may still get a refund.
     const firstOpen = old.findIndex(({ isOpen }) => isOpen === 1);
     const passed = isHeldUp ? undefined : firstOpen < 0 ? old.at(-1) : old[firstOpen - 1];
-    if (passed) marks.write(ANONYMISED_THROUGH, passed.id);
+    if (passed) meta.write(ANONYMISED_THROUGH, passed.id);
     isHeldUp ||= firstOpen >= 0;
     after = old.at(-1)?.id ?? after;
     return { done: due.length, isEnd: old.length < LOOKED_AT };
@@ -80,7 +80,7 @@ function anonymising({ client }: Db, marks: Marks, { beforeMs, nowMs }: Retentio
 }
 
 /** The answers of merchants' servers. Times, statuses and errors stay. Ids rise with time. */
-function agingAttempts({ client }: Db, marks: Marks, { beforeMs }: RetentionTimes): Walk {
+function agingAttempts({ client }: Db, meta: Meta, { beforeMs }: RetentionTimes): Walk {
   const walked = client.prepare(
     `SELECT id, started_at_ms AS startedAtMs FROM attempts WHERE id > :after ORDER BY id LIMIT ${LOOKED_AT}`,
   );
@@ -89,7 +89,7 @@ function agingAttempts({ client }: Db, marks: Marks, { beforeMs }: RetentionTime
     `UPDATE attempts SET response_excerpt = NULL
      WHERE id > :after AND id <= :through AND response_excerpt IS NOT NULL`,
   );
-  let after = Number(marks.read(ATTEMPTS_THROUGH) ?? -1);
+  let after = Number(meta.read(ATTEMPTS_THROUGH) ?? -1);
   return () => {
     const rows = walked.all({ after }) as Walked[];
     const firstYoung = rows.findIndex(({ startedAtMs }) => startedAtMs >= beforeMs);
@@ -97,14 +97,14 @@ function agingAttempts({ client }: Db, marks: Marks, { beforeMs }: RetentionTime
     const last = old.at(-1);
     if (!last) return { done: 0, isEnd: true };
     const { changes } = forget.run({ after, through: last.id });
-    marks.write(ATTEMPTS_THROUGH, String(last.id));
+    meta.write(ATTEMPTS_THROUGH, String(last.id));
     after = last.id;
     return { done: changes, isEnd: old.length < LOOKED_AT };
   };
 }
 
 /** URLs that single sessions named, retired, with nothing that waits. A session's next event adds its own again. */
-function removingEndpoints({ client }: Db, _marks: Marks, { beforeMs }: RetentionTimes): Walk {
+function removingEndpoints({ client }: Db, _meta: Meta, { beforeMs }: RetentionTimes): Walk {
   // The row stays, because sessions and deliveries refer to it.
   const empty = client.prepare(
     `UPDATE endpoints SET removed = 1, url = '', host = '' WHERE id IN (
@@ -129,10 +129,10 @@ export function openRetentionDatabase(options: OpenOptions): RetentionDatabase {
   try {
     refuseOtherSchema(db);
     db.client.pragma('secure_delete = ON');
-    const marks = createMarks(db);
+    const meta = createMeta(db);
     return {
       async *retain(kind, times) {
-        const walk = walks[kind](db, marks, times);
+        const walk = walks[kind](db, meta, times);
         for (let isEnd = false; !isEnd; ) {
           const slice = await db.write(walk);
           isEnd = slice.isEnd;
@@ -140,7 +140,7 @@ export function openRetentionDatabase(options: OpenOptions): RetentionDatabase {
         }
       },
       async rememberRun(atMs) {
-        await db.write(() => marks.write(LAST_RUN, String(atMs)));
+        await db.write(() => meta.write(LAST_RUN, String(atMs)));
       },
       close: db.close,
     };

@@ -239,24 +239,11 @@ CREATE TABLE networks (
   pid INTEGER NOT NULL DEFAULT 0,
   recoveries INTEGER NOT NULL DEFAULT 0, -- rises when an operator moves the position
   rewound_at_ms INTEGER NOT NULL DEFAULT 0, -- the last rewind; 0: never
+  -- Blocks that the follower passed over: the one after them need not be the child of the one before.
+  gaps TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(gaps)), --> readonly BlockGap[]
   CHECK ((tip_hash IS NULL) = (tip_number IS NULL) AND (tip_hash IS NULL) = (tip_time_s IS NULL)),
   CHECK ((reason_code IS NULL) = (reason_message IS NULL))
 ) STRICT;
-
--- Blocks over which a follower went on without having read them: the block after them need not be the child of the one before.
--- Open: they may hold payments. Closed: they were read later, or before they were pruned.
-CREATE TABLE block_gaps (
-  id INTEGER PRIMARY KEY,
-  network TEXT NOT NULL REFERENCES networks (key),
-  from_number INTEGER NOT NULL CHECK (from_number >= 0),
-  to_number INTEGER NOT NULL CHECK (to_number >= from_number),
-  because TEXT NOT NULL,
-  at_ms INTEGER NOT NULL,
-  closed_at_ms INTEGER,
-  -- They may hold transfers out of our own wallets: money out is frozen until they are read, or an operator thaws it.
-  holds_payouts INTEGER NOT NULL CHECK (holds_payouts IN (0, 1))
-) STRICT;
-CREATE INDEX block_gaps_by_network ON block_gaps (network, to_number);
 
 -- A block that was read, by hash. Only `canonical` changes (and a number that a node named wrongly). A network has one
 -- canonical block per height, linked by parent except after a gap. Those without transfers go 1,000 below the floor.
@@ -473,7 +460,6 @@ CREATE TABLE refund_addresses (
   session_id TEXT NOT NULL REFERENCES sessions (id),
   network TEXT NOT NULL,
   key TEXT NOT NULL,
-  set_at_ms INTEGER NOT NULL,
   mac TEXT,
   PRIMARY KEY (session_id, network)
 ) STRICT, WITHOUT ROWID;
@@ -737,17 +723,6 @@ CREATE TABLE sweep_parts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sweep_parts_by_owner ON sweep_parts (network, derivation_index);
 
--- What a network's deposit addresses held when the engine last looked.
-CREATE TABLE unswept_levels (
-  network TEXT NOT NULL,
-  currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC')),
-  owners INTEGER NOT NULL CHECK (owners >= 0),
-  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units <> ''),
-  open_units TEXT NOT NULL CHECK (open_units NOT GLOB '*[^0-9]*' AND open_units <> ''),
-  read_at_ms INTEGER NOT NULL,
-  PRIMARY KEY (network, currency)
-) STRICT, WITHOUT ROWID;
-
 -- ── People ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- A user of the dashboard. Nothing here opens the API, and no API key opens the dashboard.
@@ -901,20 +876,3 @@ CREATE TRIGGER audit_log_is_not_changed BEFORE UPDATE ON audit_log
 BEGIN
   SELECT RAISE(ABORT, 'audit_log is append-only');
 END;
-
--- How far a network's final blocks were compared with this file, and what the last night found.
-CREATE TABLE block_comparisons (
-  network TEXT PRIMARY KEY, --> NetworkKey
-  from_number INTEGER NOT NULL,
-  through_number INTEGER NOT NULL,
-  compared_at_ms INTEGER NOT NULL,
-  blocks INTEGER NOT NULL,
-  transfers INTEGER NOT NULL,
-  -- The blocks that differ still: the next night compares them again.
-  differs_from INTEGER,
-  differs_to INTEGER,
-  differences INTEGER NOT NULL,
-  message TEXT,
-  CHECK ((differs_from IS NULL) = (differs_to IS NULL)),
-  CHECK ((differs_from IS NULL) = (differences = 0))
-) STRICT, WITHOUT ROWID;

@@ -1,6 +1,6 @@
 /** The report of the process that sends webhooks: one value. */
 import type { Db } from './engine/open.ts';
-import { createMarks } from './retention-marks.ts';
+import { createMeta } from './meta.ts';
 
 export type SenderReport = Readonly<{
   pid: number;
@@ -21,15 +21,14 @@ export const isSenderSilent = (report: Pick<SenderReport, 'atMs'> | null, nowMs:
 const NAME = 'webhook_sender';
 
 export function senderReportCommands(db: Db) {
-  const marks = createMarks(db);
+  const meta = createMeta(db);
   return {
     async report(report: SenderReport): Promise<void> {
-      await db.write(() => marks.write(NAME, JSON.stringify(report)));
+      await db.write(() => meta.writeData(NAME, report));
     },
     /** Returns the newest report; null if nothing has ever been sent from here. */
     async lastReport(): Promise<SenderReport | null> {
-      const text = db.read(() => marks.read(NAME));
-      return text === null ? null : (JSON.parse(text) as SenderReport);
+      return db.read(() => meta.readData<SenderReport>(NAME));
     },
   };
 }

@@ -6,7 +6,7 @@ import { asc, count, eq } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
 import { firstSessionId } from '../lib/session-id.ts';
 import type { Db } from './engine/open.ts';
-import { LAST_RUN } from './retention-marks.ts';
+import { createMeta, LAST_RUN } from './meta.ts';
 import { deliveries, heldMoney } from './tables.ts';
 
 /** A count of sessions costs the same however many there are. */
@@ -27,7 +27,7 @@ export type Stats = Readonly<{
 const statuses: readonly SessionStatus[] = ['pending', 'paid', 'failed', 'expired', 'canceled'];
 
 export function statsCommands({ client, orm, read }: Db) {
-  const meta = client.prepare('SELECT value FROM meta WHERE name = ?').pluck();
+  const meta = createMeta({ client });
   const countSessions = client
     .prepare(
       `SELECT count(*) FROM (
@@ -50,9 +50,9 @@ export function statsCommands({ client, orm, read }: Db) {
           .orderBy(asc(deliveries.eventId))
           .limit(1)
           .get();
-        const lastRun = meta.get(LAST_RUN) as string | undefined;
+        const lastRun = meta.read(LAST_RUN);
         return {
-          retentionAtMs: lastRun === undefined ? null : Number(lastRun),
+          retentionAtMs: lastRun === null ? null : Number(lastRun),
           sessions: Object.fromEntries(statuses.map((status) => [status, sessionsOf(status, '')])),
           deliveriesWaiting: orm.select({ n: count() }).from(deliveries).where(isWaiting).get()?.n ?? 0,
           heldOpen: orm.select({ n: count() }).from(heldMoney).where(isOpen).get()?.n ?? 0,

@@ -1,6 +1,7 @@
 /** The tables for the query builder. Made of `schema.sql` by `npm run tables`; change that, not this. */
 import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
+import type { BlockGap } from '../core/gap.ts';
 import type { Account, Asset, EntryKind } from '../core/ledger.ts';
 import type { Severity } from '../core/notice.ts';
 import type { Attempt } from '../core/payout.ts';
@@ -178,17 +179,7 @@ export const networks = sqliteTable('networks', {
   pid: integer().notNull().default(0),
   recoveries: integer().notNull().default(0),
   rewoundAtMs: integer().notNull().default(0),
-});
-
-export const blockGaps = sqliteTable('block_gaps', {
-  id: integer().primaryKey(),
-  network: text().$type<NetworkKey>().notNull(),
-  fromNumber: integer().notNull(),
-  toNumber: integer().notNull(),
-  because: text().notNull(),
-  atMs: integer().notNull(),
-  closedAtMs: integer(),
-  holdsPayouts: integer({ mode: 'boolean' }).notNull(),
+  gaps: json<readonly BlockGap[]>().notNull().default([]),
 });
 
 export const blocks = sqliteTable('blocks', {
@@ -332,7 +323,6 @@ export const refundAddresses = sqliteTable('refund_addresses', {
   sessionId: text().notNull(),
   network: text().$type<NetworkKey>().notNull(),
   key: text().notNull(),
-  setAtMs: integer().notNull(),
   mac: text(),
 });
 
@@ -498,15 +488,6 @@ export const sweepParts = sqliteTable('sweep_parts', {
   units: units().notNull(),
 });
 
-export const unsweptLevels = sqliteTable('unswept_levels', {
-  network: text().$type<NetworkKey>().notNull(),
-  currency: text().$type<'USDT' | 'USDC'>().notNull(),
-  owners: integer().notNull(),
-  units: units().notNull(),
-  openUnits: units().notNull(),
-  readAtMs: integer().notNull(),
-});
-
 export const people = sqliteTable('people', {
   id: text().primaryKey(),
   name: text().notNull(),
@@ -614,17 +595,4 @@ export const auditLog = sqliteTable('audit_log', {
   before: json<AuditedState>(),
   after: json<AuditedState>(),
   reason: text(),
-});
-
-export const blockComparisons = sqliteTable('block_comparisons', {
-  network: text().$type<NetworkKey>().primaryKey(),
-  fromNumber: integer().notNull(),
-  throughNumber: integer().notNull(),
-  comparedAtMs: integer().notNull(),
-  blocks: integer().notNull(),
-  transfers: integer().notNull(),
-  differsFrom: integer(),
-  differsTo: integer(),
-  differences: integer().notNull(),
-  message: text(),
 });

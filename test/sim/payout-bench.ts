@@ -46,7 +46,6 @@ const parts: readonly (readonly [string, string])[] = [
   ['payout_freezes', 'network = :network'],
   ['networks', 'key = :network'],
   ['blocks', 'network = :network'],
-  ['block_gaps', 'network = :network'],
   ['own_wallets', 'network = :network'],
   ['outgoing_transfers', 'network = :network'],
   ['wallet_balances', 'network = :network'],

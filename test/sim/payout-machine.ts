@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { isPayback } from '../../src/core/intent.ts';
 import type { ChainTransfer, NetworkKey } from '../../src/core/transfer.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
-import type { BlockGap } from '../../src/database/gaps.ts';
+import type { BlockGap } from '../../src/core/gap.ts';
 import type { Reread } from '../../src/database/recovery.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { type Bench, copy } from './payout-bench.ts';

@@ -11,7 +11,7 @@ import { chains } from '../../src/chains/index.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { isPayback } from '../../src/core/intent.ts';
 import type { Payout } from '../../src/core/payout.ts';
-import type { BlockGap } from '../../src/database/gaps.ts';
+import type { BlockGap } from '../../src/core/gap.ts';
 import type { Mined } from './payout-chain.ts';
 import { actOf } from './payout-machine.ts';
 import { familyOf, tokens } from './payout-signer.ts';

@@ -3,7 +3,7 @@
  * tenth of its start.
  */
 import type Sqlite from 'better-sqlite3';
-import { getTableColumns, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, type SQL, sql } from 'drizzle-orm';
 import type { SQLiteColumn, SQLiteInsertValue, SQLiteTable, SQLiteUpdateSetSource } from 'drizzle-orm/sqlite-core';
 import type { Db } from './open.ts';
 
@@ -61,4 +61,55 @@ export function laterValues<T extends SQLiteTable, Name extends keyof T['$inferS
   return Object.fromEntries(
     names.map((name) => [name, sql`${sql.param(sql.placeholder(name), columns[name])}`]),
   ) as SQLiteUpdateSetSource<T>;
+}
+
+/** Returns the condition that columns have the values that are passed at each run, under the columns' names. */
+export function given<T extends SQLiteTable>(table: T, ...names: readonly (keyof T['$inferSelect'] & string)[]): SQL {
+  const columns: Record<string, SQLiteColumn> = getTableColumns(table);
+  return and(
+    ...names.map((name) => {
+      const column = columns[name] as SQLiteColumn;
+      return eq(column, sql`${sql.param(sql.placeholder(name), column)}`);
+    }),
+  ) as SQL;
+}
+
+type RowOf<T extends SQLiteTable> = T['$inferSelect'];
+
+/** Returns a statement that selects the whole rows whose columns have the values that are passed at each run. */
+export function findBy<T extends SQLiteTable, Name extends keyof RowOf<T> & string>(
+  { orm }: Pick<Db, 'orm'>,
+  table: T,
+  ...names: readonly Name[]
+): Readonly<{
+  get(key: Readonly<Pick<RowOf<T>, Name>>): RowOf<T> | undefined;
+  all(key: Readonly<Pick<RowOf<T>, Name>>): RowOf<T>[];
+}> {
+  const statement = atFirstUse(
+    orm
+      .select()
+      .from(table as SQLiteTable)
+      .where(given(table, ...names)),
+  );
+  return { get: (key) => statement.get(key), all: (key) => statement.all(key) as RowOf<T>[] };
+}
+
+/** Returns a statement that sets columns of the rows that `by` names; all values are passed at each run. */
+export function changeBy<
+  T extends SQLiteTable,
+  Name extends keyof RowOf<T> & string,
+  By extends keyof RowOf<T> & string,
+>(
+  { orm }: Pick<Db, 'orm'>,
+  table: T,
+  names: readonly Name[],
+  ...by: readonly By[]
+): (values: Readonly<Pick<RowOf<T>, Name | By>>) => Sqlite.RunResult {
+  const statement = atFirstUse(
+    orm
+      .update(table)
+      .set(laterValues(table, names))
+      .where(given(table, ...by)),
+  );
+  return (values) => statement.run(values);
 }

@@ -6,8 +6,8 @@ import type { GasIntent, Intent, SweepIntent } from '../../core/intent.ts';
 import { isPlanStale, PLAN_MS_MAX, type SweepOwner } from '../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import type { Db } from '../engine/open.ts';
-import type { PlannedSweep, PoolKey, SessionSweep, SweepDatabase, SweepPlace } from '../sweeps.ts';
-import { unsweptLevels } from '../tables.ts';
+import { createMeta } from '../meta.ts';
+import type { PlannedSweep, PoolKey, SessionSweep, SweepDatabase, SweepPlace, UnsweptLevel } from '../sweeps.ts';
 import type { Payouts } from './payouts.ts';
 import { type PayoutRow, toPayout } from './rows.ts';
 
@@ -29,6 +29,7 @@ const open = ['waiting', 'sent', 'stuck'];
 const without = ['failed', 'canceled'];
 
 export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
+  const meta = createMeta(db);
   const { client } = db;
   const findPool = client.prepare('SELECT id FROM pools WHERE family = ? AND mode = ? AND current = 1').pluck();
   const given = client.prepare(
@@ -202,17 +203,17 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
       return db.read(() => gasStates.all(sweepId).length);
     },
     async recordUnswept(network, levels) {
-      await db.write(() => {
-        client.prepare('DELETE FROM unswept_levels WHERE network = ?').run(network);
-        if (levels.length > 0)
-          db.orm
-            .insert(unsweptLevels)
-            .values([...levels])
-            .run();
-      });
+      const written = levels.map((level) => ({
+        ...level,
+        units: String(level.units),
+        openUnits: String(level.openUnits),
+      }));
+      await db.write(() => meta.writeData(`unswept ${network}`, written));
     },
     async listUnswept() {
-      return db.read(() => db.orm.select().from(unsweptLevels).all());
+      type Written = Omit<UnsweptLevel, 'units' | 'openUnits'> & Readonly<{ units: string; openUnits: string }>;
+      const levels = db.read(() => meta.listData<readonly Written[]>('unswept')).flat();
+      return levels.map((level) => ({ ...level, units: BigInt(level.units), openUnits: BigInt(level.openUnits) }));
     },
   };
 }

@@ -14,9 +14,9 @@ import type { OperatorAct, RecordAct } from '../audit-log.ts';
 import { writeOrTry } from '../engine/dry-run.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse } from '../engine/prepared.ts';
+import { createPayerDataMark } from '../meta.ts';
 import type { Payouts } from '../payouts/payouts.ts';
 import type { Replays } from '../replays.ts';
-import { createPayerDataMark } from '../retention-marks.ts';
 import type { MacedRow, RowGuard } from '../row-macs.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import { ownWallets, refundAddresses } from '../tables.ts';
@@ -61,7 +61,7 @@ export type RefundDestinations = Readonly<{
   /** Returns the keys that the payer left, by network. */
   allLeft(sessionId: string): Readonly<Record<NetworkKey, string>>;
   /** Saves the key that the payer leaves, in place of an earlier one. */
-  leave(sessionId: string, network: NetworkKey, key: string, nowMs: number): void;
+  leave(sessionId: string, network: NetworkKey, key: string): void;
   /** Returns the columns of a destination, including its MAC. */
   columns(refund: Bound, key: string, from: DestinationFrom, linkSeen?: boolean): Destination;
   /** Returns the intent of a refund that has a destination. */
@@ -100,8 +100,8 @@ export function createRefundDestinations(db: Db, { addresses, guard, macOf }: De
     },
     left: (sessionId, network) => allLeft(sessionId)[network] ?? null,
     allLeft,
-    leave(sessionId, network, key, setAtMs) {
-      const set = { key, setAtMs, mac: guard.seal(macedRefundAddress({ sessionId, network, key })) };
+    leave(sessionId, network, key) {
+      const set = { key, mac: guard.seal(macedRefundAddress({ sessionId, network, key })) };
       db.orm
         .insert(refundAddresses)
         .values({ sessionId, network, ...set })
@@ -192,7 +192,7 @@ export function refundAddressCommands(db: Db, parts: Parts) {
         // The payer sees the earlier address, and can leave another one later.
         if (asked.some((row) => mayReplace(row.destinationFrom, 'payer') && mayBePaid(row, key))) return 'fixed';
         const act = actOf('payment page', nowMs);
-        destinations.leave(sessionId, network, key, nowMs);
+        destinations.leave(sessionId, network, key);
         lookAgain(sessionId);
         recordAct(act, {
           target: sessionId,

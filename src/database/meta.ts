@@ -1,0 +1,43 @@
+/** Single values of the file, by name: marks that retention leaves, reports, proofs, and what was found last. */
+import type { Db } from './engine/open.ts';
+
+/** The last session that was looked at for payer data: all up to it are done. */
+export const ANONYMISED_THROUGH = 'anonymised_through';
+/** The last attempt whose answer was removed. */
+export const ATTEMPTS_THROUGH = 'attempts_aged_through';
+/** The time of retention's last run, in Unix milliseconds. */
+export const LAST_RUN = 'retention_run';
+
+/** To be used within a transaction. */
+export function createMeta({ client }: Pick<Db, 'client'>) {
+  const read = client.prepare('SELECT value FROM meta WHERE name = ?').pluck();
+  const write = client.prepare(
+    'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+  );
+  const within = client.prepare('SELECT value FROM meta WHERE name > ? AND name < ? ORDER BY name').pluck();
+  const readText = (name: string): string | null => (read.get(name) as string | undefined) ?? null;
+  return {
+    read: readText,
+    write: (name: string, value: string) => void write.run(name, value),
+    /** Returns plain data; null before it is first written. */
+    readData<T>(name: string): T | null {
+      const text = readText(name);
+      return text === null ? null : (JSON.parse(text) as T);
+    },
+    writeData: (name: string, value: unknown) => void write.run(name, JSON.stringify(value)),
+    /** Returns the values that were written under names of one kind, such as `compared live:tron`, by name. */
+    listData: <T>(kind: string): T[] =>
+      // `!` follows the space in the order of characters.
+      (within.all(`${kind} `, `${kind}!`) as string[]).map((text) => JSON.parse(text) as T),
+  };
+}
+
+export type Meta = ReturnType<typeof createMeta>;
+
+/** Returns the function that has a session looked at for payer data again, however long ago it ended. */
+export function createPayerDataMark({ client }: Db): (sessionId: string) => void {
+  const rewind = client.prepare(
+    `UPDATE meta SET value = :before WHERE name = '${ANONYMISED_THROUGH}' AND value > :before`,
+  );
+  return (sessionId) => void rewind.run({ before: sessionId.slice(0, -1) });
+}
