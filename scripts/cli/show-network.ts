@@ -1,8 +1,8 @@
 /** Networks as they are followed: how far each was read, why one stops, and what may have been missed there. */
 import type { NetworkConfig } from '../../src/config/network.ts';
+import type { BlockGap } from '../../src/core/gap.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { BlockGap } from '../../src/core/gap.ts';
 import { type NetworkStatus, whyUnfollowed } from '../../src/database/network-health.ts';
 import type { Session } from '../../src/database/session.ts';
 import { moment } from './command.ts';

@@ -5,7 +5,7 @@
 import { stateOf } from '../../src/acts/store-decisions.ts';
 import { settingsJson } from '../../src/acts/stores.ts';
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
-import type { MerchantStore } from '../../src/database/stores.ts';
+import { CHANNEL_TYPE, type MerchantStore } from '../../src/database/stores.ts';
 import { type Command, moment, operatorAct, reasonOption } from './command.ts';
 import { table } from './table.ts';
 
@@ -62,7 +62,7 @@ const storeJson = (store: MerchantStore) => ({
   id: store.id,
   name: store.name,
   status: stateOf(store),
-  channel_type: store.channelType,
+  channel_type: CHANNEL_TYPE,
   ...(store.suspension && {
     suspended_at: moment(store.suspension.atMs),
     suspended_because: store.suspension.because,

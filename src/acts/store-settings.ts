@@ -1,7 +1,7 @@
 /** The settings of a store: how each is read, shown, and what changing it asks for. */
 import { formatUnits, MINOR_DECIMALS, parseUnits } from '../core/money.ts';
 import { currencies } from '../core/transfer.ts';
-import type { PageSettings } from '../database/page-settings.ts';
+import type { PageSettings } from '../database/column-values.ts';
 import type { StoreValues } from '../database/stores.ts';
 import { readAccent } from '../lib/accent.ts';
 import { isMailAddress } from '../lib/mail-server.ts';

@@ -1,6 +1,5 @@
 /** What is set of a store. */
-import type { PageSettingsChange } from '../database/page-settings.ts';
-import type { MerchantStore, StoreValues } from '../database/stores.ts';
+import type { MerchantStore, PageSettingsChange, StoreValues } from '../database/stores.ts';
 import { type Context, defineAct, type Fact, type Field, isRefusal, type Refusal, refuse, say } from './act.ts';
 import { creditObstacle, operatorSettings } from './operator-settings.ts';
 import { type StoreSetting, type StoreState, shownSetting, storeSettings } from './store-settings.ts';

@@ -4,10 +4,10 @@
 import { createHash } from 'node:crypto';
 import type { ExtendedEventType } from '../core/event.ts';
 import type { Currency, Mode } from '../core/transfer.ts';
-import type { Scope } from '../database/column-values.ts';
+import type { Scope, StoreSettings } from '../database/column-values.ts';
 import type { Endpoint } from '../database/endpoints.ts';
 import type { ApiKey, NewApiKey } from '../database/keys.ts';
-import type { NewStore, StoreSettings } from '../database/stores.ts';
+import type { NewStore } from '../database/stores.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../lib/id.ts';
 import { UTC } from '../lib/zone.ts';
 
@@ -25,7 +25,7 @@ export const defaultStoreSettings: StoreSettings = {
 export function issueStore(name: string, settings: StoreSettings, nowMs: number): NewStore {
   const id = `mer_${sortableId(nowMs)}`;
   const webhookSecrets = { live: newWebhookSecret(), test: newWebhookSecret() };
-  return { id, name, status: 'approved', channelType: 'API', settings, zone: UTC, webhookSecrets, createdAtMs: nowMs };
+  return { id, name, status: 'approved', settings, zone: UTC, webhookSecrets, createdAtMs: nowMs };
 }
 
 /** Makes a store with the usual policy that converts prices to this coin. */

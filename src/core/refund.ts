@@ -144,6 +144,33 @@ export const RECENT_MS = 24 * 3600 * 1000;
 /** Sums of other refunds in the last 24 hours, in minor units: of one session, to one address, for one asker. */
 export type RecentRefunds = Readonly<{ sessionMinor: bigint; destinationMinor: bigint; askerMinor: bigint }>;
 
+type Asked = Readonly<{
+  id: string;
+  sessionId: string;
+  destination: string | null;
+  requestedBy: string | null;
+  requestedKey: string | null;
+}>;
+
+/** Returns what the other refunds among a store's recent ones gave that count together with one. */
+export function recentRefunds(
+  { id, sessionId, destination, requestedBy, requestedKey }: Asked,
+  recent: readonly (Asked & Readonly<{ amountMinor: bigint }>)[],
+): RecentRefunds {
+  const sumOf = (counts: (other: Asked) => boolean): bigint =>
+    recent.reduce((sum, other) => (other.id !== id && counts(other) ? sum + other.amountMinor : sum), 0n);
+  return {
+    sessionMinor: sumOf((other) => other.sessionId === sessionId),
+    // On whatever network: one EVM address is the same person's on all of them.
+    destinationMinor: sumOf((other) => destination !== null && other.destination === destination),
+    askerMinor: sumOf(
+      (other) =>
+        (requestedBy !== null && other.requestedBy === requestedBy) ||
+        (requestedKey !== null && other.requestedKey === requestedKey),
+    ),
+  };
+}
+
 /**
  * Returns whether a refund needs an approval. It does if it brings the sum of one session, one destination or one asker
  * in 24 hours above the store's limit.

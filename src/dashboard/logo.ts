@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { permanent } from '../core/fault.ts';
-import type { Logo } from '../database/page-settings.ts';
+import type { Logo } from '../database/stores.ts';
 
 export const LOGO_BYTES_MAX = 32 * 1024;
 const PIXELS_MAX = 2048;

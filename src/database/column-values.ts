@@ -2,6 +2,7 @@
  * Types of values in columns that `schema.sql` names and SQL does not describe. They stand apart from the commands,
  * because the tables need them.
  */
+import type { Currency } from '../core/transfer.ts';
 
 /** Plain data, as JSON has it. Money is decimal text. */
 export type AuditedState = Readonly<Record<string, string | number | boolean | null>> | null;
@@ -25,9 +26,32 @@ export type ChannelKind = (typeof channelKinds)[number];
 /** An approver's approval as stored with a refund; the signer verifies it. */
 export type RefundApproval = Readonly<{ approver: string; untilS: number; signature: string }>;
 
-/** How a store takes part: it calls the API. */
-export const channelTypes = ['API'] as const;
-
 /** The freeze of the signer itself, which the signer enforces, whatever this database says. */
 export type SeenSignerFreeze = Readonly<{ reason: string; frozenBy: string; frozenAtMs: number }>;
-export type ChannelType = (typeof channelTypes)[number];
+
+/** A store's policy, copied into each new session: a change never affects an open session. */
+export type StoreSettings = Readonly<{
+  settlementCurrency: Currency;
+  /** How far below the due amount a payment may be and still count as full, in stablecoin minor units (0.01). */
+  toleranceMinor: number;
+  topUpGraceS: number;
+  monitoringS: number;
+  latePolicy: 'accept' | 'hold';
+  /**
+   * What credits need besides the networks' policies (`src/core/store-credit.ts`). Not copied: a change affects every
+   * payment that is not credited yet.
+   */
+  credit: string;
+}>;
+
+/** How a store's payment page looks, and where it may be embedded. */
+export type PageSettings = Readonly<{
+  /** `#rrggbb` in lower case; null for the default colour. */
+  accent: string | null;
+  /** Origins whose pages may embed the payment page in a frame. */
+  embedOrigins: readonly string[];
+  /** `hash` is the SHA-256 of its bytes, in hex. */
+  logo: Readonly<{ type: 'png' | 'svg'; hash: string }> | null;
+  /** Where answers to receipts by mail go; null: payers cannot have one. */
+  receiptsReplyTo: string | null;
+}>;

@@ -5,6 +5,7 @@
 import { createIntentMac, type IntentMac } from '../core/intent.ts';
 import { createAddresses, poolCommands } from './addresses.ts';
 import { alarmCommands, createAlarmEnder, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
+import { createApprovalAlarms } from './approval-alarms.ts';
 import { attemptCommands } from './attempts.ts';
 import {
   auditCommands,
@@ -37,8 +38,6 @@ import { mailCommands } from './mails.ts';
 import { createNetworks, type NetworkRows, networkCommands } from './networks.ts';
 import { noticeCommands } from './notices.ts';
 import { createOutbox, type Outbox } from './outbox.ts';
-import { pageSettingsCommands } from './page-settings.ts';
-import { payerTokens } from './payer-tokens.ts';
 import { adoptionCommands } from './payouts/adoption.ts';
 import { payoutAttemptCommands } from './payouts/attempts.ts';
 import { exitCommands } from './payouts/exits.ts';
@@ -56,12 +55,9 @@ import { signInCommands } from './people/sign-ins.ts';
 import { proofCommands } from './proofs.ts';
 import { recoveryCommands } from './recovery.ts';
 import { endpointQueries, redeliveryCommands, troubleQueries } from './redelivery.ts';
-import { createApprovalAlarms } from './refunds/approval-alarms.ts';
-import { type ClaimTokens, createClaimTokens } from './refunds/claim-tokens.ts';
-import { createRefundLimits, refundPolicyCommands } from './refunds/limits.ts';
 import { refundCommands } from './refunds/refunds.ts';
 import { createReturned } from './refunds/returned.ts';
-import { createRefundRows, type RefundRows } from './refunds/row.ts';
+import { createRefundRows, type RefundRows } from './refunds/rows.ts';
 import { createRefundSettlement, type RefundSettlement } from './refunds/settlement.ts';
 import { createReplays } from './replays.ts';
 import { reportQueries } from './reports.ts';
@@ -74,9 +70,9 @@ import { createCountingSums } from './session-sums.ts';
 import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
 import { type BeforeTake, createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
-import { createStoreApproval } from './store-approval.ts';
-import { createStoreReader, storeCommands } from './stores.ts';
+import { createStoreRows, type StoreRows, storeCommands } from './stores.ts';
 import { formatsOf, type TextFormats } from './text-formats.ts';
+import { createTokens, type Tokens } from './tokens.ts';
 import { traceQueries } from './traces.ts';
 import { createTransfers } from './transfers.ts';
 import { triggerCommands } from './triggers.ts';
@@ -145,8 +141,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
     checkKey(db, vault);
     const guard = createRowGuard(db, secretKey);
     const own = options.act ? recordWrites(db, options.act) : db;
-    const macs = { macOf: createIntentMac(secretKey), claimTokens: createClaimTokens(secretKey) };
-    const sealing = { secretKey, vault, guard, ...macs };
+    const sealing = { vault, guard, macOf: createIntentMac(secretKey), tokens: createTokens(secretKey) };
     const commandsOver = (connection: Db): Database => ({ ...assemble(connection, sealing, options), recordAs });
     const recordAs: Database['recordAs'] = createRecordAs(db, commandsOver);
     return commandsOver(own);
@@ -158,15 +153,14 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
 
 /** What uses the secret key. */
 type Sealing = Readonly<{
-  secretKey: Uint8Array;
   vault: Vault;
   guard: RowGuard;
   macOf: IntentMac;
-  claimTokens: ClaimTokens;
+  tokens: Tokens;
 }>;
 
 function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
-  const { secretKey, vault, guard } = sealing;
+  const { vault, guard, tokens } = sealing;
   const { outageWaitS, beforeTake = () => {} } = options;
   const formats = formatsOf(options);
   const raiseAlarm = createAlarmWriter(db);
@@ -179,8 +173,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   const returned = createReturned(db);
   const countingSums = createCountingSums(returned.of);
   const findSession = createSessionFinder(db);
-  const storeOf = createStoreReader(db, guard);
-  const isSuspended = (storeId: string) => storeOf(storeId).isSuspended();
+  const stores = createStoreRows(db, guard);
   const { due, endpoints, outbox } = createSending(db);
   const replays = createReplays(db);
   const jobs = createJobs(db);
@@ -192,28 +185,28 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   const freezesOf = createFreezeReader(db);
   const freezer = createFreezer(db, recordAct);
   const payouts = createPayouts(db, { raiseAlarm, outgoing, freezesOf });
-  const followApproval = createApprovalAlarms(db, { raiseAlarm, endAlarm });
-  const rows = createRefundRows(db, { ...sealing, findSession, ...formats, followApproval });
-  const limits = createRefundLimits(db);
+  const approvalAlarms = createApprovalAlarms(db, raiseAlarm, endAlarm);
+  const rows = createRefundRows(db, { ...sealing, findSession, ...formats, alarms: approvalAlarms });
   const secrets = createWebhookSecrets(db, vault);
-  const approval = createStoreApproval(db, { raiseAlarm, endAlarm });
-  const asked = { rows, limits, ledger, findSession, isSuspended };
+  const asked = { rows, stores, ledger, findSession };
   const settlement = createRefundSettlement(db, { ...asked, outbox, transitions });
   const own = { ...asked, settlement, payouts, replays, recordAct };
   const refundParts = { ...facts, ...sealing, ...own, ...formats, held: heldRecords, countingSums, transitions };
   const { refunds, giveBack } = refundCommands(db, refundParts);
-  const storeParts = { ...limits, guard, recordAct, secrets, approval, storeOf };
-  const sessionParts = { ...facts, ...own, beforeTake, endpoints, transitions, storeOf, outageWaitS };
+  const storeParts = { rows: stores, guard, recordAct, secrets, alarms: approvalAlarms };
+  const sessionParts = { ...facts, ...own, beforeTake, endpoints, transitions, outageWaitS };
   return {
     sessions: {
-      ...payerTokens(secretKey),
+      /** Returns the token of a session's payer, by the current secret key. */
+      payerToken: (id: string): string => tokens.of('payer', id),
+      isPayerToken: tokens.isPayer,
       ...sessionCommands(db, findSession, sessionParts),
       ...sessionListQueries(db),
     },
     addresses: poolCommands(db, guard, raiseAlarm, addresses),
-    stores: { ...storeCommands(db, storeParts), ...pageSettingsCommands(db), ...refundPolicyCommands(db, limits) },
+    stores: storeCommands(db, storeParts),
     keys: keyCommands(db, vault, storeParts),
-    ...chainRepositories(db, { ...facts, ...own, ...formats, jobs, transitions, raiseAlarm, storeOf, freezer }),
+    ...chainRepositories(db, { ...facts, ...own, ...formats, jobs, transitions, raiseAlarm, freezer }),
     held: { ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }), giveBack },
     refunds,
     people: peopleCommands(db, { recordAct }),
@@ -315,7 +308,7 @@ type ChainParts = Parameters<typeof createBlockFacts>[0] &
     networks: NetworkRows;
     jobs: Jobs;
     recordAct: RecordAct;
-    storeOf: ReturnType<typeof createStoreReader>;
+    stores: StoreRows;
     freezer: Freezer;
   }>;
 

@@ -3,7 +3,7 @@ import { eq } from 'drizzle-orm';
 import { DAY_MS } from '../lib/clock.ts';
 import type { Db } from './engine/open.ts';
 import type { Jobs } from './jobs.ts';
-import { pageSettings, sessions } from './tables.ts';
+import { sessions, stores } from './tables.ts';
 import type { Vault } from './vault.ts';
 
 /** A mail as it is sent. Whoever writes it has removed control characters from `subject` and `fromName`. */
@@ -74,21 +74,18 @@ export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs)
     }: Readonly<{ sessionId: string; mail: NewMail; nowMs: number }>): Promise<ReceiptOutcome> {
       return write(() => {
         const session = orm
-          .select({ storeId: sessions.storeId, status: sessions.status })
+          .select({ storeId: sessions.storeId, status: sessions.status, page: stores.page })
           .from(sessions)
+          .innerJoin(stores, eq(stores.id, sessions.storeId))
           .where(eq(sessions.id, sessionId))
           .get();
         if (session?.status !== 'paid') return 'not_paid';
-        const { storeId } = session;
-        const page = orm
-          .select({ replyTo: pageSettings.receiptsReplyTo })
-          .from(pageSettings)
-          .where(eq(pageSettings.storeId, storeId))
-          .get();
-        if (!page?.replyTo) return 'off';
+        const { storeId, page } = session;
+        const replyTo = page.receiptsReplyTo;
+        if (!replyTo) return 'off';
         if (jobs.find(KIND, sessionId)) return 'already';
         if (jobs.countSince(KIND, storeId, nowMs - DAY_MS) >= RECEIPTS_PER_DAY_MAX) return 'too_many';
-        const payload = vault.seal(JSON.stringify({ ...mail, replyTo: page.replyTo }), mailName(sessionId));
+        const payload = vault.seal(JSON.stringify({ ...mail, replyTo }), mailName(sessionId));
         jobs.put({ kind: KIND, key: sessionId, queue: KIND, owner: storeId, payload }, nowMs);
         return 'queued';
       });

@@ -2,6 +2,7 @@
  * The walks of retention. Each call looks at the next old rows and changes those that are due, within one short
  * transaction; what still has open matters is left for another night.
  */
+import type { RefundPolicy } from '../core/refund.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { refuseOtherSchema } from './engine/migrate.ts';
 import { type Db, type OpenOptions, openDatabase } from './engine/open.ts';
@@ -51,26 +52,31 @@ function anonymising({ client }: Db, meta: Meta, { beforeMs, nowMs }: RetentionT
        s.ended_at_s IS NULL OR s.ended_at_s >= :beforeS
          OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND status IN ('pending', 'processing'))
          OR EXISTS (SELECT 1 FROM held_money WHERE session_id = s.id AND state = 'open')
-         OR (s.payment_count > 0 AND coalesce(s.paid_at_s, s.ended_at_s) +
-           (SELECT refund_window_s FROM stores WHERE id = s.store_id) >= :nowS) AS isOpen
-     FROM sessions AS s WHERE s.id > :after ORDER BY s.id LIMIT ${LOOKED_AT}`,
+         AS isOpen,
+       CASE WHEN s.payment_count > 0 THEN coalesce(s.paid_at_s, s.ended_at_s) END AS refundableFromS,
+       o.refund_policy AS policy
+     FROM sessions AS s JOIN stores AS o ON o.id = s.store_id WHERE s.id > :after ORDER BY s.id LIMIT ${LOOKED_AT}`,
   );
-  type Walked = Readonly<{ id: string; createdAtMs: number; isNamed: 0 | 1; isOpen: 0 | 1 }>;
+  type Row = Readonly<{ id: string; createdAtMs: number; isNamed: 0 | 1; isOpen: 0 | 1; policy: string }> &
+    Readonly<{ refundableFromS: number | null }>;
+  const isRefundable = ({ refundableFromS, policy }: Row): boolean =>
+    refundableFromS !== null && refundableFromS + (JSON.parse(policy) as RefundPolicy).refundWindowS >= nowS;
   const forget = [
     'UPDATE sessions SET order_details = NULL WHERE id = :id',
     'DELETE FROM refund_addresses WHERE session_id = :id',
     'UPDATE refunds SET description = NULL, metadata = NULL WHERE session_id = :id',
   ].map((text) => client.prepare(text));
-  const times = { beforeS: toSeconds(beforeMs), nowS: toSeconds(nowMs) };
+  const [beforeS, nowS] = [toSeconds(beforeMs), toSeconds(nowMs)];
   let after = meta.read(ANONYMISED_THROUGH) ?? '';
   let isHeldUp = false;
   return () => {
-    const rows = walked.all({ after, ...times }) as Walked[];
-    const old = rows.filter(({ createdAtMs }) => createdAtMs < beforeMs);
-    const due = old.filter(({ isNamed, isOpen }) => isNamed === 1 && isOpen === 0);
+    const rows = walked.all({ after, beforeS }) as Row[];
+    const looked = rows.map((row) => ({ ...row, isLeft: row.isOpen === 1 || isRefundable(row) }));
+    const old = looked.filter(({ createdAtMs }) => createdAtMs < beforeMs);
+    const due = old.filter(({ isNamed, isLeft }) => isNamed === 1 && !isLeft);
     for (const { id } of due) for (const statement of forget) statement.run({ id });
     // The next night begins before the first session that is left for another day, or may still get a refund.
-    const firstOpen = old.findIndex(({ isOpen }) => isOpen === 1);
+    const firstOpen = old.findIndex(({ isLeft }) => isLeft);
     const passed = isHeldUp ? undefined : firstOpen < 0 ? old.at(-1) : old[firstOpen - 1];
     if (passed) meta.write(ANONYMISED_THROUGH, passed.id);
     isHeldUp ||= firstOpen >= 0;

@@ -14,9 +14,8 @@ import { mailName } from './mails.ts';
 import { noticeAddressName, noticeCodeName } from './notices.ts';
 import { macedOutgoing, macedWallet } from './payouts/outgoing.ts';
 import { totpSecretName } from './people/person.ts';
-import { type ClaimTokens, createClaimTokens } from './refunds/claim-tokens.ts';
-import { macedDestination } from './refunds/destination-mac.ts';
 import { macedRefundAddress } from './refunds/destinations.ts';
+import { macedDestination } from './refunds/rows.ts';
 import { createRowMacs, type MacedRow, type RowMacs } from './row-macs.ts';
 import { macedSuspension } from './stores.ts';
 import {
@@ -34,6 +33,7 @@ import {
   transfers,
   webhookSecrets,
 } from './tables.ts';
+import { createTokens, type Tokens } from './tokens.ts';
 import { macedTransfer } from './transfers.ts';
 import { createVault, opensProbe, sealProbe, type Vault } from './vault.ts';
 import { webhookSecretName } from './webhook-secrets.ts';
@@ -43,7 +43,7 @@ const BUSY_TIMEOUT_MS = 5_000;
 const SLICE_ROWS = 5_000;
 
 /** What a key makes. */
-type Sealer = Readonly<{ vault: Vault; macs: RowMacs; macOf: IntentMac; claimTokens: ClaimTokens }>;
+type Sealer = Readonly<{ vault: Vault; macs: RowMacs; macOf: IntentMac; tokens: Tokens }>;
 
 /** The values that a row gets; null for a row that was altered, which stays as it is and is used by nobody. */
 type Resealed = Readonly<Record<string, unknown>> | null;
@@ -104,7 +104,7 @@ const createSealer = (key: Uint8Array): Sealer => ({
   vault: createVault(key),
   macs: createRowMacs(key),
   macOf: createIntentMac(key),
-  claimTokens: createClaimTokens(key),
+  tokens: createTokens(key),
 });
 
 /** An approver's signature covers the MAC of the refund. @throws Fault permanent `refunds_approved` */
@@ -233,8 +233,8 @@ const sealedTables: readonly SealedTable[] = [
     key: [refunds.id],
     where: sql`${refunds.mac} IS NOT NULL OR ${refunds.claimHash} IS NOT NULL`,
     reseal(row: typeof refunds.$inferSelect, from, to) {
-      const claim = row.claimHash && from.claimTokens.find(row.id, row.claimHash);
-      const claimHash = claim ? { claimHash: to.claimTokens.newHash(row.id) } : {};
+      const hashOf = ({ tokens }: Sealer): string => tokens.hashOf(tokens.of('refund claim', row.id));
+      const claimHash = row.claimHash === hashOf(from) ? { claimHash: hashOf(to) } : {};
       if (row.mac === null) return claimHash;
       const covered = macedDestination(from.macOf, row);
       return covered && { ...claimHash, mac: to.macOf(covered) };

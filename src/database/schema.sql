@@ -29,26 +29,15 @@ CREATE TABLE migrations (
 
 -- ── Stores and their keys ───────────────────────────────────────────────────────────────────────────────────────────────
 
--- A merchant's shop, and the terms of its sessions.
+-- A merchant's shop.
 CREATE TABLE stores (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   status TEXT NOT NULL CHECK (status IN ('pending', 'approved')),
-  channel_type TEXT NOT NULL, --> ChannelType
-  settlement_currency TEXT NOT NULL CHECK (settlement_currency IN ('USDT', 'USDC')),
-  tolerance_minor INTEGER NOT NULL CHECK (tolerance_minor >= 0),
-  top_up_grace_s INTEGER NOT NULL CHECK (top_up_grace_s >= 0),
-  monitoring_s INTEGER NOT NULL CHECK (monitoring_s >= 0),
-  late_policy TEXT NOT NULL CHECK (late_policy IN ('accept', 'hold')),
-  credit TEXT NOT NULL, -- asked for besides the network's policy: src/core/store-credit.ts
+  settings TEXT NOT NULL CHECK (json_valid(settings)), --> StoreSettings
+  refund_policy TEXT NOT NULL CHECK (json_valid(refund_policy)), --> RefundPolicy
+  page TEXT NOT NULL CHECK (json_valid(page)), --> PageSettings
   zone TEXT NOT NULL, -- of its days
-  refund_window_s INTEGER NOT NULL CHECK (refund_window_s >= 0),
-  refund_daily_minor INTEGER NOT NULL CHECK (refund_daily_minor >= 0),
-  refund_auto_minor INTEGER NOT NULL CHECK (refund_auto_minor >= 0), -- up to this much needs no approval
-  refund_cancel_window_s INTEGER NOT NULL CHECK (refund_cancel_window_s >= 0),
-  refund_claim_s INTEGER NOT NULL CHECK (refund_claim_s > 0),
-  refund_to_sender INTEGER NOT NULL CHECK (refund_to_sender IN (0, 1)),
-  refund_early_max_minor INTEGER NOT NULL CHECK (refund_early_max_minor >= 0), -- before receipts are final
   next_receipt_number INTEGER NOT NULL CHECK (next_receipt_number > 0), -- gapless
   created_at_ms INTEGER NOT NULL,
   -- A suspended store's keys create neither sessions nor refunds. The MAC covers the suspension.
@@ -57,12 +46,12 @@ CREATE TABLE stores (
   mac TEXT,
   refused_at_ms INTEGER,
   refused_because TEXT,
+  logo BLOB, -- of the page; last, because most reads leave it out
   CHECK ((suspended_because IS NULL) = (suspended_at_ms IS NULL)),
   CHECK ((refused_because IS NULL) = (refused_at_ms IS NULL))
 ) STRICT;
 CREATE INDEX stores_by_age ON stores (created_at_ms, id);
 CREATE INDEX stores_waiting ON stores (created_at_ms, id) WHERE status = 'pending' AND refused_at_ms IS NULL;
-CREATE INDEX stores_suspended ON stores (id) WHERE suspended_at_ms IS NOT NULL;
 
 -- An API key. The key itself is not kept.
 CREATE TABLE keys (
@@ -95,18 +84,6 @@ CREATE TABLE nonces (
   PRIMARY KEY (key_id, nonce)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX nonces_by_end ON nonces (keep_until_ms);
-
--- The look of a store's payment page, and who may embed it. No row: the defaults, and nobody.
-CREATE TABLE page_settings (
-  store_id TEXT PRIMARY KEY REFERENCES stores (id),
-  accent TEXT CHECK (accent GLOB '#[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]'),
-  embed_origins TEXT NOT NULL CHECK (json_valid(embed_origins)), --> readonly string[]
-  logo BLOB,
-  logo_type TEXT CHECK (logo_type IN ('png', 'svg')),
-  logo_hash TEXT, -- SHA-256, hex
-  receipts_reply_to TEXT, -- a store without it mails no receipts
-  CHECK ((logo IS NULL) = (logo_type IS NULL) AND (logo IS NULL) = (logo_hash IS NULL))
-) STRICT;
 
 -- ── Deposit addresses ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -11,9 +11,10 @@ import { type CancelRefusal, newLife, newStanding, type Terms, toleratedPar } fr
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import type { AddressRows, Taken } from './addresses.ts';
+import type { StoreSettings } from './column-values.ts';
 import type { SessionEndpoints } from './endpoints.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
 import { isOffered } from './network-health.ts';
 import type { NetworkRow, NetworkRows } from './networks.ts';
 import type { Replay, Replays } from './replays.ts';
@@ -31,7 +32,7 @@ import {
 import type { SessionPaging } from './session-lists.ts';
 import type { Conversion, PaymentOption, SessionRequest } from './session-request.ts';
 import type { SessionTransitions } from './session-transitions.ts';
-import type { StoreSettings, StoreState } from './stores.ts';
+import type { StoreRows } from './stores.ts';
 import { sessions } from './tables.ts';
 import { type Transfers, toPayment } from './transfers.ts';
 
@@ -74,7 +75,7 @@ type Parts = Readonly<{
   replays: Replays;
   endpoints: SessionEndpoints;
   transitions: SessionTransitions;
-  storeOf: (storeId: string) => StoreState;
+  stores: StoreRows;
   outageWaitS: number;
   beforeTake: BeforeTake;
 }>;
@@ -89,31 +90,19 @@ const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
 export type FindSessionRow = (id: string) => SessionRow | undefined;
 
 export function createSessionFinder(db: Db): FindSessionRow {
-  const select = atFirstUse(
-    db.orm
-      .select()
-      .from(sessions)
-      .where(eq(sessions.id, sql.placeholder('id'))),
-  );
-  return (id) => select.get({ id });
+  const byId = findBy(db, sessions, 'id');
+  return (id) => byId.get({ id });
 }
 
 export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
-  const { addresses, networks, transfers, replays, endpoints, transitions, storeOf, outageWaitS, beforeTake } = parts;
+  const { addresses, networks, transfers, replays, endpoints, transitions, stores, outageWaitS, beforeTake } = parts;
   const insert = preparedInsert(db, sessions);
   // One that ended unpaid is past: the order can be tried again. Money that came late may have paid an earlier one.
   const findByOrder = atFirstUse(
     db.orm
       .select({ id: sessions.id, bodyHash: sessions.bodyHash })
       .from(sessions)
-      .where(
-        and(
-          eq(sessions.storeId, sql.placeholder('storeId')),
-          eq(sessions.mode, sql.placeholder('mode')),
-          eq(sessions.orderId, sql.placeholder('orderId')),
-          sql`${sessions.status} IN ('pending', 'paid')`,
-        ),
-      )
+      .where(and(given(sessions, 'storeId', 'mode', 'orderId'), sql`${sessions.status} IN ('pending', 'paid')`))
       .orderBy(desc(sql`${sessions.status} = 'pending'`), desc(sessions.id))
       .limit(1),
   );
@@ -133,9 +122,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
     db.orm
       .select({ id: sessions.id })
       .from(sessions)
-      .where(
-        and(eq(sessions.networks, sql.placeholder('networks')), lt(sessions.deadlineS, sql.placeholder('beforeS'))),
-      )
+      .where(and(given(sessions, 'networks'), lt(sessions.deadlineS, sql.placeholder('beforeS'))))
       .orderBy(asc(sessions.deadlineS))
       .limit(sql.placeholder('limit')),
   );
@@ -189,7 +176,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
     const { storeId, mode, request, replay } = input;
     const earlier = findByOrder.get({ storeId, mode, orderId: request.orderId });
     if (!earlier) {
-      const { settings, isSuspended } = storeOf(storeId);
+      const { settings, isSuspended } = stores.of(storeId);
       if (isSuspended()) return { kind: 'store_suspended' };
       return begin({ ...input, id: fullId(input.id) }, settings);
     }
@@ -203,11 +190,12 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
     const nowS = toSeconds(nowMs);
     const found: string[] = [];
     for (const text of openSets.all() as string[]) {
+      const networksOfSet = JSON.parse(text) as NetworkKey[];
       // Core's rule as a bound: the clock has passed the deadline, and so has reading, or the wait for reading is over.
-      const { readThroughS, rewoundAtS } = networks.reading(JSON.parse(text) as NetworkKey[]);
+      const { readThroughS, rewoundAtS } = networks.reading(networksOfSet);
       const waitedSinceS = nowS - outageWaitS;
       const beforeS = Math.max(Math.min(nowS, readThroughS), rewoundAtS < waitedSinceS ? waitedSinceS : 0);
-      const rows = dueOfSet.all({ networks: text, beforeS, limit: limit - found.length });
+      const rows = dueOfSet.all({ networks: networksOfSet, beforeS, limit: limit - found.length });
       for (const { id } of rows) found.push(id);
     }
     return found;
@@ -225,16 +213,8 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
       });
     },
     /** Returns at most `limit` sessions by their ids; the cost does not grow with what is stored. */
-    async page({
-      storeId,
-      mode,
-      orderId,
-      status,
-      fromId,
-      beforeId,
-      first,
-      limit,
-    }: SessionPaging): Promise<readonly Session[]> {
+    async page(paging: SessionPaging): Promise<readonly Session[]> {
+      const { storeId, mode, orderId, status, fromId, beforeId, first, limit } = paging;
       const where = and(
         eq(sessions.storeId, storeId),
         eq(sessions.mode, mode),

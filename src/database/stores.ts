@@ -1,45 +1,33 @@
 /**
- * Merchants' stores.
+ * Merchants' stores: their settings, payment page, approval and suspension.
  */
 
-import { and, asc, eq, sql } from 'drizzle-orm';
+import { and, asc, count, eq, getTableColumns, isNull, sql } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../core/refund.ts';
-import type { Currency, Mode } from '../core/transfer.ts';
+import type { Mode } from '../core/transfer.ts';
+import { alarmKey } from './alarms.ts';
+import type { ApprovalAlarms } from './approval-alarms.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
-import type { channelTypes } from './column-values.ts';
+import type { AuditedState, PageSettings, StoreSettings } from './column-values.ts';
 import { writeOrTry } from './engine/dry-run.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, given, preparedInsert } from './engine/prepared.ts';
 import type { MacedRow, RowGuard } from './row-macs.ts';
-import { isWaiting, type StoreApproval } from './store-approval.ts';
 import { memberships, stores } from './tables.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
-/** A store's policy, copied into each new session: a change never affects an open session. */
-export type StoreSettings = Readonly<{
-  settlementCurrency: Currency;
-  /** How far below the due amount a payment may be and still count as full, in stablecoin minor units (0.01). */
-  toleranceMinor: number;
-  topUpGraceS: number;
-  monitoringS: number;
-  latePolicy: 'accept' | 'hold';
-  /**
-   * What credits need besides the networks' policies (`src/core/store-credit.ts`). Not copied: a change affects every
-   * payment that is not credited yet.
-   */
-  credit: string;
-}>;
-
 /** Stores that somebody is a member of and that wait for approval at a time. */
 export const WAITING_STORES_MAX = 3;
+
+/** How a store takes part: it calls the API. */
+export const CHANNEL_TYPE = 'API';
 
 /** A merchant's store; its id is the merchant id of the API. */
 export type MerchantStore = Readonly<{
   id: string;
   name: string;
   status: 'pending' | 'approved';
-  channelType: (typeof channelTypes)[number];
   settings: StoreSettings;
   /** The IANA time zone of its days and of times on its pages. */
   zone: string;
@@ -59,6 +47,8 @@ export type Decision = Readonly<{ atMs: number; because: string }>;
 /** Whether a store was refused, had been refused before, or is approved and therefore suspended instead. */
 export type RefusedStore = Readonly<{ store: MerchantStore; outcome: 'refused' | 'already' | 'approved' }>;
 
+type Decided = Readonly<{ store: MerchantStore; hasChanged: boolean }>;
+
 /** Which stores a page lists, oldest first. `waiting`: those that nobody has approved or refused. */
 export type StoreListing = Readonly<{
   which: 'waiting' | 'all';
@@ -70,28 +60,21 @@ export type StoreListing = Readonly<{
 /** What an operator can change of a store. */
 export type StoreValues = Readonly<{ name: string; zone: string }> & StoreSettings & RefundPolicy;
 
-type StoreRow = typeof stores.$inferSelect;
-type Parts = Readonly<{
-  guard: RowGuard;
-  policyOf: (storeId: string) => RefundPolicy;
-  storeOf: (storeId: string) => StoreState;
-  recordAct: RecordAct;
-  secrets: WebhookSecrets;
-  approval: StoreApproval;
-}>;
+/** A store's logo; `hash` is the SHA-256 of its bytes, in hex. */
+export type Logo = Readonly<{ type: 'png' | 'svg'; hash: string; bytes: Uint8Array }>;
 
-const pick = (values: StoreValues, keys: readonly (keyof StoreValues)[]) =>
-  Object.fromEntries(keys.map((key) => [key, values[key]]));
+/** Omitted settings stay as they are. */
+export type PageSettingsChange = Partial<Omit<PageSettings, 'logo'>> & Readonly<{ logo?: Logo | null }>;
 
-const settingsOf = (row: StoreSettings): StoreSettings => {
-  const { settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit } = row;
-  return { settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit };
-};
+const { logo: _logo, ...storeColumns } = getTableColumns(stores);
 
-type SuspensionRow = Pick<StoreRow, 'id' | 'suspendedAtMs' | 'suspendedBecause' | 'mac'>;
+type StoreRow = Omit<typeof stores.$inferSelect, 'logo'>;
+type Suspension = Pick<StoreRow, 'id' | 'suspendedAtMs' | 'suspendedBecause'>;
+
+const noPage: PageSettings = { accent: null, embedOrigins: [], logo: null, receiptsReplyTo: null };
 
 /** What the MAC of a store covers: its suspension. */
-export const macedSuspension = ({ id, suspendedAtMs, suspendedBecause }: Omit<SuspensionRow, 'mac'>): MacedRow => ({
+export const macedSuspension = ({ id, suspendedAtMs, suspendedBecause }: Suspension): MacedRow => ({
   table: 'stores',
   key: [id],
   fields: [suspendedAtMs, suspendedBecause],
@@ -100,165 +83,142 @@ export const macedSuspension = ({ id, suspendedAtMs, suspendedBecause }: Omit<Su
 /** Stands for a suspension that was altered: nobody knows whether the operator ended it, so the store is suspended. */
 const ALTERED = 'its row in the database was altered';
 
-/** Returns a function that checks a store's suspension; it raises an alarm for one that was altered. */
-const createSuspensionCheck =
-  (guard: RowGuard) =>
-  (row: SuspensionRow): boolean =>
+/** Returns functions that are called within a transaction. */
+export function createStoreRows(db: Db, guard: RowGuard) {
+  const select = atFirstUse(db.orm.select(storeColumns).from(stores).where(given(stores, 'id')));
+  const find = (id: string): StoreRow | undefined => select.get({ id });
+
+  /** Checks a store's suspension; raises an alarm for one that was altered. */
+  const isIntact = (row: StoreRow): boolean =>
     guard.accepts(
       macedSuspension(row),
       row.mac,
       `the suspension of store ${row.id}, which counts as suspended`,
       `run \`quayside store set ${row.id} --decide suspend --reason …\`, or \`quayside store set ${row.id} --decide resume\` if it was not suspended`,
     );
-
-/** What a session needs of its store. `isSuspended`: whether the store's keys may create nothing. */
-export type StoreState = Readonly<{ settings: StoreSettings; isSuspended: () => boolean }>;
-
-/** Reads what sessions need of their stores, by one statement. */
-export function createStoreReader({ orm }: Db, guard: RowGuard): (storeId: string) => StoreState {
-  const { id, settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit } = stores;
-  const { suspendedAtMs, suspendedBecause, mac } = stores;
-  const find = atFirstUse(
-    orm
-      .select({
-        ...{ id, settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit },
-        ...{ suspendedAtMs, suspendedBecause, mac },
-      })
-      .from(stores)
-      .where(eq(id, sql.placeholder('storeId'))),
-  );
-  const isIntact = createSuspensionCheck(guard);
-  return (storeId) => {
-    const row = find.get({ storeId });
-    invariant(row, `store ${storeId} exists`);
-    return { settings: settingsOf(row), isSuspended: () => !isIntact(row) || row.suspendedAtMs !== null };
+  return {
+    find,
+    isIntact,
+    /** Returns a store that exists. `isSuspended`: whether its keys may create nothing. */
+    of(id: string) {
+      const row = find(id);
+      invariant(row, `store ${id} exists`);
+      const { settings, refundPolicy: policy } = row;
+      return { settings, policy, isSuspended: () => !isIntact(row) || row.suspendedAtMs !== null };
+    },
   };
 }
 
-export function storeCommands(db: Db, parts: Parts) {
-  const { guard, policyOf, recordAct, secrets, approval } = parts;
-  const isIntact = createSuspensionCheck(guard);
-  const insert = preparedInsert(db, stores);
-  const find = atFirstUse(
-    db.orm
-      .select()
-      .from(stores)
-      .where(eq(stores.id, sql.placeholder('id'))),
-  );
-  const suspensionOf = (row: SuspensionRow) => {
-    const { suspendedAtMs, suspendedBecause } = row;
-    if (!isIntact(row)) return { suspension: { atMs: suspendedAtMs ?? 0, because: ALTERED } };
-    return suspendedAtMs === null ? {} : { suspension: { atMs: suspendedAtMs, because: suspendedBecause ?? '' } };
-  };
-  const toStore = ({
-    mac,
-    suspendedAtMs,
-    suspendedBecause,
-    refusedAtMs,
-    refusedBecause,
-    ...row
-  }: StoreRow): MerchantStore => {
-    const { id, name, status, channelType, zone, createdAtMs } = row;
+export type StoreRows = ReturnType<typeof createStoreRows>;
+
+/** As text, so that the partial index fits. */
+const isWaiting = and(sql`${stores.status} = 'pending'`, isNull(stores.refusedAtMs));
+
+const ALARMS = `${alarmKey('store', '')}:`;
+
+/** The store's name is not in it: whoever asks for a store must not write to the operator's phone. */
+const waitingMessage = (id: string): string =>
+  `Store ${id} waits for your decision: \`quayside store set ${id} --decide approve\`, or \`quayside store set ${id} --decide refuse --reason …\`. ` +
+  'The page Stores of the dashboard shows its name and owner, and every other store that waits.';
+
+type Parts = Readonly<{
+  rows: StoreRows;
+  guard: RowGuard;
+  recordAct: RecordAct;
+  secrets: WebhookSecrets;
+  alarms: ApprovalAlarms;
+}>;
+
+/** Returns a store as its readers see it. */
+const viewer =
+  ({ isIntact }: StoreRows) =>
+  (row: StoreRow): MerchantStore => {
+    const { id, name, status, settings, zone, createdAtMs } = row;
+    const because = isIntact(row) ? row.suspendedBecause : ALTERED;
     return {
-      id,
-      name,
-      status,
-      channelType,
-      settings: settingsOf(row),
-      zone,
-      createdAtMs,
-      ...suspensionOf({ id, suspendedAtMs, suspendedBecause, mac }),
-      ...(refusedAtMs !== null && { refusal: { atMs: refusedAtMs, because: refusedBecause ?? '' } }),
+      ...{ id, name, status, settings, zone, createdAtMs },
+      ...(because !== null && { suspension: { atMs: row.suspendedAtMs ?? 0, because } }),
+      ...(row.refusedAtMs !== null && { refusal: { atMs: row.refusedAtMs, because: row.refusedBecause ?? '' } }),
     };
   };
-  function create(input: NewStore, act?: OperatorAct, owner?: string): void {
-    const { settings, webhookSecrets, suspension, refusal, ...store } = input;
-    const row = {
-      ...store,
-      suspendedAtMs: suspension?.atMs ?? null,
-      suspendedBecause: suspension?.because ?? null,
-      refusedAtMs: refusal?.atMs ?? null,
-      refusedBecause: refusal?.because ?? null,
-    };
-    const own = { ...settings, ...defaultRefundPolicy, nextReceiptNumber: 1 };
-    insert({ ...row, ...own, mac: guard.seal(macedSuspension(row)) });
-    const { id: target, name, zone } = store;
-    if (act) recordAct(act, { target, before: null, after: { name, zone, ...(owner && { owner }), ...settings } });
-    for (const mode of ['live', 'test'] as const) secrets.add(store.id, mode, webhookSecrets[mode]);
-  }
+
+const valuesOf = ({ name, zone, settings, refundPolicy }: StoreRow): StoreValues => ({
+  ...{ name, zone },
+  ...settings,
+  ...refundPolicy,
+});
+
+/** Returns an object's values under the keys of another one. */
+const like = <T extends object>(shape: T, values: T): T =>
+  Object.fromEntries(Object.keys(shape).map((key) => [key, values[key as keyof T]])) as T;
+
+const pick = (values: StoreValues, keys: readonly (keyof StoreValues)[]) =>
+  Object.fromEntries(keys.map((key) => [key, values[key]]));
+
+function createStore(db: Db, { guard, recordAct, secrets }: Parts, input: NewStore, act?: OperatorAct, owner?: string) {
+  const { settings, webhookSecrets, suspension, refusal, ...store } = input;
+  const row = {
+    ...{ ...store, settings, refundPolicy: defaultRefundPolicy, page: noPage, logo: null, nextReceiptNumber: 1 },
+    suspendedAtMs: suspension?.atMs ?? null,
+    suspendedBecause: suspension?.because ?? null,
+    refusedAtMs: refusal?.atMs ?? null,
+    refusedBecause: refusal?.because ?? null,
+  };
+  preparedInsert(db, stores)({ ...row, mac: guard.seal(macedSuspension(row)) });
+  const { id: target, name, zone } = store;
+  if (act) recordAct(act, { target, before: null, after: { name, zone, ...(owner && { owner }), ...settings } });
+  for (const mode of ['live', 'test'] as const) secrets.add(target, mode, webhookSecrets[mode]);
+}
+
+export function storeCommands(db: Db, parts: Parts) {
+  const { rows, recordAct } = parts;
+  const toStore = viewer(rows);
+  const all = db.orm.select(storeColumns).from(stores);
   return {
+    ...decisionCommands(db, parts),
+    ...pageCommands(db, rows),
     /** @param act the operator's command that creates it, for the audit log */
     async create(input: NewStore, act?: OperatorAct): Promise<void> {
-      await db.write(() => create(input, act));
-    },
-    /**
-     * Creates a store that waits for the operator's approval, with its owner. The alarm `store_waiting` tells the
-     * operator, until it is decided about.
-     * @returns false when too many of the owner's stores wait (`WAITING_STORES_MAX`)
-     */
-    async request(input: NewStore, ownerId: string, act: OperatorAct): Promise<boolean> {
-      return db.write(() => {
-        if (approval.countWaiting(ownerId) >= WAITING_STORES_MAX) return false;
-        create({ ...input, status: 'pending' }, act, ownerId);
-        db.orm.insert(memberships).values({ personId: ownerId, storeId: input.id, role: 'owner' }).run();
-        approval.wait(act.atMs);
-        return true;
-      });
-    },
-    /**
-     * Lets the keys of a store that waits, or was refused, be used.
-     * @returns null if there is no such store; `hasChanged` is false for one that was approved
-     */
-    async approve(
-      id: string,
-      act: OperatorAct,
-      isDryRun: boolean,
-    ): Promise<Readonly<{ store: MerchantStore; hasChanged: boolean }> | null> {
-      return writeOrTry(db, isDryRun, () => {
-        const row = find.get({ id });
-        if (!row) return null;
-        const approved = { status: 'approved', refusedAtMs: null, refusedBecause: null } as const;
-        if (row.status === 'approved') return { store: toStore(row), hasChanged: false };
-        db.orm.update(stores).set(approved).where(eq(stores.id, id)).run();
-        recordAct(act, { target: id, before: { status: row.status }, after: { status: 'approved' } });
-        approval.end(id, act.atMs);
-        return { store: toStore({ ...row, ...approved }), hasChanged: true };
-      });
-    },
-    /**
-     * Refuses a store that waits, for the act's reason, which its owners see. Refusing it again keeps the first reason
-     * and is not recorded.
-     * @returns null if there is no such store
-     */
-    async refuse(id: string, act: OperatorAct, isDryRun: boolean): Promise<RefusedStore | null> {
-      return writeOrTry(db, isDryRun, () => {
-        const row = find.get({ id });
-        if (!row) return null;
-        if (row.status === 'approved') return { store: toStore(row), outcome: 'approved' };
-        if (row.refusedAtMs !== null) return { store: toStore(row), outcome: 'already' };
-        const refused = { refusedAtMs: act.atMs, refusedBecause: act.reason ?? '' };
-        db.orm.update(stores).set(refused).where(eq(stores.id, id)).run();
-        recordAct(act, { target: id, before: { status: row.status }, after: { status: 'refused' } });
-        approval.end(id, act.atMs);
-        return { store: toStore({ ...row, ...refused }), outcome: 'refused' };
-      });
-    },
-    async page({ which, after, limit }: StoreListing): Promise<readonly MerchantStore[]> {
-      const { createdAtMs } = stores;
-      const isAfter = after ? sql`(${createdAtMs}, ${stores.id}) > (${after.createdAtMs}, ${after.id})` : undefined;
-      const isListed = which === 'waiting' ? isWaiting : undefined;
-      const select = db.orm.select().from(stores).where(and(isListed, isAfter));
-      return db.read(() => select.orderBy(asc(createdAtMs), asc(stores.id)).limit(limit).all().map(toStore));
+      await db.write(() => createStore(db, parts, input, act));
     },
     async find(id: string): Promise<MerchantStore | null> {
       return db.read(() => {
-        const row = find.get({ id });
+        const row = rows.find(id);
         return row ? toStore(row) : null;
       });
     },
+    async list(): Promise<readonly MerchantStore[]> {
+      return db.read(() =>
+        db.orm.select(storeColumns).from(stores).orderBy(stores.createdAtMs, stores.id).all().map(toStore),
+      );
+    },
+    async page({ which, after, limit }: StoreListing): Promise<readonly MerchantStore[]> {
+      const { createdAtMs, id } = stores;
+      const isAfter = after ? sql`(${createdAtMs}, ${id}) > (${after.createdAtMs}, ${after.id})` : undefined;
+      const select = db.orm.select(storeColumns).from(stores);
+      const listed = select.where(and(which === 'waiting' ? isWaiting : undefined, isAfter));
+      return db.read(() => listed.orderBy(asc(createdAtMs), asc(id)).limit(limit).all().map(toStore));
+    },
+    /** Returns the ids of the stores that are suspended. */
+    async listSuspended(): Promise<readonly string[]> {
+      const stored = db.read(() => all.all().map(toStore));
+      return stored.flatMap(({ id, suspension }) => (suspension ? id : []));
+    },
     /** Returns the settings of a store that exists. */
     async settings(id: string): Promise<StoreSettings> {
-      return db.read(() => parts.storeOf(id).settings);
+      return db.read(() => rows.of(id).settings);
+    },
+    /** Returns the refund policy of a store that exists. */
+    async refundPolicy(id: string): Promise<RefundPolicy> {
+      return db.read(() => rows.of(id).policy);
+    },
+    /** Changes the refund policy of a store that exists. @returns all of it */
+    async setRefundPolicy(id: string, changes: Partial<RefundPolicy>): Promise<RefundPolicy> {
+      return db.write(() => {
+        const refundPolicy = { ...rows.of(id).policy, ...changes };
+        db.orm.update(stores).set({ refundPolicy }).where(eq(stores.id, id)).run();
+        return refundPolicy;
+      });
     },
     /**
      * Changes a store; what is left out stays. Open sessions keep what they were created with.
@@ -271,24 +231,108 @@ export function storeCommands(db: Db, parts: Parts) {
       act: OperatorAct,
       isDryRun: boolean,
     ): Promise<Readonly<{ before: StoreValues; after: StoreValues }> | null> {
-      const decide = () => {
-        const row = find.get({ id });
+      return writeOrTry(db, isDryRun, () => {
+        const row = rows.find(id);
         if (!row) return null;
-        const before: StoreValues = { name: row.name, zone: row.zone, ...settingsOf(row), ...policyOf(id) };
+        const before = valuesOf(row);
         const after: StoreValues = { ...before, ...changes };
         const changed = (Object.keys(after) as (keyof StoreValues)[]).filter((key) => before[key] !== after[key]);
-        if (isDryRun || changed.length === 0) return { before, after };
-        db.orm.update(stores).set(pick(after, changed)).where(eq(stores.id, id)).run();
+        if (changed.length === 0) return { before, after };
+        const { name, zone } = after;
+        const own = { settings: like(row.settings, after), refundPolicy: like(row.refundPolicy, after) };
+        db.orm
+          .update(stores)
+          .set({ name, zone, ...own })
+          .where(eq(stores.id, id))
+          .run();
         recordAct(act, { target: id, before: pick(before, changed), after: pick(after, changed) });
         return { before, after };
-      };
-      return isDryRun ? db.read(decide) : db.write(decide);
+      });
+    },
+  };
+}
+
+/** What the operator decides about a store. */
+function decisionCommands(db: Db, parts: Parts) {
+  const { rows, guard, recordAct, alarms } = parts;
+  const toStore = viewer(rows);
+  const set = (id: string, values: Partial<StoreRow>) =>
+    void db.orm.update(stores).set(values).where(eq(stores.id, id)).run();
+
+  const alarmNext = (nowMs: number): void =>
+    alarms.raiseNext(ALARMS, nowMs, (isUntold, limit) => {
+      const untold = db.orm
+        .select({ id: stores.id })
+        .from(stores)
+        .where(and(isWaiting, isUntold(stores.id)));
+      const oldest = untold.orderBy(asc(stores.createdAtMs), asc(stores.id)).limit(limit).all();
+      return oldest.map(({ id }) => ({
+        id,
+        about: { code: 'store_waiting', message: waitingMessage(id), network: null, sessionId: null },
+      }));
+    });
+
+  function decide(row: StoreRow, values: Partial<StoreRow>, to: string, act: OperatorAct): MerchantStore {
+    set(row.id, values);
+    recordAct(act, { target: row.id, before: { status: row.status }, after: { status: to } });
+    alarms.end(ALARMS, row.id, act.atMs);
+    alarmNext(act.atMs);
+    return toStore({ ...row, ...values });
+  }
+
+  /** How many stores wait that somebody is a member of. */
+  function countWaiting(personId: string): number {
+    const own = db.orm.select({ of: count() }).from(memberships).innerJoin(stores, eq(stores.id, memberships.storeId));
+    return own.where(and(eq(memberships.personId, personId), isWaiting)).get()?.of ?? 0;
+  }
+
+  return {
+    /**
+     * Creates a store that waits for the operator's approval, with its owner. The alarm `store_waiting` tells the
+     * operator, until it is decided about.
+     * @returns false when too many of the owner's stores wait (`WAITING_STORES_MAX`)
+     */
+    async request(input: NewStore, ownerId: string, act: OperatorAct): Promise<boolean> {
+      return db.write(() => {
+        if (countWaiting(ownerId) >= WAITING_STORES_MAX) return false;
+        createStore(db, parts, { ...input, status: 'pending' }, act, ownerId);
+        db.orm.insert(memberships).values({ personId: ownerId, storeId: input.id, role: 'owner' }).run();
+        alarmNext(act.atMs);
+        return true;
+      });
+    },
+    /**
+     * Lets the keys of a store that waits, or was refused, be used.
+     * @returns null if there is no such store; `hasChanged` is false for one that was approved
+     */
+    async approve(id: string, act: OperatorAct, isDryRun: boolean): Promise<Decided | null> {
+      return writeOrTry(db, isDryRun, () => {
+        const row = rows.find(id);
+        if (!row) return null;
+        if (row.status === 'approved') return { store: toStore(row), hasChanged: false };
+        const approved = { status: 'approved', refusedAtMs: null, refusedBecause: null } as const;
+        return { store: decide(row, approved, 'approved', act), hasChanged: true };
+      });
+    },
+    /**
+     * Refuses a store that waits, for the act's reason, which its owners see. Refusing it again keeps the first reason
+     * and is not recorded.
+     * @returns null if there is no such store
+     */
+    async refuse(id: string, act: OperatorAct, isDryRun: boolean): Promise<RefusedStore | null> {
+      return writeOrTry(db, isDryRun, () => {
+        const row = rows.find(id);
+        if (!row) return null;
+        if (row.status === 'approved') return { store: toStore(row), outcome: 'approved' };
+        if (row.refusedAtMs !== null) return { store: toStore(row), outcome: 'already' };
+        const refused = { refusedAtMs: act.atMs, refusedBecause: act.reason ?? '' };
+        return { store: decide(row, refused, 'refused', act), outcome: 'refused' };
+      });
     },
     /**
      * Suspends a store for the act's reason, or resumes it. Its sessions are watched and credited, and its webhooks are
      * sent; its refunds that are not signed yet are held until it is resumed. Suspending it again keeps the first
      * reason and is not recorded.
-     * @param isDryRun nothing is saved; the result is what it would be
      * @returns null when there is no such store
      */
     async suspend(
@@ -296,37 +340,56 @@ export function storeCommands(db: Db, parts: Parts) {
       to: 'suspended' | 'resumed',
       act: OperatorAct,
       isDryRun: boolean,
-    ): Promise<Readonly<{ store: MerchantStore; hasChanged: boolean }> | null> {
+    ): Promise<Decided | null> {
       return writeOrTry(db, isDryRun, () => {
-        const row = find.get({ id });
+        const row = rows.find(id);
         if (!row) return null;
         const isWanted = to === 'suspended';
-        if (isIntact(row) && (row.suspendedAtMs !== null) === isWanted) {
+        const { suspendedAtMs, suspendedBecause } = row;
+        if (rows.isIntact(row) && (suspendedAtMs !== null) === isWanted)
           return { store: toStore(row), hasChanged: false };
-        }
         const own = isWanted
           ? { suspendedAtMs: act.atMs, suspendedBecause: act.reason ?? '' }
           : { suspendedAtMs: null, suspendedBecause: null };
         const mac = guard.seal(macedSuspension({ id, ...own }));
-        db.orm
-          .update(stores)
-          .set({ ...own, mac })
-          .where(eq(stores.id, id))
-          .run();
-        const { suspendedAtMs, suspendedBecause } = row;
+        set(id, { ...own, mac });
         recordAct(act, { target: id, before: { suspendedAtMs, suspendedBecause }, after: own });
         return { store: toStore({ ...row, ...own, mac }), hasChanged: true };
       });
     },
-    /** Returns the ids of the stores that are suspended. */
-    async listSuspended(): Promise<readonly string[]> {
-      const { id, suspendedAtMs, suspendedBecause, mac } = stores;
-      const all = db.orm.select({ id, suspendedAtMs, suspendedBecause, mac }).from(stores);
-      const isSuspended = (row: SuspensionRow) => !isIntact(row) || row.suspendedAtMs !== null;
-      return db.read(() => all.all().filter(isSuspended)).map((row) => row.id);
+  };
+}
+
+/** The look of a store's payment page, and who may embed it. */
+function pageCommands({ orm, read, write, describe }: Db, rows: StoreRows) {
+  const audited = ({ accent, embedOrigins, logo, receiptsReplyTo }: PageSettings): AuditedState => {
+    return { accent, embedOrigins: embedOrigins.join(','), logoHash: logo?.hash ?? null, receiptsReplyTo };
+  };
+  return {
+    async setPageSettings(storeId: string, { logo, ...change }: PageSettingsChange): Promise<void> {
+      await write(() => {
+        const before = rows.find(storeId)?.page ?? noPage;
+        const shown = logo && { type: logo.type, hash: logo.hash };
+        const page: PageSettings = { ...before, ...change, ...(shown !== undefined && { logo: shown }) };
+        const bytes = logo === undefined ? {} : { logo: logo && Buffer.from(logo.bytes) };
+        orm
+          .update(stores)
+          .set({ page, ...bytes })
+          .where(eq(stores.id, storeId))
+          .run();
+        describe({ target: storeId, before: audited(before), after: audited(page) });
+      });
     },
-    async list(): Promise<readonly MerchantStore[]> {
-      return db.read(() => db.orm.select().from(stores).orderBy(stores.createdAtMs, stores.id).all().map(toStore));
+    /** Returns a store's page settings; those of a new store if there is none. */
+    async findPageSettings(storeId: string): Promise<PageSettings> {
+      return read(() => rows.find(storeId)?.page ?? noPage);
+    },
+    /** Returns the logo with this hash; null when the store has another one, or none. */
+    async findLogo(storeId: string, hash: string): Promise<Logo | null> {
+      const { page, logo } = stores;
+      const row = read(() => orm.select({ page, logo }).from(stores).where(eq(stores.id, storeId)).get());
+      const type = row?.page.logo?.hash === hash ? row.page.logo.type : null;
+      return type && row?.logo ? { type, hash, bytes: row.logo } : null;
     },
   };
 }

@@ -5,16 +5,17 @@ import type { BlockGap } from '../core/gap.ts';
 import type { Account, Asset, EntryKind } from '../core/ledger.ts';
 import type { Severity } from '../core/notice.ts';
 import type { Attempt } from '../core/payout.ts';
-import type { RefundReason } from '../core/refund.ts';
+import type { RefundPolicy, RefundReason } from '../core/refund.ts';
 import type { Terms } from '../core/session.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import type {
   AuditedState,
   ChannelKind,
-  ChannelType,
+  PageSettings,
   RefundApproval,
   Scope,
   SeenSignerFreeze,
+  StoreSettings,
 } from './column-values.ts';
 import { exactJson, intent, json, receiptSums, sessionTerms, units } from './engine/column-types.ts';
 import type { OrderDetails } from './session-request.ts';
@@ -35,21 +36,10 @@ export const stores = sqliteTable('stores', {
   id: text().primaryKey(),
   name: text().notNull(),
   status: text().$type<'pending' | 'approved'>().notNull(),
-  channelType: text().$type<ChannelType>().notNull(),
-  settlementCurrency: text().$type<'USDT' | 'USDC'>().notNull(),
-  toleranceMinor: integer().notNull(),
-  topUpGraceS: integer().notNull(),
-  monitoringS: integer().notNull(),
-  latePolicy: text().$type<'accept' | 'hold'>().notNull(),
-  credit: text().notNull(),
+  settings: json<StoreSettings>().notNull(),
+  refundPolicy: json<RefundPolicy>().notNull(),
+  page: json<PageSettings>().notNull(),
   zone: text().notNull(),
-  refundWindowS: integer().notNull(),
-  refundDailyMinor: integer().notNull(),
-  refundAutoMinor: integer().notNull(),
-  refundCancelWindowS: integer().notNull(),
-  refundClaimS: integer().notNull(),
-  refundToSender: integer({ mode: 'boolean' }).notNull(),
-  refundEarlyMaxMinor: integer().notNull(),
   nextReceiptNumber: integer().notNull(),
   createdAtMs: integer().notNull(),
   suspendedAtMs: integer(),
@@ -57,6 +47,7 @@ export const stores = sqliteTable('stores', {
   mac: text(),
   refusedAtMs: integer(),
   refusedBecause: text(),
+  logo: blob({ mode: 'buffer' }),
 });
 
 export const keys = sqliteTable('keys', {
@@ -82,16 +73,6 @@ export const nonces = sqliteTable('nonces', {
   keyId: text().notNull(),
   nonce: text().notNull(),
   keepUntilMs: integer().notNull(),
-});
-
-export const pageSettings = sqliteTable('page_settings', {
-  storeId: text().primaryKey(),
-  accent: text(),
-  embedOrigins: json<readonly string[]>().notNull(),
-  logo: blob({ mode: 'buffer' }),
-  logoType: text().$type<'png' | 'svg'>(),
-  logoHash: text(),
-  receiptsReplyTo: text(),
 });
 
 export const pools = sqliteTable('pools', {

@@ -12,17 +12,17 @@ import type { Db } from './engine/open.ts';
 import { atFirstUse } from './engine/prepared.ts';
 import type { WaitingTransfer } from './ingest.ts';
 import type { FindSessionRow } from './sessions.ts';
-import type { StoreState } from './stores.ts';
+import type { StoreRows } from './stores.ts';
 import { addresses, blocks, transfers } from './tables.ts';
 
 type Parts = Readonly<{
   findSession: FindSessionRow;
-  storeOf: (storeId: string) => StoreState;
+  stores: StoreRows;
 }>;
 /** What a session received, and what its store asks for. */
 type Judged = Pick<WaitingTransfer, 'received' | 'stricter'>;
 
-export function waitingCommands(db: Db, { findSession, storeOf }: Parts) {
+export function waitingCommands(db: Db, { findSession, stores }: Parts) {
   const select = atFirstUse(
     db.orm
       .select({ transfer: transfers, to: addresses.key, sessionId: addresses.sessionId })
@@ -45,7 +45,7 @@ export function waitingCommands(db: Db, { findSession, storeOf }: Parts) {
   function judged(sessionId: string, network: NetworkKey): Judged {
     const session = findSession(sessionId);
     invariant(session, `session ${sessionId} of a taken address exists`);
-    const stricter = storeTiers(storeOf(session.storeId).settings.credit, nameOf(network));
+    const stricter = storeTiers(stores.of(session.storeId).settings.credit, nameOf(network));
     return { received: receivedOn(network, session.sums), stricter };
   }
 

@@ -115,11 +115,15 @@ test('a new name shows on the page at once', async ({ api }) => {
   const sale = await openSale(api);
   const url = `${api.baseUrl}${sale.path}`;
   const { headers } = await exchange('GET', url);
-  await api.database().stores.rename(api.merchantId, 'Käse & Söhne');
+  const rename = (name: string) => {
+    const act = { atMs: 0, operator: 'ops', command: 'store set', reason: null };
+    return api.database().stores.update(api.merchantId, { name }, act, false);
+  };
+  await rename('Käse & Söhne');
   const { status, text } = await exchange('GET', url, { 'If-None-Match': String(headers.etag) });
   assert.is(status, 200);
   assert.match(text, '<span>Käse &amp; Söhne</span>');
-  await api.database().stores.rename(api.merchantId, 'A shop');
+  await rename('A shop');
 });
 
 test.run();

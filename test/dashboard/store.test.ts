@@ -34,8 +34,8 @@ test('a new store waits for approval with its maker as the owner, is made once, 
     const storeId = path.split('/')[2] ?? '';
     const made = (await api.database().stores.list()).filter(({ name }) => name === 'Tea & Co');
     assert.equal(
-      made.map(({ id, status, channelType, settings }) => [id, status, channelType, settings.settlementCurrency]),
-      [[storeId, 'pending', 'API', 'USDC']],
+      made.map(({ id, status, settings }) => [id, status, settings.settlementCurrency]),
+      [[storeId, 'pending', 'USDC']],
     );
     assert.match((await ada.get(path)).text, 'waits for the operator’s approval');
     assert.not.match((await ada.get(path)).text, '/operator/stores');

@@ -2,7 +2,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { lockAddress, lockSeed } from '../../src/chains/solana/lock.ts';
 import { solanaSpending } from '../../src/chains/solana/spend.ts';
-import { refundIdOf } from '../../src/database/refunds/row.ts';
+import { refundIdOf } from '../../src/database/refunds/rows.ts';
 import { closeBooks, refundConforms } from '../conformance/refund.ts';
 import type { Json } from '../support/instance.ts';
 import { seed } from '../support/payout-shop.ts';

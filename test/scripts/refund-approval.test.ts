@@ -5,8 +5,10 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { defaultStoreSettings } from '../../src/app/new-credentials.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { createIntentMac } from '../../src/core/intent.ts';
+import { defaultRefundPolicy } from '../../src/core/refund.ts';
 import { openSqliteDatabase } from '../../src/database/database.ts';
 import { writeIntent } from '../../src/database/engine/column-types.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
@@ -70,11 +72,9 @@ const terms = {
 };
 const raw = new Sqlite(databaseFile(dataDir));
 raw.exec(`
-  INSERT INTO stores (id, name, status, settlement_currency, tolerance_minor, top_up_grace_s, monitoring_s, late_policy,
-      created_at_ms, channel_type, zone, credit, refund_window_s, refund_daily_minor, refund_auto_minor, refund_cancel_window_s,
-      refund_claim_s, refund_to_sender, refund_early_max_minor, next_receipt_number)
-    VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 100, 1000, 'hold', 0, 'API', 'UTC', '', 15552000, 1000000, 100000, 60, 2592000,
-      0, 0, 1);
+  INSERT INTO stores (id, name, status, settings, refund_policy, page, zone, next_receipt_number, created_at_ms)
+    VALUES ('m1', 'Shop', 'approved', '${JSON.stringify(defaultStoreSettings)}', '${JSON.stringify(defaultRefundPolicy)}',
+      '{}', 'UTC', 1, 0);
   INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, terms, networks, created_at_ms,
       status, ended_at_s,
       paid_at_s, paid_late, funded, firm, touched, late, seen_par, confirmed_par, late_par, deadline_s, sums, payment_count,

@@ -3,10 +3,10 @@
  * while the chain goes on. A follower of its own reads what is final, as the indexer does.
  */
 import * as assert from 'uvu/assert';
+import type { BlockGap } from '../../src/core/gap.ts';
 import { isPayback } from '../../src/core/intent.ts';
 import type { ChainTransfer, NetworkKey } from '../../src/core/transfer.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
-import type { BlockGap } from '../../src/core/gap.ts';
 import type { Reread } from '../../src/database/recovery.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { type Bench, copy } from './payout-bench.ts';

@@ -9,9 +9,9 @@ import { isEmpty, type ReconcileParts, reconcile, settledBy, survey } from '../.
 import { createPayoutWallets } from '../../indexers/payouts/wallets.ts';
 import { chains } from '../../src/chains/index.ts';
 import { Fault } from '../../src/core/fault.ts';
+import type { BlockGap } from '../../src/core/gap.ts';
 import { isPayback } from '../../src/core/intent.ts';
 import type { Payout } from '../../src/core/payout.ts';
-import type { BlockGap } from '../../src/core/gap.ts';
 import type { Mined } from './payout-chain.ts';
 import { actOf } from './payout-machine.ts';
 import { familyOf, tokens } from './payout-signer.ts';

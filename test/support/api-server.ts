@@ -18,10 +18,11 @@ import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
+import type { StoreSettings } from '../../src/database/column-values.ts';
 import { type Scope, scopes } from '../../src/database/column-values.ts';
 import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
 import type { NewApiKey } from '../../src/database/keys.ts';
-import type { MerchantStore, StoreSettings } from '../../src/database/stores.ts';
+import type { MerchantStore } from '../../src/database/stores.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
@@ -313,7 +314,7 @@ function merchantsOf(database: () => Database, clock: HandClock, baseUrl: string
       id,
       name: 'A shop',
       status,
-      channelType: 'API',
+
       settings: { ...plainSettings, ...settings },
       zone: 'UTC',
       webhookSecrets: { live: newWebhookSecret(), test: newWebhookSecret() },

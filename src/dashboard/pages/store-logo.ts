@@ -2,7 +2,8 @@
  * A store's logo on the payment page: uploaded, shown as it will be, and removed.
  */
 import { Fault } from '../../core/fault.ts';
-import type { Logo, PageSettings } from '../../database/page-settings.ts';
+import type { PageSettings } from '../../database/column-values.ts';
+import type { Logo } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { changeFields, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';

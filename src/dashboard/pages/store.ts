@@ -14,9 +14,8 @@ import { isAllowed } from '../../core/access.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
 import { defaultRefundPolicy } from '../../core/refund.ts';
 import { currencies } from '../../core/transfer.ts';
-import { channelTypes } from '../../database/column-values.ts';
-import type { PageSettings } from '../../database/page-settings.ts';
-import { type MerchantStore, WAITING_STORES_MAX } from '../../database/stores.ts';
+import type { PageSettings } from '../../database/column-values.ts';
+import { CHANNEL_TYPE, type MerchantStore, WAITING_STORES_MAX } from '../../database/stores.ts';
 import { accentColours, readAccent, type Scheme } from '../../lib/accent.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { MAIL_ADDRESS_CHARS_MAX } from '../../lib/mail-server.ts';
@@ -113,7 +112,7 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: Html
     content: html`${faultMessage(fault)}<section class="card" aria-labelledby="about"><h2 id="about">${data(store.name)}</h2>${facts(
       [
         [words.say('developers.merchant_id'), copyCode(store.id)],
-        [words.say('store.channel'), data(store.channelType)],
+        [words.say('store.channel'), data(CHANNEL_TYPE)],
         [words.say('general.state'), html`${stateText(words, store)}${decisionLink(visit, store)}`],
       ],
     )}</section>
@@ -185,7 +184,7 @@ const newStoreForm = (visit: Visit<null>, fault: string | null): Reply => ({
   status: fault === null ? 200 : 400,
   content: html`${faultMessage(fault)}<form method="post" action="/stores/new" class="card">${changeFields(visit)}
 <label>${visit.words.say('store.setting_name')} <input name="name" maxlength="${NAME_CHARS_MAX}" value="${visit.form.name ?? ''}" required></label>
-<label>${visit.words.say('store.channel')} <select name="channel">${channelTypes.map((one) => html`<option translate="no">${one}</option>`)}</select></label>
+<label>${visit.words.say('store.channel')} <select name="channel">${html`<option translate="no">${CHANNEL_TYPE}</option>`}</select></label>
 <label>${visit.words.say('store.setting_settlementCurrency')} <select name="settlement">${currencies.map((one) => html`<option translate="no">${one}</option>`)}</select></label>
 <p class="hint">${visit.words.say('store.approval_hint')}</p>
 <button>${visit.words.say('frame.go_on')}</button></form>`,
@@ -195,8 +194,7 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
   const { form, visitor, nowMs, words } = visit;
   const name = readName((form.name ?? '').trim());
   const settlementCurrency = currencies.find((one) => one === form.settlement);
-  const channelType = channelTypes.find((one) => one === form.channel);
-  if (name === undefined || !settlementCurrency || !channelType) {
+  if (name === undefined || !settlementCurrency || form.channel !== CHANNEL_TYPE) {
     return newStoreForm(visit, words.say('store.new_fault', { count: NAME_CHARS_MAX }));
   }
   const id = `mer_${idOfForm(visitor, form.once, nowMs)}`;
@@ -214,7 +212,7 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
       title: words.say('store.create_title', { name }),
       consequence: facts([
         [words.say('general.name'), data(name)],
-        [words.say('store.channel'), data(channelType)],
+        [words.say('store.channel'), data(CHANNEL_TYPE)],
         [words.say('store.setting_settlementCurrency'), data(settlementCurrency)],
         [
           words.say('store.auto_refunds'),
@@ -227,7 +225,7 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
     },
     async act(database, act) {
       const made = deps.issue.store(name, settlementCurrency, nowMs);
-      const isMade = await database.stores.request({ ...made, id, channelType }, visitor.person.id, act);
+      const isMade = await database.stores.request({ ...made, id }, visitor.person.id, act);
       return isMade ? { to: path, said: words.say('store.created') } : tooMany();
     },
   };

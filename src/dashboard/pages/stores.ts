@@ -5,7 +5,7 @@
 import { REASON_CHARS_MAX } from '../../acts/act.ts';
 import { decideStore, meanings, type StoreDecision, storeDecisions } from '../../acts/store-decisions.ts';
 import type { Person } from '../../database/people/person.ts';
-import type { MerchantStore } from '../../database/stores.ts';
+import { CHANNEL_TYPE, type MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { planAct } from '../act-form.ts';
@@ -81,7 +81,7 @@ const form = (visit: Visit<null>, store: MerchantStore, decision: StoreDecision)
 const waitingCard = (visit: Visit<null>, store: MerchantStore, people: readonly Person[]): Html =>
   html`<article class="card" aria-labelledby="w-${store.id}"><h3 id="w-${store.id}">${data(store.name)}</h3>${facts([
     ['Merchant id', html`<code>${store.id}</code>`],
-    ['Channel type', data(store.channelType)],
+    ['Channel type', data(CHANNEL_TYPE)],
     ['Owner', ownersOf(store, people)],
     ['Created', time(store.createdAtMs)],
   ])}${form(visit, store, 'approve')}${form(visit, store, 'refuse')}</article>`;

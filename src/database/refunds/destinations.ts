@@ -3,7 +3,7 @@
  * verifies.
  */
 
-import { and, eq, sql } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { IntentMac, PaybackIntent } from '../../core/intent.ts';
 import { type DestinationFrom, exceedsAutomatic, mayReplace } from '../../core/refund.ts';
@@ -13,16 +13,14 @@ import type { AddressRows } from '../addresses.ts';
 import type { OperatorAct, RecordAct } from '../audit-log.ts';
 import { writeOrTry } from '../engine/dry-run.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse } from '../engine/prepared.ts';
+import { findBy } from '../engine/prepared.ts';
 import { createPayerDataMark } from '../meta.ts';
 import type { Payouts } from '../payouts/payouts.ts';
 import type { Replays } from '../replays.ts';
 import type { MacedRow, RowGuard } from '../row-macs.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import type { StoreRows } from '../stores.ts';
 import { ownWallets, refundAddresses } from '../tables.ts';
-import { type Bound, boundTo } from './destination-mac.ts';
-import type { RefundLimits } from './limits.ts';
-import { isOperators } from './recent.ts';
 import type {
   DestinationCheck,
   DestinationFault,
@@ -30,7 +28,7 @@ import type {
   RedirectRefundOutcome,
   SetDestinationOutcome,
 } from './refund.ts';
-import type { RefundRow, RefundRows } from './row.ts';
+import { type Bound, boundTo, isOperators, type RefundRow, type RefundRows } from './rows.ts';
 
 /** What the MAC of an address covers that a payer left. */
 export const macedRefundAddress = ({
@@ -52,30 +50,11 @@ type Destination = Readonly<{
 
 type DestinationParts = Readonly<{ addresses: AddressRows; guard: RowGuard; macOf: IntentMac }>;
 
-/** To be called within a transaction. */
-export type RefundDestinations = Readonly<{
-  /** Returns the key of an address that somebody typed, or what is wrong with it. */
-  read(network: NetworkKey, mode: Mode, text: string, check: DestinationCheck): string | { why: DestinationFault };
-  /** Returns the key that the payer left at checkout for this network. */
-  left(sessionId: string, network: NetworkKey): string | null;
-  /** Returns the keys that the payer left, by network. */
-  allLeft(sessionId: string): Readonly<Record<NetworkKey, string>>;
-  /** Saves the key that the payer leaves, in place of an earlier one. */
-  leave(sessionId: string, network: NetworkKey, key: string): void;
-  /** Returns the columns of a destination, including its MAC. */
-  columns(refund: Bound, key: string, from: DestinationFrom, linkSeen?: boolean): Destination;
-  /** Returns the intent of a refund that has a destination. */
-  intentOf(row: RefundRow): PaybackIntent;
-}>;
+/** Returns functions that are called within a transaction. */
+export function createRefundDestinations(db: Db, { addresses, guard, macOf }: DestinationParts) {
+  const leftOf = findBy(db, refundAddresses, 'sessionId');
 
-export function createRefundDestinations(db: Db, { addresses, guard, macOf }: DestinationParts): RefundDestinations {
-  const leftOf = atFirstUse(
-    db.orm
-      .select()
-      .from(refundAddresses)
-      .where(eq(refundAddresses.sessionId, sql.placeholder('sessionId'))),
-  );
-
+  /** Returns the keys that the payer left at checkout, by network. */
   function allLeft(sessionId: string): Readonly<Record<NetworkKey, string>> {
     const intact = leftOf.all({ sessionId }).filter((row) => {
       const name = `the refund address of session ${sessionId} on ${row.network}`;
@@ -92,15 +71,22 @@ export function createRefundDestinations(db: Db, { addresses, guard, macOf }: De
   }
 
   return {
-    read(network, mode, text, check) {
+    /** Returns the key of an address that somebody typed, or what is wrong with it. */
+    read(
+      network: NetworkKey,
+      mode: Mode,
+      text: string,
+      check: DestinationCheck,
+    ): string | Readonly<{ why: DestinationFault }> {
       const verdict = check(network, text);
       if (verdict.kind === 'bad') return { why: verdict.why };
       const isDeposit = addresses.find({ family: verdict.family, mode }, verdict.key) !== null;
       return isDeposit || isWallet(network, verdict.key) ? { why: 'own_address' } : verdict.key;
     },
-    left: (sessionId, network) => allLeft(sessionId)[network] ?? null,
+    left: (sessionId: string, network: NetworkKey): string | null => allLeft(sessionId)[network] ?? null,
     allLeft,
-    leave(sessionId, network, key) {
+    /** Saves the key that the payer leaves, in place of an earlier one. */
+    leave(sessionId: string, network: NetworkKey, key: string): void {
       const set = { key, mac: guard.seal(macedRefundAddress({ sessionId, network, key })) };
       db.orm
         .insert(refundAddresses)
@@ -108,13 +94,15 @@ export function createRefundDestinations(db: Db, { addresses, guard, macOf }: De
         .onConflictDoUpdate({ target: [refundAddresses.sessionId, refundAddresses.network], set })
         .run();
     },
-    columns: (refund, key, from, linkSeen = false) => ({
+    /** Returns the columns of a destination, including its MAC. */
+    columns: (refund: Bound, key: string, from: DestinationFrom, linkSeen = false): Destination => ({
       destination: key,
       destinationFrom: from,
       linkSeen,
       mac: macOf(boundTo(refund, key)),
     }),
-    intentOf(row) {
+    /** Returns the intent of a refund that has a destination. */
+    intentOf(row: RefundRow): PaybackIntent {
       const { destination, mac } = row;
       invariant(destination !== null && mac !== null, `refund ${row.id} has a destination`);
       const { held, ...bound } = boundTo(row, destination);
@@ -124,25 +112,26 @@ export function createRefundDestinations(db: Db, { addresses, guard, macOf }: De
   };
 }
 
+export type RefundDestinations = ReturnType<typeof createRefundDestinations>;
+
 /** Refunds of one session that are updated when its payer leaves an address; nobody makes that many at once. */
 const ASKED_MAX = 1000;
 
 type Parts = Readonly<{
   rows: RefundRows;
   destinations: RefundDestinations;
-  limits: RefundLimits;
+  stores: StoreRows;
   payouts: Payouts;
   replays: Replays;
   findSession: FindSessionRow;
   recordAct: RecordAct;
-  isSuspended: (storeId: string) => boolean;
 }>;
 
 /** The acts of payers in the audit log. */
 const actOf = (command: string, atMs: number): OperatorAct => ({ atMs, operator: 'payer', command, reason: null });
 
 export function refundAddressCommands(db: Db, parts: Parts) {
-  const { rows, destinations, replays, findSession, recordAct, isSuspended } = parts;
+  const { rows, destinations, replays, findSession, recordAct } = parts;
   const mayBePaid = createDoubt(parts);
   const redirect = createRedirect(parts, mayBePaid);
   const lookAgain = createPayerDataMark(db);
@@ -171,14 +160,10 @@ export function refundAddressCommands(db: Db, parts: Parts) {
      * for refunds that wait for one or have an address of the payer, until their first attempt is allotted.
      */
     async leaveAddress(
-      {
-        sessionId,
-        network,
-        address,
-        nowMs,
-      }: Readonly<{ sessionId: string; network: NetworkKey; address: string; nowMs: number }>,
+      input: Readonly<{ sessionId: string; network: NetworkKey; address: string; nowMs: number }>,
       check: DestinationCheck,
     ): Promise<SetDestinationOutcome> {
+      const { sessionId, network, address, nowMs } = input;
       return db.write(() => {
         const session = findSession(sessionId);
         if (!session?.networks.includes(network)) return 'not_found';
@@ -220,7 +205,7 @@ export function refundAddressCommands(db: Db, parts: Parts) {
         const past = scope && replays.recall(scope);
         if (past && past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         if (past && past.kind === 'same_body') return { kind: 'replayed', refund: rows.view(row) };
-        if (isMerchant && isSuspended(row.storeId)) return { kind: 'store_suspended' };
+        if (isMerchant && parts.stores.of(row.storeId).isSuspended()) return { kind: 'store_suspended' };
         const key = destinations.read(row.network, row.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad_destination', why: key.why };
         const done = redirect(row, key, input.by, act);
@@ -233,9 +218,7 @@ export function refundAddressCommands(db: Db, parts: Parts) {
     },
     /** Returns the networks for which the payer left an address, with their keys. */
     async addresses(sessionId: string): Promise<Readonly<Record<NetworkKey, string>>> {
-      return db.read(() => {
-        return destinations.allLeft(sessionId);
-      });
+      return db.read(() => destinations.allLeft(sessionId));
     },
     /** Records that staff see the link by which the payer of a refund names where it goes. */
     async recordLinkSeen(refundId: string, act: OperatorAct): Promise<void> {
@@ -267,7 +250,7 @@ export function createDoubt({ destinations, payouts }: Pick<Parts, 'destinations
  * can replace it any more, or it may have been paid already. `same`: it has it already.
  */
 function createRedirect(
-  { rows, destinations, limits, payouts, recordAct }: Parts,
+  { rows, destinations, stores, payouts, recordAct }: Parts,
   mayBePaid: ReturnType<typeof createDoubt>,
 ) {
   /** Whether staff had seen the link through which an address is named now. */
@@ -279,7 +262,7 @@ function createRedirect(
     const withdrawn = { approvedAtMs: null, approvals: [], approvedDestination: null };
     if (row.needsApproval || isOperators(row)) return withdrawn;
     const recent = rows.recent({ ...row, destination: key }, atMs);
-    const needsApproval = exceedsAutomatic(row.amountMinor, recent, limits.policyOf(row.storeId));
+    const needsApproval = exceedsAutomatic(row.amountMinor, recent, stores.of(row.storeId).policy);
     return { ...withdrawn, needsApproval };
   }
 
@@ -294,7 +277,7 @@ function createRedirect(
     const columns = isSame ? { destinationFrom: from, linkSeen } : destinations.columns(row, key, from, linkSeen);
     if (status === 'processing' && !isSame) {
       const intent = destinations.intentOf({ ...row, ...columns });
-      const windowMs = limits.policyOf(storeId).refundCancelWindowS * 1000;
+      const windowMs = stores.of(storeId).policy.refundCancelWindowS * 1000;
       if (!payouts.redirect(intent, act.atMs + windowMs, act.atMs)) return 'fixed';
     }
     const approval = isSame ? {} : approvalOf(row, key, act.atMs);

@@ -9,9 +9,6 @@ import type { OperatorAct } from '../audit-log.ts';
 import type { RefundApproval } from '../column-values.ts';
 import type { Replay } from '../replays.ts';
 
-/** Alarms about refunds of one store that wait for an approval, at a time; the next comes when one is decided about. */
-export const APPROVAL_ALARMS_MAX = 20;
-
 /** A refund in its current state. `id` is ours; `refundId` is the merchant's. */
 export type Refund = Readonly<{
   id: string;

@@ -6,6 +6,7 @@
 import type { IntentMac } from '../../core/intent.ts';
 import { refundEntry } from '../../core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
+import { confirmedParts } from '../../core/received.ts';
 import type { EarlierRefund } from '../../core/refund.ts';
 import { exceedsAutomatic, judgeRefund, nextRefundStep, type RefundPolicy, refundable } from '../../core/refund.ts';
 import type { Mode } from '../../core/transfer.ts';
@@ -23,16 +24,15 @@ import type { RowGuard } from '../row-macs.ts';
 import type { CountingSums } from '../session-sums.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import type { StoreRows } from '../stores.ts';
 import type { FormatAddress } from '../text-formats.ts';
 import type { Transfers } from '../transfers.ts';
-import type { Bound } from './destination-mac.ts';
 import {
   createDoubt,
   createRefundDestinations,
   type RefundDestinations,
   refundAddressCommands,
 } from './destinations.ts';
-import type { RefundLimits } from './limits.ts';
 import type {
   ApproveRefundOutcome,
   CancelRefundOutcome,
@@ -45,12 +45,12 @@ import type {
   RefundRoom,
 } from './refund.ts';
 import { heldReturnCommands } from './returns.ts';
-import { type RefundRow, type RefundRows, refundIdOf } from './row.ts';
+import { type Bound, type RefundRow, type RefundRows, refundIdOf } from './rows.ts';
 import type { RefundSettlement } from './settlement.ts';
 
 type Parts = Readonly<{
   rows: RefundRows;
-  limits: RefundLimits;
+  stores: StoreRows;
   settlement: RefundSettlement;
   payouts: Payouts;
   ledger: Ledger;
@@ -65,7 +65,6 @@ type Parts = Readonly<{
   countingSums: CountingSums;
   transitions: SessionTransitions;
   recordAct: RecordAct;
-  isSuspended: (storeId: string) => boolean;
 }>;
 
 type NewDestination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'linkSeen' | 'mac'>;
@@ -115,7 +114,7 @@ function destinationOf(
 
 /** Returns the repository of refunds, and the return of held money, which shares the rules of destinations. */
 export function refundCommands(db: Db, parts: Parts) {
-  const { rows, limits, settlement, payouts, ledger, replays, findSession } = parts;
+  const { rows, stores, settlement, payouts, ledger, replays, findSession } = parts;
   const { settle, giveBack, fail, postEvent } = settlement;
   const destinations = createRefundDestinations(db, parts);
   const mayBePaid = createDoubt({ destinations, payouts });
@@ -125,11 +124,11 @@ export function refundCommands(db: Db, parts: Parts) {
     const session = findSession(sessionId);
     if (!session) return { kind: 'session_not_found' };
     if (session.storeId !== storeId || session.mode !== mode) return { kind: 'session_access_denied' };
-    const policy = limits.policyOf(storeId);
+    const { policy } = stores.of(storeId);
     const id = refundIdOf(input);
-    const judgement = judgeRefund(input, session, limits.received(session), rows.ofSession(sessionId, id), policy, {
+    const judgement = judgeRefund(input, session, confirmedParts(session.sums), rows.ofSession(sessionId, id), policy, {
       nowS: toSeconds(nowMs),
-      todayMinor: limits.todayMinor(storeId, mode, nowMs),
+      todayMinor: rows.todayMinor(storeId, mode, nowMs),
     });
     if (judgement.kind === 'refused') return judgement;
     const { part, units } = judgement;
@@ -178,7 +177,7 @@ export function refundCommands(db: Db, parts: Parts) {
     const started = rows.change(row, { status: 'processing', processingAtMs: nowMs }, nowMs);
     // The event first: a payout that was made before the database was restored from a backup ends the refund at once.
     postEvent(started, 'refund.processing', nowMs);
-    plan(started, nowMs + limits.policyOf(row.storeId).refundCancelWindowS * 1000, nowMs);
+    plan(started, nowMs + stores.of(row.storeId).policy.refundCancelWindowS * 1000, nowMs);
   }
 
   /** Plans the payout of a refund that starts. */
@@ -211,7 +210,7 @@ export function refundCommands(db: Db, parts: Parts) {
           replays.remember(input, known.sessionId);
           return { kind: 'replayed', refund: rows.view(known) };
         }
-        if (parts.isSuspended(input.storeId)) return { kind: 'store_suspended' };
+        if (stores.of(input.storeId).isSuspended()) return { kind: 'store_suspended' };
         const outcome = create(input, check);
         if (outcome.kind === 'created') replays.remember(input, input.sessionId);
         return outcome;
@@ -237,8 +236,8 @@ export function refundCommands(db: Db, parts: Parts) {
         const session = findSession(sessionId);
         if (!session) return null;
         const { storeId, mode } = session;
-        const left = BigInt(limits.policyOf(storeId).refundDailyMinor) - limits.todayMinor(storeId, mode, nowMs);
-        const coins = refundable(limits.received(session), rows.ofSession(sessionId));
+        const left = BigInt(stores.of(storeId).policy.refundDailyMinor) - rows.todayMinor(storeId, mode, nowMs);
+        const coins = refundable(confirmedParts(session.sums), rows.ofSession(sessionId));
         return { coins, dayLeftMinor: left > 0n ? left : 0n };
       });
     },

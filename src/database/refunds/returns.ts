@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { type HeldPart, heldParts, openPar } from '../../core/held-money.ts';
 import { refundEntry } from '../../core/ledger.ts';
+import { confirmedParts } from '../../core/received.ts';
 import { exceedsAutomatic, isCovered } from '../../core/refund.ts';
 import type { RecordAct } from '../audit-log.ts';
 import { writeOrTry } from '../engine/dry-run.ts';
@@ -18,16 +19,15 @@ import { lifeOf, type SessionRow, termsOf } from '../session.ts';
 import type { CountingSums } from '../session-sums.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import type { StoreRows } from '../stores.ts';
 import type { Transfers } from '../transfers.ts';
 import type { RefundDestinations } from './destinations.ts';
-import type { RefundLimits } from './limits.ts';
-import { isOperators } from './recent.ts';
 import type { DestinationCheck } from './refund.ts';
-import type { RefundRow, RefundRows } from './row.ts';
+import { isOperators, type RefundRow, type RefundRows } from './rows.ts';
 
 type Parts = Readonly<{
   rows: RefundRows;
-  limits: RefundLimits;
+  stores: StoreRows;
   destinations: RefundDestinations;
   payouts: Payouts;
   ledger: Ledger;
@@ -37,7 +37,6 @@ type Parts = Readonly<{
   transfers: Transfers;
   findSession: FindSessionRow;
   recordAct: RecordAct;
-  isSuspended: (storeId: string) => boolean;
 }>;
 
 /** Derives a return's id from what it returns, and from how many such returns there were. */
@@ -47,8 +46,7 @@ function returnIdOf(row: HeldRow, { network, currency }: HeldPart, count: number
 }
 
 export function heldReturnCommands(db: Db, parts: Parts) {
-  const { rows, limits, destinations, payouts, ledger, held, countingSums, transitions, findSession, recordAct } =
-    parts;
+  const { rows, destinations, payouts, ledger, held, countingSums, transitions, findSession, recordAct } = parts;
 
   /** Returns whom a return goes to: the address that was named or, for null, the only sender of that money. */
   function payeeOf(session: SessionRow, part: HeldPart, to: string | null, check: DestinationCheck) {
@@ -102,10 +100,10 @@ export function heldReturnCommands(db: Db, parts: Parts) {
   function refusalOf(row: RefundRow, nowMs: number): ReturnHeldOutcome | null {
     const { storeId, mode, amountMinor } = row;
     if (isOperators(row)) return null;
-    if (parts.isSuspended(storeId)) return { kind: 'store_suspended' };
-    const policy = limits.policyOf(storeId);
+    const { policy, isSuspended } = parts.stores.of(storeId);
+    if (isSuspended()) return { kind: 'store_suspended' };
     if (exceedsAutomatic(amountMinor, rows.recent(row, nowMs), policy)) return { kind: 'above_limit' };
-    const isWithinDay = limits.todayMinor(storeId, mode, nowMs) + amountMinor <= BigInt(policy.refundDailyMinor);
+    const isWithinDay = rows.todayMinor(storeId, mode, nowMs) + amountMinor <= BigInt(policy.refundDailyMinor);
     return isWithinDay ? null : { kind: 'daily_limit' };
   }
 
@@ -127,7 +125,7 @@ export function heldReturnCommands(db: Db, parts: Parts) {
     if (!part || others.length > 0) return { kind: 'choose', parts: all };
     if (!payouts.isAdopted(part.network)) return { kind: 'not_adopted' };
     const earlier = rows.ofSession(session.id);
-    if (!isCovered(part.currency, limits.received(now), [...earlier, { ...part, status: 'pending' }])) {
+    if (!isCovered(part.currency, confirmedParts(now.sums), [...earlier, { ...part, status: 'pending' }])) {
       return { kind: 'refunded' };
     }
     const payee = payeeOf(now, part, to, check);

@@ -7,6 +7,7 @@ import { type RefundEventType, refundEventBody } from '../../core/event.ts';
 import { invariant } from '../../core/fault.ts';
 import { openRefundGates, type RefundGates } from '../../core/gates.ts';
 import { refundEntry } from '../../core/ledger.ts';
+import { confirmedParts } from '../../core/received.ts';
 import { isApproved, isCovered, isCoveredByFinal, isHeld, type RefundEnd, receiptNumber } from '../../core/refund.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { Db } from '../engine/open.ts';
@@ -14,35 +15,22 @@ import type { Ledger } from '../ledger.ts';
 import type { Outbox } from '../outbox.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
-import { stores } from '../tables.ts';
-import type { RefundLimits } from './limits.ts';
-import { isOperators } from './recent.ts';
-import type { RefundRow, RefundRows } from './row.ts';
-
-/** To be called within a transaction. */
-export type RefundSettlement = Readonly<{
-  /** Ends a refund that is processing. */
-  settle(id: string, end: RefundEnd, nowMs: number): void;
-  fail(row: RefundRow, reason: string, nowMs: number): void;
-  /** Ends a refund and frees its amount. @returns the row with its changes */
-  giveBack(row: RefundRow, values: Partial<RefundRow>, nowMs: number): RefundRow;
-  postEvent(row: RefundRow, type: RefundEventType, nowMs: number): void;
-  /** Returns which gates a refund closes. */
-  gatesOf(id: string): RefundGates;
-}>;
+import type { StoreRows } from '../stores.ts';
+import { stores as storeTable } from '../tables.ts';
+import { isOperators, type RefundRow, type RefundRows } from './rows.ts';
 
 type Parts = Readonly<{
   rows: RefundRows;
-  limits: RefundLimits;
+  stores: StoreRows;
   outbox: Outbox;
   ledger: Ledger;
   findSession: FindSessionRow;
   transitions: Pick<SessionTransitions, 'followReturn' | 'advance'>;
-  isSuspended: (storeId: string) => boolean;
 }>;
 
-export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
-  const { rows, limits, outbox, ledger, findSession, transitions, isSuspended } = parts;
+/** Returns functions that are called within a transaction. */
+export function createRefundSettlement(db: Db, parts: Parts) {
+  const { rows, stores, outbox, ledger, findSession, transitions } = parts;
 
   function postEvent(row: RefundRow, type: RefundEventType, nowMs: number): void {
     // The merchant asked for no return, and knows none by its id.
@@ -66,6 +54,7 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
     );
   }
 
+  /** Ends a refund and frees its amount. @returns the row with its changes */
   function giveBack(row: RefundRow, values: Partial<RefundRow>, nowMs: number): RefundRow {
     invariant(isHeld(row), `refund ${row.id} holds its amount`);
     const ended = rows.change(row, values, nowMs);
@@ -99,10 +88,10 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
   /** Returns the receipt number of a refund. Returns have none: merchants see theirs without a gap. */
   function nextReceipt(row: RefundRow, nowMs: number): string {
     const after = db.orm
-      .update(stores)
-      .set({ nextReceiptNumber: sql`${stores.nextReceiptNumber} + 1` })
-      .where(eq(stores.id, row.storeId))
-      .returning({ next: stores.nextReceiptNumber })
+      .update(storeTable)
+      .set({ nextReceiptNumber: sql`${storeTable.nextReceiptNumber} + 1` })
+      .where(eq(storeTable.id, row.storeId))
+      .returning({ next: storeTable.nextReceiptNumber })
       .get();
     invariant(after, `store ${row.storeId} exists`);
     return receiptNumber(after.next - 1, new Date(nowMs).getUTCFullYear());
@@ -112,25 +101,29 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
     giveBack,
     fail,
     postEvent,
-    settle(id, end, nowMs) {
+    /** Ends a refund that is processing. */
+    settle(id: string, end: RefundEnd, nowMs: number): void {
       const row = rows.find(id);
       invariant(row?.status === 'processing', `refund ${id} is processing when its payout ends`);
       if (end.kind === 'completed') complete(row, end.tx, nowMs);
       else fail(row, end.reason, nowMs);
     },
-    gatesOf(id) {
+    /** Returns which gates a refund closes. */
+    gatesOf(id: string): RefundGates {
       const row = rows.find(id);
       const session = row && findSession(row.sessionId);
       if (!session) return openRefundGates;
       const { currency, storeId } = row;
       const all = () => rows.ofSession(row.sessionId);
       return {
-        refund_store_suspended: () => !isOperators(row) && isSuspended(storeId),
-        refund_uncovered: () => !isCovered(currency, limits.received(session), all()),
+        refund_store_suspended: () => !isOperators(row) && stores.of(storeId).isSuspended(),
+        refund_uncovered: () => !isCovered(currency, confirmedParts(session.sums), all()),
         refund_unapproved: () => !isApproved(row),
         refund_not_final: () =>
-          !isCoveredByFinal(currency, limits.receivedFinally(session), all(), limits.policyOf(storeId)),
+          !isCoveredByFinal(currency, confirmedParts(session.sums, true), all(), stores.of(storeId).policy),
       };
     },
   };
 }
+
+export type RefundSettlement = ReturnType<typeof createRefundSettlement>;

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import type { NewApiKey } from '../../../src/database/keys.ts';
-import { WAITING_ALARMS_MAX } from '../../../src/database/store-approval.ts';
+import { APPROVAL_ALARMS_MAX } from '../../../src/database/approval-alarms.ts';
 import { WAITING_STORES_MAX } from '../../../src/database/stores.ts';
 import { act, breaks, inWorlds, merchant, newSession, sessionOf, show, T0_MS, type World } from './place.ts';
 
@@ -71,7 +71,7 @@ async function reportApproval(world: World): Promise<void> {
 /** Neither one person nor many can pile up stores that wait, or alarms about them. */
 async function boundWaiting(world: World): Promise<void> {
   const { database } = world;
-  const people = Math.ceil((WAITING_ALARMS_MAX + 2) / WAITING_STORES_MAX);
+  const people = Math.ceil((APPROVAL_ALARMS_MAX + 2) / WAITING_STORES_MAX);
   const ids: string[] = [];
   for (let at = 0; at < people; at++) {
     await addMember(world, `p${at}`);
@@ -86,11 +86,11 @@ async function boundWaiting(world: World): Promise<void> {
     assert.is(await database.stores.find(asked.at(-1) ?? ''), null);
   }
   const open = async () => (await database.alarms.listOpen()).map(({ key }) => key?.slice('store:'.length));
-  assert.equal(await open(), ids.slice(0, WAITING_ALARMS_MAX));
+  assert.equal(await open(), ids.slice(0, APPROVAL_ALARMS_MAX));
   await database.stores.refuse(ids[1] ?? '', by('store refuse', 'no'), false);
-  assert.equal(await open(), [ids[0], ...ids.slice(2, WAITING_ALARMS_MAX + 1)], 'the next one gets its alarm');
+  assert.equal(await open(), [ids[0], ...ids.slice(2, APPROVAL_ALARMS_MAX + 1)], 'the next one gets its alarm');
   await database.stores.approve(ids.at(-1) ?? '', by('store approve'), false);
-  assert.is((await open()).length, WAITING_ALARMS_MAX);
+  assert.is((await open()).length, APPROVAL_ALARMS_MAX);
   assert.ok(
     await database.stores.request(merchant('w999'), 'p0', by('create store')),
     'the refused one no longer waits',

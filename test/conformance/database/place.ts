@@ -9,6 +9,7 @@ import type { ChainTransfer, Currency, NetworkKey } from '../../../src/core/tran
 import type { OperatorAct } from '../../../src/database/audit-log.ts';
 import type { Ingest } from '../../../src/database/block-facts.ts';
 import type { ClaimedDelivery } from '../../../src/database/claims.ts';
+import type { StoreSettings } from '../../../src/database/column-values.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { Endpoint } from '../../../src/database/endpoints.ts';
 import type { IngestOutcome } from '../../../src/database/ingest.ts';
@@ -16,7 +17,7 @@ import type { NetworkState } from '../../../src/database/network-health.ts';
 import type { Session } from '../../../src/database/session.ts';
 import type { PaymentOption, SessionRequest } from '../../../src/database/session-request.ts';
 import type { CreateSessionOutcome, NewSession } from '../../../src/database/sessions.ts';
-import type { NewStore, StoreSettings } from '../../../src/database/stores.ts';
+import type { NewStore } from '../../../src/database/stores.ts';
 import { audit } from '../../database/engine/audit.ts';
 import { plainRequest } from '../../support/new-session.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
@@ -53,7 +54,7 @@ export const merchant = (id: string, more: Partial<StoreSettings> = {}): NewStor
   id,
   name: `Shop ${id}`,
   status: 'approved',
-  channelType: 'API',
+
   settings: { ...settings, ...more },
   zone: 'UTC',
   webhookSecrets: { live: `whsec_live_of_${id}`, test: `whsec_of_${id}` },

@@ -1,0 +1,262 @@
+/**
+ * Rows of refunds: finding them, changing them, their destination's MAC, and their view.
+ */
+
+import { createHash } from 'node:crypto';
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, ne, or, type SQL, sql } from 'drizzle-orm';
+import { invariant } from '../../core/fault.ts';
+import type { IntentMac, MacedRefund } from '../../core/intent.ts';
+import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
+import { type EarlierRefund, isHeld, RECENT_MS, type RecentRefunds, recentRefunds } from '../../core/refund.ts';
+import type { Mode } from '../../core/transfer.ts';
+import { DAY_MS, dayOf } from '../../lib/clock.ts';
+import { alarmKey } from '../alarms.ts';
+import type { ApprovalAlarms } from '../approval-alarms.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse, findBy, given, preparedInsert } from '../engine/prepared.ts';
+import type { RowGuard } from '../row-macs.ts';
+import type { FindSessionRow } from '../sessions.ts';
+import { refunds, sessions, stores } from '../tables.ts';
+import type { FormatAddress } from '../text-formats.ts';
+import type { Tokens } from '../tokens.ts';
+import type { NewRefund, Refund, RefundFilter } from './refund.ts';
+import { createLostRefunds } from './returned.ts';
+
+export type RefundRow = typeof refunds.$inferSelect;
+export type RefundOwner = Pick<NewRefund, 'storeId' | 'mode' | 'refundId'>;
+
+/** Derives the id from the merchant's, so that a refund repeated after a restored backup gets the same payout. */
+export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([storeId, mode, refundId]))
+    .digest('hex');
+  return `rf_${hash.slice(0, 32)}`;
+}
+
+/** What a destination's MAC covers besides the destination. */
+export type Bound = Pick<RefundRow, 'id' | 'network' | 'currency' | 'units' | 'sessionId' | 'amountMinor' | 'heldKind'>;
+
+export const boundTo = ({ id, network, currency, units, sessionId, amountMinor, heldKind }: Bound, to: string) => {
+  const session = { id: sessionId, amount: formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS) };
+  return { id, network, currency, to, units, session, held: heldKind ?? undefined };
+};
+
+/** Returns what a destination's MAC covers; null if the destination is not the one that was set. */
+export function macedDestination(macOf: IntentMac, row: RefundRow): MacedRefund | null {
+  const { destination, mac } = row;
+  if (destination === null || mac === null) return null;
+  const bound = boundTo(row, destination);
+  return macOf(bound) === mac ? bound : null;
+}
+
+/** Returns whether the operator ordered a refund, a return of held money, rather than its store. */
+export const isOperators = ({ heldKind, requestedBy }: Pick<RefundRow, 'heldKind' | 'requestedBy'>): boolean =>
+  heldKind !== null && requestedBy === null;
+
+type Parts = Readonly<{
+  macOf: IntentMac;
+  tokens: Tokens;
+  guard: Pick<RowGuard, 'refuse'>;
+  findSession: FindSessionRow;
+  formatAddress: FormatAddress;
+  alarms: ApprovalAlarms;
+}>;
+
+/** Returns functions that are called within a transaction. */
+export function createRefundRows(db: Db, parts: Parts) {
+  const insert = preparedInsert(db, refunds);
+  const follow = createApprovalFollower(db, parts.alarms);
+  return {
+    ...findingRefunds(db, parts.tokens),
+    ...listingRefunds(db),
+    ...viewingRefunds(parts),
+    insert(row: RefundRow): void {
+      insert(row);
+      follow(null, row, row.createdAtMs);
+    },
+    /** @returns the row with its changes */
+    change(row: RefundRow, values: Partial<RefundRow>, nowMs: number): RefundRow {
+      db.orm.update(refunds).set(values).where(eq(refunds.id, row.id)).run();
+      const changed = { ...row, ...values };
+      follow(row, changed, nowMs);
+      return changed;
+    },
+    /** Returns the hash to store of a new claim token. */
+    claimHashOf: (id: string): string => parts.tokens.hashOf(parts.tokens.of('refund claim', id)),
+  };
+}
+
+export type RefundRows = ReturnType<typeof createRefundRows>;
+
+function findingRefunds(db: Db, tokens: Tokens) {
+  const byId = findBy(db, refunds, 'id');
+  const byClaim = findBy(db, refunds, 'claimHash');
+  const find = (id: string): RefundRow | undefined => byId.get({ id });
+  return {
+    find,
+    own: (owner: RefundOwner): RefundRow | undefined => find(refundIdOf(owner)),
+    /** Whether another store has a refund of this id. */
+    isForeign({ refundId, storeId }: RefundOwner): boolean {
+      const isOthers = and(eq(refunds.refundId, refundId), ne(refunds.storeId, storeId));
+      return db.orm.select({ id: refunds.id }).from(refunds).where(isOthers).limit(1).get() !== undefined;
+    },
+    claimed: (token: string): RefundRow | undefined => byClaim.get({ claimHash: tokens.hashOf(token) }),
+    /** Finds by our id, the merchant's, the receipt, or one of these spellings of the transaction, in this order. */
+    named(at: Omit<RefundOwner, 'refundId'>, text: string, transactions: readonly string[]): RefundRow | undefined {
+      const { storeId, mode } = at;
+      const isOwn = (row: RefundRow | undefined) => row?.storeId === storeId && row.mode === mode;
+      const known = [find(text), find(refundIdOf({ ...at, refundId: text }))].find(isOwn);
+      if (known) return known;
+      const own = and(eq(refunds.storeId, storeId), eq(refunds.mode, mode));
+      const one = (where: SQL) => db.orm.select().from(refunds).where(and(own, where)).limit(1).get();
+      return (
+        one(eq(refunds.receiptNumber, text)) ?? transactions.map((tx) => one(eq(refunds.tx, tx))).find((row) => row)
+      );
+    },
+  };
+}
+
+function listingRefunds(db: Db) {
+  const ofSession = findBy(db, refunds, 'sessionId');
+  const lostOfSession = createLostRefunds(db);
+  const isPending = eq(refunds.status, sql`'pending'`);
+  const isApproved = or(eq(refunds.needsApproval, sql`0`), eq(refunds.approvedDestination, refunds.destination));
+  const first = (where: SQL | undefined, order: SQL) =>
+    atFirstUse(db.orm.select().from(refunds).where(where).orderBy(order).limit(sql.placeholder('limit')));
+  const ready = first(and(isPending, isNotNull(refunds.destination), isApproved), asc(refunds.createdAtMs));
+  const isOver = lt(refunds.claimUntilS, sql.placeholder('nowS'));
+  const unclaimed = first(and(isPending, isNull(refunds.destination), isOver), asc(refunds.claimUntilS));
+  const isLater = gte(refunds.createdAtMs, sql.placeholder('sinceMs'));
+  const since = atFirstUse(
+    db.orm
+      .select()
+      .from(refunds)
+      .where(and(given(refunds, 'storeId', 'mode'), isLater)),
+  );
+
+  /** Returns the refunds that a store ordered since a time and that count against its limits. */
+  const ofStore = (storeId: string, mode: Mode, sinceMs: number): RefundRow[] =>
+    since.all({ storeId, mode, sinceMs }).filter((row) => isHeld(row) && !isOperators(row));
+
+  /** An order has as many sessions as it was tried. */
+  const idsOfOrder = ({ storeId, mode, orderId }: NonNullable<RefundFilter['order']>) =>
+    db.orm
+      .select({ id: sessions.id })
+      .from(sessions)
+      .where(and(eq(sessions.storeId, storeId), eq(sessions.mode, mode), eq(sessions.orderId, orderId)));
+
+  return {
+    /**
+     * Returns the refunds that count against a session, with those that only the signer's journal knows.
+     * @param exceptId one of these that is requested again
+     */
+    ofSession: (sessionId: string, exceptId = ''): EarlierRefund[] => [
+      ...ofSession.all({ sessionId }),
+      ...lostOfSession(sessionId, exceptId),
+    ],
+    /** Returns refunds that can start or whose claim link has expired, longest waiting first. */
+    due: (nowS: number, limit: number): RefundRow[] =>
+      [...ready.all({ limit }), ...unclaimed.all({ limit, nowS })].slice(0, limit),
+    list(filter: RefundFilter): RefundRow[] {
+      const { storeId, mode, sessionId, order, status, fromMs = null, toMs = null, before, after, limit } = filter;
+      const { id, createdAtMs } = refunds;
+      const where = and(
+        storeId === undefined ? undefined : eq(refunds.storeId, storeId),
+        mode === undefined ? undefined : eq(refunds.mode, mode),
+        sessionId === undefined ? undefined : eq(refunds.sessionId, sessionId),
+        status === undefined ? undefined : eq(refunds.status, status),
+        fromMs === null ? undefined : gte(createdAtMs, fromMs),
+        toMs === null ? undefined : lt(createdAtMs, toMs),
+        before && sql`(${createdAtMs}, ${id}) < (${before.createdAtMs}, ${before.id})`,
+        after && sql`(${createdAtMs}, ${id}) > (${after.createdAtMs}, ${after.id})`,
+        order && inArray(refunds.sessionId, idsOfOrder(order)),
+      );
+      const direction = after === undefined ? [desc(createdAtMs), desc(id)] : [asc(createdAtMs), asc(id)];
+      const found = db.orm.select().from(refunds).where(where);
+      return found
+        .orderBy(...direction)
+        .limit(limit)
+        .all();
+    },
+    /** Returns what the store's other refunds of the last 24 hours gave that count together with this one. */
+    recent: (row: Parameters<typeof recentRefunds>[0] & Pick<RefundRow, 'storeId' | 'mode'>, nowMs: number) =>
+      recentRefunds(row, ofStore(row.storeId, row.mode, nowMs - RECENT_MS)) satisfies RecentRefunds,
+    /** Returns what a store has refunded on the UTC day of `nowMs`, in minor units. */
+    todayMinor(storeId: string, mode: Mode, nowMs: number): bigint {
+      const fromMs = dayOf(nowMs) * DAY_MS;
+      const ofDay = ofStore(storeId, mode, fromMs).filter(({ createdAtMs }) => createdAtMs < fromMs + DAY_MS);
+      return ofDay.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
+    },
+  };
+}
+
+function viewingRefunds({ macOf, tokens, guard, findSession, formatAddress }: Parts) {
+  /** Returns null for a destination that was altered: the signer would not pay it. */
+  function destinationOf(row: RefundRow): Refund['destination'] {
+    const { id, network, destination: key, destinationFrom: from, mac } = row;
+    if (key === null || from === null || mac === null) return null;
+    if (macedDestination(macOf, row))
+      return { key, address: formatAddress(network, key), from, isLinkSeen: row.linkSeen, mac };
+    const remedy = `ask the payer, and name the right one by \`quayside refund destination ${id}\``;
+    guard.refuse('refunds', `refund ${id}`, remedy);
+    return null;
+  }
+  return {
+    destinationOf,
+    view(row: RefundRow): Refund {
+      const { claimHash, claimUntilS, destination: _key, destinationFrom: _from, mac: _mac, ...own } = row;
+      const { linkSeen: _isSeen, claimSeenAtMs: _seen, bodyHash: _body, ...shown } = own;
+      const session = findSession(row.sessionId);
+      invariant(session, `refund ${row.id} belongs to a session`);
+      const token = tokens.of('refund claim', row.id);
+      // Another secret key may have made the link.
+      const isOurs = claimHash !== null && claimHash === tokens.hashOf(token);
+      return {
+        ...shown,
+        orderId: session.orderId,
+        destination: destinationOf(row),
+        claim: isOurs && claimUntilS !== null ? { token, untilS: claimUntilS } : null,
+      };
+    },
+  };
+}
+
+/** Amount and destination are not in it: whoever asks for a refund writes to the phones of those who decide. */
+const unapprovedMessage = (id: string, store: string): string =>
+  `A refund of ${store} (${id}) waits for an approval: look at it with \`quayside show ${id}\`, then ` +
+  `\`quayside refund approve ${id}\`, or \`quayside refund reject ${id} --reason …\`. The page Refunds of the ` +
+  'dashboard decides, too.';
+
+/** Without a destination there is nothing to approve yet. */
+const isUnapproved = ({ status, destination, needsApproval, approvedAtMs }: RefundRow): boolean =>
+  needsApproval && destination !== null && approvedAtMs === null && (status === 'pending' || status === 'processing');
+
+/** The same as text, so that the partial index fits. */
+const whereUnapproved = and(
+  sql`${refunds.needsApproval} = 1`,
+  isNotNull(refunds.destination),
+  isNull(refunds.approvedAtMs),
+  sql`${refunds.status} IN ('pending', 'processing')`,
+);
+
+/** Returns a function that keeps the alarms about refunds that wait. `before` is null for a new one. */
+function createApprovalFollower({ orm }: Db, alarms: ApprovalAlarms) {
+  return (before: RefundRow | null, after: RefundRow, nowMs: number): void => {
+    const [waited, waitsNow] = [before !== null && isUnapproved(before), isUnapproved(after)];
+    if (waited === waitsNow) return;
+    const prefix = `${alarmKey('approval', after.storeId)}/`;
+    if (waited) alarms.end(prefix, after.id, nowMs);
+    alarms.raiseNext(prefix, nowMs, (isUntold, limit) => {
+      const untold = orm
+        .select({ id: refunds.id, sessionId: refunds.sessionId, network: refunds.network, store: stores.name })
+        .from(refunds)
+        .innerJoin(stores, eq(stores.id, refunds.storeId))
+        .where(and(eq(refunds.storeId, after.storeId), whereUnapproved, isUntold(refunds.id)));
+      const oldest = untold.orderBy(asc(refunds.createdAtMs)).limit(limit).all();
+      return oldest.map(({ id, store, ...of }) => ({
+        id,
+        about: { ...of, code: 'refund_unapproved', message: unapprovedMessage(id, store) },
+      }));
+    });
+  };
+}
