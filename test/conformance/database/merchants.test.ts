@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
-import type { NewApiKey } from '../../../src/database/keys.ts';
 import { APPROVAL_ALARMS_MAX } from '../../../src/database/approval-alarms.ts';
+import type { NewApiKey } from '../../../src/database/keys.ts';
 import { WAITING_STORES_MAX } from '../../../src/database/stores.ts';
 import { act, breaks, inWorlds, merchant, newSession, sessionOf, show, T0_MS, type World } from './place.ts';
 
@@ -234,12 +234,6 @@ test('creating a store is recorded with its settings, and its secrets are not', 
   const [entry, ...others] = await database.audit.list(9);
   assert.equal([entry?.command, entry?.target, entry?.before, others], ['store add', 'm2', null, []]);
   assert.equal(entry?.after, { name: second.name, zone: 'UTC', ...second.settings });
-});
-
-test('a store can be renamed', async ({ database }) => {
-  assert.is(await database.stores.rename('m1', 'Corner café'), true);
-  assert.is((await database.stores.find('m1'))?.name, 'Corner café');
-  assert.is(await database.stores.rename('nobody', 'x'), false);
 });
 
 test('a key is found by its hash with its secret and the state of its store', async ({ database }) => {

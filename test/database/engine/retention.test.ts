@@ -4,10 +4,10 @@
 import Sqlite from 'better-sqlite3';
 import { test as uvu } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { StoreSettings } from '../../../src/database/column-values.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { openRetentionDatabase, type RetentionKind } from '../../../src/database/retention.ts';
 import type { Session } from '../../../src/database/session.ts';
-import type { StoreSettings } from '../../../src/database/stores.ts';
 import {
   addressOf,
   claimAll,
