@@ -1,8 +1,8 @@
 /** Gaps: blocks that a network's follower passes over without having read them. */
 
 /**
- * One gap; open until its blocks were read. `holdsPayouts`: money out is frozen on the network while it is open, because
- * an earlier run may have paid something there that is not known here.
+ * One gap; open until its blocks were read. `holdsPayouts`: money out is frozen on the network while it is open: an
+ * earlier run may have paid something there that is not known here.
  */
 export type BlockGap = Readonly<{
   from: number;

@@ -7,7 +7,7 @@ import { createHash, createHmac, createSecretKey, timingSafeEqual } from 'node:c
 const HEX_DIGITS = 32;
 
 export function createTokens(secretKey: Uint8Array) {
-  const key = createSecretKey(createHmac('sha256', secretKey).update('quayside tokens v1').digest());
+  const key = createSecretKey(createHmac('sha256', secretKey).update('tokens in links v1').digest());
   const of = (kind: 'payer' | 'refund claim', id: string): string =>
     createHmac('sha256', key).update(`${kind} ${id}`).digest('hex').slice(0, HEX_DIGITS);
   return {
