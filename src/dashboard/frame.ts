@@ -1,6 +1,7 @@
 /**
  * The frame of the dashboard's pages: the document, who is signed in, and where one can go.
  */
+import type { Response } from 'express';
 import { isAllowed, type Membership, type StorePermission } from '../core/access.ts';
 import type { Mode } from '../core/transfer.ts';
 import { type Html, html } from '../lib/html.ts';
@@ -152,3 +153,15 @@ export const languageSwitch = (languages: Languages, own: Words, more: Readonly<
       ? html`<span lang="${words.code}" aria-current="true">${name}</span>`
       : html`<a href="?${new URLSearchParams({ lang: words.code, ...more }).toString()}" lang="${words.code}" hreflang="${words.code}">${name}</a>`;
   })}</nav>`;
+
+type Refused = 400 | 403 | 404 | 429 | 500 | 503;
+
+/** Answers with a page of one sentence, which says what to do next, and nothing about who is signed in. */
+export function refuse(words: Words, response: Response, status: Refused, message: string | Html): void {
+  const title = words.say(`refusal.title_${status}`);
+  const body = html`<main id="main" class="narrow"><h1>${title}</h1><p>${message}</p><p><a href="/">${words.say('refusal.back')}</a></p></main>`;
+  response
+    .status(status)
+    .type('html')
+    .send(documentOf(words, title, body));
+}

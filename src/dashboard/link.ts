@@ -9,9 +9,8 @@ import { type Html, html } from '../lib/html.ts';
 import { qrSvg } from '../lib/qr.ts';
 import { hashOf } from '../lib/token.ts';
 import { actOf, type DashboardDeps, type SignInDeps } from './deps.ts';
-import { copyWords, documentOf, languageSwitch } from './frame.ts';
+import { copyWords, documentOf, languageSwitch, refuse } from './frame.ts';
 import { whyWeak } from './passwords.ts';
-import { refuse } from './refusal.ts';
 import {
   isFactorRequired,
   newApp,

@@ -4,7 +4,7 @@
 import type { RequestHandler } from 'express';
 import { isOwnName } from '../lib/own-name.ts';
 import { contentPolicy, securityHeaders } from '../web/policy.ts';
-import { refuse } from './refusal.ts';
+import { refuse } from './frame.ts';
 import { type Languages, wordsFor } from './texts.ts';
 
 /** Sets the headers. The payment page's `no-referrer` is not used: with it, Chrome posts forms with `Origin: null`. */

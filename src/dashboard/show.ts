@@ -157,10 +157,6 @@ export function sessionState(words: Words, { life, standing }: Judged): Html {
   return html`${badge(status, sessionTones[life.status])}${oddities({ life, standing }).map((odd) => html` ${badge(words.say(`general.odd_${odd}`), 'attention')}`)}`;
 }
 
-/** Shows a part of a whole as per cent, to one place. */
-export const share = ({ code }: Words, part: number, whole: number): Html =>
-  data(new Intl.NumberFormat(`${code}-u-nu-latn`, { style: 'percent', maximumFractionDigits: 1 }).format(part / whole));
-
 /** Shows an address whole, in groups of four, for a decision about it. */
 export const grouped = (address: string): Html =>
   html`<code class="grouped" data-copy>${(address.match(/.{1,4}/g) ?? []).map((four) => html`<span>${four}</span>`)}</code>`;

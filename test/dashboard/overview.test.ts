@@ -85,41 +85,19 @@ test('a webhook that arrived counts also once its endpoint is gone, as after the
     assert.not.match(await page(), 'to do');
   }));
 
-test('it says what became of the payments of these days, what did not arrive, and, to an operator, which wallet is low', () =>
+test('it says what did not arrive, to who may see deliveries, and to an operator which wallet is low', () =>
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
     const base = `/s/${api.merchantId}/test`;
     const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
     const shown = async (visitor: Visitor) => textOf((await visitor.get(`${base}/overview`)).text);
-    const quiet = await shown(owner);
-    for (const text of ['Payments created', 'Deliveries that', 'needs more']) assert.not.match(quiet, text);
-
-    const hook = issueEndpoint(api.merchantId, 'test', 'https://shop.example/', [], api.clock.nowMs());
-    await api.database().endpoints.add(hook);
-    const client = api.client(api.testKey);
-    const chain = api.chain('ethereum', 'test');
-    const pay = async (order_id: string) => {
-      const [session] = await api
-        .database()
-        .sessions.search({ kind: 'order', orderId: order_id }, { storeId: api.merchantId, mode: 'test', limit: 1 });
-      const { addresses } = (await api.database().sessions.find(session?.id ?? '')) ?? {};
-      await chain.confirm(await chain.mine([{ to: addresses?.evm ?? '', currency: 'USDT', units: 10_500_000n }]));
-    };
-    const own = { amount: { value: '10.50', currency: 'USD' }, webhook_url: 'https://shop.example/second' };
-    await client.send('POST', '/v1/payment/sessions', { ...own, order_id: 'second' });
-    for (const order_id of ['first', 'third', 'fourth', 'fifth', 'sixth'])
-      await client.send('POST', '/api/v1/checkout/sessions/create', { amount: 1050, currency: 'USD', order_id });
-    await pay('first');
-    await pay('second');
-    const third = (
-      await api
-        .database()
-        .sessions.search({ kind: 'order', orderId: 'third' }, { storeId: api.merchantId, mode: 'test', limit: 1 })
-    )[0];
-    await client.send('POST', `/api/v1/checkout/sessions/${third?.id}/cancel`, {});
-    const some = await shown(owner);
-    assert.match(some, 'Created 6 Paid 2 33.3% Ended unpaid 1 Still open 3');
     const database = api.database();
+    await database.endpoints.add(issueEndpoint(api.merchantId, 'test', 'https://shop.example/', [], api.clock.nowMs()));
+    const sale = await openSale(api);
+    await sale.send('10.50');
+    await confirmTip(api);
+    for (const text of ['Deliveries that', 'needs more']) assert.not.match(await shown(owner), text);
+
     const [delivery] = await database.deliveries.list({ storeId: api.merchantId, limit: 1 });
     const went = { deliveryId: delivery?.id ?? '', attempt: 1, trigger: 'auto', durationMs: 87 } as const;
     const answer = { startedAtMs: api.clock.nowMs(), status: 500, error: null, responseExcerpt: 'no' } as const;
@@ -129,8 +107,6 @@ test('it says what became of the payments of these days, what did not arrive, an
     assert.match(failed, `href="${base}/webhooks?state=failed"`);
     const accountant = await dashboard.person('Ida', { role: 'accountant', storeId: api.merchantId });
     assert.not.match(await shown(accountant), 'Deliveries that');
-    const live = textOf((await owner.get(`/s/${api.merchantId}/live/overview`)).text);
-    for (const text of ['Payments created', 'Deliveries that']) assert.not.match(live, text);
 
     const wallet = { network: 'test:ethereum', role: 'gas', readAtMs: api.clock.nowMs() } as const;
     const levels = { units: { native: 1n }, low: ['native'] } as const;

@@ -64,10 +64,4 @@ test('the payment page’s address is on the page, without the payer’s token',
     assert.not.match(text, api.database().sessions.payerToken(sale.id));
   }));
 
-test('an accountant cancels none', () =>
-  withSale(async (dashboard, _sale, path) => {
-    const amy = await dashboard.person('Amy', { role: 'accountant', storeId: dashboard.api.merchantId });
-    assert.not.match((await amy.get(path)).text, `${path}/cancel`);
-  }));
-
 test.run();

@@ -225,19 +225,6 @@ test('the overview leads to the refunds that wait for approval, and to no others
     assert.not.match(shown, '1.25 USDT', 'it waits for an address');
   }));
 
-test('a refund that waits is not said to be made', () =>
-  withShop(async (shop) => {
-    const { ada, refundForm } = shop;
-    await needApproval(shop);
-    const made = async (fields: object) => {
-      const review = await ada.submit(refundForm, refundForm, { amount: '1.00', currency: 'USDT', ...fields });
-      return textOf((await follow(ada, await confirm(ada, refundForm, review))).text);
-    };
-    const waits = await made({ address: address('1') });
-    assert.match(waits, 'waits for an approval: nothing is paid until');
-    assert.not.match(waits, 'The refund is made');
-  }));
-
 test('a refused refund fails with its reason in the audit log, and its amount is free again', () =>
   withShop(async (shop) => {
     const { api, bob } = shop;

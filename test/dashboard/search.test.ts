@@ -88,40 +88,6 @@ test('the payment’s page leads to each delivery, for who may see deliveries', 
     { pages: true },
   ));
 
-test('one text that names an order and a refund shows both', () =>
-  withDashboard(
-    async (dashboard) => {
-      const { api } = dashboard;
-      const { refund } = await createScene(dashboard);
-      const order = { amount: 700, currency: 'USD', order_id: 'back-7' };
-      assert.is((await api.send('POST', '/api/v1/checkout/sessions/create', order)).status, 200);
-      const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
-      const { text } = await owner.get(`/s/${api.merchantId}/test/payments?q=back-7`);
-      assert.match(text, `/refunds/${refund.id}">Refund <bdi>back-7</bdi>`);
-      assert.match(text, '<bdi>back-7</bdi></a></td>');
-    },
-    { pages: true },
-  ));
-
-test('an order that was tried again is found with each of its sessions', () =>
-  withDashboard(
-    async ({ api, person }) => {
-      const ids: string[] = [];
-      for (const amount of [700, 800]) {
-        const order = { amount, currency: 'USD', order_id: 'twice' };
-        const { json } = await api.send('POST', '/api/v1/checkout/sessions/create', order);
-        const { id } = json as { id: string };
-        ids.push(id);
-        assert.is((await api.send('POST', `/api/v1/checkout/sessions/${id}/cancel`)).status, 200);
-      }
-      const owner = await person('Ada', { role: 'owner', storeId: api.merchantId });
-      const { text } = await owner.get(`/s/${api.merchantId}/test/payments?q=twice`);
-      assert.is(new Set(ids).size, 2);
-      for (const id of ids) assert.match(text, `/payments/${id}`);
-    },
-    { pages: true },
-  ));
-
 test('nobody finds what they may not see', () =>
   withDashboard(
     async (dashboard) => {

@@ -9,7 +9,7 @@ import type { PayoutEngine } from '../../database/money-out.ts';
 import type { OutgoingRecord } from '../../database/outgoing.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
-import { changeFields, type Planned } from '../change.ts';
+import { changeForm, hidden, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Reply, Visit } from '../page.ts';
 import { badge, data, shownOnChain, time } from '../show.ts';
@@ -45,10 +45,11 @@ export async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Pr
     html`<p>${badge('frozen', 'danger')} ${data(placeOf(freeze))} since ${time(freeze.sinceMs)}, by ${data(freeze.frozenBy)}: ${data(freeze.reason)}</p>`;
   const thawing = freezes
     .filter((one) => !needsReconcile(one))
-    .map(
-      (freeze) => html`<form method="post" action="${PATH}/thaw">${changeFields(visit)}${text(freeze)}
-<input type="hidden" name="network" value="${freeze.network ?? ''}"><input type="hidden" name="cause" value="${freeze.code}">${reasonField}<button class="plain">End the freeze of ${placeOf(freeze)}…</button></form>`,
-    );
+    .map((freeze) => {
+      const which = html`${hidden('network', freeze.network ?? '')}${hidden('cause', freeze.code)}`;
+      const fields = html`${text(freeze)}${which}${reasonField}`;
+      return changeForm(visit, `${PATH}/thaw`, `End the freeze of ${placeOf(freeze)}…`, { fields });
+    });
   const own = freezes.filter(needsReconcile);
   const networks = config.networks.filter(({ key }) => own.some(({ network }) => network === key));
   const reconciling = await Promise.all(
@@ -58,9 +59,9 @@ export async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Pr
     }),
   );
   const options = config.networks.map(({ key }) => html`<option value="${key}">${key}</option>`);
-  const freezing = html`<details><summary>Freeze money out</summary><form method="post" action="${PATH}/freeze">${changeFields(visit)}
-<label>Network <select name="network"><option value="">every network</option>${options}</select></label>
-${reasonField}<button class="plain">Freeze…</button></form>
+  const fields = html`<label>Network <select name="network"><option value="">every network</option>${options}</select></label>
+${reasonField}`;
+  const freezing = html`<details><summary>Freeze money out</summary>${changeForm(visit, `${PATH}/freeze`, 'Freeze…', { fields })}
 <p class="hint">The signer goes on for whoever has its socket. <code data-copy>quayside-signer freeze --reason REASON</code> stops that too.</p></details>`;
   const state = freezes.length > 0 || signer ? null : html`<p>${badge('not frozen', 'good')}</p>`;
   return section('freeze', 'Freeze', html`${signer}${state}${reconciling}${thawing}${freezing}`);

@@ -186,28 +186,20 @@ function recovery({ key }: NetworkConfig, status: NetworkStatus | null, nowMs: n
   if (!status || staleSinceMs(status, nowMs) !== null) {
     return html`<p class="card">Its node does not answer: reading goes on by itself once it does. <code>quayside network check ${key}</code> says what it lacks.</p>`;
   }
-  const next = (status.cursor?.number ?? -1) + 1;
-  const isStopped = status.state === 'fault' || status.state === 'halted';
-  const way = (title: string, hint: string, command: string) =>
-    html`<h3>${title}</h3><p class="hint">${hint}</p><p><code data-copy>quayside network ${command}</code></p>`;
-  const reread = way(
-    'Read blocks again',
-    'For a payment that was missed, or blocks that were skipped. It is only compared first.',
-    `reread ${key} --from BLOCK --to BLOCK --check`,
-  );
-  const rewind = way(
-    'Rewind',
-    'For a chain that replaced blocks which counted as final. They are taken out, and read again.',
-    `rewind ${key} --to BLOCK --reason REASON`,
-  );
-  const skip = way(
-    'Skip blocks',
-    `For a block that no node can serve: payments in it are not seen until it was read again. The next one is ${next}.`,
-    `skip ${key} ${next} --reason REASON`,
-  );
-  return html`<details class="card"><summary>Ways out when reading stops</summary>${reread}${
-    status.state === 'halted' ? rewind : null
-  }${isStopped ? skip : null}</details>`;
+  const { state, cursor } = status;
+  const next = (cursor?.number ?? -1) + 1;
+  const ways = [
+    ['Compare blocks that were read with what the node serves now', `reread ${key} --from BLOCK --to BLOCK --check`],
+    ...(state === 'halted'
+      ? [['Take out final blocks that the chain has replaced', `rewind ${key} --to BLOCK --reason REASON`] as const]
+      : []),
+    ...(state === 'halted' || state === 'fault'
+      ? [['Skip a block that no node can serve', `skip ${key} ${next} --reason REASON`] as const]
+      : []),
+  ] as const;
+  return html`<details class="card"><summary>Ways out when reading stops</summary>${facts(
+    ways.map(([what, command]) => [what, html`<code data-copy>quayside network ${command}</code>`]),
+  )}</details>`;
 }
 
 /** Returns what stands beside a figure of a network whose node has stopped; null while it answers. */

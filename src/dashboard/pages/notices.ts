@@ -13,7 +13,7 @@ import {
 } from '../../database/notices.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
-import { changeFields, commonChange, type Planned } from '../change.ts';
+import { changeForm, commonChange, hidden, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { badge, copyCode, data, english, time } from '../show.ts';
@@ -130,8 +130,8 @@ function stateOf({ provedAtMs, failingSinceMs, lastError }: NoticeTarget): Html 
 }
 
 function targetForms(visit: Visit<null>, { id, name, provedAtMs }: NoticeTarget): Html {
-  const form = (act: string, text: string, content: Html | null = null) =>
-    html`<form method="post" action="${PATH}/${id}/${act}">${changeFields(visit)}${content}<button class="plain small" aria-label="${text}: ${name}">${text}</button></form>`;
+  const form = (act: string, text: string, fields: Html | null = null) =>
+    changeForm(visit, `${PATH}/${id}/${act}`, html`${text} <span class="unseen">${name}</span>`, { fields });
   const code = html`<label>Code that arrived at ${data(name)} <input name="proof" inputmode="numeric" autocomplete="off" maxlength="12" dir="ltr" required></label>`;
   return html`<div class="actions">${provedAtMs === null ? form('prove', 'Prove', code) : form('test', 'Test')}${form('remove', 'Remove')}</div>`;
 }
@@ -156,9 +156,11 @@ function addForm(visit: Visit<null>, kind: ChannelKind): Html {
   const which =
     kind === 'dead-man' ? null : html`<label>Which alarms <select name="severity">${options}</select></label>`;
   return html`<details${isOpen ? html` open` : null}><summary>${title}</summary>
-<form method="post" action="${PATH}">${changeFields(visit)}<input type="hidden" name="kind" value="${kind}">
+${changeForm(visit, PATH, 'Go on', {
+  fields: html`${hidden('kind', kind)}
 <label>What you call it <input name="name" maxlength="${TARGET_NAME_CHARS_MAX}" value="${typedAs('name')}" required></label>
-${inputs}${which}<button class="plain">Go on</button></form></details>`;
+${inputs}${which}`,
+})}</details>`;
 }
 
 /** Whoever chooses nothing hears of what somebody must do something about. */
@@ -227,26 +229,17 @@ const secretPage = (secret: string): Reply => ({
 <p class="actions"><a class="button" href="${BACK}">I have saved it</a></p></section>`,
 });
 
-async function planProof(
-  _deps: DashboardDeps,
-  visit: Visit<null>,
-  { id, name }: NoticeTarget,
-  back: Back,
-): Promise<Planned> {
+async function planProof(_deps: DashboardDeps, visit: Visit<null>, target: NoticeTarget, back: Back): Promise<Planned> {
+  const { id, name } = target;
   return {
     command: 'prove notice target',
     target: id,
     review: null,
-    async act(database, act) {
-      const proved = await database.notices.proveTarget(id, (visit.form.proof ?? '').trim(), act);
+    async act({ notices }, act) {
+      const proved = await notices.proveTarget(id, (visit.form.proof ?? '').trim(), act);
       if (proved === 'proved') return { to: BACK, said: `${name} is informed about alarms from now on.` };
-      if (proved === null) return null;
-      return back(
-        visit,
-        proved === 'wrong'
-          ? `That is not the code that was sent to ${name}. Look again.`
-          : `Too many wrong codes: remove ${name}, and add it again.`,
-      );
+      if (proved === 'wrong') return back(visit, `That is not the code that was sent to ${name}. Look again.`);
+      return proved && back(visit, `Too many wrong codes: remove ${name}, and add it again.`);
     },
   };
 }

@@ -8,7 +8,7 @@ import { isAllowed } from '../../core/access.ts';
 import { parToMinorFloor } from '../../core/money.ts';
 import { type Currency, currencies, type NetworkKey } from '../../core/transfer.ts';
 import { unseenSinceMs } from '../../database/network-health.ts';
-import type { CreditTotal, SessionTotal } from '../../database/reports.ts';
+import type { CreditTotal } from '../../database/reports.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { dateIn, datePlus, startOfDayMs } from '../../lib/zone.ts';
@@ -16,10 +16,10 @@ import { figures, list, section } from '../../web/list.ts';
 import { barChart } from '../chart.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { failingEndpoints, storeEndpoints } from '../endpoints.ts';
-import type { StoreAt, StorePage, Visit } from '../page.ts';
+import { may, pathIn, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { coinNames } from '../received.ts';
 import { setupList } from '../setup.ts';
-import { badge, data, english, networkTitle, share, time } from '../show.ts';
+import { badge, data, english, networkTitle, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const DAYS_SHOWN = 30;
@@ -51,7 +51,7 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
       content: html`${glance(visit, days, waiting, (created?.created ?? 0) - (created?.paid ?? 0) - (created?.unpaid ?? 0))}
 ${await needs(deps, visit, waiting)}
 ${await setupList(deps, visit)}
-${section('money', words.say('overview.money', { days: DAYS_SHOWN }), html`${money(deps.config, visit, days, dates)}${created ? conversion(visit, created, dates[0] ?? '') : null}`)}`,
+${section('money', words.say('overview.money', { days: DAYS_SHOWN }), money(deps.config, visit, days, dates))}`,
     };
   },
 });
@@ -116,12 +116,13 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds
 }
 
 /** Says which endpoints of the store are off or accept nothing now, to who may look at them. */
-async function failingHooks({ database }: DashboardDeps, { at, nowMs, visitor, words }: Visit<StoreAt>) {
-  if (!isAllowed(visitor.person.memberships, { permission: 'webhooks:read', ...at })) return [];
+async function failingHooks({ database }: DashboardDeps, visit: Visit<StoreAt>) {
+  const { at, nowMs, words } = visit;
+  if (!may(visit, 'webhooks:read')) return [];
   const failing = await failingEndpoints(database, nowMs);
   const all = await storeEndpoints(database, at, ENDPOINTS_READ_MAX);
   return all.flatMap(({ id, url, disabledAtMs, disabledReason }) => {
-    const endpoint = html`<a href="/s/${at.storeId}/${at.mode}/webhooks/${id}">${data(url)}</a>`;
+    const endpoint = html`<a href="${pathIn(at, `webhooks/${id}`)}">${data(url)}</a>`;
     if (disabledAtMs !== null) {
       const since = { endpoint, time: time(disabledAtMs) };
       return disabledReason === null
@@ -228,23 +229,10 @@ ${barChart(words, { title, bars, text: inCoins, numbers })}
   )}</ul>`;
 }
 
-/** What became of the payments that were created in the shown days; nothing if there are none. */
-function conversion({ at, words }: Visit<StoreAt>, { created, paid, unpaid }: SessionTotal, from: string): Html | null {
-  if (created === 0) return null;
-  const list = (status: string, count: number) =>
-    html`<a href="/s/${at.storeId}/${at.mode}/payments?status=${status}&amp;from=${from}">${String(count)}</a>`;
-  return html`<h3>${words.say('overview.created_then')}</h3>${figures([
-    [words.say('overview.created'), String(created)],
-    [words.say('overview.paid'), html`${list('paid', paid)} <small>${share(words, paid, created)}</small>`],
-    [words.say('overview.unpaid'), String(unpaid)],
-    [words.say('overview.open'), list('pending', created - paid - unpaid)],
-  ])}`;
-}
-
 /** Says how many deliveries did not arrive, to who may look at them. */
 async function undelivered({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
-  const { at, nowMs, visitor, words } = visit;
-  if (!isAllowed(visitor.person.memberships, { permission: 'webhooks:read', ...at })) return [];
+  const { at, nowMs, words } = visit;
+  if (!may(visit, 'webhooks:read')) return [];
   const { failed } = await database.deliveries.countUndelivered(
     at,
     nowMs - FAILURE_DAYS * DAY_MS,
@@ -253,7 +241,7 @@ async function undelivered({ database }: DashboardDeps, visit: Visit<StoreAt>): 
   if (failed === 0) return [];
   const number = failed > DELIVERIES_COUNTED_MAX ? `${DELIVERIES_COUNTED_MAX}+` : failed;
   const text = words.say('overview.failed_deliveries', { number, days: FAILURE_DAYS });
-  return [html`<a href="/s/${at.storeId}/${at.mode}/webhooks?state=failed">${text}</a>`];
+  return [html`<a href="${pathIn(at, 'webhooks')}?state=failed">${text}</a>`];
 }
 
 /** Wallets of the mode that need more, for who may see the operator's pages. */

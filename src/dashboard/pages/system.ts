@@ -6,7 +6,7 @@ import { isAllowed } from '../../core/access.ts';
 import type { ProofState } from '../../database/audit-log.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
-import { changeFields, commonChange, type Planned } from '../change.ts';
+import { changeForm, commonChange, type Planned } from '../change.ts';
 import type { DashboardDeps, PoolShown } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, data, english, time } from '../show.ts';
@@ -111,7 +111,7 @@ async function proofs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
       ? html`${badge('never', 'attention')} <code data-copy>quayside backup</code>`
       : html`${time(madeAtMs)}, ${ago(words, madeAtMs, nowMs)}`;
   const may = isAllowed(visit.visitor.person.memberships, { permission: 'installation:manage' });
-  const drill = html`<form method="post" action="${SYSTEM_PATH}/seed-drill">${changeFields(visit)}<button class="plain">I did the seed drill elsewhere…</button></form>`;
+  const drill = changeForm(visit, `${SYSTEM_PATH}/seed-drill`, 'I did the seed drill elsewhere…');
   return html`<div class="card">${facts([
     ['Last backup', made],
     ['Restore drill', lastProved(deps, visit)],
