@@ -70,6 +70,9 @@ export async function joinPrograms(folder) {
     target: 'node22',
     external: PACKAGES_LEFT_ALONE,
     banner: { js: PREAMBLE },
+    // A process keeps the text of all its programs in memory, and the place of each line.
+    minifyWhitespace: true,
+    minifySyntax: true,
     sourcemap: true,
     sourcesContent: false,
     legalComments: 'none',

@@ -10,6 +10,7 @@ import { takeInstanceLock } from '../database/engine/instance-lock.ts';
 import { systemClock } from '../lib/clock.ts';
 import { openLog } from '../lib/log.ts';
 import { databaseFile, secretKeyFile } from '../lib/secret-key.ts';
+import { collectStartGarbage } from '../lib/start-garbage.ts';
 import { removeAbandoned } from './backup/scratch.ts';
 import { everyDay, runOnce } from './nightly.ts';
 import { refuseTakenPorts } from './ports.ts';
@@ -143,6 +144,7 @@ async function run(
   if (config.backup.nightly !== null)
     background.push(runNightly(config.backup.nightly, '../../scripts/nightly-backup.ts'));
   background.push(runNightly(RETENTION_TIME, '../../scripts/nightly-retention.ts'));
+  background.push(collectStartGarbage(clock, stopping.signal));
   await Promise.race([stopped, ...broken]);
 }
 

@@ -8,7 +8,8 @@ import { isBuilt } from './installation.ts';
 
 const PLACE = /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/;
 
-const maps = new Map<string, SourceMap | null>();
+/** A decoded map takes ten megabytes, so that it is kept only until memory is collected. */
+const maps = new Map<string, WeakRef<SourceMap> | null>();
 
 /** From now on, the stack of every error names files and lines of the sources. Does nothing if the sources run. */
 export function nameSources(): void {
@@ -30,18 +31,21 @@ function sourceOf(line: string): string {
 }
 
 function mapOf(file: string): SourceMap | null {
-  let map = maps.get(file);
-  if (map === undefined) {
-    map = readMap(file);
-    maps.set(file, map);
-  }
+  const known = maps.get(file);
+  if (known === null) return null;
+  const kept = known?.deref();
+  if (kept) return kept;
+  const map = readMap(file);
+  maps.set(file, map && new WeakRef(map));
   return map;
 }
 
-/** @returns null if there is none: the trace then names the built file */
+/** @returns null if there is none, or none of our own sources is in it: the trace then names the built file */
 function readMap(file: string): SourceMap | null {
   try {
-    return new SourceMap(JSON.parse(readFileSync(new URL(`${file}.map`), 'utf8')));
+    const map = JSON.parse(readFileSync(new URL(`${file}.map`), 'utf8'));
+    const isOwn = map.sources.some((source: string) => !source.includes('node_modules/'));
+    return isOwn ? new SourceMap(map) : null;
   } catch {
     return null;
   }
