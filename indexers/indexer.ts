@@ -6,8 +6,9 @@ import type { PayoutNode } from '../src/chains/spend.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault } from '../src/core/fault.ts';
 import { watchedWallets } from '../src/core/outgoing.ts';
+import { freezeTexts } from '../src/core/reasons.ts';
 import type { Database } from '../src/database/database.ts';
-import { WALLETS_UNKNOWN as CODE } from '../src/database/freezes.ts';
+import { WALLETS_UNKNOWN as CODE } from '../src/database/payouts/holds.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
 import { createFirstBlockAlarm } from './first-block.ts';
@@ -108,11 +109,11 @@ const WALLETS_RETRY_MS = 500;
 async function recordWallets(options: IndexerOptions, wasFollowed: boolean, signal: AbortSignal): Promise<void> {
   const { network, database, signer, clock, log, walletsMsMax = WALLETS_MS_MAX } = options;
   const { key } = network;
-  if (!signer || (await database.listOwnWallets(key)).length > 0) return;
+  if (!signer || (await database.wallets.listOwn(key)).length > 0) return;
   const untilMs = clock.nowMs() + (wasFollowed ? walletsMsMax : 0);
   for (;;) {
     try {
-      return await database.recordOwnWallets(key, watchedWallets(await signer.wallets(key)));
+      return await database.wallets.recordOwn(key, watchedWallets(await signer.wallets(key)));
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       if (clock.nowMs() < untilMs && !signal.aborted) {
@@ -128,12 +129,10 @@ async function recordWallets(options: IndexerOptions, wasFollowed: boolean, sign
 
 async function freezeUnknown({ network: { key }, database, clock }: IndexerOptions): Promise<void> {
   const nowMs = clock.nowMs();
-  const reason = 'blocks are read before our own wallets are known here, so what left them may be missed';
+  const reason = freezeTexts[CODE].why();
   const act = { atMs: nowMs, operator: 'quayside', command: 'payout freeze', reason };
-  await database.freezePayouts({ network: key, code: CODE, reason, frozenBy: 'quayside', sinceMs: nowMs }, act);
-  const message =
-    `Money out is frozen on ${key}: ${reason}. Start the signer, compare \`quayside payout list\` with the wallets' ` +
-    `transactions in an explorer, then run \`quayside payout reconcile ${key} --reason …\``;
+  await database.holds.freeze({ network: key, code: CODE, reason, frozenBy: 'quayside', sinceMs: nowMs }, act);
+  const message = freezeTexts[CODE].alarm({ network: key });
   await database.alarms.raise({ atMs: nowMs, code: CODE, message, network: key, sessionId: null });
 }
 
@@ -171,7 +170,7 @@ async function openForPayouts({ network, database, chain, clock, log }: IndexerO
     const { code, message } = error;
     log.error({ code }, message);
     const atMs = clock.nowMs();
-    await database.reportEngine(network.key, { code, message }, atMs);
+    await database.engines.report(network.key, { code, message }, atMs);
     await database.alarms.raise({ atMs, code, message, network: network.key, sessionId: null });
     return null;
   }

@@ -3,8 +3,8 @@
  * the newest id tells how far it has been read.
  */
 import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { PoolKey } from '../../src/database/addresses.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { PoolKey } from '../../src/database/sweeps.ts';
 import type { AddressTable } from './address-table.ts';
 
 const PAGE = 10_000;
@@ -24,7 +24,7 @@ export interface Watch {
  * @param wallets of one network, to read what leaves them; none if absent
  */
 export function createWatch(
-  database: Pick<Database, 'addresses' | 'changeCount'> & Partial<Pick<Database, 'listOwnWallets'>>,
+  database: Pick<Database, 'addresses' | 'changeCount'> & Partial<Pick<Database, 'wallets'>>,
   pool: PoolKey,
   table: AddressTable,
   wallets?: Readonly<{ network: NetworkKey; own: Set<string> }>,
@@ -35,7 +35,7 @@ export function createWatch(
 
   async function loadWallets(): Promise<void> {
     if (!wallets) return;
-    for (const { id, key } of (await database.listOwnWallets?.(wallets.network)) ?? []) {
+    for (const { id, key } of (await database.wallets?.listOwn(wallets.network)) ?? []) {
       wallets.own.add(key);
       ownWalletId = Math.max(ownWalletId, id);
     }

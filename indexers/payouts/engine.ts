@@ -13,9 +13,9 @@ import { Fault, permanent, transient } from '../../src/core/fault.ts';
 import type { PayoutRules } from '../../src/core/payout.ts';
 import { reason } from '../../src/core/reasons.ts';
 import type { Database } from '../../src/database/database.ts';
-import { endOf, type Freeze } from '../../src/database/freezes.ts';
-import type { OpenPayout } from '../../src/database/money-out.ts';
 import { isFollowed } from '../../src/database/network-health.ts';
+import type { OpenPayout } from '../../src/database/payouts/attempts.ts';
+import { endOf, type Freeze } from '../../src/database/payouts/holds.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
@@ -119,7 +119,14 @@ export function createPayer(options: PayerOptions): Payer {
   const settlingIn = settlingInOf(options);
   /** A refund's lock on the chain excludes no payment by another wallet, and none under another id. */
   const holdOnNew = (): Fault | null => settlingIn?.current() ?? null;
-  const signerFreezer = createSignerFreezer({ network: network.key, signer, database, clock, log });
+  const signerFreezer = createSignerFreezer({
+    network: network.key,
+    signer,
+    holds: database.holds,
+    engines: database.engines,
+    clock,
+    log,
+  });
   const walletWatch = createWalletWatch({
     network,
     rules,
@@ -207,7 +214,7 @@ export function createPayer(options: PayerOptions): Payer {
     const { id, generation, fault: known } = payout;
     if (known?.code === fault?.code && known?.message === fault?.message) return;
     const reason = fault && { code: fault.code, message: fault.message };
-    await database.recordFault({ id, generation, fault: reason, nowMs: clock.nowMs() });
+    await database.payouts.recordFault({ id, generation, fault: reason, nowMs: clock.nowMs() });
   }
 
   async function look(): Promise<Fault | null> {
@@ -232,7 +239,7 @@ export function createPayer(options: PayerOptions): Payer {
     await signerFreezer.renew();
     await settlingIn?.renew(floor, walletWatch.compareCounts);
     const nowMs = clock.nowMs();
-    const open = await database.openPayouts(network.key, nowMs, OPEN_MAX);
+    const open = await database.payouts.open(network.key, nowMs, OPEN_MAX);
     const ids = new Set(open.map(({ payout }) => payout.id));
     for (const [id, { nextAtMs }] of schedule) {
       if (ids.has(id)) continue;
@@ -250,7 +257,7 @@ export function createPayer(options: PayerOptions): Payer {
       followedAtMs = nowMs;
     }
     await balances.renew(await wallets.own());
-    return holdOnNew() ?? faults[0] ?? frozenFault(await database.findFreeze(network.key));
+    return holdOnNew() ?? faults[0] ?? frozenFault(await database.holds.find(network.key));
   }
 
   /** Saves the present fault for `status`, with an alarm if only a person can end it. */
@@ -262,7 +269,7 @@ export function createPayer(options: PayerOptions): Payer {
     const isNews = reported?.news !== news;
     if (!isNews && reported?.message === fault?.message) return;
     const reason = fault && { code: fault.code, message: fault.message };
-    await database.reportEngine(network.key, reason, nowMs);
+    await database.engines.report(network.key, reason, nowMs);
     reported = { news, message: fault?.message };
     if (!isNews) return;
     if (reason && fault.kind === 'permanent') {

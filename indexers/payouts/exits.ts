@@ -21,16 +21,15 @@ import { type Reason, refusal } from '../../src/core/reasons.ts';
 import type { Outcome } from '../../src/core/spend.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { PayoutConclusion } from '../../src/database/money-out.ts';
-import type { EqualTransfer } from '../../src/database/outgoing.ts';
+import type { PayoutConclusion } from '../../src/database/payouts/outcomes.ts';
+import type { EqualTransfer } from '../../src/database/payouts/outgoing.ts';
 import type { PayoutWallets } from './wallets.ts';
 
 export type ExitParts = Readonly<{
   node: EvidenceParts['node'];
   wallets: Pick<PayoutWallets, 'draft' | 'ofRole'>;
   rules: Pick<SpendRules, 'payer'>;
-  database: EvidenceParts['database'] &
-    Pick<Database, 'listPayoutAttempts' | 'concludePayout' | 'findEqualTransfer' | 'payoutDoubt'>;
+  database: EvidenceParts['database'] & Pick<Database, 'payouts'>;
   act: OperatorAct;
   isDryRun: boolean;
 }>;
@@ -44,7 +43,7 @@ type Paid = Extract<Exit, { kind: 'paid' }>;
  */
 export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, isAgreed: boolean): Promise<Paid> {
   const { node, database, wallets, rules } = parts;
-  const attempts = await database.listPayoutAttempts(payout.id);
+  const attempts = await database.payouts.attempts(payout.id);
   const payers = await payersOf(parts, payout);
   const named = await readNamedByPayers(parts, payout, attempts, payers, tx);
   const { draft } = named;
@@ -65,10 +64,10 @@ export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, i
  * @throws Fault permanent, with the reason, if they do not; transient if they cannot be asked now
  */
 export async function settleNever(parts: ExitParts, payout: Payout, isAgreed: boolean): Promise<EqualTransfer | null> {
-  const attempts = await parts.database.listPayoutAttempts(payout.id);
+  const attempts = await parts.database.payouts.attempts(payout.id);
   const exit = expectExit('never', judgeNever(payout, await evidenceOf(parts, payout, attempts)));
   const despite = await agreeToEqual(parts, payout, isAgreed);
-  const other = despite && (await parts.database.findEqualTransfer(payout.id, despite.id));
+  const other = despite && (await parts.database.payouts.findEqual(payout.id, despite.id));
   if (despite && other) throw refused(refusal('payout_equals', { id: payout.id, tx: despite.tx, other: other.tx }));
   await conclude(parts, payout, attempts.length, { ...exit, isRenewed: false, despite });
   return despite;
@@ -82,7 +81,7 @@ export async function settleNever(parts: ExitParts, payout: Payout, isAgreed: bo
  * @throws Fault permanent, with the reason, if they do not; transient if they cannot be asked now
  */
 export async function retry(parts: ExitParts, payout: Payout, isAgreed: boolean): Promise<EqualTransfer | null> {
-  const attempts = await parts.database.listPayoutAttempts(payout.id);
+  const attempts = await parts.database.payouts.attempts(payout.id);
   const newest = attempts.filter(({ generation }) => generation === payout.generation);
   const isBare = payout.state === 'stuck' && isUnsigned(payout.state, newest.length);
   const exit = isBare ? look : judgeRetry(payout, await evidenceOf(parts, payout, attempts));
@@ -107,7 +106,7 @@ async function evidenceOf(parts: ExitParts, payout: Payout, attempts: readonly A
 
 /** @throws Fault permanent `payout_equals` if a person has not said that an equal transfer was another payment */
 async function agreeToEqual({ database }: ExitParts, { id }: Payout, isAgreed: boolean): Promise<EqualTransfer | null> {
-  const equal = await database.findEqualTransfer(id);
+  const equal = await database.payouts.findEqual(id);
   if (equal && !isAgreed) throw refused(refusal('payout_equals', { id, tx: equal.tx, other: null }));
   return equal;
 }
@@ -165,8 +164,8 @@ async function conclude(
 ): Promise<void> {
   if (isDryRun) return;
   const seen = { state, generation, attemptCount };
-  if (await database.concludePayout({ id, seen, conclusion, act, nowMs: act.atMs })) return;
-  const doubt = conclusion.kind === 'never' ? await database.payoutDoubt(id) : null;
+  if (await database.payouts.conclude({ id, seen, conclusion, act, nowMs: act.atMs })) return;
+  const doubt = conclusion.kind === 'never' ? await database.payouts.doubt(id) : null;
   if (doubt) throw permanent(doubt.code, `payout ${id} may have been paid: ${doubt.message}`);
   throw refused(refusal('payout_moved', { id, network }));
 }
@@ -176,7 +175,7 @@ const COMPARED_MAX = 1_000;
 
 type EvidenceParts = Readonly<{
   node: Pick<PayoutNode, 'outcome' | 'paidBy'>;
-  database: Pick<Database, 'listOutgoing' | 'findAttemptOwner'>;
+  database: Pick<Database, 'wallets' | 'payouts'>;
 }>;
 
 /**
@@ -232,10 +231,10 @@ async function unlessUnclear<T>(work: () => Promise<T>) {
 
 /** Returns a transfer out of our wallets that no attempt explains, and that may be this payout. */
 async function unexplained({ database }: EvidenceParts, intent: Payout['intent']): Promise<string | null> {
-  for (const record of await database.listOutgoing(intent.network, COMPARED_MAX)) {
+  for (const record of await database.wallets.listOutgoing(intent.network, COMPARED_MAX)) {
     const isOpen = record.state === 'open' || record.state === 'foreign';
     if (!isOpen || !isPaidBy({ intent }, record)) continue;
-    if ((await database.findAttemptOwner(record.tx)) === null) return `transaction ${record.tx}`;
+    if ((await database.payouts.ownerOf(record.tx)) === null) return `transaction ${record.tx}`;
   }
   return null;
 }
@@ -249,7 +248,7 @@ async function readNamed(
   { id }: Pick<Payout, 'id'>,
   tx: string,
 ): Promise<NamedPayment & Readonly<{ nonce: number | null }>> {
-  const ownerId = await database.findAttemptOwner(tx);
+  const ownerId = await database.payouts.ownerOf(tx);
   // No record of its effects shows a transfer of native coin: only of our own attempts is known what they do.
   const isReadable = draft.token !== null || ownerId === id;
   const paid = isReadable ? await unlessUnclear(() => node.paidBy(draft, tx)) : null;

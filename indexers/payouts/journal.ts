@@ -8,8 +8,8 @@ import type { SpendRules } from '../../src/chains/spend.ts';
 import { type Fault, permanent } from '../../src/core/fault.ts';
 import { judgeRefusal } from '../../src/core/payout.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Database } from '../../src/database/database.ts';
-import type { Adoption } from '../../src/database/money-out.ts';
+import type { Database, Payouts } from '../../src/database/database.ts';
+import type { Adoption } from '../../src/database/payouts/engines.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 
 /** How many signatures are read from the signer at a time, and saved in one write transaction. */
@@ -52,21 +52,21 @@ export const endsLease = ({ code }: Fault): boolean =>
 export async function acquireLease(
   network: NetworkKey,
   signer: Signer,
-  database: Pick<Database, 'nextFence' | 'listEngines' | 'recordSigned'>,
+  database: Pick<Database, 'engines' | 'payouts'>,
   nowMs: number,
 ): Promise<PayoutLease> {
   const served = await signer.fence(network);
-  const fence = await database.nextFence(network, served, nowMs);
+  const fence = await database.engines.nextFence(network, served, nowMs);
   if (fence === null)
     throw notAdopted(network, `the signer has served turn ${served} of ${network}, which is unknown here`);
-  let journalId = (await database.listEngines()).find((engine) => engine.network === network)?.journalId ?? 0;
+  let journalId = (await database.engines.list()).find((engine) => engine.network === network)?.journalId ?? 0;
 
   async function follow(): Promise<void> {
     for (;;) {
       const entries = await signer.journal(network, journalId, PAGE);
       const last = entries.at(-1);
       if (!last) return;
-      const outcome = await database.recordSigned(network, entries);
+      const outcome = await database.payouts.recordSigned(network, entries);
       if (outcome.kind === 'stray') {
         const { id, intent, generation, attempt } = outcome.signature;
         const name = `${intent.kind} ${intent.id}, generation ${generation}, attempt ${attempt}`;
@@ -91,7 +91,7 @@ type Parts = Readonly<{
   network: NetworkKey;
   rules: SpendRules;
   signer: Pick<Signer, 'fence' | 'journal'>;
-  database: Pick<Database, 'adopt'>;
+  payouts: Pick<Payouts, 'adopt'>;
   nowMs: number;
   /** Called with the number of signatures that were compared so far. */
   onProgress?: (signatures: number) => void;
@@ -105,7 +105,7 @@ type Parts = Readonly<{
  * @throws Fault those of the signer and the database
  */
 export async function adoptPayouts(parts: Parts): Promise<Readonly<{ signatures: number; added: number }>> {
-  const { network, rules, signer, database, nowMs, onProgress, page = PAGE } = parts;
+  const { network, rules, signer, payouts, nowMs, onProgress, page = PAGE } = parts;
   const servedFence = await signer.fence(network);
   let signatures = 0;
   let added = 0;
@@ -114,7 +114,7 @@ export async function adoptPayouts(parts: Parts): Promise<Readonly<{ signatures:
     const last = entries.at(-1);
     // Only the last page, which may be empty if it is the first, ends the adoption.
     const next = last ? await signer.journal(network, last.id, page) : [];
-    added += await database.adopt(network, {
+    added += await payouts.adopt(network, {
       signatures: entries.map((entry): Adoption => ({ ...entry, payerRole: rules.payer(entry.intent).role })),
       ...(isContinued && { isContinued }),
       servedFence: next.length === 0 ? servedFence : null,
@@ -130,10 +130,10 @@ export async function adoptPayouts(parts: Parts): Promise<Readonly<{ signatures:
 /** Returns whether the signer has signed on the network what this database does not know. */
 export async function isBehindSigner(
   network: NetworkKey,
-  database: Pick<Database, 'listEngines'>,
+  database: Pick<Database, 'engines'>,
   signer: Pick<Signer, 'fence' | 'journal'>,
 ): Promise<boolean> {
-  const engine = (await database.listEngines()).find((one) => one.network === network);
+  const engine = (await database.engines.list()).find((one) => one.network === network);
   const [unknown] = await signer.journal(network, engine?.journalId ?? 0, 1);
   if (unknown || engine?.reason?.code === NOT_ADOPTED) return true;
   return (await signer.fence(network)) > (engine?.fence ?? 0);

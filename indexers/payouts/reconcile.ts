@@ -14,8 +14,8 @@ import type { Payout } from '../../src/core/payout.ts';
 import { reason } from '../../src/core/reasons.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
-import { type Freeze, isAutomatic } from '../../src/database/freezes.ts';
-import type { OutgoingRecord } from '../../src/database/outgoing.ts';
+import { type Freeze, isAutomatic } from '../../src/database/payouts/holds.ts';
+import type { OutgoingRecord } from '../../src/database/payouts/outgoing.ts';
 import { type ExitParts, settlePaid } from './exits.ts';
 
 /** Transfers that one run lists. With more, the network stays frozen for the rest. */
@@ -27,19 +27,7 @@ export type ReconcileParts = Omit<ExitParts, 'node' | 'database' | 'isDryRun'> &
   Readonly<{
     network: NetworkKey;
     node: ExitParts['node'] & Pick<PayoutNode, 'count'>;
-    database: ExitParts['database'] &
-      Pick<
-        Database,
-        | 'listFreezes'
-        | 'listForeign'
-        | 'listEngines'
-        | 'listForeignNonces'
-        | 'passNonces'
-        | 'listPayouts'
-        | 'findPayout'
-        | 'settleEngine'
-        | 'thawPayouts'
-      >;
+    database: ExitParts['database'] & Pick<Database, 'holds' | 'wallets' | 'engines' | 'payouts'>;
   }>;
 
 /** A transaction that an operator names: only an explorer explains it. */
@@ -67,7 +55,7 @@ export const isEmpty = ({ freezes, transfers, named, nonces }: Survey): boolean 
  */
 export async function survey(parts: ReconcileParts, named: readonly string[]): Promise<Survey> {
   const { network, database } = parts;
-  const freezes = (await database.listFreezes()).filter((one) => one.network === network && isAutomatic(one));
+  const freezes = (await database.holds.list()).filter((one) => one.network === network && isAutomatic(one));
   const open = await openRefunds(parts);
   /** One transaction settles one refund. */
   const settled = new Set<string>();
@@ -82,7 +70,7 @@ export async function survey(parts: ReconcileParts, named: readonly string[]): P
     return { settles: null, refusal };
   };
   const transfers = [];
-  for (const transfer of await database.listForeign(network, LISTED_MAX)) {
+  for (const transfer of await database.wallets.listForeign(network, LISTED_MAX)) {
     const equal = open.filter((refund) => isPaidBy(refund, transfer));
     transfers.push({ transfer, ...(await find(transfer.tx, equal)) });
   }
@@ -102,15 +90,15 @@ export async function reconcile(parts: ReconcileParts, seen: Survey): Promise<re
   const { network, database, act } = parts;
   await refuseUnsettled(parts, seen);
   // The engine reads up to the present final block before it signs anything.
-  await database.settleEngine(network, act.atMs, act.atMs);
+  await database.engines.settle(network, act.atMs, act.atMs);
   for (const { id, tx } of settledBy(seen)) {
-    const payout = await database.findPayout(id);
+    const payout = await database.payouts.find(id);
     if (payout && payout.tx !== tx) await settlePaid({ ...parts, isDryRun: false }, payout, tx, false);
   }
-  for (const { payer, to } of seen.nonces) await database.passNonces(network, payer, to);
+  for (const { payer, to } of seen.nonces) await database.payouts.passNonces(network, payer, to);
   const transfers = seen.transfers.map(({ transfer }) => transfer.id);
-  await database.thawPayouts({ freezes: seen.freezes, transfers }, act);
-  return (await database.listFreezes()).filter((one) => one.network === network && isAutomatic(one));
+  await database.holds.thaw({ freezes: seen.freezes, transfers }, act);
+  return (await database.holds.list()).filter((one) => one.network === network && isAutomatic(one));
 }
 
 /** Returns the refunds that are settled, each with its transaction. */
@@ -134,7 +122,7 @@ async function refusalOf(parts: ReconcileParts, refund: Payout, tx: string): Pro
 /** Returns open refunds and returns, the oldest first. */
 async function openRefunds({ database, network }: ReconcileParts): Promise<readonly Payout[]> {
   const states = ['waiting', 'sent', 'stuck'] as const;
-  const pages = await Promise.all(states.map((state) => database.listPayouts({ network, state, limit: OPEN_MAX })));
+  const pages = await Promise.all(states.map((state) => database.payouts.list({ network, state, limit: OPEN_MAX })));
   return pages
     .flat()
     .filter(({ intent }) => isPayback(intent))
@@ -144,7 +132,7 @@ async function openRefunds({ database, network }: ReconcileParts): Promise<reado
 /** @throws Fault transient `node_history_pruned` if the node cannot count what is final */
 async function unknownNonces({ database, network, node }: ReconcileParts): Promise<UnknownNonces[]> {
   const unknown = [];
-  for (const { payer, nextNonce: from } of await database.listForeignNonces(network)) {
+  for (const { payer, nextNonce: from } of await database.payouts.foreignNonces(network)) {
     const count = await node.count(payer);
     if (count?.final === null) {
       const why = `the node of ${network} no longer has the final state, which counts the transactions of ${payer}`;
@@ -165,7 +153,7 @@ export async function refuseUnsettled(
   const open = nonces.find(({ isFinal }) => !isFinal);
   if (open)
     throw transient('payouts_settling', `transactions of wallet ${open.payer} are not final yet. Reconcile it then`);
-  const untilMs = (await database.listEngines()).find((one) => one.network === network)?.settlingUntilMs ?? null;
+  const untilMs = (await database.engines.list()).find((one) => one.network === network)?.settlingUntilMs ?? null;
   if (untilMs === null) return;
   const until = untilMs === 0 ? null : new Date(untilMs).toISOString();
   throw transient('payouts_settling', `${reason('payouts_settling', { network, until }).message}. Reconcile it then`);

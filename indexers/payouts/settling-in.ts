@@ -20,7 +20,7 @@ type SettlingInParts = Readonly<{
   /** `SpendRules.settleMs`. */
   settleMs: number;
   chainNode: Pick<Node, 'head'>;
-  database: Pick<Database, 'beatEngine' | 'settleEngine' | 'listEngines'>;
+  database: Pick<Database, 'engines'>;
   clock: Pick<Clock, 'nowMs'>;
 }>;
 
@@ -47,13 +47,13 @@ export function createSettlingIn(parts: SettlingInParts): SettlingIn {
 
   /** An operator who reconciles the network lets it settle in, too. */
   const readUntilMs = async (): Promise<number | null> =>
-    (await database.listEngines()).find((one) => one.network === network)?.settlingUntilMs ?? null;
+    (await database.engines.list()).find((one) => one.network === network)?.settlingUntilMs ?? null;
 
   return {
     async beat() {
       const nowMs = clock.nowMs();
       const isDue = nowMs < beatAtMs || nowMs >= beatAtMs + BEAT_MS;
-      const known = isDue ? await database.beatEngine(network, nowMs) : await readUntilMs();
+      const known = isDue ? await database.engines.beat(network, nowMs) : await readUntilMs();
       if (isDue) beatAtMs = nowMs;
       if (known !== untilMs) lastNumber = null;
       untilMs = known;
@@ -64,13 +64,13 @@ export function createSettlingIn(parts: SettlingInParts): SettlingIn {
       const headMs = head.timeS * 1000;
       if (untilMs === 0) {
         untilMs = Math.max(headMs, clock.nowMs()) + settleMs;
-        await database.settleEngine(network, untilMs, clock.nowMs());
+        await database.engines.settle(network, untilMs, clock.nowMs());
       }
       if (headMs < untilMs) return;
       lastNumber ??= head.number;
       if (floor < lastNumber) return;
       await lastLook();
-      await database.settleEngine(network, null, clock.nowMs());
+      await database.engines.settle(network, null, clock.nowMs());
       untilMs = null;
     },
     current: () => (untilMs === null ? null : settling(network, untilMs)),

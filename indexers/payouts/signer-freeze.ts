@@ -9,8 +9,8 @@
  */
 import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Database } from '../../src/database/database.ts';
-import type { Freeze } from '../../src/database/freezes.ts';
+import type { Engines, Holds } from '../../src/database/database.ts';
+import type { Freeze } from '../../src/database/payouts/holds.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { FreezeState, Signer, SignerControl } from '../../src/signer/signer.ts';
@@ -40,12 +40,13 @@ export function createSignerFreezer(
   parts: Readonly<{
     network: NetworkKey;
     signer: Pick<FreezableSigner, 'freezeState' | 'freeze'>;
-    database: Pick<Database, 'listFreezes' | 'reportSignerFreeze'>;
+    holds: Pick<Holds, 'list'>;
+    engines: Pick<Engines, 'reportSignerFreeze'>;
     clock: Pick<Clock, 'nowMs'>;
     log: Pick<Log, 'info' | 'warn'>;
   }>,
 ): SignerFreezer {
-  const { network, signer, database, clock, log } = parts;
+  const { network, signer, holds, engines, clock, log } = parts;
   /** The grave freezes for which it was done. */
   let asked: readonly string[] = [];
   let askedAtMs = Number.NEGATIVE_INFINITY;
@@ -57,7 +58,7 @@ export function createSignerFreezer(
     askedAtMs = nowMs;
     const seen = freeze && { reason: freeze.reason, frozenBy: freeze.frozenBy, frozenAtMs: freeze.frozenAtMs };
     const text = JSON.stringify(seen);
-    if (text !== reported) await database.reportSignerFreeze(network, seen, nowMs);
+    if (text !== reported) await engines.reportSignerFreeze(network, seen, nowMs);
     reported = text;
     if (policyHash !== loggedPolicy) log.info({ policyHash }, 'the signer runs with this policy');
     loggedPolicy = policyHash;
@@ -80,7 +81,7 @@ export function createSignerFreezer(
   }
 
   const findGrave = async (): Promise<readonly Freeze[]> =>
-    (await database.listFreezes()).filter((one) => one.network === network && grave.includes(one.code));
+    (await holds.list()).filter((one) => one.network === network && grave.includes(one.code));
 
   return {
     async renew() {

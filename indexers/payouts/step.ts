@@ -22,11 +22,12 @@ import {
   type SignedAttempt,
   type Step,
 } from '../../src/core/payout.ts';
+import type { Reason as EngineReason } from '../../src/core/reasons.ts';
 import { reason } from '../../src/core/reasons.ts';
 import { isRefused, type Quote } from '../../src/core/spend.ts';
 import { isNothingLent } from '../../src/core/sweep.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { EngineReason, OpenPayout } from '../../src/database/money-out.ts';
+import type { OpenPayout } from '../../src/database/payouts/attempts.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { journalBehind, type PayoutLease } from './journal.ts';
@@ -122,10 +123,10 @@ async function payerOf(
 ): Promise<string | undefined> {
   const [first] = attempts;
   if (first || !rules.hasLocks || generation === 0 || !isPayback(intent)) return first?.payer;
-  return (await database.listPayoutAttempts(id))[0]?.payer;
+  return (await database.payouts.attempts(id))[0]?.payer;
 }
 
-const isFrozen = async ({ parts, payout }: Work) => (await parts.database.findFreeze(payout.network)) !== null;
+const isFrozen = async ({ parts, payout }: Work) => (await parts.database.holds.find(payout.network)) !== null;
 const nameOf = ({ payout: { id, generation } }: Work) => ({ id, generation });
 const restUntil = ({ memory, quoted, isRotated }: Work, nextAtMs: number): Progress => ({
   nextAtMs,
@@ -163,17 +164,17 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
     case 'outbid':
       return allotting.add(() => outbid(work, step.newest));
     case 'succeed':
-      await database.settlePayout({ ...name, outcome: { kind: 'succeeded', ended: step.ended }, nowMs });
+      await database.payouts.settle({ ...name, outcome: { kind: 'succeeded', ended: step.ended }, nowMs });
       return lookAgain(work);
     case 'renew':
       // Conclusions from the known attempts hold only if no others exist.
       await lease.follow();
-      await database.newGeneration({ ...name, ...step, nowMs });
+      await database.payouts.renew({ ...name, ...step, nowMs });
       return lookAgain(work);
     case 'stick': {
       const { code, message } = step;
       await lease.follow();
-      await database.stickPayout({ ...name, why: { code, message }, freezes: true, nowMs });
+      await database.payouts.stick({ ...name, why: { code, message }, freezes: true, nowMs });
       return lookAgain(work);
     }
   }
@@ -190,11 +191,11 @@ async function begin(work: Work): Promise<Progress | null> {
   work.quoted = { draft, quote };
   const refusal = isRefused(quote) ? quote.refused : null;
   const isUseless = isNothingLent(payout, refusal, clock.nowMs());
-  if (isUseless && (await database.cancelPayout(payout.id, clock.nowMs()))) return lookAgain(work);
+  if (isUseless && (await database.payouts.cancel(payout.id, clock.nowMs()))) return lookAgain(work);
   const judged = judgeQuote(quote);
   if (judged.kind === 'wait' || (judged.kind === 'fail' && parts.isDoubted())) return waitFor(work, judged);
   if (judged.kind === 'fail') {
-    await database.settlePayout({ ...nameOf(work), outcome: { ...judged, kind: 'failed' }, nowMs: clock.nowMs() });
+    await database.payouts.settle({ ...nameOf(work), outcome: { ...judged, kind: 'failed' }, nowMs: clock.nowMs() });
     return lookAgain(work);
   }
   return allot(work, 0, nonce, judged.terms, judged.feeUnitsMax);
@@ -204,7 +205,7 @@ async function begin(work: Work): Promise<Progress | null> {
 async function waitFor(work: Work, wait: EngineReason): Promise<Progress> {
   const { database, clock } = work.parts;
   const nextLookAtMs = later(work);
-  await database.recordWait({ ...nameOf(work), wait, nextLookAtMs, nowMs: clock.nowMs() });
+  await database.payouts.recordWait({ ...nameOf(work), wait, nextLookAtMs, nowMs: clock.nowMs() });
   return restUntil(work, nextLookAtMs);
 }
 
@@ -216,7 +217,7 @@ async function nextNonce(work: Work): Promise<number | null | 'soon' | EngineRea
   const { payer } = draft;
   const count = await node.count(payer);
   invariant(count, `the node of ${payout.network} counts transactions`);
-  const offer = await database.offerNonce(payout.network, payer, count, clock.nowMs());
+  const offer = await database.payouts.offerNonce(payout.network, payer, count, clock.nowMs());
   if (offer.kind === 'free') return offer.nonce;
   return offer.kind === 'busy' ? 'soon' : reason('payout_nonce_unsettled', { payer, counted: count.head });
 }
@@ -240,7 +241,7 @@ async function allot(
     terms,
     feeUnitsMax,
   };
-  const outcome = await parts.database.allotAttempt({ ...own, nowMs: parts.clock.nowMs() });
+  const outcome = await parts.database.payouts.allot({ ...own, nowMs: parts.clock.nowMs() });
   if (outcome.kind === 'moved') return lookAgain(work);
   work.attempts = [...work.attempts, outcome.attempt];
   return sign(work, outcome.attempt);
@@ -271,7 +272,7 @@ async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress |
 async function reload(work: Work): Promise<void> {
   const { parts, payout } = work;
   await parts.lease.follow();
-  const all = await parts.database.listPayoutAttempts(payout.id);
+  const all = await parts.database.payouts.attempts(payout.id);
   work.attempts = all.filter((one) => one.generation === payout.generation);
 }
 
@@ -291,12 +292,12 @@ async function refused(work: Work, attempt: number, fault: Fault): Promise<Progr
   const nowMs = clock.nowMs();
   if (code === 'signer_refused_wallet') {
     // Nothing is wrong with the payout: it is drafted again once the wallets are known that pay now.
-    await database.withdrawAttempt({ ...name, attempt, wait, nextLookAtMs: nowMs + LANE_WAIT_MS, nowMs });
+    await database.payouts.withdraw({ ...name, attempt, wait, nextLookAtMs: nowMs + LANE_WAIT_MS, nowMs });
     work.isRotated = true;
     return restUntil(work, nowMs + LANE_WAIT_MS);
   }
-  await database.withdrawAttempt({ ...name, attempt, wait, nextLookAtMs: later(work), nowMs });
-  if (judged === 'stick') await database.stickPayout({ ...name, why: wait, freezes: false, nowMs });
+  await database.payouts.withdraw({ ...name, attempt, wait, nextLookAtMs: later(work), nowMs });
+  if (judged === 'stick') await database.payouts.stick({ ...name, why: wait, freezes: false, nowMs });
   return restUntil(work, attempt === 0 ? later(work) : nowMs + pace.resendMs);
 }
 
@@ -313,7 +314,7 @@ async function send(work: Work, attempt: SignedAttempt): Promise<Progress | null
   work.memory = { ...work.memory, sentAtMs: nowMs };
   const isSame = attempt.answerCode === answered.answerCode && attempt.answer === answered.answer;
   if (attempt.sentAtMs !== null && isSame) return null;
-  await database.recordSent({ ...nameOf(work), attempt: attempt.attempt, ...answered, refusal, nowMs });
+  await database.payouts.recordSent({ ...nameOf(work), attempt: attempt.attempt, ...answered, refusal, nowMs });
   const sent = { ...attempt, sentAtMs: attempt.sentAtMs ?? nowMs, ...answered };
   work.attempts = work.attempts.map((one) => (one.attempt === attempt.attempt ? sent : one));
   return null;
@@ -324,7 +325,7 @@ async function holdBack(work: Work, { tx }: SignedAttempt, differences: readonly
   const { database, clock } = work.parts;
   const { id, network } = work.payout;
   const why = reason('payout_bytes_differ', { id, network, tx, differences: differences.join('; ') });
-  await database.stickPayout({ ...nameOf(work), why, freezes: true, nowMs: clock.nowMs() });
+  await database.payouts.stick({ ...nameOf(work), why, freezes: true, nowMs: clock.nowMs() });
   return lookAgain(work);
 }
 

@@ -8,7 +8,7 @@ import type { SweepOwner } from '../../src/core/sweep.ts';
 import type { Currency, NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import { isFollowed } from '../../src/database/network-health.ts';
-import type { UnsweptLevel } from '../../src/database/sweeps.ts';
+import type { UnsweptLevel } from '../../src/database/payouts/sweeps.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
@@ -22,7 +22,7 @@ const LOOK_MS = 600_000;
 type SweepWatchOptions = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens' | 'sweep'>;
   sweeper: Sweeper;
-  database: Pick<Database, 'networks' | 'findFreeze' | 'unswept' | 'recordUnswept' | 'alarms'>;
+  database: Pick<Database, 'networks' | 'holds' | 'sweeps' | 'alarms'>;
   clock: Clock;
   log: Log;
 }>;
@@ -53,9 +53,9 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
   async function look(signal?: AbortSignal): Promise<number> {
     const owners = await readOwners(network, database, clock, signal);
     if (signal?.aborted) return 0;
-    await database.recordUnswept(key, levelsOf(key, owners, clock.nowMs()));
+    await database.sweeps.recordUnswept(key, levelsOf(key, owners, clock.nowMs()));
     // Sweeps planned during a freeze would only be withdrawn again.
-    if (!policy.auto || (await database.findFreeze(key))) return 0;
+    if (!policy.auto || (await database.holds.find(key))) return 0;
     const plan = await sweeper.plan(owners, policy);
     const foreign = plan.left.filter(({ why }) => why === 'not_ours');
     const [first] = foreign;
@@ -107,13 +107,13 @@ const PAUSE_MS = 1;
  */
 export async function readOwners(
   { key, family, mode, tokens }: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens'>,
-  database: Pick<Database, 'unswept'>,
+  database: Pick<Database, 'sweeps'>,
   clock: Clock,
   signal?: AbortSignal,
 ): Promise<SweepOwner[]> {
   const all: SweepOwner[] = [];
   for (let after: number | null = 0; after !== null && !signal?.aborted; ) {
-    const page = await database.unswept({ network: key, pool: { family, mode } }, after, PAGE);
+    const page = await database.sweeps.unswept({ network: key, pool: { family, mode } }, after, PAGE);
     for (const owner of page.owners) if (tokens.some(({ symbol }) => symbol === owner.currency)) all.push(owner);
     after = page.next;
     if (after !== null) await clock.sleep(PAUSE_MS, signal);

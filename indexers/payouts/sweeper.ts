@@ -26,7 +26,7 @@ import {
 } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { PlannedSweep, SweepPlace } from '../../src/database/sweeps.ts';
+import type { PlannedSweep, SweepPlace } from '../../src/database/payouts/sweeps.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { ADDRESSES_MAX } from '../../src/signer/protocol.ts';
 import type { Signer } from '../../src/signer/signer.ts';
@@ -305,13 +305,13 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
 
   /** Returns whether more is being sent now: not if the sweep would cost too much by that. */
   async function topUp(sweep: SweepIntent): Promise<boolean> {
-    const topUp = await database.countTopUps(sweep.id);
+    const topUp = await database.sweeps.countTopUps(sweep.id);
     const quote = await node.quote(await wallets.draft(sweep), null, []);
     const short = costs.shortOf(sweep, quote);
     if (!short || topUp >= TOP_UPS_MAX) return false;
     const priced = await costs.price(sweep, { lentUnits: 0n }, quote);
     if (!isRefused(priced) && costs.judge(sweep, priced.costUnits, network.sweep).isTooDear) return false;
-    return database.topUpSweep(sweep.id, costs.coinFor(sweep, short, topUp), clock.nowMs());
+    return database.sweeps.topUp(sweep.id, costs.coinFor(sweep, short, topUp), clock.nowMs());
   }
 
   /**
@@ -320,7 +320,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
    */
   async function refuseBehind(): Promise<void> {
     const served = await signer.fence(key);
-    const engine = (await database.listEngines()).find((one) => one.network === key);
+    const engine = (await database.engines.list()).find((one) => one.network === key);
     if (served <= (engine?.fence ?? 0)) return;
     throw permanent(
       'payouts_not_adopted',
@@ -334,7 +334,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       // Another gas wallet may pay by now.
       await wallets.refresh();
       const { treasury } = await wallets.own();
-      await database.checkTreasury(place.pool, treasury);
+      await database.sweeps.checkTreasury(place.pool, treasury);
       const { due, left } = judgeOwners(all, policy, (currency) => decimalsOf(currency) ?? 0, clock.nowMs());
       const { own, foreign } = await ours(due);
       const groups = groupSweeps(own, rules.sweepOwnersMax);
@@ -347,17 +347,17 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
         ...needs,
         keys: ownersOf(group).map((owner) => owner.key),
       }));
-      return database.planSweeps({ ...place, treasury, sweeps: planned, nowMs: clock.nowMs() });
+      return database.sweeps.plan({ ...place, treasury, sweeps: planned, nowMs: clock.nowMs() });
     },
     async tend() {
       // Sweeps that nobody plans again are not withdrawn.
-      const stale = network.sweep.auto ? await database.withdrawStaleSweeps(key, clock.nowMs()) : [];
-      const waiting = await database.listPayouts({ network: key, kind: 'sweep', state: 'waiting', limit: SWEEPS_MAX });
+      const stale = network.sweep.auto ? await database.sweeps.withdrawStale(key, clock.nowMs()) : [];
+      const waiting = await database.payouts.list({ network: key, kind: 'sweep', state: 'waiting', limit: SWEEPS_MAX });
       let [toppedUp, takenBack] = [0, stale.length];
       for (const { id, intent, wait } of waiting) {
         if (!wait || intent.kind !== 'sweep') continue;
         if (wait.code === 'native_short' && (await topUp(intent))) toppedUp++;
-        if (withdrawing.includes(wait.code) && (await database.cancelPayout(id, clock.nowMs()))) takenBack++;
+        if (withdrawing.includes(wait.code) && (await database.payouts.cancel(id, clock.nowMs()))) takenBack++;
       }
       return { toppedUp, takenBack };
     },

@@ -33,7 +33,7 @@ type WalletWatchParts = Readonly<{
   node: Pick<PayoutNode, 'count'>;
   /** The follower's node: what it shows at the start must be read first. */
   chainNode: Pick<Node, 'head' | 'finalized'>;
-  database: Pick<Database, 'recordOwnWallets' | 'networks' | 'judgeOutgoing' | 'offerNonce'>;
+  database: Pick<Database, 'wallets' | 'networks' | 'payouts'>;
   wallets: PayoutWallets;
   clock: Clock;
 }>;
@@ -65,7 +65,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
    * Where they expire, everything that is in a block must be final first.
    */
   async function begin(): Promise<number> {
-    await database.recordOwnWallets(network.key, watchedWallets(await wallets.own()));
+    await database.wallets.recordOwn(network.key, watchedWallets(await wallets.own()));
     const [head, final] = await Promise.all([chainNode.head(), chainNode.finalized()]);
     const finalNumber = final?.number ?? Math.max(0, head.number - network.reorgDepthMax);
     return rules.lane === 'expiry' ? head.number : finalNumber;
@@ -79,7 +79,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
     for (const key of (await Promise.all(hotRoles.map(wallets.ofRole))).flat()) {
       const count = await node.count(key);
       invariant(count, `the node of ${network.key} counts transactions`);
-      await database.offerNonce(network.key, key, count, clock.nowMs());
+      await database.payouts.offerNonce(network.key, key, count, clock.nowMs());
     }
   }
 
@@ -105,7 +105,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
         const { message } = reason('payouts_reading', { network: network.key, start: startNumber, read: floor });
         throw transient('payouts_reading', message);
       }
-      await database.judgeOutgoing(network.key, clock.nowMs());
+      await database.wallets.judge(network.key, clock.nowMs());
       if (!isRead || (floor !== countedFloor && clock.nowMs() >= countedAtMs + COUNT_MS_MIN)) {
         await compareCounts();
         [countedFloor, countedAtMs] = [floor, clock.nowMs()];
@@ -139,7 +139,7 @@ export function createBalanceWatch(
   parts: Readonly<{
     network: NetworkKey;
     node: Pick<PayoutNode, 'balance'>;
-    database: Pick<Database, 'recordBalance' | 'compareBooks'>;
+    database: Pick<Database, 'wallets'>;
     /** Where transactions are counted, native coin is watched by that. */
     comparesNative: boolean;
     clock: Clock;
@@ -186,7 +186,7 @@ export function createBalanceWatch(
       };
       for (const { role, key, isFormer } of hotWalletsOf(wallets)) {
         const held = await read(key);
-        await database.recordBalance({
+        await database.wallets.recordBalance({
           network,
           role,
           key,
@@ -196,7 +196,7 @@ export function createBalanceWatch(
           readAtMs: nowMs,
         });
       }
-      await database.compareBooks({ network, heldUnits: sums, feeUnitsMax: wallets.feeUnitsMax, nowMs });
+      await database.wallets.compareBooks({ network, heldUnits: sums, feeUnitsMax: wallets.feeUnitsMax, nowMs });
     },
   };
 }

@@ -9,11 +9,11 @@ import { safetyWarnings } from '../../src/app/safety-warnings.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { PROVED_AGE_DAYS_MAX } from '../../src/app/watches/backup.ts';
 import { Fault } from '../../src/core/fault.ts';
+import type { Reason as EngineReason } from '../../src/core/reasons.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { unreadMinutes } from '../../src/core/wallet-books.ts';
-import { endOf } from '../../src/database/freezes.ts';
-import type { EngineReason } from '../../src/database/money-out.ts';
 import { isInformed, type NoticeTarget } from '../../src/database/notices.ts';
+import { endOf } from '../../src/database/payouts/holds.ts';
 import { isSenderSilent } from '../../src/database/sender-report.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { type Finding, failure, ok, warning } from '../nodes/finding.ts';
@@ -123,10 +123,10 @@ const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).host :
 
 async function payoutFindings({ config, database, clock }: Installation): Promise<Finding[]> {
   const [freezes, engines, stats, balances] = await Promise.all([
-    database.listFreezes(),
-    database.listEngines(),
-    database.payoutStats(),
-    database.listBalances(),
+    database.holds.list(),
+    database.engines.list(),
+    database.payouts.stats(),
+    database.wallets.balances(),
   ]);
   const stuck = stats.counts.filter(({ state }) => state === 'stuck').reduce((sum, { count }) => sum + count, 0);
   const found = [
@@ -177,7 +177,7 @@ function engineFinding(network: NetworkKey, reason: EngineReason | null): Findin
 /** Asks the signer itself: whether it answers, which it does only when it is unlocked, and whether it is frozen. */
 async function signerFindings({ config, database }: Installation): Promise<Finding[]> {
   if (!config.signer) {
-    const { counts } = await database.payoutStats();
+    const { counts } = await database.payouts.stats();
     const open = counts.some(({ state }) => state === 'waiting' || state === 'sent' || state === 'stuck');
     return open
       ? [failure('signer', 'payouts wait, and the configuration has no `signer`', 'set one up: docs/money.md')]
@@ -254,7 +254,7 @@ function backupFinding({ dataDir }: Installation['config'], nowMs: number, isLiv
 }
 
 async function ledgerFindings({ database }: Installation): Promise<Finding[]> {
-  const { entries, unbalanced, differences, overdrawn, sums } = await database.verifyLedger();
+  const { entries, unbalanced, differences, overdrawn, sums } = await database.ledger.verify();
   const wrong = unbalanced.length + differences.length + overdrawn.length + sums.length;
   return wrong > 0
     ? [

@@ -3,7 +3,7 @@
  */
 
 import { coinText } from '../../src/chains/coin-text.ts';
-import { booksText, type LedgerReport, ledgerProblems } from '../../src/database/money-out.ts';
+import { booksText, type LedgerReport, ledgerProblems } from '../../src/database/ledger.ts';
 import { type Command, operatorAct } from './command.ts';
 import { table } from './table.ts';
 
@@ -15,7 +15,7 @@ export const ledgerVerify: Command = {
   summary: 'Add up the ledger and compare it with transfers, refunds and payouts; exit code 1 if they differ.',
   options: {},
   async run(input, { database, config, clock }) {
-    const report = await database.verifyLedger();
+    const report = await database.ledger.verify();
     const { entries, balances } = report;
     const problems = ledgerProblems(report);
     const { atMs, operator: by } = operatorAct(ledgerVerify, input, clock);

@@ -3,7 +3,7 @@
  */
 import { printable } from '../../src/core/excerpt.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { endOf, FROZEN_BY_OPERATOR, type Freeze, needsReconcile } from '../../src/database/freezes.ts';
+import { endOf, FROZEN_BY_OPERATOR, type Freeze, needsReconcile } from '../../src/database/payouts/holds.ts';
 import {
   type Command,
   type Input,
@@ -40,10 +40,10 @@ export const payoutsFreeze: Command = {
     const { network, where, reason } = scopeOf(input, { config });
     const act = operatorAct(payoutsFreeze, input, clock);
     const isKnown = (one: Freeze) => one.network === network && one.code === FROZEN_BY_OPERATOR;
-    const known = (await database.listFreezes()).find(isKnown) ?? null;
+    const known = (await database.holds.list()).find(isKnown) ?? null;
     const freeze = { network, code: FROZEN_BY_OPERATOR, reason, frozenBy: act.operator, sinceMs: act.atMs };
     const isDryRun = input.options['dry-run'] === true;
-    const isNew = isDryRun ? known === null : await database.freezePayouts(freeze, act);
+    const isNew = isDryRun ? known === null : await database.holds.freeze(freeze, act);
     const verb = isDryRun ? 'would be' : 'is';
     const text = isNew
       ? `money out ${verb} frozen on ${where}; \`quayside payout thaw${network === null ? '' : ` ${network}`} --reason …\` ends that`
@@ -74,7 +74,7 @@ export const payoutsThaw: Command = {
   ],
   async run(input, { config, database, clock }) {
     const { network, where } = scopeOf(input, { config });
-    const all = await database.listFreezes();
+    const all = await database.holds.list();
     const own = all.filter((one) => one.network === network);
     if (own.length === 0) throw notFound(`${where} has no freeze of its own; \`quayside status\` shows all`);
     const byOperators = own.filter((one) => !needsReconcile(one));
@@ -84,8 +84,8 @@ export const payoutsThaw: Command = {
     }
     const isDryRun = input.options['dry-run'] === true;
     const seen = { freezes: byOperators, transfers: [] };
-    const ended = isDryRun ? byOperators : await database.thawPayouts(seen, operatorAct(payoutsThaw, input, clock));
-    const others = isDryRun ? all.filter((one) => !ended.includes(one)) : await database.listFreezes();
+    const ended = isDryRun ? byOperators : await database.holds.thaw(seen, operatorAct(payoutsThaw, input, clock));
+    const others = isDryRun ? all.filter((one) => !ended.includes(one)) : await database.holds.list();
     const signer = config.signer ? await signerState(config.signer.dir) : [];
     return {
       json: {

@@ -139,7 +139,7 @@ async function expectYes(input: Input, lines: readonly string[]): Promise<void> 
 /** Says what is signed next, or why nothing is. */
 async function nextLines({ key }: NetworkConfig, { database }: Installation, isFrozen: boolean): Promise<string[]> {
   if (isFrozen) return [`${key} stays frozen: look at what has come since, and run this command again`];
-  const next = await database.listPayouts({ network: key, state: 'waiting', limit: NEXT_MAX });
+  const next = await database.payouts.list({ network: key, state: 'waiting', limit: NEXT_MAX });
   const named = next.length === 0 ? 'nothing waits' : `next: ${next.map(({ id }) => id).join(', ')}`;
   return [`payouts on ${key} go on once every block of now is final and read; ${named}`];
 }

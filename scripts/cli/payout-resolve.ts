@@ -6,7 +6,7 @@ import { type ExitParts, retry, settleNever, settlePaid } from '../../indexers/p
 import { chains } from '../../src/chains/index.ts';
 import type { Payout } from '../../src/core/payout.ts';
 import { equalTransferText } from '../../src/core/reasons.ts';
-import type { EqualTransfer } from '../../src/database/outgoing.ts';
+import type { EqualTransfer } from '../../src/database/payouts/outgoing.ts';
 import {
   type Answer,
   type Command,
@@ -47,7 +47,7 @@ export const payoutsResolve: Command = {
   async run(input, installation) {
     const { database, config, clock } = installation;
     const id = input.args[0] ?? '';
-    const payout = await database.findPayout(id);
+    const payout = await database.payouts.find(id);
     if (!payout) throw unknownPayout(id);
     const network = networkOf(config.networks, payout.network);
     const wish = readWish(input, (tx) => chains[network.family].transactionId(tx), network.key);
@@ -57,7 +57,7 @@ export const payoutsResolve: Command = {
     return withPayoutAccess(network, installation, async (access) => {
       await adoptIfBehind(network, installation, access.signer, isDryRun);
       const parts = { ...access, database, act, isDryRun };
-      return resolve(parts, (await database.findPayout(id)) ?? payout, wish, isAgreed);
+      return resolve(parts, (await database.payouts.find(id)) ?? payout, wish, isAgreed);
     });
   },
 };

@@ -17,10 +17,10 @@ const open = ['waiting', 'sent', 'stuck'];
 export async function payoutStatus({ database, config, clock }: Installation) {
   const nowMs = clock.nowMs();
   const [engines, stats, balances, freezes] = await Promise.all([
-    database.listEngines(),
-    database.payoutStats(),
-    database.listBalances(),
-    database.listFreezes(),
+    database.engines.list(),
+    database.payouts.stats(),
+    database.wallets.balances(),
+    database.holds.list(),
   ]);
   const signer = config.signer ? await signerState(config.signer.dir) : [];
   const openCount = stats.counts.filter(({ state }) => open.includes(state)).reduce((sum, one) => sum + one.count, 0);

@@ -41,7 +41,7 @@ export const payoutsList: Command = {
     const network = textOption(input, 'network');
     const state = chosen('state', payoutStates);
     const kind = chosen('kind', kinds);
-    const payouts = await database.listPayouts({
+    const payouts = await database.payouts.list({
       ...(network !== undefined && { network: networkOf(config.networks, network).key }),
       ...(state && { state }),
       ...(kind && { kind }),
@@ -72,7 +72,14 @@ export async function adopt({ key, family }: NetworkConfig, { database, config, 
   try {
     const rules = chains[family].spendRules;
     const onProgress = (count: number) => progress.show(`compared ${count} signatures on ${key}`);
-    return await adoptPayouts({ network: key, rules, signer, database, nowMs: clock.nowMs(), onProgress });
+    return await adoptPayouts({
+      network: key,
+      rules,
+      signer,
+      payouts: database.payouts,
+      nowMs: clock.nowMs(),
+      onProgress,
+    });
   } finally {
     progress.end();
     await signer.close();

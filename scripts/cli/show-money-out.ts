@@ -7,7 +7,7 @@ import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
 import { type Attempt, attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
 import { isPassing } from '../../src/core/reasons.ts';
-import { endOf } from '../../src/database/freezes.ts';
+import { endOf } from '../../src/database/payouts/holds.ts';
 import type { Refund } from '../../src/database/refunds/refund.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
 import { claimUrl } from '../../src/payments/destination.ts';
@@ -24,7 +24,7 @@ export async function refundShown(scene: Scene, input: Input, id: string): Promi
   const refund = await scene.database.refunds.findBy({ id });
   if (!refund) return null;
   const claim = input.options.link === true ? await seenLink(scene, input, refund) : null;
-  const payout = await scene.database.findPayout(id);
+  const payout = await scene.database.payouts.find(id);
   const paying = payout && (await payoutFacts(scene, payout));
   const { destination, heldKind, network, storeId, mode, sessionId, orderId, refundId } = refund;
   const from =
@@ -71,7 +71,7 @@ async function refundLink(scene: Scene, refund: Refund): Promise<Link> {
     case 'pending':
       return link('refund', 'ok', text, null, [pendingLink(refund)]);
     default: {
-      const payout = await scene.database.findPayout(id);
+      const payout = await scene.database.payouts.find(id);
       const own = payout
         ? await payoutLinks(scene, payout)
         : [link('payout', 'waiting', 'its payout is not planned yet')];
@@ -109,7 +109,7 @@ async function seenLink(
 
 /** Shows a payout that is no refund. */
 export async function payoutShown(scene: Scene, id: string): Promise<Shown | null> {
-  const payout = await scene.database.findPayout(id);
+  const payout = await scene.database.payouts.find(id);
   if (!payout) return null;
   return {
     kind: payout.intent.kind,
@@ -120,7 +120,7 @@ export async function payoutShown(scene: Scene, id: string): Promise<Shown | nul
 
 /** Returns a payout and its attempts for people and programs. */
 async function payoutFacts({ database, config }: Scene, payout: Payout): Promise<Pick<Shown, 'json' | 'rows'>> {
-  const attempts = await database.listPayoutAttempts(payout.id);
+  const attempts = await database.payouts.attempts(payout.id);
   const rows = attempts.map((one) => [
     attemptName(one),
     one.nonce === null ? '-' : String(one.nonce),
@@ -155,7 +155,7 @@ export async function payoutLink(scene: Scene, payout: Payout): Promise<Link> {
 }
 
 async function payoutLinks(scene: Scene, payout: Payout): Promise<Link[]> {
-  const attempts = await scene.database.listPayoutAttempts(payout.id);
+  const attempts = await scene.database.payouts.attempts(payout.id);
   const shown = attempts.map((one) => {
     const sent = one.sentAtMs === null ? 'not sent' : `sent at ${at(one.sentAtMs)}`;
     const said = one.answer === null ? '' : `; the node said: ${one.answer}`;
@@ -172,14 +172,14 @@ async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
   if (state === 'succeeded') return outcome('ok', `final since ${at(settledAtMs ?? 0)}, transaction ${tx ?? '?'}`);
   if (state === 'canceled') return outcome('ok', 'canceled, when nothing that was signed for it could pay');
   if (state === 'failed') return outcome('broken', `it failed: ${why}`);
-  const freeze = await scene.database.findFreeze(network);
+  const freeze = await scene.database.holds.find(network);
   if (freeze)
     return outcome('broken', `money out is frozen: ${freezeText(freeze)}`, `find out why; then ${endOf(freeze)}`);
   if (!scene.config.signer)
     return outcome('broken', 'nothing can be signed: the configuration has no `signer`', 'set one up: docs/money.md');
   if (state === 'stuck')
     return outcome('broken', `it is stuck: ${why}`, `\`quayside payout resolve ${payout.id}\` ends it`);
-  const engine = (await scene.database.listEngines()).find((one) => one.network === network);
+  const engine = (await scene.database.engines.list()).find((one) => one.network === network);
   const markOf = (code: string): Mark => (isPassing(code) ? 'waiting' : 'broken');
   if (engine?.reason) {
     const { code, message } = engine.reason;

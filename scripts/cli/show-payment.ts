@@ -265,7 +265,7 @@ function emptyLinks(place: Place, nowMs: number): Link[] {
 async function walletLinks({ database, config }: Scene, { family, key, text }: Named): Promise<Link[]> {
   const links: Link[] = [];
   for (const network of config.networks.filter((one) => one.family === family)) {
-    const wallet = (await database.listOwnWallets(network.key)).find((one) => one.key === key);
+    const wallet = (await database.wallets.listOwn(network.key)).find((one) => one.key === key);
     if (!wallet) continue;
     const what = `${text} is our ${wallet.role} wallet on ${network.key}: what comes to it pays no order`;
     links.push(link('address', 'ok', what));

@@ -51,8 +51,8 @@ export async function transactionLink(
 async function knownLinks(scene: Scene, tx: string): Promise<Link[]> {
   const { database } = scene;
   const traced = await database.traces.ofTransaction(tx);
-  const payoutId = await database.findAttemptOwner(tx);
-  const payout = payoutId === null ? null : await database.findPayout(payoutId);
+  const payoutId = await database.payouts.ownerOf(tx);
+  const payout = payoutId === null ? null : await database.payouts.find(payoutId);
   const owners = [...traced.map(({ address }) => address.sessionId), payout?.sessionId ?? null];
   const sessions: Link[] = [];
   for (const id of [...new Set(owners.flatMap((owner) => owner ?? []))].slice(0, SESSIONS_SHOWN_MAX)) {
@@ -154,7 +154,7 @@ function ownLinks(
 }
 
 async function notOurs(scene: Scene, { network }: Place, transfers: readonly ReportedTransfer[]): Promise<Link> {
-  const wallets = await scene.database.listOwnWallets(network.key);
+  const wallets = await scene.database.wallets.listOwn(network.key);
   const wallet = wallets.find(({ key }) => transfers.some(({ to }) => to === key));
   if (wallet) return link('match', 'ok', `to our ${wallet.role} wallet: no payment of an order`);
   const [first] = transfers;

@@ -98,7 +98,7 @@ async function statusOf(input: Input, { database, config, clock }: Installation)
   const looked = [];
   for (const network of networks) {
     const owners = await readOwners(network, database, clock);
-    const sweeps = await database.listPayouts({ network: network.key, kind: 'sweep', limit: LISTED });
+    const sweeps = await database.payouts.list({ network: network.key, kind: 'sweep', limit: LISTED });
     looked.push({ network, levels: levelsOf(network.key, owners, clock.nowMs()), sweeps });
   }
   const text = (network: NetworkConfig, currency: Currency, units: bigint) =>
@@ -228,7 +228,7 @@ async function follow(ids: readonly string[], waitMs: number, { database, clock 
 }
 
 async function read(ids: readonly string[], database: Database): Promise<Payout[]> {
-  const payouts = await Promise.all(ids.map((id) => database.findPayout(id)));
+  const payouts = await Promise.all(ids.map((id) => database.payouts.find(id)));
   return payouts.flatMap((payout) => payout ?? []);
 }
 

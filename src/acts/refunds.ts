@@ -162,7 +162,7 @@ export const rejectRefund = defineAct({
   async run({ database, nowMs, scope }, { refund, failure }) {
     const isDone = await database.refunds.reject(refund.id, failure, nowMs);
     if (isDone) return { said: say('The refund is refused.'), json: await jsonNow(database, refund) };
-    const doubt = scope === null && refund.status === 'processing' ? await database.payoutDoubt(refund.id) : null;
+    const doubt = scope === null && refund.status === 'processing' ? await database.payouts.doubt(refund.id) : null;
     if (doubt)
       return refuse('refused', say('it may have been paid, so it is not rejected: {why}', { why: doubt.message }));
     return refuse(

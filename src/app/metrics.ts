@@ -15,7 +15,7 @@ import type { WriteTimes } from './write-times.ts';
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
 
 type MetricsOptions = Readonly<{
-  database: Pick<Database, 'networks' | 'reports' | 'addresses' | 'alarms' | 'listFreezes' | 'sending'>;
+  database: Pick<Database, 'networks' | 'reports' | 'addresses' | 'alarms' | 'holds' | 'sending'>;
   config: Pick<Config, 'networks' | 'dataDir'>;
   rates: Pick<Rates, 'status' | 'pegs'>;
   clock: Clock;
@@ -121,7 +121,7 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     const sender = await database.sending.lastReport();
     if (sender) senderAge.set((nowMs - sender.atMs) / 1000);
     frozen.reset();
-    for (const { network: of } of await database.listFreezes()) frozen.set({ network: of ?? '' }, 1);
+    for (const { network: of } of await database.holds.list()) frozen.set({ network: of ?? '' }, 1);
     const [alarm] = await database.alarms.list(1);
     lastAlarm.set((alarm?.atMs ?? 0) / 1000);
     openAlarms.reset();

@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { hasLiveData } from '../database/engine/live-data.ts';
 import { migrate } from '../database/engine/migrate.ts';
-import { settleEngines } from '../database/payouts/settling-in.ts';
+import { settleEngines } from '../database/payouts/engines.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';

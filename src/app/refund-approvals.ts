@@ -14,7 +14,7 @@ import { type ApprovalRequest, parseApproval, requestLines, textOf } from '../si
 
 type Parts = Readonly<{
   config: Pick<Config, 'networks'>;
-  database: Pick<Database, 'findPayout'>;
+  database: Pick<Database, 'payouts'>;
   clock: Pick<Clock, 'nowMs'>;
 }>;
 
@@ -53,7 +53,7 @@ export function createRefundApprovals(parts: Parts): RefundApprovals {
 }
 
 async function requestOf({ config, database }: Parts, { id, status }: Refund): Promise<ApprovalRequest> {
-  const payout = await database.findPayout(id);
+  const payout = await database.payouts.find(id);
   const intent = payout?.intent;
   const network = config.networks.find(({ key }) => key === payout?.network);
   if (status !== 'processing' || !intent || !isPayback(intent) || !network) {

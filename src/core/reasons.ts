@@ -136,7 +136,92 @@ export const reasonCodes = Object.keys(reasons) as readonly ReasonCode[];
 /** Returns whether a reason ends without a person. A code that is not listed here needs a person. */
 export const isPassing = (code: string): boolean => Object.hasOwn(reasons, code) && reasons[code as ReasonCode].passes;
 
-// ── Refusals of `payout resolve` ─────────────────────────────────────────────────────────────────────────────────────
+// ── Doubts, and freezes by the program ─────────────────────────────────────────────────────────────────────────────
+
+/** A database that was restored from a backup does not know its newest attempts; one of them may be this refund's. */
+export const maybePaid: Reason = {
+  code: 'refund_maybe_paid',
+  message:
+    'the wallet has sent this amount to this address in a transaction that is not known here. If that is final, the ' +
+    'refund is settled by it; it goes on by itself',
+};
+
+/** What an earlier run paid out may not be known here. `code`: why. */
+export const unread = (network: string, code: 'payouts_not_adopted' | 'payouts_settling'): Reason => ({
+  code,
+  message:
+    `what was paid out on ${network} by an earlier run may not be known yet, as for some minutes after a start that ` +
+    'follows a longer gap; `quayside status` says what is waited for',
+});
+
+/** What the merchant sees when a refund is ended without a payment. */
+export const operatorRejected: Reason = {
+  code: 'rejected_by_operator',
+  message: 'an operator ended it: nothing had paid it, and nothing could',
+};
+
+const afterEndTexts = {
+  payout_paid_after_end: 'the chain shows that it was paid. The refund stays as it is: look at it',
+  payout_signed_after_end: 'the signer has signed it, and it is carried out. Look at the refund',
+} as const;
+
+/** The alarm about a payout that had ended here, and was paid or signed all the same. */
+export const afterEnd = (code: keyof typeof afterEndTexts, { id, state }: Readonly<{ id: string; state: string }>) => ({
+  code,
+  message: `it is ${state} here, but ${afterEndTexts[code]} with \`quayside show ${id}\` and tell the merchant.`,
+});
+
+const reconcileText = (network: string): string => `\`quayside payout reconcile ${network} --reason …\``;
+
+type Outflow = Readonly<{ tx: string; role: string }>;
+type ShownOutflow = NetworkValues &
+  Outflow &
+  Readonly<{ blockNumber: number; amount: string; from: string; to: string }>;
+type Shortage = NetworkValues & Readonly<{ held: string; lacking: string; isNative: boolean }>;
+
+const walletsUnknown = 'blocks are read before our own wallets are known here, so what left them may be missed';
+
+/** Texts of freezes by the program. `why` is kept with the freeze. `alarm` leaves the machine. */
+export const freezeTexts = {
+  wallet_outflow_foreign: {
+    why: ({ tx, role }: Outflow): string =>
+      `transaction ${tx} moved money out of the ${role} wallet, and no payout explains it`,
+    alarm: ({ network, tx, role, blockNumber, amount, from, to }: ShownOutflow): string =>
+      `Transaction ${tx} in block ${blockNumber} of ${network} moved ${amount} from our ${role} wallet ${from} to ${to}, ` +
+      'and no payout explains it: this database was restored from a backup and has lost a refund, or somebody has the ' +
+      `wallet's key. Money out is frozen on ${network}. If somebody has the key, move what the wallet still holds to ` +
+      `another seed. ${reconcileText(network)} shows what it may have paid, and ends the freeze.`,
+  },
+  wallet_balance_short: {
+    why: ({ lacking }: Pick<Shortage, 'lacking'>): string =>
+      `${lacking} has left the wallets, and no payout explains it`,
+    alarm: ({ network, held, lacking, isNative }: Shortage): string =>
+      `The refund and gas wallets of ${network} hold ${held}, ${lacking} less than the books say. Compare the wallets' ` +
+      'transactions in an explorer with `quayside payout list`. ' +
+      (isNative
+        ? `Money out is frozen on ${network}. If somebody here took it, for a stake, say, run ${reconcileText(network)}; otherwise `
+        : `If nobody here took it, run \`quayside payout freeze ${network} --reason …\` and `) +
+      'move what is left to another seed.',
+  },
+  payout_nonce_foreign: {
+    why: ({ payer, ours, counted }: WalletValues & Readonly<{ counted: number }>): string =>
+      `a node counts ${counted} transactions of wallet ${payer}, and ${ours} were made here`,
+  },
+  blocks_unsearched: {
+    why: ({ network, blocks, from, to }: NetworkValues & Readonly<{ blocks: string; from: number; to: number }>) =>
+      `${blocks} were skipped, so what was paid out in them may be missed. When a node has them, search them first: ` +
+      `\`quayside network reread ${network} --from ${from} --to ${to}\`. If none ever will, compare the wallets' ` +
+      'transactions in an explorer with `quayside payout list`',
+  },
+  wallets_unknown: {
+    why: (): string => walletsUnknown,
+    alarm: ({ network }: NetworkValues): string =>
+      `Money out is frozen on ${network}: ${walletsUnknown}. Start the signer, compare \`quayside payout list\` with the ` +
+      `wallets' transactions in an explorer, then run ${reconcileText(network)}`,
+  },
+} as const;
+
+// ── Refusals of `payout resolve` ───────────────────────────────────────────────────────────────────────────────────
 
 const refusals = {
   payout_ended: ({ id, how }: PayoutValues & Readonly<{ how: string }>) =>

@@ -15,8 +15,10 @@ import type { Db } from './engine/open.ts';
 import { atFirstUse, preparedInsert } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import type { MacedRow, RowGuard } from './row-macs.ts';
-import type { PoolKey } from './sweeps.ts';
 import { addresses, pools } from './tables.ts';
+
+/** A pool of deposit addresses: one per family and mode. Its source is an xpub, or the signer of imported lists. */
+export type PoolKey = Readonly<{ family: string; mode: Mode }>;
 
 /** An address that a session takes. */
 export type Taken = PoolKey & Readonly<{ source: string; index: number }>;

@@ -31,25 +31,26 @@ import { createHeldRecords } from './held-records.ts';
 import { ingestCommands } from './ingest.ts';
 import { createJobs, type Jobs } from './jobs.ts';
 import { keyCommands } from './keys.ts';
-import { createLedger, type Ledger } from './ledger.ts';
-import { ledgerAudit } from './ledger-audit.ts';
+import { createLedger, type Ledger, ledgerCommands } from './ledger.ts';
 import { lookupCommands } from './lookups.ts';
 import { mailCommands } from './mails.ts';
 import { createNetworks, type NetworkRows, networkCommands } from './networks.ts';
 import { noticeCommands } from './notices.ts';
 import { createOutbox, type Outbox } from './outbox.ts';
-import { adoptionCommands } from './payouts/adoption.ts';
-import { payoutAttemptCommands } from './payouts/attempts.ts';
-import { exitCommands } from './payouts/exits.ts';
-import { createFreezeReader, createFreezer, type Freezer, type FreezesOf, freezeCommands } from './payouts/freezes.ts';
-import { hotWalletCommands } from './payouts/hot-wallets.ts';
-import { outgoingCommands } from './payouts/judgement.ts';
-import { createOutgoing, type Outgoing } from './payouts/outgoing.ts';
-import { createPayouts, type FollowLost, type Payouts, payoutCommands } from './payouts/payouts.ts';
-import { createPayoutSettlement } from './payouts/settlement.ts';
+import {
+  createNonces,
+  nonceCommands,
+  openCommands,
+  attemptCommands as payoutAttemptCommands,
+} from './payouts/attempts.ts';
+import { createDoubts } from './payouts/doubts.ts';
+import { adoptionCommands, engineCommands } from './payouts/engines.ts';
+import { createFreezer, type Freezer, holdCommands } from './payouts/holds.ts';
+import { type FollowLost, outcomeCommands } from './payouts/outcomes.ts';
+import { createOutgoing, outgoingCommands } from './payouts/outgoing.ts';
+import { createPayoutSteps, type PayoutSteps, payoutCommands } from './payouts/payouts.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
-import { payoutViews } from './payouts/views.ts';
-import { walletBookCommands } from './payouts/wallet-books.ts';
+import { walletCommands } from './payouts/wallets.ts';
 import { peopleCommands } from './people/people.ts';
 import { signInCommands } from './people/sign-ins.ts';
 import { proofCommands } from './proofs.ts';
@@ -111,6 +112,11 @@ export type Notices = Database['notices'];
 export type Endpoints = Database['endpoints'];
 export type Deliveries = Database['deliveries'];
 export type Sending = Database['sending'];
+export type Payouts = Database['payouts'];
+export type Engines = Database['engines'];
+export type Holds = Database['holds'];
+export type Wallets = Database['wallets'];
+export type Sweeps = Database['sweeps'];
 
 export type SqliteDatabaseOptions = OpenOptions &
   Partial<TextFormats> &
@@ -168,7 +174,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   const networks = createNetworks(db);
   const addresses = createAddresses(db, guard);
   const transfers = createTransfers(db, guard);
-  const outgoing = createOutgoing(db, guard);
+  const outgoing = createOutgoing(db);
   const facts = { addresses, blocks: createBlocks(db), transfers, networks, outgoing };
   const returned = createReturned(db);
   const countingSums = createCountingSums(returned.of);
@@ -182,9 +188,8 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   const changed = { networks, countingSums, outbox, raiseAlarm, heldRecords };
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
-  const freezesOf = createFreezeReader(db);
   const freezer = createFreezer(db, recordAct);
-  const payouts = createPayouts(db, { raiseAlarm, outgoing, freezesOf });
+  const payouts = createPayoutSteps(db, { raiseAlarm, doubts: createDoubts(db, { freezer, outgoing }) });
   const approvalAlarms = createApprovalAlarms(db, raiseAlarm, endAlarm);
   const rows = createRefundRows(db, { ...sealing, findSession, ...formats, alarms: approvalAlarms });
   const secrets = createWebhookSecrets(db, vault);
@@ -217,8 +222,8 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
     audit: { ...auditCommands(db), ...proofCommands(db, recordAct) },
     reports: { ...reportQueries(db), ...statsCommands(db), ...bookQueries(db) },
     traces: traceQueries(db),
-    ...payoutParts(db, { ...changed, ...refundParts, outgoing, freezesOf, freezer }),
-    ...ledgerAudit(db),
+    ...moneyOutRepositories(db, { ...changed, ...refundParts, freezer }),
+    ledger: ledgerCommands(db),
     ...webhookRepositories(db, { ...storeParts, vault, due, replays, raiseAlarm, findSession, outbox }),
     /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
     changeCount: changeCounter(db),
@@ -257,14 +262,11 @@ const webhookRepositories = (db: Db, parts: WebhookParts) => ({
 
 type MoneyOutParts = TextFormats &
   Readonly<{
-    guard: RowGuard;
     networks: NetworkRows;
     raiseAlarm: RaiseAlarm;
     recordAct: RecordAct;
     ledger: Ledger;
-    payouts: Payouts;
-    outgoing: Outgoing;
-    freezesOf: FreezesOf;
+    payouts: PayoutSteps;
     freezer: Freezer;
     rows: RefundRows;
     settlement: RefundSettlement;
@@ -273,33 +275,27 @@ type MoneyOutParts = TextFormats &
   }>;
 
 /** What payout engines save, and what operators decide about it. */
-function payoutParts(db: Db, own: MoneyOutParts) {
-  const { payouts: steps, networks, ledger, raiseAlarm, recordAct, outgoing, rows, formatAddress, formatAmount } = own;
-  const { freezesOf, freezer } = own;
+function moneyOutRepositories(db: Db, own: MoneyOutParts) {
+  const { payouts: steps, settlement } = own;
   const followLost: FollowLost = ({ intent, sessionId }, nowMs) => {
     const session = intent.kind === 'return' && sessionId === null && own.findSession(intent.session.id);
     if (session) own.transitions.followReturn(session, nowMs);
   };
-  const approvalsOf = (id: string) => rows.find(id)?.approvals ?? [];
-  const parts = { steps, ledger, raiseAlarm, followLost, freezer };
-  const settlement = createPayoutSettlement(db, { ...parts, followRefund: own.settlement.settle });
+  const approvalsOf = (id: string) => own.rows.find(id)?.approvals ?? [];
+  const parts = { ...own, steps, followLost, followRefund: settlement.settle, nonces: createNonces(db) };
   return {
-    ...payoutCommands(db, { ...parts, settlement }),
-    ...outgoingCommands(db, {
-      ...parts,
-      guard: own.guard,
-      networks,
-      formatAddress,
-      formatAmount,
-    }),
-    ...walletBookCommands(db, { raiseAlarm, freezer, formatAmount }),
-    ...payoutAttemptCommands(db, { ...parts, freezesOf, refundGates: own.settlement.gatesOf, approvalsOf }),
-    ...adoptionCommands(db, parts),
-    ...exitCommands(db, { ...parts, settlement, outgoing, recordAct, followRefund: own.settlement.settle }),
-    ...freezeCommands(db, { guard: own.guard, freezesOf, freezer, ledger, recordAct }),
-    ...payoutViews(db),
-    ...hotWalletCommands(db),
-    ...sweepCommands(db, steps),
+    payouts: {
+      ...payoutCommands(db, steps),
+      ...openCommands(db, { steps, approvalsOf }),
+      ...nonceCommands(db, parts),
+      ...payoutAttemptCommands(db, { ...parts, refundGates: settlement.gatesOf }),
+      ...outcomeCommands(db, parts),
+      ...adoptionCommands(db, parts),
+    },
+    engines: engineCommands(db),
+    holds: holdCommands(db, own),
+    wallets: { ...walletCommands(db, own), ...outgoingCommands(db, own) },
+    sweeps: sweepCommands(db, steps),
   };
 }
 

@@ -7,10 +7,10 @@
 import type { Mode } from '../core/transfer.ts';
 import { DAY_MS, HOUR_MS } from '../lib/clock.ts';
 import { sortableTime } from '../lib/id.ts';
+import type { PoolKey } from './addresses.ts';
 import type { Client } from './engine/connection.ts';
 import { connect } from './engine/connection.ts';
 import { guarded } from './engine/storage-fault.ts';
-import type { PoolKey } from './sweeps.ts';
 import type { pools } from './tables.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;

@@ -6,6 +6,7 @@
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { BlockRef } from '../core/block.ts';
 import { type BlockGap, closesGap, type GapReading, gapsThrough } from '../core/gap.ts';
+import { freezeTexts } from '../core/reasons.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
@@ -14,7 +15,7 @@ import type { BlockRows } from './blocks.ts';
 import { writeOrTry } from './engine/dry-run.ts';
 import type { Db } from './engine/open.ts';
 import { type NetworkRow, type NetworkRows, numbersText, tipColumns } from './networks.ts';
-import { BLOCKS_UNSEARCHED, type Freezer } from './payouts/freezes.ts';
+import { BLOCKS_UNSEARCHED, type Freezer } from './payouts/holds.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
 import { blocks as blockTable } from './tables.ts';
 
@@ -149,7 +150,8 @@ export function recoveryCommands(db: Db, parts: Parts) {
         if (row.headNumber === null || to > row.headNumber) return { kind: 'not_made_yet', head: row.headNumber };
         const holdsPayouts = outgoing.hasUncountedWallet(network);
         const gap = { from, to, because: act.reason ?? '', atMs: act.atMs, closedAtMs: null, holdsPayouts };
-        if (holdsPayouts) freezer.again(network, BLOCKS_UNSEARCHED, unsearched(network, from, to), act.atMs);
+        const why = freezeTexts[BLOCKS_UNSEARCHED].why({ network, blocks: numbersText(from, to), from, to });
+        if (holdsPayouts) freezer.again(network, BLOCKS_UNSEARCHED, why, act.atMs);
         networks.recover(network, { gaps: [gap, ...row.gaps] });
         raiseAlarm({ ...skipped(network, gap, act), network, sessionId: null });
         recordAct(act, {
@@ -176,11 +178,6 @@ export function recoveryCommands(db: Db, parts: Parts) {
     },
   };
 }
-
-const unsearched = (network: NetworkKey, from: number, to: number): string =>
-  `${numbersText(from, to)} were skipped, so what was paid out in them may be missed. When a node has them, search them ` +
-  `first: \`quayside network reread ${network} --from ${from} --to ${to}\`. If none ever will, compare the wallets' ` +
-  'transactions in an explorer with `quayside payout list`';
 
 function skipped(network: NetworkKey, { from, to, holdsPayouts }: BlockGap, { atMs, operator, reason }: OperatorAct) {
   const blocks = numbersText(from, to);

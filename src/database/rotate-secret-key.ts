@@ -12,7 +12,6 @@ import { type Db, openDatabase } from './engine/open.ts';
 import { apiSecretName, macedKey } from './keys.ts';
 import { mailName } from './mails.ts';
 import { noticeAddressName, noticeCodeName } from './notices.ts';
-import { macedOutgoing, macedWallet } from './payouts/outgoing.ts';
 import { totpSecretName } from './people/person.ts';
 import { macedRefundAddress } from './refunds/destinations.ts';
 import { macedDestination } from './refunds/rows.ts';
@@ -23,8 +22,6 @@ import {
   jobs,
   keys,
   noticeTargets,
-  outgoingTransfers,
-  ownWallets,
   payouts,
   people,
   refundAddresses,
@@ -224,8 +221,6 @@ const sealedTables: readonly SealedTable[] = [
   })),
   withMacs(addresses, [addresses.id], macedAddress, sql`${addresses.mac} IS NOT ${NOT_DERIVED}`),
   withMacs(transfers, [transfers.id], macedTransfer),
-  withMacs(ownWallets, [ownWallets.id], macedWallet),
-  withMacs(outgoingTransfers, [outgoingTransfers.id], macedOutgoing),
   withMacs(stores, [stores.id], macedSuspension),
   withMacs(refundAddresses, [refundAddresses.sessionId, refundAddresses.network], macedRefundAddress),
   {

@@ -558,8 +558,8 @@ CREATE INDEX payouts_by_payee ON payouts (network, intent ->> '$.to')
 CREATE TABLE payout_attempts (
   payout_id TEXT NOT NULL REFERENCES payouts (id),
   generation INTEGER NOT NULL CHECK (generation >= 0),
-  -- 0, and then one more for each replacement that uses the same nonce.
-  attempt INTEGER NOT NULL CHECK (attempt >= 0),
+  -- 0, and then one more for each replacement that uses the same nonce. -1: the chain has shown it, nobody asked for it here.
+  attempt INTEGER NOT NULL CHECK (attempt >= -1),
   network TEXT NOT NULL,
   payer TEXT NOT NULL, -- address key of the wallet that pays the fee
   payer_role TEXT NOT NULL CHECK (payer_role IN ('refund', 'gas', 'collection')),
@@ -634,7 +634,6 @@ CREATE TABLE own_wallets (
   network TEXT NOT NULL,
   role TEXT NOT NULL CHECK (role IN ('refund', 'gas', 'treasury')),
   key TEXT NOT NULL,
-  mac TEXT,
   UNIQUE (network, key, role)
 ) STRICT;
 
@@ -655,7 +654,6 @@ CREATE TABLE outgoing_transfers (
   -- recorded: the treasury's, or it went to another wallet of ours; only the newest of them.
   state TEXT NOT NULL CHECK (state IN ('open', 'foreign', 'known', 'recorded')),
   seen_at_ms INTEGER NOT NULL,
-  mac TEXT,
   UNIQUE (network, block_hash, tx, position, from_key)
 ) STRICT;
 CREATE INDEX outgoing_by_state ON outgoing_transfers (network, state, block_number);

@@ -421,7 +421,6 @@ export const ownWallets = sqliteTable('own_wallets', {
   network: text().$type<NetworkKey>().notNull(),
   role: text().$type<'refund' | 'gas' | 'treasury'>().notNull(),
   key: text().notNull(),
-  mac: text(),
 });
 
 export const outgoingTransfers = sqliteTable('outgoing_transfers', {
@@ -438,7 +437,6 @@ export const outgoingTransfers = sqliteTable('outgoing_transfers', {
   units: units().notNull(),
   state: text().$type<'open' | 'foreign' | 'known' | 'recorded'>().notNull(),
   seenAtMs: integer().notNull(),
-  mac: text(),
 });
 
 export const walletBooks = sqliteTable('wallet_books', {

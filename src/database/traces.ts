@@ -5,7 +5,7 @@ import type { Counted, Phase } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { Db } from './engine/open.ts';
 import type { StoredEvent } from './events.ts';
-import type { OutgoingRecord } from './outgoing.ts';
+import type { OutgoingRecord } from './payouts/outgoing.ts';
 
 /** Rows of one kind that a trace returns, at most: anyone can send any number of transfers to an address. */
 export const TRACED_MAX = 100;

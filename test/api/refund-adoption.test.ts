@@ -23,7 +23,7 @@ const show = async (server: ApiServer) =>
   (await server.send('GET', '/api/v1/refunds/lost')).json as Readonly<Record<string, unknown>>;
 
 async function booksAreSound(server: ApiServer): Promise<void> {
-  const { unbalanced, differences, overdrawn, sums } = await server.database().verifyLedger();
+  const { unbalanced, differences, overdrawn, sums } = await server.database().ledger.verify();
   assert.equal([unbalanced, differences, overdrawn, sums], [[], [], [], []]);
 }
 
@@ -61,7 +61,7 @@ async function forgetAndAdopt(
   await server.chain('ethereum').confirm(block);
   await ask(server, session.id);
   const [refund] = await database.refunds.list({ sessionId: session.id, limit: 1 });
-  const payout = await database.findPayout(refund?.id ?? '');
+  const payout = await database.payouts.find(refund?.id ?? '');
   assert.ok(payout);
 
   const raw = new Sqlite(server.file);
@@ -84,8 +84,8 @@ async function forgetAndAdopt(
   };
   const nowMs = server.clock.nowMs();
   const adoption = { ...signed, tx, bytes: new Uint8Array([1]), payer: 'aa'.repeat(20), payerRole: 'refund' } as const;
-  assert.is(await database.adopt(network, { signatures: [adoption], servedFence: 1, nowMs }), 1);
-  await database.recordSent({
+  assert.is(await database.payouts.adopt(network, { signatures: [adoption], servedFence: 1, nowMs }), 1);
+  await database.payouts.recordSent({
     id,
     generation: 0,
     attempt: 0,
@@ -102,7 +102,7 @@ async function forgetAndPay(server: ApiServer): Promise<string> {
   const { sessionId, payoutId: id } = await forgetAndAdopt(server);
   const outcome = { kind: 'succeeded', ended: { tx, feeUnits: 5n } } as const;
   const nowMs = server.clock.nowMs();
-  assert.is(await server.database().settlePayout({ id, generation: 0, outcome, nowMs }), true);
+  assert.is(await server.database().payouts.settle({ id, generation: 0, outcome, nowMs }), true);
   await booksAreSound(server);
   return sessionId;
 }
@@ -118,7 +118,7 @@ test('a lost refund that was paid is completed by that payment when it is reques
     const types = raw.prepare('SELECT type FROM events ORDER BY id').pluck().all();
     raw.close();
     assert.equal(types.slice(-2), ['refund.processing', 'refund.succeeded'], 'events in order');
-    assert.equal(await server.database().openPayouts('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
+    assert.equal(await server.database().payouts.open('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
     await booksAreSound(server);
   });
 });
@@ -129,7 +129,7 @@ test('requested again with another amount, it fails, because its id was signed f
     await ask(server, sessionId, '3.00');
     const { status, failure_reason } = await show(server);
     assert.equal([status, failure_reason], ['failed', 'signed_otherwise']);
-    assert.equal(await server.database().openPayouts('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
+    assert.equal(await server.database().payouts.open('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
     await booksAreSound(server);
   });
 });
@@ -162,10 +162,10 @@ test('a refund that was made before the journal was adopted is not paid beyond w
     const nowMs = server.clock.nowMs() + 3_600_000;
     const own = { id: refunds[0]?.id ?? '', generation: 0, attempt: 0, payer: 'aa'.repeat(20), nonce: 1 } as const;
     const terms = { payerRole: 'refund', terms: { nonce: '1' }, feeUnitsMax: 5n, nowMs } as const;
-    const intent = (await database.findPayout(own.id))?.intent;
+    const intent = (await database.payouts.find(own.id))?.intent;
     assert.ok(intent);
-    assert.equal(await database.allotAttempt({ ...own, ...terms, intent }), { kind: 'moved' });
-    assert.is((await database.findPayout(own.id))?.wait?.code, 'refund_uncovered');
+    assert.equal(await database.payouts.allot({ ...own, ...terms, intent }), { kind: 'moved' });
+    assert.is((await database.payouts.find(own.id))?.wait?.code, 'refund_uncovered');
   });
 });
 
@@ -175,10 +175,10 @@ test('until the journal is adopted, new refunds are answered with 503 and those 
     const database = server.database();
     const nowMs = server.clock.nowMs();
     assert.equal(await answerOf(server, sessionId, 'known', '1.00'), [201, undefined]);
-    await database.reportEngine('test:ethereum', { code: 'payouts_not_adopted', message: 'it is older' }, nowMs);
+    await database.engines.report('test:ethereum', { code: 'payouts_not_adopted', message: 'it is older' }, nowMs);
     assert.equal(await answerOf(server, sessionId, 'new', '1.00'), [503, 'storage_unavailable']);
     assert.equal(await answerOf(server, sessionId, 'known', '1.00'), [201, undefined]);
-    await database.adopt('test:ethereum', { signatures: [], servedFence: 1, nowMs });
+    await database.payouts.adopt('test:ethereum', { signatures: [], servedFence: 1, nowMs });
     assert.equal(await answerOf(server, sessionId, 'new', '1.00'), [201, undefined]);
   });
 });
@@ -187,9 +187,9 @@ test('requested again after its payout failed, it fails for the same reason', as
   await withApi({}, async (server) => {
     const { sessionId, payoutId: id } = await forgetAndAdopt(server);
     const nowMs = server.clock.nowMs();
-    await server.database().newGeneration({ id, generation: 0, ...renewal, notBeforeMs: nowMs, nowMs });
+    await server.database().payouts.renew({ id, generation: 0, ...renewal, notBeforeMs: nowMs, nowMs });
     const outcome = { kind: 'failed', code: 'destination_frozen', message: 'by its issuer' } as const;
-    assert.is(await server.database().settlePayout({ id, generation: 1, outcome, nowMs }), true);
+    assert.is(await server.database().payouts.settle({ id, generation: 1, outcome, nowMs }), true);
     await ask(server, sessionId);
     const { status, failure_reason } = await show(server);
     assert.equal([status, failure_reason], ['failed', 'destination_frozen']);

@@ -52,7 +52,7 @@ async function bringOut(api: ApiServer, refundId: string) {
   const database = api.database();
   await database.refunds.advance(api.clock.nowMs(), 100);
   api.clock.advance(61_000);
-  const due = await database.openPayouts('test:ethereum', api.clock.nowMs(), 100);
+  const due = await database.payouts.open('test:ethereum', api.clock.nowMs(), 100);
   const paid = due.flatMap(({ payout: { intent } }) => ('to' in intent ? [intent.to] : []));
   return [fields(await read(api, refundId)).status, ...paid];
 }

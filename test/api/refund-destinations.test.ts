@@ -70,12 +70,12 @@ const start = (api: ApiServer) => api.database().refunds.advance(api.clock.nowMs
 async function allot(api: ApiServer, refund_id: string) {
   const database = api.database();
   const id = await idOf(api, refund_id);
-  const payout = await database.findPayout(id);
+  const payout = await database.payouts.find(id);
   assert.ok(payout);
   const name = { id, generation: 0, attempt: 0, intent: payout.intent } as const;
   const wish = { payer: 'ab'.repeat(20), payerRole: 'refund', nonce: null, terms: {}, feeUnitsMax: 1n } as const;
-  const { kind } = await database.allotAttempt({ ...name, ...wish, nowMs: api.clock.nowMs() });
-  const { wait, intent } = (await database.findPayout(id)) ?? payout;
+  const { kind } = await database.payouts.allot({ ...name, ...wish, nowMs: api.clock.nowMs() });
+  const { wait, intent } = (await database.payouts.find(id)) ?? payout;
   return { kind, waitsFor: wait?.code, to: intent.kind === 'refund' ? intent.to : '' };
 }
 
@@ -110,7 +110,7 @@ test('no refund goes to a wallet of ours, whoever names it', () =>
     const roles = ['refund', 'gas', 'treasury'] as const;
     const wallets = roles.map((role, at) => ({ role, key: keyOf(address(`e${at}`)) }));
     const sale = await paidSale(api);
-    await api.database().recordOwnWallets(network, wallets);
+    await api.database().wallets.recordOwn(network, wallets);
     await create(api, sale, 'r-open', undefined, '1.00');
     for (const { role, key } of wallets) {
       const own = chains.evm.address.format(key);
@@ -174,7 +174,7 @@ test('each replacement moves the payout, until the first attempt is allotted; th
       'the window again',
     );
     api.clock.advance(61_000);
-    const stale = await api.database().findPayout(await idOf(api, 'r-1'));
+    const stale = await api.database().payouts.find(await idOf(api, 'r-1'));
     const act = { atMs: api.clock.nowMs(), operator: 'anna', command: 'refund destination', reason: 'a call' };
     const id = await idOf(api, 'r-1');
     const check = () => ({ kind: 'ok', family: 'evm', key: keyOf(named) ?? '' }) as const;
@@ -188,7 +188,7 @@ test('each replacement moves the payout, until the first attempt is allotted; th
     assert.ok(stale);
     const wish = { payer: 'ab'.repeat(20), payerRole: 'refund', nonce: null, terms: {}, feeUnitsMax: 1n } as const;
     const late = { id, generation: 0, attempt: 0, intent: stale.intent, ...wish, nowMs: api.clock.nowMs() } as const;
-    assert.is((await api.database().allotAttempt(late)).kind, 'moved', 'an engine that looked before pays nobody');
+    assert.is((await api.database().payouts.allot(late)).kind, 'moved', 'an engine that looked before pays nobody');
     assert.equal(await allot(api, 'r-1'), { kind: 'allotted', waitsFor: undefined, to: keyOf(named) });
 
     assert.equal(codeOf(await redirect(api, 'r-1', chosen)), [400, 'CANNOT_CHANGE_DESTINATION']);
@@ -265,7 +265,7 @@ for (const [isKnown, code] of [
       const act = { atMs: api.clock.nowMs(), operator: 'anna', command: 'payout thaw', reason: 'looked' };
       if (isKnown) {
         await payUnknown(api, keyOf(left), UNITS);
-        await database.judgeOutgoing(network, act.atMs);
+        await database.wallets.judge(network, act.atMs);
         await thawAll(database, network, act);
       }
       await create(api, sale, 'r-1');
@@ -280,9 +280,9 @@ for (const [isKnown, code] of [
         assert.equal(shown(await read(api, 'r-1')), [left, 'payer']);
         assert.equal(await database.refunds.addresses(sale.id), { [network]: keyOf(left) });
       };
-      await database.settleEngine(network, 0, act.atMs);
+      await database.engines.settle(network, 0, act.atMs);
       await isKept();
-      await database.settleEngine(network, null, act.atMs);
+      await database.engines.settle(network, null, act.atMs);
       if (!isKnown) await payUnknown(api, keyOf(left), UNITS);
       await isKept();
       await approve(database, id, act.atMs);
@@ -311,8 +311,8 @@ test('a refund that waits for approval is given another address where no transfe
 async function payUnknown(api: ApiServer, to: string, units: bigint): Promise<void> {
   const database = api.database();
   const key = 'a1'.repeat(20);
-  await database.recordOwnWallets(network, [{ role: 'refund', key }]);
-  const ownWalletId = (await database.listOwnWallets(network)).at(-1)?.id ?? 0;
+  await database.wallets.recordOwn(network, [{ role: 'refund', key }]);
+  const ownWalletId = (await database.wallets.listOwn(network)).at(-1)?.id ?? 0;
   const tip = (await database.blocks.tail(network, 1)).at(-1);
   assert.ok(tip);
   const nowMs = api.clock.nowMs();

@@ -316,11 +316,11 @@ test('only a refund that is processing can be canceled; its amount is free again
   assert.equal(codeOf(await cancel()), [400, 'CANNOT_CANCEL_REFUND', undefined], 'pending');
   await tick(api);
   const network = 'test:ethereum' as const;
-  await api.database().settleEngine(network, 0, api.clock.nowMs());
+  await api.database().engines.settle(network, 0, api.clock.nowMs());
   const early = await cancel();
   assert.equal(codeOf(early), [400, 'CANNOT_CANCEL_REFUND', undefined], 'it may have been paid');
   assert.match(JSON.stringify(early.json), 'Try again in ten minutes');
-  await api.database().settleEngine(network, null, api.clock.nowMs());
+  await api.database().engines.settle(network, null, api.clock.nowMs());
   const done = await cancel();
   assert.is(done.status, 200);
   const to = { destination: { network: 'ethereum', address: payerAddress }, destination_source: 'merchant' };
@@ -391,7 +391,7 @@ test('an approval that the signer needs takes effect at once, and shortens no ot
     await tick(own);
     const [refund] = await own.database().refunds.list({ sessionId: session, limit: 1 });
     assert.ok(refund);
-    const isDue = async () => (await own.database().openPayouts(refund.network, own.clock.nowMs(), 10)).length === 1;
+    const isDue = async () => (await own.database().payouts.open(refund.network, own.clock.nowMs(), 10)).length === 1;
     const approveIt = () => approve(own.database(), refund.id, own.clock.nowMs());
     await approveIt();
     assert.is(await isDue(), false, 'it can still be canceled');
@@ -399,7 +399,9 @@ test('an approval that the signer needs takes effect at once, and shortens no ot
     assert.is(await isDue(), true);
     const wait = { code: 'signer_refused_approval', message: 'above the cap' };
     const nowMs = own.clock.nowMs();
-    await own.database().recordWait({ id: refund.id, generation: 0, wait, nextLookAtMs: nowMs + 300_000, nowMs });
+    await own
+      .database()
+      .payouts.recordWait({ id: refund.id, generation: 0, wait, nextLookAtMs: nowMs + 300_000, nowMs });
     assert.is(await isDue(), false);
     await approveIt();
     assert.is(await isDue(), true);
@@ -409,14 +411,14 @@ test('an approval that the signer needs takes effect at once, and shortens no ot
 /** Asks for the first attempt of the open payout. @returns what became of it, and what the payout waits for */
 async function allotFirst(own: ApiServer, payer: string): Promise<(string | undefined)[]> {
   const database = own.database();
-  const [open] = await database.openPayouts('test:ethereum', own.clock.nowMs(), 10);
+  const [open] = await database.payouts.open('test:ethereum', own.clock.nowMs(), 10);
   assert.ok(open, 'it is due');
   const { id, intent } = open.payout;
-  const { kind } = await database.allotAttempt({
+  const { kind } = await database.payouts.allot({
     ...{ id, generation: 0, attempt: 0, intent, payer, payerRole: 'refund', nonce: 0, terms: {}, feeUnitsMax: 1n },
     nowMs: own.clock.nowMs(),
   });
-  return [kind, (await database.findPayout(id))?.wait?.code];
+  return [kind, (await database.payouts.find(id))?.wait?.code];
 }
 
 test('a refund that is not signed is held while its store is suspended, and goes on afterwards', async () => {
@@ -433,7 +435,7 @@ test('a refund that is not signed is held while its store is suspended, and goes
     await own.chain('ethereum').finalize(await own.chain('ethereum').mine([]));
     own.clock.advance(61_000);
     const payer = 'ab'.repeat(20);
-    await database.offerNonce('test:ethereum', payer, counted(0), own.clock.nowMs());
+    await database.payouts.offerNonce('test:ethereum', payer, counted(0), own.clock.nowMs());
     await suspend('suspended');
     for (let look = 0; look < 2; look++) {
       assert.equal(await allotFirst(own, payer), ['moved', 'refund_store_suspended']);
@@ -455,7 +457,7 @@ test('a refund whose payment was removed by a reorg is not signed until the paym
     await own.chain('ethereum').orphanTip();
     own.clock.advance(61_000);
     const payer = 'ab'.repeat(20);
-    await database.offerNonce('test:ethereum', payer, counted(0), own.clock.nowMs());
+    await database.payouts.offerNonce('test:ethereum', payer, counted(0), own.clock.nowMs());
     const allotted = () => allotFirst(own, payer);
     assert.equal(await allotted(), ['moved', 'refund_uncovered']);
     own.clock.advance(300_000);

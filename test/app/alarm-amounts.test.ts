@@ -43,7 +43,7 @@ for (const [key, coin] of [
 
   test(`on ${key}, what is missing in the wallets is told in coins and tokens`, async () => {
     const compare = (USDT: bigint, native: bigint, atMs: number) =>
-      database.compareBooks({ network: key, heldUnits: { USDT, native }, nowMs: atMs });
+      database.wallets.compareBooks({ network: key, heldUnits: { USDT, native }, nowMs: atMs });
     await compare(20n * unit, 10n ** 18n, nowMs);
     for (const atMs of [nowMs + 1, nowMs + 200_000]) await compare(10n * unit, 10n ** 18n, atMs);
     assert.match(await messageOf('wallet_balance_short'), `of ${key} hold 10.00 USDT, 10.00 USDT less than the books`);
@@ -52,15 +52,15 @@ for (const [key, coin] of [
       await messageOf('wallet_balance_short'),
       `of ${key} hold 0.90 ${coin}, 0.10 ${coin} less than the books`,
     );
-    assert.match((await database.findFreeze(key))?.reason ?? '', `0.10 ${coin} has left the wallets`);
+    assert.match((await database.holds.find(key))?.reason ?? '', `0.10 ${coin} has left the wallets`);
   });
 
   test(`on ${key}, so is what has left a wallet, and what came to an address without a payment`, async () => {
-    await database.recordOwnWallets(key, [
+    await database.wallets.recordOwn(key, [
       { role: 'refund', key: wallet },
       { role: 'gas', key: gas },
     ]);
-    const ownWalletId = (await database.listOwnWallets(key)).at(-1)?.id ?? 0;
+    const ownWalletId = (await database.wallets.listOwn(key)).at(-1)?.id ?? 0;
     if (key === 'test:bsc')
       await database.addresses.add({ family, mode: 'test', source: 'test', firstIndex: 0, keys: [deposit] });
     const block = { hash: `0x${'1'.repeat(64)}`, parent: `0x${'0'.repeat(64)}`, number: 100, timeS: nowMs / 1000 };
@@ -76,7 +76,7 @@ for (const [key, coin] of [
         ...{ readThroughS: 0, nowMs },
       });
     assert.equal([await step(null, true, null), await step(block.hash, false, block.number)], ['done', 'done']);
-    await database.judgeOutgoing(key, nowMs);
+    await database.wallets.judge(key, nowMs);
     assert.match(await messageOf('wallet_outflow_foreign'), `of ${key} moved 2.50 USDT from our refund wallet`);
     assert.match(await messageOf('payment_without_session'), `on ${key} paid 2.50 USDT to our address`);
   });

@@ -225,7 +225,7 @@ test(
     clock.advance(HOUR_MS);
     const freeze = { network: null, reason: 'restored', frozenBy: 'anna', sinceMs: clock.nowMs() };
     const act = { atMs: clock.nowMs(), operator: 'anna', command: 'restore', reason: 'a new machine' };
-    await first.database.freezePayouts({ ...freeze, code: 'restored_from_backup' }, act);
+    await first.database.holds.freeze({ ...freeze, code: 'restored_from_backup' }, act);
     first.stop();
     clock.advance(10_000);
     const second = await start();
@@ -255,13 +255,13 @@ test(
   'after a gap of more than two minutes, payouts settle in from the start on; a restart within them waits for nothing',
   onMachine(async ({ begin, dataDir, clock }) => {
     const { database } = await begin();
-    const settling = async () => (await database.listEngines()).map(({ settlingUntilMs }) => settlingUntilMs);
+    const settling = async () => (await database.engines.list()).map(({ settlingUntilMs }) => settlingUntilMs);
     assert.equal(await settling(), [], 'without a signer, nothing is paid out');
     const config = { dataDir, sandbox: false, networks: [network], signer: { dir: dataDir } } as unknown as Config;
     prepareDatabase(config, {}, log, clock);
     assert.equal(await settling(), [0]);
-    assert.is(await database.beatEngine(network.key, clock.nowMs()), 0);
-    await database.settleEngine(network.key, null, clock.nowMs());
+    assert.is(await database.engines.beat(network.key, clock.nowMs()), 0);
+    await database.engines.settle(network.key, null, clock.nowMs());
     clock.advance(119_000);
     prepareDatabase(config, {}, log, clock);
     assert.equal(await settling(), [null]);

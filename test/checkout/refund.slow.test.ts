@@ -115,7 +115,7 @@ test('no address is stored before it is confirmed; the payer may replace it unti
   assert.is((await post(url, { address: other, confirmed: 'yes' })).status, 303);
   const [refund] = await api.database().refunds.list({ sessionId: sale.id, limit: 1 });
   assert.is(refund?.destination?.address, other);
-  const payout = await api.database().findPayout(refund?.id ?? '');
+  const payout = await api.database().payouts.find(refund?.id ?? '');
   assert.is(payout?.intent.kind === 'refund' && payout.intent.to, chains.evm.address.parse(other));
   let refused = 0;
   for (let n = 0; n < 12; n++) {
@@ -288,7 +288,7 @@ test('a refund with an open claim link goes to the address that is given on the 
     ({ refundId }) => refundId === refund_id,
   );
   assert.is(refund?.destination?.key, chains.evm.address.parse(payer));
-  const payout = await api.database().findPayout(refund?.id ?? '');
+  const payout = await api.database().payouts.find(refund?.id ?? '');
   assert.is(payout?.intent.kind === 'refund' && payout.intent.to, chains.evm.address.parse(payer));
 });
 

@@ -109,7 +109,7 @@ async function createOperated({ api }: Dashboard) {
     mac: '',
   } as const;
   const planned = { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
-  await api.database().planPayouts([planned]);
+  await api.database().payouts.plan([planned]);
   const act = { atMs: nowMs, operator: 'Mary', command: 'notify add', reason: null };
   const address = JSON.stringify({ url: 'http://127.0.0.1:1/' });
   const target = { id: 'nt_1', kind: 'slack', name: 'team', address, code: '918273', severity: 'page' } as const;

@@ -107,12 +107,12 @@ test('the owner of a suspended store sends no held money out, neither ordered be
     await suspend('suspended');
     await database.refunds.advance(api.clock.nowMs(), 9);
     api.clock.advance(61_000);
-    const payout = await database.findPayout(made?.id ?? '');
+    const payout = await database.payouts.find(made?.id ?? '');
     assert.ok(payout);
     const attempt = { id: payout.id, generation: 0, attempt: 0, intent: payout.intent, payer: 'ab'.repeat(20) };
     const terms = { payerRole: 'refund', nonce: null, terms: {}, feeUnitsMax: 1n } as const;
-    assert.is((await database.allotAttempt({ ...attempt, ...terms, nowMs: api.clock.nowMs() })).kind, 'moved');
-    assert.is((await database.findPayout(payout.id))?.wait?.code, 'refund_store_suspended');
+    assert.is((await database.payouts.allot({ ...attempt, ...terms, nowMs: api.clock.nowMs() })).kind, 'moved');
+    assert.is((await database.payouts.find(payout.id))?.wait?.code, 'refund_store_suspended');
   }));
 
 test('what a store’s owner returns counts in the store’s daily limit, and in the amount that needs an approval', () =>

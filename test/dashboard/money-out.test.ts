@@ -21,14 +21,14 @@ test('wallets are shown beside the books, with what is low, short or not read', 
     const database = api.database();
     const nowMs = api.clock.nowMs();
     const wallet = { network, key: 'ab'.repeat(20), low: [], readAtMs: nowMs } as const;
-    await database.recordBalance({ ...wallet, role: 'refund', units: { USDT: 5_000_000n } });
-    await database.recordBalance({ ...wallet, role: 'gas', units: { native: 10n ** 18n }, low: ['native'] });
+    await database.wallets.recordBalance({ ...wallet, role: 'refund', units: { USDT: 5_000_000n } });
+    await database.wallets.recordBalance({ ...wallet, role: 'gas', units: { native: 10n ** 18n }, low: ['native'] });
     const unread = { ...wallet, network: 'test:bsc' as const, readAtMs: nowMs - 700_000 };
-    await database.recordBalance({ ...unread, role: 'gas', units: { native: 1n } });
-    await database.compareBooks({ network, heldUnits: { USDT: 8_000_000n }, nowMs });
+    await database.wallets.recordBalance({ ...unread, role: 'gas', units: { native: 1n } });
+    await database.wallets.compareBooks({ network, heldUnits: { USDT: 8_000_000n }, nowMs });
     const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n, readAtMs: nowMs } as const;
-    await database.recordUnswept(network, [level]);
-    await database.recordOwnWallets(network, [{ role: 'treasury', key: '4d'.repeat(20) }]);
+    await database.sweeps.recordUnswept(network, [level]);
+    await database.wallets.recordOwn(network, [{ role: 'treasury', key: '4d'.repeat(20) }]);
     const shown = await page();
     const states = rowsOf(shown, 'Wallets').map(({ Wallet, Holds, State }) => [Wallet, Holds, State].join(', '));
     assert.equal(states.sort(), ['gas, 1 native, not read', 'gas, 1.00 native, low', 'refunds, 5.00 USDT, enough']);
@@ -36,7 +36,7 @@ test('wallets are shown beside the books, with what is low, short or not read', 
     assert.equal([book?.Held, book?.['By the books at least'], book?.State], ['5.00 USDT', '8.00 USDT', 'agrees']);
     assert.is(rowsOf(shown, 'On deposit addresses')[0]?.['To be swept'], '7.50 USDT');
     assert.match(shown.slice(shown.indexOf('id="treasury"')).toLowerCase(), `0x${'4d'.repeat(20)}`);
-    await database.compareBooks({ network, heldUnits: { USDT: 5_000_000n }, nowMs: nowMs + 1 });
+    await database.wallets.compareBooks({ network, heldUnits: { USDT: 5_000_000n }, nowMs: nowMs + 1 });
     assert.match(rowsOf(await page(), 'Balances and books')[0]?.State ?? '', 'less than expected');
   }));
 
@@ -47,14 +47,14 @@ test('every network is frozen with a reason, and thawed with the second factor',
     const review = await mary.submit(PAGE, `${PAGE}/freeze`, { network: '', because: 'looks <odd>' });
     assert.match(review.text, 'looks &lt;odd&gt;');
     assert.is((await confirm(mary, `${PAGE}/freeze`, review)).status, 303);
-    const [freeze] = await database.listFreezes();
+    const [freeze] = await database.holds.list();
     assert.equal([freeze?.network, freeze?.reason, freeze?.frozenBy], [null, 'looks <odd>', 'Mary (dashboard)']);
     api.clock.advance(11 * 60_000);
     const ending = await mary.submit(PAGE, `${PAGE}/thaw`, { because: 'it was a test' });
     assert.is((await confirm(mary, `${PAGE}/thaw`, ending)).status, 403);
-    assert.is((await database.listFreezes()).length, 1);
+    assert.is((await database.holds.list()).length, 1);
     assert.is((await confirm(mary, `${PAGE}/thaw`, ending, { code: code(mary.token) })).status, 303);
-    assert.equal(await database.listFreezes(), []);
+    assert.equal(await database.holds.list(), []);
     const acts = (await database.audit.list(9)).filter(({ command }) => command.startsWith('payout '));
     assert.equal(
       acts.map(({ command, reason }) => [command, reason]),
@@ -70,7 +70,7 @@ test('an operator may freeze what is frozen already, and a form ends only what a
     const database = dashboard.api.database();
     const sinceMs = dashboard.api.clock.nowMs();
     const freeze = { network, reason: 'money left', frozenBy: 'quayside', sinceMs };
-    await database.freezePayouts({ ...freeze, code: 'wallet_outflow_foreign' }, null);
+    await database.holds.freeze({ ...freeze, code: 'wallet_outflow_foreign' }, null);
     const review = await mary.submit(PAGE, `${PAGE}/freeze`, { network, because: 'a look' });
     assert.is((await confirm(mary, `${PAGE}/freeze`, review)).status, 303);
     const { text } = await mary.get(PAGE);
@@ -81,7 +81,7 @@ test('an operator may freeze what is frozen already, and a form ends only what a
     assert.not.match(own.text, 'money left');
     assert.is((await confirm(mary, `${PAGE}/thaw`, own)).status, 303);
     assert.equal(
-      (await database.listFreezes()).map(({ code }) => code),
+      (await database.holds.list()).map(({ code }) => code),
       ['wallet_outflow_foreign'],
     );
     assert.not.match((await mary.get(PAGE)).text, 'name="cause"');
@@ -91,7 +91,7 @@ test('a frozen network is explained on one screen: what left its wallets, which 
   withOperator(async ({ dashboard, mary }) => {
     const database = dashboard.api.database();
     const [wallet, payee] = ['a1'.repeat(20), 'b1'.repeat(20)] as const;
-    await database.recordOwnWallets(network, [{ role: 'refund', key: wallet }]);
+    await database.wallets.recordOwn(network, [{ role: 'refund', key: wallet }]);
     const lose = async (tx: string) => {
       const transfer = { tx, index: 0, currency: 'USDT', from: wallet, to: payee, units: 1_500_000n } as const;
       const tip = (await database.networks.list()).find(({ network: of }) => of === network)?.cursor;
@@ -104,7 +104,7 @@ test('a frozen network is explained on one screen: what left its wallets, which 
         nowMs: dashboard.api.clock.nowMs(),
       });
       assert.is(outcome, 'done');
-      await database.judgeOutgoing(network, dashboard.api.clock.nowMs());
+      await database.wallets.judge(network, dashboard.api.clock.nowMs());
     };
     const refund = {
       kind: 'refund',
@@ -115,7 +115,7 @@ test('a frozen network is explained on one screen: what left its wallets, which 
     } as const;
     const intent = { ...refund, currency: 'USDT', to: payee, units: 1_500_000n } as const;
     const nowMs = dashboard.api.clock.nowMs();
-    await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+    await database.payouts.plan([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
     await lose('t1');
     const { text } = await mary.get(PAGE);
     const [lost] = rowsOf(text, 'Unexplained');
@@ -129,7 +129,7 @@ test('a frozen network is explained on one screen: what left its wallets, which 
 test('a frozen signer is shown with the way out, on the page of money out and of the network that reports it', () =>
   withOperator(async ({ dashboard: { api }, mary }) => {
     const freeze = { reason: 'a stolen key', frozenBy: 'ann', frozenAtMs: Date.UTC(2026, 10, 25, 12) };
-    await api.database().reportSignerFreeze(network, freeze, api.clock.nowMs());
+    await api.database().engines.reportSignerFreeze(network, freeze, api.clock.nowMs());
     for (const path of [PAGE, `/operator/networks/${network}`]) {
       const shown = textOf((await mary.get(path)).text);
       assert.match(shown, /the signer is frozen Since 2026-11-25 12:00:00 , by ann : a stolen key/, path);
@@ -141,9 +141,9 @@ test('a stuck payout is shown first, with the commands that resolve it', () =>
   withOperator(async ({ dashboard: { api }, mary }) => {
     const nowMs = api.clock.nowMs();
     const intent = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 10n ** 16n } as const;
-    await api.database().planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+    await api.database().payouts.plan([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
     const why = { code: 'payout_outcome_unclear', message: 'nobody knows' };
-    await api.database().stickPayout({ id: 'ga_1', generation: 0, why, freezes: false, nowMs });
+    await api.database().payouts.stick({ id: 'ga_1', generation: 0, why, freezes: false, nowMs });
     assert.is(rowsOf((await mary.get(PAGE)).text, 'Stuck payouts')[0]?.['Waits for'], 'payout_outcome_unclear');
     const { text } = await mary.get('/operator/payouts/ga_1');
     assert.match(text, 'nobody knows');

@@ -110,8 +110,8 @@ test('it says what did not arrive, to who may see deliveries, and to an operator
 
     const wallet = { network: 'test:ethereum', role: 'gas', readAtMs: api.clock.nowMs() } as const;
     const levels = { units: { native: 1n }, low: ['native'] } as const;
-    await database.recordBalance({ ...wallet, key: 'ab'.repeat(20), ...levels });
-    await database.recordBalance({ ...wallet, network: 'live:ethereum', key: 'cd'.repeat(20), ...levels });
+    await database.wallets.recordBalance({ ...wallet, key: 'ab'.repeat(20), ...levels });
+    await database.wallets.recordBalance({ ...wallet, network: 'live:ethereum', key: 'cd'.repeat(20), ...levels });
     assert.not.match(await shown(owner), 'needs more', 'only operators see wallets');
     const operator = await dashboard.person('Mary', { role: 'operator', storeId: null });
     const act = { atMs: api.clock.nowMs(), operator: 'root', command: 'user role', reason: null };

@@ -115,7 +115,7 @@ test('staff cannot take an approved refund by its claim link', () =>
     await api.database().refunds.advance(api.clock.nowMs(), 10);
     const id = path.slice(path.lastIndexOf('/') + 1);
     assert.is((await api.database().refunds.findBy({ id }))?.status, 'pending');
-    assert.is(await api.database().findPayout(id), null, 'no money moves');
+    assert.is(await api.database().payouts.find(id), null, 'no money moves');
     assert.match(textOf((await ada.get(path)).text), 'needs approval');
   }));
 

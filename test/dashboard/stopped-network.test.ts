@@ -72,11 +72,11 @@ test('wallets and payouts of a network that stands still say as of when they are
     const nowMs = dashboard.api.clock.nowMs();
     const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
     const gas = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 10n } as const;
-    await database.planPayouts([{ intent: gas, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+    await database.payouts.plan([{ intent: gas, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
     const wallet = { network, key: 'ab'.repeat(20), readAtMs: nowMs, role: 'gas' } as const;
-    await database.recordBalance({ ...wallet, units: { native: 5n }, low: [] });
+    await database.wallets.recordBalance({ ...wallet, units: { native: 5n }, low: [] });
     const open = { owners: 1, units: 7n, openUnits: 0n, readAtMs: nowMs } as const;
-    await database.recordUnswept(network, [{ network, currency: 'USDT', ...open }]);
+    await database.sweeps.recordUnswept(network, [{ network, currency: 'USDT', ...open }]);
     const marks = async (path: string) => textOf((await mary.get(path)).text).match(/as of 5 min\. ago/g)?.length ?? 0;
     const all = () => Promise.all(['money', 'payouts/ga_1'].map((page) => marks(`/operator/${page}`)));
     await report(dashboard, 0, { state: 'following', reason: null, nodeConnected: true });

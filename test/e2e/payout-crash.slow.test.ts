@@ -130,7 +130,7 @@ test('killed at each commit of a payout, indexer and signer pay each refund once
   const intents = payees.map((to, at) => refundTo(to, `rf_${at}`, secretKey));
   const nowMs = systemClock.nowMs();
   const plan = intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }));
-  await database.planPayouts(plan);
+  await database.payouts.plan(plan);
 
   const stateNow = facts
     .prepare(
@@ -181,9 +181,9 @@ test('killed at each commit of a payout, indexer and signer pay each refund once
   const journal = openJournal(join(dir, 'signer.db'));
   opened.push(() => journal.close());
   const signed = journal.entries(NETWORK, 0, 100);
-  const kept = (await Promise.all(intents.map(({ id }) => database.listPayoutAttempts(id)))).flat();
+  const kept = (await Promise.all(intents.map(({ id }) => database.payouts.attempts(id)))).flat();
   assert.equal(signed.map(({ tx }) => tx).sort(), kept.map(({ tx }) => tx).sort(), 'journal and database agree');
-  const report = await database.verifyLedger();
+  const report = await database.ledger.verify();
   assert.equal([report.unbalanced, report.differences], [[], []]);
 });
 

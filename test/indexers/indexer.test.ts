@@ -24,7 +24,7 @@ test('payments are still followed where the settings allow no payouts', async ()
     await until('an alarm is raised', async () =>
       (await database.alarms.list(10)).some(({ code }) => code === 'payouts_need_finality'),
     );
-    assert.is((await database.listEngines())[0]?.reason?.code, 'payouts_need_finality');
+    assert.is((await database.engines.list())[0]?.reason?.code, 'payouts_need_finality');
     await until('the follower reports', async () => (await statusOf(database, network)) !== null);
     assert.is(await indexer.stop(), 'stopped');
   } finally {
@@ -40,9 +40,9 @@ test('payouts wait for a person where blocks are read before our own wallets are
   const start = async (isKnown: boolean) => {
     const indexer = startIndexer(database, network, { signer, walletsMsMax: 1 });
     await until('the follower reports', async () => (await statusOf(database, network)) !== null);
-    if (isKnown) await until('money out is frozen', async () => (await database.listFreezes()).length > 0);
+    if (isKnown) await until('money out is frozen', async () => (await database.holds.list()).length > 0);
     await indexer.stop();
-    return (await database.listFreezes()).map(({ network: of, code }) => [of, code]);
+    return (await database.holds.list()).map(({ network: of, code }) => [of, code]);
   };
   try {
     assert.equal(await start(false), [], 'a new network');

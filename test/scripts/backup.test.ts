@@ -220,7 +220,7 @@ test('addresses given after the backup are not given twice, stay watched, and pa
   try {
     const watched = (await own.addresses.watchList(pool, 0, 100)).map(({ key }) => key);
     assert.ok(watched.includes(hex(3)) && watched.includes(hex(4)));
-    assert.is((await own.listFreezes())[0]?.code, 'restored_from_backup');
+    assert.is((await own.holds.list())[0]?.code, 'restored_from_backup');
     assert.is((await own.audit.list(1))[0]?.command, 'restore');
     current = own;
     await chain.mine();

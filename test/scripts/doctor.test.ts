@@ -175,7 +175,7 @@ test('a disk that is nearly full, stale rates, an endpoint that fails, and a fre
   Object.assign(sources[0] ?? {}, { fresh: true });
   const nowMs = systemClock.nowMs();
   const frozen = { network: followed.key, code: 'operator', reason: 'a test', frozenBy: 'alice', sinceMs: nowMs };
-  await database.freezePayouts(frozen, null);
+  await database.holds.freeze(frozen, null);
   await assertOnly('error', 'payouts', 'money out is frozen', 'payout reconcile');
   await thawAll(database, followed.key, { atMs: nowMs, operator: 'a', command: 'x', reason: 'over' });
   const alarm = {
@@ -193,14 +193,14 @@ test('a disk that is nearly full, stale rates, an endpoint that fails, and a fre
 
 test('payouts that wait for the chain of their start have nothing wrong; those that are stopped do', async () => {
   const report = (code: string, message: string) =>
-    database.reportEngine(followed.key, { code, message }, systemClock.nowMs());
+    database.engines.report(followed.key, { code, message }, systemClock.nowMs());
   await report('payouts_reading', 'block 20 is not final yet');
   const { code, text } = await examine('--without-nodes');
   assert.is(code, 0, text);
   assert.match(text, 'they begin soon: block 20 is not final yet');
   await report('payouts_not_adopted', 'the signer has signed more');
   await assertOnly('warning', 'payouts', 'payouts are stopped: the signer has signed more', 'quayside status');
-  await database.reportEngine(followed.key, null, systemClock.nowMs());
+  await database.engines.report(followed.key, null, systemClock.nowMs());
 });
 
 test('an empty pool says what fills it; a database out of reach is not called lost, and a damaged one is', async () => {

@@ -52,7 +52,7 @@ test.after(() => {
 const keys = Array.from({ length: 9 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
 await database.addresses.add({ ...pool, source: 'test', firstIndex: 0, keys });
 await chain.mine();
-await database.nextFence(network.key, 0, clock.nowMs());
+await database.engines.nextFence(network.key, 0, clock.nowMs());
 
 /** Creates an order and pays it; `rate` in stablecoin for one unit of its currency. */
 async function paid(name: string, units: bigint, currency = 'USD', rate: string | null = null) {
@@ -90,12 +90,12 @@ async function refund(sessionId: string, amountMinor: bigint): Promise<void> {
 
 async function sweep(): Promise<void> {
   const place = { network: network.key, pool };
-  const { owners } = await database.unswept(place, 0, 20);
+  const { owners } = await database.sweeps.unswept(place, 0, 20);
   assert.ok(owners.length >= 2, 'there is money to sweep');
   const due = owners.map((owner) => ({ owner, why: 'value' as const }));
   const planned = { sweep: sweepIntent(network.key, { currency: 'USDT', due }), keys: owners.map(({ key }) => key) };
   const sweeps = [{ ...planned, before: [], after: null }];
-  await database.planSweeps({ ...place, treasury: 'd'.repeat(40), sweeps, nowMs: clock.nowMs() });
+  await database.sweeps.plan({ ...place, treasury: 'd'.repeat(40), sweeps, nowMs: clock.nowMs() });
 }
 
 let signatures = 0;
@@ -106,22 +106,22 @@ async function carryAll(): Promise<void> {
   await database.refunds.advance(clock.nowMs(), 10);
   clock.advance(61_000);
   const nowMs = clock.nowMs();
-  for (const { payout } of await database.openPayouts(network.key, nowMs, 20)) {
+  for (const { payout } of await database.payouts.open(network.key, nowMs, 20)) {
     const { id, intent } = payout;
     const name = { id, generation: 0, attempt: 0 };
     const payerRole = intent.kind === 'sweep' ? ('collection' as const) : ('refund' as const);
     const own = { payer: 'a'.repeat(40), payerRole, nonce: null, terms: {}, feeUnitsMax: 10n ** 18n };
-    const allotted = await database.allotAttempt({ ...name, ...own, intent, nowMs });
+    const allotted = await database.payouts.allot({ ...name, ...own, intent, nowMs });
     assert.is(allotted.kind, 'allotted', inspect(allotted));
     signatures++;
     const tx = `0x${String(signatures).padStart(64, '0')}`;
     const bytes = new Uint8Array([1]);
-    await database.recordSigned(network.key, [
+    await database.payouts.recordSigned(network.key, [
       { ...name, id: signatures, intent, terms: {}, signedAtMs: nowMs, tx, bytes },
     ]);
-    await database.recordSent({ ...name, answerCode: 'ok', answer: 'ok', refusal: null, nowMs });
+    await database.payouts.recordSent({ ...name, answerCode: 'ok', answer: 'ok', refusal: null, nowMs });
     const ended = { tx, feeUnits: 21_000_000_000_000n + BigInt(signatures) };
-    await database.settlePayout({ id, generation: 0, outcome: { kind: 'succeeded', ended }, nowMs });
+    await database.payouts.settle({ id, generation: 0, outcome: { kind: 'succeeded', ended }, nowMs });
   }
 }
 

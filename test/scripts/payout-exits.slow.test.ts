@@ -71,8 +71,8 @@ test.before(async () => {
   createDatabaseFile(databaseFile(dataDir));
   const own = { file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 };
   database = openSqliteDatabase(own);
-  await database.nextFence(NETWORK, 0, nowMs);
-  assert.equal(await database.offerNonce(NETWORK, payer, counted(0), nowMs), { kind: 'free', nonce: 0 });
+  await database.engines.nextFence(NETWORK, 0, nowMs);
+  assert.equal(await database.payouts.offerNonce(NETWORK, payer, counted(0), nowMs), { kind: 'free', nonce: 0 });
   await startSigning();
 });
 
@@ -103,7 +103,7 @@ async function refusal(code: number, ...words: string[]): Promise<string> {
   return done.err;
 }
 async function payoutOf(id: string): Promise<Payout> {
-  const payout = await database.findPayout(id);
+  const payout = await database.payouts.find(id);
   assert.ok(payout, id);
   return payout;
 }
@@ -111,7 +111,7 @@ const stateOf = async (id: string) => (await payoutOf(id)).state;
 
 async function plan(id: string, units = UNITS): Promise<RefundIntent> {
   const intent = refundOf(id, units);
-  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+  await database.payouts.plan([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
   return intent;
 }
 
@@ -142,15 +142,15 @@ const payment = (units = UNITS) => ({
 async function signHere(intent: RefundIntent, nonce: number): Promise<string> {
   const { id } = intent;
   const own = { id, generation: 0, attempt: 0, intent, payer, payerRole: 'refund', nonce } as const;
-  const allotted = await database.allotAttempt({ ...own, terms: terms(nonce), feeUnitsMax: 1n, nowMs });
+  const allotted = await database.payouts.allot({ ...own, terms: terms(nonce), feeUnitsMax: 1n, nowMs });
   assert.is(allotted.kind, 'allotted');
   const signer = openSigner({ socket: place.socket, timeoutMs: 20_000 });
   const { tx } = await signer.sign(firstOf(intent, nonce));
-  const known = (await database.listEngines()).find((engine) => engine.network === NETWORK)?.journalId ?? 0;
-  const recorded = await database.recordSigned(NETWORK, await signer.journal(NETWORK, known, 10));
+  const known = (await database.engines.list()).find((engine) => engine.network === NETWORK)?.journalId ?? 0;
+  const recorded = await database.payouts.recordSigned(NETWORK, await signer.journal(NETWORK, known, 10));
   await signer.close();
   assert.is(recorded.kind, 'recorded');
-  await database.recordSent({
+  await database.payouts.recordSent({
     id,
     generation: 0,
     attempt: 0,
@@ -165,13 +165,13 @@ async function signHere(intent: RefundIntent, nonce: number): Promise<string> {
 /** Does what the engine does once another transaction has used the nonce of an attempt. */
 async function stickForNonce(id: string): Promise<void> {
   const why = { code: 'payout_nonce_foreign', message: 'its nonce was used' };
-  await database.stickPayout({ id, generation: 0, why, freezes: true, nowMs });
+  await database.payouts.stick({ id, generation: 0, why, freezes: true, nowMs });
 }
 
 /** Reconciles the network, and lets it settle in as its engine does. */
 async function reconcile(...flags: string[]) {
   const said = await answer('payout', 'reconcile', NETWORK, ...flags, ...because, '--yes');
-  await database.settleEngine(NETWORK, null, nowMs);
+  await database.engines.settle(NETWORK, null, nowMs);
   return said;
 }
 
@@ -190,32 +190,32 @@ test('after a rollback of database and signer, `payout reconcile` settles what w
   cpSync(join(home, 'signer-backup'), place.dir, { recursive: true });
   chmodSync(place.dir, 0o700);
   await startSigning();
-  await database.offerNonce(NETWORK, payer, counted(1), nowMs);
-  assert.is((await database.findFreeze(NETWORK))?.code, 'payout_nonce_foreign');
+  await database.payouts.offerNonce(NETWORK, payer, counted(1), nowMs);
+  assert.is((await database.holds.find(NETWORK))?.code, 'payout_nonce_foreign');
 
   const settled = [{ id: 'rf_lost', tx }];
   assert.equal((await answer('payout', 'reconcile', NETWORK, '--tx', tx, '--dry-run')).settled, settled);
   assert.is(await stateOf('rf_lost'), 'waiting');
   const done = await reconcile('--tx', tx);
-  assert.equal([done.settled, done.still_frozen, await database.listFreezes()], [settled, [], []]);
+  assert.equal([done.settled, done.still_frozen, await database.holds.list()], [settled, [], []]);
   const payout = await payoutOf('rf_lost');
   assert.equal([payout.state, payout.tx], ['succeeded', tx]);
   assert.ok((payout.feeUnits ?? 0n) > 0n, 'with what it cost');
-  assert.equal(await database.openPayouts(NETWORK, nowMs + 1e9, 10), [], 'nothing is left to pay');
-  assert.equal(await database.offerNonce(NETWORK, payer, counted(1), nowMs), { kind: 'free', nonce: 1 });
+  assert.equal(await database.payouts.open(NETWORK, nowMs + 1e9, 10), [], 'nothing is left to pay');
+  assert.equal(await database.payouts.offerNonce(NETWORK, payer, counted(1), nowMs), { kind: 'free', nonce: 1 });
   assert.is(await usdt.balanceOf(`0x${PAYEE}`), UNITS);
 });
 
 test('nonces that no payout explains are shown, and the wallet goes on after them only with a yes', async () => {
   await plan('rf_two');
   await spendElsewhere(1, nothing);
-  await database.offerNonce(NETWORK, payer, counted(2), nowMs);
+  await database.payouts.offerNonce(NETWORK, payer, counted(2), nowMs);
   const said = await refusal(2, 'payout', 'reconcile', NETWORK, ...because);
   assert.match(said, /1 transactions of 0x/);
-  assert.is((await database.listFreezes()).length, 1);
+  assert.is((await database.holds.list()).length, 1);
   await reconcile();
-  assert.equal([await stateOf('rf_two'), await database.listFreezes()], ['waiting', []]);
-  assert.equal(await database.offerNonce(NETWORK, payer, counted(2), nowMs), { kind: 'free', nonce: 2 });
+  assert.equal([await stateOf('rf_two'), await database.holds.list()], ['waiting', []]);
+  assert.equal(await database.payouts.offerNonce(NETWORK, payer, counted(2), nowMs), { kind: 'free', nonce: 2 });
 });
 
 test('a payout is settled by a transaction only if that is final, ours, exact, and no other payout’s', async () => {
@@ -248,7 +248,7 @@ test('a payout is settled by a transaction only if that is final, ours, exact, a
 });
 
 test('a payout is never paid only once its attempts cannot be mined: then it fails, or is signed again', async () => {
-  await database.offerNonce(NETWORK, payer, counted(4), nowMs);
+  await database.payouts.offerNonce(NETWORK, payer, counted(4), nowMs);
   await reconcile();
   for (const [at, id] of ['rf_ended', 'rf_again'].entries()) {
     await signHere(await plan(id), 4 + at);
@@ -281,7 +281,7 @@ test('a payout whose number was used by its own payment is neither ended nor sig
   }
   const { settled } = await reconcile('--tx', tx);
   assert.equal(settled, [{ id: 'rf_paid', tx }]);
-  const report = await database.verifyLedger();
+  const report = await database.ledger.verify();
   assert.equal([report.unbalanced, report.differences], [[], []]);
 });
 

@@ -91,7 +91,7 @@ test('freezes are shown with their reason, ended by their own name, and recorded
 
 test('what the program froze by itself is ended by `payout reconcile` alone', async () => {
   const stolen = { network: KEY, code: 'wallet_outflow_foreign', reason: 'money left', frozenBy: 'quayside' } as const;
-  await withDatabase((database) => database.freezePayouts({ ...stolen, sinceMs: 5 }, null));
+  await withDatabase((database) => database.holds.freeze({ ...stolen, sinceMs: 5 }, null));
   const refused = await run('payout', 'thaw', KEY, '--reason', 'it is done');
   assert.is(refused.code, 1);
   assert.match(refused.err, /since .*: money left. `quayside payout reconcile test:ethereum --reason …` ends that/);

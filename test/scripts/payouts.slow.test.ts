@@ -93,7 +93,7 @@ test('a restored database adopts what was signed since, and shows every attempt'
   const { out } = await run('show', 'rf_lost');
   assert.match(out, tx);
   assert.is((await run('show', 'rf_none')).code, 3);
-  assert.is(await database.nextFence(NETWORK, 3, 0), 4, 'the engine may sign again');
+  assert.is(await database.engines.nextFence(NETWORK, 3, 0), 4, 'the engine may sign again');
   signing.kill('SIGTERM');
   await signing.ended;
 });
@@ -101,8 +101,8 @@ test('a restored database adopts what was signed since, and shows every attempt'
 test('a stuck payout and the freeze for it are shown, and the payout is looked at again', async () => {
   const name = { id: 'rf_lost', generation: 0 };
   const why = { code: 'payout_nonce_foreign', message: 'its number was used up' };
-  await database.stickPayout({ ...name, why, freezes: true, nowMs: systemClock.nowMs() });
-  await database.reportEngine(NETWORK, { code: 'signer_unreachable', message: 'nobody listens' }, 0);
+  await database.payouts.stick({ ...name, why, freezes: true, nowMs: systemClock.nowMs() });
+  await database.engines.report(NETWORK, { code: 'signer_unreachable', message: 'nobody listens' }, 0);
   const { payouts } = await answer('status');
   assert.equal([payouts.open, payouts.waiting[0].reason], [1, 'payout_nonce_foreign']);
   assert.is(payouts.frozen[0].code, 'payout_nonce_foreign');
@@ -113,16 +113,16 @@ test('a stuck payout and the freeze for it are shown, and the payout is looked a
   const act = { atMs: nowMs, operator: 'anna', command: 'payout resolve', reason: 'it is mended' };
   const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
   const about = { id: 'rf_lost', seen, conclusion: { kind: 'look' }, act, nowMs } as const;
-  assert.is(await database.concludePayout(about), true);
-  assert.is((await database.findPayout('rf_lost'))?.state, 'sent');
-  assert.is(await database.concludePayout(about), false, 'it is not stuck any more');
+  assert.is(await database.payouts.conclude(about), true);
+  assert.is((await database.payouts.find('rf_lost'))?.state, 'sent');
+  assert.is(await database.payouts.conclude(about), false, 'it is not stuck any more');
   const reason = ['--reason', 'it is mended'];
   assert.is((await run('payout', 'resolve', 'rf_none', '--retry', ...reason)).code, 3);
   assert.is((await run('payout', 'resolve', 'rf_lost', '--retry', '--never', ...reason)).code, 2);
 });
 
 test('the ledger is verified, and an altered posting is found', async () => {
-  await database.recordSent({
+  await database.payouts.recordSent({
     id: 'rf_lost',
     generation: 0,
     attempt: 0,
@@ -131,9 +131,9 @@ test('the ledger is verified, and an altered posting is found', async () => {
     refusal: null,
     nowMs: 0,
   });
-  const [{ tx } = { tx: '' }] = await database.listPayoutAttempts('rf_lost');
+  const [{ tx } = { tx: '' }] = await database.payouts.attempts('rf_lost');
   const ended = { tx: tx ?? '', feeUnits: 21n * 10n ** 14n };
-  await database.settlePayout({ id: 'rf_lost', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: 0 });
+  await database.payouts.settle({ id: 'rf_lost', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: 0 });
   const sound = await answer('ledger', 'verify');
   assert.equal([sound.balanced, sound.entries, sound.problems], [true, 2, []]);
   const { out } = await run('ledger', 'verify');

@@ -106,7 +106,7 @@ async function approve(secret: Uint8Array) {
   writeFileSync(join(home, 'approval.json'), JSON.stringify({ approves: 'rf_1', ...approval }));
   return (await run('refund', 'approve', 'rf_1', '--approval', 'approval.json')).code;
 }
-const approvals = async () => (await database.openPayouts('test:one', nowMs, 10))[0]?.approvals ?? [];
+const approvals = async () => (await database.payouts.open('test:one', nowMs, 10))[0]?.approvals ?? [];
 const sign = async (refund = intent) => refusalOf(() => signing.service.sign(firstOf(refund, 1, { approvals: given })));
 let given: Awaited<ReturnType<typeof approvals>> = [];
 

@@ -317,7 +317,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
     frozenBy: 'quayside',
     sinceMs: clock.nowMs(),
   };
-  await database.freezePayouts(frozen, null);
+  await database.holds.freeze(frozen, null);
   const told = await show(sessionId);
   assertBroken(told, 'outcome', /money out is frozen: .*money left/, 'payout reconcile test:ethereum');
   await runQuayside(['refund', 'reject', lost, '--reason', 'twice'], variables);
@@ -366,7 +366,7 @@ test('a loan of energy is called a loan, and what takes it back too', async () =
     ...{ ...signed, id: at + 1, intent: { ...gas, id, form }, tx: txs[at] ?? '' },
     ...{ payer: 'a'.repeat(40), payerRole: 'gas' as const },
   }));
-  assert.is(await database.adopt(network.key, { signatures, servedFence: 1, nowMs: clock.nowMs() }), 2);
+  assert.is(await database.payouts.adopt(network.key, { signatures, servedFence: 1, nowMs: clock.nowMs() }), 2);
   for (const [at, [, id, name]] of forms.entries()) {
     assert.match((await show(txs[at] ?? '')).text, `${name} ${id} `);
     const shown = await runQuayside(['show', id], variables);

@@ -61,8 +61,8 @@ export async function playHistory(
     }
   });
   // It begins as a run that has ended just now.
-  await bench.main.database.beatEngine(network, clock.nowMs());
-  await bench.main.database.settleEngine(network, null, clock.nowMs());
+  await bench.main.database.engines.beat(network, clock.nowMs());
+  await bench.main.database.engines.settle(network, null, clock.nowMs());
   const machine = isPutBack(seed) ? createMachine(bench, network, chain, clock) : null;
   const signer = openSigner(machine, { bench, network, lane, random, at });
   const stage: Stage = {
@@ -109,7 +109,7 @@ async function auditAll({ bench, machine, chain, network, planned, endedUnpaid, 
   auditChain(chain, endedUnpaid);
   const signer = machine?.signer() ?? bench.signer;
   for (const end of auditEnd(bench.main, signer, chain, network, [...planned.keys()], machine !== null)) count(end);
-  const report = await bench.main.database.verifyLedger();
+  const report = await bench.main.database.ledger.verify();
   assert.equal([report.unbalanced, report.differences], [[], []], 'the books agree with the facts');
 }
 
@@ -192,7 +192,7 @@ async function plan(stage: Stage): Promise<void> {
         : { kind: 'gas', id, network, form: 'transfer', index: random.int(2), units };
   planned.set(id, intent);
   await write(stage, [intent], clock.nowMs() + 1000 * random.int(60));
-  if (random.chance(0.05)) await bench.main.database.cancelPayout(id, clock.nowMs());
+  if (random.chance(0.05)) await bench.main.database.payouts.cancel(id, clock.nowMs());
 }
 
 /** Returns an amount that no other payout has: a chain does not tell which of two equal refunds a transaction paid. */
@@ -216,7 +216,7 @@ function payback(shape: Shape): Intent {
 async function write({ bench, clock }: Stage, intents: readonly Intent[], notBeforeMs: number): Promise<void> {
   const nowMs = clock.nowMs();
   const plans = intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs, nowMs }));
-  await bench.main.database.planPayouts(plans);
+  await bench.main.database.payouts.plan(plans);
 }
 
 async function live(stage: Stage): Promise<void> {
@@ -266,7 +266,7 @@ async function restoreBackup(stage: Stage): Promise<void> {
   const database = bench.main.database;
   const lost = [...planned.values()];
   const missing: Intent[] = [];
-  for (const intent of lost) if (!(await database.findPayout(intent.id))) missing.push(intent);
+  for (const intent of lost) if (!(await database.payouts.find(intent.id))) missing.push(intent);
   await write(stage, missing, clock.nowMs());
 }
 
@@ -279,7 +279,7 @@ async function putBack(stage: Stage): Promise<void> {
   count('put back');
   restart(stage);
   for (const intent of random.shuffled([...planned.values()])) {
-    const known = await bench.main.database.findPayout(intent.id);
+    const known = await bench.main.database.payouts.find(intent.id);
     // What was ended since is open again.
     if (known?.settledAtMs == null) endedUnpaid.delete(intent.id);
     if (known) continue;

@@ -67,7 +67,7 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     for (let gap = gapAt(gaps, from); gap; gap = gapAt(gaps, from)) from = gap.to + 1;
     read = from > final ? (tip?.number ?? 0) : final;
     if (from > final) return;
-    const wallets = await database.listOwnWallets(network);
+    const wallets = await database.wallets.listOwn(network);
     if (wallets.length === 0) return;
     const connect = Array.from({ length: final + 1 - from }, (_, at) => blockAt(from + at));
     const outcome = await database.blocks.ingest({

@@ -33,7 +33,14 @@ async function adopt(stage: Stage): Promise<void> {
   const { network, lane, signer, bench, clock, count, note } = stage;
   const rules = chains[familyOf[lane]].spendRules;
   const { database } = bench.main;
-  const { added } = await adoptPayouts({ network, rules, signer, database, nowMs: clock.nowMs(), page: 2 });
+  const { added } = await adoptPayouts({
+    network,
+    rules,
+    signer,
+    payouts: database.payouts,
+    nowMs: clock.nowMs(),
+    page: 2,
+  });
   note(`  adopted ${added}`);
   count('adopted');
   // An engine that runs goes on: it only takes the next turn.
@@ -66,7 +73,7 @@ export async function revive(stage: Stage): Promise<boolean> {
   const { bench, network, random } = stage;
   const { database } = bench.main;
   let found = await reconcileNetwork(stage);
-  const stuck = () => database.listPayouts({ network, state: 'stuck', limit: 100 });
+  const stuck = () => database.payouts.list({ network, state: 'stuck', limit: 100 });
   const isForeign = ({ wait }: Payout): boolean => wait?.code === 'payout_nonce_foreign';
   // An attempt that is unknown here may have paid it already.
   if ((await stuck()).some(isForeign)) await adopt(stage);
@@ -106,15 +113,15 @@ async function reconcileNetwork(stage: Stage): Promise<boolean> {
 }
 
 const isFrozen = async ({ bench, network }: Stage): Promise<boolean> =>
-  (await bench.main.database.findFreeze(network)) !== null;
+  (await bench.main.database.holds.find(network)) !== null;
 
 /** Returns final transactions that paid what is open here, and of which nothing here is an attempt. */
 async function unknownPayments({ bench }: Stage, all: readonly Mined[]): Promise<readonly Mined[]> {
   const { database } = bench.main;
   const unknown: Mined[] = [];
   for (const one of all) {
-    const payout = one.paid ? await database.findPayout(one.intentId) : null;
-    if (!payout || payout.state === 'succeeded' || (await database.findAttemptOwner(one.tx)) !== null) continue;
+    const payout = one.paid ? await database.payouts.find(one.intentId) : null;
+    if (!payout || payout.state === 'succeeded' || (await database.payouts.ownerOf(one.tx)) !== null) continue;
     unknown.push(one);
   }
   return unknown;
@@ -172,17 +179,17 @@ export async function endAny(stage: Stage, probability: number): Promise<void> {
   // From its first look on, an engine that has just started says what is not certain yet.
   if (!operator || !machine || !engine.own.hasLooked || !operator.chance(probability)) return;
   const [id] = operator.shuffled([...planned.keys()]);
-  const payout = id === undefined ? null : await database.findPayout(id);
+  const payout = id === undefined ? null : await database.payouts.find(id);
   if (!payout || !isPayback(payout.intent) || payout.settledAtMs !== null) return;
   if (operator.chance(0.5)) {
-    if (!(await database.cancelPayout(payout.id, clock.nowMs()))) return;
+    if (!(await database.payouts.cancel(payout.id, clock.nowMs()))) return;
     endedUnpaid.add(payout.id);
     note(`${payout.id} is rejected`);
     return count('rejected');
   }
   if (!(await isUpToDate(stage))) return;
   const isRenewed = operator.chance(0.5);
-  const current = (await database.findPayout(payout.id)) ?? payout;
+  const current = (await database.payouts.find(payout.id)) ?? payout;
   if (!(await attempted(() => (isRenewed ? retry : settleNever)(exitParts(stage), current, false)))) return;
   if (!isRenewed) endedUnpaid.add(payout.id);
   note(`${payout.id} was never paid, says an operator, and is ${isRenewed ? 'paid again' : 'ended'}`);
@@ -216,8 +223,8 @@ async function settleIn(stage: Stage, { from, to }: Pick<BlockGap, 'from' | 'to'
     .final()
     .slice(from - 1, to)
     .flat()) {
-    const payout = paid ? await database.findPayout(intentId) : null;
-    if (!payout || payout.state === 'succeeded' || (await database.findAttemptOwner(tx)) !== null) continue;
+    const payout = paid ? await database.payouts.find(intentId) : null;
+    if (!payout || payout.state === 'succeeded' || (await database.payouts.ownerOf(tx)) !== null) continue;
     if (!(await attempted(() => settlePaid(exitParts(stage), payout, tx, false)))) return false;
     stage.count('settled from an explorer');
   }

@@ -110,7 +110,7 @@ async function signOnce(api: ApiServer, id: string): Promise<void> {
   const nowMs = api.clock.nowMs();
   const message = '0.25 USDT is above the cap per refund of 0.10 USDT and has no valid approval';
   const wait = { code: 'signer_refused_approval', message };
-  await api.database().recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
+  await api.database().payouts.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
   const untilS = Math.floor(nowMs / 1000) + 86_400;
   for (const approver of ['ab', 'cd'].map((byte) => byte.repeat(32))) {
     await approve(api.database(), id, nowMs, { approver, untilS, signature: 'ef'.repeat(64) });
@@ -133,9 +133,9 @@ async function addMoneyOut(api: ApiServer): Promise<void> {
   const nowMs = api.clock.nowMs();
   const network = 'test:ethereum';
   const intent = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 10n ** 16n } as const;
-  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+  await database.payouts.plan([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
   const why = { code: 'payout_outcome_unclear', message: 'the nodes disagree; look with `quayside show ga_1`' };
-  await database.stickPayout({ id: 'ga_1', generation: 0, why, freezes: false, nowMs });
+  await database.payouts.stick({ id: 'ga_1', generation: 0, why, freezes: false, nowMs });
   const sweep = {
     kind: 'sweep',
     id: 'sw_1',
@@ -143,19 +143,19 @@ async function addMoneyOut(api: ApiServer): Promise<void> {
     currency: 'USDT',
     from: [{ index: 3, units: 5_250_000n }],
   } as const;
-  await database.planPayouts([{ intent: sweep, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+  await database.payouts.plan([{ intent: sweep, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
   const wait = { code: 'native_short', message: 'its address holds 0.0001 ETH, and the fee may be 0.0021 ETH' };
-  await database.recordWait({ id: 'sw_1', generation: 0, wait, nextLookAtMs: nowMs, nowMs });
+  await database.payouts.recordWait({ id: 'sw_1', generation: 0, wait, nextLookAtMs: nowMs, nowMs });
   const wallet = { network, key: 'ab'.repeat(20), readAtMs: nowMs } as const;
-  await database.recordBalance({
+  await database.wallets.recordBalance({
     ...wallet,
     role: 'gas',
     units: { native: 123_456_789_012_345_678n, USDT: 0n },
     low: ['native'],
   });
-  await database.compareBooks({ network, heldUnits: { native: 123_456_789_012_345_678n }, nowMs });
+  await database.wallets.compareBooks({ network, heldUnits: { native: 123_456_789_012_345_678n }, nowMs });
   const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n, readAtMs: nowMs } as const;
-  await database.recordUnswept(network, [level]);
+  await database.sweeps.recordUnswept(network, [level]);
 }
 
 /** The pages of an operator. The last one does not exist. */

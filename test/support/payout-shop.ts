@@ -204,7 +204,7 @@ export async function openPayoutShop(chain: PayoutChain) {
       const nowMs = systemClock.nowMs();
       const dues = { sessionId: null, notBeforeMs: nowMs, nowMs };
       const planned = payouts.map(({ intent, servesId }) => ({ intent, servesId: servesId ?? null, ...dues }));
-      await database.planPayouts(planned);
+      await database.payouts.plan(planned);
       await database.close();
     },
     async paidSession(cents: number, currency: Currency = 'USDT'): Promise<Json> {

@@ -96,8 +96,8 @@ export async function fill(api: ApiServer): Promise<Contents> {
 const paying = 'test:paying';
 
 async function addOutgoing(database: Database, nowMs: number): Promise<void> {
-  await database.recordOwnWallets(paying, [{ role: 'refund', key: named }]);
-  const ownWalletId = (await database.listOwnWallets(paying))[0]?.id ?? 0;
+  await database.wallets.recordOwn(paying, [{ role: 'refund', key: named }]);
+  const ownWalletId = (await database.wallets.listOwn(paying))[0]?.id ?? 0;
   const moved = {
     tx: 't1',
     index: 0,
@@ -155,10 +155,10 @@ export async function checkAll(api: ApiServer, contents: Contents): Promise<void
   assert.is((await database.signIns.attempt('Ada', Date.now()))?.totpSecret, 'TOTPSECRET');
   assert.is(await database.notices.addressOf('nt_1'), '{"url":"https://hooks.example/hidden"}');
   assert.equal(
-    (await database.listOwnWallets(paying)).map(({ key }) => key),
+    (await database.wallets.listOwn(paying)).map(({ key }) => key),
     [named],
   );
-  assert.is((await database.listOutgoing(paying, 1))[0]?.units, 5n);
+  assert.is((await database.wallets.listOutgoing(paying, 1))[0]?.units, 5n);
   const { addresses } = (await database.sessions.find(sale.id)) ?? {};
   assert.ok(addresses?.evm, 'the session has its address');
   assert.is((await database.refunds.findBy({ id: refunds.named }))?.destination?.key, named);

@@ -2,15 +2,15 @@
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { Freeze } from '../../src/database/freezes.ts';
+import type { Freeze } from '../../src/database/payouts/holds.ts';
 
 /** Ends all freezes of a network, or those of every network (null). @returns those that were ended */
 export async function thawAll(
-  database: Pick<Database, 'listFreezes' | 'listForeign' | 'thawPayouts'>,
+  database: Pick<Database, 'holds' | 'wallets'>,
   network: NetworkKey | null,
   act: OperatorAct,
 ): Promise<readonly Freeze[]> {
-  const freezes = (await database.listFreezes()).filter((one) => one.network === network);
-  const foreign = network ? await database.listForeign(network, 1_000) : [];
-  return database.thawPayouts({ freezes, transfers: foreign.map(({ id }) => id) }, act);
+  const freezes = (await database.holds.list()).filter((one) => one.network === network);
+  const foreign = network ? await database.wallets.listForeign(network, 1_000) : [];
+  return database.holds.thaw({ freezes, transfers: foreign.map(({ id }) => id) }, act);
 }

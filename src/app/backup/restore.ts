@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { permanent } from '../../core/fault.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { OperatorAct } from '../../database/audit-log.ts';
-import { RESTORED } from '../../database/freezes.ts';
+import { RESTORED } from '../../database/payouts/holds.ts';
 import { type Clock, DAY_MS } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { syncFolder } from '../../lib/secret-file.ts';
@@ -125,7 +125,7 @@ async function retire(
 /** Later refunds are on the chain and, if it survived, in the signer's journal; the database has neither. */
 async function freeze({ act }: RestoreParts, { database, manifest }: Unpacked): Promise<void> {
   const made = new Date(manifest.made_at_ms).toISOString();
-  await database.freezePayouts(
+  await database.holds.freeze(
     {
       network: null,
       code: RESTORED,

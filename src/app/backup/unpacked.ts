@@ -6,7 +6,7 @@ import { type Database, openSqliteDatabase } from '../../database/database.ts';
 import { checkIntegrity } from '../../database/engine/integrity.ts';
 import { migrate } from '../../database/engine/migrate.ts';
 import { describeSnapshot } from '../../database/engine/snapshot.ts';
-import { ledgerProblems } from '../../database/money-out.ts';
+import { ledgerProblems } from '../../database/ledger.ts';
 import { openSecretKey } from '../../lib/secret-key.ts';
 import { type Manifest, unpackArchive } from './archive.ts';
 import { openScratch } from './scratch.ts';
@@ -80,6 +80,6 @@ type Proof = Readonly<{ manifest: Manifest; ledgerEntries: number; problems: rea
  */
 export const proveBackup = (file: string, parent: string, passphrase: Uint8Array): Promise<Proof> =>
   withUnpacked(file, { parent, passphrase }, async ({ manifest, problems, database }) => {
-    const report = await database.verifyLedger();
+    const report = await database.ledger.verify();
     return { manifest, ledgerEntries: report.entries, problems: [...problems, ...ledgerProblems(report)] };
   });

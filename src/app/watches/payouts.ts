@@ -4,14 +4,14 @@
  */
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Database } from '../../database/database.ts';
-import type { OverdueRefunds } from '../../database/money-out.ts';
+import type { OverdueRefunds } from '../../database/payouts/payouts.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
 /** A payout takes minutes; the slowest network is final within half an hour. */
 const PATIENCE_MS = 3_600_000;
 
 export function watchPayouts(
-  database: Pick<Database, 'overdueRefunds' | 'listEngines' | 'listBalances' | 'listFreezes' | 'payoutFaults'>,
+  database: Pick<Database, 'payouts' | 'engines' | 'wallets' | 'holds'>,
   config: Readonly<{ signer: unknown; networks: readonly Readonly<{ key: NetworkKey }>[] }>,
 ): Watch {
   /** Returns why nobody pays on a network; null while somebody may. */
@@ -19,13 +19,13 @@ export function watchPayouts(
     if (!config.signer) return 'the configuration has no `signer` (docs/money.md)';
     if (!config.networks.some(({ key }) => key === network)) return `the configuration has no ${network}; add it again`;
     if (nowMs < oldestDueMs + PATIENCE_MS) return null;
-    const engine = (await database.listEngines()).find((one) => one.network === network);
+    const engine = (await database.engines.list()).find((one) => one.network === network);
     return engine?.reason?.message ?? 'its engine reports nothing; see `quayside status` and the log of its indexer';
   }
 
   async function overdue(nowMs: number): Promise<Finding[]> {
     const findings: Finding[] = [];
-    for (const found of await database.overdueRefunds(nowMs)) {
+    for (const found of await database.payouts.overdue(nowMs)) {
       const { network, count } = found;
       const reason = await reasonOf(found, nowMs);
       if (reason === null) continue;
@@ -36,7 +36,7 @@ export function watchPayouts(
   }
 
   async function lowWallets(): Promise<Finding[]> {
-    return (await database.listBalances())
+    return (await database.wallets.balances())
       .filter(({ low }) => low.length > 0)
       .map(({ network, role, key, low }) => {
         const message = `the ${role} wallet ${key} on ${network} is low on ${low.join(' and ')}`;
@@ -45,14 +45,14 @@ export function watchPayouts(
   }
 
   async function delayed(): Promise<Finding[]> {
-    return (await database.payoutFaults()).map(({ network, count, code, message: why }) => {
+    return (await database.payouts.faults()).map(({ network, count, code, message: why }) => {
       const message = `faults delay payouts on ${network} (${count}), such as ${code}: ${why}`;
       return { rule: 'payouts_delayed', subject: network, network, message };
     });
   }
 
   async function frozen(): Promise<Finding[]> {
-    return (await database.listFreezes()).map(({ network, code, reason, frozenBy }, at, all) => {
+    return (await database.holds.list()).map(({ network, code, reason, frozenBy }, at, all) => {
       const message = `money out is frozen on ${network ?? 'every network'} by ${frozenBy}: ${reason}`;
       const isFirst = all.findIndex((one) => one.network === network) === at;
       const subject = isFirst ? (network ?? '') : `${network ?? ''}/${code}`;

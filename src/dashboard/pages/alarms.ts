@@ -115,7 +115,7 @@ async function payoutPages({ database }: DashboardDeps, alarms: readonly Alarm[]
   const pages = new Map<number, string>();
   for (const { id, message } of alarms) {
     const [named] = /\b[a-z]{2}_[0-9a-f]{26,32}\b/.exec(message) ?? [];
-    if (named !== undefined && (await database.findPayout(named))) pages.set(id, `/operator/payouts/${named}`);
+    if (named !== undefined && (await database.payouts.find(named))) pages.set(id, `/operator/payouts/${named}`);
   }
   return pages;
 }

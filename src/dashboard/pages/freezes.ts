@@ -4,9 +4,9 @@ import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';
 import { isPaidBy } from '../../core/outgoing.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import { FROZEN_BY_OPERATOR, type Freeze, needsReconcile } from '../../database/freezes.ts';
-import type { PayoutEngine } from '../../database/money-out.ts';
-import type { OutgoingRecord } from '../../database/outgoing.ts';
+import type { PayoutEngine } from '../../database/payouts/engines.ts';
+import { FROZEN_BY_OPERATOR, type Freeze, needsReconcile } from '../../database/payouts/holds.ts';
+import type { OutgoingRecord } from '../../database/payouts/outgoing.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { changeForm, hidden, type Planned } from '../change.ts';
@@ -39,8 +39,8 @@ const reasonField = html`<label>Reason, for the audit log <input name="because" 
 /** Shows what is frozen, and the forms. */
 export async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { database, config } = deps;
-  const freezes = await database.listFreezes();
-  const signer = signerFrozen(await database.listEngines());
+  const freezes = await database.holds.list();
+  const signer = signerFrozen(await database.engines.list());
   const text = (freeze: Freeze) =>
     html`<p>${badge('frozen', 'danger')} ${data(placeOf(freeze))} since ${time(freeze.sinceMs)}, by ${data(freeze.frozenBy)}: ${data(freeze.reason)}</p>`;
   const thawing = freezes
@@ -92,7 +92,7 @@ export function planFreeze({ config }: DashboardDeps, visit: Visit<null>, back: 
     },
     async act(database, act) {
       const freeze = { network, code: FROZEN_BY_OPERATOR, reason, frozenBy: act.operator, sinceMs: act.atMs };
-      const isNew = await database.freezePayouts(freeze, act);
+      const isNew = await database.holds.freeze(freeze, act);
       return { to: PATH, said: isNew ? `Money out is frozen on ${place}.` : 'It was frozen already.' };
     },
   };
@@ -102,7 +102,7 @@ export async function planThaw(deps: DashboardDeps, visit: Visit<null>, back: Ba
   const { form } = visit;
   const reason = reasonOf(visit);
   const isIt = (one: Freeze) => (one.network ?? '') === form.network && one.code === form.cause && !needsReconcile(one);
-  const freeze = (await deps.database.listFreezes()).find(isIt);
+  const freeze = (await deps.database.holds.list()).find(isIt);
   if (!freeze) return back('That freeze is over.');
   if (reason === '') return back(NO_REASON);
   return {
@@ -123,7 +123,7 @@ export async function planThaw(deps: DashboardDeps, visit: Visit<null>, back: Ba
       isDangerous: true,
     },
     async act(own, act) {
-      const ended = await own.thawPayouts({ freezes: [freeze], transfers: [] }, act);
+      const ended = await own.holds.thaw({ freezes: [freeze], transfers: [] }, act);
       return { to: PATH, said: ended.length > 0 ? 'The freeze is ended.' : 'It was ended already.' };
     },
   };
@@ -135,13 +135,13 @@ async function unexplainedList(
   { words }: Visit<null>,
   network: NetworkKey,
 ): Promise<Html | null> {
-  const rows = await database.listForeign(network, SHOWN_MAX);
+  const rows = await database.wallets.listForeign(network, SHOWN_MAX);
   const states = ['waiting', 'sent', 'stuck'] as const;
-  const pages = states.map((state) => database.listPayouts({ network, state, limit: COMPARED_MAX }));
+  const pages = states.map((state) => database.payouts.list({ network, state, limit: COMPARED_MAX }));
   const open = (await Promise.all(pages)).flat();
   const family = config.networks.find(({ key }) => key === network)?.family;
   const shown = (kind: 'tx' | 'address', text: string) => shownOnChain({ config, words }, { network, kind, text });
-  const nonces = (await database.listForeignNonces(network)).map(
+  const nonces = (await database.payouts.foreignNonces(network)).map(
     ({ payer, nextNonce, counted }) =>
       html`<p>${counted - nextNonce} transactions of ${shown('address', family ? chains[family].address.format(payer) : payer)} are not known here.</p>`,
   );

@@ -8,7 +8,7 @@ import type { Payout } from '../../core/payout.ts';
 import { delayOf } from '../../core/payout.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { unreadMinutes } from '../../core/wallet-books.ts';
-import type { WalletBalance } from '../../database/money-out.ts';
+import type { WalletBalance } from '../../database/payouts/wallets.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { commonChange } from '../change.ts';
@@ -45,10 +45,10 @@ type Stale = Awaited<ReturnType<typeof readStale>>;
 
 async function page(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
   const { database } = deps;
-  const last = await database.findPayout(visit.query.get('before') ?? '');
+  const last = await database.payouts.find(visit.query.get('before') ?? '');
   const stale = await readStale(deps, visit);
-  const stuck = await database.listPayouts({ state: 'stuck', limit: STUCK_MAX });
-  const found = await database.listPayouts({ ...(last && { before: last }), limit: ROWS_MAX + 1 });
+  const stuck = await database.payouts.list({ state: 'stuck', limit: STUCK_MAX });
+  const found = await database.payouts.list({ ...(last && { before: last }), limit: ROWS_MAX + 1 });
   const shown = found.slice(0, ROWS_MAX);
   const older = found.length > ROWS_MAX ? moreLink(visit.words, `${MONEY_PATH}?before=${shown.at(-1)?.id}`) : null;
   const payouts = html`${
@@ -117,7 +117,7 @@ function walletState({ readAtMs, isFormer, low }: WalletBalance, nowMs: number):
 /** What each wallet holds, and what the wallets of a network hold together beside what the ledger expects. */
 async function wallets(deps: DashboardDeps, visit: Visit<null>, stale: Stale): Promise<Html> {
   const { nowMs, words } = visit;
-  const balances = await deps.database.listBalances();
+  const balances = await deps.database.wallets.balances();
   const holds = ({ network, units }: WalletBalance) =>
     (Object.entries(units) as [Asset, bigint][]).map(
       ([asset, value], at) => html`${at === 0 ? null : ', '}${amount(deps, network, asset, value)}`,
@@ -153,7 +153,7 @@ async function wallets(deps: DashboardDeps, visit: Visit<null>, stale: Stale): P
         'lead',
       ],
     ],
-    rows: await deps.database.listWalletBooks(),
+    rows: await deps.database.wallets.books(),
     empty: 'Balances and books were not compared yet.',
   });
   return html`${all}<h3>Balances and books</h3>${books}`;
@@ -169,7 +169,7 @@ async function unswept(deps: DashboardDeps, { nowMs, words }: Visit<null>, stale
       ['Being swept', ({ network, currency, openUnits }) => amount(deps, network, currency, openUnits), 'number'],
       ['Read', ({ network, readAtMs }) => stale(network) ?? ago(words, readAtMs, nowMs)],
     ],
-    rows: await deps.database.listUnswept(),
+    rows: await deps.database.sweeps.listUnswept(),
     empty: 'Nothing that is final lies on deposit addresses.',
   })}<p class="hint"><code>quayside sweep</code> shows what a sweep brings and costs, <code>quayside sweep --run</code> makes it.</p>`;
 }
@@ -178,7 +178,7 @@ async function unswept(deps: DashboardDeps, { nowMs, words }: Visit<null>, stale
 async function treasuries(deps: DashboardDeps, visit: Visit<null>): Promise<Html | null> {
   const known = await Promise.all(
     deps.config.networks.map(async ({ key: network }) => {
-      const newest = (await deps.database.listOwnWallets(network)).findLast(({ role }) => role === 'treasury');
+      const newest = (await deps.database.wallets.listOwn(network)).findLast(({ role }) => role === 'treasury');
       return newest ? [[html`<code>${network}</code>`, shownAddress(deps, visit, network, newest.key)] as const] : [];
     }),
   );

@@ -5,8 +5,8 @@ import { coinText } from '../../chains/coin-text.ts';
 import type { NetworkConfig } from '../../config/network.ts';
 import type { Asset } from '../../core/ledger.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { WalletBalance } from '../../database/money-out.ts';
 import { type NetworkStatus, staleSinceMs, whyUnfollowed } from '../../database/network-health.ts';
+import type { WalletBalance } from '../../database/payouts/wallets.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -141,9 +141,9 @@ async function moneyOut(
   status: NetworkStatus | null,
 ): Promise<Html> {
   const { key } = network;
-  const freezes = (await database.listFreezes()).filter((one) => one.network === key || one.network === null);
-  const engine = (await database.listEngines()).find((one) => one.network === key);
-  const balances = (await database.listBalances()).filter((one) => one.network === key);
+  const freezes = (await database.holds.list()).filter((one) => one.network === key || one.network === null);
+  const engine = (await database.engines.list()).find((one) => one.network === key);
+  const balances = (await database.wallets.balances()).filter((one) => one.network === key);
   const signer = signerFrozen(engine ? [engine] : []);
   const isPaying = whyUnfollowed(status, nowMs) === null && !engine?.reason;
   const isFrozen = freezes.length > 0 || signer !== null;

@@ -248,7 +248,7 @@ async function undelivered({ database }: DashboardDeps, visit: Visit<StoreAt>): 
 async function lowWallets({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
   const { at, visitor, words } = visit;
   if (!isAllowed(visitor.person.memberships, { permission: 'installation:read' })) return [];
-  const low = (await database.listBalances()).filter(
+  const low = (await database.wallets.balances()).filter(
     (one) => one.low.length > 0 && one.isFormer !== true && one.network.startsWith(`${at.mode}:`),
   );
   return low.map(({ network, role, low: assets }) =>

@@ -4,9 +4,9 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import type { Delivery } from '../../database/deliveries.ts';
 import type { StoredEvent } from '../../database/events.ts';
 import type { Lookup } from '../../database/lookups.ts';
+import type { SessionSweep } from '../../database/payouts/sweeps.ts';
 import type { Refund } from '../../database/refunds/refund.ts';
 import type { Payment, Session } from '../../database/session.ts';
-import type { SessionSweep } from '../../database/sweeps.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
 import { createAddressFormat } from '../../payments/destination.ts';
@@ -227,7 +227,7 @@ async function readHistory({ database }: DashboardDeps, { id, options }: Session
     events: await database.sessions.listEvents(id, SHOWN_MAX),
     deliveries: await database.deliveries.list({ sessionId: id, limit: SHOWN_MAX }),
     refunds: await database.refunds.list({ sessionId: id, limit: SHOWN_MAX }),
-    sweeps: await database.listSessionSweeps(id, swept, SHOWN_MAX),
+    sweeps: await database.sweeps.ofSession(id, swept, SHOWN_MAX),
     lookups: await database.lookups.list(id),
   };
 }

@@ -16,7 +16,7 @@ export const payoutPage = (deps: DashboardDeps): CommonPage => ({
   path: '/operator/payouts/:payout',
   needs: 'installation:read',
   async answer(visit) {
-    const payout = await deps.database.findPayout(visit.params.payout ?? '');
+    const payout = await deps.database.payouts.find(visit.params.payout ?? '');
     return payout && page(deps, visit, payout);
   },
 });
@@ -44,7 +44,7 @@ export const stateBadge = ({ state }: Payout): Html => badge(state, tones[state]
 
 async function page(deps: DashboardDeps, visit: Visit<null>, payout: Payout): Promise<Reply> {
   const { config, database } = deps;
-  const attempts = await database.listPayoutAttempts(payout.id);
+  const attempts = await database.payouts.attempts(payout.id);
   const refund = isPayback(payout.intent) ? await database.refunds.findBy({ id: payout.id }) : null;
   const delay = delayOf(payout);
   const { id, network, intent, createdAtMs, feeUnits, settledAtMs, tx } = payout;

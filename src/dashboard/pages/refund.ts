@@ -133,7 +133,7 @@ async function waiting({ database }: DashboardDeps, visit: Visit<StoreAt>, refun
   }
   const above = waitsForApproval(refund) ? html`<p>${words.say('refunds.above_limit')}</p>` : null;
   if (status !== 'processing') return html`${above}`;
-  const payout = await database.findPayout(id);
+  const payout = await database.payouts.find(id);
   const delay = payout && delayOf(payout);
   const cancelUntilMs = await cancelEndMs(database, refund);
   const canceling = { time: time(cancelUntilMs), left: countdown(cancelUntilMs - nowMs) };

@@ -104,7 +104,7 @@ const isoTime = (ms: number | null): string | null => (ms === null ? null : new 
 const cellsOf = ({ database, config }: DashboardDeps, refunds: readonly Refund[]): Promise<readonly Cells[]> =>
   Promise.all(
     refunds.map(async (refund) => {
-      const payout = refund.tx === null ? null : await database.findPayout(refund.id);
+      const payout = refund.tx === null ? null : await database.payouts.find(refund.id);
       return [
         ...[isoTime(refund.createdAtMs), refund.id, refund.refundId, refund.orderId, refund.sessionId, refund.mode],
         ...[refund.status, nameOf(refund.network), refund.currency, minorText(refund.amountMinor), refund.reason],

@@ -1,36 +1,77 @@
 /**
- * Attempts of payouts, and their sequence numbers.
+ * Attempts of payouts, and the nonces of wallets: the path allot, sign, record, send.
  */
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import type { RefundGates } from '../../core/gates.ts';
-import { isPayback } from '../../core/intent.ts';
-import { ATTEMPTS_MAX, IN_FLIGHT_MAX } from '../../core/payout.ts';
-import { reason } from '../../core/reasons.ts';
+import { closedGate, type Gate, type GateReads, openRefundGates, type RefundGates } from '../../core/gates.ts';
+import { type Intent, isPayback } from '../../core/intent.ts';
+import { ATTEMPTS_MAX, type Attempt, IN_FLIGHT_MAX, type Payout, type PayoutWait } from '../../core/payout.ts';
+import { freezeTexts, isPassing, type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { RaiseAlarm } from '../alarms.ts';
+import type { RefundApproval } from '../column-values.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../engine/prepared.ts';
 import type { Ledger } from '../ledger.ts';
-import type { AttemptName, JournaledSignature, MoneyOutDatabase, OpenPayout } from '../money-out.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
-import { type Freezer, type FreezesOf, NONCE_FOREIGN } from './freezes.ts';
-import { isHeldAtGate } from './gates.ts';
-import { noWait, type Payouts } from './payouts.ts';
-import { type AttemptRow, type PayoutRow, toAttempt, toPayout } from './rows.ts';
+import { type Freezer, NONCE_FOREIGN } from './holds.ts';
+import {
+  type AttemptRow,
+  noWait,
+  type PayoutName,
+  type PayoutRow,
+  type PayoutSteps,
+  toAttempt,
+  toPayout,
+} from './payouts.ts';
 
-type AttemptCommands = Pick<
-  MoneyOutDatabase,
-  | 'openPayouts'
-  | 'offerNonce'
-  | 'listForeignNonces'
-  | 'passNonces'
-  | 'allotAttempt'
-  | 'withdrawAttempt'
-  | 'recordSigned'
-  | 'recordSent'
->;
+/** An open payout with the attempts of its current generation in order, and the approvals of a refund. */
+export type OpenPayout = Readonly<{
+  payout: Payout;
+  attempts: readonly Attempt[];
+  approvals: readonly RefundApproval[];
+}>;
+
+export type AttemptName = PayoutName & Readonly<{ attempt: number }>;
+
+/** A wallet of which a node has counted more transactions than are known here, through `counted - 1`. */
+export type ForeignNonces = Readonly<{ payer: string; nextNonce: number; counted: number }>;
+
+/** The next nonce of a wallet, or why there is none. */
+export type NonceOffer =
+  | Readonly<{ kind: 'free'; nonce: number }>
+  /** As many are open as a node accepts, the newest is not signed yet, or the network has just been frozen. */
+  | Readonly<{ kind: 'busy' }>
+  /** Nothing is known of the wallet, and the node has no final state that tells where it begins. */
+  | Readonly<{ kind: 'unsettled' }>;
+
+type NewAttempt = AttemptName &
+  Pick<Attempt, 'payer' | 'payerRole' | 'nonce' | 'terms' | 'feeUnitsMax'> &
+  Readonly<{ intent: Intent; nowMs: number }>;
+
+/**
+ * `moved`: the payout changed, its number is taken, the payment that it refunds is gone, or money out is frozen; look
+ * again.
+ */
+export type AllotOutcome = Readonly<{ kind: 'allotted'; attempt: Attempt }> | Readonly<{ kind: 'moved' }>;
+
+/** A signature in the signer's journal. */
+export type JournaledSignature = Readonly<{
+  id: number;
+  intent: Intent;
+  generation: number;
+  attempt: number;
+  terms: Readonly<Record<string, string>>;
+  tx: string;
+  bytes: Uint8Array;
+  signedAtMs: number;
+}>;
+
+/** Whether this database and the signer's journal agree. `stray`: no attempt here was allotted on those terms. */
+export type JournalOutcome =
+  | Readonly<{ kind: 'recorded' }>
+  | Readonly<{ kind: 'stray'; signature: JournaledSignature }>;
 
 type LaneRow = typeof lanes.$inferSelect;
 
@@ -38,32 +79,89 @@ type LaneRow = typeof lanes.$inferSelect;
 const OTHERS_SHARE_MAX = 0.75;
 
 type Parts = Readonly<{
-  steps: Payouts;
+  steps: PayoutSteps;
   ledger: Ledger;
-  raiseAlarm: RaiseAlarm;
+  nonces: Nonces;
   refundGates(id: string): RefundGates;
-  freezesOf: FreezesOf;
   freezer: Freezer;
-  /** The approvers' approvals of a refund. */
-  approvalsOf(id: string): OpenPayout['approvals'];
 }>;
 
-export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
-  const { steps, ledger, raiseAlarm, freezer, approvalsOf } = parts;
-  const {
-    insert,
-    find,
-    remove,
-    setSigned,
-    setSent,
-    findLane,
-    foreignLanes,
-    insertLane,
-    moveLane,
-    unsigned,
-    moveJournal,
-  } = attemptStatements(db);
+/** The part of the repository `payouts` that says what an engine works on. */
+export function openCommands(
+  db: Db,
+  {
+    steps,
+    approvalsOf,
+  }: Readonly<{
+    steps: PayoutSteps;
+    /** The approvers' approvals of a refund. */
+    approvalsOf(id: string): OpenPayout['approvals'];
+  }>,
+) {
   const { sent, dueRefunds, dueOthers } = openStatements(db);
+  const withAttempts = (row: PayoutRow) => ({
+    payout: toPayout(row),
+    attempts: row.state === 'sent' ? steps.attempts(row).map(toAttempt) : [],
+    approvals: isPayback(row.intent) ? approvalsOf(row.id) : [],
+  });
+
+  return {
+    /**
+     * Returns what an engine should look at: first what was sent, longest untouched first, then what waits and is due.
+     * A payout that depends on another is listed only once that one has ended.
+     */
+    async open(network: NetworkKey, nowMs: number, limit: number): Promise<readonly OpenPayout[]> {
+      return db.read(() => {
+        const open = sent.all({ network, limit });
+        const free = limit - open.length;
+        // Refunds have reserved places: sweeps that wait for finality are in no hurry.
+        const others = open.filter(({ intent }) => !isPayback(intent)).length;
+        const freeForOthers = Math.min(Math.ceil(free / 2), Math.ceil(limit * OTHERS_SHARE_MAX) - others);
+        const soon = dueOthers.all({ network, nowMs, limit: Math.max(0, freeForOthers) });
+        const first = dueRefunds.all({ network, nowMs, limit: Math.max(0, free - soon.length) });
+        return [...open, ...first, ...soon].map(withAttempts);
+      });
+    },
+  };
+}
+
+/** What the engine works on: what is sent, and what is due, each in the order in which it is looked at next. */
+function openStatements({ orm }: Db) {
+  const isOfNetwork = eq(payouts.network, sql.placeholder('network'));
+  const sent = atFirstUse(
+    orm
+      .select()
+      .from(payouts)
+      .where(and(isOfNetwork, eq(payouts.state, sql`'sent'`)))
+      .orderBy(asc(payouts.notBeforeMs))
+      .limit(sql.placeholder('limit')),
+  );
+  const dueOf = (isWanted: SQL) =>
+    atFirstUse(
+      orm
+        .select()
+        .from(payouts)
+        .where(
+          and(
+            isOfNetwork,
+            isWanted,
+            eq(payouts.state, sql`'waiting'`),
+            sql`${payouts.notBeforeMs} <= ${sql.placeholder('nowMs')}`,
+            sql`NOT EXISTS (SELECT 1 FROM ${payouts} AS giver WHERE giver.serves_id = ${payouts.id} AND giver.state IN ('waiting', 'sent', 'stuck'))`,
+          ),
+        )
+        .orderBy(asc(payouts.notBeforeMs))
+        .limit(sql.placeholder('limit')),
+    );
+  const dueRefunds = dueOf(sql`${payouts.kind} IN ('refund', 'return')`);
+  const dueOthers = dueOf(sql`${payouts.kind} NOT IN ('refund', 'return')`);
+  return { sent, dueRefunds, dueOthers };
+}
+
+/** The part of the repository `payouts` about attempts. */
+export function attemptCommands(db: Db, parts: Parts) {
+  const { steps, ledger, nonces } = parts;
+  const { insert, find, remove, setSigned, setSent, moveJournal } = attemptStatements(db);
   const findAttempt = ({ id, generation, attempt }: AttemptName): AttemptRow | undefined =>
     find.get({ id, generation, attempt });
 
@@ -79,135 +177,68 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
     );
   };
 
-  function lane(network: NetworkKey, payer: string, firstNonce: number): LaneRow {
-    const known = findLane.get({ network, payer });
-    if (known) return known;
-    const row: LaneRow = { network, payer, nextNonce: firstNonce, countedNonce: null };
-    insertLane(row);
-    return row;
+  /** Returns the payout of an attempt that may be allotted now; null if it changed since the engine looked. */
+  function findAllottable({ id, generation, attempt, intent, nowMs }: NewAttempt): PayoutRow | null {
+    const payout = steps.find(id);
+    const isOpen = payout?.state === 'waiting' || payout?.state === 'sent';
+    if (!isOpen || payout.generation !== generation || payout.notBeforeMs > nowMs) return null;
+    // A refund may have been given another destination.
+    if (!isSameIntent(payout.intent, intent)) return null;
+    return steps.attempts(payout).length === attempt && attempt < ATTEMPTS_MAX ? payout : null;
   }
 
-  function freezeForeign(row: LaneRow, countedNonce: number, nowMs: number): void {
-    const { network, payer, nextNonce: ours } = row;
-    if ((row.countedNonce ?? 0) < countedNonce) moveLane.run({ ...row, countedNonce });
-    const unknown = `a node counts ${countedNonce} transactions of wallet ${payer}, and ${ours} were made here`;
-    if (!freezer.byProgram(network, NONCE_FOREIGN, unknown, nowMs)) return;
-    const why = reason(NONCE_FOREIGN, { network, payer, ours, counted: countedNonce });
-    raiseAlarm({ atMs: nowMs, ...why, network, sessionId: null });
+  /** Uses up the nonce of a first attempt. @returns false when it is not the wallet's next one */
+  function mayUseNonce(payout: PayoutRow, { id, attempt, payer, nonce }: NewAttempt): boolean {
+    if (nonce === null) return attempt === 0;
+    if (attempt === 0) return nonces.take(payout.network, payer, nonce);
+    // Two attempts with different nonces could both be mined.
+    const [first] = steps.attempts(payout);
+    invariant(first?.nonce === nonce, `a replacement of payout ${id} uses its nonce`);
+    return !nonces.hasUnsigned(payout.network, payer);
   }
-
-  const withAttempts = (row: PayoutRow) => ({
-    payout: toPayout(row),
-    attempts: row.state === 'sent' ? steps.attempts(row).map(toAttempt) : [],
-    approvals: isPayback(row.intent) ? approvalsOf(row.id) : [],
-  });
 
   return {
-    async openPayouts(network, nowMs, limit) {
-      return db.read(() => {
-        const open = sent.all({ network, limit });
-        const free = limit - open.length;
-        // Refunds have reserved places: sweeps that wait for finality are in no hurry.
-        const others = open.filter(({ intent }) => !isPayback(intent)).length;
-        const freeForOthers = Math.min(Math.ceil(free / 2), Math.ceil(limit * OTHERS_SHARE_MAX) - others);
-        const soon = dueOthers.all({ network, nowMs, limit: Math.max(0, freeForOthers) });
-        const first = dueRefunds.all({ network, nowMs, limit: Math.max(0, free - soon.length) });
-        return [...open, ...first, ...soon].map(withAttempts);
-      });
-    },
-    async offerNonce(network, payer, { final, head, pending }, nowMs) {
+    /**
+     * Saves an attempt and uses up its nonce; it is signed for this intent, on these terms, and no others. A refund
+     * waits instead while its payment is not final, and, with an alarm, if a reorg took the payment back.
+     */
+    async allot(input: NewAttempt): Promise<AllotOutcome> {
       return db.write(() => {
-        // What is at the head may vanish, and nonces that follow it could then never be used.
-        if (final === null && head > 0 && !findLane.get({ network, payer })) return { kind: 'unsettled' };
-        const row = lane(network, payer, final ?? 0);
-        const counted = Math.max(final ?? 0, head, pending);
-        if (counted > row.nextNonce) {
-          freezeForeign(row, counted, nowMs);
-          return { kind: 'busy' };
-        }
-        const isFull = row.nextNonce - (final ?? head) >= IN_FLIGHT_MAX;
-        return isFull || unsigned.get({ network, payer }) ? { kind: 'busy' } : { kind: 'free', nonce: row.nextNonce };
-      });
-    },
-    async listForeignNonces(network) {
-      return db
-        .read(() => foreignLanes.all({ network }))
-        .map(({ payer, nextNonce, countedNonce }) => ({
-          payer,
-          nextNonce,
-          counted: countedNonce ?? nextNonce,
-        }));
-    },
-    async passNonces(network, payer, nextNonce) {
-      await db.write(() => {
-        const row = lane(network, payer, nextNonce);
-        moveLane.run({ ...row, nextNonce: Math.max(row.nextNonce, nextNonce), countedNonce: null });
-      });
-    },
-    async allotAttempt({ id, generation, attempt, intent, payer, payerRole, nonce, terms, feeUnitsMax, nowMs }) {
-      return db.write(() => {
-        const payout = steps.find(id);
-        const isOpen = payout?.state === 'waiting' || payout?.state === 'sent';
-        if (!isOpen || payout.generation !== generation || payout.notBeforeMs > nowMs) return { kind: 'moved' };
-        // A refund may have been given another destination since the engine looked.
-        if (!isSameIntent(payout.intent, intent)) return { kind: 'moved' };
-        const before = steps.attempts(payout);
-        if (before.length !== attempt || attempt >= ATTEMPTS_MAX) return { kind: 'moved' };
-        const { network } = payout;
-        if (isHeldAtGate(parts, payout, attempt, nowMs)) return { kind: 'moved' };
-        if (nonce !== null && unsigned.get({ network, payer })) return { kind: 'moved' };
-        if (attempt > 0) {
-          // Two attempts with different numbers could both be mined.
-          invariant(nonce !== null && before[0]?.nonce === nonce, `a replacement of payout ${id} uses its number`);
-        } else if (nonce !== null) {
-          const row = findLane.get({ network, payer });
-          if (row?.nextNonce !== nonce) return { kind: 'moved' };
-          moveLane.run({ ...row, nextNonce: nonce + 1 });
-        }
-        const row: AttemptRow = {
-          payoutId: id,
-          generation,
-          attempt,
-          network,
-          payer,
-          payerRole,
-          nonce,
-          terms,
-          feeUnitsMax,
-          tx: null,
-          bytes: null,
-          allottedAtMs: nowMs,
-          signedAtMs: null,
-          sentAtMs: null,
-          answerCode: null,
-          answer: null,
-          feeUnits: null,
-        };
+        const payout = findAllottable(input);
+        if (!payout || isHeldAtGate(parts, payout, input.attempt, input.nowMs) || !mayUseNonce(payout, input))
+          return { kind: 'moved' };
+        const row = newAttempt(payout.network, input);
         insert(row);
-        steps.change(payout, { state: 'sent', ...noWait }, nowMs);
+        steps.change(payout, { state: 'sent', ...noWait }, input.nowMs);
         return { kind: 'allotted', attempt: toAttempt(row) };
       });
     },
-    async withdrawAttempt({ wait, nextLookAtMs, nowMs, ...name }) {
+    /** Takes back an attempt that the signer refused, with its nonce, and saves why the payout waits. */
+    async withdraw({
+      wait,
+      nextLookAtMs,
+      nowMs,
+      ...name
+    }: AttemptName & Readonly<{ wait: PayoutWait; nextLookAtMs: number; nowMs: number }>): Promise<boolean> {
       return db.write(() => {
         const payout = steps.find(name.id);
         const row = findAttempt(name);
         if (!payout || !row) return false;
         invariant(row.tx === null, `attempt ${name.attempt} of payout ${name.id} was never signed`);
         remove.run(name);
-        if (row.attempt === 0 && row.nonce !== null) {
-          const { network, payer, nonce } = row;
-          const wallet = findLane.get({ network, payer });
-          invariant(wallet?.nextNonce === nonce + 1, `number ${nonce} of ${payer} on ${network} was given out last`);
-          moveLane.run({ ...wallet, nextNonce: nonce });
-        }
+        if (row.attempt === 0 && row.nonce !== null) nonces.giveBack(row.network, row.payer, row.nonce);
         // An earlier attempt continues as it was; only the replacement was refused.
         const state = row.attempt === 0 ? 'waiting' : payout.state;
         steps.waitFor(payout, wait, { state, notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
         return true;
       });
     },
-    async recordSigned(network, signatures) {
+    /**
+     * Follows the signer's journal: saves the bytes and transaction id of each signature with its attempt. Stops at a
+     * signature that this database did not ask for, and saves nothing of it.
+     * @param signatures entries after `PayoutEngine.journalId`, oldest first
+     */
+    async recordSigned(network: NetworkKey, signatures: readonly JournaledSignature[]): Promise<JournalOutcome> {
       return db.write(() => {
         for (const signature of signatures) {
           const { id: journalId, generation, attempt, tx, bytes, signedAtMs } = signature;
@@ -220,7 +251,17 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         return { kind: 'recorded' };
       });
     },
-    async recordSent({ answerCode, answer, refusal, nowMs, ...name }) {
+    /**
+     * Saves that an attempt was sent, and the node's answer. A new refusal becomes the reason to wait, with an alarm.
+     */
+    async recordSent({
+      answerCode,
+      answer,
+      refusal,
+      nowMs,
+      ...name
+    }: AttemptName &
+      Readonly<{ answerCode: string; answer: string; refusal: Reason | null; nowMs: number }>): Promise<void> {
       await db.write(() => {
         const payout = steps.find(name.id);
         const row = findAttempt(name);
@@ -231,6 +272,40 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
       });
     },
   };
+}
+
+const newAttempt = (
+  network: NetworkKey,
+  { id: payoutId, generation, attempt, payer, payerRole, nonce, terms, feeUnitsMax, nowMs }: NewAttempt,
+): AttemptRow => ({
+  ...{ payoutId, generation, attempt, network, payer, payerRole, nonce, terms, feeUnitsMax, allottedAtMs: nowMs },
+  ...{ tx: null, bytes: null, signedAtMs: null, sentAtMs: null, answerCode: null, answer: null, feeUnits: null },
+});
+
+/** Returns whether a gate is closed for an attempt, and keeps a refund waiting for it. */
+function isHeldAtGate(parts: Parts, row: PayoutRow, attempt: number, nowMs: number): boolean {
+  const gate = closedGate(gateReads(parts, row), attempt);
+  if (gate !== null) holdAt(parts, row, gate, nowMs);
+  return gate !== null;
+}
+
+function gateReads({ steps, freezer, refundGates }: Parts, row: PayoutRow): GateReads {
+  const isUnexplained = (code: Gate): boolean => steps.unexplainedHold(row)?.code === code;
+  return {
+    payouts_frozen: () => freezer.of(row.network).length > 0,
+    payouts_settling: () => steps.isSettling(row.network),
+    refund_maybe_paid: () => isUnexplained('refund_maybe_paid'),
+    refund_equals_transfer: () => isUnexplained('refund_equals_transfer'),
+    ...(isPayback(row.intent) ? refundGates(row.id) : openRefundGates),
+  };
+}
+
+/** What stops the whole network is not saved with each payout. */
+function holdAt({ steps }: Parts, row: PayoutRow, gate: Gate, nowMs: number): void {
+  if (gate === 'payouts_frozen' || gate === 'payouts_settling') return;
+  const isTransfer = gate === 'refund_maybe_paid' || gate === 'refund_equals_transfer';
+  const hold = isTransfer ? steps.unexplainedHold(row) : { ...reason(gate), passes: isPassing(gate) };
+  if (hold) steps.hold(row, hold, nowMs);
 }
 
 function attemptStatements(db: Db) {
@@ -254,24 +329,81 @@ function attemptStatements(db: Db) {
       .set(laterValues(payoutAttempts, ['sentAtMs', 'answerCode', 'answer']))
       .where(isNamed),
   );
-  const isLane = and(eq(lanes.network, sql.placeholder('network')), eq(lanes.payer, sql.placeholder('payer')));
-  const findLane = atFirstUse(db.orm.select().from(lanes).where(isLane));
-  const foreignLanes = atFirstUse(
+  const moveJournal = atFirstUse(
     db.orm
-      .select()
-      .from(lanes)
-      .where(and(eq(lanes.network, sql.placeholder('network')), isNotNull(lanes.countedNonce)))
-      .orderBy(asc(lanes.payer)),
+      .update(payoutEngines)
+      .set({ journalId: sql`max(${payoutEngines.journalId}, ${sql.placeholder('journalId')})` })
+      .where(eq(payoutEngines.network, sql.placeholder('network'))),
   );
+  return { insert, find, remove, setSigned, setSent, moveJournal };
+}
+
+/** Terms are flat, and the order of their names does not matter. */
+function isSameTerms(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
+}
+
+// ── Nonces of wallets ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** To be called within a transaction. */
+export type Nonces = ReturnType<typeof createNonces>;
+
+export function createNonces(db: Db) {
+  const { findLane, insertLane, moveLane, unsigned } = laneStatements(db);
+  const find = (network: NetworkKey, payer: string): LaneRow | undefined => findLane.get({ network, payer });
+  const hasUnsigned = (network: NetworkKey, payer: string): boolean => unsigned.get({ network, payer }) !== undefined;
+
+  return {
+    find,
+    /** Returns whether the newest attempt of a wallet is not signed yet: the signer may still refuse it. */
+    hasUnsigned,
+    /** Returns the lane of a wallet, which begins with this nonce if it is new. */
+    begin(network: NetworkKey, payer: string, firstNonce: number): LaneRow {
+      const known = find(network, payer);
+      if (known) return known;
+      const row: LaneRow = { network, payer, nextNonce: firstNonce, countedNonce: null };
+      insertLane(row);
+      return row;
+    },
+    move: (row: LaneRow): void => void moveLane.run(row),
+    /** @returns false when it is not the wallet's next one */
+    take(network: NetworkKey, payer: string, nonce: number): boolean {
+      const row = find(network, payer);
+      if (row?.nextNonce !== nonce || hasUnsigned(network, payer)) return false;
+      moveLane.run({ ...row, nextNonce: nonce + 1 });
+      return true;
+    },
+    giveBack(network: NetworkKey, payer: string, nonce: number): void {
+      const row = find(network, payer);
+      invariant(row?.nextNonce === nonce + 1, `nonce ${nonce} of ${payer} on ${network} was given out last`);
+      moveLane.run({ ...row, nextNonce: nonce });
+    },
+    /** Makes a wallet go on from this nonce, or its own if that is higher. */
+    raise(network: NetworkKey, payer: string, nextNonce: number): void {
+      const row = find(network, payer);
+      if (!row) insertLane({ network, payer, nextNonce, countedNonce: null });
+      else if (row.nextNonce < nextNonce) {
+        const counted = row.countedNonce ?? 0;
+        moveLane.run({ ...row, nextNonce, countedNonce: counted > nextNonce ? counted : null });
+      }
+    },
+  };
+}
+
+function laneStatements(db: Db) {
+  const { orm } = db;
+  const isLane = and(eq(lanes.network, sql.placeholder('network')), eq(lanes.payer, sql.placeholder('payer')));
+  const findLane = atFirstUse(orm.select().from(lanes).where(isLane));
   const insertLane = preparedInsert(db, lanes);
   const moveLane = atFirstUse(
-    db.orm
+    orm
       .update(lanes)
       .set(laterValues(lanes, ['nextNonce', 'countedNonce']))
       .where(isLane),
   );
   const unsigned = atFirstUse(
-    db.orm
+    orm
       .select({ nonce: payoutAttempts.nonce, attempt: payoutAttempts.attempt })
       .from(payoutAttempts)
       .where(
@@ -283,62 +415,71 @@ function attemptStatements(db: Db) {
         ),
       ),
   );
-  const moveJournal = atFirstUse(
-    db.orm
-      .update(payoutEngines)
-      .set({ journalId: sql`max(${payoutEngines.journalId}, ${sql.placeholder('journalId')})` })
-      .where(eq(payoutEngines.network, sql.placeholder('network'))),
-  );
-  return {
-    insert,
-    find,
-    remove,
-    setSigned,
-    setSent,
-    findLane,
-    foreignLanes,
-    insertLane,
-    moveLane,
-    unsigned,
-    moveJournal,
-  };
+  return { findLane, insertLane, moveLane, unsigned };
 }
 
-/** What the engine works on: what is sent, and what is due, each in the order in which it is looked at next. */
-function openStatements(db: Db) {
-  const isOfNetwork = eq(payouts.network, sql.placeholder('network'));
-  const sent = atFirstUse(
-    db.orm
+/** The part of the repository `payouts` about nonces. */
+export function nonceCommands(
+  db: Db,
+  { nonces, freezer, raiseAlarm }: Readonly<{ nonces: Nonces; freezer: Freezer; raiseAlarm: RaiseAlarm }>,
+) {
+  const { orm } = db;
+  const foreign = atFirstUse(
+    orm
       .select()
-      .from(payouts)
-      .where(and(isOfNetwork, eq(payouts.state, sql`'sent'`)))
-      .orderBy(asc(payouts.notBeforeMs))
-      .limit(sql.placeholder('limit')),
+      .from(lanes)
+      .where(and(eq(lanes.network, sql.placeholder('network')), isNotNull(lanes.countedNonce)))
+      .orderBy(asc(lanes.payer)),
   );
-  const dueOf = (isWanted: SQL) =>
-    atFirstUse(
-      db.orm
-        .select()
-        .from(payouts)
-        .where(
-          and(
-            isOfNetwork,
-            isWanted,
-            eq(payouts.state, sql`'waiting'`),
-            sql`${payouts.notBeforeMs} <= ${sql.placeholder('nowMs')}`,
-            sql`NOT EXISTS (SELECT 1 FROM ${payouts} AS giver WHERE giver.serves_id = ${payouts.id} AND giver.state IN ('waiting', 'sent', 'stuck'))`,
-          ),
-        )
-        .orderBy(asc(payouts.notBeforeMs))
-        .limit(sql.placeholder('limit')),
-    );
-  const dueRefunds = dueOf(sql`${payouts.kind} IN ('refund', 'return')`);
-  const dueOthers = dueOf(sql`${payouts.kind} NOT IN ('refund', 'return')`);
-  return { sent, dueRefunds, dueOthers };
-}
 
-/** Terms are flat, and the order of their names does not matter. */
-function isSameTerms(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {
-  const names = Object.keys(a);
-  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
+  function freezeForeign(row: LaneRow, countedNonce: number, nowMs: number): void {
+    const { network, payer, nextNonce: ours } = row;
+    if ((row.countedNonce ?? 0) < countedNonce) nonces.move({ ...row, countedNonce });
+    const values = { network, payer, ours, counted: countedNonce };
+    if (!freezer.byProgram(network, NONCE_FOREIGN, freezeTexts[NONCE_FOREIGN].why(values), nowMs)) return;
+    raiseAlarm({ atMs: nowMs, ...reason(NONCE_FOREIGN, values), network, sessionId: null });
+  }
+
+  return {
+    /**
+     * Returns the nonce of the wallet's next attempt. If a node counts more transactions than are known here, somebody
+     * else spends from the wallet, or this database is older than the chain: money out is frozen, with an alarm.
+     * @param seen the node's counts; `final` is null if it no longer has the final state
+     */
+    async offerNonce(
+      network: NetworkKey,
+      payer: string,
+      { final, head, pending }: Readonly<{ final: number | null; head: number; pending: number }>,
+      nowMs: number,
+    ): Promise<NonceOffer> {
+      return db.write(() => {
+        // What is at the head may vanish, and nonces that follow it could then never be used.
+        if (final === null && head > 0 && !nonces.find(network, payer)) return { kind: 'unsettled' };
+        const row = nonces.begin(network, payer, final ?? 0);
+        const counted = Math.max(final ?? 0, head, pending);
+        if (counted > row.nextNonce) {
+          freezeForeign(row, counted, nowMs);
+          return { kind: 'busy' };
+        }
+        const isFull = row.nextNonce - (final ?? head) >= IN_FLIGHT_MAX;
+        return isFull || nonces.hasUnsigned(network, payer) ? { kind: 'busy' } : { kind: 'free', nonce: row.nextNonce };
+      });
+    },
+    /** Returns the wallets of a network with transactions that are not known here. */
+    async foreignNonces(network: NetworkKey): Promise<readonly ForeignNonces[]> {
+      const toForeign = ({ payer, nextNonce, countedNonce }: LaneRow): ForeignNonces => ({
+        payer,
+        nextNonce,
+        counted: countedNonce ?? nextNonce,
+      });
+      return db.read(() => foreign.all({ network })).map(toForeign);
+    },
+    /** Makes a wallet go on from this nonce, or its own if that is higher: an operator knows those before it. */
+    async passNonces(network: NetworkKey, payer: string, nextNonce: number): Promise<void> {
+      await db.write(() => {
+        const row = nonces.begin(network, payer, nextNonce);
+        nonces.move({ ...row, nextNonce: Math.max(row.nextNonce, nextNonce), countedNonce: null });
+      });
+    },
+  };
 }

@@ -1,66 +1,46 @@
 /**
- * Transfers out of our own wallets, as followers save them; `judgement.ts` judges them at finality.
+ * Transfers out of our own wallets: followers save them, and each is judged once it is final. `core/outgoing.ts`
+ * decides what it means.
  */
-import { and, asc, desc, eq, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../core/block.ts';
 import { invariant } from '../../core/fault.ts';
 import type { PaybackIntent } from '../../core/intent.ts';
+import { explainOutgoing, type OutgoingTransfer, type WatchedRole } from '../../core/outgoing.ts';
+import { freezeTexts } from '../../core/reasons.ts';
 import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
+import type { RaiseAlarm } from '../alarms.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, preparedInsert } from '../engine/prepared.ts';
-import type { EqualTransfer } from '../outgoing.ts';
-import type { MacedRow, RowGuard } from '../row-macs.ts';
+import type { NetworkRows } from '../networks.ts';
 import { lanes, outgoingTransfers, ownWallets, payoutAttempts } from '../tables.ts';
 import type { TextFormats } from '../text-formats.ts';
+import { type Freezer, isUnexplained, OUTFLOW_FOREIGN } from './holds.ts';
 
-type WalletRow = typeof ownWallets.$inferSelect;
+/** A wallet whose outgoing transfers are read. Ids only rise. */
+export type OwnWallet = Readonly<{ id: number; role: WatchedRole; key: string }>;
+
+/**
+ * - `open`: not judged yet, because it is not final.
+ * - `foreign`: nothing explains it; it froze money out. `known`: an operator has acknowledged it since, by ending
+ *   that freeze; a refund that equals it waits for a person.
+ * - `recorded`: the treasury's; only the newest are kept.
+ */
+export type OutgoingState = OutgoingRow['state'];
+
+/** A transfer out of one of our wallets that no attempt here explains. */
+export type OutgoingRecord = OutgoingTransfer &
+  Readonly<{ id: number; block: string; state: OutgoingState; seenAtMs: number }>;
+
+/** A transfer that equals a refund, and that an operator has acknowledged without saying what it was. */
+export type EqualTransfer = Readonly<{ id: number; tx: string }>;
+
+/** Transfers of the treasury that are kept. Its owner may be an exchange, with any number of them. */
+const RECORDED_MAX = 1_000;
+/** Transfers that one transaction judges. */
+const JUDGED_MAX = 100;
+
 type OutgoingRow = typeof outgoingTransfers.$inferSelect;
-
-/** What the MAC of one of our wallets covers: all of it. */
-export const macedWallet = ({ network, role, key }: Pick<WalletRow, 'network' | 'role' | 'key'>): MacedRow => ({
-  table: 'own_wallets',
-  key: [network, role, key],
-  fields: [],
-});
-
-/** What the MAC of an outgoing transfer covers: what it moved, where and when, and what became of it. */
-export const macedOutgoing = (row: Omit<OutgoingRow, 'id' | 'seenAtMs' | 'mac'>): MacedRow => {
-  const { network, blockHash, blockNumber, tx, position, role, fromKey, toKey, currency, units, state } = row;
-  const fields = [blockNumber, role, toKey, currency, units.toString(), state];
-  return { table: 'outgoing_transfers', key: [network, blockHash, tx, position, fromKey], fields };
-};
-
-/** Checks the rows of our wallets and of what left them; raises an alarm for each that was altered. */
-export const createOutgoingCheck = (guard: RowGuard) => ({
-  isWallet: (row: WalletRow): boolean =>
-    guard.accepts(
-      macedWallet(row),
-      row.mac,
-      `the ${row.role} wallet ${row.key} of ${row.network}`,
-      'restart Quayside, which takes its wallets from the signer',
-    ),
-  isOutgoing: (row: OutgoingRow): boolean =>
-    guard.accepts(
-      macedOutgoing(row),
-      row.mac,
-      `transfer ${row.tx} #${row.position} out of our wallet on ${row.network}`,
-      `compare \`quayside payout list\` with the wallet's transactions in an explorer, and run ` +
-        `\`quayside payout reconcile ${row.network} --reason …\`, which deletes the row`,
-    ),
-});
-
-/** Returns the alarm about a transfer that nothing explains. */
-export function foreignText(row: OutgoingRow, { formatAddress, formatAmount }: TextFormats): string {
-  const { network, tx, units, currency, role, fromKey, toKey, blockNumber } = row;
-  const [from, to] = [fromKey, toKey].map((key) => formatAddress(network, key));
-  return (
-    `Transaction ${tx} in block ${blockNumber} of ${network} moved ${formatAmount(network, currency, units)} from our ` +
-    `${role} wallet ${from} to ${to}, and no payout explains it: this database was restored from a backup and has lost ` +
-    `a refund, or somebody has the wallet's key. Money out is frozen on ${network}. If somebody has the key, move what ` +
-    `the wallet still holds to another seed. \`quayside payout reconcile ${network} --reason …\` shows what it may have ` +
-    'paid, and ends the freeze.'
-  );
-}
 
 /** To be called within a transaction. */
 export type Outgoing = Readonly<{
@@ -87,21 +67,18 @@ export type Outgoing = Readonly<{
   findEqual(intent: PaybackIntent, afterId: number | null): EqualTransfer | null;
 }>;
 
-export function createOutgoing(db: Db, guard: RowGuard): Outgoing {
+export function createOutgoing(db: Db): Outgoing {
   const { orm } = db;
-  const check = createOutgoingCheck(guard);
-  const { newestFirst, withKey, uncounted, attempted, known, unexplained } = createQueries(db);
+  const { highest, withKey, uncounted, attempted, saved, unexplained } = createQueries(db);
   const insert = preparedInsert(db, outgoingTransfers, ['id']);
-  const roleOf = (network: NetworkKey, key: string) => withKey.all({ network, key }).find(check.isWallet)?.role;
   const leaving = (network: NetworkKey, content: readonly ChainTransfer[]) =>
     content.flatMap((transfer) => {
-      const role = transfer.isOutgoing && roleOf(network, transfer.from);
+      const role = transfer.isOutgoing && withKey.get({ network, key: transfer.from })?.role;
       // The wallets' balances show what native coin has left.
       return role && transfer.currency !== 'native' ? { role, transfer } : [];
     });
-  const unexplainedTo = ({ network, to }: PaybackIntent): OutgoingRow[] => unexplained.all({ network, to });
-  const isEqual = (row: OutgoingRow, { currency, units }: PaybackIntent): boolean =>
-    row.currency === currency && row.units === units;
+  const equalTo = ({ network, to, currency, units }: PaybackIntent): OutgoingRow[] =>
+    unexplained.all({ network, to }).filter((row) => row.currency === currency && row.units === units);
   const placeOf = (network: NetworkKey, block: BlockRef, { tx, index: position, from: fromKey }: ChainTransfer) => ({
     network,
     blockHash: block.hash,
@@ -111,11 +88,11 @@ export function createOutgoing(db: Db, guard: RowGuard): Outgoing {
   });
 
   return {
-    highestWalletId: (network) => newestFirst.all({ network }).find(check.isWallet)?.id ?? 0,
+    highestWalletId: (network) => highest.get({ network })?.id ?? 0,
     unsaved: (network, block, content) =>
       leaving(network, content)
         .filter(({ role, transfer }) => role !== 'treasury' && !attempted.get({ tx: transfer.tx }))
-        .filter(({ transfer }) => !known.get(placeOf(network, block, transfer)))
+        .filter(({ transfer }) => !saved.get(placeOf(network, block, transfer)))
         .map(({ transfer }) => transfer),
     hasUncountedWallet: (network) => uncounted.get({ network }) !== undefined,
     add(network, block, content, nowMs) {
@@ -123,10 +100,9 @@ export function createOutgoing(db: Db, guard: RowGuard): Outgoing {
         const { currency, to: toKey, units } = transfer;
         invariant(units > 0n, `outgoing transfer ${transfer.tx} #${transfer.index} on ${network} is above zero`);
         const place = placeOf(network, block, transfer);
-        if (known.get(place)) continue;
-        const state = 'open' as const;
-        const row = { ...place, toKey, currency, units, role, blockNumber: block.number, state };
-        insert({ ...row, seenAtMs: nowMs, mac: guard.seal(macedOutgoing(row)) });
+        if (saved.get(place)) continue;
+        const blockNumber = block.number;
+        insert({ ...place, toKey, currency, units, role, blockNumber, state: 'open', seenAtMs: nowMs });
       }
     },
     drop(network, hash) {
@@ -136,15 +112,10 @@ export function createOutgoing(db: Db, guard: RowGuard): Outgoing {
         .where(and(eq(of, network), eq(blockHash, hash), eq(state, 'open')))
         .run();
     },
-    // What was altered may have paid it, too.
-    mayHavePaid: (intent) =>
-      unexplainedTo(intent).some((row) => row.state !== 'known' && (!check.isOutgoing(row) || isEqual(row, intent))),
+    mayHavePaid: (intent) => equalTo(intent).some(({ state }) => state !== 'known'),
     findEqual(intent, afterId) {
-      const found = unexplainedTo(intent).find(
-        (row) =>
-          row.id > (afterId ?? 0) &&
-          row.state === 'known' &&
-          (!check.isOutgoing(row) || (row.role === 'refund' && isEqual(row, intent))),
+      const found = equalTo(intent).find(
+        ({ id, state, role }) => id > (afterId ?? 0) && state === 'known' && role === 'refund',
       );
       return found ? { id: found.id, tx: found.tx } : null;
     },
@@ -152,18 +123,15 @@ export function createOutgoing(db: Db, guard: RowGuard): Outgoing {
 }
 
 function createQueries({ orm }: Db) {
-  const newestFirst = atFirstUse(
-    orm
-      .select()
-      .from(ownWallets)
-      .where(eq(ownWallets.network, sql.placeholder('network')))
-      .orderBy(desc(ownWallets.id)),
+  const isOfNetwork = eq(ownWallets.network, sql.placeholder('network'));
+  const highest = atFirstUse(
+    orm.select({ id: ownWallets.id }).from(ownWallets).where(isOfNetwork).orderBy(desc(ownWallets.id)).limit(1),
   );
   const withKey = atFirstUse(
     orm
       .select()
       .from(ownWallets)
-      .where(and(eq(ownWallets.network, sql.placeholder('network')), eq(ownWallets.key, sql.placeholder('key')))),
+      .where(and(isOfNetwork, eq(ownWallets.key, sql.placeholder('key')))),
   );
   const uncounted = atFirstUse(
     orm
@@ -171,7 +139,7 @@ function createQueries({ orm }: Db) {
       .from(ownWallets)
       .where(
         and(
-          eq(ownWallets.network, sql.placeholder('network')),
+          isOfNetwork,
           sql`${ownWallets.role} <> 'treasury'`,
           sql`NOT EXISTS (SELECT 1 FROM ${lanes} AS l WHERE l.network = ${ownWallets.network} AND l.payer = ${ownWallets.key})`,
         ),
@@ -182,20 +150,21 @@ function createQueries({ orm }: Db) {
     orm
       .select({ id: payoutAttempts.payoutId })
       .from(payoutAttempts)
-      .where(eq(payoutAttempts.tx, sql.placeholder('tx')))
-      .limit(1),
+      .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
   );
-  const known = atFirstUse(
+  const { network, blockHash, tx, position, fromKey, state, id, toKey } = outgoingTransfers;
+  const isFrom = eq(network, sql.placeholder('network'));
+  const saved = atFirstUse(
     orm
-      .select({ id: outgoingTransfers.id })
+      .select({ id })
       .from(outgoingTransfers)
       .where(
         and(
-          eq(outgoingTransfers.network, sql.placeholder('network')),
-          eq(outgoingTransfers.blockHash, sql.placeholder('blockHash')),
-          eq(outgoingTransfers.tx, sql.placeholder('tx')),
-          eq(outgoingTransfers.position, sql.placeholder('position')),
-          eq(outgoingTransfers.fromKey, sql.placeholder('fromKey')),
+          isFrom,
+          eq(blockHash, sql.placeholder('blockHash')),
+          eq(tx, sql.placeholder('tx')),
+          eq(position, sql.placeholder('position')),
+          eq(fromKey, sql.placeholder('fromKey')),
         ),
       ),
   );
@@ -204,14 +173,125 @@ function createQueries({ orm }: Db) {
       .select()
       .from(outgoingTransfers)
       .where(
-        and(
-          eq(outgoingTransfers.network, sql.placeholder('network')),
-          eq(outgoingTransfers.toKey, sql.placeholder('to')),
-          sql`${outgoingTransfers.state} IN ('open', 'foreign', 'known')`,
-          sql`NOT EXISTS (SELECT 1 FROM ${payoutAttempts} AS a WHERE a.tx = ${outgoingTransfers.tx})`,
-        ),
+        and(isFrom, eq(toKey, sql.placeholder('to')), sql`${state} IN ('open', 'foreign', 'known')`, isUnexplained),
       )
-      .orderBy(asc(outgoingTransfers.id)),
+      .orderBy(asc(id)),
   );
-  return { newestFirst, withKey, uncounted, attempted, known, unexplained };
+  return { highest, withKey, uncounted, attempted, saved, unexplained };
 }
+
+function createJudgeQueries({ orm }: Db) {
+  const { network, state, blockNumber, id } = outgoingTransfers;
+  const isFrom = eq(network, sql.placeholder('network'));
+  const final = atFirstUse(
+    orm
+      .select()
+      .from(outgoingTransfers)
+      .where(and(isFrom, sql`${state} = 'open'`, lte(blockNumber, sql.placeholder('floor'))))
+      .orderBy(asc(blockNumber), asc(id))
+      .limit(JUDGED_MAX),
+  );
+  const foreign = atFirstUse(
+    orm
+      .select()
+      .from(outgoingTransfers)
+      .where(and(isFrom, sql`${state} = 'foreign'`, isUnexplained))
+      .orderBy(asc(id))
+      .limit(sql.placeholder('limit')),
+  );
+  return { final, foreign };
+}
+
+type Parts = TextFormats & Readonly<{ networks: Pick<NetworkRows, 'find'>; freezer: Freezer; raiseAlarm: RaiseAlarm }>;
+
+/** Our wallets and what has left them; a part of the repository `wallets`. */
+export function outgoingCommands(db: Db, parts: Parts) {
+  const { orm } = db;
+  const { attempted } = createQueries(db);
+  const { final, foreign } = createJudgeQueries(db);
+  const finalOf = (network: NetworkKey) => final.all({ network, floor: parts.networks.find(network)?.floor ?? 0 });
+
+  function judge(row: OutgoingRow, nowMs: number): void {
+    const meaning = explainOutgoing(row, attempted.get({ tx: row.tx }) !== undefined);
+    const isRow = eq(outgoingTransfers.id, row.id);
+    if (meaning === 'ours') orm.delete(outgoingTransfers).where(isRow).run();
+    else orm.update(outgoingTransfers).set({ state: meaning }).where(isRow).run();
+    if (meaning === 'foreign') freezeFor(parts, row, nowMs);
+  }
+
+  return {
+    /** Saves the wallets of a network. Known ones stay watched. */
+    async recordOwn(network: NetworkKey, wallets: readonly Omit<OwnWallet, 'id'>[]): Promise<void> {
+      const lacking = () => {
+        const known = walletsOf(db, network);
+        return wallets.filter(({ role, key }) => !known.some((one) => one.role === role && one.key === key));
+      };
+      if (db.read(lacking).length === 0) return;
+      await db.write(() => {
+        const rows = lacking().map(({ role, key }) => ({ network, role, key }));
+        if (rows.length > 0) orm.insert(ownWallets).values(rows).run();
+      });
+    },
+    async listOwn(network: NetworkKey): Promise<readonly OwnWallet[]> {
+      return db.read(() => walletsOf(db, network)).map(({ id, role, key }) => ({ id, role, key }));
+    },
+    /**
+     * Judges the network's final outgoing transfers, once: forgets what attempts explain, and freezes money out on the
+     * network for what nothing explains, with an alarm and an entry of the audit log.
+     */
+    async judge(network: NetworkKey, nowMs: number): Promise<void> {
+      if (db.read(() => finalOf(network)).length === 0) return;
+      await db.write(() => {
+        for (const row of finalOf(network)) judge(row, nowMs);
+        forgetRecorded(db, network);
+      });
+    },
+    /**
+     * Returns the oldest transfers that are judged, that no attempt explains and that nobody has acknowledged: the end
+     * of their freeze acknowledges them.
+     */
+    async listForeign(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
+      return db.read(() => foreign.all({ network, limit }).map(toRecord));
+    },
+    /** Returns the newest outgoing transfers that no attempt explains, the treasury's included. */
+    async listOutgoing(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
+      const { id, network: of } = outgoingTransfers;
+      const all = orm.select().from(outgoingTransfers).where(eq(of, network)).orderBy(desc(id)).limit(limit);
+      return db.read(() => all.all().map(toRecord));
+    },
+  };
+}
+
+const walletsOf = ({ orm }: Db, network: NetworkKey) =>
+  orm.select().from(ownWallets).where(eq(ownWallets.network, network)).orderBy(asc(ownWallets.id)).all();
+
+/** Freezes the network of a transfer that nothing explains. */
+function freezeFor({ freezer, raiseAlarm, formatAddress, formatAmount }: Parts, row: OutgoingRow, nowMs: number): void {
+  const { network, fromKey, toKey, currency, units } = row;
+  const { why, alarm } = freezeTexts[OUTFLOW_FOREIGN];
+  freezer.byProgram(network, OUTFLOW_FOREIGN, why(row), nowMs);
+  const from = formatAddress(network, fromKey);
+  const to = formatAddress(network, toKey);
+  const message = alarm({ ...row, amount: formatAmount(network, currency, units), from, to });
+  raiseAlarm({ atMs: nowMs, code: OUTFLOW_FOREIGN, message, network, sessionId: null });
+}
+
+function forgetRecorded({ orm }: Db, network: NetworkKey): void {
+  const { id, state, network: of } = outgoingTransfers;
+  const isRecorded = and(eq(of, network), eq(state, 'recorded'));
+  const all = orm.select({ id }).from(outgoingTransfers).where(isRecorded).orderBy(desc(id));
+  const oldest = all.limit(1).offset(RECORDED_MAX).get();
+  if (!oldest) return;
+  orm
+    .delete(outgoingTransfers)
+    .where(and(isRecorded, lte(id, oldest.id)))
+    .run();
+}
+
+const toRecord = ({ blockHash, position, fromKey, toKey, ...row }: OutgoingRow): OutgoingRecord => ({
+  ...row,
+  block: blockHash,
+  index: position,
+  from: fromKey,
+  to: toKey,
+});

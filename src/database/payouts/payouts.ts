@@ -1,38 +1,60 @@
 /**
- * Payouts: planning, waiting, ending. Each step also updates the ledger and the refund that the payout pays.
+ * Payouts: planning, waiting, canceling, and views of them. Commands that advance a payout name its generation. They
+ * return false, and change nothing, when the payout is no longer open in that generation: a merchant canceled it, or an
+ * operator acted.
  */
-import { and, eq, sql } from 'drizzle-orm';
+import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import { isPayback, type PaybackIntent } from '../../core/intent.ts';
-import type { Attempt, Ended, PayoutWait } from '../../core/payout.ts';
+import type { Intent, PaybackIntent } from '../../core/intent.ts';
+import { type Attempt, nextLookAtMs, type Payout, type PayoutState, type PayoutWait } from '../../core/payout.ts';
 import { isUnsigned } from '../../core/payout-exit.ts';
-import type { RefundEnd } from '../../core/refund.ts';
+import type { Reason } from '../../core/reasons.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, laterValues, preparedInsert } from '../engine/prepared.ts';
-import type { Ledger } from '../ledger.ts';
-import type { EngineReason, MoneyOutDatabase, NewPayout, PayoutName } from '../money-out.ts';
-import type { EqualTransfer } from '../outgoing.ts';
-import { payoutAttempts, payouts, sweepParts } from '../tables.ts';
-import { type Certainty, createCertainty } from './certainty.ts';
-import type { Freezer, FreezesOf } from './freezes.ts';
-import { createPayoutNames } from './names.ts';
-import type { Outgoing } from './outgoing.ts';
-import { type RefundHold, unexplainedHold } from './refund-holds.ts';
-import type { AttemptRow, PayoutRow } from './rows.ts';
+import { payoutAttempts, payouts, sessions, stores, sweepParts } from '../tables.ts';
+import type { Doubts, RefundHold } from './doubts.ts';
+import type { EqualTransfer } from './outgoing.ts';
 
-type PayoutCommands = Pick<
-  MoneyOutDatabase,
-  | 'planPayouts'
-  | 'cancelPayout'
-  | 'payoutDoubt'
-  | 'recordWait'
-  | 'recordFault'
-  | 'settlePayout'
-  | 'newGeneration'
-  | 'stickPayout'
->;
+export type PayoutRow = typeof payouts.$inferSelect;
+export type AttemptRow = typeof payoutAttempts.$inferSelect;
+
+/** A payout to make. A refund's payout has the refund's id. */
+export type NewPayout = Readonly<{
+  intent: Intent;
+  /** Of a refund: the session whose money is given back. */
+  sessionId: string | null;
+  /** The payout that this one makes possible. */
+  servesId: string | null;
+  notBeforeMs: number;
+  nowMs: number;
+}>;
+
+export type PayoutName = Readonly<{ id: string; generation: number }>;
+
+export type PayoutFilter = Readonly<{
+  network?: NetworkKey;
+  state?: PayoutState;
+  kind?: Intent['kind'];
+  /** Only those that are older than this one. */
+  before?: Pick<Payout, 'id' | 'createdAtMs'>;
+  limit: number;
+}>;
+
+/** How many payouts of each kind are in each state, and what they wait for. */
+export type PayoutStats = Readonly<{
+  counts: readonly Readonly<{ kind: Intent['kind']; state: PayoutState; count: number }>[];
+  /** Open payouts by network and reason; `code` is null for those that wait for nothing. */
+  waiting: readonly Readonly<{ network: NetworkKey; code: string | null; count: number; oldestAtMs: number }>[];
+}>;
+
+/** Open payouts of a network that a fault keeps from advancing. */
+export type PayoutFaults = Reason & Readonly<{ network: NetworkKey; count: number }>;
+
+/** Refunds of a network that are due, and for which no reason to wait is known. */
+export type OverdueRefunds = Readonly<{ network: NetworkKey; count: number; oldestDueMs: number }>;
 
 /**
  * Result of planning a payout. `known`: the signer's journal had it before, and it may have ended since. `other`: a
@@ -41,39 +63,38 @@ type PayoutCommands = Pick<
 type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: PayoutRow }>;
 
 /** To be called within a transaction. */
-export type Payouts = PayoutSteps & Certainty;
-
-type PayoutSteps = Readonly<{
-  find(id: string): PayoutRow | undefined;
-  /** Returns an acknowledged transfer that may have paid a refund, of which nobody has said that it did not. */
-  findEqual(row: PayoutRow): EqualTransfer | null;
-  /** Returns why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it. */
-  unexplainedHold(row: Pick<PayoutRow, 'id' | 'intent' | 'notPaidThrough'>): RefundHold | null;
-  /**
-   * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
-   * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
-   */
-  plan(input: NewPayout, poolId?: number): Planned;
-  /**
-   * Cancels a payout none of whose attempts can take effect: no attempt is allotted, and those of earlier generations
-   * have provably ended; false otherwise.
-   * @param generationMax 0 for a payout that was never signed
-   */
-  cancel(id: string, nowMs: number, generationMax?: number): boolean;
-  /** Returns whether a payout is not canceled only because it may have been paid by what is not known here. */
-  isInDoubt(id: string, generationMax: number): boolean;
-  /** Gives a refund's payout another payee; false once an attempt is allotted or it has ended. */
-  redirect(intent: PaybackIntent, notBeforeMs: number, nowMs: number): boolean;
-  /** Makes a payout due now if it waits for an approval or the signer's cap. */
-  hasten(id: string, nowMs: number): void;
-  /** Updates the columns that change during a payout's life. */
-  change(row: PayoutRow, changes: Partial<Changing>, nowMs: number): PayoutRow;
-  /** Raises the alarm that a payout needs a person. */
-  report(row: PayoutRow, why: EngineReason, nowMs: number): void;
-  /** Saves what a payout waits for; null: nothing. What no other of its network waits for may raise an alarm. */
-  waitFor(row: PayoutRow, wait: PayoutWait | null, changes: Partial<Changing>, nowMs: number): void;
-  attempts(name: PayoutName): AttemptRow[];
-}>;
+export type PayoutSteps = Doubts &
+  Readonly<{
+    find(id: string): PayoutRow | undefined;
+    /**
+     * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
+     * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
+     */
+    plan(input: NewPayout, poolId?: number): Planned;
+    /**
+     * Cancels a payout none of whose attempts can take effect: no attempt is allotted, and those of earlier generations
+     * have provably ended; false otherwise.
+     * @param generationMax 0 for a payout that was never signed
+     */
+    cancel(id: string, nowMs: number, generationMax?: number): boolean;
+    /** Returns whether a payout is not canceled only because it may have been paid by what is not known here. */
+    isInDoubt(id: string, generationMax: number): boolean;
+    /** Gives a refund's payout another payee; false once an attempt is allotted or it has ended. */
+    redirect(intent: PaybackIntent, notBeforeMs: number, nowMs: number): boolean;
+    /** Makes a payout due now if it waits for an approval or the signer's cap. */
+    hasten(id: string, nowMs: number): void;
+    /** Updates the columns that change during a payout's life. */
+    change(row: PayoutRow, changes: Partial<Changing>, nowMs: number): PayoutRow;
+    /** Raises the alarm that a payout needs a person. */
+    report(row: PayoutRow, why: Reason, nowMs: number): void;
+    /** Saves what a payout waits for; null: nothing. What no other of its network waits for may raise an alarm. */
+    waitFor(row: PayoutRow, wait: PayoutWait | null, changes: Partial<Changing>, nowMs: number): void;
+    /** Keeps a refund waiting for what a gate says. */
+    hold(row: PayoutRow, hold: RefundHold, nowMs: number): void;
+    /** Calls `work` with a payout that is open in this generation; returns false when there is none. */
+    ifOpen(name: PayoutName, work: (row: PayoutRow) => void): boolean;
+    attempts(name: PayoutName): AttemptRow[];
+  }>;
 
 const changingNames = [
   'intent',
@@ -95,6 +116,9 @@ const changingNames = [
 ] as const satisfies readonly (keyof PayoutRow)[];
 type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 
+/** How soon a refund looks again whether its reason has passed by itself. */
+const PASSING_LOOK_MS = 5_000;
+
 /** What an approval may end. */
 const approvable: readonly string[] = ['signer_refused_approval', 'signer_refused_cap', 'refund_unapproved'];
 
@@ -102,14 +126,10 @@ export const noFault = { faultCode: null, faultMessage: null } as const;
 /** Waits for nothing. */
 export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const;
 
-export function createPayouts(
+export function createPayoutSteps(
   db: Db,
-  {
-    raiseAlarm,
-    outgoing,
-    freezesOf,
-  }: Readonly<{ raiseAlarm: RaiseAlarm; outgoing: Pick<Outgoing, 'mayHavePaid' | 'findEqual'>; freezesOf: FreezesOf }>,
-): Payouts {
+  { raiseAlarm, doubts }: Readonly<{ raiseAlarm: RaiseAlarm; doubts: Doubts }>,
+): PayoutSteps {
   const find = atFirstUse(
     db.orm
       .select()
@@ -136,7 +156,6 @@ export function createPayouts(
       )
       .orderBy(payoutAttempts.attempt),
   );
-  const certainty = createCertainty(db, freezesOf);
   const nameOf = createPayoutNames(db);
   const othersWait = atFirstUse(
     db.orm
@@ -153,22 +172,26 @@ export function createPayouts(
       .limit(1),
   );
 
-  const change: Payouts['change'] = (row, changes, nowMs) => {
+  const change: PayoutSteps['change'] = (row, changes, nowMs) => {
     // They belong to what the payout waits for, so another reason drops them.
     const after = { ...row, ...changes, updatedAtMs: nowMs };
     update.run(after);
     return after;
   };
 
-  const report: Payouts['report'] = (row, { code, message }, atMs) => {
+  const report: PayoutSteps['report'] = (row, { code, message }, atMs) => {
     const { network, sessionId } = row;
     raiseAlarm({ atMs, code, message: `${nameOf(row)}: ${message}`, network, sessionId });
   };
 
-  const findEqual: Payouts['findEqual'] = ({ intent, notPaidThrough }) =>
-    isPayback(intent) ? outgoing.findEqual(intent, notPaidThrough) : null;
-  const holdOf: Payouts['unexplainedHold'] = (row) =>
-    isPayback(row.intent) ? unexplainedHold(outgoing, row, row.intent) : null;
+  const waitFor: PayoutSteps['waitFor'] = (row, wait, changes, nowMs) => {
+    const waitCode = wait?.code ?? null;
+    const waitMessage = wait?.message ?? null;
+    const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
+    if (!isSame || Object.keys(changes).length > 0) change(row, { ...changes, waitCode, waitMessage }, nowMs);
+    if (wait === null || row.waitCode === waitCode) return;
+    if (!othersWait.get({ ...row, waitCode })) report(row, wait, nowMs);
+  };
 
   /** Returns a payout of which nothing known can take effect, or null. `generationMax` 0: nothing was signed. */
   function findUnsigned(id: string, generationMax: number): PayoutRow | null {
@@ -178,7 +201,8 @@ export function createPayouts(
     return isUnsigned(row.state, attempts.all(row).length) ? row : null;
   }
 
-  const mayBePaid = (row: PayoutRow): boolean => certainty.doubtUnseen(row) !== null || holdOf(row) !== null;
+  const mayBePaid = (row: PayoutRow): boolean =>
+    doubts.doubtUnseen(row) !== null || doubts.unexplainedHold(row) !== null;
 
   function findEnded(id: string, generationMax: number): PayoutRow | null {
     const row = findUnsigned(id, generationMax);
@@ -186,10 +210,8 @@ export function createPayouts(
   }
 
   return {
-    ...certainty,
+    ...doubts,
     find: (id) => find.get({ id }),
-    findEqual,
-    unexplainedHold: holdOf,
     plan(input, poolId) {
       const { intent, sessionId, nowMs } = input;
       const known = find.get({ id: intent.id });
@@ -229,13 +251,20 @@ export function createPayouts(
     },
     change,
     report,
-    waitFor(row, wait, changes, nowMs) {
-      const waitCode = wait?.code ?? null;
-      const waitMessage = wait?.message ?? null;
-      const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
-      if (!isSame || Object.keys(changes).length > 0) change(row, { ...changes, waitCode, waitMessage }, nowMs);
-      if (wait === null || row.waitCode === waitCode) return;
-      if (!othersWait.get({ ...row, waitCode })) report(row, wait, nowMs);
+    waitFor,
+    hold(row, hold, nowMs) {
+      const { code: waitCode, message: waitMessage, passes, shownTransferId } = hold;
+      // Finality comes within minutes, and an old refund must not wait much longer than that.
+      const notBeforeMs = passes ? nowMs + PASSING_LOOK_MS : Math.round(nextLookAtMs(row, nowMs));
+      if (passes) change(row, { waitCode, waitMessage, notBeforeMs }, nowMs);
+      else waitFor(row, hold, { notBeforeMs, ...(shownTransferId !== undefined && { shownTransferId }) }, nowMs);
+    },
+    ifOpen({ id, generation }, work) {
+      const row = find.get({ id });
+      const isOpen = row?.state === 'waiting' || row?.state === 'sent';
+      if (!row || !isOpen || row.generation !== generation) return false;
+      work(row);
+      return true;
     },
     attempts: ({ id, generation }) => attempts.all({ id, generation }),
   };
@@ -262,93 +291,179 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout):
   shownTransferId: null,
 });
 
-/** A final transaction that paid a payout or failed to, and of which this database has no attempt. */
-export type Learned = Ended & Pick<Attempt, 'payer' | 'payerRole'>;
-
-/** To be called within a transaction. */
-export type PayoutSettlement = Readonly<{
-  /** Saves what a final attempt cost, with the attempt and in the ledger, only once. */
-  charge(row: PayoutRow, ended: Ended, nowMs: number): void;
-  succeed(row: PayoutRow, ended: Ended, nowMs: number): void;
-  /**
-   * Settles a payout none of whose known attempts can take effect, with one that is learned from the chain: a database
-   * that was restored from a backup does not know its newest ones.
-   */
-  succeedLearned(row: PayoutRow, learned: Learned, nowMs: number): void;
-  /** Fails a payout. A refund that may have been paid waits instead: its amount, once freed, could be paid again. */
-  fail(row: PayoutRow, why: EngineReason, nowMs: number): void;
-}>;
-
-/** Ends the refund that a payout pays, in the same transaction. */
-export type FollowRefund = (id: string, end: RefundEnd, nowMs: number) => void;
-
-/** Updates what a session holds after a return changed that only the signer's journal knew. */
-export type FollowLost = (row: PayoutRow, nowMs: number) => void;
-
-type Parts = Readonly<{
-  steps: Payouts;
-  ledger: Ledger;
-  settlement: PayoutSettlement;
-  freezer: Freezer;
-}>;
-
-export function payoutCommands(db: Db, { steps, ledger, settlement, freezer }: Parts): PayoutCommands {
-  /** Changes a payout that is open and in this generation; returns false when a merchant or an operator was faster. */
-  function withOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => void): Promise<boolean> {
-    return db.write(() => {
-      const row = steps.find(id);
-      const isOpen = row?.state === 'waiting' || row?.state === 'sent';
-      if (!row || !isOpen || row.generation !== generation) return false;
-      work(row);
-      return true;
-    });
-  }
+/** The part of the repository `payouts` that plans, cancels and shows them. */
+export function payoutCommands(db: Db, steps: PayoutSteps) {
+  const { orm, read, write } = db;
+  const { attemptsOf, overdue } = viewStatements(db);
 
   return {
-    async planPayouts(inputs) {
-      await db.write(() => {
+    /** Plans payouts, all or none. An existing one with the same intent stays as it is. */
+    async plan(inputs: readonly NewPayout[]): Promise<void> {
+      await write(() => {
         for (const input of inputs) {
           invariant(steps.plan(input).kind !== 'other', `payout ${input.intent.id} keeps its intent`);
         }
       });
     },
-    async cancelPayout(id, nowMs) {
-      return db.write(() => steps.cancel(id, nowMs));
+    /** Cancels a payout; false once an attempt is allotted, it has ended, or signatures must be adopted first. */
+    async cancel(id: string, nowMs: number): Promise<boolean> {
+      return write(() => steps.cancel(id, nowMs));
     },
-    async payoutDoubt(id) {
-      return db.read(() => {
+    /**
+     * Returns why a payout may have been paid by what is not known here, so that it is neither canceled nor rejected,
+     * nor ended as never paid; null if that is excluded, or if a single transfer is the reason.
+     */
+    async doubt(id: string): Promise<Reason | null> {
+      return read(() => {
         const row = steps.find(id);
         return row ? steps.doubtUnseen(row) : null;
       });
     },
-    async recordWait({ wait, nextLookAtMs, nowMs, ...name }) {
-      return withOpen(name, (row) => steps.waitFor(row, wait, { notBeforeMs: Math.round(nextLookAtMs) }, nowMs));
+    /**
+     * Returns the oldest acknowledged transfer that equals what a refund pays, unless an attempt explains it or a
+     * person has said that it did not pay this one; null if there is none, or the payout is no refund.
+     * @param afterId only those after the transfer with this id, whatever a person has said
+     */
+    async findEqual(id: string, afterId?: number): Promise<EqualTransfer | null> {
+      return read(() => {
+        const row = steps.find(id);
+        return row ? steps.findEqual(afterId === undefined ? row : { ...row, notPaidThrough: afterId }) : null;
+      });
     },
-    async recordFault({ fault, nowMs, ...name }) {
-      return withOpen(name, (row) =>
-        steps.change(row, { faultCode: fault?.code ?? null, faultMessage: fault?.message ?? null }, nowMs),
+    /** Saves what a payout waits for, and raises an alarm if that is new and may need a person; null: nothing. */
+    async recordWait({
+      wait,
+      nextLookAtMs: lookAtMs,
+      nowMs,
+      ...name
+    }: PayoutName & Readonly<{ wait: PayoutWait | null; nextLookAtMs: number; nowMs: number }>): Promise<boolean> {
+      const changes = { notBeforeMs: Math.round(lookAtMs) };
+      return write(() => steps.ifOpen(name, (row) => steps.waitFor(row, wait, changes, nowMs)));
+    },
+    /**
+     * Saves the fault that keeps the engine from advancing a payout now; null: nothing does any more. It changes
+     * neither what the payout waits for nor when it is due. Whatever advances or ends the payout removes it.
+     */
+    async recordFault({
+      fault,
+      nowMs,
+      ...name
+    }: PayoutName & Readonly<{ fault: Reason | null; nowMs: number }>): Promise<boolean> {
+      const changes = { faultCode: fault?.code ?? null, faultMessage: fault?.message ?? null };
+      return write(() => steps.ifOpen(name, (row) => void steps.change(row, changes, nowMs)));
+    },
+    async find(id: string): Promise<Payout | null> {
+      const row = read(() => steps.find(id));
+      return row ? toPayout(row) : null;
+    },
+    async list({ network, state, kind, before, limit }: PayoutFilter): Promise<readonly Payout[]> {
+      const wanted = and(
+        network === undefined ? undefined : eq(payouts.network, network),
+        state === undefined ? undefined : eq(payouts.state, state),
+        kind === undefined ? undefined : eq(payouts.kind, kind),
+        before && sql`(${payouts.createdAtMs}, ${payouts.id}) < (${before.createdAtMs}, ${before.id})`,
       );
+      const byAge = [desc(payouts.createdAtMs), desc(payouts.id)];
+      const newest = orm
+        .select()
+        .from(payouts)
+        .where(wanted)
+        .orderBy(...byAge)
+        .limit(limit);
+      return read(() => newest.all()).map(toPayout);
     },
-    async settlePayout({ outcome, nowMs, ...name }) {
-      return withOpen(name, (row) => {
-        if (outcome.kind === 'succeeded') settlement.succeed(row, outcome.ended, nowMs);
-        else settlement.fail(row, outcome, nowMs);
-      });
+    /** Returns every attempt ever made, in order. */
+    async attempts(id: string): Promise<readonly Attempt[]> {
+      return read(() => attemptsOf.all({ id })).map(toAttempt);
     },
-    async newGeneration({ id, generation, proof, ended, notBeforeMs, isStuck, why, nowMs }) {
-      return withOpen({ id, generation }, (row) => {
-        if (ended) settlement.charge(row, ended, nowMs);
-        ledger.transit(row.intent, false, nowMs);
-        const state = isStuck ? 'stuck' : 'waiting';
-        steps.waitFor(row, why, { state, generation: generation + 1, proof, ...noFault, notBeforeMs }, nowMs);
-      });
+    /** Returns open refunds, by network, that were due before this time and for which no engine gave a reason. */
+    async overdue(dueBeforeMs: number): Promise<readonly OverdueRefunds[]> {
+      return read(() => overdue.all({ dueBeforeMs }));
     },
-    async stickPayout({ why, freezes, nowMs, ...name }) {
-      return withOpen(name, (row) => {
-        steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message, ...noFault }, nowMs);
-        if (freezes) freezer.byProgram(row.network, why.code, why.message, nowMs);
-        steps.report(row, why, nowMs);
-      });
+    /** Returns, for each network with open payouts that a fault keeps from advancing, how many, and one such fault. */
+    async faults(): Promise<readonly PayoutFaults[]> {
+      const faults = orm
+        .select({
+          network: payouts.network,
+          count: count(),
+          code: sql<string>`${min(payouts.faultCode)}`,
+          message: sql<string>`${payouts.faultMessage}`,
+        })
+        .from(payouts)
+        .where(and(sql`${payouts.state} IN ('waiting', 'sent')`, isNotNull(payouts.faultCode)))
+        .groupBy(payouts.network);
+      return read(() => faults.all());
+    },
+    async stats(): Promise<PayoutStats> {
+      /** As `delayOf` in core. */
+      const code = sql<string | null>`coalesce(${payouts.faultCode}, ${payouts.waitCode})`;
+      const { kind, state, network, createdAtMs } = payouts;
+      const counts = orm.select({ kind, state, count: count() }).from(payouts).groupBy(state, kind);
+      const waiting = orm
+        .select({ network, code, count: count(), oldestAtMs: sql<number>`${min(createdAtMs)}` })
+        .from(payouts)
+        .where(inArray(state, ['waiting', 'sent', 'stuck']))
+        .groupBy(network, code);
+      return read(() => ({ counts: counts.all(), waiting: waiting.all() }));
     },
   };
+}
+
+// Prepared, because the engine and its watch run them often.
+function viewStatements({ orm }: Db) {
+  const attemptsOf = atFirstUse(
+    orm
+      .select()
+      .from(payoutAttempts)
+      .where(eq(payoutAttempts.payoutId, sql.placeholder('id')))
+      .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt)),
+  );
+  const overdue = atFirstUse(
+    orm
+      .select({ network: payouts.network, count: count(), oldestDueMs: sql<number>`${min(payouts.notBeforeMs)}` })
+      .from(payouts)
+      .where(
+        and(
+          sql`${payouts.state} IN ('waiting', 'sent')`,
+          sql`${payouts.notBeforeMs} < ${sql.placeholder('dueBeforeMs')}`,
+          sql`${payouts.kind} IN ('refund', 'return')`,
+          isNull(payouts.waitCode),
+        ),
+      )
+      .groupBy(payouts.network),
+  );
+  return { attemptsOf, overdue };
+}
+
+// ── Rows as people and core read them ──────────────────────────────────────────────────────────────────────────────
+
+/** Returns a payout as people know it: "The refund of 4.50 USDT for order 17 of Corner shop (rf_…)". */
+function createPayoutNames(db: Db): (row: Pick<PayoutRow, 'id' | 'intent'>) => string {
+  const orderOf = atFirstUse(
+    db.orm
+      .select({ order: sessions.orderId, store: stores.name })
+      .from(sessions)
+      .innerJoin(stores, eq(stores.id, sessions.storeId))
+      .where(eq(sessions.id, sql.placeholder('id'))),
+  );
+  return ({ id, intent }) => {
+    if (intent.kind === 'sweep') return `The sweep of ${intent.currency} on ${intent.network} (${id})`;
+    if (intent.kind === 'gas') return `The gas for a wallet on ${intent.network} (${id})`;
+    const { kind, currency, session } = intent;
+    const of = orderOf.get({ id: session.id });
+    return `The ${kind} of ${session.amount} ${currency}${of ? ` for order ${of.order} of ${of.store}` : ''} (${id})`;
+  };
+}
+
+export function toPayout(stored: PayoutRow): Payout {
+  const { kind: _, notPaidThrough: __, shownTransferId: ___, ...row } = stored;
+  const { waitCode, waitMessage, faultCode, faultMessage, ...payout } = row;
+  return { ...payout, wait: toReason(waitCode, waitMessage), fault: toReason(faultCode, faultMessage) };
+}
+
+export const toReason = (code: string | null, message: string | null): Reason | null =>
+  code === null || message === null ? null : { code, message };
+
+export function toAttempt({ payoutId: _, network: __, bytes, ...row }: AttemptRow): Attempt {
+  return { ...row, bytes: bytes && new Uint8Array(bytes) };
 }

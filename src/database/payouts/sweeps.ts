@@ -3,13 +3,54 @@
  */
 import { permanent } from '../../core/fault.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../core/intent.ts';
+import type { PayoutState } from '../../core/payout.ts';
 import { isPlanStale, PLAN_MS_MAX, type SweepOwner } from '../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
+import type { PoolKey } from '../addresses.ts';
+import type { Client } from '../engine/connection.ts';
 import type { Db } from '../engine/open.ts';
 import { createMeta } from '../meta.ts';
-import type { PlannedSweep, PoolKey, SessionSweep, SweepDatabase, SweepPlace, UnsweptLevel } from '../sweeps.ts';
-import type { Payouts } from './payouts.ts';
-import { type PayoutRow, toPayout } from './rows.ts';
+import { type PayoutRow, type PayoutSteps, toPayout } from './payouts.ts';
+
+/** A network, and the pool whose current source its deposit addresses come from. */
+export type SweepPlace = Readonly<{ network: NetworkKey; pool: PoolKey }>;
+
+/** Addresses that ever received money, by age; `next` continues after them, null at the end. */
+export type OwnerPage = Readonly<{ owners: readonly SweepOwner[]; next: number | null }>;
+
+/**
+ * A sweep, the keys of its addresses in the intent's order, and its gas payouts: `before` run one after another before
+ * the sweep, `after` once it has ended, whatever its outcome (it takes lent resources back).
+ */
+export type PlannedSweep = Readonly<{
+  sweep: SweepIntent;
+  keys: readonly string[];
+  before: readonly GasIntent[];
+  after: GasIntent | null;
+}>;
+
+/** What a network's deposit addresses held when the engine last looked. */
+export type UnsweptLevel = Readonly<{
+  network: NetworkKey;
+  currency: Currency;
+  /** Number of addresses and their total base units; `openUnits` are those of open sweeps. */
+  owners: number;
+  units: bigint;
+  openUnits: bigint;
+  readAtMs: number;
+}>;
+
+/** A sweep that takes, or took, what came to a session's address. */
+export type SessionSweep = Readonly<{
+  id: string;
+  network: NetworkKey;
+  currency: Currency;
+  units: bigint;
+  state: PayoutState;
+  tx: string | null;
+  /** When it ended, or was planned. */
+  atMs: number;
+}>;
 
 type Given = Readonly<{ id: number; index: number; key: string }>;
 type Received = Readonly<{ currency: Currency; units: string; timeS: number }>;
@@ -28,45 +69,12 @@ const open = ['waiting', 'sent', 'stuck'];
 /** States in which a sweep has moved nothing. */
 const without = ['failed', 'canceled'];
 
-export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
+/** The repository `sweeps`. */
+export function sweepCommands(db: Db, payouts: PayoutSteps) {
   const meta = createMeta(db);
   const { client } = db;
-  const findPool = client.prepare('SELECT id FROM pools WHERE family = ? AND mode = ? AND current = 1').pluck();
-  const given = client.prepare(
-    `SELECT id, derivation_index AS "index", key FROM addresses INDEXED BY addresses_given
-     WHERE pool_id = ? AND state <> 'free' AND id > ? ORDER BY id LIMIT ?`,
-  );
-  const givenAt = client.prepare(
-    `SELECT id, derivation_index AS "index", key FROM addresses WHERE family = ? AND mode = ? AND key = ? AND pool_id = ?`,
-  );
-  const received = client.prepare(
-    `SELECT t.currency, t.units, b.time_s AS timeS
-     FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id JOIN networks AS n ON n.key = t.network
-     WHERE t.address_id = ? AND t.dust = 0 AND t.network = ? AND t.confirmed = 1 AND b.canonical = 1 AND b.number <= n.floor
-     ORDER BY b.number, t.id`,
-  );
-  const parts = client.prepare(
-    `SELECT p.currency, p.units, y.state
-     FROM sweep_parts AS p JOIN payouts AS y ON y.id = p.payout_id
-     WHERE p.network = ? AND p.derivation_index = ? AND (p.pool_id IS NULL OR p.pool_id = ?)`,
-  );
-  const ofSession = client.prepare(
-    `SELECT y.id, p.network, p.currency, p.units, y.state, y.tx, coalesce(y.settled_at_ms, y.created_at_ms) AS atMs
-     FROM addresses AS a
-     JOIN sweep_parts AS p ON p.network = ? AND p.derivation_index = a.derivation_index
-       AND (p.pool_id IS NULL OR p.pool_id = a.pool_id)
-     JOIN payouts AS y ON y.id = p.payout_id
-     WHERE a.session_id = ? AND a.family = ? ORDER BY atMs DESC LIMIT ?`,
-  );
-  const isDepositAddress = client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck();
-  const waitingSweeps = client
-    .prepare(
-      `SELECT id FROM payouts WHERE network = ? AND kind = 'sweep' AND state = 'waiting' AND created_at_ms <= ?
-       ORDER BY created_at_ms, id LIMIT ?`,
-    )
-    .pluck();
-  const giversOf = client.prepare('SELECT id FROM payouts WHERE serves_id = ?').pluck();
-  const gasStates = client.prepare('SELECT state FROM payouts WHERE serves_id = ?').pluck();
+  const { findPool, given, givenAt, received, parts, ofSession, isDepositAddress, waitingSweeps, giversOf, gasStates } =
+    sweepStatements(client);
 
   /** Returns what one address holds, by currency. */
   function ownersAt(poolId: number, network: NetworkKey, { id, index, key }: Given): SweepOwner[] {
@@ -147,7 +155,13 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
   }
 
   return {
-    async unswept({ network, pool: { family, mode } }, afterId, limit) {
+    /**
+     * Returns what deposit addresses hold by facts: canonical, confirmed payments at or below the network's final
+     * height, less what sweeps took or plan to take. Addresses that hold nothing are left out.
+     * @param afterId `next` of the previous page; 0 for the first
+     * @param limit addresses to look at, with or without money
+     */
+    async unswept({ network, pool: { family, mode } }: SweepPlace, afterId: number, limit: number): Promise<OwnerPage> {
       return db.read(() => {
         const poolId = findPool.get(family, mode) as number | undefined;
         if (poolId === undefined) return { owners: [], next: null };
@@ -159,7 +173,12 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
         };
       });
     },
-    async listSessionSweeps(sessionId, places, limit) {
+    /** Returns the sweeps of a session's addresses on networks of a family, newest first. */
+    async ofSession(
+      sessionId: string,
+      places: readonly Readonly<{ network: NetworkKey; family: string }>[],
+      limit: number,
+    ): Promise<readonly SessionSweep[]> {
       type Row = Omit<SessionSweep, 'units'> & Readonly<{ units: string }>;
       return db.read(() =>
         places
@@ -169,10 +188,24 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
           .slice(0, limit),
       );
     },
-    async checkTreasury(pool, treasury) {
+    /** @throws Fault permanent `treasury_collects` if the treasury is a deposit address: its sweeps would be income */
+    async checkTreasury(pool: PoolKey, treasury: string): Promise<void> {
       db.read(() => refuseTreasury(pool, treasury));
     },
-    async planSweeps({ treasury, sweeps, nowMs, ...place }) {
+    /**
+     * Plans sweeps with their gas, each only if every address still holds what it names and no other sweep is open on
+     * it.
+     * @returns ids of the sweeps that were planned
+     * @throws as `checkTreasury`
+     */
+    async plan({
+      treasury,
+      sweeps,
+      nowMs,
+      ...place
+    }: SweepPlace & Readonly<{ treasury: string; sweeps: readonly PlannedSweep[]; nowMs: number }>): Promise<
+      readonly string[]
+    > {
       return db.write(() => {
         refuseTreasury(place.pool, treasury);
         const poolId = findPool.get(place.pool.family, place.pool.mode) as number | undefined;
@@ -185,13 +218,21 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
         return planned.map(({ sweep }) => sweep.id);
       });
     },
-    async withdrawStaleSweeps(network, nowMs) {
+    /**
+     * Withdraws the sweeps that have waited too long for a signature, with their gas; see `isPlanStale`.
+     * @returns the ids of the sweeps
+     */
+    async withdrawStale(network: NetworkKey, nowMs: number): Promise<readonly string[]> {
       return db.write(() => {
         const ids = waitingSweeps.all(network, nowMs - PLAN_MS_MAX, WITHDRAWN_MAX) as string[];
         return ids.filter((id) => withdraw(id, nowMs));
       });
     },
-    async topUpSweep(sweepId, gas, nowMs) {
+    /**
+     * Plans more native coin for a waiting sweep.
+     * @returns false when the sweep was sent or has ended, when coin is already on its way, or when this payout exists
+     */
+    async topUp(sweepId: string, gas: GasIntent, nowMs: number): Promise<boolean> {
       return db.write(() => {
         if (payouts.find(sweepId)?.state !== 'waiting') return false;
         const states = gasStates.all(sweepId) as string[];
@@ -199,10 +240,12 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
         return payouts.find(gas.id) === undefined && plan(gas, { servesId: sweepId, nowMs });
       });
     },
-    async countTopUps(sweepId) {
+    /** Returns how many payouts of native coin were ever planned for a sweep. */
+    async countTopUps(sweepId: string): Promise<number> {
       return db.read(() => gasStates.all(sweepId).length);
     },
-    async recordUnswept(network, levels) {
+    /** Replaces the levels of a network with what the engine just read. */
+    async recordUnswept(network: NetworkKey, levels: readonly UnsweptLevel[]): Promise<void> {
       const written = levels.map((level) => ({
         ...level,
         units: String(level.units),
@@ -210,11 +253,62 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
       }));
       await db.write(() => meta.writeData(`unswept ${network}`, written));
     },
-    async listUnswept() {
+    async listUnswept(): Promise<readonly UnsweptLevel[]> {
       type Written = Omit<UnsweptLevel, 'units' | 'openUnits'> & Readonly<{ units: string; openUnits: string }>;
       const levels = db.read(() => meta.listData<readonly Written[]>('unswept')).flat();
       return levels.map((level) => ({ ...level, units: BigInt(level.units), openUnits: BigInt(level.openUnits) }));
     },
+  };
+}
+
+function sweepStatements(client: Client) {
+  const findPool = client.prepare('SELECT id FROM pools WHERE family = ? AND mode = ? AND current = 1').pluck();
+  const given = client.prepare(
+    `SELECT id, derivation_index AS "index", key FROM addresses INDEXED BY addresses_given
+     WHERE pool_id = ? AND state <> 'free' AND id > ? ORDER BY id LIMIT ?`,
+  );
+  const givenAt = client.prepare(
+    `SELECT id, derivation_index AS "index", key FROM addresses WHERE family = ? AND mode = ? AND key = ? AND pool_id = ?`,
+  );
+  const received = client.prepare(
+    `SELECT t.currency, t.units, b.time_s AS timeS
+     FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id JOIN networks AS n ON n.key = t.network
+     WHERE t.address_id = ? AND t.dust = 0 AND t.network = ? AND t.confirmed = 1 AND b.canonical = 1 AND b.number <= n.floor
+     ORDER BY b.number, t.id`,
+  );
+  const parts = client.prepare(
+    `SELECT p.currency, p.units, y.state
+     FROM sweep_parts AS p JOIN payouts AS y ON y.id = p.payout_id
+     WHERE p.network = ? AND p.derivation_index = ? AND (p.pool_id IS NULL OR p.pool_id = ?)`,
+  );
+  const ofSession = client.prepare(
+    `SELECT y.id, p.network, p.currency, p.units, y.state, y.tx, coalesce(y.settled_at_ms, y.created_at_ms) AS atMs
+     FROM addresses AS a
+     JOIN sweep_parts AS p ON p.network = ? AND p.derivation_index = a.derivation_index
+       AND (p.pool_id IS NULL OR p.pool_id = a.pool_id)
+     JOIN payouts AS y ON y.id = p.payout_id
+     WHERE a.session_id = ? AND a.family = ? ORDER BY atMs DESC LIMIT ?`,
+  );
+  const isDepositAddress = client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck();
+  const waitingSweeps = client
+    .prepare(
+      `SELECT id FROM payouts WHERE network = ? AND kind = 'sweep' AND state = 'waiting' AND created_at_ms <= ?
+       ORDER BY created_at_ms, id LIMIT ?`,
+    )
+    .pluck();
+  const giversOf = client.prepare('SELECT id FROM payouts WHERE serves_id = ?').pluck();
+  const gasStates = client.prepare('SELECT state FROM payouts WHERE serves_id = ?').pluck();
+  return {
+    findPool,
+    given,
+    givenAt,
+    received,
+    parts,
+    ofSession,
+    isDepositAddress,
+    waitingSweeps,
+    giversOf,
+    gasStates,
   };
 }
 

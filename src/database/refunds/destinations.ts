@@ -15,7 +15,7 @@ import { writeOrTry } from '../engine/dry-run.ts';
 import type { Db } from '../engine/open.ts';
 import { findBy } from '../engine/prepared.ts';
 import { createPayerDataMark } from '../meta.ts';
-import type { Payouts } from '../payouts/payouts.ts';
+import type { PayoutSteps } from '../payouts/payouts.ts';
 import type { Replays } from '../replays.ts';
 import type { MacedRow, RowGuard } from '../row-macs.ts';
 import type { FindSessionRow } from '../sessions.ts';
@@ -121,7 +121,7 @@ type Parts = Readonly<{
   rows: RefundRows;
   destinations: RefundDestinations;
   stores: StoreRows;
-  payouts: Payouts;
+  payouts: PayoutSteps;
   replays: Replays;
   findSession: FindSessionRow;
   recordAct: RecordAct;

@@ -18,7 +18,7 @@ import { writeOrTry } from '../engine/dry-run.ts';
 import type { Db } from '../engine/open.ts';
 import type { HeldRecords } from '../held-records.ts';
 import type { Ledger } from '../ledger.ts';
-import type { Payouts } from '../payouts/payouts.ts';
+import type { PayoutSteps } from '../payouts/payouts.ts';
 import type { Replay, Replays } from '../replays.ts';
 import type { RowGuard } from '../row-macs.ts';
 import type { CountingSums } from '../session-sums.ts';
@@ -52,7 +52,7 @@ type Parts = Readonly<{
   rows: RefundRows;
   stores: StoreRows;
   settlement: RefundSettlement;
-  payouts: Payouts;
+  payouts: PayoutSteps;
   ledger: Ledger;
   macOf: IntentMac;
   guard: RowGuard;

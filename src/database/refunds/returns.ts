@@ -14,7 +14,7 @@ import type { Db } from '../engine/open.ts';
 import type { ReturnHeldMoney, ReturnHeldOutcome } from '../held-money.ts';
 import type { HeldRecords, HeldRow } from '../held-records.ts';
 import type { Ledger } from '../ledger.ts';
-import type { Payouts } from '../payouts/payouts.ts';
+import type { PayoutSteps } from '../payouts/payouts.ts';
 import { lifeOf, type SessionRow, termsOf } from '../session.ts';
 import type { CountingSums } from '../session-sums.ts';
 import type { SessionTransitions } from '../session-transitions.ts';
@@ -29,7 +29,7 @@ type Parts = Readonly<{
   rows: RefundRows;
   stores: StoreRows;
   destinations: RefundDestinations;
-  payouts: Payouts;
+  payouts: PayoutSteps;
   ledger: Ledger;
   held: HeldRecords;
   countingSums: CountingSums;

@@ -36,7 +36,7 @@ async function withRefund(work: (database: Database, clock: HandClock) => Promis
     units: 5n,
     mac: 'c',
   } as const;
-  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs + MINUTE_MS, nowMs }]);
+  await database.payouts.plan([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs + MINUTE_MS, nowMs }]);
   try {
     await work(database, clock);
   } finally {
@@ -74,7 +74,7 @@ test('without a signer the alarm names a page that exists', async () => {
 test('an engine has an hour, then its reason is reported', async () => {
   await withRefund(async (database, clock) => {
     const look = watcher(database, clock, { signer: {}, networks: [{ key: network }] });
-    await database.reportEngine(
+    await database.engines.report(
       network,
       { code: 'signer_unreachable', message: 'the signer is locked' },
       clock.nowMs(),
@@ -92,7 +92,7 @@ test('a refund with an engine’s reason is not reported again', async () => {
     clock.advance(2 * MINUTE_MS);
     const nowMs = clock.nowMs();
     const wait = { code: 'token_short', message: 'it has 3' };
-    await database.recordWait({ id: 'rf_1', generation: 0, wait, nextLookAtMs: nowMs, nowMs });
+    await database.payouts.recordWait({ id: 'rf_1', generation: 0, wait, nextLookAtMs: nowMs, nowMs });
     clock.advance(90 * MINUTE_MS);
     const [message, ...others] = await watcher(database, clock, { signer: {}, networks: [{ key: network }] })();
     assert.match(message ?? '', /it has 3/);

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
-import type { Adoption } from '../../../src/database/money-out.ts';
+import type { Adoption } from '../../../src/database/payouts/engines.ts';
 import { counted } from '../../support/nonces.ts';
 import { allot, network, payer, plan as planPayouts, refund } from './payout-scene.ts';
 import { inWorlds, renewal, T0_MS } from './place.ts';
@@ -22,30 +22,30 @@ const plan = (database: Database, id: string) => planPayouts(database, refund(id
 
 /** Allots a nonce to a payout that is never signed. */
 async function allotInVain(database: Database, id: string, nonce: number) {
-  await database.offerNonce(network, payer, counted(nonce), T0_MS);
+  await database.payouts.offerNonce(network, payer, counted(nonce), T0_MS);
   assert.is((await allot(database, id, { nonce })).kind, 'allotted');
 }
 
 const adopt = (database: Database, ...signatures: readonly Adoption[]) =>
-  database.adopt(network, { signatures, servedFence: 9, nowMs: T0_MS });
+  database.payouts.adopt(network, { signatures, servedFence: 9, nowMs: T0_MS });
 
 const adoptRest = (database: Database, signatures: readonly Adoption[]) =>
-  database.adopt(network, { signatures, isContinued: true, servedFence: 9, nowMs: T0_MS });
+  database.payouts.adopt(network, { signatures, isContinued: true, servedFence: 9, nowMs: T0_MS });
 
 const test = inWorlds('adoption');
 
 test('an empty database adopts every payout, its newest generation and the next number', async ({ database }) => {
   const added = await adopt(database, signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'r1', 2, 1));
   assert.is(added, 3);
-  const payout = await database.findPayout('r1');
+  const payout = await database.payouts.find('r1');
   assert.equal([payout?.state, payout?.generation, payout?.proof], ['sent', 1, 'failed']);
   assert.equal(
-    (await database.openPayouts(network, T0_MS, 10)).map(({ attempts }) => attempts.length),
+    (await database.payouts.open(network, T0_MS, 10)).map(({ attempts }) => attempts.length),
     [1, 1],
   );
-  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 3 });
-  assert.is(await database.nextFence(network, 9, T0_MS), 10);
-  assert.is((await database.listEngines())[0]?.journalId, 3);
+  assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 3 });
+  assert.is(await database.engines.nextFence(network, 9, T0_MS), 10);
+  assert.is((await database.engines.list())[0]?.journalId, 3);
   assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'r1', 2, 1)), 0);
 });
 
@@ -53,41 +53,41 @@ test('the nonce of an unsigned payout goes to the payout that was signed with it
   await plan(database, 'mine');
   await allotInVain(database, 'mine', 4);
   assert.is(await adopt(database, signature(1, 'theirs', 4)), 1);
-  assert.is((await database.findPayout('mine'))?.state, 'waiting');
-  assert.equal(await database.listPayoutAttempts('mine'), []);
-  assert.is((await database.findPayout('theirs'))?.state, 'sent');
-  assert.equal(await database.offerNonce(network, payer, counted(4), T0_MS), { kind: 'free', nonce: 5 });
+  assert.is((await database.payouts.find('mine'))?.state, 'waiting');
+  assert.equal(await database.payouts.attempts('mine'), []);
+  assert.is((await database.payouts.find('theirs'))?.state, 'sent');
+  assert.equal(await database.payouts.offerNonce(network, payer, counted(4), T0_MS), { kind: 'free', nonce: 5 });
 });
 
 test('a signed attempt is recorded; an unsigned one frees its number', async ({ database }) => {
   await plan(database, 'r1');
   await allotInVain(database, 'r1', 0);
   assert.is(await adopt(database), 0);
-  assert.is((await database.findPayout('r1'))?.state, 'waiting');
-  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
+  assert.is((await database.payouts.find('r1'))?.state, 'waiting');
+  assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
   await allotInVain(database, 'r1', 0);
   await adopt(database, signature(1, 'r1', 0));
-  const [attempt] = await database.listPayoutAttempts('r1');
+  const [attempt] = await database.payouts.attempts('r1');
   assert.is(attempt?.tx, 'tx 1');
 });
 
 test('what was concluded without knowing a signature is asked again', async ({ database }) => {
-  await database.nextFence(network, 0, T0_MS);
+  await database.engines.nextFence(network, 0, T0_MS);
   await plan(database, 'r1');
   await allotInVain(database, 'r1', 0);
-  await database.recordSigned(network, [signature(1, 'r1', 0)]);
-  await database.newGeneration({ id: 'r1', generation: 0, ...renewal, nowMs: T0_MS });
+  await database.payouts.recordSigned(network, [signature(1, 'r1', 0)]);
+  await database.payouts.renew({ id: 'r1', generation: 0, ...renewal, nowMs: T0_MS });
   const replacement = { ...signature(2, 'r1', 0, 0, 1) };
   assert.is(await adopt(database, signature(1, 'r1', 0), replacement), 1);
-  const payout = await database.findPayout('r1');
+  const payout = await database.payouts.find('r1');
   assert.equal([payout?.state, payout?.generation, payout?.proof], ['sent', 0, null]);
 });
 
 test('a payout that has ended here but was signed is carried out, with an alarm', async ({ database }) => {
   await plan(database, 'r1');
-  await database.cancelPayout('r1', T0_MS);
+  await database.payouts.cancel('r1', T0_MS);
   await adopt(database, signature(1, 'r1', 0));
-  assert.is((await database.findPayout('r1'))?.state, 'sent');
+  assert.is((await database.payouts.find('r1'))?.state, 'sent');
   assert.equal(
     (await database.alarms.list(10)).map(({ code }) => code),
     ['payout_signed_after_end'],
@@ -100,55 +100,55 @@ test('a journal in parts: nothing is signed before the last one', async ({ datab
   const first = [signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'theirs', 4)];
   const second = [signature(4, 'r1', 5, 1), signature(5, 'r3', 6)];
   const part = { servedFence: null, nowMs: T0_MS };
-  assert.is(await database.adopt(network, { ...part, signatures: first }), 3);
-  assert.is(await database.nextFence(network, 9, T0_MS), null, 'the engine must wait');
-  assert.is((await database.findPayout('r1'))?.generation, 0);
+  assert.is(await database.payouts.adopt(network, { ...part, signatures: first }), 3);
+  assert.is(await database.engines.nextFence(network, 9, T0_MS), null, 'the engine must wait');
+  assert.is((await database.payouts.find('r1'))?.generation, 0);
   // The command was killed here. Run again, it starts with the first part.
-  assert.is(await database.adopt(network, { ...part, signatures: first }), 0);
-  assert.is(await database.nextFence(network, 9, T0_MS), null);
+  assert.is(await database.payouts.adopt(network, { ...part, signatures: first }), 0);
+  assert.is(await database.engines.nextFence(network, 9, T0_MS), null);
   assert.is(await adoptRest(database, second), 2);
-  const payout = await database.findPayout('r1');
+  const payout = await database.payouts.find('r1');
   assert.equal([payout?.state, payout?.generation, payout?.proof], ['sent', 1, 'failed']);
-  assert.is((await database.findPayout('mine'))?.state, 'waiting');
-  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 7 });
-  assert.is((await database.listEngines())[0]?.journalId, 5);
-  assert.is(await database.nextFence(network, 9, T0_MS), 10);
+  assert.is((await database.payouts.find('mine'))?.state, 'waiting');
+  assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 7 });
+  assert.is((await database.engines.list())[0]?.journalId, 5);
+  assert.is(await database.engines.nextFence(network, 9, T0_MS), 10);
 });
 
 test('a later part deletes no attempt that was allotted after the first one', async ({ database }) => {
-  await database.adopt(network, { signatures: [signature(1, 'r1', 0)], servedFence: null, nowMs: T0_MS });
+  await database.payouts.adopt(network, { signatures: [signature(1, 'r1', 0)], servedFence: null, nowMs: T0_MS });
   await plan(database, 'mine');
   await allotInVain(database, 'mine', 1);
   await adoptRest(database, [signature(2, 'r2', 5)]);
-  assert.is((await database.listPayoutAttempts('mine')).length, 1);
-  assert.is((await database.offerNonce(network, payer, counted(0), T0_MS)).kind, 'busy');
+  assert.is((await database.payouts.attempts('mine')).length, 1);
+  assert.is((await database.payouts.offerNonce(network, payer, counted(0), T0_MS)).kind, 'busy');
 });
 
 test('an older signature that was missing does not bring a payout back to it', async ({ database }) => {
   await adopt(database, signature(2, 'r1', 3, 1));
   assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r1', 3, 1)), 1);
-  const payout = await database.findPayout('r1');
+  const payout = await database.payouts.find('r1');
   assert.equal([payout?.generation, payout?.proof], [1, 'failed']);
 });
 
 const attemptsOf = async (database: Database, id: string) =>
-  (await database.listPayoutAttempts(id)).map((one) => [one.generation, one.attempt, one.nonce, one.tx, one.feeUnits]);
+  (await database.payouts.attempts(id)).map((one) => [one.generation, one.attempt, one.nonce, one.tx, one.feeUnits]);
 
 test('a payment learned from the chain becomes the attempt in the journal', async ({ database }) => {
-  await database.nextFence(network, 0, T0_MS);
+  await database.engines.nextFence(network, 0, T0_MS);
   await plan(database, 'r1');
-  await database.offerNonce(network, payer, counted(0), T0_MS);
+  await database.payouts.offerNonce(network, payer, counted(0), T0_MS);
   const learned = { payer, payerRole: 'refund', nonce: 0 } as const;
   const conclusion = { kind: 'paid', tx: 'tx 2', feeUnits: 7n, generation: null, learned } as const;
   const act = { operator: 'ada', command: 'payout resolve', atMs: T0_MS, reason: null };
   const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
-  assert.ok(await database.concludePayout({ id: 'r1', seen, conclusion, act, nowMs: T0_MS }));
+  assert.ok(await database.payouts.conclude({ id: 'r1', seen, conclusion, act, nowMs: T0_MS }));
   assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r1', 0, 0, 1)), 2);
   assert.equal(await attemptsOf(database, 'r1'), [
     [0, 0, 0, 'tx 1', null],
     [0, 1, 0, 'tx 2', 7n],
   ]);
-  const payout = await database.findPayout('r1');
+  const payout = await database.payouts.find('r1');
   assert.equal([payout?.state, payout?.tx], ['succeeded', 'tx 2']);
 });
 

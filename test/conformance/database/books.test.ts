@@ -34,7 +34,7 @@ test('a reorg reverses the entry, and a new confirmation books it again', async 
     await one.confirm(block);
     assert.is((await booksAgree(database))['test:one USDT collected'], 10_000_000n);
   }
-  const { entries } = await database.verifyLedger();
+  const { entries } = await database.ledger.verify();
   assert.is(entries, 7, 'entries are never deleted');
 });
 

@@ -36,7 +36,7 @@ test('a transfer below the dust floor is kept as a fact and touches nothing else
   assert.equal(await database.blocks.unconfirmed('test:one', 0, 10), []);
   assert.equal(await database.blocks.waiting('test:one', block.hash), []);
   assert.equal(await database.alarms.list(10), []);
-  assert.equal((await database.verifyLedger()).balances, []);
+  assert.equal((await database.ledger.verify()).balances, []);
   const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
   const canceled = await database.sessions.cancel({
     id: 'cs_o1',

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
-import type { Freeze } from '../../../src/database/freezes.ts';
+import type { Freeze } from '../../../src/database/payouts/holds.ts';
 import { counted } from '../../support/nonces.ts';
 import { thawAll } from '../../support/thaw.ts';
 import { allot, network, plan, refund } from './payout-scene.ts';
@@ -20,19 +20,19 @@ const allotFirst = (database: Database) => allot(database, 'r1', { payer: 'a', n
 const test = inWorlds('freezes');
 
 test('a freeze holds until it is thawed by its own name', async ({ database }) => {
-  assert.is(await database.findFreeze(network), null);
-  assert.is(await database.freezePayouts(freeze(network), act), true);
-  assert.is(await database.freezePayouts(freeze(network, 'another reason'), act), false);
-  assert.equal(await database.findFreeze(network), freeze(network));
-  assert.is(await database.findFreeze('test:two'), null);
-  assert.is(await database.freezePayouts(freeze(null), null), true);
-  assert.equal(await database.findFreeze('test:two'), freeze(null));
-  assert.equal(await database.listFreezes(), [freeze(null), freeze(network)]);
+  assert.is(await database.holds.find(network), null);
+  assert.is(await database.holds.freeze(freeze(network), act), true);
+  assert.is(await database.holds.freeze(freeze(network, 'another reason'), act), false);
+  assert.equal(await database.holds.find(network), freeze(network));
+  assert.is(await database.holds.find('test:two'), null);
+  assert.is(await database.holds.freeze(freeze(null), null), true);
+  assert.equal(await database.holds.find('test:two'), freeze(null));
+  assert.equal(await database.holds.list(), [freeze(null), freeze(network)]);
   assert.equal(await thawAll(database, null, act), [freeze(null)]);
   assert.equal(await thawAll(database, null, act), []);
-  assert.equal(await database.findFreeze(network), freeze(network));
+  assert.equal(await database.holds.find(network), freeze(network));
   assert.equal(await thawAll(database, network, act), [freeze(network)]);
-  assert.equal(await database.listFreezes(), []);
+  assert.equal(await database.holds.list(), []);
   const audit = await database.audit.list(10);
   assert.equal(
     audit.map(({ target, before, after }) => [target, before?.reason ?? null, after?.reason ?? null]),
@@ -49,15 +49,15 @@ test('what froze it for another cause continues beside it, and only what was sho
   const stolen = { ...freeze(network, 'money left'), code: 'wallet_outflow_foreign', frozenBy: 'quayside' };
   const short = { ...stolen, code: 'wallet_balance_short', sinceMs: T0_MS + 1 };
   for (const one of [freeze(network), stolen, short, freeze(null)])
-    assert.is(await database.freezePayouts(one, null), true);
-  assert.is(await database.freezePayouts({ ...stolen, reason: 'more' }, null), false);
-  assert.equal(await database.listFreezes(), [freeze(null), freeze(network), stolen, short]);
-  assert.equal(await database.thawPayouts(seen(freeze(network)), act), [freeze(network)]);
-  assert.equal(await database.thawPayouts(seen({ ...stolen, sinceMs: 1 }), act), [], 'it is another one');
-  assert.equal(await database.thawPayouts(seen(freeze(null), stolen), act), [freeze(null), stolen]);
-  assert.equal(await database.findFreeze(network), short);
+    assert.is(await database.holds.freeze(one, null), true);
+  assert.is(await database.holds.freeze({ ...stolen, reason: 'more' }, null), false);
+  assert.equal(await database.holds.list(), [freeze(null), freeze(network), stolen, short]);
+  assert.equal(await database.holds.thaw(seen(freeze(network)), act), [freeze(network)]);
+  assert.equal(await database.holds.thaw(seen({ ...stolen, sinceMs: 1 }), act), [], 'it is another one');
+  assert.equal(await database.holds.thaw(seen(freeze(null), stolen), act), [freeze(null), stolen]);
+  assert.equal(await database.holds.find(network), short);
   assert.equal(await thawAll(database, network, act), [short]);
-  assert.is(await database.findFreeze(network), null);
+  assert.is(await database.holds.find(network), null);
   const audit = await database.audit.list(10);
   assert.equal(
     audit.map(({ target, before }) => [target, before?.code]),
@@ -74,11 +74,11 @@ test('no attempt is allotted where money out is frozen', async ({ database, plac
   const other = place.connect();
   await plan(database, refund('r1'));
   for (const scope of [network, null] as const) {
-    await other.freezePayouts(freeze(scope), act);
+    await other.holds.freeze(freeze(scope), act);
     assert.equal(await allotFirst(database), { kind: 'moved' });
     await thawAll(other, scope, act);
   }
-  await other.freezePayouts(freeze('test:two'), act);
+  await other.holds.freeze(freeze('test:two'), act);
   assert.is((await allotFirst(database)).kind, 'allotted');
   other.close();
 });
@@ -95,31 +95,31 @@ const own = (role: 'refund' | 'gas' | 'treasury', key: string) => ({ role, key }
 
 test('skipped blocks that may hide a payment freeze money out', async ({ database, one }) => {
   await showHead(one, 300);
-  await database.recordOwnWallets(network, [own('refund', 'a'), own('gas', 'b'), own('treasury', 'd')]);
+  await database.wallets.recordOwn(network, [own('refund', 'a'), own('gas', 'b'), own('treasury', 'd')]);
   await plan(database, refund('r1'), refund('r2'));
-  const cancel = () => database.cancelPayout('r2', T0_MS);
+  const cancel = () => database.payouts.cancel('r2', T0_MS);
   const seenNow = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
   const conclusion = { kind: 'never', proof: null, ended: null, isRenewed: false } as const;
-  const never = () => database.concludePayout({ id: 'r2', seen: seenNow, conclusion, act, nowMs: T0_MS });
-  const doubt = async () => (await database.payoutDoubt('r2'))?.code ?? null;
+  const never = () => database.payouts.conclude({ id: 'r2', seen: seenNow, conclusion, act, nowMs: T0_MS });
+  const doubt = async () => (await database.payouts.doubt('r2'))?.code ?? null;
   assert.is(await doubt(), null);
   await skip(database, 110, 119);
   await skip(database, 150);
-  const frozen = await database.findFreeze(network);
+  const frozen = await database.holds.find(network);
   assert.ok(frozen);
   assert.equal([frozen.network, frozen.code, frozen.sinceMs], [network, 'blocks_unsearched', T0_MS]);
   assert.match(
     frozen.reason,
     /^blocks 110 to 119 .*`quayside network reread test:one --from 110 --to 119`.*block 150 /,
   );
-  assert.equal(await database.listFreezes(), [frozen]);
+  assert.equal(await database.holds.list(), [frozen]);
   assert.equal(await allotFirst(database), { kind: 'moved' });
-  assert.equal(await database.freezePayouts(freeze(network), act), true, 'besides, an operator freezes it');
+  assert.equal(await database.holds.freeze(freeze(network), act), true, 'besides, an operator freezes it');
   assert.equal(
-    (await database.listFreezes()).map(({ code }) => code),
+    (await database.holds.list()).map(({ code }) => code),
     ['blocks_unsearched', 'payouts_frozen'],
   );
-  assert.equal(await database.thawPayouts(seen(freeze(network)), act), [freeze(network)]);
+  assert.equal(await database.holds.thaw(seen(freeze(network)), act), [freeze(network)]);
   assert.equal(await allotFirst(database), { kind: 'moved' }, 'the gap is another reason');
   assert.equal([await cancel(), await never(), await doubt()], [false, false, 'blocks_unsearched']);
   const closed = await database.networks.closeGaps(network, { from: 110, to: 119, doubtful: [] }, act);
@@ -127,13 +127,13 @@ test('skipped blocks that may hide a payment freeze money out', async ({ databas
     closed.map(({ holdsPayouts }) => holdsPayouts),
     [true],
   );
-  assert.is((await database.findFreeze(network))?.code, 'blocks_unsearched', 'only a person ends it');
+  assert.is((await database.holds.find(network))?.code, 'blocks_unsearched', 'only a person ends it');
   assert.equal([await cancel(), await never()], [false, false], 'it may have been paid in the other one');
   const before = { ...frozen, reason: '', sinceMs: T0_MS - 1 };
-  assert.equal(await database.thawPayouts(seen({ ...frozen, ...before }), act), [], 'it was not shown');
+  assert.equal(await database.holds.thaw(seen({ ...frozen, ...before }), act), [], 'it was not shown');
   const reworded = { ...frozen, reason: 'the same in other words' };
-  assert.equal(await database.thawPayouts(seen(reworded), act), [reworded]);
-  assert.equal([await database.findFreeze(network), await thawAll(database, network, act)], [null, []]);
+  assert.equal(await database.holds.thaw(seen(reworded), act), [reworded]);
+  assert.equal([await database.holds.find(network), await thawAll(database, network, act)], [null, []]);
   const [entry] = await database.audit.list(1);
   assert.equal([entry?.before?.code, entry?.after], ['blocks_unsearched', null]);
   assert.is((await allotFirst(database)).kind, 'allotted');
@@ -143,27 +143,27 @@ test('skipped blocks that may hide a payment freeze money out', async ({ databas
 test('while payments may have been missed, nothing is canceled or ended', async ({ database }) => {
   await plan(database, refund('r1'));
   for (const code of ['wallets_unknown', 'row_altered']) {
-    await database.freezePayouts({ ...freeze(network), code, frozenBy: 'quayside' }, null);
-    assert.is(await database.cancelPayout('r1', T0_MS), false, code);
-    assert.equal(await database.payoutDoubt('r1'), { code, message: 'a key was lost' });
+    await database.holds.freeze({ ...freeze(network), code, frozenBy: 'quayside' }, null);
+    assert.is(await database.payouts.cancel('r1', T0_MS), false, code);
+    assert.equal(await database.payouts.doubt('r1'), { code, message: 'a key was lost' });
     await thawAll(database, network, act);
   }
-  await database.freezePayouts(freeze(network), null);
-  assert.is(await database.cancelPayout('r1', T0_MS), true, 'an operator’s own freeze hides nothing');
+  await database.holds.freeze(freeze(network), null);
+  assert.is(await database.payouts.cancel('r1', T0_MS), true, 'an operator’s own freeze hides nothing');
 });
 
 test('skipped blocks freeze nothing without wallets, or where nonces tell', async ({ database, one }) => {
   await showHead(one, 300);
   await skip(database, 110);
-  assert.is(await database.findFreeze(network), null);
-  await database.recordOwnWallets(network, [own('refund', 'a'), own('gas', 'b'), own('treasury', 'd')]);
-  await database.offerNonce(network, 'a', counted(3), T0_MS);
+  assert.is(await database.holds.find(network), null);
+  await database.wallets.recordOwn(network, [own('refund', 'a'), own('gas', 'b'), own('treasury', 'd')]);
+  await database.payouts.offerNonce(network, 'a', counted(3), T0_MS);
   await skip(database, 120);
-  assert.is((await database.findFreeze(network))?.code, 'blocks_unsearched', 'the gas wallet has no numbers yet');
+  assert.is((await database.holds.find(network))?.code, 'blocks_unsearched', 'the gas wallet has no numbers yet');
   await thawAll(database, network, act);
-  await database.offerNonce(network, 'b', counted(3), T0_MS);
+  await database.payouts.offerNonce(network, 'b', counted(3), T0_MS);
   await skip(database, 130);
-  assert.is(await database.findFreeze(network), null);
+  assert.is(await database.holds.find(network), null);
 });
 
 test.run();

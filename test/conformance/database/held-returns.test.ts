@@ -82,12 +82,12 @@ const laterMs = ({ one }: World): number => one.nowMs + 61_000;
 async function bringOut(world: World, id: string, kind: 'refund' | 'return'): Promise<void> {
   const { database, one } = world;
   await database.refunds.advance(one.nowMs, 10);
-  const [open] = await database.openPayouts(network, laterMs(world), 10);
+  const [open] = await database.payouts.open(network, laterMs(world), 10);
   assert.ok(open, 'a payout is due');
   const { intent } = open.payout;
   assert.equal([intent.id, intent.kind], [id, kind]);
   const name = { id, generation: 0, attempt: 0 };
-  await database.offerNonce(network, payer, counted(0), one.nowMs);
+  await database.payouts.offerNonce(network, payer, counted(0), one.nowMs);
   const own = {
     ...name,
     intent,
@@ -97,11 +97,11 @@ async function bringOut(world: World, id: string, kind: 'refund' | 'return'): Pr
     terms: { nonce: '0' },
     feeUnitsMax: 9n,
   } as const;
-  assert.is((await database.allotAttempt({ ...own, nowMs: laterMs(world) })).kind, 'allotted');
+  assert.is((await database.payouts.allot({ ...own, nowMs: laterMs(world) })).kind, 'allotted');
   const signed = { id: 1, intent, generation: 0, attempt: 0, terms: own.terms, signedAtMs: one.nowMs };
-  await database.nextFence(network, 0, one.nowMs);
-  await database.recordSigned(network, [{ ...signed, tx: 'tx 1', bytes: new Uint8Array([1]) }]);
-  await database.recordSent({ ...name, answerCode: 'ok', answer: 'ok', refusal: null, nowMs: one.nowMs });
+  await database.engines.nextFence(network, 0, one.nowMs);
+  await database.payouts.recordSigned(network, [{ ...signed, tx: 'tx 1', bytes: new Uint8Array([1]) }]);
+  await database.payouts.recordSent({ ...name, answerCode: 'ok', answer: 'ok', refusal: null, nowMs: one.nowMs });
 }
 
 /** The same, and settles it as paid. */
@@ -109,7 +109,7 @@ async function payOut(world: World, id: string): Promise<void> {
   const { database, one } = world;
   await bringOut(world, id, 'return');
   const outcome = { kind: 'succeeded', ended: { tx: 'tx 1', feeUnits: 3n } } as const;
-  assert.ok(await database.settlePayout({ id, generation: 0, outcome, nowMs: one.nowMs }));
+  assert.ok(await database.payouts.settle({ id, generation: 0, outcome, nowMs: one.nowMs }));
 }
 
 const refundOf = (world: World, refundId: string, amountMinor: bigint): NewRefund => ({
@@ -180,12 +180,12 @@ test('a return that is rejected is held again with an alarm, and the next one ha
   await pay(one, to, 300n);
   const id = await returned(world);
   await database.refunds.advance(one.nowMs, 10);
-  assert.is((await database.findPayout(id))?.intent.kind, 'return');
+  assert.is((await database.payouts.find(id))?.intent.kind, 'return');
   const alarms = (await database.alarms.list(99)).length;
   assert.is(await database.refunds.reject(id, 'rejected_by_operator', one.nowMs), true);
   assert.equal(await brief(database), ['late open 300 failed']);
   assert.is((await database.alarms.list(99)).length, alarms + 1);
-  assert.is((await database.findPayout(id))?.state, 'canceled');
+  assert.is((await database.payouts.find(id))?.state, 'canceled');
   await booksAgree(database);
   const next = await returned(world);
   assert.is.not(next, id);
@@ -202,18 +202,18 @@ test('a refund whose attempts have all expired can be rejected in any generation
   const reject = () => database.refunds.reject(id, 'rejected_by_operator', laterMs(world));
   await bringOut(world, id, 'refund');
   for (const generation of [0, 1, 2]) {
-    const payout = await database.findPayout(id);
+    const payout = await database.payouts.find(id);
     assert.equal([payout?.generation, payout?.state], [generation, generation === 0 ? 'sent' : 'waiting']);
     if (generation === 0) assert.is(await reject(), false, 'it is on its way');
     const next = { id, generation, proof: 'dead', ended: null, isStuck: false, why: null } as const;
-    await database.newGeneration({ ...next, notBeforeMs: one.nowMs, nowMs: one.nowMs });
+    await database.payouts.renew({ ...next, notBeforeMs: one.nowMs, nowMs: one.nowMs });
   }
   const { replay } = refundOf(world, 'r1', 0n);
   const cancel = { storeId: 'm1', mode: 'test', refundId: 'r1', replay, nowMs: laterMs(world) } as const;
   assert.is((await database.refunds.cancel(cancel)).kind, 'not_cancelable', 'the merchant’s window has ended');
   assert.is(await reject(), true);
-  assert.is((await database.findPayout(id))?.state, 'canceled');
-  assert.equal(await database.openPayouts(network, laterMs(world), 10), []);
+  assert.is((await database.payouts.find(id))?.state, 'canceled');
+  assert.equal(await database.payouts.open(network, laterMs(world), 10), []);
   await booksAgree(database);
   assert.is((await database.refunds.create(refundOf(world, 'r2', 1000n), check)).kind, 'created');
 });
@@ -275,10 +275,10 @@ test('a return that this database lost in a restore counts for nothing, and the 
     payer,
     payerRole: 'refund',
   } as const;
-  await database.adopt(network, { signatures: [whole], servedFence: 3, nowMs: one.nowMs });
+  await database.payouts.adopt(network, { signatures: [whole], servedFence: 3, nowMs: one.nowMs });
   assert.equal(await brief(database), ['surplus gone 0 processing']);
   const outcome = { kind: 'succeeded', ended: { tx: 'tx 1', feeUnits: 3n } } as const;
-  assert.ok(await database.settlePayout({ id, generation: 0, outcome, nowMs: one.nowMs }));
+  assert.ok(await database.payouts.settle({ id, generation: 0, outcome, nowMs: one.nowMs }));
   assert.equal(await brief(database), ['surplus gone 0 completed']);
   assert.is((await giveBack(world, { id: (await held(database))[0]?.id ?? '' })).kind, 'not_open');
   assert.is((await database.refunds.create(refundOf(world, 'r1', 1001n), check)).kind, 'refused');

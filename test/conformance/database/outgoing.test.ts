@@ -28,12 +28,12 @@ const leaves = (tx: string, more: Partial<ChainTransfer> = {}): ChainTransfer =>
 });
 
 async function watch(database: Database): Promise<number> {
-  await database.recordOwnWallets(network, [
+  await database.wallets.recordOwn(network, [
     { role: 'refund', key: wallet },
     { role: 'gas', key: gas },
     { role: 'treasury', key: treasury },
   ]);
-  return (await database.listOwnWallets(network)).at(-1)?.id ?? 0;
+  return (await database.wallets.listOwn(network)).at(-1)?.id ?? 0;
 }
 
 /** Adds a final block. */
@@ -45,13 +45,14 @@ async function mineFinal(feed: Feed, ...transfers: ChainTransfer[]) {
   return block;
 }
 
-const statesOf = async (database: Database) => (await database.listOutgoing(network, 10)).map(({ state }) => state);
+const statesOf = async (database: Database) =>
+  (await database.wallets.listOutgoing(network, 10)).map(({ state }) => state);
 const own = { payer: wallet, nonce: null };
 
 /** Allots and signs the first attempt, which is this transaction. */
 async function sign(database: Database, intent: RefundIntent, tx: string): Promise<void> {
   await allot(database, intent.id, own);
-  await database.recordSigned(network, [{ ...signatureOf(intent, 1, own), tx }]);
+  await database.payouts.recordSigned(network, [{ ...signatureOf(intent, 1, own), tx }]);
 }
 
 const test = inWorlds('outgoing');
@@ -61,12 +62,12 @@ test('a final transfer that nothing explains freezes money out', async ({ databa
   const block = one.child();
   await one.step({ connect: [{ block, transfers: [leaves('t1')] }] });
   one.chain.push(block);
-  await database.judgeOutgoing(network, T0_MS);
-  assert.is(await database.findFreeze(network), null, 'it may be reorganised away');
+  await database.wallets.judge(network, T0_MS);
+  assert.is(await database.holds.find(network), null, 'it may be reorganised away');
   await one.step({ floor: block.number });
-  for (let times = 0; times < 2; times++) await database.judgeOutgoing(network, T0_MS);
-  assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign');
-  assert.is(await database.findFreeze('test:two'), null);
+  for (let times = 0; times < 2; times++) await database.wallets.judge(network, T0_MS);
+  assert.is((await database.holds.find(network))?.code, 'wallet_outflow_foreign');
+  assert.is(await database.holds.find('test:two'), null);
   const alarms = await database.alarms.list(10);
   assert.equal(
     alarms.map(({ code, network: of }) => [code, of]),
@@ -76,21 +77,21 @@ test('a final transfer that nothing explains freezes money out', async ({ databa
   const [entry] = await database.audit.list(1);
   assert.equal([entry?.operator, entry?.command, entry?.target], ['quayside', 'payout freeze', network]);
   await plan(database, refund('r1'));
-  await database.judgeOutgoing(network, T0_MS);
-  assert.is((await database.findPayout('r1'))?.state, 'waiting', 'a person decides what it was');
+  await database.wallets.judge(network, T0_MS);
+  assert.is((await database.payouts.find('r1'))?.state, 'waiting', 'a person decides what it was');
   assert.equal([await thawAll(database, network, act('payout reconcile')).then((all) => all.length)], [1]);
-  await database.judgeOutgoing(network, T0_MS);
-  assert.is(await database.findFreeze(network), null, 'an operator has looked');
+  await database.wallets.judge(network, T0_MS);
+  assert.is(await database.holds.find(network), null, 'an operator has looked');
   assert.equal(await statesOf(database), ['known']);
   const adjusted = async () =>
-    (await database.verifyLedger()).balances.flatMap(({ account, units }) => (account === 'adjusted' ? units : []));
+    (await database.ledger.verify()).balances.flatMap(({ account, units }) => (account === 'adjusted' ? units : []));
   assert.equal(await adjusted(), [500n]);
   await booksAgree(database);
   const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
   const learned = { payer: wallet, payerRole: 'refund' } as const;
   const conclusion = { kind: 'paid', tx: 't1', feeUnits: 7n, generation: null, learned } as const;
   const resolve = act('payout resolve');
-  assert.ok(await database.concludePayout({ id: 'r1', seen, conclusion, act: resolve, nowMs: T0_MS }));
+  assert.ok(await database.payouts.conclude({ id: 'r1', seen, conclusion, act: resolve, nowMs: T0_MS }));
   assert.equal(await adjusted(), [], 'it paid a refund after all');
 });
 
@@ -99,8 +100,8 @@ test('what an attempt explains is forgotten', async ({ database, one }) => {
   await plan(database, refund('r1'));
   await sign(database, refund('r1'), 't1');
   await mineFinal(one, leaves('t1'));
-  await database.judgeOutgoing(network, T0_MS);
-  assert.equal([await statesOf(database), await database.listFreezes()], [[], []]);
+  await database.wallets.judge(network, T0_MS);
+  assert.equal([await statesOf(database), await database.holds.list()], [[], []]);
 });
 
 test('a refund that an unexplained transfer may have paid is not allotted', async ({ database, one }) => {
@@ -110,31 +111,31 @@ test('a refund that an unexplained transfer may have paid is not allotted', asyn
   await one.step({ connect: [{ block, transfers: [leaves('t1')] }] });
   one.chain.push(block);
   assert.equal(await allot(database, 'r1', own), { kind: 'moved' });
-  assert.is((await database.findPayout('r1'))?.wait?.code, 'refund_maybe_paid');
-  assert.is(await database.cancelPayout('r1', T0_MS), false);
+  assert.is((await database.payouts.find('r1'))?.wait?.code, 'refund_maybe_paid');
+  assert.is(await database.payouts.cancel('r1', T0_MS), false);
   assert.is((await allot(database, 'r2', own)).kind, 'allotted');
   await one.reorg(1, [[]]);
   assert.equal(await statesOf(database), [], 'the block left the chain');
-  assert.is(await database.cancelPayout('r1', T0_MS), true);
+  assert.is(await database.payouts.cancel('r1', T0_MS), true);
 });
 
 test("the treasury's transfers are recorded, the newest of them, and freeze nothing", async ({ database, one }) => {
   await watch(database);
   const many = Array.from({ length: 120 }, (_, index) => leaves('t', { index, from: treasury }));
   for (let n = 0; n < 10; n++) await mineFinal(one, ...many.map((one_) => ({ ...one_, tx: `t${n}` })));
-  for (let n = 0; n < 12; n++) await database.judgeOutgoing(network, T0_MS);
-  const all = await database.listOutgoing(network, 5_000);
+  for (let n = 0; n < 12; n++) await database.wallets.judge(network, T0_MS);
+  const all = await database.wallets.listOutgoing(network, 5_000);
   assert.is(all.length, 1_000);
   assert.ok(all.every(({ state }) => state === 'recorded'));
   assert.equal([all[0]?.tx, all.at(-1)?.tx], ['t9', 't1']);
-  assert.equal(await database.listFreezes(), []);
+  assert.equal(await database.holds.list(), []);
 });
 
 test('a balance that stays below the books is an alarm', async ({ database }) => {
   let nowMs = T0_MS;
   const compare = (USDT: bigint, native: bigint) => {
     nowMs += 200_000;
-    return database.compareBooks({ network, heldUnits: { USDT, native }, nowMs });
+    return database.wallets.compareBooks({ network, heldUnits: { USDT, native }, nowMs });
   };
   const alarms = async () =>
     (await database.alarms.list(9)).map(({ code, message }) => [code, message.slice(0, 110).trimEnd()]);
@@ -143,15 +144,15 @@ test('a balance that stays below the books is an alarm', async ({ database }) =>
   await sign(database, refund('r1'), 't1');
   for (let times = 0; times < 2; times++) await compare(1_500n, 93n);
   const ended = { tx: 't1', feeUnits: 7n };
-  await database.settlePayout({ id: 'r1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs });
+  await database.payouts.settle({ id: 'r1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs });
   for (let times = 0; times < 2; times++) await compare(1_500n, 93n);
   for (let times = 0; times < 2; times++) await compare(1_700n, 93n);
   assert.equal(await alarms(), []);
   await compare(1_690n, 93n);
   assert.equal(await alarms(), [], 'the node may be behind');
-  assert.equal(await database.listFreezes(), []);
+  assert.equal(await database.holds.list(), []);
   await compare(1_690n, 93n);
-  assert.equal(await database.listFreezes(), [], 'tokens are watched transfer by transfer');
+  assert.equal(await database.holds.list(), [], 'tokens are watched transfer by transfer');
   for (let times = 0; times < 3; times++) await compare(1_690n, 88n);
   assert.equal(await alarms(), [
     [
@@ -163,11 +164,11 @@ test('a balance that stays below the books is an alarm', async ({ database }) =>
       'The refund and gas wallets of test:one hold 1690 base units of USDT, 10 base units of USDT less than the books',
     ],
   ]);
-  assert.is((await database.findFreeze(network))?.code, 'wallet_balance_short');
+  assert.is((await database.holds.find(network))?.code, 'wallet_balance_short');
   await thawAll(database, network, act('payout thaw'));
   for (let times = 0; times < 3; times++) await compare(1_690n, 88n);
-  assert.is(await database.findFreeze(network), null, 'an operator has explained it');
-  const { balances } = await database.verifyLedger();
+  assert.is(await database.holds.find(network), null, 'an operator has explained it');
+  const { balances } = await database.ledger.verify();
   const adjusted = balances.filter(({ account }) => account === 'adjusted');
   assert.equal(
     adjusted.map(({ asset, units }) => [asset, units]),
@@ -184,7 +185,7 @@ test('a follower that does not know the newest wallet reads again', async ({ dat
   assert.is(await one.step({ connect, ownWalletId: id }), 'done');
   assert.equal(await statesOf(database), []);
   await watch(database);
-  assert.is((await database.listOwnWallets(network)).length, 3);
+  assert.is((await database.wallets.listOwn(network)).length, 3);
 });
 
 test('what left the wallets in blocks that are read later is added and judged', async ({ database, one }) => {
@@ -226,12 +227,12 @@ test('what left the wallets in blocks that are read later is added and judged', 
   assert.equal(await kinds(false), found);
   assert.equal(await kinds(false), []);
   assert.is((await database.blocks.rereadAnchor(network, number))?.hash, skipped.hash, 'its block is held now');
-  await database.judgeOutgoing(network, T0_MS);
+  await database.wallets.judge(network, T0_MS);
   assert.equal(
-    (await database.listForeign(network, 9)).map(({ tx }) => tx),
+    (await database.wallets.listForeign(network, 9)).map(({ tx }) => tx),
     ['t1', 't4'],
   );
-  assert.is((await database.findFreeze(network))?.code, 'wallet_outflow_foreign');
+  assert.is((await database.holds.find(network))?.code, 'wallet_outflow_foreign');
 });
 
 test.run();

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
 import type { Database } from '../../../src/database/database.ts';
-import type { PayoutConclusion } from '../../../src/database/money-out.ts';
+import type { PayoutConclusion } from '../../../src/database/payouts/outcomes.ts';
 import { counted } from '../../support/nonces.ts';
 import { thawAll } from '../../support/thaw.ts';
 import { bringOut as bringPlanned, inPayoutWorlds, network, payer, plan, refund, sweep, txOf } from './payout-scene.ts';
@@ -16,13 +16,13 @@ async function bringOut(database: Database, intent: RefundIntent | SweepIntent, 
 }
 
 const stick = (database: Database, id: string, why = foreign) =>
-  database.stickPayout({ id, generation: 0, why, freezes: false, nowMs: T0_MS });
+  database.payouts.stick({ id, generation: 0, why, freezes: false, nowMs: T0_MS });
 
 async function conclude(database: Database, id: string, conclusion: PayoutConclusion, attemptCount = 1) {
-  const payout = await database.findPayout(id);
+  const payout = await database.payouts.find(id);
   assert.ok(payout);
   const seen = { state: payout.state, generation: payout.generation, attemptCount };
-  return database.concludePayout({ id, seen, conclusion, act: act('payout resolve'), nowMs: T0_MS + 5 });
+  return database.payouts.conclude({ id, seen, conclusion, act: act('payout resolve'), nowMs: T0_MS + 5 });
 }
 
 const lost = { payer, payerRole: 'refund' } as const;
@@ -46,11 +46,11 @@ const { test, readyTest } = inPayoutWorlds('payout exits');
 readyTest('a payout is settled by a transaction that no attempt explains', async (database) => {
   await bringOut(database, refund('r1'), 0);
   await stick(database, 'r1');
-  assert.is(await database.findAttemptOwner('lost tx'), null);
+  assert.is(await database.payouts.ownerOf('lost tx'), null);
   assert.is(await conclude(database, 'r1', paid('lost tx', null)), true);
-  const payout = await database.findPayout('r1');
+  const payout = await database.payouts.find('r1');
   assert.equal([payout?.state, payout?.tx, payout?.feeUnits], ['succeeded', 'lost tx', 7n]);
-  assert.is(await database.findAttemptOwner('lost tx'), 'r1');
+  assert.is(await database.payouts.ownerOf('lost tx'), 'r1');
   const [entry] = await database.audit.list(1);
   assert.equal([entry?.target, entry?.before?.state, entry?.after?.state], ['r1', 'stuck', 'succeeded']);
   assert.is(entry?.reason, 'a test');
@@ -62,7 +62,7 @@ readyTest('a sweep that was never sent from here is settled by its own attempt',
   await bringOut(database, intent, 0);
   await stick(database, 's1');
   assert.is(await conclude(database, 's1', paid(txOf('s1'), 0)), true);
-  const { balances } = await database.verifyLedger();
+  const { balances } = await database.ledger.verify();
   assert.equal(balances.find(({ account }) => account === 'treasury')?.units, 9n);
 });
 
@@ -71,15 +71,15 @@ readyTest('a payout that nothing has paid fails once, or goes on in the next gen
   await stick(database, 's1');
   const ended = { tx: txOf('s1'), feeUnits: 3n };
   assert.is(await conclude(database, 's1', never({ ended })), true);
-  const [attempt] = await database.listPayoutAttempts('s1');
-  assert.equal([(await database.findPayout('s1'))?.state, attempt?.feeUnits], ['failed', 3n]);
+  const [attempt] = await database.payouts.attempts('s1');
+  assert.equal([(await database.payouts.find('s1'))?.state, attempt?.feeUnits], ['failed', 3n]);
   await bringOut(database, refund('r1'), 1);
   await stick(database, 'r1');
   assert.is(await conclude(database, 'r1', never({ isRenewed: true })), true);
-  const payout = await database.findPayout('r1');
+  const payout = await database.payouts.find('r1');
   assert.equal([payout?.state, payout?.generation, payout?.proof], ['waiting', 1, 'failed']);
   assert.is(await conclude(database, 'r1', never({ isRenewed: true, proof: null })), true);
-  assert.is((await database.findPayout('r1'))?.generation, 1, 'nothing is signed in this one');
+  assert.is((await database.payouts.find('r1'))?.generation, 1, 'nothing is signed in this one');
 });
 
 readyTest('nothing happens if the payout has changed since the nodes were asked', async (database) => {
@@ -87,50 +87,50 @@ readyTest('nothing happens if the payout has changed since the nodes were asked'
   assert.is(await conclude(database, 'r1', never(), 0), false, 'an attempt more');
   const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
   const late = { id: 'r1', seen, conclusion: never(), act: act('payout resolve'), nowMs: T0_MS };
-  assert.is(await database.concludePayout(late), false, 'it is sent, not stuck');
-  assert.is(await database.concludePayout({ ...late, id: 'none' }), false);
-  await database.reportEngine(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
+  assert.is(await database.payouts.conclude(late), false, 'it is sent, not stuck');
+  assert.is(await database.payouts.conclude({ ...late, id: 'none' }), false);
+  await database.engines.report(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
   assert.is(await conclude(database, 'r1', never()), false);
-  await database.reportEngine(network, null, T0_MS);
-  await database.settleEngine(network, 0, T0_MS);
+  await database.engines.report(network, null, T0_MS);
+  await database.engines.settle(network, 0, T0_MS);
   assert.is(await conclude(database, 'r1', never()), false, 'its engine has not looked yet');
-  assert.is((await database.findPayout('r1'))?.state, 'sent');
+  assert.is((await database.payouts.find('r1'))?.state, 'sent');
   assert.equal(await database.audit.list(1), []);
 });
 
 readyTest('a refund that its engine ends waits while it may have been paid unseen', async (database) => {
   await plan(database, refund('r1'));
   const outcome = { kind: 'failed', code: 'destination_invalid', message: 'it is a contract now' } as const;
-  const fail = () => database.settlePayout({ id: 'r1', generation: 0, outcome, nowMs: T0_MS });
-  await database.settleEngine(network, 0, T0_MS);
+  const fail = () => database.payouts.settle({ id: 'r1', generation: 0, outcome, nowMs: T0_MS });
+  await database.engines.settle(network, 0, T0_MS);
   await fail();
-  const { state, wait } = (await database.findPayout('r1')) ?? {};
+  const { state, wait } = (await database.payouts.find('r1')) ?? {};
   assert.equal([state, wait?.code], ['waiting', 'destination_invalid']);
-  await database.settleEngine(network, null, T0_MS);
+  await database.engines.settle(network, null, T0_MS);
   await fail();
-  assert.is((await database.findPayout('r1'))?.state, 'failed');
+  assert.is((await database.payouts.find('r1'))?.state, 'failed');
 });
 
 readyTest('while a nonce is unexplained, nothing is canceled or ended as never paid', async (database) => {
   await plan(database, refund('r1'));
   await bringOut(database, refund('r2'), 0);
-  await database.offerNonce(network, payer, counted(2), T0_MS);
-  assert.is(await database.cancelPayout('r1', T0_MS), false);
-  assert.is((await database.payoutDoubt('r1'))?.code, 'payout_nonce_foreign');
+  await database.payouts.offerNonce(network, payer, counted(2), T0_MS);
+  assert.is(await database.payouts.cancel('r1', T0_MS), false);
+  assert.is((await database.payouts.doubt('r1'))?.code, 'payout_nonce_foreign');
   assert.is(await conclude(database, 'r1', never({ proof: null }), 0), false);
   assert.is(await conclude(database, 'r2', never()), false, 'an attempt that followed may be lost');
-  await database.passNonces(network, payer, 2);
+  await database.payouts.passNonces(network, payer, 2);
   assert.is((await thawAll(database, network, act('payout reconcile'))).length, 1);
   assert.is(await conclude(database, 'r2', never()), true);
-  assert.is(await database.cancelPayout('r1', T0_MS), true);
+  assert.is(await database.payouts.cancel('r1', T0_MS), true);
 });
 
 readyTest('a refund whose lock is set is ended only on what the nodes show', async (database) => {
   await plan(database, refund('r1'));
   const wait = { code: 'refund_lock_set', message: 'it was paid' };
-  await database.recordWait({ id: 'r1', generation: 0, wait, nextLookAtMs: T0_MS, nowMs: T0_MS });
-  assert.is(await database.cancelPayout('r1', T0_MS), false);
-  assert.equal(await database.payoutDoubt('r1'), wait);
+  await database.payouts.recordWait({ id: 'r1', generation: 0, wait, nextLookAtMs: T0_MS, nowMs: T0_MS });
+  assert.is(await database.payouts.cancel('r1', T0_MS), false);
+  assert.equal(await database.payouts.doubt('r1'), wait);
   assert.is(await conclude(database, 'r1', never({ proof: null }), 0), true);
 });
 
@@ -139,8 +139,8 @@ readyTest('a payout that ended here and was paid all the same raises an alarm', 
   await stick(database, 'r1');
   await conclude(database, 'r1', never({ ended: { tx: txOf('r1'), feeUnits: 3n } }));
   assert.is(await conclude(database, 'r1', paid('lost tx', null)), true);
-  assert.is((await database.findPayout('r1'))?.state, 'succeeded');
-  const fees = (await database.listPayoutAttempts('r1')).map(({ tx, feeUnits }) => [tx, feeUnits]);
+  assert.is((await database.payouts.find('r1'))?.state, 'succeeded');
+  const fees = (await database.payouts.attempts('r1')).map(({ tx, feeUnits }) => [tx, feeUnits]);
   assert.equal(
     fees,
     [

@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
 import type { Database } from '../../../src/database/database.ts';
-import type { JournaledSignature } from '../../../src/database/money-out.ts';
+import type { JournaledSignature } from '../../../src/database/payouts/attempts.ts';
 import { counted } from '../../support/nonces.ts';
 import { inWorlds, T0_MS } from './place.ts';
 
@@ -32,7 +32,7 @@ export const sweep = (id: string): SweepIntent => ({
 
 /** Plans payouts that are due at once. */
 export const plan = (database: Database, ...intents: readonly PlainIntent[]) =>
-  database.planPayouts(
+  database.payouts.plan(
     intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS })),
   );
 
@@ -49,9 +49,9 @@ const termsOf = ({ generation = 0, attempt = 0, nonce = 0 }: Wish) => ({
 export async function allot(database: Database, id: string, wish: Wish = {}) {
   const { generation = 0, attempt = 0, nonce = 0, nowMs = T0_MS } = wish;
   const own = { ...name(id, generation, attempt), payer, payerRole: 'refund', nonce, ...wish } as const;
-  const intent = (await database.findPayout(id))?.intent;
+  const intent = (await database.payouts.find(id))?.intent;
   assert.ok(intent, id);
-  return database.allotAttempt({ ...own, intent, terms: termsOf(wish), feeUnitsMax: 100n, nowMs });
+  return database.payouts.allot({ ...own, intent, terms: termsOf(wish), feeUnitsMax: 100n, nowMs });
 }
 
 export const txOf = (id: string, generation = 0, attempt = 0): string => `tx of ${id} ${generation}.${attempt}`;
@@ -69,7 +69,7 @@ export const signatureOf = (intent: PlainIntent, id: number, wish: Wish = {}): J
 });
 
 export const sent = (database: Database, id: string, generation = 0) =>
-  database.recordSent({
+  database.payouts.recordSent({
     ...name(id, generation),
     answerCode: 'accepted',
     answer: 'accepted',
@@ -80,19 +80,19 @@ export const sent = (database: Database, id: string, generation = 0) =>
 /** Allots, signs and sends an attempt of a payout. */
 export async function bringOut(database: Database, intent: PlainIntent, journalId: number, wish: Wish = {}) {
   assert.is((await allot(database, intent.id, wish)).kind, 'allotted');
-  assert.is((await database.recordSigned(network, [signatureOf(intent, journalId, wish)])).kind, 'recorded');
+  assert.is((await database.payouts.recordSigned(network, [signatureOf(intent, journalId, wish)])).kind, 'recorded');
   await sent(database, intent.id, wish.generation);
 }
 
-export const stateOf = async (database: Database, id: string) => (await database.findPayout(id))?.state;
+export const stateOf = async (database: Database, id: string) => (await database.payouts.find(id))?.state;
 
 /** A suite whose tests begin with the wallet's nonce 0, and a fence under which signatures are recorded. */
 export function inPayoutWorlds(suite: string) {
   const test = inWorlds(suite);
   const readyTest = (title: string, work: (database: Database) => Promise<void>) =>
     test(title, async ({ database }) => {
-      assert.is(await database.nextFence(network, 0, T0_MS), 1);
-      assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
+      assert.is(await database.engines.nextFence(network, 0, T0_MS), 1);
+      assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
       await work(database);
     });
   return { test, readyTest };

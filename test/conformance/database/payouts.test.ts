@@ -24,15 +24,15 @@ const codes = async (database: Database) => (await database.alarms.list(100)).ma
 const { test, readyTest } = inPayoutWorlds('payouts');
 
 test('the fence rises with each start, and never below the signer’s', async ({ database, place }) => {
-  assert.is(await database.nextFence(network, 0, T0_MS), 1);
+  assert.is(await database.engines.nextFence(network, 0, T0_MS), 1);
   const other = place.connect();
-  assert.is(await other.nextFence(network, 1, T0_MS), 2);
+  assert.is(await other.engines.nextFence(network, 1, T0_MS), 2);
   other.close();
-  assert.is(await database.nextFence(network, 2, T0_MS), 3);
-  assert.is(await database.nextFence(network, 4, T0_MS), null);
-  assert.is(await database.nextFence('test:two', 1, T0_MS), null, 'an empty database');
-  await database.reportEngine(network, { code: 'x', message: 'y' }, T0_MS + 1);
-  const [engine] = await database.listEngines();
+  assert.is(await database.engines.nextFence(network, 2, T0_MS), 3);
+  assert.is(await database.engines.nextFence(network, 4, T0_MS), null);
+  assert.is(await database.engines.nextFence('test:two', 1, T0_MS), null, 'an empty database');
+  await database.engines.report(network, { code: 'x', message: 'y' }, T0_MS + 1);
+  const [engine] = await database.engines.list();
   assert.equal(engine, {
     network,
     fence: 3,
@@ -44,62 +44,62 @@ test('the fence rises with each start, and never below the signer’s', async ({
     updatedAtMs: T0_MS + 1,
   });
   const signerFreeze = { reason: 'a stolen key', frozenBy: 'ann', frozenAtMs: T0_MS };
-  await database.reportSignerFreeze(network, signerFreeze, T0_MS + 2);
-  await database.reportSignerFreeze('test:two', null, T0_MS + 2);
-  assert.is(await database.nextFence(network, 3, T0_MS + 3), 4);
-  const [seen, two] = await database.listEngines();
+  await database.engines.reportSignerFreeze(network, signerFreeze, T0_MS + 2);
+  await database.engines.reportSignerFreeze('test:two', null, T0_MS + 2);
+  assert.is(await database.engines.nextFence(network, 3, T0_MS + 3), 4);
+  const [seen, two] = await database.engines.list();
   assert.equal([seen?.signerFreeze, seen?.fence, seen?.reason], [signerFreeze, 4, { code: 'x', message: 'y' }]);
   assert.equal([two?.signerFreeze, two?.fence], [null, 0]);
 });
 
 readyTest('a payout is planned once, keeps its intent, and is open when it is due', async (database) => {
-  await database.planPayouts([
+  await database.payouts.plan([
     { intent: refund('r1'), sessionId: null, servesId: null, notBeforeMs: T0_MS + 60_000, nowMs: T0_MS },
   ]);
   await plan(database, refund('r1'));
-  assert.equal(await database.openPayouts(network, T0_MS + 59_999, 10), []);
-  const [open] = await database.openPayouts(network, T0_MS + 60_000, 10);
+  assert.equal(await database.payouts.open(network, T0_MS + 59_999, 10), []);
+  const [open] = await database.payouts.open(network, T0_MS + 60_000, 10);
   assert.equal(open?.payout.intent, refund('r1'));
   assert.equal([open?.attempts, open?.approvals], [[], []]);
   await breaks(plan(database, { ...refund('r1'), units: 6n }));
   assert.is((await allot(database, 'r1')).kind, 'moved', 'not before it is due');
-  assert.equal(await database.openPayouts('test:two', T0_MS + 60_000, 10), []);
+  assert.equal(await database.payouts.open('test:two', T0_MS + 60_000, 10), []);
 });
 
 readyTest('a payout can be canceled only while nothing of it is allotted', async (database) => {
   await plan(database, refund('r1'), refund('r2'));
-  assert.is(await database.cancelPayout('r1', T0_MS), true);
-  assert.is(await database.cancelPayout('r1', T0_MS), false);
+  assert.is(await database.payouts.cancel('r1', T0_MS), true);
+  assert.is(await database.payouts.cancel('r1', T0_MS), false);
   assert.is((await allot(database, 'r1')).kind, 'moved');
   const wait = { code: 'token_short', message: 'too late' };
   const late = { id: 'r1', generation: 0, nowMs: T0_MS };
-  assert.is(await database.recordWait({ ...late, wait, nextLookAtMs: T0_MS }), false);
-  assert.is(await database.settlePayout({ ...late, outcome: { kind: 'failed', ...wait } }), false);
-  assert.is((await database.findPayout('r1'))?.wait, null);
-  await database.reportEngine(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
-  assert.is(await database.cancelPayout('r2', T0_MS), false, 'it may have been signed');
-  await database.reportEngine(network, null, T0_MS);
-  await database.settleEngine(network, 0, T0_MS);
-  assert.is(await database.cancelPayout('r2', T0_MS), false, 'its engine has not looked yet');
-  await database.settleEngine(network, null, T0_MS);
+  assert.is(await database.payouts.recordWait({ ...late, wait, nextLookAtMs: T0_MS }), false);
+  assert.is(await database.payouts.settle({ ...late, outcome: { kind: 'failed', ...wait } }), false);
+  assert.is((await database.payouts.find('r1'))?.wait, null);
+  await database.engines.report(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
+  assert.is(await database.payouts.cancel('r2', T0_MS), false, 'it may have been signed');
+  await database.engines.report(network, null, T0_MS);
+  await database.engines.settle(network, 0, T0_MS);
+  assert.is(await database.payouts.cancel('r2', T0_MS), false, 'its engine has not looked yet');
+  await database.engines.settle(network, null, T0_MS);
   await allot(database, 'r2');
-  assert.is(await database.cancelPayout('r2', T0_MS), false);
-  assert.is(await database.cancelPayout('none', T0_MS), false);
+  assert.is(await database.payouts.cancel('r2', T0_MS), false);
+  assert.is(await database.payouts.cancel('none', T0_MS), false);
   assert.equal([await stateOf(database, 'r1'), await stateOf(database, 'r2')], ['canceled', 'sent']);
 });
 
 readyTest('a payout that the signer refused for good can be canceled', async (database) => {
   await plan(database, refund('r1'), refund('r2'));
   const why = { code: 'signer_refused_mac', message: 'made with another secret key' };
-  const stick = (id: string) => database.stickPayout({ id, generation: 0, why, freezes: false, nowMs: T0_MS });
+  const stick = (id: string) => database.payouts.stick({ id, generation: 0, why, freezes: false, nowMs: T0_MS });
   await allot(database, 'r1');
-  await database.withdrawAttempt({ ...name('r1'), wait: why, nextLookAtMs: T0_MS, nowMs: T0_MS });
+  await database.payouts.withdraw({ ...name('r1'), wait: why, nextLookAtMs: T0_MS, nowMs: T0_MS });
   await stick('r1');
   assert.is(await stateOf(database, 'r1'), 'stuck');
-  assert.is(await database.cancelPayout('r1', T0_MS), true);
+  assert.is(await database.payouts.cancel('r1', T0_MS), true);
   await allot(database, 'r2');
   await stick('r2');
-  assert.is(await database.cancelPayout('r2', T0_MS), false);
+  assert.is(await database.payouts.cancel('r2', T0_MS), false);
   assert.equal([await stateOf(database, 'r1'), await stateOf(database, 'r2')], ['canceled', 'stuck']);
 });
 
@@ -107,11 +107,11 @@ readyTest('a payout whose attempts have all ended can be canceled', async (datab
   await plan(database, refund('r1'), refund('r2'), refund('r3'));
   for (const [at, id] of ['r1', 'r2', 'r3'].entries()) {
     await bringOut(database, refund(id), at + 1, { nonce: at });
-    assert.is(await database.cancelPayout(id, T0_MS), false, 'it may be mined');
+    assert.is(await database.payouts.cancel(id, T0_MS), false, 'it may be mined');
   }
   const ended = (id: string) => ({ tx: txOf(id), feeUnits: 3n });
   const end = (id: string, more = {}) =>
-    database.newGeneration({
+    database.payouts.renew({
       id,
       generation: 0,
       ...renewal,
@@ -124,16 +124,16 @@ readyTest('a payout whose attempts have all ended can be canceled', async (datab
   const why = { code: 'payout_generations', message: 'five times' };
   await end('r2', { isStuck: true, why });
   await end('r3');
-  assert.equal((await database.findPayout('r2'))?.wait, why);
+  assert.equal((await database.payouts.find('r2'))?.wait, why);
   assert.equal(
     (await database.alarms.list(10)).map(({ code }) => code),
     ['payout_generations'],
   );
   assert.is((await allot(database, 'r1', { generation: 1, nonce: 3 })).kind, 'moved', 'it pauses');
-  assert.is(await database.cancelPayout('r1', T0_MS), true);
-  assert.is(await database.cancelPayout('r2', T0_MS), true);
+  assert.is(await database.payouts.cancel('r1', T0_MS), true);
+  assert.is(await database.payouts.cancel('r2', T0_MS), true);
   await allot(database, 'r3', { generation: 1, nonce: 3 });
-  assert.is(await database.cancelPayout('r3', T0_MS), false);
+  assert.is(await database.payouts.cancel('r3', T0_MS), false);
   assert.equal(await Promise.all(['r1', 'r2', 'r3'].map((id) => stateOf(database, id))), [
     'canceled',
     'canceled',
@@ -144,19 +144,19 @@ readyTest('a payout whose attempts have all ended can be canceled', async (datab
 readyTest('a sweep waits for its gas', async (database) => {
   const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
   const common = { sessionId: null, notBeforeMs: T0_MS, nowMs: T0_MS };
-  await database.planPayouts([
+  await database.payouts.plan([
     { ...common, intent: sweep('s1'), servesId: null },
     { ...common, intent: gas, servesId: 's1' },
   ]);
-  const open = async () => (await database.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
+  const open = async () => (await database.payouts.open(network, T0_MS, 10)).map(({ payout }) => payout.id);
   assert.equal(await open(), ['g1']);
   await allot(database, 'g1');
-  await database.recordSigned(network, [{ ...signatureOf(sweep('g1'), 1), intent: gas }]);
+  await database.payouts.recordSigned(network, [{ ...signatureOf(sweep('g1'), 1), intent: gas }]);
   await sent(database, 'g1');
   const ended = { tx: txOf('g1'), feeUnits: 2n };
-  await database.settlePayout({ id: 'g1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
+  await database.payouts.settle({ id: 'g1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
   assert.equal(await open(), ['s1']);
-  const { balances } = await database.verifyLedger();
+  const { balances } = await database.ledger.verify();
   assert.equal(
     balances.map(({ asset, account, units }) => [asset, account, units]),
     [
@@ -171,31 +171,31 @@ readyTest('nonces have no gaps: each is given out once, and taken back with a re
   await plan(database, refund('r1'), refund('r2'));
   assert.is((await allot(database, 'r1', { nonce: 1 })).kind, 'moved', 'no number is skipped');
   assert.is((await allot(database, 'r1')).kind, 'allotted');
-  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'busy' });
+  assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'busy' });
   assert.is((await allot(database, 'r2', { nonce: 1 })).kind, 'moved');
   const wait = { code: 'signer_refused_cap', message: 'too much today' };
-  await database.withdrawAttempt({ ...name('r1'), wait, nextLookAtMs: T0_MS + 5000, nowMs: T0_MS });
+  await database.payouts.withdraw({ ...name('r1'), wait, nextLookAtMs: T0_MS + 5000, nowMs: T0_MS });
   assert.is(await stateOf(database, 'r1'), 'waiting');
-  assert.equal((await database.findPayout('r1'))?.wait, wait);
+  assert.equal((await database.payouts.find('r1'))?.wait, wait);
   assert.equal(await codes(database), ['signer_refused_cap']);
-  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
+  assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
   await bringOut(database, refund('r2'), 1);
-  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 1 });
+  assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 1 });
   assert.equal(
-    (await database.openPayouts(network, T0_MS + 4999, 10)).map(({ payout }) => payout.id),
+    (await database.payouts.open(network, T0_MS + 4999, 10)).map(({ payout }) => payout.id),
     ['r2'],
     'the refused payout is looked at later',
   );
-  await breaks(database.withdrawAttempt({ ...name('r2'), wait, nextLookAtMs: T0_MS, nowMs: T0_MS }));
+  await breaks(database.payouts.withdraw({ ...name('r2'), wait, nextLookAtMs: T0_MS, nowMs: T0_MS }));
   const other = { code: 'fee_too_high', message: 'wait for a lower price' };
-  await database.recordWait({ id: 'r1', generation: 0, wait: other, nextLookAtMs: T0_MS, nowMs: T0_MS });
-  assert.equal((await database.findPayout('r1'))?.wait, other);
+  await database.payouts.recordWait({ id: 'r1', generation: 0, wait: other, nextLookAtMs: T0_MS, nowMs: T0_MS });
+  assert.equal((await database.payouts.find('r1'))?.wait, other);
 });
 
 test('two concurrent engines give each number out once', async ({ database, place }) => {
   const other = place.connect();
-  await database.nextFence(network, 0, T0_MS);
-  await database.offerNonce(network, payer, counted(7), T0_MS);
+  await database.engines.nextFence(network, 0, T0_MS);
+  await database.payouts.offerNonce(network, payer, counted(7), T0_MS);
   await plan(database, refund('r1'), refund('r2'));
   const outcomes = await Promise.all([allot(database, 'r1', { nonce: 7 }), allot(other, 'r2', { nonce: 7 })]);
   assert.equal(outcomes.map(({ kind }) => kind).sort(), ['allotted', 'moved']);
@@ -206,41 +206,41 @@ readyTest('a wallet has at most `IN_FLIGHT_MAX` nonces open; a foreign one freez
   const intents = Array.from({ length: IN_FLIGHT_MAX }, (_, n) => refund(`r${n}`));
   await plan(database, ...intents, refund('last'));
   for (const [nonce, intent] of intents.entries()) await bringOut(database, intent, nonce + 1, { nonce });
-  assert.equal(await database.offerNonce(network, payer, counted(0), T0_MS), { kind: 'busy' });
-  assert.equal(await database.offerNonce(network, payer, counted(1), T0_MS), {
+  assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'busy' });
+  assert.equal(await database.payouts.offerNonce(network, payer, counted(1), T0_MS), {
     kind: 'free',
     nonce: IN_FLIGHT_MAX,
   });
-  const offer = () => database.offerNonce(network, payer, counted(IN_FLIGHT_MAX + 1), T0_MS);
+  const offer = () => database.payouts.offerNonce(network, payer, counted(IN_FLIGHT_MAX + 1), T0_MS);
   assert.equal([await offer(), await offer()], [{ kind: 'busy' }, { kind: 'busy' }]);
   assert.is((await allot(database, 'last', { nonce: IN_FLIGHT_MAX })).kind, 'moved');
   assert.equal(await codes(database), ['payout_nonce_foreign']);
-  const freezes = await database.listFreezes();
+  const freezes = await database.holds.list();
   assert.equal(
     freezes.map((one) => [one.network, one.code]),
     [[network, 'payout_nonce_foreign']],
   );
   const seen = { payer, nextNonce: IN_FLIGHT_MAX, counted: IN_FLIGHT_MAX + 1 };
-  assert.equal(await database.listForeignNonces(network), [seen]);
-  await database.passNonces(network, payer, IN_FLIGHT_MAX + 1);
-  assert.equal([await database.listForeignNonces(network), await database.listFreezes()], [[], freezes]);
-  await database.passNonces(network, payer, 0);
+  assert.equal(await database.payouts.foreignNonces(network), [seen]);
+  await database.payouts.passNonces(network, payer, IN_FLIGHT_MAX + 1);
+  assert.equal([await database.payouts.foreignNonces(network), await database.holds.list()], [[], freezes]);
+  await database.payouts.passNonces(network, payer, 0);
   const next = { kind: 'free', nonce: IN_FLIGHT_MAX + 1 };
-  assert.equal(await database.offerNonce(network, payer, counted(IN_FLIGHT_MAX + 1), T0_MS), next);
+  assert.equal(await database.payouts.offerNonce(network, payer, counted(IN_FLIGHT_MAX + 1), T0_MS), next);
 });
 
 readyTest('a pending transaction that is not known here freezes, too', async (database) => {
   await plan(database, refund('r1'));
   await bringOut(database, refund('r1'), 1);
   const at = (head: number, pending = head) => ({ final: null, head, pending });
-  assert.equal(await database.offerNonce(network, payer, at(0, 1), T0_MS), { kind: 'free', nonce: 1 });
+  assert.equal(await database.payouts.offerNonce(network, payer, at(0, 1), T0_MS), { kind: 'free', nonce: 1 });
   const [unknown, unused] = ['ef'.repeat(20), 'fe'.repeat(20)];
-  assert.equal(await database.offerNonce(network, unknown, at(5), T0_MS), { kind: 'unsettled' });
-  assert.equal(await database.offerNonce(network, unknown, counted(5), T0_MS), { kind: 'free', nonce: 5 });
-  assert.equal(await database.offerNonce(network, unused, at(0), T0_MS), { kind: 'free', nonce: 0 });
+  assert.equal(await database.payouts.offerNonce(network, unknown, at(5), T0_MS), { kind: 'unsettled' });
+  assert.equal(await database.payouts.offerNonce(network, unknown, counted(5), T0_MS), { kind: 'free', nonce: 5 });
+  assert.equal(await database.payouts.offerNonce(network, unused, at(0), T0_MS), { kind: 'free', nonce: 0 });
   assert.equal(await codes(database), []);
-  assert.equal(await database.offerNonce(network, payer, at(1, 2), T0_MS), { kind: 'busy' });
-  assert.is((await database.findFreeze(network))?.code, 'payout_nonce_foreign');
+  assert.equal(await database.payouts.offerNonce(network, payer, at(1, 2), T0_MS), { kind: 'busy' });
+  assert.is((await database.holds.find(network))?.code, 'payout_nonce_foreign');
 });
 
 readyTest('a signature is recorded with its attempt; a stray one stops everything', async (database) => {
@@ -253,14 +253,14 @@ readyTest('a signature is recorded with its attempt; a stray one stops everythin
     { ...signature, generation: 1 },
     signatureOf(refund('unknown'), 4),
   ]) {
-    assert.equal(await database.recordSigned(network, [stray]), { kind: 'stray', signature: stray });
+    assert.equal(await database.payouts.recordSigned(network, [stray]), { kind: 'stray', signature: stray });
   }
-  assert.is((await database.listEngines())[0]?.journalId, 0);
-  assert.equal(await database.recordSigned(network, [signature]), { kind: 'recorded' });
-  assert.equal(await database.recordSigned(network, [signature]), { kind: 'recorded' }, 'each time it is read');
-  assert.is((await database.recordSigned(network, [{ ...signature, tx: 'another' }])).kind, 'stray');
-  assert.is((await database.listEngines())[0]?.journalId, 4);
-  const [attempt] = await database.listPayoutAttempts('r1');
+  assert.is((await database.engines.list())[0]?.journalId, 0);
+  assert.equal(await database.payouts.recordSigned(network, [signature]), { kind: 'recorded' });
+  assert.equal(await database.payouts.recordSigned(network, [signature]), { kind: 'recorded' }, 'each time it is read');
+  assert.is((await database.payouts.recordSigned(network, [{ ...signature, tx: 'another' }])).kind, 'stray');
+  assert.is((await database.engines.list())[0]?.journalId, 4);
+  const [attempt] = await database.payouts.attempts('r1');
   assert.equal([attempt?.tx, attempt?.bytes], [signature.tx, signature.bytes]);
 });
 
@@ -270,22 +270,22 @@ readyTest('a replacement has its attempt’s nonce, a new generation its own', a
   await breaks(allot(database, 'r1', { attempt: 1, nonce: 1 }));
   assert.is((await allot(database, 'r1', { attempt: 2 })).kind, 'moved');
   assert.is((await allot(database, 'r1', { attempt: 1 })).kind, 'allotted');
-  await database.recordSigned(network, [signatureOf(refund('r1'), 2, { attempt: 1 })]);
+  await database.payouts.recordSigned(network, [signatureOf(refund('r1'), 2, { attempt: 1 })]);
   const ended = { tx: txOf('r1', 0, 1), feeUnits: 3n };
-  await database.newGeneration({ id: 'r1', generation: 0, ...renewal, proof: 'failed', ended, nowMs: T0_MS });
+  await database.payouts.renew({ id: 'r1', generation: 0, ...renewal, proof: 'failed', ended, nowMs: T0_MS });
   assert.is(
-    await database.newGeneration({ id: 'r1', generation: 0, ...renewal, proof: 'failed', ended, nowMs: T0_MS }),
+    await database.payouts.renew({ id: 'r1', generation: 0, ...renewal, proof: 'failed', ended, nowMs: T0_MS }),
     false,
   );
-  assert.equal(await database.offerNonce(network, payer, counted(1), T0_MS), { kind: 'free', nonce: 1 });
+  assert.equal(await database.payouts.offerNonce(network, payer, counted(1), T0_MS), { kind: 'free', nonce: 1 });
   await bringOut(database, refund('r1'), 3, { generation: 1, nonce: 1 });
   const outcome = { kind: 'succeeded', ended: { tx: txOf('r1', 1), feeUnits: 4n } } as const;
-  await database.settlePayout({ id: 'r1', generation: 1, outcome, nowMs: T0_MS });
-  assert.is(await database.settlePayout({ id: 'r1', generation: 1, outcome, nowMs: T0_MS }), false);
-  const payout = await database.findPayout('r1');
+  await database.payouts.settle({ id: 'r1', generation: 1, outcome, nowMs: T0_MS });
+  assert.is(await database.payouts.settle({ id: 'r1', generation: 1, outcome, nowMs: T0_MS }), false);
+  const payout = await database.payouts.find('r1');
   assert.equal([payout?.state, payout?.tx, payout?.feeUnits], ['succeeded', txOf('r1', 1), 4n]);
-  assert.is((await database.listPayoutAttempts('r1')).length, 3, 'every attempt is kept');
-  const fees = (await database.verifyLedger()).balances.find(({ account }) => account === 'fees');
+  assert.is((await database.payouts.attempts('r1')).length, 3, 'every attempt is kept');
+  const fees = (await database.ledger.verify()).balances.find(({ account }) => account === 'fees');
   assert.is(fees?.units, 7n);
 });
 
@@ -293,22 +293,28 @@ readyTest('the reason to wait raises one alarm, and a refusal is reported', asyn
   await plan(database, refund('r1'));
   const wait = { code: 'token_short', message: 'the wallet has 3' };
   const later = { id: 'r1', generation: 0, wait, nextLookAtMs: T0_MS + 5000.5, nowMs: T0_MS };
-  await database.recordWait(later);
-  await database.recordWait({ ...later, wait: { ...wait, message: 'the wallet has 4' } });
+  await database.payouts.recordWait(later);
+  await database.payouts.recordWait({ ...later, wait: { ...wait, message: 'the wallet has 4' } });
   assert.equal(await codes(database), ['token_short']);
-  assert.is((await database.findPayout('r1'))?.wait?.message, 'the wallet has 4');
-  const stats = await database.payoutStats();
+  assert.is((await database.payouts.find('r1'))?.wait?.message, 'the wallet has 4');
+  const stats = await database.payouts.stats();
   assert.equal(stats.counts, [{ kind: 'refund', state: 'waiting', count: 1 }]);
   assert.equal(stats.waiting, [{ network, code: 'token_short', count: 1, oldestAtMs: T0_MS }]);
   assert.is((await allot(database, 'r1', { nowMs: T0_MS + 5001 })).kind, 'allotted');
-  assert.is((await database.findPayout('r1'))?.wait, null);
-  await database.recordSigned(network, [signatureOf(refund('r1'), 1)]);
+  assert.is((await database.payouts.find('r1'))?.wait, null);
+  await database.payouts.recordSigned(network, [signatureOf(refund('r1'), 1)]);
   const refusal = { code: 'payout_not_included', message: 'pool full' };
-  await database.recordSent({ ...name('r1'), answerCode: 'rejected', answer: 'rejected', refusal, nowMs: T0_MS });
-  assert.is((await database.findPayout('r1'))?.wait?.code, 'payout_not_included');
+  await database.payouts.recordSent({
+    ...name('r1'),
+    answerCode: 'rejected',
+    answer: 'rejected',
+    refusal,
+    nowMs: T0_MS,
+  });
+  assert.is((await database.payouts.find('r1'))?.wait?.code, 'payout_not_included');
   await sent(database, 'r1');
-  assert.is((await database.findPayout('r1'))?.wait, null);
-  const [attempt] = await database.listPayoutAttempts('r1');
+  assert.is((await database.payouts.find('r1'))?.wait, null);
+  const [attempt] = await database.payouts.attempts('r1');
   assert.equal([attempt?.sentAtMs, attempt?.answer], [T0_MS, 'accepted']);
 });
 
@@ -316,21 +322,21 @@ readyTest('a fault is saved with its payout, beside what it waits for, until the
   await plan(database, refund('r1'), refund('r2'));
   const wait = { code: 'token_short', message: 'it has 3' };
   const fault = { code: 'node_inconsistent', message: 'two answers' };
-  await database.recordWait({ ...name('r1'), wait, nextLookAtMs: T0_MS + 5000, nowMs: T0_MS });
+  await database.payouts.recordWait({ ...name('r1'), wait, nextLookAtMs: T0_MS + 5000, nowMs: T0_MS });
   const record = (saved: typeof fault | null, generation = 0) =>
-    database.recordFault({ ...name('r1', generation), fault: saved, nowMs: T0_MS });
+    database.payouts.recordFault({ ...name('r1', generation), fault: saved, nowMs: T0_MS });
   const shown = async () => {
-    const payout = await database.findPayout('r1');
+    const payout = await database.payouts.find('r1');
     return [payout?.fault, payout?.wait, payout?.notBeforeMs];
   };
   assert.is(await record(fault), true);
   assert.is(await record(null, 1), false, 'of another generation');
   assert.equal(await shown(), [fault, wait, T0_MS + 5000]);
   assert.equal(await codes(database), ['token_short'], 'raises no alarm by itself');
-  const open = await database.openPayouts(network, T0_MS + 5000, 2);
+  const open = await database.payouts.open(network, T0_MS + 5000, 2);
   assert.equal(open.find(({ payout }) => payout.id === 'r1')?.payout.fault, fault);
   assert.equal(
-    (await database.payoutStats()).waiting.map(({ code }) => code),
+    (await database.payouts.stats()).waiting.map(({ code }) => code),
     [null, 'node_inconsistent'],
   );
   await record(null);
@@ -339,7 +345,7 @@ readyTest('a fault is saved with its payout, beside what it waits for, until the
   await allot(database, 'r1', { nowMs: T0_MS + 5000 });
   assert.equal((await shown()).slice(0, 2), [null, null]);
   await record(fault);
-  await database.stickPayout({ ...name('r1'), why: wait, freezes: false, nowMs: T0_MS });
+  await database.payouts.stick({ ...name('r1'), why: wait, freezes: false, nowMs: T0_MS });
   assert.is(await record(fault), false, 'it is no longer open');
   assert.equal((await shown()).slice(0, 2), [null, wait]);
 });
@@ -347,29 +353,29 @@ readyTest('a fault is saved with its payout, beside what it waits for, until the
 readyTest('a sweep is in transit while it is on its way, in any generation', async (database) => {
   await plan(database, sweep('s1'));
   const transit = async () =>
-    (await database.verifyLedger()).balances.flatMap(({ account, units }) => (account === 'in_transit' ? units : []));
+    (await database.ledger.verify()).balances.flatMap(({ account, units }) => (account === 'in_transit' ? units : []));
   await bringOut(database, sweep('s1'), 1);
   assert.equal(await transit(), [9n]);
-  await database.newGeneration({ id: 's1', generation: 0, ...renewal, nowMs: T0_MS });
+  await database.payouts.renew({ id: 's1', generation: 0, ...renewal, nowMs: T0_MS });
   assert.equal(await transit(), []);
   await bringOut(database, sweep('s1'), 2, { generation: 1, nonce: 1 });
   assert.equal(await transit(), [9n]);
   const outcome = { kind: 'succeeded', ended: { tx: txOf('s1', 1), feeUnits: 0n } } as const;
-  await database.settlePayout({ id: 's1', generation: 1, outcome, nowMs: T0_MS });
+  await database.payouts.settle({ id: 's1', generation: 1, outcome, nowMs: T0_MS });
   assert.equal(await transit(), []);
 });
 
 readyTest('a payout fails only while none of its attempts can be on the chain', async (database) => {
   await plan(database, refund('r1'), refund('r2'));
   const failed = { kind: 'failed', code: 'destination_frozen', message: 'by its issuer' } as const;
-  await database.settlePayout({ id: 'r1', generation: 0, outcome: failed, nowMs: T0_MS });
+  await database.payouts.settle({ id: 'r1', generation: 0, outcome: failed, nowMs: T0_MS });
   assert.is(await stateOf(database, 'r1'), 'failed');
   await bringOut(database, refund('r2'), 1);
-  await breaks(database.settlePayout({ id: 'r2', generation: 0, outcome: failed, nowMs: T0_MS }));
+  await breaks(database.payouts.settle({ id: 'r2', generation: 0, outcome: failed, nowMs: T0_MS }));
   const why = { code: 'payout_nonce_foreign', message: 'stolen' };
-  await database.stickPayout({ id: 'r2', generation: 0, why, freezes: true, nowMs: T0_MS });
-  assert.equal(await database.openPayouts(network, T0_MS, 10), []);
-  assert.is((await database.findFreeze(network))?.code, why.code, 'the other payouts are in danger');
+  await database.payouts.stick({ id: 'r2', generation: 0, why, freezes: true, nowMs: T0_MS });
+  assert.equal(await database.payouts.open(network, T0_MS, 10), []);
+  assert.is((await database.holds.find(network))?.code, why.code, 'the other payouts are in danger');
   const look = (id: string, state: 'failed' | 'stuck', attemptCount: number) => {
     const act = { atMs: T0_MS, operator: 'anna', command: 'payout resolve', reason: 'it is mended' };
     const about = {
@@ -377,7 +383,7 @@ readyTest('a payout fails only while none of its attempts can be on the chain', 
       conclusion: { kind: 'look' },
       nowMs: T0_MS,
     } as const;
-    return database.concludePayout({ id, ...about, act });
+    return database.payouts.conclude({ id, ...about, act });
   };
   assert.is(await look('r1', 'failed', 0), false);
   assert.is(await look('r2', 'stuck', 1), true);

@@ -293,7 +293,7 @@ export function inWorlds(name: string) {
 
 /** Checks that the ledger is sound. @returns what each account holds, by network, asset and name */
 export async function booksAgree(database: Database): Promise<Record<string, bigint>> {
-  const { unbalanced, differences, overdrawn, sums, balances } = await database.verifyLedger();
+  const { unbalanced, differences, overdrawn, sums, balances } = await database.ledger.verify();
   assert.equal(
     { unbalanced, differences, overdrawn, sums },
     { unbalanced: [], differences: [], overdrawn: [], sums: [] },

@@ -3,7 +3,7 @@ import type { GasIntent, SweepIntent } from '../../../src/core/intent.ts';
 import { type SweepOwner, sweepIntent } from '../../../src/core/sweep.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
-import type { PlannedSweep } from '../../../src/database/sweeps.ts';
+import type { PlannedSweep } from '../../../src/database/payouts/sweeps.ts';
 import { type Feed, fails, inWorlds, keyOf, newSession, pays, pool, sessionOf, T0_MS } from './place.ts';
 
 const network = 'test:one';
@@ -14,7 +14,7 @@ const treasury = 'd'.repeat(40);
 async function unswept(database: Database): Promise<SweepOwner[]> {
   const owners: SweepOwner[] = [];
   for (let after: number | null = 0; after !== null; ) {
-    const page = await database.unswept(place, after, 2);
+    const page = await database.sweeps.unswept(place, after, 2);
     owners.push(...page.owners);
     after = page.next;
   }
@@ -34,7 +34,7 @@ const planned = (owners: readonly SweepOwner[]): PlannedSweep => {
   return { sweep, keys: owners.map(({ key }) => key), before: [], after: null };
 };
 const plan = (database: Database, ...sweeps: readonly PlannedSweep[]) =>
-  database.planSweeps({ ...place, treasury, sweeps, nowMs: T0_MS });
+  database.sweeps.plan({ ...place, treasury, sweeps, nowMs: T0_MS });
 
 const gasOf = (sweepId: string, id: string): GasIntent => ({
   kind: 'gas',
@@ -50,12 +50,18 @@ async function carry(database: Database, intent: GasIntent | SweepIntent, journa
   const { id } = intent;
   const name = { id, generation: 0, attempt: 0 };
   const own = { payer: 'a'.repeat(40), payerRole: 'collection', nonce: null, terms: {}, feeUnitsMax: 9n } as const;
-  assert.is((await database.allotAttempt({ ...name, ...own, intent, nowMs: T0_MS })).kind, 'allotted');
+  assert.is((await database.payouts.allot({ ...name, ...own, intent, nowMs: T0_MS })).kind, 'allotted');
   const signature = { terms: {}, tx: `tx of ${id}`, bytes: new Uint8Array([1]), signedAtMs: T0_MS };
-  await database.recordSigned(network, [{ ...name, ...signature, id: journalId, intent }]);
-  await database.recordSent({ ...name, answerCode: 'accepted', answer: 'accepted', refusal: null, nowMs: T0_MS });
+  await database.payouts.recordSigned(network, [{ ...name, ...signature, id: journalId, intent }]);
+  await database.payouts.recordSent({
+    ...name,
+    answerCode: 'accepted',
+    answer: 'accepted',
+    refusal: null,
+    nowMs: T0_MS,
+  });
   const ended = { tx: signature.tx, feeUnits: 3n };
-  await database.settlePayout({ id, generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
+  await database.payouts.settle({ id, generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
 }
 
 const test = inWorlds('sweeps');
@@ -63,7 +69,7 @@ const test = inWorlds('sweeps');
 /** Creates three sessions, so that three addresses are given out. */
 const readyTest = (title: string, work: (database: Database, one: Feed, connect: () => Database) => Promise<void>) =>
   test(title, async ({ database, one, place: at }) => {
-    await database.nextFence(network, 0, T0_MS);
+    await database.engines.nextFence(network, 0, T0_MS);
     for (const order of ['a', 'b', 'c']) sessionOf(await database.sessions.create(newSession(order)));
     await work(database, one, () => at.connect());
   });
@@ -85,8 +91,11 @@ readyTest('only canonical, confirmed and final transfers count, by address and c
     { index: 0, key: keyOf(1), currency: 'USDT', units: 7_000_000n, ...common },
     { index: 2, key: keyOf(3), currency: 'USDC', units: 1_000_000n, ...common },
   ]);
-  assert.equal((await database.unswept({ ...place, network: 'test:two' }, 0, 10)).owners, []);
-  assert.equal((await database.unswept({ ...place, pool: { family: 'other', mode: 'test' } }, 0, 10)).owners, []);
+  assert.equal((await database.sweeps.unswept({ ...place, network: 'test:two' }, 0, 10)).owners, []);
+  assert.equal(
+    (await database.sweeps.unswept({ ...place, pool: { family: 'other', mode: 'test' } }, 0, 10)).owners,
+    [],
+  );
 });
 
 readyTest('money that came before a session, or after its sweep, counts too', async (database, one) => {
@@ -118,7 +127,7 @@ readyTest('an open sweep holds what it takes; a canceled one frees it', async (d
       [0n, 6_000_000n, 1],
     ],
   );
-  assert.ok(await database.cancelPayout(sweep.sweep.id, T0_MS));
+  assert.ok(await database.payouts.cancel(sweep.sweep.id, T0_MS));
   const free = await unswept(database);
   assert.equal(
     free.map(({ units, openUnits, sweepCount }) => [units, openUnits, sweepCount]),
@@ -145,7 +154,7 @@ readyTest('two engines that saw the same money plan it once, in any groups', asy
     plan(other, planned([otherA]), planned([otherB, otherC]), planned([otherA, otherB])),
   ]);
   other.close();
-  const taken = (await database.listPayouts({ kind: 'sweep', limit: 100 })).flatMap(({ intent }) =>
+  const taken = (await database.payouts.list({ kind: 'sweep', limit: 100 })).flatMap(({ intent }) =>
     intent.kind === 'sweep' ? intent.from.map(({ index }) => index) : [],
   );
   assert.is(new Set(taken).size, taken.length);
@@ -164,15 +173,15 @@ readyTest('a sweep with another key, more units or an unknown index is not plann
     planned([{ ...owner, currency: 'USDC' }]),
   ];
   assert.equal(await plan(database, ...wrong), []);
-  assert.equal(await database.listPayouts({ limit: 10 }), []);
+  assert.equal(await database.payouts.list({ limit: 10 }), []);
 });
 
 readyTest('a treasury that is a deposit address is refused', async (database, one) => {
   await receive(one, pays(keyOf(1), 500n));
   const sweeps = (await unswept(database)).map((owner) => planned([owner]));
-  const work = database.planSweeps({ ...place, treasury: keyOf(30), sweeps, nowMs: T0_MS });
+  const work = database.sweeps.plan({ ...place, treasury: keyOf(30), sweeps, nowMs: T0_MS });
   await fails(work, 'treasury_collects');
-  assert.equal(await database.listPayouts({ limit: 10 }), []);
+  assert.equal(await database.payouts.list({ limit: 10 }), []);
 });
 
 readyTest('a sweep waits for its gas, and gets a top-up when none is on its way', async (database, one) => {
@@ -183,17 +192,17 @@ readyTest('a sweep waits for its gas, and gets a top-up when none is on its way'
   const { id } = bare.sweep;
   const first = gasOf(id, 'first');
   await plan(database, { ...bare, before: [first] });
-  const openIds = async () => (await database.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
+  const openIds = async () => (await database.payouts.open(network, T0_MS, 10)).map(({ payout }) => payout.id);
   assert.equal(await openIds(), [first.id]);
-  assert.is(await database.topUpSweep(id, gasOf(id, 'second'), T0_MS), false, 'one is on its way');
-  await database.cancelPayout(first.id, T0_MS);
+  assert.is(await database.sweeps.topUp(id, gasOf(id, 'second'), T0_MS), false, 'one is on its way');
+  await database.payouts.cancel(first.id, T0_MS);
   assert.equal(await openIds(), [id]);
-  assert.is(await database.topUpSweep(id, first, T0_MS), false, 'it exists');
-  assert.is(await database.countTopUps(id), 1);
-  assert.is(await database.topUpSweep(id, gasOf(id, 'second'), T0_MS), true);
-  assert.is(await database.countTopUps(id), 2);
+  assert.is(await database.sweeps.topUp(id, first, T0_MS), false, 'it exists');
+  assert.is(await database.sweeps.countTopUps(id), 1);
+  assert.is(await database.sweeps.topUp(id, gasOf(id, 'second'), T0_MS), true);
+  assert.is(await database.sweeps.countTopUps(id), 2);
   assert.equal(await openIds(), [gasOf(id, 'second').id]);
-  assert.is(await database.topUpSweep('sw_none', gasOf('sw_none', 'x'), T0_MS), false);
+  assert.is(await database.sweeps.topUp('sw_none', gasOf('sw_none', 'x'), T0_MS), false);
 });
 
 readyTest('coin, loan, sweep and its return run one after another', async (database, one) => {
@@ -206,10 +215,10 @@ readyTest('coin, loan, sweep and its return run one after another', async (datab
   const chain = { ...bare, before: [coin, loan], after: back };
   assert.equal(await plan(database, chain), [id]);
   assert.equal(await plan(database, chain), []);
-  const openIds = async () => (await database.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
+  const openIds = async () => (await database.payouts.open(network, T0_MS, 10)).map(({ payout }) => payout.id);
   for (const next of [coin.id, loan.id, id, back.id]) {
     assert.equal(await openIds(), [next]);
-    assert.ok(await database.cancelPayout(next, T0_MS));
+    assert.ok(await database.payouts.cancel(next, T0_MS));
   }
   assert.equal(await openIds(), []);
 });
@@ -227,26 +236,26 @@ readyTest('a stale sweep is withdrawn with its gas; a made loan is reclaimed', a
   const [unsigned, lent, short] = [chainOf(a), chainOf(b), planned([c])];
   await plan(database, unsigned, lent, short);
   const wait = { code: 'native_short', message: 'the gas wallet needs more' };
-  await database.recordWait({ id: short.sweep.id, generation: 0, wait, nextLookAtMs: T0_MS, nowMs: T0_MS });
+  await database.payouts.recordWait({ id: short.sweep.id, generation: 0, wait, nextLookAtMs: T0_MS, nowMs: T0_MS });
   const [coin, loan] = lent.before;
-  assert.ok(coin && loan && (await database.cancelPayout(coin.id, T0_MS)));
+  assert.ok(coin && loan && (await database.payouts.cancel(coin.id, T0_MS)));
   await carry(database, loan, 1);
   const statesOf = ({ sweep, before, after }: PlannedSweep) =>
     Promise.all(
-      [...before, sweep, ...(after ? [after] : [])].map(async ({ id }) => (await database.findPayout(id))?.state),
+      [...before, sweep, ...(after ? [after] : [])].map(async ({ id }) => (await database.payouts.find(id))?.state),
     );
 
   const dueMs = T0_MS + 600_000;
-  assert.equal(await database.withdrawStaleSweeps(network, dueMs - 1), []);
-  assert.equal(await database.withdrawStaleSweeps('test:two', dueMs), []);
-  const withdrawn = await database.withdrawStaleSweeps(network, dueMs);
+  assert.equal(await database.sweeps.withdrawStale(network, dueMs - 1), []);
+  assert.equal(await database.sweeps.withdrawStale('test:two', dueMs), []);
+  const withdrawn = await database.sweeps.withdrawStale(network, dueMs);
   assert.equal([...withdrawn].sort(), [unsigned.sweep.id, lent.sweep.id].sort());
   assert.equal(await statesOf(unsigned), ['canceled', 'canceled', 'canceled', 'canceled']);
   assert.equal(await statesOf(lent), ['canceled', 'succeeded', 'canceled', 'waiting']);
   assert.equal(await statesOf(short), ['waiting'], 'the wallet is short, and the alarm about it goes on');
-  const open = await database.openPayouts(network, dueMs, 10);
+  const open = await database.payouts.open(network, dueMs, 10);
   assert.equal(open.map(({ payout }) => payout.id).sort(), [lent.after?.id, short.sweep.id].sort());
-  assert.equal(await database.withdrawStaleSweeps(network, dueMs), []);
+  assert.equal(await database.sweeps.withdrawStale(network, dueMs), []);
   const [again] = (await unswept(database)).filter(({ key }) => key === a.key);
   assert.equal([again?.units, again?.openUnits], [a.units, 0n], 'it is planned again');
 });
@@ -266,7 +275,7 @@ readyTest('a sweep that only the signer’s journal knows counts like any other'
     bytes: new Uint8Array([1]),
   };
   const signatures = [{ ...signature, signedAtMs: T0_MS, payer: keyOf(1), payerRole: 'collection' as const }];
-  assert.is(await database.adopt(network, { signatures, servedFence: 1, nowMs: T0_MS }), 1);
+  assert.is(await database.payouts.adopt(network, { signatures, servedFence: 1, nowMs: T0_MS }), 1);
   const [left] = await unswept(database);
   assert.equal([left?.units, left?.openUnits], [0n, 5_000_000n]);
   assert.equal(await plan(database, planned([owner])), []);
@@ -281,10 +290,10 @@ readyTest('levels are replaced at each reading', async (database) => {
     openUnits: 0n,
     readAtMs: T0_MS,
   } as const;
-  await database.recordUnswept(network, [level, { ...level, currency: 'USDC' }]);
-  await database.recordUnswept('test:two', [{ ...level, network: 'test:two' }]);
-  await database.recordUnswept(network, [{ ...level, units: 5n }]);
-  const levels = [...(await database.listUnswept())].sort((a, b) => a.network.localeCompare(b.network));
+  await database.sweeps.recordUnswept(network, [level, { ...level, currency: 'USDC' }]);
+  await database.sweeps.recordUnswept('test:two', [{ ...level, network: 'test:two' }]);
+  await database.sweeps.recordUnswept(network, [{ ...level, units: 5n }]);
+  const levels = [...(await database.sweeps.listUnswept())].sort((a, b) => a.network.localeCompare(b.network));
   assert.equal(levels, [
     { ...level, units: 5n },
     { ...level, network: 'test:two' },

@@ -77,7 +77,7 @@ async function openBooks() {
   const signed = new Map<string, number>();
   for (const feed of feeds) {
     await feed.mine();
-    await database.nextFence(feed.network, 0, feed.nowMs);
+    await database.engines.nextFence(feed.network, 0, feed.nowMs);
   }
   const addresses: string[] = [];
   for (let n = 0; n < SESSIONS; n++) {
@@ -89,33 +89,33 @@ async function openBooks() {
 
   /** Carries out every payout of a network that is due. */
   async function carry(feed: Feed, fee: number): Promise<void> {
-    for (const { payout } of await database.openPayouts(feed.network, feed.nowMs + 61_000, 20)) {
+    for (const { payout } of await database.payouts.open(feed.network, feed.nowMs + 61_000, 20)) {
       const { id, intent } = payout;
       const name = { id, generation: 0, attempt: 0 };
       const payerRole = intent.kind === 'sweep' ? ('collection' as const) : ('refund' as const);
       const own = { payer: 'a'.repeat(40), payerRole, nonce: null, terms: {}, feeUnitsMax: 9n };
-      const allotted = await database.allotAttempt({ ...name, ...own, intent, nowMs: feed.nowMs + 61_000 });
+      const allotted = await database.payouts.allot({ ...name, ...own, intent, nowMs: feed.nowMs + 61_000 });
       if (allotted.kind !== 'allotted') continue;
       const journalId = (signed.get(feed.network) ?? 0) + 1;
       signed.set(feed.network, journalId);
       const tx = `tx of ${id}`;
       const signature = { id: journalId, intent, generation: 0, attempt: 0, terms: {}, signedAtMs: feed.nowMs };
-      await database.recordSigned(feed.network, [{ ...signature, tx, bytes: new Uint8Array([1]) }]);
-      await database.recordSent({ ...name, answerCode: 'ok', answer: 'ok', refusal: null, nowMs: feed.nowMs });
+      await database.payouts.recordSigned(feed.network, [{ ...signature, tx, bytes: new Uint8Array([1]) }]);
+      await database.payouts.recordSent({ ...name, answerCode: 'ok', answer: 'ok', refusal: null, nowMs: feed.nowMs });
       const outcome = { kind: 'succeeded', ended: { tx, feeUnits: BigInt(fee) } } as const;
-      await database.settlePayout({ id, generation: 0, outcome, nowMs: feed.nowMs });
+      await database.payouts.settle({ id, generation: 0, outcome, nowMs: feed.nowMs });
     }
   }
 
   async function sweep(feed: Feed): Promise<void> {
     const place = { network: feed.network, pool };
-    const { owners } = await database.unswept(place, 0, 20);
+    const { owners } = await database.sweeps.unswept(place, 0, 20);
     const first = owners.filter(({ currency }) => currency === owners[0]?.currency).slice(0, 1);
     if (first.length === 0) return;
     const due = first.map((owner: SweepOwner) => ({ owner, why: 'value' as const }));
     const intent = sweepIntent(feed.network, { currency: first[0]?.currency ?? 'USDT', due });
     const planned = { sweep: intent, keys: first.map(({ key }) => key), before: [], after: null };
-    await database.planSweeps({ ...place, treasury, sweeps: [planned], nowMs: feed.nowMs });
+    await database.sweeps.plan({ ...place, treasury, sweeps: [planned], nowMs: feed.nowMs });
     await carry(feed, 2);
   }
 

@@ -108,12 +108,12 @@ async function play(api: ApiServer, steps: readonly Step[], run: number): Promis
     await database.refunds.advance(api.clock.nowMs(), 100);
     api.clock.advance(minutes * 60_000);
     const nowMs = api.clock.nowMs();
-    for (const { payout } of await database.openPayouts(network, nowMs, 100)) {
+    for (const { payout } of await database.payouts.open(network, nowMs, 100)) {
       const { id, intent } = payout;
       const mine = known.find((one) => one.id === id);
       if (!mine || intent.kind !== 'refund' || paid.has(id)) continue;
       const name = { id, generation: 0, attempt: 0, intent, payer: 'ab'.repeat(20), payerRole: 'refund' } as const;
-      const { kind } = await database.allotAttempt({ ...name, nonce: null, terms: {}, feeUnitsMax: 1n, nowMs });
+      const { kind } = await database.payouts.allot({ ...name, nonce: null, terms: {}, feeUnitsMax: 1n, nowMs });
       if (kind !== 'allotted') continue;
       paid.set(id, intent.to);
       judge(mine, intent.to);

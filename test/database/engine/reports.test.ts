@@ -72,7 +72,7 @@ test('credits and what a reorg takes back are summed in the quarter of their ent
     assert.equal(await totalsOf(database, { ...own, mode: 'live' }), []);
     assert.equal(await totalsOf(database, { ...own, storeId: 'other' }), []);
     assert.is(await database.reports.hasCredits({ ...own, mode: 'live' }), false);
-    assert.equal((await database.verifyLedger()).sums, []);
+    assert.equal((await database.ledger.verify()).sums, []);
     const again = place.connect();
     assert.is(await again.reports.hasCredits(own), true);
     again.close();
@@ -130,7 +130,7 @@ test('a session is counted where it was created, and what becomes of it is count
     const again = place.connect();
     assert.equal(await countsOf(again, at), [none, [3, 1, 2], [1, 0, 1]]);
     again.close();
-    assert.equal((await database.verifyLedger()).sums, []);
+    assert.equal((await database.ledger.verify()).sums, []);
   } finally {
     place.close();
   }

@@ -146,7 +146,7 @@ test('a payer is forgotten once the refund window is over and no refund is open;
   const kept = { ...session.request, description: null, metadata: null, lineItems: null };
   assert.equal(now.request, { ...kept, successUrl: null, cancelUrl: null });
   assert.is(now.payments.length, 1);
-  assert.equal((await database.verifyLedger()).overdrawn, []);
+  assert.equal((await database.ledger.verify()).overdrawn, []);
   assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 0, 'once');
   await leaveAddress(database, session.id);
   assert.is(await retain('anonymised', T0_MS + 170 * DAY_MS, afterWindow), 1, 'and what comes after that');

@@ -8,7 +8,7 @@ import * as assert from 'uvu/assert';
 import type { RefundIntent } from '../../../src/core/intent.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
-import type { PayoutConclusion } from '../../../src/database/money-out.ts';
+import type { PayoutConclusion } from '../../../src/database/payouts/outcomes.ts';
 import { act, inWorld, T0_MS, type World } from '../../conformance/database/place.ts';
 import { counted } from '../../support/nonces.ts';
 
@@ -41,24 +41,27 @@ function scene(title: string, work: (world: World, reword: () => void) => Promis
     title,
     inWorld(async (world) => {
       file = world.place.file;
-      await world.database.recordOwnWallets(network, [{ role: 'refund', key: wallet }]);
-      await world.database.nextFence(network, 0, T0_MS);
-      assert.equal(await world.database.offerNonce(network, wallet, counted(0), T0_MS), { kind: 'free', nonce: 0 });
+      await world.database.wallets.recordOwn(network, [{ role: 'refund', key: wallet }]);
+      await world.database.engines.nextFence(network, 0, T0_MS);
+      assert.equal(await world.database.payouts.offerNonce(network, wallet, counted(0), T0_MS), {
+        kind: 'free',
+        nonce: 0,
+      });
       await work(world, reword);
     }),
   );
 }
 
 async function plan(database: Database, intent: RefundIntent): Promise<void> {
-  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
+  await database.payouts.plan([{ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
 }
 
-const allot = (database: Database) => database.allotAttempt({ ...name, ...own, intent: refund, nowMs: T0_MS });
+const allot = (database: Database) => database.payouts.allot({ ...name, ...own, intent: refund, nowMs: T0_MS });
 
 async function conclude(database: Database, conclusion: PayoutConclusion, attemptCount: number): Promise<boolean> {
-  const { state = 'waiting', generation = 0 } = (await database.findPayout('rf_1')) ?? {};
+  const { state = 'waiting', generation = 0 } = (await database.payouts.find('rf_1')) ?? {};
   const seen = { state, generation, attemptCount };
-  return database.concludePayout({ id: 'rf_1', seen, conclusion, act: act('payout resolve'), nowMs: T0_MS });
+  return database.payouts.conclude({ id: 'rf_1', seen, conclusion, act: act('payout resolve'), nowMs: T0_MS });
 }
 
 scene('a person who was shown an equal transfer has been shown it', async ({ database, one }, reword) => {
@@ -69,13 +72,13 @@ scene('a person who was shown an equal transfer has been shown it', async ({ dat
   assert.is(await one.step({ connect: [{ block, transfers: [transfer] }] }), 'done');
   one.chain.push(block);
   assert.is(await one.step({ floor: block.number }), 'done');
-  await database.judgeOutgoing(network, T0_MS);
-  const foreign = await database.listForeign(network, 9);
-  const seen = { freezes: await database.listFreezes(), transfers: foreign.map(({ id }) => id) };
-  assert.is((await database.thawPayouts(seen, act('payout thaw'))).length, 1);
+  await database.wallets.judge(network, T0_MS);
+  const foreign = await database.wallets.listForeign(network, 9);
+  const seen = { freezes: await database.holds.list(), transfers: foreign.map(({ id }) => id) };
+  assert.is((await database.holds.thaw(seen, act('payout thaw'))).length, 1);
   await plan(database, refund);
   assert.is((await allot(database)).kind, 'moved');
-  assert.is((await database.findPayout('rf_1'))?.wait?.code, 'refund_equals_transfer');
+  assert.is((await database.payouts.find('rf_1'))?.wait?.code, 'refund_equals_transfer');
   reword();
   const despite = { id: foreign[0]?.id ?? 0, tx: 't1' };
   const never = { kind: 'never', proof: null, ended: null, isRenewed: true } as const;

@@ -67,7 +67,7 @@ const gone = ['eth_getLogs', 'eth_getBlockReceipts', 'eth_getTransactionReceipt'
 async function payAndPoll({ shop, own, poll, mine }: Scene<unknown>) {
   const { network, database } = shop;
   // The payer's wallet is watched as one of ours, too.
-  await database.recordOwnWallets(network.key, [{ role: 'refund', key: accountKeyOf(own.family, 'payer') }]);
+  await database.wallets.recordOwn(network.key, [{ role: 'refund', key: accountKeyOf(own.family, 'payer') }]);
   const order = await shop.order('held');
   own.pay(order.address, DUE);
   mine(4);
@@ -75,7 +75,7 @@ async function payAndPoll({ shop, own, poll, mine }: Scene<unknown>) {
   await poll(8, 5_000);
   const found = (await order.read()).payments.length;
   assert.is(
-    (await database.listOutgoing(network.key, 10)).length,
+    (await database.wallets.listOutgoing(network.key, 10)).length,
     found,
     'what is read is searched in both directions',
   );

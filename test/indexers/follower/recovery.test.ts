@@ -119,7 +119,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       mine(polled, 4);
       await poll(4);
       assert.is.not((await lost.read()).standing.confirmedPar, 0n, 'paid again on the new chain');
-      assert.equal((await shop.database.verifyLedger()).sums, []);
+      assert.equal((await shop.database.ledger.verify()).sums, []);
     } finally {
       await polled.close();
     }
@@ -132,8 +132,8 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       const { own, shop, poll } = polled;
       try {
         const { key } = shop.network;
-        await shop.database.recordOwnWallets(key, [{ role: 'refund', key: accountKeyOf(family, 'payer') }]);
-        const leaving = async () => (await shop.database.listOutgoing(key, 10)).map(({ to }) => to);
+        await shop.database.wallets.recordOwn(key, [{ role: 'refund', key: accountKeyOf(family, 'payer') }]);
+        const leaving = async () => (await shop.database.wallets.listOutgoing(key, 10)).map(({ to }) => to);
         const inside = await shop.order('inside');
         const after = await shop.order('after');
         mine(polled, 2);
@@ -158,7 +158,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
         assert.is((await after.read()).life.status, 'paid');
         assert.equal((await inside.read()).payments, []);
         assert.equal(await leaving(), [after.address]);
-        assert.is((await shop.database.findFreeze(key))?.code, 'blocks_unsearched');
+        assert.is((await shop.database.holds.find(key))?.code, 'blocks_unsearched');
         assert.is((await shop.database.alarms.list(10)).filter(({ code }) => code === 'block_skipped').length, 1);
 
         lose(null);
@@ -173,7 +173,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
         const { counts, closed } = await reread(shop, first, to);
         assert.equal([counts.missing, counts.outgoing, closed.length], [1, 1, 1]);
         assert.equal(await leaving(), [inside.address, after.address]);
-        assert.is((await shop.database.findFreeze(key))?.code, 'blocks_unsearched', 'only a person ends it');
+        assert.is((await shop.database.holds.find(key))?.code, 'blocks_unsearched', 'only a person ends it');
         await poll(4);
         assert.is((await inside.read()).life.status, 'paid', 'credited by the running indexer');
         assert.equal((await reread(shop, first, to)).counts, { missing: 0, outgoing: 0, unknown: 0, other_block: 0 });
@@ -219,7 +219,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
         assert.is(session.standing.confirmedPar, after === 'gone' ? 0n : minorToPar(1000n));
         assert.is(session.standing.funded === 'over', false);
         assert.ok(alarms.includes('payment_reversed'), `${alarms}`);
-        assert.equal((await shop.database.verifyLedger()).sums, []);
+        assert.equal((await shop.database.ledger.verify()).sums, []);
       } finally {
         await polled.close();
       }

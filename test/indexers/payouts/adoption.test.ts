@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { adoptPayouts } from '../../../indexers/payouts/journal.ts';
 import { chains } from '../../../src/chains/index.ts';
-import type { JournalPart } from '../../../src/database/money-out.ts';
+import type { JournalPart } from '../../../src/database/payouts/engines.ts';
 import type { JournalEntry } from '../../../src/signer/signer.ts';
 
 const network = 'test:ethereum';
@@ -49,7 +49,7 @@ function openScene(count: number, dieAt = Number.POSITIVE_INFINITY) {
         journal: async (_, after, limit) =>
           Array.from({ length: Math.max(0, Math.min(limit, count - after)) }, (_, n) => entry(after + n + 1)),
       },
-      database: {
+      payouts: {
         async adopt(_, part) {
           if (parts.length + 1 === dieAt && !wasKilled) {
             wasKilled = true;

@@ -68,9 +68,9 @@ for (const scene of scenes) {
     await passAll(DROPPED_MS);
     assert.equal(paid(wallet, payee), [3n * USDT]);
 
-    const payout = await database.findPayout('rf_1');
+    const payout = await database.payouts.find('rf_1');
     assert.is(payout?.state, 'succeeded');
-    const attempts = await database.listPayoutAttempts('rf_1');
+    const attempts = await database.payouts.attempts('rf_1');
     const ofGeneration = (generation: number) => attempts.filter((one) => one.generation === generation);
     assert.ok(attempts.every(({ generation }) => ofGeneration(generation).length <= attemptsMax));
     assert.is(new Set(attempts.map(({ generation }) => generation)).size, (payout?.generation ?? 0) + 1);
@@ -80,13 +80,13 @@ for (const scene of scenes) {
     assert.ok(attempts.every(({ feeUnitsMax }) => feeUnitsMax <= feeMax));
     const cost = attempts.reduce((sum, { feeUnits }) => sum + (feeUnits ?? 0n), 0n);
     assert.ok(cost > 0n && cost <= feeMax, `it cost ${cost}`);
-    assert.equal(await database.listFreezes(), []);
+    assert.equal(await database.holds.list(), []);
     const alarms = (await database.alarms.list(50)).filter(({ code }) => !passing.includes(code));
     assert.equal(
       alarms.map(({ code, message }) => `${code}: ${message}`),
       [],
     );
-    const { unbalanced, differences } = await database.verifyLedger();
+    const { unbalanced, differences } = await database.ledger.verify();
     assert.equal([unbalanced, differences], [[], []]);
   });
 }

@@ -137,7 +137,7 @@ export const onBench =
             const intent: RefundIntent = { ...shape, mac: intentMac(macKey, shape) };
             return { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
           });
-          await database.planPayouts(plans);
+          await database.payouts.plan(plans);
         },
         async pass() {
           clock.advance(10_000);
@@ -163,7 +163,7 @@ export const onBench =
 export async function untilSettled({ pass, database }: Bench, id: string): Promise<void> {
   for (let n = 0; n < 60; n++) {
     await pass();
-    if ((await database.findPayout(id))?.settledAtMs) return;
+    if ((await database.payouts.find(id))?.settledAtMs) return;
   }
-  assert.unreachable(`${id} is ${JSON.stringify((await database.findPayout(id))?.wait)}`);
+  assert.unreachable(`${id} is ${JSON.stringify((await database.payouts.find(id))?.wait)}`);
 }

@@ -37,7 +37,7 @@ test(
         assert.is(error, 'payouts_settling');
       }
       assert.equal(
-        (await database.listEngines()).map(({ fence, settlingUntilMs }) => [fence, settlingUntilMs]),
+        (await database.engines.list()).map(({ fence, settlingUntilMs }) => [fence, settlingUntilMs]),
         [[0, 0]],
       );
     },
@@ -51,7 +51,7 @@ test(
     const ids = Array.from({ length: 10 }, (_, n) => `r${n}`);
     await bench.plan(...ids);
     await bench.pass();
-    const attempts = (await Promise.all(ids.map((id) => bench.database.listPayoutAttempts(id)))).flat();
+    const attempts = (await Promise.all(ids.map((id) => bench.database.payouts.attempts(id)))).flat();
     assert.equal(attempts.map(({ nonce }) => nonce).sort(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     assert.ok(attempts.every(({ sentAtMs }) => sentAtMs !== null));
     for (const id of ids) await untilSettled(bench, id);
@@ -66,16 +66,16 @@ test(
       const { plan, pass, database, alarms } = bench;
       await plan('r1', 'r2');
       assert.is(await pass(), null);
-      assert.equal((await database.findPayout('r1'))?.wait, {
+      assert.equal((await database.payouts.find('r1'))?.wait, {
         code: 'signer_refused_cap',
         message: 'too much today',
       });
-      assert.equal(await database.listPayoutAttempts('r1'), []);
-      assert.is((await database.listPayoutAttempts('r2'))[0]?.nonce, 0);
+      assert.equal(await database.payouts.attempts('r1'), []);
+      assert.is((await database.payouts.attempts('r2'))[0]?.nonce, 0);
       assert.equal(await alarms(), ['signer_refused_cap']);
       isCapped = false;
       await untilSettled(bench, 'r1');
-      assert.is((await database.listPayoutAttempts('r1'))[0]?.nonce, 1);
+      assert.is((await database.payouts.attempts('r1'))[0]?.nonce, 1);
     },
     {
       signer: (signer) => ({
@@ -103,14 +103,14 @@ test(
       units: 5n,
     } as const;
     const mac = intentMac(macKey, { ...intent, units: 4n });
-    await database.planPayouts([
+    await database.payouts.plan([
       { intent: { ...intent, mac }, sessionId: null, servesId: null, notBeforeMs: 0, nowMs: 0 },
     ]);
     await pass();
-    const altered = await database.findPayout('r2');
+    const altered = await database.payouts.find('r2');
     assert.equal([altered?.state, altered?.wait?.code], ['stuck', 'signer_refused_mac']);
     assert.ok((await alarms()).includes('signer_refused_mac'));
-    assert.is((await database.findPayout('r1'))?.state, 'sent');
+    assert.is((await database.payouts.find('r1'))?.state, 'sent');
   }),
 );
 
@@ -121,10 +121,10 @@ test(
     chain.weather = { ...chain.weather, mines: 0 };
     await plan('r1');
     for (let n = 0; n < 10; n++) await pass();
-    assert.is((await database.listPayoutAttempts('r1')).length, 1, 'the price has not risen');
+    assert.is((await database.payouts.attempts('r1')).length, 1, 'the price has not risen');
     chain.weather = { ...chain.weather, dear: 1 };
     for (let n = 0; n < 10; n++) await pass();
-    const attempts = await database.listPayoutAttempts('r1');
+    const attempts = await database.payouts.attempts('r1');
     assert.ok(attempts.length > 1);
     assert.equal([...new Set(attempts.map(({ nonce }) => nonce))], [0]);
     chain.weather = { ...chain.weather, dear: 0, mines: 1 };
@@ -135,8 +135,8 @@ test(
 test(
   'the balances in `status` are read once a minute, and again as soon as a payout has ended',
   onBench(async ({ pass, plan, database, clock }) => {
-    const readAtMs = async () => (await database.listBalances()).map((balance) => balance.readAtMs);
-    const isEnded = async () => (await database.findPayout('r1'))?.state === 'succeeded';
+    const readAtMs = async () => (await database.wallets.balances()).map((balance) => balance.readAtMs);
+    const isEnded = async () => (await database.payouts.find('r1'))?.state === 'succeeded';
     await plan('r1');
     for (let passes = 0; !(await isEnded()); passes++) {
       assert.ok(passes < 20);
@@ -160,12 +160,12 @@ test(
       const lasting = watched(watchPayouts(database, watchedConfig), database, clock);
       await plan('r1');
       await pass();
-      assert.equal((await database.findPayout('r1'))?.state, 'failed');
+      assert.equal((await database.payouts.find('r1'))?.state, 'failed');
       trouble = 'token_short';
       await plan('r2');
-      const low = async () => (await database.listBalances()).find(({ role }) => role === 'refund')?.low;
+      const low = async () => (await database.wallets.balances()).find(({ role }) => role === 'refund')?.low;
       for (let n = 0; n < 8; n++) await pass();
-      assert.equal((await database.findPayout('r2'))?.wait?.code, 'token_short');
+      assert.equal((await database.payouts.find('r2'))?.wait?.code, 'token_short');
       for (let n = 0; n < 90; n++) {
         await pass();
         assert.equal(await low(), ['USDT'], 'low for as long as r2 waits, however seldom it is looked at');
@@ -236,8 +236,8 @@ test(
       chain.usurp(keyOf({ role: 'refund' }));
       await plan('r3');
       await pass();
-      assert.equal([(await database.findPayout('r3'))?.state, await alarms()], ['waiting', ['payout_nonce_foreign']]);
-      assert.is((await database.findFreeze(network))?.code, 'payout_nonce_foreign');
+      assert.equal([(await database.payouts.find('r3'))?.state, await alarms()], ['waiting', ['payout_nonce_foreign']]);
+      assert.is((await database.holds.find(network))?.code, 'payout_nonce_foreign');
     },
     {
       node: (node) => ({
@@ -297,12 +297,12 @@ test(
   onBench(
     async (bench) => {
       const { plan, pass, database, alarms } = bench;
-      const faultOf = async (id: string) => (await database.findPayout(id))?.fault?.code;
+      const faultOf = async (id: string) => (await database.payouts.find(id))?.fault?.code;
       broken = ['r1'];
       await plan('r1', 'r2');
-      const dueAtMs = (await database.findPayout('r1'))?.notBeforeMs;
+      const dueAtMs = (await database.payouts.find('r1'))?.notBeforeMs;
       assert.is((await pass())?.code, 'node_inconsistent');
-      const refused = await database.findPayout('r1');
+      const refused = await database.payouts.find('r1');
       assert.equal(
         [refused?.state, refused?.wait, refused?.fault, refused?.notBeforeMs],
         ['waiting', null, { code: 'node_inconsistent', message: 'no sense in r1' }, dueAtMs],
@@ -318,7 +318,7 @@ test(
       await pass();
       broken = ['r3'];
       for (let n = 0; n < 3; n++) await pass();
-      assert.equal([(await database.findPayout('r3'))?.state, await faultOf('r3')], ['sent', 'node_inconsistent']);
+      assert.equal([(await database.payouts.find('r3'))?.state, await faultOf('r3')], ['sent', 'node_inconsistent']);
       broken = [];
       await untilSettled(bench, 'r3');
       assert.is(await faultOf('r3'), undefined);
@@ -352,15 +352,15 @@ test(
     const common = { sessionId: null, notBeforeMs: nowMs, nowMs };
     const sweep = { kind: 'sweep', id: 's1', network, currency: 'USDT', from: [{ index: 3, units: 9n }] } as const;
     const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
-    await database.planPayouts([
+    await database.payouts.plan([
       { ...common, intent: sweep, servesId: null },
       { ...common, intent: gas, servesId: 's1' },
     ]);
     await bench.pass();
-    assert.equal(await database.listPayoutAttempts('s1'), []);
+    assert.equal(await database.payouts.attempts('s1'), []);
     await untilSettled(bench, 'g1');
     await untilSettled(bench, 's1');
-    const { unbalanced, differences } = await database.verifyLedger();
+    const { unbalanced, differences } = await database.ledger.verify();
     assert.equal([unbalanced, differences], [[], []]);
   }),
 );
@@ -379,7 +379,7 @@ test(
       // As after a restart: the same, before anything is signed.
       assert.is((await pass())?.code, 'signer_journal_behind');
       assert.equal(
-        (await database.listPayoutAttempts('r2')).filter(({ sentAtMs }) => sentAtMs !== null),
+        (await database.payouts.attempts('r2')).filter(({ sentAtMs }) => sentAtMs !== null),
         [],
       );
       assert.equal(await alarms(), []);
@@ -410,7 +410,7 @@ test(
       const { plan, pass, database, clock } = bench;
       const why = { code: 'payouts_frozen', reason: 'a laptop is gone', frozenBy: 'anna' };
       freezeNow = async () => {
-        await database.freezePayouts({ ...why, network: null, sinceMs: clock.nowMs() }, null);
+        await database.holds.freeze({ ...why, network: null, sinceMs: clock.nowMs() }, null);
       };
       const act = { atMs: 0, operator: 'anna', command: 'payout thaw', reason: 'found' };
       const thaw = async () => {
@@ -428,22 +428,22 @@ test(
       assert.match(fault?.message ?? '', /every network by anna: a laptop is gone/);
       await untilSettled(bench, 'sent');
       for (let n = 0; n < 20; n++) await pass();
-      assert.equal([broadcasts, await database.listPayoutAttempts('waiting')], [1, []]);
+      assert.equal([broadcasts, await database.payouts.attempts('waiting')], [1, []]);
 
       await thaw();
       freezeWhen = 'quoted';
       for (let n = 0; n < 20; n++) await pass();
-      assert.equal([broadcasts, await database.listPayoutAttempts('waiting')], [1, []]);
+      assert.equal([broadcasts, await database.payouts.attempts('waiting')], [1, []]);
 
       await thaw();
       freezeWhen = 'signed';
       for (let n = 0; n < 20; n++) await pass();
-      const [attempt] = await database.listPayoutAttempts('waiting');
+      const [attempt] = await database.payouts.attempts('waiting');
       assert.equal([broadcasts, attempt?.tx === null, attempt?.sentAtMs], [1, false, null]);
 
       await thaw();
       await untilSettled(bench, 'waiting');
-      assert.is((await database.listPayoutAttempts('waiting')).length, 1, 'it was sent as it had been signed');
+      assert.is((await database.payouts.attempts('waiting')).length, 1, 'it was sent as it had been signed');
     },
     {
       node: (node) => ({
@@ -484,7 +484,7 @@ test('an engine stops when asked to, whatever it waits for', async () => {
   const stopping = new AbortController();
   const running = payer.run(stopping.signal);
   await until('it waits for its network', async () => clock.asleep() === 1);
-  const [engine] = await temp.database.listEngines();
+  const [engine] = await temp.database.engines.list();
   assert.equal([engine?.reason?.code, engine?.fence], ['network_not_followed', 0]);
   stopping.abort();
   await running;

@@ -30,7 +30,7 @@ async function openRich(family: Family, options: NodeBenchOptions = {}) {
   // What an operator adds is no reason; it is expected from now on.
   sim.world.fund(wallet, 5n * COIN[family]);
   for (let n = 0; n < 5; n++) assert.is(await pass(READ_MS), null);
-  return { ...bench, wallet, codes: async () => (await bench.database.listFreezes()).map(({ code }) => code) };
+  return { ...bench, wallet, codes: async () => (await bench.database.holds.list()).map(({ code }) => code) };
 }
 
 for (const family of ['tron', 'solana'] as const) {
@@ -67,10 +67,10 @@ for (const family of ['tron', 'solana'] as const) {
     restart();
     assert.is(await pass(READ_MS), 'payouts_not_adopted');
     const rules = chains[family].spendRules;
-    await adoptPayouts({ network, rules, signer, database, nowMs: clock.nowMs() });
+    await adoptPayouts({ network, rules, signer, payouts: database.payouts, nowMs: clock.nowMs() });
     restart();
     for (let n = 0; n < 6; n++) await pass(READ_MS);
-    const [attempt] = await database.listPayoutAttempts('rf_1');
+    const [attempt] = await database.payouts.attempts('rf_1');
     assert.equal([attempt?.feeUnitsMax, attempt?.feeUnits], [0n, null]);
     assert.equal(await codes(), []);
     const { feeUnitsMax = 0n } = await signer.wallets(network);

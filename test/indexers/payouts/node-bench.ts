@@ -174,7 +174,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
   /** Saves the final blocks that are new, as a follower does. */
   async function follow(): Promise<void> {
     const final = await chainNode.finalized();
-    const wallets = await database.listOwnWallets(network);
+    const wallets = await database.wallets.listOwn(network);
     const keys = new Set(wallets.map(({ key }) => key));
     const matcher = {
       match: async (content: Parameters<typeof wire.decode>[0]) =>
@@ -263,8 +263,8 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
   }
 
   // The last run has ended just now.
-  await database.beatEngine(network, clock.nowMs());
-  await database.settleEngine(network, null, clock.nowMs());
+  await database.engines.beat(network, clock.nowMs());
+  await database.engines.settle(network, null, clock.nowMs());
   // The chain of the start is read first.
   await look();
   assert.is(await pass(READ_MS), null);
@@ -336,7 +336,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
     async planRefund(id: string, to: string, units: bigint, waitMs = 0): Promise<string> {
       const intent = refundOf(id, units, { network, to });
       const nowMs = clock.nowMs();
-      await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs + waitMs, nowMs }]);
+      await database.payouts.plan([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs + waitMs, nowMs }]);
       return id;
     },
     /** What a payee has been paid by a wallet, in units. */

@@ -26,8 +26,8 @@ async function openLost(family: 'evm' | 'tron') {
     const act = { atMs: clock.nowMs(), operator: 'anna', command: 'payout reconcile', reason: 'looked' };
     return { node, wallets, rules, database, network, act };
   };
-  const codes = async () => (await database.listFreezes()).map(({ code }) => code).sort();
-  const stateOf = async (id: string) => (await database.findPayout(id))?.state;
+  const codes = async () => (await database.holds.list()).map(({ code }) => code).sort();
+  const stateOf = async (id: string) => (await database.payouts.find(id))?.state;
   return { ...bench, wallet, tx, parts, codes, stateOf };
 }
 
@@ -47,8 +47,8 @@ for (const family of ['evm', 'tron'] as const) {
     assert.equal(settledBy(seen), []);
     assert.equal(await codes(), seen.freezes.map(({ code }) => code).sort(), 'a survey changes nothing');
     assert.equal(await reconcile(parts(), seen), []);
-    assert.equal([await database.listForeignNonces(network), isEmpty(await survey(parts(), []))], [[], true]);
-    assert.equal(await database.listPayoutAttempts('rf_2'), []);
+    assert.equal([await database.payouts.foreignNonces(network), isEmpty(await survey(parts(), []))], [[], true]);
+    assert.equal(await database.payouts.attempts('rf_2'), []);
     bench.thawSigner();
 
     // Every block of that moment is read before anything is signed.
@@ -57,7 +57,7 @@ for (const family of ['evm', 'tron'] as const) {
     assert.is(await stateOf('rf_2'), 'succeeded');
     await planRefund('rf_lost', thief[family], 3n * USDT);
     await passMinutes(3);
-    assert.is((await database.findPayout('rf_lost'))?.wait?.code, 'refund_equals_transfer');
+    assert.is((await database.payouts.find('rf_lost'))?.wait?.code, 'refund_equals_transfer');
     assert.equal(paid(wallet.key, thief[family]), [3n * USDT]);
     assert.ok((await database.audit.list(20)).some(({ command }) => command === 'payout reconcile'));
   });
@@ -67,7 +67,7 @@ test('while the network settles in, a freeze does not end: what is on its way ma
   const bench = await openLost('tron');
   const { database, parts, codes, clock } = bench;
   const seen = await survey(parts(), []);
-  await database.settleEngine(network, clock.nowMs() + 60_000, clock.nowMs());
+  await database.engines.settle(network, clock.nowMs() + 60_000, clock.nowMs());
   const code = await reconcile(parts(), seen).catch((error: unknown) => (error instanceof Fault ? error.code : error));
   assert.is(code, 'payouts_settling');
   assert.ok((await codes()).includes('wallet_outflow_foreign'));

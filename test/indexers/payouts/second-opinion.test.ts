@@ -15,7 +15,7 @@ test(
       const { plan, pass, database, alarms } = bench;
       await plan('r1');
       for (let n = 0; n < 3; n++) await pass();
-      const payout = await database.findPayout('r1');
+      const payout = await database.payouts.find('r1');
       assert.equal([payout?.state, payout?.wait?.code], ['stuck', 'payout_bytes_differ']);
       assert.match(payout?.wait?.message ?? '', 'transfers: 7 units instead of 5 units');
       assert.is(broadcasts, 0);
@@ -23,16 +23,16 @@ test(
 
       await plan('r2');
       assert.is((await pass())?.code, 'payouts_frozen');
-      assert.equal([(await database.listPayoutAttempts('r2')).length, broadcasts], [0, 0]);
+      assert.equal([(await database.payouts.attempts('r2')).length, broadcasts], [0, 0]);
 
       isAltered = false;
       const nowMs = bench.clock.nowMs();
       const act = { atMs: nowMs, operator: 'anna', command: 'payout resolve', reason: 'it is mended' };
       await thawAll(database, network, { ...act, command: 'payout reconcile' });
       const seen = { state: 'stuck', generation: 0, attemptCount: 1 } as const;
-      assert.ok(await database.concludePayout({ id: 'r1', seen, conclusion: { kind: 'look' }, act, nowMs }));
+      assert.ok(await database.payouts.conclude({ id: 'r1', seen, conclusion: { kind: 'look' }, act, nowMs }));
       await untilSettled(bench, 'r1');
-      assert.is((await database.findPayout('r1'))?.state, 'succeeded');
+      assert.is((await database.payouts.find('r1'))?.state, 'succeeded');
       assert.ok(broadcasts > 0);
     },
     {

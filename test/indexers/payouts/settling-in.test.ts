@@ -54,28 +54,28 @@ test('after a longer gap nothing is signed for the time of the family, and until
   await onMachine(86_400_000, async ({ start, run, number, looks, database }) => {
     const one = start();
     assert.is(await run(one, SETTLE_MS - 10_000), 'payouts_settling');
-    const [engine] = await database.listEngines();
+    const [engine] = await database.engines.list();
     assert.is.not(engine?.settlingUntilMs, null);
     const behind = number();
     assert.is(await run(one, 20_000, () => behind), 'payouts_settling', 'the last block is not read');
     assert.is(looks(), 0);
     assert.is(await run(one, 60_000), null);
     assert.is(looks(), 1, 'what is on its way is looked for once more');
-    assert.is((await database.listEngines())[0]?.settlingUntilMs, null);
+    assert.is((await database.engines.list())[0]?.settlingUntilMs, null);
   });
 });
 
 test('a restart before that goes on waiting; a process that stood still begins again', async () => {
   await onMachine(86_400_000, async ({ clock, start, run, database }) => {
     assert.is(await run(start(), SETTLE_MS - 60_000), 'payouts_settling');
-    const untilMs = (await database.listEngines())[0]?.settlingUntilMs ?? 0;
+    const untilMs = (await database.engines.list())[0]?.settlingUntilMs ?? 0;
     assert.is(await run(start(), 0), 'payouts_settling');
-    assert.is((await database.listEngines())[0]?.settlingUntilMs, untilMs, 'within two minutes it goes on');
+    assert.is((await database.engines.list())[0]?.settlingUntilMs, untilMs, 'within two minutes it goes on');
     const one = start();
     assert.is(await run(one, SETTLE_MS + 60_000), null);
     clock.advance(121_000);
     assert.is(await run(one, 0), 'payouts_settling');
-    assert.ok(((await database.listEngines())[0]?.settlingUntilMs ?? 0) > clock.nowMs());
+    assert.ok(((await database.engines.list())[0]?.settlingUntilMs ?? 0) > clock.nowMs());
   });
 });
 

@@ -3,7 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createSignerFreezer } from '../../../indexers/payouts/signer-freeze.ts';
 import { transient } from '../../../src/core/fault.ts';
-import type { Freeze } from '../../../src/database/freezes.ts';
+import type { Freeze } from '../../../src/database/payouts/holds.ts';
 import type { FreezeState } from '../../../src/signer/signer.ts';
 import { handClock } from '../../support/hand-clock.ts';
 
@@ -57,8 +57,8 @@ function place(approvers: readonly string[]) {
         network,
         signer,
         clock,
-        database: {
-          listFreezes: async () => freezes,
+        holds: { list: async () => freezes },
+        engines: {
           reportSignerFreeze: async (_network, freeze) =>
             void seen.reports.push(freeze && `${freeze.frozenBy}: ${freeze.reason}`),
         },

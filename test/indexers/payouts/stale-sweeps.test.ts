@@ -6,7 +6,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createSweepWatch } from '../../../indexers/payouts/sweep-watch.ts';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
-import { FROZEN_BY_OPERATOR } from '../../../src/database/freezes.ts';
+import { FROZEN_BY_OPERATOR } from '../../../src/database/payouts/holds.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { testNetwork } from '../../support/test-network.ts';
@@ -52,8 +52,8 @@ async function confirm({ database, tokens, clock }: NodeBench): Promise<void> {
   assert.is(outcome, 'done');
 }
 
-const sweepsOf = ({ database }: Priced) => database.listPayouts({ kind: 'sweep', limit: 9 });
-const gasOf = ({ database }: Priced) => database.listPayouts({ kind: 'gas', limit: 9 });
+const sweepsOf = ({ database }: Priced) => database.payouts.list({ kind: 'sweep', limit: 9 });
+const gasOf = ({ database }: Priced) => database.payouts.list({ kind: 'gas', limit: 9 });
 const statesOf = (payouts: readonly Readonly<{ state: string }>[]) => payouts.map(({ state }) => state);
 
 /** Lets time pass, and tends sweeps as the watch does. @returns how many were withdrawn */
@@ -79,7 +79,7 @@ const act = { atMs: 0, operator: 'ann', command: 'payout freeze', reason: 'a tes
 
 async function freeze({ database, clock }: Priced): Promise<void> {
   const why = { code: FROZEN_BY_OPERATOR, reason: 'a test', frozenBy: 'ann' };
-  assert.ok(await database.freezePayouts({ ...why, network, sinceMs: clock.nowMs() }, act));
+  assert.ok(await database.holds.freeze({ ...why, network, sinceMs: clock.nowMs() }, act));
 }
 
 test('a sweep that a freeze keeps from being signed is withdrawn, and planned again when it is worth its cost', async () => {
@@ -94,7 +94,7 @@ test('a sweep that a freeze keeps from being signed is withdrawn, and planned ag
   cost.price = CALM;
   await bench.pass(BLOCK_MS);
   assert.is(await plan(), 0, 'nothing is planned during a freeze');
-  await database.thawPayouts({ freezes: await database.listFreezes(), transfers: [] }, act);
+  await database.holds.thaw({ freezes: await database.holds.list(), transfers: [] }, act);
   cost.price = EXPENSIVE;
   await bench.pass(BLOCK_MS);
   assert.is(await plan(), 0, 'it would cost too large a share');
@@ -134,7 +134,7 @@ test('a sweep whose fees rise beyond its worth is sent no more coin', async () =
   assert.is(sweep?.state, 'waiting');
   const wait = { code: 'native_short', message: 'more' };
   const name = { id: sweep?.id ?? '', generation: 0 };
-  await database.recordWait({ ...name, wait, nextLookAtMs: clock.nowMs() + 60_000, nowMs: clock.nowMs() });
+  await database.payouts.recordWait({ ...name, wait, nextLookAtMs: clock.nowMs() + 60_000, nowMs: clock.nowMs() });
   assert.is((await sweeper.tend()).toppedUp, 0);
   // Sending a little would be cheap enough by itself, and is judged together with what the address holds.
   cost.price = 4n * CALM;

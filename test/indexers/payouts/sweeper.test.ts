@@ -257,13 +257,13 @@ test('a sweep that waits for coin is sent more, one payout at a time', async () 
   assert.ok(id);
   const nowMs = clock.nowMs();
   assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 0 });
-  const [first] = await database.listPayouts({ kind: 'gas', limit: 10 });
-  assert.ok(first && (await database.cancelPayout(first.id, nowMs)));
+  const [first] = await database.payouts.list({ kind: 'gas', limit: 10 });
+  assert.ok(first && (await database.payouts.cancel(first.id, nowMs)));
   const wait = { code: 'native_short', message: 'more' };
-  await database.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
+  await database.payouts.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
   assert.equal(await sweeper.tend(), { toppedUp: 1, takenBack: 0 });
   assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 0 }, 'some is on its way');
-  const gas = await database.listPayouts({ kind: 'gas', limit: 10 });
+  const gas = await database.payouts.list({ kind: 'gas', limit: 10 });
   assert.equal(gas.map(({ state, servesId }) => [state, servesId]).sort(), [
     ['canceled', id],
     ['waiting', id],
@@ -281,10 +281,10 @@ test('a sweep of missing money is withdrawn, and planned again without it', asyn
   assert.ok(id);
   const nowMs = clock.nowMs();
   const wait = { code: 'token_short', message: 'somebody took it' };
-  await database.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
+  await database.payouts.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
   assert.equal((await look()).sweeps, []);
   assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 1 });
-  assert.is((await database.findPayout(id))?.state, 'canceled');
+  assert.is((await database.payouts.find(id))?.state, 'canceled');
   const again = await sweeper.commit(await look());
   assert.is(again.length, 1);
   assert.is.not(again[0], id);
@@ -298,7 +298,7 @@ test('a database that is older than the newest signatures sweeps nothing', async
     () => assert.unreachable('it may be on its way already'),
     (fault: { code?: string }) => assert.is(fault.code, 'payouts_not_adopted'),
   );
-  await database.adopt('test:one', { signatures: [], servedFence: 4, nowMs: clock.nowMs() });
+  await database.payouts.adopt('test:one', { signatures: [], servedFence: 4, nowMs: clock.nowMs() });
   const { left, sweeps } = await look();
   assert.is(left.length + sweeps.length, 1);
 });
@@ -329,12 +329,12 @@ test('the watch records unswept money, and sweeps only if the policy says so', a
     sim.world.mine();
     assert.is(await watch.look(), auto ? 1 : 0);
     assert.is(await watch.look(), 0);
-    const [level] = await database.listUnswept();
+    const [level] = await database.sweeps.listUnswept();
     const openUnits = auto ? 5_000n * CENT : 0n;
     const units = 14_100n * CENT - openUnits;
     const common = { network: 'test:one', currency: 'USDT', owners: 3, readAtMs: clock.nowMs() };
     assert.equal(level, { ...common, units, openUnits });
-    const kinds = (await database.listPayouts({ limit: 10 })).map(({ intent }) => intent.kind).sort();
+    const kinds = (await database.payouts.list({ limit: 10 })).map(({ intent }) => intent.kind).sort();
     assert.equal(kinds, auto ? ['gas', 'sweep'] : []);
     const alarms = (await database.alarms.list(10)).filter(({ code }) => code === 'sweep_not_ours');
     assert.is(alarms.length, auto ? 1 : 0, 'raised once');
@@ -347,7 +347,7 @@ test('the watch waits for its network, runs at once and then every ten minutes, 
   await receive({ 0: 5_000 });
   const stopping = new AbortController();
   const running = watch.run(stopping.signal);
-  const plannedAt = async () => (await database.listPayouts({ kind: 'sweep', state: 'waiting', limit: 9 })).length;
+  const plannedAt = async () => (await database.payouts.list({ kind: 'sweep', state: 'waiting', limit: 9 })).length;
   const follow = async () => {
     const report = {
       network: 'test:one',

@@ -20,7 +20,7 @@ async function open(family: 'evm' | 'tron') {
   sim.world.fund(wallet.key, 300n * COIN[family]);
   sim.pay(wallet.key, 50n * USDT);
   for (let n = 0; n < 3; n++) assert.is(await pass(READ_MS), null);
-  const freezes = async () => (await database.listFreezes()).map(({ network: of, code }) => `${of ?? 'all'} ${code}`);
+  const freezes = async () => (await database.holds.list()).map(({ network: of, code }) => `${of ?? 'all'} ${code}`);
   return {
     ...bench,
     freezes,
@@ -28,13 +28,13 @@ async function open(family: 'evm' | 'tron') {
     async freezeByHand(of: NetworkKey | null) {
       const freeze = { network: of, code: 'payouts_frozen', reason: 'maintenance', frozenBy: 'alice' };
       const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payout freeze', reason: freeze.reason };
-      assert.is(await database.freezePayouts({ ...freeze, sinceMs: clock.nowMs() }, act), true);
+      assert.is(await database.holds.freeze({ ...freeze, sinceMs: clock.nowMs() }, act), true);
     },
     async thawByHand(of: NetworkKey | null) {
       const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payout thaw', reason: 'it is done' };
       const isIt = ({ network: one, code }: { network: NetworkKey | null; code: string }) =>
         one === of && code === 'payouts_frozen';
-      await database.thawPayouts({ freezes: (await database.listFreezes()).filter(isIt), transfers: [] }, act);
+      await database.holds.thaw({ freezes: (await database.holds.list()).filter(isIt), transfers: [] }, act);
     },
     async steal() {
       await bench.payUnknown('stolen', thief[family], 3n * USDT);
@@ -66,8 +66,8 @@ for (const family of ['evm', 'tron'] as const) {
       assert.equal((await freezes()).sort(), own);
       await planRefund('rf_9', payee, 2n * USDT);
       for (let n = 0; n < 4; n++) await pass(READ_MS);
-      assert.is((await database.findPayout('rf_9'))?.state, 'waiting', 'nothing leaves the stolen wallet');
-      const states = (await database.listOutgoing(network, 9)).map(({ state }) => state);
+      assert.is((await database.payouts.find('rf_9'))?.state, 'waiting', 'nothing leaves the stolen wallet');
+      const states = (await database.wallets.listOutgoing(network, 9)).map(({ state }) => state);
       assert.equal(states, ['foreign'], 'nobody has looked at it');
     });
   }

@@ -11,9 +11,11 @@ const [first, second] = [0, 1].map((index) => keyOf({ role: 'refund', index })) 
 const paidBy = ({ chain }: Bench) =>
   chain.blocks().flatMap((block) => block.flatMap(({ payer, paid }) => (paid ? [payer] : [])));
 const payersOf = async ({ database }: Bench, id: string) =>
-  (await database.listPayoutAttempts(id)).map(({ generation, attempt, payer }) => [generation, attempt, payer]);
+  (await database.payouts.attempts(id)).map(({ generation, attempt, payer }) => [generation, attempt, payer]);
 const current = async ({ database }: Bench) =>
-  (await database.listBalances()).filter(({ role, isFormer }) => role === 'refund' && !isFormer).map(({ key }) => key);
+  (await database.wallets.balances())
+    .filter(({ role, isFormer }) => role === 'refund' && !isFormer)
+    .map(({ key }) => key);
 
 test(
   'payouts before and after a change of the wallet are each paid once, by the wallet that paid then',
@@ -27,7 +29,7 @@ test(
     assert.equal([await payersOf(bench, 'r1'), await payersOf(bench, 'r2')], [[[0, 0, first]], [[0, 0, second]]]);
     for (let n = 0; n < 8; n++) await bench.pass();
     assert.equal(await current(bench), [second]);
-    const watched = (await bench.database.listOwnWallets(network)).map(({ key }) => key);
+    const watched = (await bench.database.wallets.listOwn(network)).map(({ key }) => key);
     assert.ok([first, second].every((key) => watched.includes(key)));
   }),
 );
@@ -73,7 +75,7 @@ test(
       isDown = false;
       await untilSettled(bench, 'r1');
       assert.equal([paidBy(bench), await payersOf(bench, 'r1')], [[second], [[0, 0, second]]]);
-      assert.equal(await bench.database.listFreezes(), []);
+      assert.equal(await bench.database.holds.list(), []);
     },
     {
       signer: (signer) => ({

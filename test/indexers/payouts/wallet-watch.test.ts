@@ -18,7 +18,7 @@ const leaves = (tx: string, to = payee): ChainTransfer => ({
 
 /** Adds a block as a follower that knows the wallets. */
 async function follow({ database, clock }: Bench, number: number, transfers: readonly ChainTransfer[], floor = number) {
-  await database.recordOwnWallets(network, [{ role: 'refund', key: wallet }]);
+  await database.wallets.recordOwn(network, [{ role: 'refund', key: wallet }]);
   const [tip] = await database.blocks.tail(network, 1);
   await database.blocks.ingest({
     network,
@@ -36,7 +36,7 @@ async function follow({ database, clock }: Bench, number: number, transfers: rea
     nowMs: clock.nowMs(),
   });
 }
-const stateOf = async ({ database }: Bench, id: string) => (await database.findPayout(id))?.state;
+const stateOf = async ({ database }: Bench, id: string) => (await database.payouts.find(id))?.state;
 
 test(
   'after a start nothing is signed until what was on the chain then has been read and is final',
@@ -46,7 +46,7 @@ test(
       assert.is((await bench.pass())?.code, 'payouts_reading');
       await follow(bench, 7, [], 6);
       assert.is((await bench.pass())?.code, 'payouts_reading');
-      assert.equal(await bench.database.listPayoutAttempts('r1'), []);
+      assert.equal(await bench.database.payouts.attempts('r1'), []);
       assert.equal(await bench.alarms(), []);
       await follow(bench, 8, [], 7);
       assert.is(await bench.pass(), null);
@@ -64,7 +64,7 @@ test(
       await follow(bench, 7, [leaves('t1')]);
       for (let n = 0; n < 3; n++) assert.is((await bench.pass())?.code, 'payouts_frozen');
       assert.equal([await stateOf(bench, 'r1'), await bench.alarms()], ['waiting', ['wallet_outflow_foreign']]);
-      assert.equal(await bench.database.listPayoutAttempts('r1'), []);
+      assert.equal(await bench.database.payouts.attempts('r1'), []);
     },
     { chainNode: startOf(7) },
   ),
@@ -79,7 +79,7 @@ test(
       assert.is((await bench.pass())?.code, 'payouts_frozen');
       assert.equal(await bench.alarms(), ['wallet_outflow_foreign']);
       for (let n = 0; n < 3; n++) await bench.pass();
-      assert.equal(await bench.database.listPayoutAttempts('r1'), []);
+      assert.equal(await bench.database.payouts.attempts('r1'), []);
     },
     { chainNode: startOf(7) },
   ),
@@ -95,7 +95,7 @@ test(
       await bench.pass();
     }
     assert.equal(
-      (await bench.database.listForeignNonces(network)).map(({ payer }) => payer),
+      (await bench.database.payouts.foreignNonces(network)).map(({ payer }) => payer),
       [wallet],
     );
     assert.equal(await bench.alarms(), ['payout_nonce_foreign']);

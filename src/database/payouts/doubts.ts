@@ -1,0 +1,97 @@
+/**
+ * Doubts whether a payout was paid by a transaction that this database does not know. Only without any is a payout
+ * canceled, given another payee, or ended as never paid.
+ */
+import { eq, sql } from 'drizzle-orm';
+import { isPayback } from '../../core/intent.ts';
+import { LOCK_SET } from '../../core/payout-exit.ts';
+import { maybePaid, type Reason, reason, unread } from '../../core/reasons.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse } from '../engine/prepared.ts';
+import { payoutEngines, type payouts } from '../tables.ts';
+import { type Freezer, isAutomatic } from './holds.ts';
+import type { EqualTransfer, Outgoing } from './outgoing.ts';
+
+type PayoutRow = typeof payouts.$inferSelect;
+type Named = Pick<PayoutRow, 'id' | 'intent' | 'notPaidThrough'>;
+
+/** Why no attempt of a refund is allotted. A reason that passes by itself raises no alarm. */
+export type RefundHold = Reason &
+  Readonly<{
+    passes: boolean;
+    /** The transfer that it shows to a person. */
+    shownTransferId?: number;
+  }>;
+
+/** To be called within a transaction. */
+export type Doubts = Readonly<{
+  /** Returns false while a network's engine knows that this database is older than the signer's journal. */
+  isAdopted(network: NetworkKey): boolean;
+  /** Returns whether a network settles in after a gap. */
+  isSettling(network: NetworkKey): boolean;
+  /**
+   * Returns why payouts of a network may have been paid, or signed, by what this database does not know; null if that
+   * is excluded. The freezes with which the program stopped the network count, those of operators do not.
+   */
+  doubtOf(row: Pick<PayoutRow, 'network'>): Reason | null;
+  /** The same for one that nobody ends on what the nodes show: there, a lock on the chain is a reason, too. */
+  doubtUnseen(row: PayoutRow): Reason | null;
+  /** Returns an acknowledged transfer that may have paid a refund, of which nobody has said that it did not. */
+  findEqual(row: Named): EqualTransfer | null;
+  /** Returns whether a transfer that no attempt explains, and nobody has looked at, may have paid a refund. */
+  mayHavePaid(row: Pick<PayoutRow, 'intent'>): boolean;
+  /** Returns why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it. */
+  unexplainedHold(row: Named): RefundHold | null;
+}>;
+
+/** Why an engine does nothing after the database was restored from a backup. */
+const NOT_ADOPTED = 'payouts_not_adopted';
+export const EQUALS_TRANSFER = 'refund_equals_transfer';
+
+export function createDoubts(
+  { orm }: Db,
+  { freezer, outgoing }: Readonly<{ freezer: Freezer; outgoing: Pick<Outgoing, 'mayHavePaid' | 'findEqual'> }>,
+): Doubts {
+  const engine = atFirstUse(
+    orm
+      .select({ reasonCode: payoutEngines.reasonCode, settlingUntilMs: payoutEngines.settlingUntilMs })
+      .from(payoutEngines)
+      .where(eq(payoutEngines.network, sql.placeholder('network'))),
+  );
+
+  const doubtOf: Doubts['doubtOf'] = ({ network }) => {
+    const { reasonCode = null, settlingUntilMs = null } = engine.get({ network }) ?? {};
+    if (reasonCode === NOT_ADOPTED) return unread(network, NOT_ADOPTED);
+    if (settlingUntilMs !== null) return unread(network, 'payouts_settling');
+    const freeze = freezer.of(network).find(isAutomatic);
+    return freeze ? { code: freeze.code, message: freeze.reason } : null;
+  };
+  const mayHavePaid: Doubts['mayHavePaid'] = ({ intent }) => isPayback(intent) && outgoing.mayHavePaid(intent);
+  const findEqual: Doubts['findEqual'] = ({ intent, notPaidThrough }) =>
+    isPayback(intent) ? outgoing.findEqual(intent, notPaidThrough) : null;
+
+  return {
+    isAdopted: (network) => engine.get({ network })?.reasonCode !== NOT_ADOPTED,
+    isSettling: (network) => (engine.get({ network })?.settlingUntilMs ?? null) !== null,
+    doubtOf,
+    doubtUnseen(row) {
+      const { waitCode, waitMessage } = row;
+      return doubtOf(row) ?? (waitCode === LOCK_SET ? { code: LOCK_SET, message: waitMessage ?? '' } : null);
+    },
+    findEqual,
+    mayHavePaid,
+    unexplainedHold(row) {
+      if (mayHavePaid(row)) return { ...maybePaid, passes: true };
+      const equal = findEqual(row);
+      return equal && equalTransfer(row.id, equal);
+    },
+  };
+}
+
+/** It may be this refund, lost with the newest state of the database, or another payment of the same amount. */
+export const equalTransfer = (id: string, { id: shownTransferId, tx }: EqualTransfer): RefundHold => ({
+  ...reason(EQUALS_TRANSFER, { id, tx }),
+  shownTransferId,
+  passes: false,
+});

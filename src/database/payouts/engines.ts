@@ -1,0 +1,299 @@
+/**
+ * The payout engine of a network: its fence, its heartbeat, and what the signer's journal has beyond this database.
+ */
+import { and, asc, desc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import { invariant } from '../../core/fault.ts';
+import type { Wallet } from '../../core/intent.ts';
+import { afterEnd, type Reason } from '../../core/reasons.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { SeenSignerFreeze } from '../column-values.ts';
+import { type Client, connect } from '../engine/connection.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse } from '../engine/prepared.ts';
+import { guarded } from '../engine/storage-fault.ts';
+import type { Ledger } from '../ledger.ts';
+import { payoutAttempts, payoutEngines } from '../tables.ts';
+import type { JournaledSignature, Nonces } from './attempts.ts';
+import type { FollowLost } from './outcomes.ts';
+import { noWait, type PayoutRow, type PayoutSteps, toReason } from './payouts.ts';
+
+/** The payout engine of a network. */
+export type PayoutEngine = Readonly<{
+  network: NetworkKey;
+  fence: number;
+  journalId: number;
+  reason: Reason | null;
+  /** As the engine has last seen it; null if there is none, or it could not be asked yet. */
+  signerFreeze: SeenSignerFreeze | null;
+  /** When it left its last heartbeat; null: never. */
+  beatAtMs: number | null;
+  /** Until when it settles in, by the chain's time. 0: not known yet; null: it has. */
+  settlingUntilMs: number | null;
+  updatedAtMs: number;
+}>;
+
+const BUSY_TIMEOUT_MS = 5_000;
+/** A restart takes less. A longer gap may be anything: a stop, or a machine that was put back to a snapshot. */
+const GAP_MS_MAX = 120_000;
+
+/** A database that was created now has lost nothing: its engines begin as if they had a heartbeat. */
+const addQuery = `
+  INSERT INTO payout_engines (network, fence, journal_id, beat_at_ms, settling_until_ms, updated_at_ms)
+  SELECT :network, 0, 0, iif(is_new, :nowMs, NULL), iif(is_new, NULL, 0), :nowMs
+  FROM (SELECT coalesce(min(applied_at_ms) BETWEEN :nowMs - ${GAP_MS_MAX} AND :nowMs, 0) AS is_new FROM migrations)
+  WHERE NOT EXISTS (SELECT 1 FROM payout_engines WHERE network = :network)`;
+const beginQuery = `
+  UPDATE payout_engines SET settling_until_ms = 0
+  WHERE network = :network AND (beat_at_ms IS NULL OR beat_at_ms NOT BETWEEN :nowMs - ${GAP_MS_MAX} AND :nowMs)`;
+
+/** What a network's engine saves about itself. */
+export function engineCommands({ orm, client, read, write }: Db) {
+  // Prepared, because the engine runs them often.
+  const findEngine = atFirstUse(
+    orm
+      .select()
+      .from(payoutEngines)
+      .where(eq(payoutEngines.network, sql.placeholder('network'))),
+  );
+  const allEngines = atFirstUse(orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)));
+  const beginSettling = createSettlingStart(client);
+
+  type Reported = Partial<typeof payoutEngines.$inferInsert> & Readonly<{ updatedAtMs: number }>;
+  const save = (network: NetworkKey, set: Reported): void =>
+    void orm
+      .insert(payoutEngines)
+      .values({ network, fence: 0, journalId: 0, ...set })
+      .onConflictDoUpdate({ target: payoutEngines.network, set })
+      .run();
+
+  return {
+    /**
+     * Returns the engine's next fence on a network; null when the signer has served a higher one. Then this database
+     * was restored from a backup, or another one is in use, and nothing may be signed before `payouts.adopt`.
+     * @param servedFence the highest fence that the signer has served
+     */
+    async nextFence(network: NetworkKey, servedFence: number, nowMs: number): Promise<number | null> {
+      return write(() => {
+        const engine = findEngine.get({ network });
+        if (servedFence > (engine?.fence ?? 0)) return null;
+        const fence = (engine?.fence ?? 0) + 1;
+        // What the engine has reported stays until it reports something else: it may be what follows again at once.
+        save(network, { fence, updatedAtMs: nowMs });
+        return fence;
+      });
+    },
+    /** Saves why a network's engine does nothing; null: it works. */
+    async report(network: NetworkKey, reason: Reason | null, nowMs: number): Promise<void> {
+      const set = { reasonCode: reason?.code ?? null, reasonMessage: reason?.message ?? null, updatedAtMs: nowMs };
+      await write(() => save(network, set));
+    },
+    /**
+     * Saves the heartbeat of a network's engine. If the last one is older than two minutes, the network settles in from
+     * now on: nothing is signed, canceled, rejected or ended as never paid.
+     * @returns `PayoutEngine.settlingUntilMs`
+     */
+    async beat(network: NetworkKey, nowMs: number): Promise<number | null> {
+      return write(() => {
+        beginSettling(network, nowMs);
+        save(network, { beatAtMs: nowMs, updatedAtMs: nowMs });
+        return findEngine.get({ network })?.settlingUntilMs ?? null;
+      });
+    },
+    /** Saves until when a network settles in, by the chain's time; null: it has. */
+    async settle(network: NetworkKey, settlingUntilMs: number | null, nowMs: number): Promise<void> {
+      await write(() => save(network, { settlingUntilMs, updatedAtMs: nowMs }));
+    },
+    /** Records whether a network's engine sees the signer frozen. */
+    async reportSignerFreeze(network: NetworkKey, signerFreeze: SeenSignerFreeze | null, nowMs: number): Promise<void> {
+      await write(() => save(network, { signerFreeze, updatedAtMs: nowMs }));
+    },
+    async list(): Promise<readonly PayoutEngine[]> {
+      return read(() => allEngines.all()).map(({ reasonCode, reasonMessage, ...engine }) => ({
+        ...engine,
+        reason: toReason(reasonCode, reasonMessage),
+      }));
+    },
+  };
+}
+
+/**
+ * Returns a function that begins the settling-in of a network unless its engine has left a heartbeat in the last two
+ * minutes. To be called within a transaction.
+ */
+function createSettlingStart(client: Client): (network: NetworkKey, nowMs: number) => void {
+  const add = client.prepare(addQuery);
+  const begin = client.prepare(beginQuery);
+  return (network, nowMs) => {
+    add.run({ network, nowMs });
+    begin.run({ network, nowMs });
+  };
+}
+
+/**
+ * Begins the settling-in of these networks where it is due, so that nothing is canceled or ended as never paid from the
+ * first request on. To be called before the server answers.
+ * @throws Fault `storage_unavailable`, `storage_damaged`
+ */
+export function settleEngines(file: string, networks: readonly NetworkKey[], nowMs: number): void {
+  guarded(file, () => {
+    const client = connect(file, BUSY_TIMEOUT_MS, true);
+    try {
+      const begin = createSettlingStart(client);
+      client.transaction(() => {
+        for (const network of networks) begin(network, nowMs);
+      })();
+    } finally {
+      client.close();
+    }
+  });
+}
+
+// ── Adoption ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A journaled signature with the wallet that pays its fee. */
+export type Adoption = JournaledSignature & Readonly<{ payer: string; payerRole: Wallet['role'] }>;
+
+/** A network's journal, or a part of it. */
+export type JournalPart = Readonly<{
+  signatures: readonly Adoption[];
+  /** True for every part but the first. */
+  isContinued?: true;
+  /** The highest fence that the signer has served, with the last part; null if another one follows. */
+  servedFence: number | null;
+  nowMs: number;
+}>;
+
+type Parts = Readonly<{ steps: PayoutSteps; ledger: Ledger; nonces: Nonces; followLost: FollowLost }>;
+
+/** The part of the repository `payouts` that brings a database that was restored from a backup up to date. */
+export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: Parts) {
+  const { orm } = db;
+  const newestSigned = atFirstUse(
+    orm
+      .select({ generation: payoutAttempts.generation, terms: payoutAttempts.terms })
+      .from(payoutAttempts)
+      .where(and(eq(payoutAttempts.payoutId, sql.placeholder('id')), isNotNull(payoutAttempts.tx)))
+      .orderBy(desc(payoutAttempts.generation), desc(payoutAttempts.attempt))
+      .limit(1),
+  );
+
+  const holderOf = atFirstUse(
+    orm
+      .select({ payoutId: payoutAttempts.payoutId })
+      .from(payoutAttempts)
+      .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
+  );
+  /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
+  function deleteUnsigned(network: NetworkKey): void {
+    const rows = orm
+      .delete(payoutAttempts)
+      .where(and(eq(payoutAttempts.network, network), isNull(payoutAttempts.tx)))
+      .returning()
+      .all();
+    for (const { payoutId, attempt, payer, nonce } of rows) {
+      const payout = steps.find(payoutId);
+      invariant(payout, `payout ${payoutId} of an attempt exists`);
+      if (attempt > 0) continue;
+      if (payout.state === 'sent') steps.change(payout, { state: 'waiting' }, payout.updatedAtMs);
+      if (nonce === null) continue;
+      // A reconciled wallet may have gone on beyond it.
+      if (nonces.find(network, payer)?.nextNonce === nonce + 1) nonces.giveBack(network, payer, nonce);
+    }
+  }
+
+  /** Returns the payout of a signature: the existing one, reopened if it has ended, or a new one. */
+  function payoutOf({ intent, signedAtMs }: Adoption, nowMs: number): PayoutRow {
+    if (!steps.find(intent.id)) {
+      steps.plan({ intent, sessionId: null, servesId: null, notBeforeMs: signedAtMs, nowMs });
+    }
+    const row = steps.find(intent.id);
+    invariant(row, `payout ${intent.id} was planned`);
+    return row;
+  }
+
+  /** @returns whether the signature was unknown here */
+  function adoptOne(signature: Adoption, nowMs: number): boolean {
+    const { intent, generation, attempt, payer, payerRole, terms, tx, bytes, signedAtMs } = signature;
+    // What was settled by the chain, before the journal that names it was there again.
+    const holder = holderOf.get({ tx });
+    if (holder && holder.payoutId !== intent.id) return false;
+    const payout = payoutOf(signature, nowMs);
+    const nonce = terms.nonce === undefined ? null : Number(terms.nonce);
+    const known = steps.attempts({ id: payout.id, generation }).find((one) => one.attempt === attempt);
+    invariant(!known || known.tx === tx, `attempt ${attempt} of payout ${payout.id} was signed once`);
+    if (known) return false;
+    const signed = {
+      ...{ payoutId: payout.id, generation, attempt, network: payout.network, payer, payerRole, nonce, terms, tx },
+      // The terms hold the real limit in the family's format; a replacement is only compared with zero.
+      ...{ feeUnitsMax: 0n, bytes: Buffer.from(bytes), allottedAtMs: signedAtMs, signedAtMs },
+    };
+    // A learned attempt keeps its cost, which is in the books.
+    if (holder) orm.update(payoutAttempts).set(signed).where(eq(payoutAttempts.tx, tx)).run();
+    else
+      orm
+        .insert(payoutAttempts)
+        .values({ ...signed, sentAtMs: null, answerCode: null, answer: null, feeUnits: null })
+        .run();
+    if (nonce !== null) nonces.raise(payout.network, payer, nonce + 1);
+    return true;
+  }
+
+  /**
+   * Continues a payout from its newest signature. Everything concluded without knowing it is asked again: a later
+   * generation that began here, unsigned, must wait until all attempts of this one have ended.
+   */
+  function follow(id: string, nowMs: number): void {
+    const payout = steps.find(id);
+    const newest = newestSigned.get({ id });
+    invariant(payout && newest, `payout ${id} of a signature exists`);
+    const { generation, terms } = newest;
+    if (payout.state === 'succeeded') return;
+    // A refund that has ended here stays ended; what was signed for it is paid out of `unclaimed`.
+    const hasEnded = payout.state === 'canceled' || payout.state === 'failed';
+    if (hasEnded) steps.report(payout, afterEnd('payout_signed_after_end', payout), nowMs);
+    // A number was used by a reverted transaction; bytes without a number expired.
+    const proof = generation === 0 ? null : terms.nonce === undefined ? 'dead' : 'failed';
+    const moved = {
+      sessionId: hasEnded ? null : payout.sessionId,
+      state: 'sent',
+      generation,
+      proof,
+      settledAtMs: null,
+    } as const;
+    const row = steps.change(payout, { ...moved, ...noWait }, nowMs);
+    followLost(row, nowMs);
+    ledger.transit(
+      row.intent,
+      steps.attempts(row).some(({ sentAtMs }) => sentAtMs !== null),
+      nowMs,
+    );
+  }
+
+  /** Lets the network's engine sign again. */
+  function endAdoption(network: NetworkKey, journalId: number, servedFence: number, nowMs: number): void {
+    const engine = orm.select().from(payoutEngines).where(eq(payoutEngines.network, network)).get();
+    const fence = Math.max(engine?.fence ?? 0, servedFence);
+    const row = { network, fence, journalId, reasonCode: null, reasonMessage: null, updatedAtMs: nowMs };
+    orm.insert(payoutEngines).values(row).onConflictDoUpdate({ target: payoutEngines.network, set: row }).run();
+  }
+
+  return {
+    /**
+     * Brings this database up to date with a part of the signer's journal, in the journal's order: adds the attempts it
+     * lacks. The first part deletes what was allotted and never signed. The last one raises the fence above the highest
+     * served one, and only then may the engine sign again. After an interruption, start again with the first part.
+     * @returns how many attempts were added
+     */
+    async adopt(network: NetworkKey, { signatures, isContinued, servedFence, nowMs }: JournalPart): Promise<number> {
+      return db.write(() => {
+        if (!isContinued) deleteUnsigned(network);
+        const added = signatures.filter((signature) => adoptOne(signature, nowMs));
+        for (const id of new Set(added.map(({ intent }) => intent.id))) follow(id, nowMs);
+        if (servedFence !== null) {
+          endAdoption(network, signatures.at(-1)?.id ?? 0, servedFence, nowMs);
+        }
+        return added.length;
+      });
+    },
+  };
+}

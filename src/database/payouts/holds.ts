@@ -1,0 +1,216 @@
+/**
+ * Freezes of money out, of one network or of all. While one holds, no payout there is allotted, signed or broadcast;
+ * what is signed already is watched to its end.
+ */
+import { and, asc, eq, inArray, ne, not, or, sql } from 'drizzle-orm';
+import type { Unexplained } from '../../core/ledger.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { OperatorAct, RecordAct } from '../audit-log.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse } from '../engine/prepared.ts';
+import type { Ledger } from '../ledger.ts';
+import { outgoingTransfers, payoutAttempts, payoutFreezes, walletBooks } from '../tables.ts';
+
+/** `network` is null for a freeze of every network. Each has at most one freeze with the same code. */
+export type Freeze = Readonly<{
+  network: NetworkKey | null;
+  code: string;
+  reason: string;
+  /** The operator's user, or the part of the program that froze it. */
+  frozenBy: string;
+  sinceMs: number;
+}>;
+
+/** The code of a freeze that an operator began. */
+export const FROZEN_BY_OPERATOR = 'payouts_frozen';
+/** The code of a network's freeze for transfers that nothing explains: its end acknowledges them. */
+export const OUTFLOW_FOREIGN = 'wallet_outflow_foreign';
+/** Why a network is frozen whose blocks were read before our own wallets were known. */
+export const WALLETS_UNKNOWN = 'wallets_unknown';
+/** The code of the freeze with which a restore ends. */
+export const RESTORED = 'restored_from_backup';
+/** Why a network is frozen where a wallet has made transactions that are not known here. */
+export const NONCE_FOREIGN = 'payout_nonce_foreign';
+/** Why a network is frozen whose skipped blocks may hold payments that are not known here. */
+export const BLOCKS_UNSEARCHED = 'blocks_unsearched';
+/** Why a network is frozen whose wallets hold less native coin than the books say. */
+export const BALANCE_SHORT = 'wallet_balance_short';
+
+/** The name in the audit log under which the program freezes money out. */
+export const PROGRAM = 'quayside';
+/** Stands for every network in the table. */
+const EVERYWHERE = '' as const;
+
+/** Returns whether the program froze money out by itself: a person has to look at its cause before it is ended. */
+export const isAutomatic = ({ code }: Pick<Freeze, 'code'>): boolean =>
+  code !== FROZEN_BY_OPERATOR && code !== RESTORED;
+
+/** Returns whether only `payout reconcile` ends a freeze. */
+export const needsReconcile = ({ network, code }: Pick<Freeze, 'network' | 'code'>): boolean =>
+  network !== null && isAutomatic({ code });
+
+/** Returns the command that ends a freeze. */
+export const endOf = ({ network, code }: Pick<Freeze, 'network' | 'code'>): string =>
+  needsReconcile({ network, code })
+    ? `\`quayside payout reconcile ${network} --reason …\``
+    : `\`quayside payout thaw${network === null ? '' : ` ${network}`} --reason …\``;
+
+/** What an operator was shown before a thaw: the freezes, and the ids of unexplained transfers. */
+export type SeenFreezes = Readonly<{ freezes: readonly Freeze[]; transfers: readonly number[] }>;
+
+type FreezeRow = typeof payoutFreezes.$inferSelect;
+type OutgoingRow = typeof outgoingTransfers.$inferSelect;
+
+const inOrder = [asc(payoutFreezes.network), asc(payoutFreezes.sinceMs), asc(payoutFreezes.code)] as const;
+
+const toFreeze = ({ network, ...row }: FreezeRow): Freeze => ({
+  ...row,
+  network: network === EVERYWHERE ? null : network,
+});
+const audited = ({ code, reason, frozenBy, sinceMs }: Freeze) => ({ code, reason, frozenBy, sinceMs });
+const nameOf = (network: NetworkKey | null): string => network ?? 'every network';
+
+/** To be called within a transaction. */
+export type Freezer = Readonly<{
+  /** Returns the freezes that apply to a network, those of every network first. */
+  of(network: NetworkKey): readonly Freeze[];
+  /**
+   * @param act the operator's command; null if the program froze it by itself
+   * @returns false when it was frozen before for the same cause
+   */
+  freeze(freeze: Freeze, act: OperatorAct | null): boolean;
+  byProgram(network: NetworkKey, code: string, reason: string, nowMs: number): boolean;
+  /** The same for a cause that may come again: a person who saw the freeze before has not seen this. */
+  again(network: NetworkKey, code: string, reason: string, nowMs: number): void;
+}>;
+
+export function createFreezer({ orm }: Db, recordAct: RecordAct): Freezer {
+  const applying = atFirstUse(
+    orm
+      .select()
+      .from(payoutFreezes)
+      .where(or(eq(payoutFreezes.network, sql`''`), eq(payoutFreezes.network, sql.placeholder('network'))))
+      .orderBy(...inOrder),
+  );
+  const freeze: Freezer['freeze'] = (one, act) => {
+    const row = { ...one, network: one.network ?? EVERYWHERE };
+    const isNew = orm.insert(payoutFreezes).values(row).onConflictDoNothing().run().changes > 0;
+    if (isNew && act) recordAct(act, { target: nameOf(one.network), before: null, after: audited(one) });
+    return isNew;
+  };
+  const byProgram: Freezer['byProgram'] = (network, code, reason, nowMs) => {
+    const act = { atMs: nowMs, operator: PROGRAM, command: 'payout freeze', reason };
+    return freeze({ network, code, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
+  };
+  return {
+    of: (network) => applying.all({ network }).map(toFreeze),
+    freeze,
+    byProgram,
+    again(network, code, reason, nowMs) {
+      if (byProgram(network, code, reason, nowMs)) return;
+      const isIt = and(eq(payoutFreezes.network, network), eq(payoutFreezes.code, code));
+      const both = sql`${payoutFreezes.reason} || '; ' || ${reason}`;
+      orm.update(payoutFreezes).set({ reason: both, sinceMs: nowMs }).where(isIt).run();
+    },
+  };
+}
+
+/** Judged transfers out of our wallets that no attempt explains. */
+export const isUnexplained = sql`NOT EXISTS (SELECT 1 FROM ${payoutAttempts} AS a WHERE a.tx = ${outgoingTransfers.tx})`;
+
+export function holdCommands(
+  db: Db,
+  { freezer, ledger, recordAct }: Readonly<{ freezer: Freezer; ledger: Pick<Ledger, 'adjust'>; recordAct: RecordAct }>,
+) {
+  const { orm } = db;
+  // Prepared, because each engine reads it in each round.
+  const all = atFirstUse(
+    orm
+      .select()
+      .from(payoutFreezes)
+      .orderBy(...inOrder),
+  );
+
+  /** Deletes a freeze if it is still the one that was shown. */
+  function end(freeze: Freeze): boolean {
+    const { network, code, sinceMs } = freeze;
+    const isNamed = and(eq(payoutFreezes.network, network ?? EVERYWHERE), eq(payoutFreezes.code, code));
+    const isIt = and(isNamed, eq(payoutFreezes.sinceMs, sinceMs));
+    return orm.delete(payoutFreezes).where(isIt).run().changes > 0;
+  }
+
+  /** Ends a freeze if it is still that one, and nothing else left the wallets that was not shown. */
+  function thaw(freeze: Freeze, transfers: readonly number[], own: OperatorAct) {
+    const { network, code } = freeze;
+    const seen = network && code === OUTFLOW_FOREIGN ? acknowledge(db, network, transfers) : [];
+    const isEnded = !(network && code === OUTFLOW_FOREIGN && isMoreForeign(db, network)) && end(freeze);
+    const missing = network && code === BALANCE_SHORT && isEnded ? takeMissing(db, network) : [];
+    const before = { ...audited(freeze), ...(seen.length > 0 && { transactions: seen.map(({ tx }) => tx).join(' ') }) };
+    if (isEnded || seen.length > 0)
+      recordAct(own, { target: nameOf(network), before, after: isEnded ? null : audited(freeze) });
+    const moved = [...seen.map(({ currency, units }) => ({ asset: currency, units })), ...missing];
+    return { freeze, isEnded, moved };
+  }
+
+  return {
+    /**
+     * Freezes money out. An existing freeze of the same scope with the same code keeps its reason and time; one with
+     * another code continues beside it.
+     * @param act the operator's command; null if the program froze it by itself
+     * @returns false when it was frozen before
+     */
+    async freeze(freeze: Freeze, act: OperatorAct | null): Promise<boolean> {
+      return db.write(() => freezer.freeze(freeze, act));
+    },
+    /**
+     * Ends freezes that a person has looked at, and acknowledges the transfers that caused one. Any other freeze
+     * continues, also one that has begun since, or whose transfers were not all shown.
+     * @returns those that were ended
+     */
+    async thaw({ freezes, transfers }: SeenFreezes, act: OperatorAct): Promise<readonly Freeze[]> {
+      return db.write(() => {
+        const thawed = freezes.map((one) => thaw(one, transfers, act));
+        for (const network of new Set(freezes.flatMap((one) => one.network ?? []))) {
+          const moved = thawed.flatMap((one) => (one.freeze.network === network ? one.moved : []));
+          ledger.adjust(network, moved, act.reason ?? '', act.atMs);
+        }
+        return thawed.flatMap(({ freeze, isEnded }) => (isEnded ? [freeze] : []));
+      });
+    },
+    /** Returns a freeze that applies to a network, one of every network first; null when it pays. */
+    async find(network: NetworkKey): Promise<Freeze | null> {
+      return db.read(() => freezer.of(network)[0] ?? null);
+    },
+    /** Returns all freezes, those of every network first. */
+    async list(): Promise<readonly Freeze[]> {
+      return db.read(() => all.all().map(toFreeze));
+    },
+  };
+}
+
+const isForeignOf = (network: NetworkKey) =>
+  and(eq(outgoingTransfers.network, network), eq(outgoingTransfers.state, 'foreign'));
+
+/**
+ * Forgets what attempts explain by now, and keeps the rest as known: a refund that equals it asks first.
+ * @returns the transfers that were shown
+ */
+function acknowledge({ orm }: Db, network: NetworkKey, transfers: readonly number[]): OutgoingRow[] {
+  orm
+    .delete(outgoingTransfers)
+    .where(and(isForeignOf(network), not(isUnexplained)))
+    .run();
+  const isShown = and(isForeignOf(network), inArray(outgoingTransfers.id, [...transfers]));
+  return orm.update(outgoingTransfers).set({ state: 'known' }).where(isShown).returning().all();
+}
+
+const isMoreForeign = ({ orm }: Db, network: NetworkKey): boolean =>
+  orm.select().from(outgoingTransfers).where(isForeignOf(network)).limit(1).get() !== undefined;
+
+/** Takes the native coin of a network that is missing, which the operator has explained. */
+function takeMissing({ orm }: Db, network: NetworkKey): Unexplained[] {
+  const isMissing = and(eq(walletBooks.network, network), ne(walletBooks.missingUnits, 0n));
+  const rows = orm.select().from(walletBooks).where(isMissing).all();
+  orm.update(walletBooks).set({ missingUnits: 0n }).where(isMissing).run();
+  return rows.map(({ asset, missingUnits }) => ({ asset, units: missingUnits }));
+}

@@ -1,0 +1,350 @@
+/**
+ * How payouts end, or begin their next generation: as the engine has seen it, or on an operator's command and as the
+ * nodes show it.
+ */
+import { and, count, eq, isNull, sql } from 'drizzle-orm';
+import { invariant } from '../../core/fault.ts';
+import { isPayback } from '../../core/intent.ts';
+import { feeEntry, payoutEntry } from '../../core/ledger.ts';
+import { type Attempt, type Ended, nextLookAtMs, type PayoutState, type Proof } from '../../core/payout.ts';
+import { type Exit, judgeAnswer, resumed } from '../../core/payout-exit.ts';
+import { afterEnd, operatorRejected, type Reason } from '../../core/reasons.ts';
+import type { RefundEnd } from '../../core/refund.ts';
+import type { OperatorAct, RecordAct } from '../audit-log.ts';
+import type { AuditedState } from '../column-values.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse, laterValues, preparedInsert } from '../engine/prepared.ts';
+import type { Ledger } from '../ledger.ts';
+import { outgoingTransfers, payoutAttempts } from '../tables.ts';
+import { EQUALS_TRANSFER, equalTransfer } from './doubts.ts';
+import type { Freezer } from './holds.ts';
+import type { EqualTransfer } from './outgoing.ts';
+import { noFault, noWait, type PayoutName, type PayoutRow, type PayoutSteps } from './payouts.ts';
+
+/**
+ * How an operator ended a payout.
+ * - `paid`: by an attempt of `generation`, or, if it is `learned`, by one that is not known here.
+ * - `never`: nothing paid it. `ended` is the attempt that failed and cost its fee. It fails, and its amount is free; or
+ *   it `isRenewed`, in the next generation if `proof` says how this one ended.
+ *   `despite`: an acknowledged transfer equals it, and a person says that it was not this one.
+ * - `look`: it was stuck, and the engine looks at it again.
+ */
+export type PayoutConclusion =
+  | (Paid & Readonly<{ learned: Pick<Attempt, 'payer' | 'payerRole'> | null }>)
+  | Never
+  | Extract<Exit, { kind: 'look' }>;
+type Paid = Extract<Exit, { kind: 'paid' }>;
+type Never = Extract<Exit, { kind: 'never' }> & Readonly<{ isRenewed: boolean; despite?: EqualTransfer | null }>;
+
+/** A final transaction that paid a payout or failed to, and of which this database has no attempt. */
+type Learned = Ended & Pick<Attempt, 'payer' | 'payerRole'>;
+
+/** Ends the refund that a payout pays, in the same transaction. */
+type FollowRefund = (id: string, end: RefundEnd, nowMs: number) => void;
+
+/** Updates what a session holds after a return changed that only the signer's journal knew. */
+export type FollowLost = (row: PayoutRow, nowMs: number) => void;
+
+type Parts = Readonly<{
+  steps: PayoutSteps;
+  ledger: Ledger;
+  freezer: Freezer;
+  followRefund: FollowRefund;
+  followLost: FollowLost;
+  recordAct: RecordAct;
+}>;
+
+/** The attempt number of what the chain has shown, and no node was sent from here. The signer's begin with 0. */
+const LEARNED_ATTEMPT = -1;
+
+type Settlement = ReturnType<typeof createSettlement>;
+
+/** To be called within a transaction. */
+function createSettlement(db: Db, { steps, ledger, followRefund, followLost }: Parts) {
+  const { orm } = db;
+  const setFee = atFirstUse(
+    orm
+      .update(payoutAttempts)
+      .set(laterValues(payoutAttempts, ['feeUnits']))
+      .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
+  );
+  const insertAttempt = preparedInsert(db, payoutAttempts);
+
+  /** Saves what a final attempt cost, with the attempt and in the ledger, only once. */
+  function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): void {
+    const attempt = steps.attempts(row).find((one) => one.tx === tx);
+    invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);
+    if (attempt.feeUnits !== null) return;
+    setFee.run({ tx, feeUnits });
+    ledger.post(feeEntry(row.id, row.network, attempt.payerRole, feeUnits, row.generation), nowMs);
+  }
+
+  function succeed(row: PayoutRow, ended: Ended, nowMs: number): void {
+    const { tx, feeUnits } = ended;
+    charge(row, ended, nowMs);
+    // After a restore, and while payouts are frozen, a sweep may be found paid that was never sent from here.
+    ledger.transit(row.intent, true, nowMs);
+    ledger.post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
+    steps.change(row, { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs }, nowMs);
+    if (row.sessionId !== null) followRefund(row.id, { kind: 'completed', tx }, nowMs);
+  }
+
+  /** Deletes an attempt that was never signed: the fence and the settled payout keep it from being signed later. */
+  function deleteUnsigned({ id, generation }: PayoutRow): void {
+    const { payoutId, generation: of, tx } = payoutAttempts;
+    orm
+      .delete(payoutAttempts)
+      .where(and(eq(payoutId, id), eq(of, generation), isNull(tx)))
+      .run();
+  }
+
+  /** Saves a learned attempt in the generation of the row. */
+  function insertLearned(row: PayoutRow, { tx, feeUnits, payer, payerRole }: Learned, nowMs: number): void {
+    const name = { payoutId: row.id, generation: row.generation, attempt: LEARNED_ATTEMPT, network: row.network };
+    const times = { allottedAtMs: nowMs, signedAtMs: nowMs, sentAtMs: nowMs };
+    const answer = { answerCode: 'learned', answer: 'learned from the chain' };
+    const signed = { tx, bytes: Buffer.alloc(0), ...times, ...answer, feeUnits: null };
+    insertAttempt({ ...name, payer, payerRole, nonce: null, terms: {}, feeUnitsMax: feeUnits, ...signed });
+  }
+
+  /** An operator has said before that this transaction was something else. */
+  function takeBack({ network, intent }: PayoutRow, { tx }: Learned, nowMs: number): void {
+    if (!isPayback(intent)) return;
+    const { state, network: of, tx: moved, toKey, units } = outgoingTransfers;
+    const isKnown = and(eq(of, network), eq(moved, tx), eq(state, 'known'));
+    const isEqual = and(isKnown, eq(toKey, intent.to), eq(units, intent.units));
+    const found = orm.select().from(outgoingTransfers).where(isEqual).limit(1).all();
+    const back = found.map(({ currency, units: amount }) => ({ asset: currency, units: amount }));
+    ledger.adjust(network, back, `transaction ${tx} paid ${intent.id}`, nowMs, true);
+  }
+
+  return {
+    charge,
+    succeed,
+    /**
+     * Settles a payout none of whose known attempts can take effect, with one that is learned from the chain: a
+     * database that was restored from a backup does not know its newest ones.
+     */
+    succeedLearned(row: PayoutRow, learned: Learned, nowMs: number): void {
+      takeBack(row, learned, nowMs);
+      deleteUnsigned(row);
+      insertLearned(row, learned, nowMs);
+      succeed(row, learned, nowMs);
+    },
+    /** Fails a payout. A refund that may have been paid waits instead: its amount, once freed, could be paid again. */
+    fail(row: PayoutRow, why: Reason, nowMs: number): void {
+      invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
+      const { code: waitCode, message: waitMessage } = why;
+      const hold = steps.unexplainedHold(row);
+      if (hold) {
+        const message = `${hold.message}. It cannot be paid now: ${waitMessage}`;
+        steps.hold(row, { ...hold, message }, nowMs);
+        return;
+      }
+      if (isPayback(row.intent) && steps.doubtOf(row) !== null) {
+        steps.waitFor(row, why, { notBeforeMs: Math.round(nextLookAtMs(row, nowMs)) }, nowMs);
+        return;
+      }
+      const ended = { state: 'failed', waitCode, waitMessage, ...noFault, settledAtMs: nowMs } as const;
+      const failed = steps.change(row, ended, nowMs);
+      steps.report(row, why, nowMs);
+      followLost(failed, nowMs);
+      if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: waitCode }, nowMs);
+    },
+  };
+}
+
+/** The part of the repository `payouts` that ends them. */
+export function outcomeCommands(db: Db, parts: Parts) {
+  const { steps, ledger, freezer, recordAct } = parts;
+  const { orm, read, write } = db;
+  const settlement = createSettlement(db, parts);
+  const attemptCount = (id: string): number =>
+    orm.select({ found: count() }).from(payoutAttempts).where(eq(payoutAttempts.payoutId, id)).get()?.found ?? 0;
+
+  return {
+    /**
+     * Ends a payout, with everything that follows for its refund and the ledger. A refund that would fail waits instead
+     * while it may have been paid by what is not known here: its amount is not freed.
+     */
+    async settle({
+      outcome,
+      nowMs,
+      ...name
+    }: PayoutName &
+      Readonly<{
+        outcome: Readonly<{ kind: 'succeeded'; ended: Ended }> | (Readonly<{ kind: 'failed' }> & Reason);
+        nowMs: number;
+      }>): Promise<boolean> {
+      const settle = (row: PayoutRow): void => {
+        if (outcome.kind === 'succeeded') settlement.succeed(row, outcome.ended, nowMs);
+        else settlement.fail(row, outcome, nowMs);
+      };
+      return write(() => steps.ifOpen(name, settle));
+    },
+    /**
+     * Begins the next generation, with nothing signed yet, or stuck until an operator resumes it. `ended` is the
+     * attempt that failed and cost its fee, `why` what it waits for.
+     */
+    async renew({ id, generation, proof, ended, notBeforeMs, isStuck, why, nowMs }: Renewal): Promise<boolean> {
+      const renew = (row: PayoutRow): void => {
+        if (ended) settlement.charge(row, ended, nowMs);
+        ledger.transit(row.intent, false, nowMs);
+        const state = isStuck ? 'stuck' : 'waiting';
+        steps.waitFor(row, why, { state, generation: generation + 1, proof, ...noFault, notBeforeMs }, nowMs);
+      };
+      return write(() => steps.ifOpen({ id, generation }, renew));
+    },
+    /** Marks a payout as stuck, with an alarm. `freezes`: its network, too, because other payouts are in danger. */
+    async stick({
+      why,
+      freezes,
+      nowMs,
+      ...name
+    }: PayoutName & Readonly<{ why: Reason; freezes: boolean; nowMs: number }>): Promise<boolean> {
+      const stick = (row: PayoutRow): void => {
+        steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message, ...noFault }, nowMs);
+        if (freezes) freezer.byProgram(row.network, why.code, why.message, nowMs);
+        steps.report(row, why, nowMs);
+      };
+      return write(() => steps.ifOpen(name, stick));
+    },
+    /** Returns the payout that has an attempt with this transaction. */
+    async ownerOf(tx: string): Promise<string | null> {
+      const owner = orm.select({ id: payoutAttempts.payoutId }).from(payoutAttempts).where(eq(payoutAttempts.tx, tx));
+      return read(() => owner.get()?.id ?? null);
+    },
+    /**
+     * Ends a payout, or begins its next generation, on an operator's command and as the nodes show it
+     * (`core/payout-exit.ts`).
+     * @param input.seen what the payout was when the nodes were asked
+     * @returns false, with nothing changed, if it is not that any more, or if something unexplained may have paid it
+     */
+    async conclude({
+      id,
+      seen,
+      conclusion,
+      act,
+      nowMs,
+    }: Readonly<{
+      id: string;
+      seen: Readonly<{ state: PayoutState; generation: number; attemptCount: number }>;
+      conclusion: PayoutConclusion;
+      act: OperatorAct;
+      nowMs: number;
+    }>): Promise<boolean> {
+      return write(() => {
+        const row = steps.find(id);
+        const isSeen = row?.state === seen.state && row.generation === seen.generation;
+        if (!row || !isSeen || attemptCount(id) !== seen.attemptCount) return false;
+        if (!carryOut(parts, settlement, row, conclusion, nowMs)) return false;
+        recordAct(act, { target: id, before: audited(row), after: audited(steps.find(id) ?? row) });
+        return true;
+      });
+    },
+  };
+}
+
+type Renewal = PayoutName &
+  Readonly<{
+    proof: Proof;
+    ended: Ended | null;
+    notBeforeMs: number;
+    isStuck: boolean;
+    why: Reason | null;
+    nowMs: number;
+  }>;
+
+const audited = ({ state, generation, tx }: PayoutRow): AuditedState => ({ state, generation, transaction: tx });
+
+// ── Conclusions of an operator ─────────────────────────────────────────────────────────────────────────────────────
+
+/** Returns false, with nothing changed, if the conclusion does not hold here. */
+function carryOut(
+  parts: Parts,
+  settlement: Settlement,
+  row: PayoutRow,
+  conclusion: PayoutConclusion,
+  nowMs: number,
+): boolean {
+  const { steps } = parts;
+  switch (conclusion.kind) {
+    case 'paid':
+      pay(parts, settlement, row, conclusion, nowMs);
+      return true;
+    case 'look':
+      return lookAgain(parts, row, nowMs);
+    case 'never':
+      if (steps.doubtOf(row) || steps.mayHavePaid(row) || !isAnswered(parts, row, conclusion, nowMs)) return false;
+      endUnpaid(parts, settlement, row, conclusion, nowMs);
+      return true;
+  }
+}
+
+/** A refund that has ended here stays ended: what was paid for it is paid out of `unclaimed`. */
+function reopen({ steps }: Parts, row: PayoutRow, nowMs: number): PayoutRow {
+  if (row.state !== 'failed' && row.state !== 'canceled') return row;
+  steps.report(row, afterEnd('payout_paid_after_end', row), nowMs);
+  return { ...row, sessionId: null };
+}
+
+function pay(
+  parts: Parts,
+  settlement: Settlement,
+  row: PayoutRow,
+  conclusion: Extract<PayoutConclusion, { kind: 'paid' }>,
+  nowMs: number,
+): void {
+  const { tx, feeUnits, learned } = conclusion;
+  const reopened = reopen(parts, row, nowMs);
+  parts.ledger.transit(row.intent, true, nowMs);
+  if (learned) {
+    // One attempt of a generation has a cost in the books.
+    const hasFailed = parts.steps.attempts(row).some((one) => one.feeUnits !== null);
+    const next = hasFailed ? ({ generation: row.generation + 1, proof: 'failed' } as const) : {};
+    settlement.succeedLearned({ ...reopened, ...next }, { ...learned, tx, feeUnits }, nowMs);
+  } else {
+    const at = conclusion.generation ?? row.generation;
+    settlement.succeed({ ...reopened, generation: at, proof: at === 0 ? null : row.proof }, { tx, feeUnits }, nowMs);
+  }
+}
+
+function endUnpaid(
+  { steps, ledger, followRefund }: Parts,
+  settlement: Settlement,
+  row: PayoutRow,
+  { ended, proof, isRenewed, despite }: Never,
+  nowMs: number,
+): void {
+  if (ended) settlement.charge(row, ended, nowMs);
+  ledger.transit(row.intent, false, nowMs);
+  if (isRenewed) {
+    const generation = proof === null ? row.generation : row.generation + 1;
+    const renewed = { state: 'waiting', generation, proof: proof ?? row.proof, notBeforeMs: nowMs } as const;
+    const notPaidThrough = despite?.id ?? row.notPaidThrough;
+    steps.change(row, { ...renewed, ...noWait, notPaidThrough }, nowMs);
+    return;
+  }
+  const { code, message } = operatorRejected;
+  const why = { waitCode: code, waitMessage: message };
+  steps.change(row, { state: 'failed', ...why, ...noFault, settledAtMs: nowMs }, nowMs);
+  if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: code }, nowMs);
+}
+
+/** Returns whether a person has answered for each transfer that equals a payout; a renewed one waits for the next. */
+function isAnswered({ steps }: Parts, row: PayoutRow, { despite, isRenewed }: Never, nowMs: number): boolean {
+  const equal = steps.findEqual(row);
+  if (!equal) return true;
+  const isAsked = row.waitCode === EQUALS_TRANSFER;
+  const waitsFor = isAsked ? row.shownTransferId : null;
+  const wasAsked = isAsked || row.notPaidThrough !== null;
+  const answer = judgeAnswer({ equal: equal.id, agreed: despite?.id ?? null, waitsFor, wasAsked });
+  if (answer === 'show') steps.waitFor(row, equalTransfer(row.id, equal), { shownTransferId: equal.id }, nowMs);
+  return answer === 'answered' && (isRenewed || !steps.findEqual({ ...row, notPaidThrough: equal.id }));
+}
+
+function lookAgain({ steps }: Parts, row: PayoutRow, nowMs: number): boolean {
+  const state = resumed(row.state, steps.attempts(row).length);
+  if (state !== null) steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
+  return state !== null;
+}

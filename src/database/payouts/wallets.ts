@@ -1,0 +1,202 @@
+/**
+ * The refund and gas wallets: what they hold, and whether that is what the ledger expects.
+ */
+import { and, asc, eq, getTableColumns, ne, sql } from 'drizzle-orm';
+import { type HotRole, isPayback } from '../../core/intent.ts';
+import type { Asset } from '../../core/ledger.ts';
+import { freezeTexts } from '../../core/reasons.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import { readBook } from '../../core/wallet-books.ts';
+import type { RaiseAlarm } from '../alarms.ts';
+import { readIntent } from '../engine/column-types.ts';
+import type { Db } from '../engine/open.ts';
+import { atFirstUse, laterValues } from '../engine/prepared.ts';
+import { walletBalances, walletBooks } from '../tables.ts';
+import type { FormatAmount } from '../text-formats.ts';
+import { BALANCE_SHORT, type Freezer } from './holds.ts';
+
+/**
+ * What a wallet of the signer holds, in base units; `low` lists the assets that it needs more of. `isFormer`: it paid
+ * before another one of its role.
+ */
+export type WalletBalance = Readonly<{
+  network: NetworkKey;
+  role: HotRole;
+  key: string;
+  isFormer?: boolean | undefined;
+  units: Readonly<Partial<Record<Asset, bigint>>>;
+  low: readonly Asset[];
+  readAtMs: number;
+}>;
+
+/** What the wallets of a network should hold of an asset, at least, and since when they hold less. */
+export type BookedWallet = Readonly<{
+  network: NetworkKey;
+  asset: Asset;
+  units: bigint;
+  shortSinceMs: number | null;
+}>;
+
+/** Balances of a network's wallets, all together. */
+type Reading = Readonly<{
+  network: NetworkKey;
+  heldUnits: Readonly<Partial<Record<Asset, bigint>>>;
+  /**
+   * The most that a transaction may cost by the signer's policy, in base units of the native coin, for attempts of
+   * which no limit is known here. Absent, native coin is not compared while there are such attempts.
+   */
+  feeUnitsMax?: bigint | undefined;
+  nowMs: number;
+}>;
+
+type Parts = Readonly<{ raiseAlarm: RaiseAlarm; freezer: Freezer; formatAmount: FormatAmount }>;
+
+/** What the wallets hold; a part of the repository `wallets`. */
+export function walletCommands(db: Db, parts: Parts) {
+  const { orm, read, write } = db;
+  const { retire, save } = balanceStatements(db);
+  const reader = createBookReader(db);
+
+  function compare({ network, feeUnitsMax, nowMs }: Reading, asset: Asset, heldUnits: bigint): void {
+    const under = reader.underWay(network, asset, feeUnitsMax);
+    if (under === null) return;
+    const row = orm.select().from(walletBooks).where(bookOf(network, asset)).get() ?? null;
+    const spentUnits = row ? reader.spentSince(network, row.ledgerId, asset) : 0n;
+    const { book, missingUnits } = readBook(row, { heldUnits, spentUnits, openUnits: under, nowMs });
+    // Tokens are explained transfer by transfer.
+    const missing = (row?.missingUnits ?? 0n) + (asset === 'native' ? missingUnits : 0n);
+    const next = { network, asset, ledgerId: reader.newestEntry(), ...book, missingUnits: missing };
+    const target = [walletBooks.network, walletBooks.asset];
+    orm.insert(walletBooks).values(next).onConflictDoUpdate({ target, set: next }).run();
+    if (missingUnits > 0n) reportMissing(parts, network, asset, { heldUnits, missingUnits }, nowMs);
+  }
+
+  return {
+    /** Saves what a wallet holds. Where another one of its role paid before, that is a former one from then on. */
+    async recordBalance({ units, isFormer = false, ...balance }: WalletBalance): Promise<void> {
+      const texts = Object.fromEntries(Object.entries(units).map(([asset, value]) => [asset, value.toString()]));
+      await write(() => {
+        if (!isFormer) retire.run(balance);
+        save.run({ ...balance, isFormer: isFormer ? 1 : 0, units: texts });
+      });
+    },
+    async balances(): Promise<readonly WalletBalance[]> {
+      const { network, role, isFormer, readAtMs } = walletBalances;
+      const all = orm.select().from(walletBalances).orderBy(asc(network), asc(role), asc(isFormer), asc(readAtMs));
+      return read(() => all.all()).map(({ units, ...balance }) => ({
+        ...balance,
+        units: Object.fromEntries(Object.entries(units).map(([asset, text]) => [asset, BigInt(text ?? 0)])) as Partial<
+          Record<Asset, bigint>
+        >,
+      }));
+    },
+    async books(): Promise<readonly BookedWallet[]> {
+      const { ledgerId: _, missingUnits: __, ...columns } = getTableColumns(walletBooks);
+      const select = orm.select(columns).from(walletBooks).orderBy(asc(walletBooks.network), asc(walletBooks.asset));
+      return read(() => select.all());
+    },
+    /**
+     * Compares what the refund and gas wallets of a network hold together with what the ledger expects since the last
+     * comparison, and raises an alarm (`wallet_balance_short`) if some of it has been missing for minutes. Missing
+     * native coin freezes the network. Assets that are not named are not compared.
+     */
+    async compareBooks(reading: Reading): Promise<void> {
+      await write(() => {
+        for (const [asset, held] of Object.entries(reading.heldUnits) as [Asset, bigint][])
+          compare(reading, asset, held);
+      });
+    },
+  };
+}
+
+function balanceStatements({ orm }: Db) {
+  const isOfRole = and(
+    eq(walletBalances.network, sql.placeholder('network')),
+    eq(walletBalances.role, sql.placeholder('role')),
+    eq(walletBalances.isFormer, sql`0`),
+  );
+  const retire = atFirstUse(
+    orm
+      .update(walletBalances)
+      .set({ isFormer: true, low: [] })
+      .where(and(isOfRole, ne(walletBalances.key, sql.placeholder('key')))),
+  );
+  const save = atFirstUse(
+    orm
+      .insert(walletBalances)
+      .values({
+        network: sql.placeholder('network'),
+        role: sql.placeholder('role'),
+        key: sql.placeholder('key'),
+        isFormer: sql.placeholder('isFormer'),
+        units: sql.placeholder('units'),
+        low: sql.placeholder('low'),
+        readAtMs: sql.placeholder('readAtMs'),
+      })
+      .onConflictDoUpdate({
+        target: [walletBalances.network, walletBalances.role, walletBalances.key],
+        set: laterValues(walletBalances, ['isFormer', 'units', 'low', 'readAtMs']),
+      }),
+  );
+  return { retire, save };
+}
+
+/** What left the wallets by the ledger after an entry: native coin is booked on `hot`, tokens on `refunded`. */
+const spentQuery = `
+  SELECT p.units FROM ledger_postings AS p JOIN ledger_entries AS e ON e.id = p.entry_id
+  WHERE p.entry_id > :ledgerId AND p.network = :network AND p.asset = :asset AND p.account IN ('hot', 'refunded')
+    AND e.kind <> 'adjustment'`;
+/** Payouts that may have been mined and are not booked, and what their attempts may cost the wallets. */
+const openQuery = `
+  SELECT p.intent, a.payer_role AS role, a.fee_units_max AS fee
+  FROM payouts AS p JOIN payout_attempts AS a ON a.payout_id = p.id AND a.generation = p.generation
+  WHERE p.network = :network AND p.state IN ('sent', 'stuck') AND a.attempt = (
+    SELECT max(b.attempt) FROM payout_attempts AS b WHERE b.payout_id = p.id AND b.generation = p.generation)`;
+type OpenRow = Readonly<{ intent: string; role: string; fee: string }>;
+
+const bookOf = (network: NetworkKey, asset: Asset) =>
+  and(eq(walletBooks.network, network), eq(walletBooks.asset, asset));
+
+/** To be called within a transaction. */
+function createBookReader({ client }: Db) {
+  const spent = client.prepare(spentQuery).pluck();
+  const open = client.prepare(openQuery);
+  const newest = client.prepare('SELECT coalesce(max(id), 0) FROM ledger_entries').pluck();
+
+  /** Returns what an open payout may take of an asset; null if that is not known. */
+  function takenBy({ intent: text, role, fee }: OpenRow, asset: Asset, feeUnitsMax: bigint | undefined): bigint | null {
+    const intent = readIntent(text);
+    if (asset !== 'native') return isPayback(intent) && intent.currency === asset ? intent.units : 0n;
+    if (role === 'collection') return 0n;
+    const given = intent.kind === 'gas' && intent.form === 'transfer' ? intent.units : 0n;
+    // What was adopted from the signer's journal has no limit here: the signer's policy has one.
+    const feeMax = fee === '0' ? feeUnitsMax : BigInt(fee);
+    return feeMax === undefined ? null : feeMax + given;
+  }
+
+  return {
+    newestEntry: (): number => Number(newest.get()),
+    spentSince: (network: NetworkKey, ledgerId: number, asset: Asset): bigint =>
+      (spent.all({ network, ledgerId, asset }) as string[]).reduce((sum, units) => sum - BigInt(units), 0n),
+    /** Returns what payouts under way may take of an asset; null if that is not known. */
+    underWay: (network: NetworkKey, asset: Asset, feeUnitsMax: bigint | undefined): bigint | null =>
+      (open.all({ network }) as OpenRow[])
+        .map((row) => takenBy(row, asset, feeUnitsMax))
+        .reduce((sum: bigint | null, units) => (sum === null || units === null ? null : sum + units), 0n),
+  };
+}
+
+function reportMissing(
+  { raiseAlarm, freezer, formatAmount }: Parts,
+  network: NetworkKey,
+  asset: Asset,
+  { heldUnits, missingUnits }: Readonly<{ heldUnits: bigint; missingUnits: bigint }>,
+  nowMs: number,
+): void {
+  const { why, alarm } = freezeTexts[BALANCE_SHORT];
+  const isNative = asset === 'native';
+  const lacking = formatAmount(network, asset, missingUnits);
+  if (isNative) freezer.byProgram(network, BALANCE_SHORT, why({ lacking }), nowMs);
+  const message = alarm({ network, held: formatAmount(network, asset, heldUnits), lacking, isNative });
+  raiseAlarm({ atMs: nowMs, code: BALANCE_SHORT, message, network, sessionId: null });
+}

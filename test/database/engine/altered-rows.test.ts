@@ -1,0 +1,70 @@
+/**
+ * Somebody who can write to the database file and has no key: deposit addresses and suspensions of stores. What they
+ * alter is not used, and an alarm names it.
+ */
+import Sqlite from 'better-sqlite3';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Database } from '../../../src/database/database.ts';
+import { act, inWorld, keyOf, pool, type World } from '../../conformance/database/place.ts';
+import { until } from '../../support/until.ts';
+
+const payee = 'b1'.repeat(20);
+
+type Scene = World & Readonly<{ alter(sql: string): void }>;
+
+const test = suite('MACs of rows');
+
+/** Adds a test with a database, and a way to write to its file as another program does. */
+function scene(name: string, work: (scene: Scene) => Promise<void>): void {
+  test(
+    name,
+    inWorld(async (world) => {
+      function alter(sql: string): void {
+        const raw = new Sqlite(world.place.file);
+        assert.is(raw.prepare(sql).run().changes, 1, sql);
+        raw.close();
+      }
+      await work({ ...world, alter });
+    }),
+  );
+}
+
+const alarmed = (database: Database, text: string) =>
+  until(`an alarm names ${text}`, async () =>
+    (await database.alarms.list(20)).some(({ code, message }) => code === 'row_altered' && message.includes(text)),
+  );
+
+for (const change of [`key = '${payee}'`, 'derivation_index = 77']) {
+  scene(`a deposit address whose row was altered (${change}) is none of ours`, async ({ database, alter }) => {
+    assert.is(await database.addresses.depositIndex(pool, keyOf(5)), 4);
+    alter(`UPDATE addresses SET ${change} WHERE key = '${keyOf(5)}'`);
+    assert.is(await database.addresses.depositIndex(pool, change.startsWith('key') ? payee : keyOf(5)), null);
+    await alarmed(database, 'addresses');
+  });
+}
+
+for (const change of [
+  'suspended_at_ms = NULL, suspended_because = NULL',
+  `suspended_because = 'nothing'`,
+  'suspended_at_ms = 5',
+  'mac = NULL',
+]) {
+  scene(`a store whose suspension was altered (${change}) stays suspended`, async ({ database, alter }) => {
+    await database.stores.suspend('m1', 'suspended', act('store suspend'), false);
+    assert.equal(await database.stores.listSuspended(), ['m1']);
+    alter(`UPDATE stores SET ${change} WHERE id = 'm1'`);
+    assert.equal(await database.stores.listSuspended(), ['m1']);
+    assert.match((await database.stores.find('m1'))?.suspension?.because ?? '', /altered/);
+    await alarmed(database, 'store m1');
+    const again = await database.stores.suspend('m1', 'suspended', act('store suspend'), false);
+    assert.equal([again?.hasChanged, again?.store.suspension?.because], [true, 'a test']);
+    await database.stores.suspend('m1', 'resumed', act('store resume'), false);
+    assert.equal(
+      [await database.stores.listSuspended(), (await database.stores.find('m1'))?.suspension],
+      [[], undefined],
+    );
+  });
+}
+
+test.run();
