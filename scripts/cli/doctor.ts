@@ -1,29 +1,38 @@
 /**
- * Checks a whole installation, and says in words what is wrong and which command or setting helps. It changes nothing.
+ * Checks a whole installation: whether it can start, every watch of the running program once, and each node. It says
+ * which command or setting helps, and changes nothing.
  */
+import { existsSync } from 'node:fs';
 import { openDatabase } from '../../src/app/open-database.ts';
+import { readServerFile } from '../../src/app/server-file.ts';
+import { watchRules } from '../../src/app/watches/rules.ts';
+import { watchesOf } from '../../src/app/watches/run.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
-import { readLayers } from '../../src/config/layers.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';
+import { severityOf } from '../../src/core/notice.ts';
+import { checkIntegrity } from '../../src/database/engine/integrity.ts';
+import { isBuildFresh } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { checkSignerDir, signerFiles } from '../../src/signer/files.ts';
-import { countOf, exitCodeOf, type Finding, failure, findingLines, ok } from '../nodes/finding.ts';
-import type { Input, OfflineCommand } from './command.ts';
-import { installationFindings } from './doctor-installation.ts';
-import { databaseFindings, diskFindings, permissionFindings, versionFindings } from './doctor-machine.ts';
+import { isBuilt, readShipped } from '../../src/lib/installation.ts';
+import { databaseFile } from '../../src/lib/secret-key.ts';
+import { countOf, exitCodeOf, type Finding, failure, findingLines, ok, warning } from '../nodes/finding.ts';
+import type { Input, Installation, OfflineCommand } from './command.ts';
 import { readPlaces } from './show-network.ts';
+import { withSigner } from './signer-freeze.ts';
+import { readRates } from './status.ts';
+
+/** Entries of the ledger that are added up; `ledger verify` adds up all. */
+const LEDGER_ENTRIES = 10_000;
 
 export const doctor: OfflineCommand = {
   name: 'doctor',
   args: [],
   summary: 'Check the whole installation: what is wrong, and the command for it. Changes nothing.',
-  options: {
-    full: { help: 'compare the whole ledger with the facts, which takes minutes with many payments' },
-    'without-nodes': { help: 'do not ask the nodes' },
-  },
+  options: { 'without-nodes': { help: 'do not ask the nodes' } },
   notes: [
-    'Checks configuration, permissions, disk, database, ledger, address pools, signer, nodes, rates, webhooks, payouts,',
-    'alarms, compared blocks and version. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
+    'Checks version, configuration and database, everything that raises an alarm (`quayside alarm list` has those that',
+    'are open), the signer and the nodes. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
   ],
   async runOffline(input) {
     const findings = await examine(input);
@@ -36,71 +45,115 @@ export const doctor: OfflineCommand = {
 };
 
 /** Checks everything that can be checked: without settings or a database, only what needs neither. */
-export async function examine(input: Pick<Input, 'env' | 'cwd' | 'options'>): Promise<Finding[]> {
-  const config = readConfig(input);
-  if (config instanceof Fault)
-    return [...versionFindings(), failure('configuration', config.message, 'correct it: config/README.md')];
-  const files = databaseFindings(config);
-  const isUsable = !files.some(({ area, severity }) => area === 'database' && severity === 'error');
-  return [
-    ...versionFindings(),
-    ok('configuration', `${networksText(config.networks)}, data in ${config.dataDir}`),
-    ...variableFindings(input),
-    ...permissionFindings(config, input.env),
-    ...signerFolderFindings(config),
-    ...(await diskFindings(config, systemClock.nowMs())),
-    ...files,
-    ...(isUsable ? await openedFindings(input, config) : []),
-  ];
-}
-
-/** Returns the names of networks. */
-const networksText = (networks: Config['networks']): string =>
-  networks.length === 0 ? 'no network' : networks.map(({ key }) => key).join(', ');
-
-/** Before its first start, a sandbox has no nodes yet. */
-function readConfig({ env, cwd }: Pick<Input, 'env' | 'cwd'>): Config | Fault {
+async function examine(input: Input): Promise<Finding[]> {
+  let config: Config | undefined;
   try {
-    return loadConfig({ env, cwd });
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-}
-
-/** What variables set is in no file, and explains why a change of the file has no effect. */
-function variableFindings({ env, cwd }: Pick<Input, 'env' | 'cwd'>): Finding[] {
-  const set = [...readLayers(env, cwd).origins].map(([path, variable]) => `${path} by ${variable}`);
-  return set.length === 0 ? [] : [ok('configuration', `set by variables: ${set.sort().join(', ')}`)];
-}
-
-function signerFolderFindings({ signer }: Config): Finding[] {
-  if (!signer) return [];
-  try {
-    checkSignerDir(signer.dir);
-    return [ok('permissions', `${signerFiles(signer.dir).dir} is closed to other users`)];
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    return [failure('permissions', error.message)];
-  }
-}
-
-async function openedFindings({ env, options }: Pick<Input, 'env' | 'options'>, config: Config): Promise<Finding[]> {
-  try {
-    const database = openDatabase(config, env);
+    config = loadConfig(input);
+    const { networks, dataDir } = config;
+    const keys = networks.map(({ key }) => key).join(', ') || 'no network';
+    const found = [versionFinding(), ok('configuration', `${keys}, data in ${dataDir}`), ...databaseFindings(config)];
+    if (found.some(({ severity, area }) => severity === 'error' && area === 'database')) return found;
+    const database = openDatabase(config, input.env);
     try {
       const installation = { config, database, clock: systemClock };
-      const places = [...(await readPlaces(database, config.networks)).values()];
-      // Loads the clients of nodes, which no other command needs.
-      const { nodeFindings } = await import('./doctor-node.ts');
-      const nodes = options['without-nodes'] ? [] : places.map((place) => nodeFindings(place, systemClock));
-      const own = await installationFindings(installation, options.full === true);
-      return [...own, ...(await Promise.all(nodes)).flat()];
+      const nodes = input.options['without-nodes'] === true ? [] : await nodeFindings(installation);
+      return [...found, ...(await watchFindings(installation)), ...(await signerFindings(config)), ...nodes];
     } finally {
       database.close();
     }
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return [failure('database', error.message)];
+    return [versionFinding(), failure(config ? 'database' : 'configuration', error.message)];
   }
+}
+
+function versionFinding(): Finding {
+  const { version } = readShipped<{ version: string }>('package.json');
+  const what = `Quayside ${version} on Node ${process.versions.node}`;
+  if (!isBuilt || isBuildFresh()) return ok('version', what);
+  return failure('version', `${what}: dist/ was not built from the sources next to it`, 'run `npm run build`');
+}
+
+/** Checks the database as a file. */
+function databaseFindings({ dataDir }: Pick<Config, 'dataDir'>): Finding[] {
+  const file = databaseFile(dataDir);
+  if (!existsSync(file)) return [failure('database', `${file} does not exist yet`, 'start Quayside: `npm start`')];
+  const restore = 'stop Quayside, keep a copy of the file, and restore a backup (docs/operate.md#backups)';
+  try {
+    const { pages, foreignKeys, unbalanced, version } = checkIntegrity(file, LEDGER_ENTRIES);
+    const damage = [...pages, ...foreignKeys].map((text) => failure('database', text, restore));
+    const books = unbalanced.map((text) => failure('ledger', `does not add up: ${text}`, '`quayside ledger verify`'));
+    return [...(damage.length > 0 ? damage : [ok('database', `whole, at version ${version} of the schema`)]), ...books];
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const retry = 'nothing in it is lost: make room if the disk is full, then run `quayside doctor` again';
+    return [failure('database', error.message, error.kind === 'transient' ? retry : restore)];
+  }
+}
+
+/** Lets every watch look once. What must last before it raises an alarm is found at once. */
+async function watchFindings({ config, database, clock }: Installation): Promise<Finding[]> {
+  const running = readServerFile(config.dataDir);
+  const sources = (running && (await readRates(running.metrics_url))) ?? [];
+  const rates = { status: () => sources, pegs: () => [] };
+  const server = running
+    ? ok('server', `${running.base_url} (pid ${running.pid})`)
+    : failure('server', 'the server is not running, so there are no sessions and no rates', 'start it: `npm start`');
+  const looked = watchesOf({ database, config, rates }).map(async ({ what, look }) => {
+    const found = await look(clock.nowMs(), () => false);
+    return found.length === 0
+      ? [ok(what, 'nothing is wrong')]
+      : found.map(({ rule, code = rule, message }) =>
+          (severityOf(code) === 'page' ? failure : warning)(what, `${code}: ${message}`, watchRules[rule].advice),
+        );
+  });
+  return [server, ...(await Promise.all(looked)).flat()];
+}
+
+/** Asks the signer itself: it answers only when it is unlocked. A freeze is found by the watch of payouts. */
+async function signerFindings({ signer }: Config): Promise<Finding[]> {
+  if (!signer) return [ok('signer', 'none is configured: this installation only receives money')];
+  try {
+    const { freeze } = await withSigner(signer.dir, (one) => one.freezeState());
+    const thaw = '`quayside-signer thaw --help` shows how an approver ends that';
+    return [
+      freeze ? failure('signer', `frozen by ${freeze.frozenBy}: ${freeze.reason}`, thaw) : ok('signer', 'unlocked'),
+    ];
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return [failure('signer', error.message, 'look for `signer` in the log')];
+  }
+}
+
+/** Checks the node of each network, its second node and its fallback. */
+async function nodeFindings({ config, database, clock }: Installation): Promise<Finding[]> {
+  // Loads the clients of nodes, which few commands need.
+  const [{ checkNode }, { ownAddresses }, { readRecipes, recipeOf }] = await Promise.all([
+    import('../nodes/check.ts'),
+    import('../nodes/exposure.ts'),
+    import('../nodes/recipe.ts'),
+  ]);
+  const places = [...(await readPlaces(database, config.networks)).values()];
+  const checked = places.flatMap(({ network: own, report }) => {
+    const { finalityUrl: _, rpcUrl: __, ...rest } = own;
+    const others = [own.witnessUrl, own.fallbackUrl].flatMap((url) => (url ? { ...rest, url } : []));
+    return [own, ...others].map(async (network: NetworkConfig) => {
+      const found = await checkNode({
+        network,
+        recipe: recipeOf(readRecipes(), network),
+        // As far back as the indexer has yet to read, or a reorg may reach.
+        oldestOf: (head) =>
+          Math.max(0, Math.min(head.number, report?.cursor?.number ?? head.number) - network.reorgDepthMax),
+        headWaitMs: 0,
+        addresses: ownAddresses(),
+        clock,
+      });
+      const name = `${network.key}: ${new URL(network.url).host}`;
+      const wrong = found.filter(({ severity }) => severity !== 'ok');
+      return wrong.length === 0
+        ? [ok('node', `${name} is ${found.map(({ text }) => text).join(', ')}`)]
+        : wrong.map((one) => ({ ...one, area: 'node', text: `${name}: ${one.text}` }));
+    });
+  });
+  return (await Promise.all(checked)).flat();
 }

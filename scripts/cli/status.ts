@@ -1,26 +1,27 @@
-/**
- * Shows the state of the installation: networks, pools, rates, deliveries, payouts and alarms.
- */
-
+/** Shows the state of the installation: networks, pools, rates, deliveries, payouts and open alarms. */
 import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
-import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresses/pool-level.ts';
+import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
+import { readBackupReport } from '../../src/app/backup/report.ts';
 import { safetyWarnings } from '../../src/app/safety-warnings.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
-import { isSenderSilent, type SenderReport } from '../../src/database/sender-report.ts';
+import { coinText } from '../../src/chains/coin-text.ts';
+import type { Asset } from '../../src/core/ledger.ts';
+import { unreadMinutes } from '../../src/core/wallet-books.ts';
+import { isInformed } from '../../src/database/notices.ts';
+import { isSenderSilent } from '../../src/database/sender-report.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { alarmLines, alarmShown } from './alarms.ts';
-import { backupStatus } from './backup-status.ts';
-import type { Command, Installation } from './command.ts';
-import { comparisonStatus } from './comparison-status.ts';
-import { noticeStatus } from './notice-status.ts';
-import { payoutStatus } from './payout-status.ts';
+import { type Command, type Installation, moment } from './command.ts';
+import { freezeText, signerState } from './payout-freeze.ts';
 import { networkFacts, readPlaces, secondsSince } from './show-network.ts';
+import { addressText } from './show-scene.ts';
 import { table } from './table.ts';
-
-type NetworkFacts = ReturnType<typeof networkFacts>;
 
 const ALARMS_SHOWN = 10;
 const RATES_TIMEOUT_MS = 2000;
+
+/** One part of the state: its members of the answer for programs, and its lines for people. */
+type Part = Readonly<{ json: object; lines: readonly string[] }>;
 
 export const status: Command = {
   name: 'status',
@@ -29,147 +30,62 @@ export const status: Command = {
   options: {},
   needsSandbox: true,
   async run(_input, installation) {
-    const { database, config, clock } = installation;
-    const nowMs = clock.nowMs();
-    const running = readServerFile(config.dataDir);
-    const places = [...(await readPlaces(database, config.networks)).values()];
-    const networks = places.map((place) => networkFacts(place, nowMs));
-    const pools = await readPools(installation);
-    const rates = running && (await readRates(running.metrics_url));
-    const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.reports.stats(nowMs);
-    const sender = senderLine(await database.sending.lastReport(), nowMs);
-    const payouts = await payoutStatus(installation);
-    const comparison = await comparisonStatus(installation);
-    const backups = backupStatus(installation);
-    const unfinished = await readUnfinished(database);
-    const notices = noticeStatus(await database.notices.listTargets());
-    const alarms = await database.alarms.list(ALARMS_SHOWN);
-    const open = await database.alarms.listOpen();
-    const others = alarms.filter((alarm) => !open.some(({ id }) => id === alarm.id));
+    const read = [serverPart, networksPart, poolsPart, ratesPart, paymentsPart, storesPart, payoutsPart, carePart];
+    const parts = await Promise.all([...read, alarmsPart].map((part) => part(installation)));
     return {
-      json: {
-        server: running && { pid: running.pid, base_url: running.base_url, metrics_url: running.metrics_url },
-        networks,
-        pools: pools.map(({ family, mode, free, taken, isLow }) => ({ family, mode, free, taken, low: isLow })),
-        rates,
-        sessions,
-        deliveries: { waiting: deliveriesWaiting, oldest_waiting_s: Math.floor(oldestWaitingMs / 1000) },
-        webhook_sender: sender.json,
-        held_money: heldOpen,
-        ...unfinished.json,
-        payouts: payouts.json,
-        comparison: comparison.json,
-        notices: notices.json,
-        backup: backups.json,
-        open_alarms: open.map(alarmShown),
-        alarms: alarms.map(alarmShown),
-        warnings: safetyWarnings(config),
-      },
-      lines: [
-        running
-          ? `server ${running.base_url} (pid ${running.pid})`
-          : 'the server is not running; start it with `npm start`',
-        '',
-        ...networkTable(networks),
-        ...networks.flatMap(networkNotes),
-        '',
-        ...table([
-          ['POOL', 'FREE', 'TAKEN', ''],
-          ...pools.map((pool) => [
-            `${pool.mode} ${pool.family}`,
-            String(pool.free),
-            String(pool.taken),
-            poolAdvice(pool),
-          ]),
-        ]),
-        '',
-        ...(rates ?? []).map(rateLine),
-        `sessions: ${countsText(sessions)}`,
-        `webhooks waiting: ${deliveriesWaiting}${deliveriesWaiting ? `, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s` : ''}`,
-        sender.line,
-        ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
-        ...unfinished.lines,
-        ...payouts.lines,
-        ...comparison.lines,
-        notices.line,
-        ...backups.lines,
-        ...safetyWarnings(config).map(({ code, message }) => `warning: ${code}: ${message}`),
-        ...(open.length ? ['', 'open alarms:', ...open.flatMap(alarmLines)] : ['no open alarms']),
-        ...(others.length ? ['', 'newest other alarms:', ...others.flatMap(alarmLines)] : []),
-      ],
+      json: Object.assign({}, ...parts.map(({ json }) => json)),
+      lines: parts.flatMap(({ lines }) => lines),
     };
   },
 };
 
-/** Stores, and a rotation of the secret key, that need somebody. */
-async function readUnfinished(database: Installation['database']) {
-  const suspended = await database.stores.listSuspended();
-  const waiting = (await database.stores.list())
-    .filter(({ status, refusal }) => status === 'pending' && !refusal)
-    .map(({ id }) => id);
-  return {
-    json: {
-      suspended_stores: suspended,
-      waiting_stores: waiting,
-    },
-    lines: [
-      ...waiting.map((id) => `store ${id} waits for you: \`quayside store set ${id} --decide approve\`, or refuse it`),
-      ...suspended.map((id) => `store ${id} is suspended: \`quayside store set ${id} --decide resume\` ends it`),
-    ],
-  };
+async function serverPart({ config }: Installation): Promise<Part> {
+  const running = readServerFile(config.dataDir);
+  const line = running
+    ? `server ${running.base_url} (pid ${running.pid})`
+    : 'the server is not running; start it with `npm start`';
+  const server = running && { pid: running.pid, base_url: running.base_url, metrics_url: running.metrics_url };
+  return { json: { server }, lines: [line, ''] };
 }
 
-/** What was skipped on a network, and what to do if it does not go on. */
-const networkNotes = ({ network, gaps, next }: NetworkFacts): string[] => [
-  ...gaps.map(({ from, to }) => `${network}: blocks ${from} to ${to} were skipped; payments in them are not seen`),
-  ...(next === null ? [] : [`${network}: ${next}`]),
-];
-
-const networkTable = (networks: readonly NetworkFacts[]): string[] =>
-  table([
-    ['NETWORK', 'STATE', 'HEAD', 'CURSOR', 'LAG', 'NODE', 'REPORTED', 'REASON'],
-    ...networks.map((one) => [
-      one.network,
-      one.state,
-      String(one.head ?? '-'),
-      String(one.cursor ?? '-'),
-      String(one.lag ?? '-'),
-      one.node_connected ? 'connected' : 'not connected',
-      one.reported_s_ago === null ? 'never' : `${one.reported_s_ago} s ago`,
-      one.reason ? `${one.reason.code}: ${one.reason.message}` : '',
-    ]),
+async function networksPart({ config, database, clock }: Installation): Promise<Part> {
+  const places = [...(await readPlaces(database, config.networks)).values()];
+  const networks = places.map((place) => networkFacts(place, clock.nowMs()));
+  const rows = networks.map((one) => [
+    ...[one.network, one.state, String(one.head ?? '-'), String(one.cursor ?? '-'), String(one.lag ?? '-')],
+    one.reported_s_ago === null ? 'never' : `${one.reported_s_ago} s ago`,
+    one.reason ? `${one.reason.code}: ${one.reason.message}` : '',
   ]);
-
-const countsText = (counts: Readonly<Record<string, number>>): string =>
-  Object.entries(counts)
-    .map(([name, count]) => `${count} ${name}`)
-    .join(', ') || 'none';
-
-function senderLine(report: SenderReport | null, nowMs: number) {
-  const json = report && {
-    pid: report.pid,
-    under_way: report.underWay,
-    attempts: report.attempts,
-    reported_s_ago: secondsSince(report.atMs, nowMs),
-  };
-  const silent = 'webhooks are not being sent; start Quayside with `npm start`, or look for `webhooks` in its log';
-  if (json === null || isSenderSilent(report, nowMs)) return { json, line: silent };
-  const { delivered, retry, failed } = json.attempts;
-  const since = `since its start ${delivered} delivered, ${retry} to retry, ${failed} refused`;
-  return { json, line: `webhook sender (pid ${json.pid}): ${json.under_way} under way; ${since}` };
+  const notes = networks.flatMap(({ network, gaps, next }) => [
+    ...gaps.map(({ from, to }) => `${network}: blocks ${from} to ${to} were skipped; payments in them are not seen`),
+    ...(next === null ? [] : [`${network}: ${next}`]),
+  ]);
+  const head = ['NETWORK', 'STATE', 'HEAD', 'CURSOR', 'LAG', 'REPORTED', 'REASON'];
+  return { json: { networks }, lines: [...table([head, ...rows]), ...notes, ''] };
 }
 
-/** Reads the pool of each family and mode, which all networks of that family and mode share. */
-const readPools = ({ database, config }: Installation): Promise<PoolReport[]> =>
-  Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network)));
+/** All networks of a family and mode share a pool. */
+async function poolsPart({ config, database }: Installation): Promise<Part> {
+  const pools = await Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network)));
+  const rows = pools.map(({ family, mode, free, taken, isLow, nextIndex }) => {
+    const empty = free === 0 ? [`EMPTY: ${WHILE_EMPTY}`] : [];
+    const more = isLow ? [`derive and import addresses from ${nextIndex} on with \`quayside address-pool\``] : [];
+    return [`${mode} ${family}`, String(free), String(taken), [...empty, ...more].join('; ')];
+  });
+  const json = pools.map(({ family, mode, free, taken, isLow }) => ({ family, mode, free, taken, low: isLow }));
+  return { json: { pools: json }, lines: [...table([['POOL', 'FREE', 'TAKEN', ''], ...rows]), ''] };
+}
 
-/** Returns how a person fills a pool that is not derived here. */
-export const importMore = (nextIndex: number): string =>
-  `derive and import addresses from ${nextIndex} on with \`quayside address-pool\``;
-
-/** Returns what a pool's level means and what to do about it; empty if nothing. */
-const poolAdvice = ({ free, isLow, nextIndex }: PoolReport): string =>
-  [...(free === 0 ? [`EMPTY: ${WHILE_EMPTY}`] : []), ...(isLow ? [importMore(nextIndex)] : [])].join('; ');
+async function ratesPart({ config }: Installation): Promise<Part> {
+  const running = readServerFile(config.dataDir);
+  const rates = running && (await readRates(running.metrics_url));
+  const lines = (rates ?? []).map(({ source, ageS, fresh, pairs, fault }) => {
+    const age =
+      ageS === null ? 'no answer yet' : `${pairs} rates, the newest ${ageS} s old${fresh ? '' : ' (too old to use)'}`;
+    return `rates ${source}: ${age}${fault ? `; ${fault}` : ''}`;
+  });
+  return { json: { rates }, lines };
+}
 
 /** Fetches the rates, which are in the server's memory, from its metrics listener. Null if it does not answer. */
 export async function readRates(metricsUrl: string): Promise<readonly SourceStatus[] | null> {
@@ -182,8 +98,167 @@ export async function readRates(metricsUrl: string): Promise<readonly SourceStat
   }
 }
 
-export function rateLine({ source, ageS, fresh, pairs, fault }: SourceStatus): string {
-  const age =
-    ageS === null ? 'no answer yet' : `${pairs} rates, the newest ${ageS} s old${fresh ? '' : ' (too old to use)'}`;
-  return `rates ${source}: ${age}${fault ? `; ${fault}` : ''}`;
+async function paymentsPart({ database, clock }: Installation): Promise<Part> {
+  const nowMs = clock.nowMs();
+  const { sessions, deliveriesWaiting: waiting, oldestWaitingMs, heldOpen } = await database.reports.stats(nowMs);
+  const report = await database.sending.lastReport();
+  const counts = Object.entries(sessions).map(([name, count]) => `${count} ${name}`);
+  const oldestS = Math.floor(oldestWaitingMs / 1000);
+  const silent = isSenderSilent(report, nowMs)
+    ? ['webhooks are not being sent; start Quayside with `npm start`, or look for `webhooks` in its log']
+    : [];
+  return {
+    json: {
+      sessions,
+      deliveries: { waiting, oldest_waiting_s: oldestS },
+      webhook_sender: report && {
+        pid: report.pid,
+        under_way: report.underWay,
+        attempts: report.attempts,
+        reported_s_ago: secondsSince(report.atMs, nowMs),
+      },
+      held_money: heldOpen,
+    },
+    lines: [
+      `sessions: ${counts.join(', ') || 'none'}`,
+      `webhooks waiting: ${waiting}${waiting ? `, the oldest for ${oldestS} s` : ''}`,
+      ...silent,
+      ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
+    ],
+  };
+}
+
+/** Stores that need somebody. */
+async function storesPart({ database }: Installation): Promise<Part> {
+  const suspended = await database.stores.listSuspended();
+  const all = await database.stores.list();
+  const waiting = all.flatMap(({ id, status: state, refusal }) => (state === 'pending' && !refusal ? [id] : []));
+  return {
+    json: { suspended_stores: suspended, waiting_stores: waiting },
+    lines: [
+      ...waiting.map((id) => `store ${id} waits for you: \`quayside store set ${id} --decide approve\`, or refuse it`),
+      ...suspended.map((id) => `store ${id} is suspended: \`quayside store set ${id} --decide resume\` ends it`),
+    ],
+  };
+}
+
+/** What waits to be paid out and why, what the wallets hold, and what is frozen. */
+async function payoutsPart({ database, config, clock }: Installation): Promise<Part> {
+  const nowMs = clock.nowMs();
+  const places = await readPlaces(database, config.networks);
+  const [engines, stats, balances, freezes] = await Promise.all([
+    database.engines.list(),
+    database.payouts.stats(),
+    database.wallets.balances(),
+    database.holds.list(),
+  ]);
+  const signer = config.signer ? await signerState(config.signer.dir) : [];
+  const isOpen = ({ state }: (typeof stats.counts)[number]) => ['waiting', 'sent', 'stuck'].includes(state);
+  const open = stats.counts.filter(isOpen).reduce((sum, { count }) => sum + count, 0);
+  const waiting = stats.waiting.map(({ network, code, count, oldestAtMs }) => ({
+    ...{ network, reason: code, payouts: count, oldest_s: secondsSince(oldestAtMs, nowMs) },
+  }));
+  const wallets = balances.map(({ network, role, key, isFormer, units, low, readAtMs }) => ({
+    network,
+    wallet: role,
+    former: isFormer === true,
+    address: addressText({ places }, network, key),
+    holds: Object.entries(units).map(([asset, value]) => coinText(config.networks, network, asset as Asset, value)),
+    low,
+    read_at: moment(readAtMs),
+    unread_minutes: unreadMinutes(readAtMs, nowMs),
+  }));
+  const frozen = freezes.map(({ frozenBy, sinceMs, ...freeze }) => ({
+    ...freeze,
+    ...{ frozen_by: frozenBy, since: moment(sinceMs) },
+  }));
+  const signerText = signer.length === 0 ? null : signer.join(' ');
+  return {
+    json: {
+      payouts: {
+        ...{ open, has_signer: config.signer !== null, signer_frozen: signerText },
+        engines: engines.map(({ network, reason }) => ({ network, reason })),
+        ...{ waiting, wallets, frozen },
+      },
+    },
+    lines: [
+      ...freezes.map((one) => `money out is FROZEN: ${freezeText(one)}`),
+      ...(freezes.length > 0 || open > 0 ? signer : []),
+      ...(open === 0 ? [] : [`payouts open: ${open}`]),
+      ...(open > 0 && !config.signer ? ['  the configuration has no `signer` to sign them (docs/money.md)'] : []),
+      ...waiting.map(
+        ({ network, reason, payouts, oldest_s }) =>
+          `  ${network}: ${payouts} ${reason ? `waiting (${reason})` : 'in progress'}, the oldest for ${oldest_s} s`,
+      ),
+      ...engines.flatMap(({ network, reason }) =>
+        reason ? [`  payouts on ${network} are stopped: ${reason.code}: ${reason.message}`] : [],
+      ),
+      ...table(
+        wallets.map(({ network, wallet, former, address, holds, low, unread_minutes }) => [
+          `  ${network}`,
+          `${former ? 'former ' : ''}${wallet} wallet`,
+          ...[address, holds.join(', '), low.length > 0 ? `LOW: ${low.join(', ')}` : ''],
+          unread_minutes === null ? '' : `NOT READ for ${unread_minutes} min, so not compared with the books`,
+        ]),
+      ),
+    ],
+  };
+}
+
+/** What was compared, who is informed, when a backup was proved, and settings that are unsafe. */
+async function carePart({ config, database }: Installation): Promise<Part> {
+  const found = await database.blocks.listComparisons();
+  const comparison = config.networks.map(({ key }) => {
+    const one = found.find(({ network }) => network === key) ?? null;
+    return {
+      network: key,
+      ...{ from: one?.from ?? null, through: one?.through ?? null },
+      compared_at: one && moment(one.comparedAtMs),
+      ...{ blocks: one?.blocks ?? null, transfers: one?.transfers ?? null, differences: one?.differences ?? null },
+      ...{ differs: one?.differs ?? null, message: one?.message ?? null },
+    };
+  });
+  const targets = await database.notices.listTargets();
+  const proved = targets.filter(isInformed);
+  const failing = proved.filter(({ failingSinceMs }) => failingSinceMs !== null).length;
+  const { newest, proved: provedBackup, failure } = readBackupReport(config.dataDir);
+  const warnings = safetyWarnings(config);
+  const lastProved = provedBackup ? `last proved ${moment(provedBackup.proved_at_ms)}` : 'never proved';
+  return {
+    json: {
+      comparison,
+      notices: { targets: targets.length, proved: proved.length, failing },
+      backup: {
+        nightly: config.backup.nightly,
+        newest: newest && { file: newest.file, made_at: moment(newest.made_at_ms), sent_at: moment(newest.sent_at_ms) },
+        proved: provedBackup && {
+          ...{ made_at: moment(provedBackup.made_at_ms), proved_at: moment(provedBackup.proved_at_ms) },
+        },
+        failure: failure?.message ?? null,
+      },
+      warnings,
+    },
+    lines: [
+      ...comparison.flatMap(({ network, through, compared_at, differs, message }) => {
+        const { nightly } = config.comparison;
+        if (compared_at === null) return nightly ? [`compared ${network}: not yet, next at ${nightly} UTC`] : [];
+        const result = differs ? `DIFFERENCES in blocks ${differs.from} to ${differs.to}: ${message}` : 'no difference';
+        return [`compared ${network}: through block ${through} at ${compared_at}, ${result}`];
+      }),
+      proved.length === 0
+        ? 'nobody is informed about alarms; Alarms in the dashboard adds somebody'
+        : `informed about alarms: ${proved.length} proved, ${failing} of them get nothing`,
+      ...(newest ? [`backup: newest of ${moment(newest.made_at_ms)}, ${lastProved}`] : []),
+      ...(failure ? [`backup FAILED at ${moment(failure.at_ms)}: ${failure.message}`] : []),
+      ...warnings.map(({ code, message }) => `warning: ${code}: ${message}`),
+    ],
+  };
+}
+
+async function alarmsPart({ database }: Installation): Promise<Part> {
+  const [open, newest] = await Promise.all([database.alarms.listOpen(), database.alarms.list(ALARMS_SHOWN)]);
+  return {
+    json: { open_alarms: open.map(alarmShown), alarms: newest.map(alarmShown) },
+    lines: open.length > 0 ? ['', 'open alarms:', ...open.flatMap(alarmLines)] : ['no open alarms'],
+  };
 }

