@@ -34,6 +34,7 @@ export const columnsOf: Readonly<Record<BookKind, readonly string[]>> = {
   ],
   sweeps: [...common, 'transaction', 'payout', 'fee', 'fee_currency'],
   fees: [...common, 'transaction', 'payout', 'payout_kind', ...ordered],
+  adjustments: [...common, 'reason'],
 };
 
 /** Returns the cells of a posting. @throws Fault permanent `network_unknown` if its decimals are not known */
@@ -74,6 +75,8 @@ export function cellsOf(kind: BookKind, booked: Booked, networks: readonly Netwo
       return [...first, tx, booked.cause, ...fee];
     case 'fees':
       return [...first, tx, booked.cause, payout?.kind ?? null, ...order];
+    case 'adjustments':
+      return [...first, booked.reason];
   }
 }
 

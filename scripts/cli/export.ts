@@ -1,5 +1,5 @@
 /**
- * Exports the books for an accountant: payments, refunds, sweeps and fees, each row one posting of the ledger.
+ * Exports the books for an accountant, each row one posting of the ledger.
  */
 import { resolve } from 'node:path';
 import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind } from '../../src/database/bookkeeping.ts';
@@ -18,6 +18,7 @@ const kinds: Readonly<Record<BookKind, string>> = {
   refunds: 'what was paid back: refunds and returns of held money',
   sweeps: 'what was swept to the treasury',
   fees: 'what transactions cost, in native coin',
+  adjustments: 'what left the refund and gas wallets without a payout, with the reason an operator gave',
 };
 
 export const exportBooks: Command = {

@@ -24,15 +24,13 @@ export type Token = Readonly<{ symbol: Currency; address: string; decimals: numb
  * A token transfer to a watched address, or a transfer out of one of our own wallets, decoded from one block. `tx` and
  * `index` are unique within the block (EVM: transaction hash and block-wide log index). `from` and `to` are address
  * keys (lower-case hex, see `AddressCodec`). `units` are base units, above zero.
- * `isOutgoing`: it left one of our own wallets (`outgoing.ts`), and pays none of our addresses. Only such a transfer
- * may be of native coin, on chains without nonces. It is then a payment by the wallet, or the gas wallet's cost of
- * moving a watched address's tokens (`to` is that address), or the fee of a failed transaction (`to` is the wallet
- * itself).
+ * `isOutgoing`: it left one of our own wallets (`outgoing.ts`), and pays none of our addresses. Native coin is not read
+ * from blocks: nonces and the wallets' balances show what of it has left (`wallet-books.ts`).
  */
 export type ChainTransfer = Readonly<{
   tx: string;
   index: number;
-  currency: Currency | 'native';
+  currency: Currency;
   from: string;
   to: string;
   units: bigint;
@@ -40,5 +38,5 @@ export type ChainTransfer = Readonly<{
 }>;
 
 /** A transfer that pays a watched address. */
-export type IncomingTransfer = ChainTransfer & Readonly<{ currency: Currency; isOutgoing?: never }>;
+export type IncomingTransfer = ChainTransfer & Readonly<{ isOutgoing?: never }>;
 export const isIncoming = (transfer: ChainTransfer): transfer is IncomingTransfer => !transfer.isOutgoing;

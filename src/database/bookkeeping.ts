@@ -13,8 +13,9 @@ import type { Db } from './engine/open.ts';
  * - `payments`: money that was credited, and what reorgs took back.
  * - `refunds`: money that was paid back: refunds, and returns of held money.
  * - `sweeps`: money that reached the treasury. `fees`: native coin that our transactions cost.
+ * - `adjustments`: money that left the refund and gas wallets without a payout, as an operator has explained it.
  */
-export const bookKinds = ['payments', 'refunds', 'sweeps', 'fees'] as const;
+export const bookKinds = ['payments', 'refunds', 'sweeps', 'fees', 'adjustments'] as const;
 export type BookKind = (typeof bookKinds)[number];
 
 /** Entries of one page at most; what another kind or time has is skipped. */
@@ -56,13 +57,15 @@ export type BookedRefundRow = Readonly<{
 export type Booked = Readonly<{
   entry: number;
   kind: EntryKind;
-  /** The transfer or payout. */
+  /** The transfer or payout; of an adjustment, the network. */
   cause: string;
   atMs: number;
   network: NetworkKey;
   asset: Asset;
   units: bigint;
   tx: string | null;
+  /** Of an adjustment: what the operator said. */
+  reason: string | null;
   /** The entry that this one takes back. */
   reverses: number | null;
   session: BookedSession | null;
@@ -81,7 +84,7 @@ export type BookFilter = Readonly<{
   storeId: string | null;
 }>;
 
-type Row = Pick<Booked, 'entry' | 'kind' | 'cause' | 'atMs' | 'network' | 'asset' | 'tx' | 'reverses'> &
+type Row = Pick<Booked, 'entry' | 'kind' | 'cause' | 'atMs' | 'network' | 'asset' | 'tx' | 'reason' | 'reverses'> &
   Readonly<{
     units: string;
     sessionId: string | null;
@@ -119,11 +122,12 @@ const booksOf: Readonly<Record<BookKind, Book>> = {
   refunds: { account: 'refunded', sign: -1n, kinds: ['refund_paid', 'refund_matched'], session: 'p.subject' },
   sweeps: { account: 'treasury', sign: 1n, kinds: ['sweep_done'], session: 'NULL' },
   fees: { account: 'fees', sign: 1n, kinds: ['fee'], session: 'y.session_id' },
+  adjustments: { account: 'adjusted', sign: 1n, kinds: ['adjustment'], session: 'NULL' },
 };
 
 /** Only a payment's cause is the number of a transfer. A fee's occurrence is the generation of its payout. */
 const pageOf = ({ account, kinds, session }: Book): string => `
-  SELECT e.id AS entry, e.kind, e.cause, e.at_ms AS atMs, p.network, p.asset, p.units,
+  SELECT e.id AS entry, e.kind, e.cause, e.at_ms AS atMs, e.reason, p.network, p.asset, p.units,
     coalesce(t.tx, iif(e.kind = 'fee', (
       SELECT a.tx FROM payout_attempts AS a
       WHERE a.payout_id = e.cause AND a.generation = e.occurrence AND a.fee_units IS NOT NULL LIMIT 1
@@ -172,12 +176,12 @@ export function bookQueries(db: Db) {
 }
 
 function toBooked(row: Row, { sign }: Book): Booked {
-  const { entry, kind, cause, atMs, network, asset, units, tx, reverses } = row;
+  const { entry, kind, cause, atMs, network, asset, units, tx, reason, reverses } = row;
   const { sessionId, storeId, orderId, currency, terms, createdAtMs } = row;
   const { payment, place, decimals, fromKey, toKey, hash, number, timeS } = row;
   const { refundId, receiptNumber, destination, heldKind, payoutKind, feeUnits } = row;
   return {
-    ...{ entry, kind, cause, atMs, network, asset, units: sign * BigInt(units), tx, reverses },
+    ...{ entry, kind, cause, atMs, network, asset, units: sign * BigInt(units), tx, reason, reverses },
     session:
       sessionId === null
         ? null

@@ -91,7 +91,7 @@ export type RereadDifference = Readonly<{
   number: number;
   block: string;
   /** Null for `other_block`. */
-  transfer: Readonly<{ tx: string; index: number; currency: Currency | 'native'; to: string; units: bigint }> | null;
+  transfer: Readonly<{ tx: string; index: number; currency: Currency; to: string; units: bigint }> | null;
 }>;
 
 export type RereadOutcome =

@@ -648,7 +648,7 @@ CREATE TABLE outgoing_transfers (
   role TEXT NOT NULL CHECK (role IN ('refund', 'gas', 'treasury')),
   from_key TEXT NOT NULL,
   to_key TEXT NOT NULL,
-  currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC', 'native')),
+  currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC')),
   units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units NOT IN ('', '0')),
   -- open: not judged yet. foreign: final, and nothing explains it. known: an operator acknowledged it.
   -- recorded: the treasury's, or it went to another wallet of ours; only the newest of them.

@@ -433,7 +433,7 @@ export const outgoingTransfers = sqliteTable('outgoing_transfers', {
   role: text().$type<'refund' | 'gas' | 'treasury'>().notNull(),
   fromKey: text().notNull(),
   toKey: text().notNull(),
-  currency: text().$type<'USDT' | 'USDC' | 'native'>().notNull(),
+  currency: text().$type<'USDT' | 'USDC'>().notNull(),
   units: units().notNull(),
   state: text().$type<'open' | 'foreign' | 'known' | 'recorded'>().notNull(),
   seenAtMs: integer().notNull(),

@@ -74,8 +74,7 @@ export function createOutgoing(db: Db): Outgoing {
   const leaving = (network: NetworkKey, content: readonly ChainTransfer[]) =>
     content.flatMap((transfer) => {
       const role = transfer.isOutgoing && withKey.get({ network, key: transfer.from })?.role;
-      // The wallets' balances show what native coin has left.
-      return role && transfer.currency !== 'native' ? { role, transfer } : [];
+      return role ? { role, transfer } : [];
     });
   const equalTo = ({ network, to, currency, units }: PaybackIntent): OutgoingRow[] =>
     unexplained.all({ network, to }).filter((row) => row.currency === currency && row.units === units);
