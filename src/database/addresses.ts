@@ -12,7 +12,7 @@ import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, findBy, given, laterValues, preparedInsert } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import type { MacedRow, RowGuard } from './row-macs.ts';
 import { addresses, pools } from './tables.ts';
@@ -36,10 +36,9 @@ export type Address = Readonly<{
   state: 'free' | 'taken' | 'spoiled';
 }>;
 
-type Place = Pick<
-  typeof addresses.$inferSelect,
-  'family' | 'mode' | 'key' | 'poolId' | 'derivationIndex' | 'sessionId'
->;
+type AddressRow = typeof addresses.$inferSelect;
+
+type Place = Pick<AddressRow, 'family' | 'mode' | 'key' | 'poolId' | 'derivationIndex' | 'sessionId'>;
 
 /** What the MAC of an address covers: where it was derived, and whose payments it receives. */
 export const macedAddress = ({ family, mode, key, poolId, derivationIndex, sessionId }: Place): MacedRow => ({
@@ -51,21 +50,6 @@ export const macedAddress = ({ family, mode, key, poolId, derivationIndex, sessi
 const REMEDY = 'restore the database from a backup, and read the blocks since then with `quayside network reread`';
 /** Altered rows that one request passes over in its search for a free address. */
 const ALTERED_MAX = 100;
-
-/** To be called within a transaction. Rows whose MAC fails raise an alarm and are not returned. */
-export type AddressRows = Readonly<{
-  /** Returns the free address with the lowest id of the pool's current source, or null. */
-  nextFree(pool: PoolKey): (typeof addresses.$inferSelect & { readonly source: string }) | null;
-  take(address: typeof addresses.$inferSelect, sessionId: string): void;
-  find(pool: PoolKey, key: string): Address | null;
-  spoil(id: number): void;
-  /** Returns the highest id in the pool; 0 when it is empty. */
-  highestId(pool: PoolKey): number;
-  /** Returns the keys that a session took, by family. */
-  ofSession(sessionId: string): Record<string, string>;
-}>;
-
-const inPool = and(eq(addresses.family, sql.placeholder('family')), eq(addresses.mode, sql.placeholder('mode')));
 
 const createAddressCheck =
   (guard: RowGuard) =>
@@ -79,74 +63,42 @@ const createAddressCheck =
 export function createDepositCheck(db: Db, guard: RowGuard): (mode: Mode, key: string) => boolean {
   const accepts = createAddressCheck(guard);
   const families = db.orm.select({ family: pools.family }).from(pools);
-  const anywhere = atFirstUse(
-    db.orm
-      .select()
-      .from(addresses)
-      .where(
-        and(
-          inArray(addresses.family, families),
-          eq(addresses.mode, sql.placeholder('mode')),
-          eq(addresses.key, sql.placeholder('key')),
-        ),
-      ),
-  );
+  const isAnywhere = and(inArray(addresses.family, families), given(addresses, 'mode', 'key'));
+  const anywhere = atFirstUse(db.orm.select().from(addresses).where(isAnywhere));
   return (mode, key) => anywhere.all({ mode, key }).some(accepts);
 }
 
-export function createAddresses(db: Db, guard: RowGuard): AddressRows {
+const isFree = eq(addresses.state, sql`'free'`);
+
+/** Returns functions that are called within a transaction. Rows whose MAC fails raise an alarm and are not returned. */
+export function createAddresses(db: Db, guard: RowGuard) {
+  const isCurrent = and(given(pools, 'family', 'mode'), eq(pools.current, sql`1`));
   const nextFree = atFirstUse(
     db.orm
       .select({ ...getTableColumns(addresses), source: pools.source })
       .from(pools)
-      .innerJoin(addresses, and(eq(addresses.poolId, pools.id), eq(addresses.state, sql`'free'`)))
-      .where(
-        and(
-          eq(pools.family, sql.placeholder('family')),
-          eq(pools.mode, sql.placeholder('mode')),
-          eq(pools.current, sql`1`),
-        ),
-      )
+      .innerJoin(addresses, and(eq(addresses.poolId, pools.id), isFree))
+      .where(isCurrent)
       .orderBy(asc(addresses.id))
       .limit(1),
   );
-  const take = atFirstUse(
-    db.orm
-      .update(addresses)
-      .set({ state: 'taken', sessionId: sql`${sql.placeholder('sessionId')}`, mac: sql`${sql.placeholder('mac')}` })
-      .where(and(eq(addresses.id, sql.placeholder('id')), eq(addresses.state, 'free'))),
-  );
-  const countTaken = atFirstUse(
-    db.orm
-      .update(pools)
-      .set({ taken: sql`${pools.taken} + 1` })
-      .where(eq(pools.id, sql.placeholder('poolId'))),
-  );
-  const find = atFirstUse(
-    db.orm
-      .select()
-      .from(addresses)
-      .where(and(inPool, eq(addresses.key, sql.placeholder('key')))),
-  );
-  const highestId = atFirstUse(
-    db.orm
-      .select({ id: max(addresses.id) })
-      .from(addresses)
-      .where(inPool),
-  );
-  const ofSession = atFirstUse(
-    db.orm
-      .select()
-      .from(addresses)
-      .where(eq(addresses.sessionId, sql.placeholder('sessionId'))),
-  );
+  const owner = laterValues(addresses, ['sessionId', 'mac']);
+  const taking = db.orm.update(addresses).set({ ...owner, state: 'taken' });
+  const take = atFirstUse(taking.where(and(given(addresses, 'id'), isFree)));
+  const taken = db.orm.update(pools).set({ taken: sql`${pools.taken} + 1` });
+  const countTaken = atFirstUse(taken.where(given(pools, 'id')));
+  const find = findBy(db, addresses, 'family', 'mode', 'key');
+  const newest = db.orm.select({ id: max(addresses.id) }).from(addresses);
+  const highestId = atFirstUse(newest.where(given(addresses, 'family', 'mode')));
+  const ofSession = findBy(db, addresses, 'sessionId');
 
   const accepts = createAddressCheck(guard);
   const spoil = (id: number): void =>
     void db.orm.update(addresses).set({ state: 'spoiled' }).where(eq(addresses.id, id)).run();
 
   return {
-    nextFree({ family, mode }) {
+    /** Returns the free address with the lowest id of the pool's current source, or null. */
+    nextFree({ family, mode }: PoolKey): (AddressRow & { readonly source: string }) | null {
       for (let passed = 0; passed < ALTERED_MAX; passed++) {
         const row = nextFree.get({ family, mode });
         if (!row) return null;
@@ -155,27 +107,29 @@ export function createAddresses(db: Db, guard: RowGuard): AddressRows {
       }
       return null;
     },
-    take(address, sessionId) {
+    /** Gives a free address to a session, for ever. */
+    take(address: AddressRow, sessionId: string): void {
       const { id, poolId } = address;
       const mac = guard.seal(macedAddress({ ...address, sessionId }));
       invariant(take.run({ id, sessionId, mac }).changes === 1, `address ${id} is free when it is taken`);
-      countTaken.run({ poolId });
+      countTaken.run({ id: poolId });
     },
-    find({ family, mode }, key) {
+    find({ family, mode }: PoolKey, key: string): Address | null {
       const row = find.get({ family, mode, key });
       return row && accepts(row) ? row : null;
     },
     spoil,
-    highestId: ({ family, mode }) => highestId.get({ family, mode })?.id ?? 0,
-    ofSession: (sessionId) =>
-      Object.fromEntries(
-        ofSession
-          .all({ sessionId })
-          .filter(accepts)
-          .map(({ family, key }) => [family, key]),
-      ),
+    /** Returns the highest id in the pool; 0 when it is empty. */
+    highestId: ({ family, mode }: PoolKey): number => highestId.get({ family, mode })?.id ?? 0,
+    /** Returns the keys that a session took, by family. */
+    ofSession(sessionId: string): Record<string, string> {
+      const own = ofSession.all({ sessionId }).filter(accepts);
+      return Object.fromEntries(own.map(({ family, key }) => [family, key]));
+    },
   };
 }
+
+export type AddressRows = ReturnType<typeof createAddresses>;
 
 const poolFinder =
   ({ orm }: Db) =>
@@ -242,7 +196,7 @@ function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm) {
   };
 }
 
-const noGap = { gapSinceMs: null, gapGiven: 0 };
+const newPool = { nextIndex: 0, taken: 0, retiredThrough: 0, gapSinceMs: null, gapGiven: 0 };
 
 export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { find }: Pick<AddressRows, 'find'>) {
   const insertPool = preparedInsert(db, pools, ['id']);
@@ -255,7 +209,7 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
     db.orm
       .select({ free: count() })
       .from(addresses)
-      .where(and(eq(addresses.poolId, poolId), eq(addresses.state, sql`'free'`)))
+      .where(and(eq(addresses.poolId, poolId), isFree))
       .get()?.free ?? 0;
   /** Makes `source` the pool's current source. */
   function usePool({ family, mode }: PoolKey, source: string): typeof pools.$inferSelect {
@@ -267,7 +221,7 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
       .where(and(eq(pools.family, family), eq(pools.mode, mode), ne(pools.source, source)))
       .run();
     if (known) db.orm.update(pools).set({ current: true }).where(eq(pools.id, known.id)).run();
-    else insertPool({ family, mode, source, current: true, nextIndex: 0, taken: 0, retiredThrough: 0, ...noGap });
+    else insertPool({ ...newPool, family, mode, source, current: true });
     const pool = findPool({ family, mode }, source);
     invariant(pool, `the pool of ${source} exists`);
     return pool;
@@ -275,17 +229,10 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
   return {
     ...openAddressCommands(db, raiseAlarm),
     /** Adds addresses `firstIndex…` of a source, which becomes the pool's; free ones of another source are retired. */
-    async add({
-      family,
-      mode,
-      source,
-      firstIndex,
-      keys,
-    }: PoolKey & {
-      readonly source: string;
-      readonly firstIndex: number;
-      readonly keys: readonly string[];
-    }): Promise<void> {
+    async add(
+      input: PoolKey & Readonly<{ source: string; firstIndex: number; keys: readonly string[] }>,
+    ): Promise<void> {
+      const { family, mode, source, firstIndex, keys } = input;
       await db.write(() => {
         const pool = usePool({ family, mode }, source);
         keys.forEach((key, at) => {
@@ -306,28 +253,13 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
       const retireSlice = (): Readonly<{ retired: number; isLast: boolean }> => {
         const pool = findPool({ family, mode }, source);
         if (!pool) {
-          insertPool({
-            family,
-            mode,
-            source,
-            current: false,
-            nextIndex: 0,
-            taken: 0,
-            retiredThrough: through,
-            ...noGap,
-          });
+          insertPool({ ...newPool, family, mode, source, current: false, retiredThrough: through });
           return { retired: through, isLast: true };
         }
         const given = db.orm
           .select({ id: addresses.id })
           .from(addresses)
-          .where(
-            and(
-              eq(addresses.poolId, pool.id),
-              eq(addresses.state, sql`'free'`),
-              lt(addresses.derivationIndex, through),
-            ),
-          )
+          .where(and(eq(addresses.poolId, pool.id), isFree, lt(addresses.derivationIndex, through)))
           .limit(WRITE_ROWS_MAX - 1);
         const { changes } = db.orm
           .update(addresses)
@@ -348,24 +280,14 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
     },
     /** Returns, for each source, the index after the highest that a session took; 0 when none was. */
     async given(): Promise<readonly (PoolKey & Readonly<{ source: string; through: number }>)[]> {
-      const highest = atFirstUse(
-        db.orm
-          .select({ index: max(addresses.derivationIndex) })
-          .from(addresses)
-          .where(and(eq(addresses.poolId, sql.placeholder('id')), eq(addresses.state, sql`'taken'`))),
-      );
-      return db.read(() =>
-        db.orm
-          .select()
-          .from(pools)
-          .all()
-          .map(({ id, family, mode, source }) => ({
-            family,
-            mode,
-            source,
-            through: (highest.get({ id })?.index ?? -1) + 1,
-          })),
-      );
+      const isTaken = and(given(addresses, 'poolId'), eq(addresses.state, sql`'taken'`));
+      const taken = db.orm.select({ index: max(addresses.derivationIndex) }).from(addresses);
+      const highest = atFirstUse(taken.where(isTaken));
+      const through = (poolId: number): number => (highest.get({ poolId })?.index ?? -1) + 1;
+      return db.read(() => {
+        const all = db.orm.select().from(pools).all();
+        return all.map(({ id, family, mode, source }) => ({ family, mode, source, through: through(id) }));
+      });
     },
     /** Returns the level for new sessions. A retired source has nothing free until addresses are added to it again. */
     async level({ family, mode }: PoolKey, source: string): Promise<PoolLevel> {
@@ -378,10 +300,8 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
     },
     /** Returns the source that the pool gives addresses from; null before the first. */
     async source({ family, mode }: PoolKey): Promise<string | null> {
-      return db.read(() => {
-        const isCurrent = and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.current, sql`1`));
-        return db.orm.select({ source: pools.source }).from(pools).where(isCurrent).get()?.source ?? null;
-      });
+      const isCurrent = and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.current, sql`1`));
+      return db.read(() => db.orm.select().from(pools).where(isCurrent).get())?.source ?? null;
     },
     /** Returns the key of address number `index` of a source; null when it is not in the database. */
     async poolAddress({ family, mode }: PoolKey, source: string, index: number): Promise<string | null> {

@@ -105,8 +105,41 @@ export function createRecordAs<Whole>(db: Db, assemble: (db: Db) => Whole): Reco
 const contains = (column: SQL.Aliased | AnyColumn, text: string): SQL =>
   sql`instr(lower(${column}), lower(${text})) > 0`;
 
+type AuditPage = AuditSearch & Readonly<{ beforeId: number | null; limit: number; entriesMax: number }>;
+
 export function auditCommands(db: Db) {
   const record = createAuditLog(db);
+  const { id, atMs } = auditLog;
+  const newest = [desc(atMs), desc(id)];
+
+  function search({ who, what, fromMs, toMs, beforeId, limit, entriesMax }: AuditPage) {
+    const before = beforeId === null ? null : db.orm.select().from(auditLog).where(eq(id, beforeId)).get();
+    // An entry that is not there has none before it.
+    if (before === undefined) return { entries: [], goOnId: null };
+    const within = and(
+      fromMs === null ? undefined : gte(atMs, fromMs),
+      toMs === null ? undefined : lt(atMs, toMs),
+      before ? sql`(${atMs}, ${id}) < (${before.atMs}, ${before.id})` : undefined,
+    );
+    const all = db.orm.select().from(auditLog).where(within);
+    const looked = all
+      .orderBy(...newest)
+      .limit(entriesMax)
+      .as('looked');
+    const fits = and(
+      who === null ? undefined : contains(looked.operator, who),
+      what === null ? undefined : or(contains(looked.command, what), contains(looked.target, what)),
+    );
+    const fitting = db.orm.select().from(looked).where(fits).orderBy(desc(looked.atMs), desc(looked.id));
+    const found = fitting.limit(limit + 1).all();
+    const entries = found.slice(0, limit);
+    if (found.length > limit) return { entries, goOnId: entries.at(-1)?.id ?? null };
+    const ids = db.orm.select({ id }).from(auditLog).where(within);
+    const ordered = ids.orderBy(...newest).limit(2);
+    const [last, next] = ordered.offset(entriesMax - 1).all();
+    return { entries, goOnId: next === undefined ? null : (last?.id ?? null) };
+  }
+
   return {
     /** Records what an operator's command changed outside the database, such as in the settings. */
     async record(act: OperatorAct, change: AuditedChange): Promise<void> {
@@ -116,59 +149,8 @@ export function auditCommands(db: Db) {
      * Returns the newest entries that fit, newest first. It looks at `entriesMax` of the time that is asked for.
      * @returns `goOnId`: the `beforeId` of what follows; null at the end
      */
-    async search({
-      who,
-      what,
-      fromMs,
-      toMs,
-      beforeId,
-      limit,
-      entriesMax,
-    }: AuditSearch & Readonly<{ beforeId: number | null; limit: number; entriesMax: number }>): Promise<
-      Readonly<{ entries: readonly AuditEntry[]; goOnId: number | null }>
-    > {
-      const { id, atMs } = auditLog;
-      return db.read(() => {
-        const before = beforeId === null ? null : db.orm.select().from(auditLog).where(eq(id, beforeId)).get();
-        if (before === undefined) return { entries: [], goOnId: null };
-        const within = and(
-          fromMs === null ? undefined : gte(atMs, fromMs),
-          toMs === null ? undefined : lt(atMs, toMs),
-          before ? sql`(${atMs}, ${id}) < (${before.atMs}, ${before.id})` : undefined,
-        );
-        const order = [desc(atMs), desc(id)];
-        const looked = db.orm
-          .select()
-          .from(auditLog)
-          .where(within)
-          .orderBy(...order)
-          .limit(entriesMax)
-          .as('looked');
-        const fits = and(
-          who === null ? undefined : contains(looked.operator, who),
-          what === null ? undefined : or(contains(looked.command, what), contains(looked.target, what)),
-        );
-        const newest = [desc(looked.atMs), desc(looked.id)];
-        const found = db.orm
-          .select()
-          .from(looked)
-          .where(fits)
-          .orderBy(...newest)
-          .limit(limit + 1)
-          .all();
-        const entries = found.slice(0, limit);
-        if (found.length > limit) return { entries, goOnId: entries.at(-1)?.id ?? null };
-        const ids = db.orm
-          .select({ id })
-          .from(auditLog)
-          .where(within)
-          .orderBy(...order);
-        const [last, next] = ids
-          .limit(2)
-          .offset(entriesMax - 1)
-          .all();
-        return { entries, goOnId: next === undefined ? null : (last?.id ?? null) };
-      });
+    async search(page: AuditPage): Promise<Readonly<{ entries: readonly AuditEntry[]; goOnId: number | null }>> {
+      return db.read(() => search(page));
     },
     /**
      * Returns the newest entries, newest first.
@@ -176,17 +158,10 @@ export function auditCommands(db: Db) {
      */
     async list(
       limit: number,
-      { sinceMs = 0, beforeId }: Readonly<{ sinceMs?: number; beforeId?: number }> = {},
+      { sinceMs = 0, beforeId = null }: Readonly<{ sinceMs?: number; beforeId?: number | null }> = {},
     ): Promise<readonly AuditEntry[]> {
-      const { id, atMs } = auditLog;
-      return db.read(() => {
-        const before = beforeId === undefined ? null : db.orm.select().from(auditLog).where(eq(id, beforeId)).get();
-        // An entry that is not there has none before it.
-        if (before === undefined) return [];
-        const isOlder = before ? sql`(${atMs}, ${id}) < (${before.atMs}, ${before.id})` : undefined;
-        const where = and(gte(atMs, sinceMs), isOlder);
-        return db.orm.select().from(auditLog).where(where).orderBy(desc(atMs), desc(id)).limit(limit).all();
-      });
+      const all = { who: null, what: null, fromMs: sinceMs, toMs: null };
+      return db.read(() => search({ ...all, beforeId, limit, entriesMax: limit }).entries);
     },
   };
 }

@@ -1,3 +1,4 @@
+/** Transfers of blocks to our addresses, and what they change. */
 import type { BlockRef } from '../core/block.ts';
 import { invariant } from '../core/fault.ts';
 import { toPar } from '../core/money.ts';
@@ -21,18 +22,6 @@ export type Ours = Readonly<{ transfer: IncomingTransfer; address: Address; deci
 /** How the transfers of a network are read. */
 export type FactsContext = Pick<Ingest, 'network' | 'family' | 'decimals' | 'dustFloorPar' | 'nowMs'>;
 
-/** To be called within a transaction. */
-export type BlockFacts = Readonly<{
-  /** Returns those of a block's transfers that pay our addresses. */
-  recognise(context: FactsContext, content: readonly ChainTransfer[]): Ours[];
-  /** Adds a transfer to a block that holds it not yet. */
-  add(context: FactsContext, blockId: number, block: BlockRef, ours: Ours): void;
-  /** Takes a block out of the canonical chain. */
-  drop(block: BlockRow, nowMs: number): void;
-  /** Brings the sessions that blocks pay up to date. @returns their ids */
-  settle(network: NetworkKey, blockIds: readonly number[], floor: number, nowMs: number): string[];
-}>;
-
 type Parts = Readonly<{
   addresses: AddressRows;
   blocks: BlockRows;
@@ -51,7 +40,8 @@ export const poolOf = ({ network, family }: Pick<Ingest, 'network' | 'family'>):
   mode: modeOf(network),
 });
 
-export function createBlockFacts(parts: Parts): BlockFacts {
+/** Returns functions that are called within a transaction. */
+export function createBlockFacts(parts: Parts) {
   const { addresses, blocks, transfers, transitions, findSession, raiseAlarm, ledger, outgoing, formatAmount } = parts;
 
   /** @returns the phase of what pays its session; null for what does not, and for dust */
@@ -114,7 +104,8 @@ export function createBlockFacts(parts: Parts): BlockFacts {
   }
 
   return {
-    recognise(context, content) {
+    /** Returns those of a block's transfers that pay our addresses. */
+    recognise(context: FactsContext, content: readonly ChainTransfer[]): Ours[] {
       return content.flatMap((transfer) => {
         if (!isIncoming(transfer)) return [];
         const address = addresses.find(poolOf(context), transfer.to);
@@ -124,19 +115,22 @@ export function createBlockFacts(parts: Parts): BlockFacts {
         return { transfer, address, decimals, isDust: toPar(transfer.units, decimals) < context.dustFloorPar };
       });
     },
-    add(context, blockId, block, ours) {
+    /** Adds a transfer to a block that holds it not yet. */
+    add(context: FactsContext, blockId: number, block: BlockRef, ours: Ours): void {
       const { sessionId } = ours.address;
       const session = sessionId === null ? undefined : findSession(sessionId);
       const phase = insert(context, blockId, block, ours, session);
       if (!ours.isDust && phase === null) disclaim(context, ours, session);
     },
-    drop({ id, watchedThroughId, number, network, hash }, nowMs) {
+    /** Takes a block out of the canonical chain. */
+    drop({ id, watchedThroughId, number, network, hash }: BlockRow, nowMs: number): void {
       outgoing.drop(network, hash);
       blocks.mark(id, { canonical: false, watchedThroughId, number });
       ledger.confirmed(id, false, nowMs);
       transfers.unconfirm(id);
     },
-    settle(network, blockIds, floor, nowMs) {
+    /** Brings the sessions that blocks pay up to date. @returns their ids */
+    settle(network: NetworkKey, blockIds: readonly number[], floor: number, nowMs: number): string[] {
       const found = transfers.recount(blockIds, floor);
       for (const [id, changed] of found) {
         const session = findSession(id);
@@ -147,6 +141,8 @@ export function createBlockFacts(parts: Parts): BlockFacts {
     },
   };
 }
+
+export type BlockFacts = ReturnType<typeof createBlockFacts>;
 
 /** One step of a follower, saved whole or not at all. */
 export type Ingest = Readonly<{

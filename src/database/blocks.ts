@@ -6,7 +6,7 @@ import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
 import type { Tail } from '../core/block.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, laterValues, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, changeBy, findBy, given, preparedInsert } from './engine/prepared.ts';
 import { blocks, transfers } from './tables.ts';
 
 export type BlockRow = typeof blocks.$inferSelect;
@@ -14,41 +14,20 @@ export type BlockRow = typeof blocks.$inferSelect;
 /** Blocks that one step prunes at most. */
 const PRUNED_MAX = 200;
 
-/** To be called within a transaction. */
-export type BlockRows = Readonly<{
-  find(network: NetworkKey, hash: string): BlockRow | undefined;
-  /** Returns the newest canonical block. */
-  tip(network: NetworkKey): BlockRow | undefined;
-  /** @returns the new block's id */
-  insert(block: Omit<BlockRow, 'id'>): number;
-  mark(id: number, state: Pick<BlockRow, 'canonical' | 'watchedThroughId' | 'number'>): void;
-  /**
-   * Deletes blocks without transfers, `above` < number ≤ `through`, lowest first, at most `PRUNED_MAX` of them.
-   * @returns the number through which it pruned
-   */
-  prune(network: NetworkKey, above: number, through: number): number;
-}>;
-
-const isOfNetwork = eq(blocks.network, sql.placeholder('network'));
 const isCanonical = eq(blocks.canonical, sql`1`);
 
-export function createBlocks(db: Db): BlockRows {
-  const find = atFirstUse(
-    db.orm
-      .select()
-      .from(blocks)
-      .where(and(isOfNetwork, eq(blocks.hash, sql.placeholder('hash')))),
-  );
+/** Returns functions that are called within a transaction. */
+export function createBlocks(db: Db) {
+  const find = findBy(db, blocks, 'network', 'hash');
+  const ofNetwork = db.orm.select().from(blocks);
   const tip = atFirstUse(
-    db.orm.select().from(blocks).where(and(isOfNetwork, isCanonical)).orderBy(desc(blocks.number)).limit(1),
+    ofNetwork
+      .where(and(given(blocks, 'network'), isCanonical))
+      .orderBy(desc(blocks.number))
+      .limit(1),
   );
   const insert = preparedInsert(db, blocks, ['id']);
-  const mark = atFirstUse(
-    db.orm
-      .update(blocks)
-      .set(laterValues(blocks, ['canonical', 'watchedThroughId', 'number']))
-      .where(eq(blocks.id, sql.placeholder('id'))),
-  );
+  const mark = changeBy(db, blocks, ['canonical', 'watchedThroughId', 'number'], 'id');
   const range = 'network = :network AND number > :above AND number <= :through';
   const lastOfSlice = db.client
     .prepare(`SELECT max(number) FROM (SELECT number FROM blocks WHERE ${range} ORDER BY number LIMIT ${PRUNED_MAX})`)
@@ -57,11 +36,18 @@ export function createBlocks(db: Db): BlockRows {
     `DELETE FROM blocks WHERE ${range} AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)`,
   );
   return {
-    find: (network, hash) => find.get({ network, hash }),
-    tip: (network) => tip.get({ network }),
-    insert: (block) => Number(insert(block).lastInsertRowid),
-    mark: (id, state) => void mark.run({ id, ...state }),
-    prune(network, above, through) {
+    find: (network: NetworkKey, hash: string): BlockRow | undefined => find.get({ network, hash }),
+    /** Returns the newest canonical block. */
+    tip: (network: NetworkKey): BlockRow | undefined => tip.get({ network }),
+    /** @returns the new block's id */
+    insert: (block: Omit<BlockRow, 'id'>): number => Number(insert(block).lastInsertRowid),
+    mark: (id: number, state: Pick<BlockRow, 'canonical' | 'watchedThroughId' | 'number'>) =>
+      void mark({ id, ...state }),
+    /**
+     * Deletes blocks without transfers, `above` < number ≤ `through`, lowest first, at most `PRUNED_MAX` of them.
+     * @returns the number through which it pruned
+     */
+    prune(network: NetworkKey, above: number, through: number): number {
       if (through <= above) return above;
       const last = lastOfSlice.get({ network, above, through }) as number | null;
       if (last === null) return through;
@@ -71,6 +57,8 @@ export function createBlocks(db: Db): BlockRows {
   };
 }
 
+export type BlockRows = ReturnType<typeof createBlocks>;
+
 export function blockCommands(db: Db) {
   const isShown = eq(transfers.dust, sql`0`);
   const isUnconfirmed = eq(transfers.confirmed, sql`0`);
@@ -78,7 +66,7 @@ export function blockCommands(db: Db) {
     db.orm
       .select({ hash: blocks.hash, parent: blocks.parent, number: blocks.number, timeS: blocks.timeS })
       .from(blocks)
-      .where(and(isOfNetwork, isCanonical))
+      .where(and(given(blocks, 'network'), isCanonical))
       .orderBy(desc(blocks.number))
       .limit(sql.placeholder('limit')),
   );
@@ -90,7 +78,7 @@ export function blockCommands(db: Db) {
         blocks,
         and(eq(blocks.id, transfers.blockId), isCanonical, gt(blocks.number, sql.placeholder('number'))),
       )
-      .where(and(eq(transfers.network, sql.placeholder('network')), isUnconfirmed, isShown))
+      .where(and(given(transfers, 'network'), isUnconfirmed, isShown))
       .orderBy(asc(blocks.number))
       .limit(sql.placeholder('limit')),
   );
@@ -98,7 +86,7 @@ export function blockCommands(db: Db) {
     db.orm
       .selectDistinct({ tx: transfers.tx })
       .from(transfers)
-      .where(and(eq(transfers.blockId, sql.placeholder('id')), isUnconfirmed, isShown)),
+      .where(and(given(transfers, 'blockId'), isUnconfirmed, isShown)),
   );
   return {
     /** Returns the newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
@@ -110,7 +98,7 @@ export function blockCommands(db: Db) {
       return db.read(() =>
         unconfirmed
           .all({ network, number, limit })
-          .map(({ id, ...block }) => ({ ...block, txs: txs.all({ id }).map(({ tx }) => tx) })),
+          .map(({ id, ...block }) => ({ ...block, txs: txs.all({ blockId: id }).map(({ tx }) => tx) })),
       );
     },
   };

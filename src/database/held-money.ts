@@ -84,6 +84,8 @@ export type ReturnHeldOutcome =
    */
   | Readonly<{ kind: 'store_suspended' | 'above_limit' | 'daily_limit' }>;
 
+type HeldFilter = Readonly<{ storeId?: string; mode?: Mode; sessionId?: string; state?: HeldState; limit: number }>;
+
 const { storeId, mode, orderId, terms, canceledAtS } = sessions;
 const sessionColumns = { storeId, mode, orderId, terms, canceledAtS };
 
@@ -126,34 +128,17 @@ export function heldMoneyCommands(
 
   return {
     /** Returns held money, newest first. */
-    async list({
-      storeId,
-      mode,
-      sessionId,
-      state,
-      limit,
-    }: Readonly<{ storeId?: string; mode?: Mode; sessionId?: string; state?: HeldState; limit: number }>): Promise<
-      readonly HeldMoney[]
-    > {
-      const { storeId: store, mode: ofMode } = sessions;
+    async list({ storeId, mode, sessionId, state, limit }: HeldFilter): Promise<readonly HeldMoney[]> {
       const of = and(
-        storeId === undefined ? undefined : eq(store, storeId),
-        mode === undefined ? undefined : eq(ofMode, mode),
+        storeId === undefined ? undefined : eq(sessions.storeId, storeId),
+        mode === undefined ? undefined : eq(sessions.mode, mode),
         sessionId === undefined ? undefined : eq(records.sessionId, sessionId),
         state === undefined ? undefined : eq(records.state, state),
       );
-      const rows = db.read(() =>
-        db.orm
-          .select({ held: records, session: sessionColumns })
-          .from(records)
-          .innerJoin(sessions, eq(sessions.id, records.sessionId))
-          .where(of)
-          .orderBy(desc(records.openedAtMs), desc(records.id))
-          .limit(limit)
-          .all()
-          .map(({ held: row, session }) => viewOf(row, session)),
-      );
-      return rows;
+      const all = db.orm.select({ held: records, session: sessionColumns }).from(records);
+      const found = all.innerJoin(sessions, eq(sessions.id, records.sessionId)).where(of);
+      const newest = found.orderBy(desc(records.openedAtMs), desc(records.id)).limit(limit);
+      return db.read(() => newest.all().map(({ held: row, session }) => viewOf(row, session)));
     },
     async find(id: string): Promise<HeldMoney | null> {
       return db.read(() => {

@@ -2,7 +2,6 @@
  * Held money: its records follow from the sums of sessions, in the transaction that changes them. A new record raises
  * an alarm that lasts until it is settled or gone, and sends an event to the endpoints that opted in.
  */
-import { eq, sql } from 'drizzle-orm';
 import { type PaymentEventType, paymentEventBody } from '../core/event.ts';
 import {
   type HeldKind,
@@ -20,7 +19,7 @@ import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
 import { alarmKey, type EndAlarm, type RaiseAlarm } from './alarms.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, laterValues, preparedInsert } from './engine/prepared.ts';
+import { changeBy, findBy, preparedInsert } from './engine/prepared.ts';
 import type { Outbox } from './outbox.ts';
 import { type SessionRow, termsOf } from './session.ts';
 import { heldMoney as records } from './tables.ts';
@@ -28,23 +27,6 @@ import { heldMoney as records } from './tables.ts';
 export type HeldRow = typeof records.$inferSelect;
 
 export type HeldReporting = 'alarm' | 'event';
-
-/** To be called within a transaction. */
-export type HeldRecords = Readonly<{
-  /**
-   * Brings a session's records up to date.
-   * @param cause the network whose block caused this; null for the clock or a person
-   * @param reporting `alarm`: an alarm, and an event for the merchant. `event`: an operator decides now; what is newly
-   * held is known to them, and settled at once
-   */
-  follow(
-    row: SessionRow,
-    after: Readonly<{ life: Life; sums: readonly ReceiptSum[] }>,
-    moment: Readonly<{ nowMs: number; cause: NetworkKey | null; reporting: HeldReporting }>,
-  ): void;
-  find(id: string): HeldRow | undefined;
-  settle(row: HeldRow, nowMs: number): void;
-}>;
 
 const whatHappened: Readonly<Record<HeldKind, (amount: string) => string>> = {
   late: (amount) => `received ${amount} after its end`,
@@ -59,26 +41,13 @@ export const amountText = (par: bigint, currency: Currency): string =>
 
 const keyOf = (heldId: string): string => alarmKey('held', heldId);
 
-export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndAlarm, outbox: Outbox): HeldRecords {
+/** Returns functions that are called within a transaction. */
+export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndAlarm, outbox: Outbox) {
   const insert = preparedInsert(db, records);
-  const ofSession = atFirstUse(
-    db.orm
-      .select()
-      .from(records)
-      .where(eq(records.sessionId, sql.placeholder('sessionId'))),
-  );
-  const find = atFirstUse(
-    db.orm
-      .select()
-      .from(records)
-      .where(eq(records.id, sql.placeholder('id'))),
-  );
-  const update = atFirstUse(
-    db.orm
-      .update(records)
-      .set(laterValues(records, ['state', 'valuePar', 'settledPar', 'currency', 'openedAtMs', 'settledAtMs']))
-      .where(eq(records.id, sql.placeholder('id'))),
-  );
+  const ofSession = findBy(db, records, 'sessionId');
+  const find = findBy(db, records, 'id');
+  const changing = ['state', 'valuePar', 'settledPar', 'currency', 'openedAtMs', 'settledAtMs'] as const;
+  const update = changeBy(db, records, changing, 'id');
 
   function report(row: SessionRow, life: Life, held: HeldRow, cause: NetworkKey | null, hasAlarm: boolean): void {
     const [par, atMs] = [openPar(held), held.openedAtMs];
@@ -120,7 +89,18 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
   }
 
   return {
-    follow(row, { life, sums }, { nowMs, cause, reporting }) {
+    /**
+     * Brings a session's records up to date.
+     * @param moment `cause`: the network whose block caused this; null for the clock or a person. `reporting`: `alarm`
+     * for an alarm, and an event for the merchant; `event` if an operator decides now: what is newly held is known to
+     * them, and settled at once
+     */
+    follow(
+      row: SessionRow,
+      { life, sums }: Readonly<{ life: Life; sums: readonly ReceiptSum[] }>,
+      moment: Readonly<{ nowMs: number; cause: NetworkKey | null; reporting: HeldReporting }>,
+    ): void {
+      const { nowMs, cause, reporting } = moment;
       const known = ofSession.all({ sessionId: row.id });
       const amounts = heldMoney(termsOf(row), life, sums);
       for (const kind of heldKinds) {
@@ -143,15 +123,17 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
             ? { ...held, state: 'settled', settledPar: held.valuePar, settledAtMs: nowMs }
             : held;
         if (before?.state === 'open' && saved.state !== 'open') endAlarm(keyOf(before.id), nowMs);
-        if (before) update.run(saved);
+        if (before) update(saved);
         else insert(saved);
         if (isNew) report(row, life, held, cause, reporting === 'alarm');
       }
     },
-    find: (id) => find.get({ id }),
-    settle(row, nowMs) {
-      update.run({ ...row, state: 'settled', settledPar: row.valuePar, settledAtMs: nowMs });
+    find: (id: string): HeldRow | undefined => find.get({ id }),
+    settle(row: HeldRow, nowMs: number): void {
+      update({ ...row, state: 'settled', settledPar: row.valuePar, settledAtMs: nowMs });
       endAlarm(keyOf(row.id), nowMs);
     },
   };
 }
+
+export type HeldRecords = ReturnType<typeof createHeldRecords>;

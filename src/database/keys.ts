@@ -2,12 +2,12 @@
  * API keys and their used nonces.
  */
 
-import { and, asc, eq, getTableColumns, isNotNull, isNull, lt, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, isNotNull, isNull, lt } from 'drizzle-orm';
 import type { Mode } from '../core/transfer.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
 import type { Scope } from './column-values.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
 import type { MacedRow, RowGuard } from './row-macs.ts';
 import type { MerchantStore } from './stores.ts';
 import { keys, stores } from './tables.ts';
@@ -61,16 +61,8 @@ export const apiSecretName = (keyId: string): string => `key ${keyId}`;
 
 const { keyHash: _hash, secret: _secret, mac: _mac, ...keyColumns } = getTableColumns(keys);
 
-type Protected =
-  | 'id'
-  | 'storeId'
-  | 'mode'
-  | 'keyHash'
-  | 'secret'
-  | 'scopes'
-  | 'sources'
-  | 'expiresAtMs'
-  | 'revokedAtMs';
+type Named = 'id' | 'storeId' | 'mode' | 'keyHash' | 'secret';
+type Protected = Named | 'scopes' | 'sources' | 'expiresAtMs' | 'revokedAtMs';
 
 /** What the MAC of a key covers: who it is, its sealed secret, and what it may do. */
 export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedRow => {
@@ -83,12 +75,13 @@ type Parts = Readonly<{ guard: RowGuard; recordAct: RecordAct }>;
 
 export function keyCommands(db: Db, vault: Vault, { guard, recordAct }: Parts) {
   const insert = preparedInsert(db, keys);
+  const find = findBy(db, keys, 'id');
   const findByHash = atFirstUse(
     db.orm
       .select({ ...getTableColumns(keys), storeStatus: stores.status })
       .from(keys)
       .innerJoin(stores, eq(stores.id, keys.storeId))
-      .where(eq(keys.keyHash, sql.placeholder('keyHash'))),
+      .where(given(keys, 'keyHash')),
   );
   const isIntact = (row: typeof keys.$inferSelect): boolean => {
     const remedy = `revoke it by \`quayside key revoke ${row.id}\` and create another`;
@@ -128,13 +121,13 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct }: Parts) {
     },
     /** Returns the key with this id, revoked or not; null when unknown. */
     async show(keyId: string): Promise<ApiKey | null> {
-      const row = db.read(() => db.orm.select().from(keys).where(eq(keys.id, keyId)).get());
+      const row = db.read(() => find.get({ id: keyId }));
       return row ? checked(row) : null;
     },
     /** @returns false when there is no such key. Revoking it again keeps the first time, and is not recorded. */
     async revoke(keyId: string, act: OperatorAct): Promise<boolean> {
       return db.write(() => {
-        const key = db.orm.select().from(keys).where(eq(keys.id, keyId)).get();
+        const key = find.get({ id: keyId });
         if (key?.revokedAtMs === null) {
           const revoked = { ...key, revokedAtMs: act.atMs };
           const { revokedAtMs } = revoked;
@@ -176,7 +169,7 @@ function createNonces(db: Db) {
   // An expired row of the same nonce counts as removed.
   const insert = db.client.prepare(
     `INSERT INTO nonces (key_id, nonce, keep_until_ms) VALUES (:keyId, :nonce, :keepUntilMs)
-     ON CONFLICT DO UPDATE SET keep_until_ms = excluded.keep_until_ms WHERE keep_until_ms <= :nowMs`,
+     ON CONFLICT (key_id, nonce) DO UPDATE SET keep_until_ms = excluded.keep_until_ms WHERE keep_until_ms <= :nowMs`,
   );
   const clear = db.client.prepare(
     `DELETE FROM nonces WHERE (key_id, nonce) IN

@@ -1,10 +1,9 @@
 /**
  * Idempotency keys: which result a POST had, remembered for a day.
  */
-import { and, eq, sql } from 'drizzle-orm';
 import type { Mode } from '../core/transfer.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
 import { replays } from './tables.ts';
 
 /** Identifies a repeated POST. `bodyHash` covers the parsed body with defaults applied. */
@@ -18,28 +17,13 @@ const CLEARED_MAX = 4;
 /** A key belongs to one store, mode and path. */
 export type ReplayScope = Readonly<{ storeId: string; mode: Mode; replay: Replay; nowMs: number }>;
 
-/** To be called within a transaction. */
-export type Replays = Readonly<{
-  /** Returns what this key led to within its day. */
-  recall(scope: ReplayScope): Readonly<{ kind: 'new' | 'other_body' } | { kind: 'same_body'; madeId: string }>;
-  /** Remembers a success and what it made, or changed; does nothing for a request without a key. */
-  remember(scope: ReplayScope, madeId: string): void;
-}>;
+type Recalled = Readonly<{ kind: 'new' | 'other_body' } | { kind: 'same_body'; madeId: string }>;
 
-export function createReplays(db: Db): Replays {
+/** Returns functions that are called within a transaction. */
+export function createReplays(db: Db) {
   const insert = preparedInsert(db, replays);
-  const isOfScope = and(
-    eq(replays.storeId, sql.placeholder('storeId')),
-    eq(replays.mode, sql.placeholder('mode')),
-    eq(replays.path, sql.placeholder('path')),
-    eq(replays.idempotencyKey, sql.placeholder('idempotencyKey')),
-  );
-  const find = atFirstUse(
-    db.orm
-      .select({ bodyHash: replays.bodyHash, madeId: replays.madeId, createdAtMs: replays.createdAtMs })
-      .from(replays)
-      .where(isOfScope),
-  );
+  const find = findBy(db, replays, 'storeId', 'mode', 'path', 'idempotencyKey');
+  const isOfScope = given(replays, 'storeId', 'mode', 'path', 'idempotencyKey');
   const remove = atFirstUse(db.orm.delete(replays).where(isOfScope));
   const clear = db.client.prepare(
     `DELETE FROM replays WHERE (store_id, mode, path, idempotency_key) IN
@@ -47,13 +31,15 @@ export function createReplays(db: Db): Replays {
       WHERE created_at_ms < ? ORDER BY created_at_ms LIMIT ${CLEARED_MAX})`,
   );
   return {
-    recall({ storeId, mode, replay: { path, idempotencyKey, bodyHash }, nowMs }) {
+    /** Returns what this key led to within its day. */
+    recall({ storeId, mode, replay: { path, idempotencyKey, bodyHash }, nowMs }: ReplayScope): Recalled {
       if (idempotencyKey === null) return { kind: 'new' };
       const known = find.get({ storeId, mode, path, idempotencyKey });
       if (!known || known.createdAtMs < nowMs - KEPT_MS) return { kind: 'new' };
       return known.bodyHash === bodyHash ? { kind: 'same_body', madeId: known.madeId } : { kind: 'other_body' };
     },
-    remember({ storeId, mode, replay: { path, idempotencyKey, bodyHash }, nowMs }, madeId) {
+    /** Remembers a success and what it made, or changed; does nothing for a request without a key. */
+    remember({ storeId, mode, replay: { path, idempotencyKey, bodyHash }, nowMs }: ReplayScope, madeId: string): void {
       if (idempotencyKey === null) return;
       const row = { storeId, mode, path, idempotencyKey, bodyHash, madeId, createdAtMs: nowMs };
       // A row with this key has expired, or `recall` would have found it.
@@ -63,3 +49,5 @@ export function createReplays(db: Db): Replays {
     },
   };
 }
+
+export type Replays = ReturnType<typeof createReplays>;

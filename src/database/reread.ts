@@ -2,7 +2,7 @@
  * Blocks that were read again: what differs from the facts, and what was missed in them.
  */
 
-import { and, asc, eq, gte, lte, sql } from 'drizzle-orm';
+import { and, asc, between, eq, gte, sql } from 'drizzle-orm';
 import type { BlockRef } from '../core/block.ts';
 import type { ChainTransfer, NetworkKey } from '../core/transfer.ts';
 import type { RecordAct } from './audit-log.ts';
@@ -10,7 +10,7 @@ import type { BlockFacts, FactsContext, Ours } from './block-facts.ts';
 import type { BlockRow, BlockRows } from './blocks.ts';
 import { writeOrTry } from './engine/dry-run.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse } from './engine/prepared.ts';
+import { atFirstUse, findBy, given } from './engine/prepared.ts';
 import type { NetworkRows } from './networks.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
 import type { Reread, RereadDifference, RereadOutcome } from './recovery.ts';
@@ -143,42 +143,28 @@ function createComparison({ blocks, transfers, facts, outgoing }: Parts, queries
   }
 }
 
+const isCanonical = eq(blockTable.canonical, sql`1`);
+
 function createQueries({ orm }: Db) {
-  const isOurs = and(eq(blockTable.network, sql.placeholder('network')), eq(blockTable.canonical, sql`1`));
-  const at = atFirstUse(
-    orm
-      .select()
-      .from(blockTable)
-      .where(and(isOurs, eq(blockTable.number, sql.placeholder('number')))),
-  );
-  const from = atFirstUse(
-    orm
-      .select({ hash: blockTable.hash, number: blockTable.number })
-      .from(blockTable)
-      .where(and(isOurs, gte(blockTable.number, sql.placeholder('number'))))
-      .orderBy(asc(blockTable.number))
-      .limit(1),
-  );
+  const place = { hash: blockTable.hash, number: blockTable.number };
+  const isOurs = and(given(blockTable, 'network'), isCanonical);
+  const isHere = and(given(blockTable, 'network', 'number'), isCanonical);
+  const at = atFirstUse(orm.select().from(blockTable).where(isHere));
+  const above = and(isOurs, gte(blockTable.number, sql.placeholder('number')));
+  const from = atFirstUse(orm.select(place).from(blockTable).where(above).orderBy(asc(blockTable.number)).limit(1));
+  const within = between(blockTable.number, sql.placeholder('lowest'), sql.placeholder('highest'));
   const paying = atFirstUse(
     orm
-      .selectDistinct({ hash: blockTable.hash, number: blockTable.number })
+      .selectDistinct(place)
       .from(blockTable)
       .innerJoin(transferTable, eq(transferTable.blockId, blockTable.id))
-      .where(
-        and(isOurs, gte(blockTable.number, sql.placeholder('from')), lte(blockTable.number, sql.placeholder('to'))),
-      ),
+      .where(and(isOurs, within)),
   );
-  const key = atFirstUse(
-    orm
-      .select({ key: addressTable.key })
-      .from(addressTable)
-      .where(eq(addressTable.id, sql.placeholder('id'))),
-  );
+  const key = findBy({ orm }, addressTable, 'id');
   return {
     canonicalAt: (network: NetworkKey, number: number): BlockRow | undefined => at.get({ network, number }),
     anchor: (network: NetworkKey, number: number) => from.get({ network, number }) ?? null,
-    paying: (network: NetworkKey, lowest: number, highest: number) =>
-      paying.all({ network, from: lowest, to: highest }),
+    paying: (network: NetworkKey, lowest: number, highest: number) => paying.all({ network, lowest, highest }),
     keyOf: (id: number): string => key.get({ id })?.key ?? '',
   };
 }

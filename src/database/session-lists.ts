@@ -7,7 +7,7 @@ import type { SessionStatus } from '../core/event.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { firstSessionId } from '../lib/session-id.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse } from './engine/prepared.ts';
+import { atFirstUse, findBy, given } from './engine/prepared.ts';
 import type { StoredEvent } from './events.ts';
 import { type SessionRow, type SessionSummary, toSession } from './session.ts';
 import { addresses, events, sessions, transfers } from './tables.ts';
@@ -74,6 +74,9 @@ const LAST_CHARACTER = '\u{10ffff}';
 /** One address's transaction may pay others of ours; more than these are not shown. */
 const FOUND_MAX = 100;
 
+/** More than there are currency codes. */
+const CURRENCIES_MAX = 1_000;
+
 /** A page of a list by more than one of flag, coins, price and status looks at this many sessions at most. */
 const NARROWED_MAX = 300;
 /** Sessions with payments that a page by coins looks at. */
@@ -123,23 +126,13 @@ export function sessionListQueries(db: Db) {
     `SELECT 1 FROM ledger_postings AS p JOIN ledger_entries AS e ON e.id = p.entry_id AND e.kind = 'payment'
      WHERE p.subject = ? AND p.subject <> '' AND p.account = 'received' AND p.network = ? AND p.asset = ? LIMIT 1`,
   );
-  const addressesOf = atFirstUse(
-    orm
-      .select({ id: addresses.id })
-      .from(addresses)
-      .where(eq(addresses.sessionId, sql.placeholder('sessionId'))),
-  );
+  const addressesOf = findBy(db, addresses, 'sessionId');
+  const isCredited = and(eq(transfers.dust, sql`0`), eq(transfers.confirmed, sql`1`));
   const paying = atFirstUse(
     orm
       .select({ tx: transfers.tx })
       .from(transfers)
-      .where(
-        and(
-          eq(transfers.addressId, sql.placeholder('addressId')),
-          eq(transfers.dust, sql`0`),
-          eq(transfers.confirmed, sql`1`),
-        ),
-      )
+      .where(and(given(transfers, 'addressId'), isCredited))
       .orderBy(asc(transfers.id))
       .limit(sql.placeholder('limit')),
   );
@@ -191,32 +184,34 @@ export function sessionListQueries(db: Db) {
     const [first, ...others] = [isOdd, price, status].filter((one) => one !== undefined);
     if (paidIn) return creditedIds(filter, range);
     if (first === undefined || others.length === 0) return null;
-    const rows = orm
-      .select({ id: sessions.id })
-      .from(sessions)
-      .where(and(ofStore(filter), first, gte(sessions.id, range[0]), lt(sessions.id, range[1])))
-      .orderBy(desc(sessions.id))
-      .limit(NARROWED_MAX)
-      .all();
-    return narrowedTo(rows.map(({ id }) => id));
+    const isFirst = and(ofStore(filter), first, gte(sessions.id, range[0]), lt(sessions.id, range[1]));
+    const ids = orm.select({ id: sessions.id }).from(sessions).where(isFirst).orderBy(desc(sessions.id));
+    return narrowedTo(
+      ids
+        .limit(NARROWED_MAX)
+        .all()
+        .map(({ id }) => id),
+    );
   }
 
-  /** Returns the sessions of one price: the currencies that have it are found by one seek each. */
+  /** Returns the currencies of the sessions that match, in order of their codes; each is found by one seek. */
+  function currenciesOf(where: SQL | undefined, limit: number): string[] {
+    const found: string[] = [];
+    while (found.length < limit) {
+      const isNext = and(where, gt(sessions.currency, found.at(-1) ?? ''));
+      const one = orm.select({ currency: sessions.currency }).from(sessions).where(isNext);
+      const next = one.orderBy(asc(sessions.currency)).limit(1).get();
+      if (!next) break;
+      found.push(next.currency);
+    }
+    return found;
+  }
+
+  /** Returns the sessions of one price. */
   function askedFor(at: At, { amountMinor, currencies }: Asked, limit: number): SessionSummary[] {
     const priced = and(ofStore(at), eq(sessions.amountMinor, amountMinor));
-    const found: SessionSummary[] = [];
-    for (let last = ''; ; ) {
-      const next = orm
-        .select({ currency: sessions.currency })
-        .from(sessions)
-        .where(and(priced, gt(sessions.currency, last)))
-        .orderBy(asc(sessions.currency))
-        .limit(1)
-        .get();
-      if (!next) return found;
-      last = next.currency;
-      if (currencies.includes(last)) found.push(...select(and(priced, eq(sessions.currency, last)), limit));
-    }
+    const fitting = currenciesOf(priced, CURRENCIES_MAX).filter((currency) => currencies.includes(currency));
+    return fitting.flatMap((currency) => select(and(priced, eq(sessions.currency, currency)), limit));
   }
 
   /** Returns the newest sessions that asked for an amount, or whose confirmed money is that amount. */
@@ -269,26 +264,8 @@ export function sessionListQueries(db: Db) {
       });
     },
     /** Returns the currencies in which a store has priced sessions, in order of their codes. */
-    async listPriceCurrencies(
-      at: Readonly<{ storeId: string; mode: Mode }>,
-      limit: number,
-    ): Promise<readonly string[]> {
-      return db.read(() => {
-        const found: string[] = [];
-        for (let last = ''; found.length < limit; ) {
-          const next = orm
-            .select({ currency: sessions.currency })
-            .from(sessions)
-            .where(and(ofStore(at), gt(sessions.currency, last)))
-            .orderBy(asc(sessions.currency))
-            .limit(1)
-            .get();
-          if (!next) break;
-          last = next.currency;
-          found.push(last);
-        }
-        return found;
-      });
+    async listPriceCurrencies(at: At, limit: number): Promise<readonly string[]> {
+      return db.read(() => currenciesOf(ofStore(at), limit));
     },
     /** Returns the confirmed transactions to each session's addresses, at most `limit` for each. */
     async transactionsOf(

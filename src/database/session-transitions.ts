@@ -1,7 +1,7 @@
 /**
  * How a session changes: add what is new to its sums, let core decide, save the result and its events.
  */
-import { eq, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { type PaymentEventType, paymentEventBody } from '../core/event.ts';
 import { accept, type HeldKind, heldMoney } from '../core/held-money.ts';
 import { parToMinorFloor } from '../core/money.ts';
@@ -22,31 +22,13 @@ import { isStablecoin, type NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, laterValues } from './engine/prepared.ts';
+import { atFirstUse, changeBy, given } from './engine/prepared.ts';
 import type { HeldRecords, HeldReporting } from './held-records.ts';
 import type { NetworkRows } from './networks.ts';
 import type { Outbox } from './outbox.ts';
 import { dueOf, lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session.ts';
 import { type CountingSums, sumsAfter } from './session-sums.ts';
 import { sessions } from './tables.ts';
-
-/** To be called within a transaction. */
-export type SessionTransitions = Readonly<{
-  /**
-   * Advances a session as far as its transfers and the clock allow.
-   * @param cause the network whose block caused this; null for the clock
-   * @param changed what `recount` found for the session
-   * @returns whether its status changed
-   */
-  advance(row: SessionRow, nowMs: number, cause: NetworkKey | null, changed: readonly Recount[]): boolean;
-  cancel(row: SessionRow, nowMs: number): CancelRefusal | null;
-  /** Applies an operator's decision about held money, or only tells what it would do. */
-  accept(row: SessionRow, kind: HeldKind, nowMs: number, isDryRun: boolean): ReturnType<typeof accept>;
-  /** Updates what counts, after a return of held money began or failed. No event reports that. */
-  followReturn(row: SessionRow, nowMs: number): void;
-  /** Counts a transfer that the session shows. */
-  countPayment(sessionId: string): void;
-}>;
 
 type Parts = Readonly<{
   networks: NetworkRows;
@@ -59,23 +41,21 @@ type Parts = Readonly<{
 /** Where nothing was received, these say what was due. */
 const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.cancelled'];
 
-/** @param outageWaitS how long after a deadline an unread network may hold a session open */
+/**
+ * Returns functions that are called within a transaction.
+ * @param outageWaitS how long after a deadline an unread network may hold a session open
+ */
 export function createSessionTransitions(
   db: Db,
   { networks, countingSums, outbox, raiseAlarm, heldRecords }: Parts,
   outageWaitS: number,
-): SessionTransitions {
-  const update = atFirstUse(
-    db.orm
-      .update(sessions)
-      .set(laterValues(sessions, stateColumnNames))
-      .where(eq(sessions.id, sql.placeholder('id'))),
-  );
+) {
+  const update = changeBy(db, sessions, stateColumnNames, 'id');
   const countPayment = atFirstUse(
     db.orm
       .update(sessions)
       .set({ paymentCount: sql`${sessions.paymentCount} + 1` })
-      .where(eq(sessions.id, sql.placeholder('id'))),
+      .where(given(sessions, 'id')),
   );
 
   const momentOf = (row: SessionRow, nowMs: number): Moment => ({
@@ -96,7 +76,7 @@ export function createSessionTransitions(
     const state = stateOf(terms, after.life, after.standing, kept);
     const held = countingSums(row, kept);
     if (stateColumnNames.every((name) => row[name] === state[name])) return;
-    update.run({ id: row.id, ...state });
+    update({ id: row.id, ...state });
     for (const type of changes({ life: lifeOf(row), standing: standingOf(row) }, after)) {
       const sum = received(terms, after.life, held, type);
       outbox.post(row, type, nowMs, (id) =>
@@ -134,31 +114,42 @@ export function createSessionTransitions(
   }
 
   return {
-    advance(row, nowMs, cause, changed) {
+    /**
+     * Advances a session as far as its transfers and the clock allow.
+     * @param cause the network whose block caused this; null for the clock
+     * @param changed what `recount` found for the session
+     * @returns whether its status changed
+     */
+    advance(row: SessionRow, nowMs: number, cause: NetworkKey | null, changed: readonly Recount[]): boolean {
       const kept = sumsAfter(row, changed);
       const after = advance(termsOf(row), lifeOf(row), countingSums(row, kept), momentOf(row, nowMs));
       save(row, kept, after, nowMs, cause);
       return after.life.status !== row.status;
     },
-    cancel(row, nowMs) {
+    cancel(row: SessionRow, nowMs: number): CancelRefusal | null {
       const kept = row.sums;
       const after = cancel(termsOf(row), lifeOf(row), countingSums(row, kept), momentOf(row, nowMs));
       save(row, kept, after, nowMs, null);
       return after.refusal;
     },
-    accept(row, kind, nowMs, isDryRun) {
+    /** Applies an operator's decision about held money, or only tells what it would do. */
+    accept(row: SessionRow, kind: HeldKind, nowMs: number, isDryRun: boolean) {
       const kept = row.sums;
       const counting = countingSums(row, kept);
       const after = accept(termsOf(row), lifeOf(row), counting, kind, isStablecoin(row.currency), momentOf(row, nowMs));
       if (!isDryRun) save(row, kept, after, nowMs, null, 'event');
       return after;
     },
-    followReturn(row, nowMs) {
+    /** Updates what counts, after a return of held money began or failed. No event reports that. */
+    followReturn(row: SessionRow, nowMs: number): void {
       const [terms, life, kept] = [termsOf(row), lifeOf(row), row.sums];
       const counting = countingSums(row, kept);
-      update.run({ id: row.id, ...stateOf(terms, life, standing(terms, life, counting), kept) });
+      update({ id: row.id, ...stateOf(terms, life, standing(terms, life, counting), kept) });
       heldRecords.follow(row, { life, sums: counting }, { nowMs, cause: null, reporting: 'alarm' });
     },
-    countPayment: (id) => void countPayment.run({ id }),
+    /** Counts a transfer that the session shows. */
+    countPayment: (id: string) => void countPayment.run({ id }),
   };
 }
+
+export type SessionTransitions = ReturnType<typeof createSessionTransitions>;

@@ -9,7 +9,7 @@ import { receivedOn } from '../core/session.ts';
 import { storeTiers } from '../core/store-credit.ts';
 import { type NetworkKey, nameOf } from '../core/transfer.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse } from './engine/prepared.ts';
+import { atFirstUse, given } from './engine/prepared.ts';
 import type { WaitingTransfer } from './ingest.ts';
 import type { FindSessionRow } from './sessions.ts';
 import type { StoreRows } from './stores.ts';
@@ -32,13 +32,7 @@ export function waitingCommands(db: Db, { findSession, stores }: Parts) {
         and(eq(transfers.blockId, blocks.id), eq(transfers.confirmed, sql`0`), eq(transfers.dust, sql`0`)),
       )
       .innerJoin(addresses, eq(addresses.id, transfers.addressId))
-      .where(
-        and(
-          eq(blocks.network, sql.placeholder('network')),
-          eq(blocks.hash, sql.placeholder('hash')),
-          eq(blocks.canonical, sql`1`),
-        ),
-      )
+      .where(and(given(blocks, 'network', 'hash'), eq(blocks.canonical, sql`1`)))
       .orderBy(asc(transfers.id)),
   );
 
@@ -62,16 +56,8 @@ export function waitingCommands(db: Db, { findSession, stores }: Parts) {
           const { openPar, allPar } = session?.received ?? { openPar: own, allPar: own };
           // Money that is older than its session is in none of the session's sums.
           const received = openPar < own ? { openPar: own, allPar: allPar + own } : { openPar, allPar };
-          return {
-            tx,
-            index: position,
-            currency,
-            from: fromKey,
-            to,
-            units,
-            received,
-            stricter: session?.stricter ?? [],
-          };
+          const stricter = session?.stricter ?? [];
+          return { tx, index: position, currency, from: fromKey, to, units, received, stricter };
         });
       });
     },
