@@ -12,9 +12,7 @@ import type { PageModel } from './model.ts';
 import { findSession } from './request.ts';
 
 const ACCENT_AGE_S = 3600;
-const types = { png: 'image/png', svg: 'image/svg+xml' } as const;
-/** An SVG needs nothing but its own styles. */
-const LOGO_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
+const LOGO_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'";
 
 /** Renders the link to the style sheet of the store's colour, to follow the page's own. */
 export const brandStyle = ({ settings: { accent } }: PageModel): Html | null =>
@@ -22,7 +20,7 @@ export const brandStyle = ({ settings: { accent } }: PageModel): Html | null =>
 
 /** Renders the store's name for the page header. The logo has no alternative text because it repeats the name. */
 export const brandName = ({ session, shop, settings: { logo } }: PageModel): Html =>
-  html`<p class="shop">${logo && html`<img class="logo" src="${session.id}/logo/${logo.hash}" alt="" height="40">`}<span>${shop}</span></p>`;
+  html`<p class="shop">${logo && html`<img class="logo" src="${session.id}/logo/${logo}" alt="" height="40">`}<span>${shop}</span></p>`;
 
 export function serveBrand(router: Router, database: Pick<Database, 'sessions'> & Pick<Database, 'stores'>): void {
   router.get('/pay/assets/accent/:name', (request, response) => {
@@ -39,6 +37,6 @@ export function serveBrand(router: Router, database: Pick<Database, 'sessions'> 
       return;
     }
     response.set('Content-Security-Policy', LOGO_POLICY);
-    keepForever(response).set('Content-Type', types[logo.type]).send(Buffer.from(logo.bytes));
+    keepForever(response).set('Content-Type', 'image/png').send(Buffer.from(logo));
   });
 }

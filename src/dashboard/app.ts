@@ -30,7 +30,7 @@ import { createWebSessions, isFormToken, sessionLimits, type Visitor } from './w
 const FORM_BYTES_MAX = 16_384;
 const SUBSCRIBERS_MAX = 10_000;
 /** A picture that is opened directly may neither load nor run anything. */
-const IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+const IMAGE_POLICY = "default-src 'none'; sandbox";
 const PAGES_BURST_S = 3;
 const STALLED_MS_MAX = 60_000;
 

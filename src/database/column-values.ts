@@ -51,7 +51,8 @@ export type PageSettings = Readonly<{
   /** Origins whose pages may embed the payment page in a frame. */
   embedOrigins: readonly string[];
   /** `hash` is the SHA-256 of its bytes, in hex. */
-  logo: Readonly<{ type: 'png' | 'svg'; hash: string }> | null;
+  /** Of the logo, as hex SHA-256. */
+  logo: string | null;
   /** Where answers to receipts by mail go; null: payers cannot have one. */
   receiptsReplyTo: string | null;
 }>;

@@ -49,19 +49,11 @@ export type RefusedStore = Readonly<{ store: MerchantStore; outcome: 'refused' |
 
 type Decided = Readonly<{ store: MerchantStore; hasChanged: boolean }>;
 
-/** Which stores a page lists, oldest first. `waiting`: those that nobody has approved or refused. */
-export type StoreListing = Readonly<{
-  which: 'waiting' | 'all';
-  /** The last store of the page before; null for the first page. */
-  after: Pick<MerchantStore, 'id' | 'createdAtMs'> | null;
-  limit: number;
-}>;
-
 /** What an operator can change of a store. */
 export type StoreValues = Readonly<{ name: string; zone: string }> & StoreSettings & RefundPolicy;
 
-/** A store's logo; `hash` is the SHA-256 of its bytes, in hex. */
-export type Logo = Readonly<{ type: 'png' | 'svg'; hash: string; bytes: Uint8Array }>;
+/** A store's logo, a PNG; `hash` is the SHA-256 of its bytes, in hex. */
+export type Logo = Readonly<{ hash: string; bytes: Uint8Array }>;
 
 /** Omitted settings stay as they are. */
 export type PageSettingsChange = Partial<Omit<PageSettings, 'logo'>> & Readonly<{ logo?: Logo | null }>;
@@ -191,13 +183,6 @@ export function storeCommands(db: Db, parts: Parts) {
       return db.read(() =>
         db.orm.select(storeColumns).from(stores).orderBy(stores.createdAtMs, stores.id).all().map(toStore),
       );
-    },
-    async page({ which, after, limit }: StoreListing): Promise<readonly MerchantStore[]> {
-      const { createdAtMs, id } = stores;
-      const isAfter = after ? sql`(${createdAtMs}, ${id}) > (${after.createdAtMs}, ${after.id})` : undefined;
-      const select = db.orm.select(storeColumns).from(stores);
-      const listed = select.where(and(which === 'waiting' ? isWaiting : undefined, isAfter));
-      return db.read(() => listed.orderBy(asc(createdAtMs), asc(id)).limit(limit).all().map(toStore));
     },
     /** Returns the ids of the stores that are suspended. */
     async listSuspended(): Promise<readonly string[]> {
@@ -363,14 +348,13 @@ function decisionCommands(db: Db, parts: Parts) {
 /** The look of a store's payment page, and who may embed it. */
 function pageCommands({ orm, read, write, describe }: Db, rows: StoreRows) {
   const audited = ({ accent, embedOrigins, logo, receiptsReplyTo }: PageSettings): AuditedState => {
-    return { accent, embedOrigins: embedOrigins.join(','), logoHash: logo?.hash ?? null, receiptsReplyTo };
+    return { accent, embedOrigins: embedOrigins.join(','), logoHash: logo, receiptsReplyTo };
   };
   return {
     async setPageSettings(storeId: string, { logo, ...change }: PageSettingsChange): Promise<void> {
       await write(() => {
         const before = rows.find(storeId)?.page ?? noPage;
-        const shown = logo && { type: logo.type, hash: logo.hash };
-        const page: PageSettings = { ...before, ...change, ...(shown !== undefined && { logo: shown }) };
+        const page: PageSettings = { ...before, ...change, ...(logo !== undefined && { logo: logo?.hash ?? null }) };
         const bytes = logo === undefined ? {} : { logo: logo && Buffer.from(logo.bytes) };
         orm
           .update(stores)
@@ -385,11 +369,10 @@ function pageCommands({ orm, read, write, describe }: Db, rows: StoreRows) {
       return read(() => rows.find(storeId)?.page ?? noPage);
     },
     /** Returns the logo with this hash; null when the store has another one, or none. */
-    async findLogo(storeId: string, hash: string): Promise<Logo | null> {
+    async findLogo(storeId: string, hash: string): Promise<Uint8Array | null> {
       const { page, logo } = stores;
       const row = read(() => orm.select({ page, logo }).from(stores).where(eq(stores.id, storeId)).get());
-      const type = row?.page.logo?.hash === hash ? row.page.logo.type : null;
-      return type && row?.logo ? { type, hash, bytes: row.logo } : null;
+      return row?.page.logo === hash ? row.logo : null;
     },
   };
 }

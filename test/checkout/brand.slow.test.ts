@@ -3,7 +3,6 @@ import { mkdirSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readLogo } from '../../src/dashboard/logo.ts';
 import { type ApiServer, startApi } from '../support/api-server.ts';
 import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
@@ -24,11 +23,13 @@ test.after(async ({ browser, api }) => {
   await api.close();
 });
 
-const picture = readLogo(
-  Buffer.from(
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 40"><rect width="120" height="40" rx="8" fill="#d1495b"/><circle cx="20" cy="20" r="10" fill="#fff"/></svg>',
+const picture = {
+  hash: 'cd'.repeat(32),
+  bytes: Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+    'base64',
   ),
-);
+};
 
 for (const [name, accent] of [
   ['yellow', '#ffff00'],
@@ -68,9 +69,8 @@ test('the logo is served as an inert image, to those who know a session', async 
   await api.database().stores.setPageSettings(api.merchantId, { logo: picture });
   const sale = await openSale(api);
   const path = `${api.baseUrl}${sale.path}/logo/${picture.hash}`;
-  const { status, headers, text } = await exchange('GET', path);
-  assert.equal([status, text], [200, Buffer.from(picture.bytes).toString()]);
-  assert.is(headers['content-type'], 'image/svg+xml');
+  const { status, headers } = await exchange('GET', path);
+  assert.equal([status, headers['content-type']], [200, 'image/png']);
   assert.is(headers['x-content-type-options'], 'nosniff');
   assert.match(String(headers['content-security-policy']), /^default-src 'none'; .*sandbox/);
   assert.match(String(headers['cache-control']), 'immutable');
@@ -78,26 +78,6 @@ test('the logo is served as an inert image, to those who know a session', async 
     assert.is((await exchange('GET', `${api.baseUrl}${sale.path}/logo/${other}`)).status, 404);
   }
   assert.is((await exchange('GET', path.replace(sale.id, 'cs_00000000000000000000000000'))).status, 404);
-});
-
-test('an SVG that was stored with a script does not run it', async ({ api, browser }) => {
-  const evil = Buffer.from(
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><script>document.title="owned";fetch("/owned")</script><rect width="9" height="9"/></svg>',
-  );
-  await api
-    .database()
-    .stores.setPageSettings(api.merchantId, { logo: { type: 'svg', hash: 'ab'.repeat(32), bytes: evil } });
-  const sale = await openSale(api);
-  const { page } = await openPage(browser, api.baseUrl);
-  const asked: string[] = [];
-  page.on('request', (request) => asked.push(request.url()));
-  for (const path of [sale.path, `${sale.path}/logo/${'ab'.repeat(32)}`]) {
-    await page.goto(api.baseUrl + path);
-    assert.is.not(await page.title(), 'owned');
-  }
-  assert.not.ok(asked.some((url) => url.endsWith('/owned')));
-  await page.context().close();
-  await api.database().stores.setPageSettings(api.merchantId, { logo: null });
 });
 
 test('an accent’s style sheet depends only on its name', async ({ api }) => {

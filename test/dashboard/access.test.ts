@@ -55,7 +55,6 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /s/:store/:mode/settings/people/:person/remove': ['owner'],
   'get /s/:store/:mode/settings': ['owner'],
   'post /s/:store/:mode/settings': ['owner'],
-  'post /s/:store/:mode/settings/look': ['owner'],
   'get /s/:store/:mode/settings/logo/:hash': ['owner'],
   'post /s/:store/:mode/settings/logo': ['owner'],
   'post /s/:store/:mode/settings/logo/remove': ['owner'],

@@ -20,7 +20,6 @@ test('a refusal needs a reason, which the owner of the store sees, and ends with
     const database = dashboard.api.database();
     const owner = await dashboard.person('Ada', { role: 'owner', storeId });
     assert.match((await mary.get('/operator')).text, '1 to approve');
-    assert.match((await mary.get(PATH)).text, /Channel type[\s\S]{0,80}API/);
     const refuse = `${PATH}/${storeId}/refuse`;
     assert.is((await mary.submit(PATH, refuse, { because: '  ' })).status, 400);
     const review = await mary.submit(PATH, refuse, { because: 'sells nothing' });
@@ -40,7 +39,6 @@ test('a refusal needs a reason, which the owner of the store sees, and ends with
     for (const page of ['settings', 'developers', 'overview']) {
       assert.match((await owner.get(`/s/${storeId}/test/${page}`)).text, 'sells nothing', page);
     }
-    assert.match((await mary.get(PATH)).text, 'No store is waiting for you');
     // Approving gives power: the second factor is asked for again after ten minutes.
     dashboard.api.clock.advance(11 * 60_000);
     const approve = `${PATH}/${storeId}/approve`;
@@ -75,10 +73,11 @@ test('the list of stores goes on from the last one', () =>
     const first = await mary.get(PATH);
     const more = /href="([^"]*after=[^"]*)"/.exec(first.text)?.[1] ?? '';
     const second = await mary.get(more);
-    const idsOf = ({ text }: { text: string }) => new Set(text.slice(text.indexOf('All stores')).match(/mer_\w{26}/g));
+    const idsOf = ({ text }: { text: string }) =>
+      new Set(text.slice(text.indexOf('<h2 id="all"')).match(/mer_\w{26}/g));
     const ids = [...idsOf(first), ...idsOf(second)];
     assert.equal([ids.length, new Set(ids).size], [62, 62]);
-    assert.not.match(second.text, 'Waiting for approval');
+    assert.not.match(second.text, '<h2 id="people"');
   }));
 
 test.run();

@@ -42,7 +42,7 @@ test('a mail tells the operator of a store that waits, and of the decision', asy
       const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
       const ada = await dashboard.person('Ada', { role: 'staff', storeId: api.merchantId });
 
-      const wish = { name: 'Tea & Co', channel: 'API', settlement: 'USDC' };
+      const wish = { name: 'Tea & Co', settlement: 'USDC' };
       const made = await confirm(ada, '/stores/new', await ada.submit('/stores/new', '/stores/new', wish));
       const storeId = (made.headers.get('location') ?? '').split('/')[2] ?? '';
       const asked = await arrived();

@@ -152,16 +152,14 @@ test('what the forms of a store answer has no text but the texts', () =>
         ...{ refundCancelWindow: '9', refundClaim: '9' },
       };
       const look = { accent: '#ffee00', origins: 'https://shop.example', receiptsTo: 'a@shop.example' };
-      for (const [form, sent, status] of [
-        ['', fields, 200],
-        ['', { ...fields, monitoring: 'x' }, 400],
-        ['/look', look, 200],
-        ['/look', { accent: '', origins: '', receiptsTo: '' }, 303],
-        ['/look', { ...look, accent: 'x' }, 400],
-        ['/look', { ...look, origins: 'x' }, 400],
-        ['/look', { ...look, receiptsTo: 'x' }, 400],
+      for (const [sent, status] of [
+        [{ ...fields, ...look }, 200],
+        [{ ...fields, monitoring: 'x' }, 400],
+        [{ ...fields, accent: 'x' }, 400],
+        [{ ...fields, origins: 'x' }, 400],
+        [{ ...fields, receiptsTo: 'x' }, 400],
       ] as const) {
-        const answer = await owner.submit(path, path + form, sent);
+        const answer = await owner.submit(path, path, sent);
         assert.is(answer.status, status, JSON.stringify(sent));
         assert.equal(unmarked(answer.text), [], JSON.stringify(sent));
       }

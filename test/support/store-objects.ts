@@ -19,7 +19,7 @@ export const LOGO_HASH = 'ab'.repeat(32);
  */
 export async function createObjects(dashboard: Dashboard): Promise<Readonly<Record<Mode, StoreObjects>>> {
   const { api } = dashboard;
-  const logo = { type: 'svg', hash: LOGO_HASH, bytes: Buffer.from('<svg/>') } as const;
+  const logo = { hash: LOGO_HASH, bytes: Buffer.from('a PNG') };
   await api.database().stores.setPageSettings(api.merchantId, { logo });
   const { id: person } = await dashboard.invite('A member', { role: 'staff', storeId: api.merchantId });
   return { test: await createIn(dashboard, 'test', person), live: await createIn(dashboard, 'live', person) };

@@ -1,24 +1,13 @@
 /**
  * A store's policy and look, and the form for a new store, which waits for the operator's approval.
  */
-import {
-  NAME_CHARS_MAX,
-  readName,
-  type StoreSetting,
-  type StoreState,
-  storeSettings,
-  USUAL_ACCENT,
-} from '../../acts/store-settings.ts';
+import { NAME_CHARS_MAX, readName, type StoreSetting, storeSettings, USUAL_ACCENT } from '../../acts/store-settings.ts';
 import { readStoreState, setStore } from '../../acts/stores.ts';
 import { isAllowed } from '../../core/access.ts';
-import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
-import { defaultRefundPolicy } from '../../core/refund.ts';
 import { currencies } from '../../core/transfer.ts';
-import type { PageSettings } from '../../database/column-values.ts';
 import { CHANNEL_TYPE, type MerchantStore, WAITING_STORES_MAX } from '../../database/stores.ts';
 import { accentColours, readAccent, type Scheme } from '../../lib/accent.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { MAIL_ADDRESS_CHARS_MAX } from '../../lib/mail-server.ts';
 import { facts } from '../../web/list.ts';
 import { planAct } from '../act-form.ts';
 import { changeFields, commonChange, type Planned, storeChange } from '../change.ts';
@@ -31,12 +20,13 @@ import type { Words } from '../texts.ts';
 import { logoSection, storeLogoPages } from './store-logo.ts';
 import { teamChanges, teamSection } from './team.ts';
 
-const ORIGIN_EXAMPLE = 'https://shop.example';
-
 const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/settings`;
 
 const policySettings = storeSettings.filter(({ of }) => of === 'store');
+/** The colour is the first. */
 const lookSettings = storeSettings.filter(({ of }) => of === 'page');
+/** What a new store begins with. */
+const firstSettings = storeSettings.filter(({ name }) => name === 'name' || name === 'settlement');
 
 export const storePages = (deps: DashboardDeps): readonly Page[] => [
   {
@@ -45,18 +35,11 @@ export const storePages = (deps: DashboardDeps): readonly Page[] => [
     needs: 'store:manage',
     answer: (visit) => storePage(deps, visit, null),
   },
-  ...(
-    [
-      ['', policySettings],
-      ['/look', lookSettings],
-    ] as const
-  ).map(([form, settings]) =>
-    storeChange(deps, {
-      path: `/s/:store/:mode/settings${form}`,
-      needs: setStore.needs,
-      plan: (visit) => planSettings(deps, visit, settings),
-    }),
-  ),
+  storeChange(deps, {
+    path: '/s/:store/:mode/settings',
+    needs: setStore.needs,
+    plan: (visit) => planSettings(deps, visit),
+  }),
   ...storeLogoPages(deps, (visit, fault) => storePage(deps, visit, fault)),
   ...teamChanges(deps, (visit, fault) => storePage(deps, visit, fault)),
   newStorePage,
@@ -66,14 +49,12 @@ export const storePages = (deps: DashboardDeps): readonly Page[] => [
 /** UTC is not among those that the runtime names. */
 const zoneList = html`<datalist id="zones">${['UTC', ...Intl.supportedValuesOf('timeZone')].map((zone) => html`<option value="${zone}">`)}</datalist>`;
 
-function fieldInput(words: Words, setting: StoreSetting, state: StoreState, typed: string | undefined): Html {
-  const { name, label, choices, choiceTexts, write } = setting;
-  const text = typed ?? write(state);
+function fieldInput(words: Words, { name, of, label, choices, choiceTexts }: StoreSetting, text: string): Html {
   const shown = sentence(words, label);
   if (!choices) {
     const direction = name === 'name' ? null : html` dir="ltr"`;
     const list = name === 'zone' ? html` list="zones"` : null;
-    return html`<label>${shown} <input name="${name}" value="${text}"${direction}${list} autocomplete="off" required></label>${list && zoneList}`;
+    return html`<label>${shown} <input name="${name}" value="${text}"${direction}${list} autocomplete="off" spellcheck="false"${of === 'page' ? null : html` required`}></label>${list && zoneList}`;
   }
   const options = choices.map((value) => {
     const said = choiceTexts?.[value];
@@ -103,9 +84,10 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: Html
   const act = actOf(visitor.person, 'read store', deps.clock);
   const values = await readStoreState({ database: deps.database, act }, at.storeId);
   if (!store || !values) return null;
-  const look = await deps.database.stores.findPageSettings(at.storeId);
   // The form that adds somebody has a name, too.
-  const isTyped = form.role === undefined;
+  const typed = form.role === undefined ? form : {};
+  const inputs = (settings: readonly StoreSetting[]) =>
+    settings.map((one) => fieldInput(words, one, typed[one.name] ?? one.write(values)));
   return {
     title: words.say('frame.settings'),
     status: fault === null ? 200 : 400,
@@ -116,34 +98,28 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: Html
         [words.say('general.state'), html`${stateText(words, store)}${decisionLink(visit, store)}`],
       ],
     )}</section>
-<form method="post" action="${pathOf(at)}" class="card two-columns" aria-labelledby="policy"><h2 id="policy">${words.say('store.policy')}</h2>${changeFields(visit)}
-${policySettings.map((one) => fieldInput(words, one, values, isTyped ? form[one.name] : undefined))}
+<form method="post" action="${pathOf(at)}" class="card" aria-labelledby="policy"><h2 id="policy">${words.say('store.policy')}</h2>${changeFields(visit)}
+<div class="two-columns">${inputs(policySettings)}</div>
 <p class="hint">${words.html('store.policy_hint')}</p>
+<h2>${words.say('store.look')}</h2>
+${inputs(lookSettings.slice(0, 1))}
+<p class="hint">${words.say('store.colour_hint')}</p>
+${previews(words, typed.accent ?? values.accent ?? '')}
+${inputs(lookSettings.slice(1))}
+${deps.config.mail ? null : html`<p class="hint">${words.say('store.no_mail_server')}</p>`}
 <button>${words.say('frame.go_on')}</button></form>
-${lookForm(deps, visit, look)}
-${logoSection(visit, look)}
+${logoSection(visit, await deps.database.stores.findPageSettings(at.storeId))}
 ${await teamSection(deps, visit)}`,
   };
 }
 
-function lookForm({ config }: DashboardDeps, visit: Visit<StoreAt>, look: PageSettings): Html {
-  const { at, form, words } = visit;
-  const accent = form.accent ?? look.accent ?? '';
-  const origins = form.origins ?? look.embedOrigins.join('\n');
-  return html`<form method="post" action="${pathOf(at)}/look" class="card" aria-labelledby="look"><h2 id="look">${words.say('store.look')}</h2>${changeFields(visit)}
-<label>${words.say('store.colour')} <input name="accent" value="${accent}" placeholder="${USUAL_ACCENT}" dir="ltr" maxlength="7" spellcheck="false"></label>
-<p class="hint">${words.say('store.colour_hint')}</p>
-${previews(words, accent.trim() === '' ? USUAL_ACCENT : readAccent(accent.trim()))}
-<label>${words.say('store.sites')} <textarea name="origins" rows="3" dir="ltr" spellcheck="false" placeholder="${ORIGIN_EXAMPLE}">${origins}</textarea></label>
-<p class="hint">${words.say('store.sites_hint')}</p>
-<label>${words.say('store.receipts_to')} <input name="receiptsTo" type="email" dir="ltr" value="${form.receiptsTo ?? look.receiptsReplyTo ?? ''}" maxlength="${MAIL_ADDRESS_CHARS_MAX}" autocomplete="off"></label>
-<p class="hint">${words.say('store.receipts_hint')}</p>
-${config.mail ? null : html`<p class="hint">${words.say('store.no_mail_server')}</p>`}
-<button class="plain">${words.say('frame.go_on')}</button></form>`;
+/** Shows a colour, or the usual one where none is typed, as payers see it by day and by night. */
+function previews(words: Words, typed: string): Html | null {
+  const accent = typed.trim() === '' ? USUAL_ACCENT : readAccent(typed.trim());
+  return accent === null
+    ? null
+    : html`<p>${(['light', 'dark'] as const).map((scheme) => preview(words, accent, scheme))}</p>`;
 }
-
-const previews = (words: Words, accent: string | null): Html | null =>
-  accent === null ? null : html`<p>${(['light', 'dark'] as const).map((scheme) => preview(words, accent, scheme))}</p>`;
 
 const cards: Readonly<Record<Scheme, readonly [card: string, text: string]>> = {
   light: ['#ffffff', '#17202a'],
@@ -160,14 +136,12 @@ function preview(words: Words, hex: string, scheme: Scheme): Html {
 <text x="90" y="71" font-size="11" text-anchor="middle" fill="${onAccent}">${words.say('store.open_wallet')}</text></svg> `;
 }
 
-/** Plans what one of the two forms changes. */
-function planSettings(deps: DashboardDeps, visit: Visit<StoreAt>, settings: readonly StoreSetting[]): Promise<Planned> {
+function planSettings(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
   const { at, form, words } = visit;
-  const accent = form.accent?.trim();
   return planAct(deps, visit, setStore, {
-    texts: { store: at.storeId, ...Object.fromEntries(settings.map(({ name }) => [name, form[name]])) },
+    texts: { store: at.storeId, ...Object.fromEntries(storeSettings.map(({ name }) => [name, form[name]])) },
     back: pathOf(at),
-    above: accent === undefined ? null : previews(words, accent === '' ? USUAL_ACCENT : readAccent(accent)),
+    above: form.accent === undefined ? null : previews(words, form.accent),
     refused: (fault) => storePage(deps, visit, fault),
   });
 }
@@ -183,9 +157,7 @@ const newStoreForm = (visit: Visit<null>, fault: string | null): Reply => ({
   title: visit.words.say('frame.new_store'),
   status: fault === null ? 200 : 400,
   content: html`${faultMessage(fault)}<form method="post" action="/stores/new" class="card">${changeFields(visit)}
-<label>${visit.words.say('store.setting_name')} <input name="name" maxlength="${NAME_CHARS_MAX}" value="${visit.form.name ?? ''}" required></label>
-<label>${visit.words.say('store.channel')} <select name="channel">${html`<option translate="no">${CHANNEL_TYPE}</option>`}</select></label>
-<label>${visit.words.say('store.setting_settlementCurrency')} <select name="settlement">${currencies.map((one) => html`<option translate="no">${one}</option>`)}</select></label>
+${firstSettings.map((one) => fieldInput(visit.words, one, visit.form[one.name] ?? ''))}
 <p class="hint">${visit.words.say('store.approval_hint')}</p>
 <button>${visit.words.say('frame.go_on')}</button></form>`,
 });
@@ -194,17 +166,12 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
   const { form, visitor, nowMs, words } = visit;
   const name = readName((form.name ?? '').trim());
   const settlementCurrency = currencies.find((one) => one === form.settlement);
-  if (name === undefined || !settlementCurrency || form.channel !== CHANNEL_TYPE) {
+  if (name === undefined || !settlementCurrency) {
     return newStoreForm(visit, words.say('store.new_fault', { count: NAME_CHARS_MAX }));
   }
   const id = `mer_${idOfForm(visitor, form.once, nowMs)}`;
   const path = pathOf({ storeId: id, mode: 'test' });
   if (await deps.database.stores.find(id)) return { to: path, said: words.say('store.created_already') };
-  const { memberships } = visitor.person;
-  const own = await Promise.all(memberships.map(({ storeId }) => storeId && deps.database.stores.find(storeId)));
-  const tooMany = () => newStoreForm(visit, words.say('store.too_many_pending', { count: WAITING_STORES_MAX }));
-  const waiting = own.filter((store) => store && store.status === 'pending' && !store.refusal);
-  if (waiting.length >= WAITING_STORES_MAX) return tooMany();
   return {
     command: 'create store',
     target: id,
@@ -212,12 +179,7 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
       title: words.say('store.create_title', { name }),
       consequence: facts([
         [words.say('general.name'), data(name)],
-        [words.say('store.channel'), data(CHANNEL_TYPE)],
-        [words.say('store.setting_settlementCurrency'), data(settlementCurrency)],
-        [
-          words.say('store.auto_refunds'),
-          formatUnits(BigInt(defaultRefundPolicy.refundAutoMinor), MINOR_DECIMALS, MINOR_DECIMALS),
-        ],
+        [words.say('store.settlement'), data(settlementCurrency)],
       ]),
       button: words.say('store.create_button'),
       back: '/stores/new',
@@ -226,7 +188,9 @@ async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Plann
     async act(database, act) {
       const made = deps.issue.store(name, settlementCurrency, nowMs);
       const isMade = await database.stores.request({ ...made, id }, visitor.person.id, act);
-      return isMade ? { to: path, said: words.say('store.created') } : tooMany();
+      return isMade
+        ? { to: path, said: words.say('store.created') }
+        : newStoreForm(visit, words.say('store.too_many_pending', { count: WAITING_STORES_MAX }));
     },
   };
 }

@@ -5,9 +5,9 @@
 import { REASON_CHARS_MAX } from '../../acts/act.ts';
 import { decideStore, meanings, type StoreDecision, storeDecisions } from '../../acts/store-decisions.ts';
 import type { Person } from '../../database/people/person.ts';
-import { CHANNEL_TYPE, type MerchantStore } from '../../database/stores.ts';
+import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { facts, list, section } from '../../web/list.ts';
+import { list, section } from '../../web/list.ts';
 import { planAct } from '../act-form.ts';
 import { changeFields, commonChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -39,25 +39,19 @@ export const operatorStorePages = (deps: DashboardDeps): readonly CommonPage[] =
 
 async function page({ database }: DashboardDeps, visit: Visit<null>, fault: Html | null): Promise<Reply> {
   const { words, query } = visit;
-  const last = await database.stores.find(query.get('after') ?? '');
-  const found = await database.stores.page({ which: 'all', after: last, limit: ROWS_MAX + 1 });
+  const stores = (await database.stores.list()).toReversed();
+  const last = query.get('after');
+  const start = stores.findIndex(({ id }) => id === last) + 1;
   const people = await database.people.list();
-  const shown = found.slice(0, ROWS_MAX);
-  const older = found.length > ROWS_MAX ? moreLink(words, `${PATH}?after=${shown.at(-1)?.id}`) : null;
-  const all = section('all', 'All stores', html`${storeList(visit, shown, people)}${older}`, 'plain');
-  if (last) return { title: 'Stores and people', content: all };
-  const waiting = await database.stores.page({ which: 'waiting', after: null, limit: ROWS_MAX });
-  const cards =
-    waiting.length === 0
-      ? html`<p class="card empty">No store is waiting for you.</p>`
-      : html`${waiting.map((store) => waitingCard(visit, store, people))}`;
-  const names = new Map((await database.stores.list()).map(({ id, name }) => [id, name]));
+  const shown = stores.slice(start, start + ROWS_MAX);
+  const isMore = stores.length > start + ROWS_MAX;
+  const older = isMore ? moreLink(words, `${PATH}?after=${shown.at(-1)?.id}`) : null;
+  const names = new Map(stores.map(({ id, name }) => [id, name]));
   return {
     title: 'Stores and people',
     status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}${section('waiting', 'Waiting for approval', cards, 'plain')}
-${all}
-${section('people', 'People', peopleList(visit, people, names), 'plain')}`,
+    content: html`${faultMessage(fault)}${section('all', 'Stores', html`${storeList(visit, shown, people)}${older}`, 'plain')}
+${last ? null : section('people', 'People', peopleList(visit, people, names), 'plain')}`,
   };
 }
 
@@ -78,14 +72,6 @@ const form = (visit: Visit<null>, store: MerchantStore, decision: StoreDecision)
   return needsReason ? html`<details><summary>${button}: ${data(store.name)}</summary>${content}</details>` : content;
 };
 
-const waitingCard = (visit: Visit<null>, store: MerchantStore, people: readonly Person[]): Html =>
-  html`<article class="card" aria-labelledby="w-${store.id}"><h3 id="w-${store.id}">${data(store.name)}</h3>${facts([
-    ['Merchant id', html`<code>${store.id}</code>`],
-    ['Channel type', data(CHANNEL_TYPE)],
-    ['Owner', ownersOf(store, people)],
-    ['Created', time(store.createdAtMs)],
-  ])}${form(visit, store, 'approve')}${form(visit, store, 'refuse')}</article>`;
-
 function stateOf({ status, suspension, refusal }: MerchantStore): Html {
   const stopped = suspension ?? refusal;
   if (stopped) {
@@ -96,17 +82,17 @@ function stateOf({ status, suspension, refusal }: MerchantStore): Html {
 
 const storeList = (visit: Visit<null>, stores: readonly MerchantStore[], people: readonly Person[]): Html =>
   list<MerchantStore>({
-    caption: 'All stores',
+    caption: 'Stores',
     columns: [
       ['Store', ({ name }) => data(name)],
       ['Merchant id', ({ id }) => html`<code>${id}</code>`],
       ['Owner', (store) => ownersOf(store, people)],
-      ['Created', ({ createdAtMs }) => time(createdAtMs)],
+      ['Created', ({ createdAtMs }) => time(createdAtMs), 'newest'],
       ['State', stateOf, 'lead'],
       [
         'Change',
         (store) =>
-          html`${(['suspend', 'resume'] as const).filter((one) => meanings[one].fits(store)).map((one) => form(visit, store, one))}${store.refusal ? form(visit, store, 'approve') : null}`,
+          html`${storeDecisions.filter((one) => meanings[one].fits(store)).map((one) => form(visit, store, one))}`,
       ],
     ],
     rows: stores,

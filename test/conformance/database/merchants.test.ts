@@ -10,16 +10,12 @@ async function refuseStore({ database }: World): Promise<void> {
   const second = { ...plain, status: 'pending', createdAtMs: T0_MS + 1 } as const;
   await database.stores.create({ ...second, webhookSecrets });
   const by = (reason: string) => ({ atMs: T0_MS, operator: 'root', command: 'store refuse', reason });
-  const waiting = async () => (await pageOf('waiting')).map(({ id }) => id);
-  const pageOf = (which: 'waiting' | 'all') => database.stores.page({ which, after: null, limit: 9 });
-  assert.equal(await waiting(), ['m2']);
   assert.is((await database.stores.refuse('m2', by('no shop'), true))?.outcome, 'refused');
   assert.equal(await database.stores.find('m2'), second, 'that was a dry run');
   const refusal = { atMs: T0_MS, because: 'no shop' };
   const refused = { store: { ...second, refusal }, outcome: 'refused' };
   assert.equal(await database.stores.refuse('m2', by('no shop'), false), refused);
   assert.equal(await database.stores.refuse('m2', by('another'), false), { ...refused, outcome: 'already' });
-  assert.equal(await waiting(), []);
   assert.equal(
     (await database.audit.list(9)).map(({ command, target, reason }) => [command, target, reason]),
     [['store refuse', 'm2', 'no shop']],
@@ -28,9 +24,6 @@ async function refuseStore({ database }: World): Promise<void> {
   assert.equal(await database.stores.find('m2'), { ...second, status: 'approved' });
   assert.is((await database.stores.refuse('m2', by('late'), false))?.outcome, 'approved');
   assert.is(await database.stores.refuse('nobody', by('x'), false), null);
-  const [first] = await database.stores.page({ which: 'all', after: null, limit: 1 });
-  const rest = await database.stores.page({ which: 'all', after: first ?? null, limit: 9 });
-  assert.equal([first?.id, ...rest.map(({ id }) => id)], ['m1', 'm2']);
 }
 
 const by = (command: string, reason: string | null = null) => ({ atMs: T0_MS, operator: 'root', command, reason });
@@ -163,18 +156,17 @@ test('page settings of a store are set one by one, and can be reset', async ({ d
   assert.equal(await database.stores.findPageSettings('m1'), unset);
   await database.stores.setPageSettings('m1', { accent: '#ff8800' });
   assert.equal(await database.stores.findPageSettings('m1'), { ...unset, accent: '#ff8800' });
-  const logo = { type: 'png', hash: 'ab'.repeat(32), bytes: new Uint8Array([1, 2, 255]) } as const;
+  const logo = { hash: 'ab'.repeat(32), bytes: new Uint8Array([1, 2, 255]) };
   const receiptsReplyTo = 'shop@shop.example';
   await database.stores.setPageSettings('m1', { logo, embedOrigins: ['https://shop.example'], receiptsReplyTo });
-  const { bytes, ...shown } = logo;
   assert.equal(await database.stores.findPageSettings('m1'), {
     accent: '#ff8800',
     embedOrigins: ['https://shop.example'],
-    logo: shown,
+    logo: logo.hash,
     receiptsReplyTo,
   });
   const found = await database.stores.findLogo('m1', logo.hash);
-  assert.equal([found?.type, [...(found?.bytes ?? [])]], ['png', [...bytes]]);
+  assert.equal([...(found ?? [])], [...logo.bytes]);
   assert.is(await database.stores.findLogo('m1', 'cd'.repeat(32)), null);
   assert.is(await database.stores.findLogo('nobody', logo.hash), null);
   await database.stores.setPageSettings('m1', unset);
