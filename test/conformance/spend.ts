@@ -19,6 +19,7 @@ import {
 } from '../../src/core/intent.ts';
 import type { Terms } from '../../src/core/spend.ts';
 import type { Currency } from '../../src/core/transfer.ts';
+import { faultIn } from '../support/refusal.ts';
 import { runs } from '../support/runs.ts';
 
 export type SpendBench = Readonly<{
@@ -44,16 +45,6 @@ const SEED = Uint8Array.from({ length: 64 }, (_, at) => (at * 37 + 11) & 255);
 const OTHER_SEED = SEED.map((byte) => byte ^ 0x5a);
 const RUNS = 25;
 const INDEX_MAX = 1_000_000;
-
-function faultOf(work: () => unknown): Fault {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('expected a fault');
-}
 
 const sorted = (effects: SpendReading['effects']): string[] =>
   effects.map(({ token, from, to, units }) => `${from} ${units} ${token} ${to}`).sort();
@@ -224,7 +215,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
         reading.feeUnitsMax,
       ];
       for (let at = 0; at < bytes.length; at++) {
-        for (const flip of [1 << (at % 8), 0xff]) {
+        for (const flip of process.env.TEST_DEEP ? [1 << (at % 8), 0xff] : [1 << (at % 8)]) {
           const mutant = bytes.map((byte, place) => (place === at ? byte ^ flip : byte));
           let reading: SpendReading;
           try {
@@ -252,12 +243,12 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
         Uint8Array.from([...bytes, 0]),
         Uint8Array.from([...bytes, ...bytes]),
       ]) {
-        assert.is(faultOf(() => spending.read(wrong, network)).code, 'spend_bytes_unknown');
+        assert.is(faultIn(() => spending.read(wrong, network)).code, 'spend_bytes_unknown');
       }
     }
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), (junk) => {
-        assert.is(faultOf(() => spending.read(junk, network)).code, 'spend_bytes_unknown');
+        assert.is(faultIn(() => spending.read(junk, network)).code, 'spend_bytes_unknown');
       }),
       { numRuns: runs(300) },
     );
@@ -267,7 +258,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
     for (const intent of samples) {
       const { bytes } = sign(intent, bench.terms(intent, 0));
       const isBound = spending.read(bytes, network).chainId !== null || intent.kind !== 'gas';
-      if (isBound) assert.is(faultOf(() => spending.read(bytes, elsewhere)).code, 'spend_bytes_unknown');
+      if (isBound) assert.is(faultIn(() => spending.read(bytes, elsewhere)).code, 'spend_bytes_unknown');
     }
   });
 
@@ -283,12 +274,12 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
         }
       }
       for (const bad of wrong) {
-        const fault = faultOf(() => sign(intent, bad));
+        const fault = faultIn(() => sign(intent, bad));
         assert.is(fault.code, 'spend_terms_invalid', JSON.stringify(bad));
         assert.is(fault.kind, 'permanent');
       }
       const cheap = { ...network, feeUnitsMax: 0n };
-      assert.is(faultOf(() => sign(intent, terms, cheap)).code, 'spend_terms_invalid');
+      assert.is(faultIn(() => sign(intent, terms, cheap)).code, 'spend_terms_invalid');
     }
   });
 
@@ -316,7 +307,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
     }
     for (const bad of wrong) {
       const valid = bad.kind === 'refund' ? sample : bad.kind === 'sweep' ? sweep : (gas ?? bad);
-      const fault = faultOf(() => sign(bad, bench.terms(valid, 0)));
+      const fault = faultIn(() => sign(bad, bench.terms(valid, 0)));
       assert.is(
         fault.code,
         'spend_intent_invalid',
@@ -328,7 +319,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
       ...network,
       tokens: network.tokens.filter(({ symbol }) => symbol !== sample.currency),
     };
-    assert.is(faultOf(() => sign(sample, bench.terms(sample, 0), none)).code, 'spend_intent_invalid');
+    assert.is(faultIn(() => sign(sample, bench.terms(sample, 0), none)).code, 'spend_intent_invalid');
   });
 
   property('sweeps go to the treasury of the policy', () => {

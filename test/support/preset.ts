@@ -4,6 +4,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chains } from '../../src/chains/index.ts';
+import type { SpendNetwork } from '../../src/chains/spend.ts';
 import { type NetworkConfig, readNetworks } from '../../src/config/network.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
 
@@ -17,6 +18,12 @@ export function preset(name: string): NetworkConfig {
   const [network] = readNetworks([], { [name]: entry }, [name], null);
   if (!network) throw new Error(`${fileOf(name)} is not a network`);
   return network.config;
+}
+
+/** Returns what the signer knows of a shipped network. */
+export function spendOn(name: string, treasury: string, feeUnitsMax: bigint): SpendNetwork {
+  const { chainId, tokens } = preset(name);
+  return { chainId, tokens, treasury, feeUnitsMax };
 }
 
 const shown = ['title', 'exchangeName', 'feeHint', 'mark', 'tokenMarks'] as const;

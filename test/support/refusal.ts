@@ -1,7 +1,18 @@
 /**
- * The code of a refusal.
+ * Faults that synchronous work throws.
  */
 import { Fault } from '../../src/core/fault.ts';
+
+/** Returns the fault that `work` must throw. Other errors are rethrown. */
+export function faultIn(work: () => unknown): Fault {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
+  throw new Error('expected a fault');
+}
 
 /** Returns the code of the fault that `work` throws; `none` if it throws nothing. Other errors are rethrown. */
 export function refusalOf(work: () => unknown): string {

@@ -5,7 +5,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../../src/chains/evm/address.ts';
 import { evmXpubKeys } from '../../../src/chains/evm/xpub-keys.ts';
-import { Fault } from '../../../src/core/fault.ts';
+import { faultIn } from '../../support/refusal.ts';
 
 /** The vectors of EIP-55. */
 const eip55 = [
@@ -30,16 +30,6 @@ const accounts = [
   '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
   '0x90F79bf6EB2c4f870365E785982E1f101E93b906',
 ];
-
-const faultOf = (work: () => unknown): Fault => {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('expected a fault');
-};
 
 test('checksums are those of EIP-55', () => {
   for (const address of eip55) {
@@ -86,17 +76,17 @@ test('private keys and junk are refused, and never appear in a message', () => {
   const { privateExtendedKey } = wallet.derive("m/44'/60'/0'/0");
   const cutXpub = `${xpub.slice(0, -1)}${xpub.endsWith('1') ? '2' : '1'}`;
   for (const text of [privateExtendedKey, cutXpub, '', 'xpub', 'tpubD6NzVbkrYhZ4', '0x00', ...accounts]) {
-    const fault = faultOf(() => evmXpubKeys.derive(text, 0));
+    const fault = faultIn(() => evmXpubKeys.derive(text, 0));
     assert.is(fault.kind, 'permanent', text);
     assert.is(fault.code, 'xpub_invalid', text);
     if (text.length > 8) assert.not.ok(fault.message.includes(text.slice(8)), 'the text itself is not in the message');
   }
-  assert.match(faultOf(() => evmXpubKeys.derive(privateExtendedKey, 0)).message, 'PRIVATE');
+  assert.match(faultIn(() => evmXpubKeys.derive(privateExtendedKey, 0)).message, 'PRIVATE');
 });
 
 test('an xpub from another depth is refused: wallets would not find its addresses again', () => {
   for (const path of ['m', "m/44'/60'/0'", "m/44'/60'/0'/0/0"]) {
-    const fault = faultOf(() => evmXpubKeys.derive(wallet.derive(path).publicExtendedKey, 0));
+    const fault = faultIn(() => evmXpubKeys.derive(wallet.derive(path).publicExtendedKey, 0));
     assert.is(fault.code, 'xpub_invalid');
     assert.match(fault.message, "m/44'/60'/0'/0");
   }

@@ -7,33 +7,17 @@ import { chains } from '../../../src/chains/index.ts';
 import { lockSeed } from '../../../src/chains/solana/lock.ts';
 import { solanaOfflineKeys } from '../../../src/chains/solana/offline-keys.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
-import type { SpendNetwork } from '../../../src/chains/spend.ts';
 import type { Intent, SweepIntent } from '../../../src/core/intent.ts';
 import type { Terms } from '../../../src/core/spend.ts';
 import { runSpendConformance } from '../../conformance/spend.ts';
+import { spendOn } from '../../support/preset.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';
 const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));
 const payee = (number: number): string => solanaOfflineKeys.derive(seed, 500_000 + number, 1)[0] ?? '';
 
-const network: SpendNetwork = {
-  chainId: '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d',
-  tokens: [
-    { symbol: 'USDT', address: 'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB', decimals: 6 },
-    { symbol: 'USDC', address: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', decimals: 6 },
-  ],
-  treasury: payee(9_000),
-  feeUnitsMax: 10_000_000n,
-};
-const elsewhere: SpendNetwork = {
-  chainId: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG',
-  tokens: [
-    { symbol: 'USDT', address: 'B2H5v132f9W36GvwggbZLSNmo7FRVab5fMZSBmvtoeQe', decimals: 6 },
-    { symbol: 'USDC', address: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU', decimals: 6 },
-  ],
-  treasury: payee(9_001),
-  feeUnitsMax: 10_000_000n,
-};
+const network = spendOn('solana', payee(9_000), 10_000_000n);
+const elsewhere = spendOn('solana-devnet', payee(9_001), 10_000_000n);
 
 const terms = (intent: Intent, variant = 0): Terms => ({
   blockhash: base58.encode(Uint8Array.from({ length: 32 }, (_, at) => (at === 31 ? variant + 1 : 7))),

@@ -1,39 +1,27 @@
 import { createHash, pbkdf2Sync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { TronWeb, utils } from 'tronweb';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../../src/chains/index.ts';
-import type { SpendNetwork } from '../../../src/chains/spend.ts';
+import { paidBytes } from '../../../src/chains/tron/payout-costs.ts';
 import { bytesField, readMessage } from '../../../src/chains/tron/protobuf.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import { readTransaction } from '../../../src/chains/tron/transaction-bytes.ts';
-import { Fault } from '../../../src/core/fault.ts';
 import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
 import type { Terms } from '../../../src/core/spend.ts';
 import { runSpendConformance } from '../../conformance/spend.ts';
+import { spendOn } from '../../support/preset.ts';
+import { faultIn } from '../../support/refusal.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';
 const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));
 
-const network: SpendNetwork = {
-  chainId: '728126428',
-  tokens: [
-    { symbol: 'USDT', address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', decimals: 6 },
-    { symbol: 'USDC', address: 'TEkxiTehnzSmSe2XqrBj4w32RUN966rdz8', decimals: 6 },
-  ],
-  treasury: '71'.repeat(20),
-  feeUnitsMax: 50_000_000n,
-};
-const elsewhere: SpendNetwork = {
-  chainId: '3448148188',
-  tokens: [
-    { symbol: 'USDT', address: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', decimals: 6 },
-    { symbol: 'USDC', address: 'TJEif21DCjR1HwfdFK48Mk3XbFwMitm4gb', decimals: 6 },
-  ],
-  treasury: '72'.repeat(20),
-  feeUnitsMax: 50_000_000n,
-};
+const plain = spendOn('tron', '71'.repeat(20), 50_000_000n);
+const usdc = { symbol: 'USDC', address: 'TEkxiTehnzSmSe2XqrBj4w32RUN966rdz8', decimals: 6 } as const;
+const network = { ...plain, tokens: [...plain.tokens, usdc] };
+const elsewhere = spendOn('tron-nile', '72'.repeat(20), 50_000_000n);
 
 const terms = (intent: Intent, variant = 0): Terms => ({
   ref_block_number: '70000123',
@@ -113,15 +101,31 @@ test('no expiration is signed that is no time', () => {
   assert.ok(on(8.64e15)().tx);
 });
 
-const refusalOf = (bytes: Uint8Array): string => {
-  try {
-    tronSpending.read(bytes, network);
-  } catch (error) {
-    if (error instanceof Fault && error.code === 'spend_bytes_unknown') return error.message;
-    throw error;
+type Vector = Readonly<{ what: string; intent: unknown; terms: Terms; tx: string; bytes: string }>;
+/** Made once with tronweb 6.5.1, by its own builder and wallet. */
+const vectors = JSON.parse(readFileSync('test/vectors/tron-payouts.json', 'utf8')) as readonly Vector[];
+const TRIGGER_RESULT_BYTES = 64n;
+
+test('the bytes are those of the vectors, are read back, and have the length known before', () => {
+  const kinds = new Set<string>();
+  for (const { what, intent: stored, terms: on, tx, bytes } of vectors) {
+    const intent = JSON.parse(JSON.stringify(stored), (key, value) =>
+      key === 'units' ? BigInt(value) : value,
+    ) as Intent;
+    const keys = tronSpending.signers(intent).map((wallet) => tronSpending.derive(seed, wallet));
+    const signed = tronSpending.sign({ network: plain, intent, terms: on }, keys);
+    assert.equal([signed.tx, hex(signed.bytes)], [tx, bytes], what);
+    const [move] = tronSpending.read(signed.bytes, plain).effects;
+    assert.is(move?.units, intent.kind === 'sweep' ? intent.from[0]?.units : intent.units, what);
+    const kind = intent.kind !== 'gas' ? 'trigger' : intent.form === 'reclaim' ? 'undelegate' : intent.form;
+    const number = kind === 'trigger' ? BigInt(on.fee_limit ?? 0) : (move?.units ?? 0n);
+    assert.is(paidBytes(kind, number), BigInt(signed.bytes.length) + TRIGGER_RESULT_BYTES, what);
+    kinds.add(intent.kind === 'gas' ? intent.form : intent.kind);
   }
-  throw new Error('expected a refusal');
-};
+  assert.equal([...kinds].sort(), ['delegate', 'reclaim', 'refund', 'sweep', 'transfer']);
+});
+
+const refusalOf = (bytes: Uint8Array): string => faultIn(() => tronSpending.read(bytes, network)).message;
 
 /** Raw data with another field, signed by the refund wallet with tronweb. */
 function signedRaw(raw: Uint8Array): Uint8Array {

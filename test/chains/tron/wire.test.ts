@@ -8,8 +8,8 @@ import { TRANSFER_TOPIC } from '../../../src/chains/erc20.ts';
 import { tronAddress } from '../../../src/chains/tron/address.ts';
 import { readHeader, tronWire } from '../../../src/chains/tron/wire.ts';
 import type { BlockRef } from '../../../src/core/block.ts';
-import { Fault } from '../../../src/core/fault.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
+import { faultIn } from '../../support/refusal.ts';
 import { tronContent } from '../../support/tron-content.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: recorded answers are changed at will
@@ -30,16 +30,6 @@ function decode(block: Json, infos: Json, { ref = goldenRef, kind = 'light' }: D
   return tronWire.decode(tronContent(ref, text(block), text(infos), kind), tokens, isPayee);
 }
 type Decoding = { ref?: BlockRef; kind?: 'light' | 'thorough' };
-
-function faultOf(work: () => unknown): Fault {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('expected a fault');
-}
 
 test('in a whole block, exactly the successful transfers to the watched address are found', () => {
   assert.equal(decode(golden.block, golden.infos), expected);
@@ -262,7 +252,7 @@ const contradictions: readonly (readonly [string, string, (block: Json, infos: J
 for (const [title, code, change] of contradictions) {
   test(`${title}: ${code}`, () => {
     const { block, infos } = copy();
-    const fault = faultOf(() => decode(...change(block, infos)));
+    const fault = faultIn(() => decode(...change(block, infos)));
     assert.is(fault.code, code);
     assert.is(fault.kind, 'transient');
     assert.match(fault.message, /^\S*.*\btest\b/);
@@ -270,8 +260,8 @@ for (const [title, code, change] of contradictions) {
 }
 
 test('a full block without infos is first doubtful, then node_infos_missing', () => {
-  assert.is(faultOf(() => decode(golden.block, [])).code, 'node_content_doubtful');
-  const fault = faultOf(() => decode(golden.block, [], { kind: 'thorough' }));
+  assert.is(faultIn(() => decode(golden.block, [])).code, 'node_content_doubtful');
+  const fault = faultIn(() => decode(golden.block, [], { kind: 'thorough' }));
   assert.is(fault.code, 'node_infos_missing');
   assert.match(fault.message, /the block has 10 transactions/);
 });
@@ -294,21 +284,21 @@ for (const [title, change] of malformed) {
   test(`a Transfer of our token with ${title} is nonsense`, () => {
     const { block, infos } = copy();
     infos[1].log[0] = change(infos[1].log[0]);
-    assert.is(faultOf(() => decode(block, infos)).code, 'node_nonsense');
+    assert.is(faultIn(() => decode(block, infos)).code, 'node_nonsense');
   });
 }
 
 test('text that is not a block is never taken for one, in either place', () => {
   for (const { text, code } of answers.refusals) {
-    assert.is(faultOf(() => decode(text, golden.infos)).code, code, `block ${text}`);
-    assert.is(faultOf(() => decode(golden.block, text)).code, code, `infos ${text}`);
+    assert.is(faultIn(() => decode(text, golden.infos)).code, code, `block ${text}`);
+    assert.is(faultIn(() => decode(golden.block, text)).code, code, `infos ${text}`);
   }
 });
 
 test('a fault’s message is one line, says where, and what to do', () => {
-  const { message } = faultOf(() => decode(golden.block, answers.refusals[1].text));
+  const { message } = faultIn(() => decode(golden.block, answers.refusals[1].text));
   assert.match(message, /^\/wallet\/gettransactioninfobyblocknum at test answered .*openHistoryQueryWhenLiteFN/);
-  const long = faultOf(() => decode(golden.block, `<html>\n${'x'.repeat(5_000)}`)).message;
+  const long = faultIn(() => decode(golden.block, `<html>\n${'x'.repeat(5_000)}`)).message;
   assert.ok(long.length < 600 && !long.includes('\n'));
 });
 
@@ -318,7 +308,7 @@ test('a truncated answer gives no transfers', () => {
   fc.assert(
     fc.property(cutAt, fc.boolean(), (share, inBlock) => {
       const cut = (text: string) => text.slice(0, Math.floor(text.length * share));
-      const fault = faultOf(() => (inBlock ? decode(cut(blockText), infosText) : decode(blockText, cut(infosText))));
+      const fault = faultIn(() => (inBlock ? decode(cut(blockText), infosText) : decode(blockText, cut(infosText))));
       assert.is(fault.code, 'node_nonsense');
     }),
     { numRuns: 300 },
@@ -337,10 +327,10 @@ test('headers with a missing or malformed field are nonsense that names the fiel
     ['txTrieRoot', { ...answers.header, block_header: { raw_data: { ...raw, txTrieRoot: null } } }],
   ];
   for (const [field, value] of changes) {
-    assert.match(faultOf(() => readHeader(value, origin)).message, `"${field}"`);
+    assert.match(faultIn(() => readHeader(value, origin)).message, `"${field}"`);
   }
   const other = { ...answers.header, block_header: { raw_data: { ...raw, number: raw.number + 1 } } };
-  assert.match(faultOf(() => readHeader(other, origin)).message, /starts with another height/);
+  assert.match(faultIn(() => readHeader(other, origin)).message, /starts with another height/);
 });
 
 test.run();

@@ -83,16 +83,6 @@ test('what either node has received counts as on its way; a silent one tells not
   await anvil.mine();
 });
 
-test('both see a foreign transaction', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDT', 5n);
-  const attempt = await prepare(wallets, intent);
-  await spendElsewhere(wallets, 0);
-  await anvil.mine();
-  await mineFinal();
-  assert.is((await outcomeOf(wallets, intent, [attempt], paired)).kind, 'foreign');
-});
-
 test('a witness that is silent, on another chain, or shows another block determines nothing', async () => {
   const { wallets, intent, attempt } = await paid();
   const lies: readonly (readonly [string, NonNullable<Lies['answer']>])[] = [

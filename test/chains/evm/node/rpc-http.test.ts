@@ -31,14 +31,6 @@ over('http', 'each refusal by status has a code and quotes the server', async (n
   assert.is(node.health().connected, true);
 });
 
-over('http', 'a long error page is not read to its end', async (node, { proxy }) => {
-  proxy.lies.text = () => 'x'.repeat(3_000_000);
-  proxy.lies.status = 500;
-  const fault = await faultOf(node.head());
-  assert.is(fault.code, 'node_error');
-  assert.ok(fault.message.length < 600);
-});
-
 over('http', 'credentials in the URL are sent as a header, and appear in no message', async (_, { proxy, open }) => {
   const port = new URL(proxy.httpUrl).port;
   const node = open({ url: `http://me:hunter%212@127.0.0.1:${port}/v3/c0ffee` });

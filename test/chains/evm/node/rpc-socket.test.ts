@@ -182,25 +182,6 @@ test('a server without WebSocket, or that never answers the handshake, is node_u
   }
 });
 
-test('concurrent requests never exceed the limit', async () => {
-  let underWay = 0;
-  let most = 0;
-  const { host, close } = await startScriptedNode((_, answer) => {
-    underWay += 1;
-    most = Math.max(most, underWay);
-    setTimeout(() => {
-      underWay -= 1;
-      answer(null);
-    }, 5);
-  });
-  const node = openNode({ ...limits, url: `ws://${host}` });
-  const answers = await Promise.all(Array.from({ length: 30 }, () => node.header(`0x${'1'.repeat(64)}`)));
-  assert.is(answers.length, 30);
-  assert.is(most, limits.concurrencyMax);
-  await node.close();
-  await close();
-});
-
 test("an answer after its time-out is not taken for another's", async () => {
   const late: ((result: unknown) => void)[] = [];
   const { host, close } = await startScriptedNode(({ method }, answer) => {

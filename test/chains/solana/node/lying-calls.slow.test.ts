@@ -49,11 +49,8 @@ both('the node’s own errors are distinguished, and name method and host', asyn
 type Ask = (node: Node, bench: LyingBench) => Promise<unknown>;
 const asks: readonly (readonly [string, Ask])[] = [
   ['head', (node) => node.head()],
-  ['finalized', (node) => node.finalized()],
-  ['range', (node, { block, sibling }) => node.range(sibling.number, block.number)],
   ['content', (node, { read }) => read(node, true)],
   ['attest', (node, { block }) => node.attest(block, [])],
-  ['identity', (node) => node.identity()],
 ];
 for (const [name, ask] of asks) {
   both(

@@ -208,22 +208,6 @@ test('a transfer whose tokens were spent meanwhile is reverted, and failed', asy
   assert.is(held(wallets.keyOf({ role: 'refund' })), 400_000_000n);
 });
 
-test('an accepted and lost attempt is dead in the end, and the refund is paid once', async () => {
-  const wallets = openFundedWallets();
-  const intent = wallets.refund('USDT', 5n);
-  const attempt = await prepare(wallets, intent);
-  sandbox.faults.set({ rates: { send_dropped: 1 } });
-  await send(attempt);
-  sandbox.faults.heal();
-  mine(3);
-  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet);
-  outlive();
-  assert.equal(await outcomeOf(wallets, intent, [attempt]), { kind: 'dead' });
-  assert.is((await carry(wallets, intent)).kind, 'succeeded');
-  outlive();
-  assert.is(held(intent.to), 5n);
-});
-
 test('an attempt that a node accepted and denied is found', async () => {
   const wallets = openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
