@@ -29,9 +29,11 @@ const beside =
     }
   };
 
-test(
+const besideTest = (title: string, ...args: Parameters<typeof beside>) => test(title, beside(...args));
+
+besideTest(
   'while another process holds the write lock, sessions and pages are read; what is created waits and then succeeds',
-  beside(async (api, other) => {
+  async (api, other) => {
     const id = idOf(await api.send('POST', CREATE, order()));
     await other.tell('hold');
     let isCreated = false;
@@ -47,31 +49,28 @@ test(
     assert.not(isCreated);
     await other.tell('release');
     assert.is((await creating).status, 200);
-  }),
+  },
 );
 
-test(
-  'a nonce is single-use even while it cannot be saved, and afterwards',
-  beside(async (api, other) => {
-    const id = idOf(await api.send('POST', CREATE, order()));
-    const read = (nonce: string) => api.send('GET', `${SESSIONS}/${id}`, '', { nonce });
-    assert.is((await read('nonce-before')).status, 200);
-    await other.tell('hold');
-    expectError(await read('nonce-before'), { status: 401, code: 'nonce_reused', param: null });
-    assert.is((await read('nonce-meanwhile')).status, 200);
-    expectError(await read('nonce-meanwhile'), { status: 401, code: 'nonce_reused', param: null });
-    await other.tell('release');
-    expectError(await read('nonce-meanwhile'), { status: 401, code: 'nonce_reused', param: null });
-    // This write comes after the nonce's: it is on the disk now.
-    await api.send('POST', CREATE, order());
-    api.reopenDatabase();
-    expectError(await read('nonce-meanwhile'), { status: 401, code: 'nonce_reused', param: null });
-  }),
-);
+besideTest('a nonce is single-use even while it cannot be saved, and afterwards', async (api, other) => {
+  const id = idOf(await api.send('POST', CREATE, order()));
+  const read = (nonce: string) => api.send('GET', `${SESSIONS}/${id}`, '', { nonce });
+  assert.is((await read('nonce-before')).status, 200);
+  await other.tell('hold');
+  expectError(await read('nonce-before'), { status: 401, code: 'nonce_reused', param: null });
+  assert.is((await read('nonce-meanwhile')).status, 200);
+  expectError(await read('nonce-meanwhile'), { status: 401, code: 'nonce_reused', param: null });
+  await other.tell('release');
+  expectError(await read('nonce-meanwhile'), { status: 401, code: 'nonce_reused', param: null });
+  // This write comes after the nonce's: it is on the disk now.
+  await api.send('POST', CREATE, order());
+  api.reopenDatabase();
+  expectError(await read('nonce-meanwhile'), { status: 401, code: 'nonce_reused', param: null });
+});
 
-test(
+besideTest(
   'at the deadline a request is refused with 503 and Retry-After, and nothing is created later',
-  beside(async (api, other) => {
+  async (api, other) => {
     await other.tell('hold');
     const body = order();
     const refused = await api.send('POST', CREATE, body);
@@ -81,7 +80,8 @@ test(
     const created = await api.send('POST', CREATE, body);
     assert.is(created.status, 200);
     assert.is(created.headers['idempotent-replayed'], undefined, 'the refused request had created nothing');
-  }, 200),
+  },
+  200,
 );
 
 test('a server that stops answers what waits first', async () => {
@@ -99,9 +99,9 @@ test('a server that stops answers what waits first', async () => {
   await other.kill();
 });
 
-test(
+besideTest(
   'a client that gives up while its request waits gets the same session when it tries again',
-  beside(async (api, other) => {
+  async (api, other) => {
     const known = idOf(await api.send('POST', CREATE, order()));
     await other.tell('hold');
     const body = order();
@@ -114,7 +114,7 @@ test(
     assert.is((await again).status, 200);
     assert.is(idOf(await api.send('POST', CREATE, body)), idOf(await again));
     assert.is((await api.database().reports.stats(0)).sessions.pending, 2);
-  }),
+  },
 );
 
 /** Sends a signed request. @returns a function that ends the connection without waiting for the answer */

@@ -25,7 +25,6 @@ export type RefundTraits = Readonly<{
 export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTraits): void {
   const { chain, quayside, shop, refundWallet, paidSession, refund, show, completed, untilWaiting, paidTo } = bench;
   const units = (cents: number) => bench.unitsOf(cents, 'USDT');
-  test.after(() => bench.close());
 
   test('a refund waits while the wallet is empty, and is paid as soon as it is funded', async () => {
     const session = await paidSession(2_000);
@@ -165,8 +164,9 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
   });
 }
 
-/** Registers the last test of every payout suite, and runs them all. */
-export function closeBooks({ quayside }: PayoutShop): void {
+/** Registers the last test of every payout suite, runs them all, and closes the installation. */
+export function closeBooks({ quayside, close }: PayoutShop): void {
+  test.after(close);
   test('the books balance afterwards', async () => {
     const { balanced, problems } = await quayside.cli('ledger', 'verify');
     assert.ok(balanced, JSON.stringify(problems));

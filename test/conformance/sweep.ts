@@ -49,7 +49,6 @@ export function sweepConforms(bench: PayoutShop, expected: SweepPlan): void {
       }),
     );
   let sessions: Json[] = [];
-  test.after(() => bench.close());
   test.before(async () => {
     // Plans are made of what the signer knows.
     await bench.untilUnlocked();

@@ -15,7 +15,6 @@ import { openEvmPayouts } from './evm.ts';
 const { shop: bench } = await openEvmPayouts();
 const { chain, quayside, refundWallet, paidSession, refund, completed, untilUnlocked, paidTo } = bench;
 const units = (cents: number) => bench.unitsOf(cents, 'USDT');
-test.after(() => bench.close());
 
 const status = () => quayside.cli('status');
 

@@ -2,6 +2,6 @@ import { test } from 'uvu';
 import { paymentConforms } from '../conformance/flow.ts';
 import { openEvmFlow } from './evm.ts';
 
-const { bench } = await openEvmFlow();
+const bench = await openEvmFlow();
 test.after(() => bench.close());
 paymentConforms(bench);

@@ -90,18 +90,19 @@ async function flowNetwork(name: string, node: EvmNode, contracts: Contracts): P
   };
 }
 
-/** A network of the suite: its name in the operator's file, its node, and the decimals of its tokens. */
-type FlowSource = Readonly<{ name: string; node: EvmNode; decimals: number }>;
-
-/** The suite's networks. USDT of the first can keep a fee. */
-export async function openEvmFlowOn(sources: readonly [FlowSource, ...FlowSource[]]) {
-  const [{ node: first, decimals: firstDecimals }] = sources;
-  const feeToken = await deployFeeToken(first, { symbol: 'USDT', decimals: firstDecimals });
+/** Two anvils act as Ethereum and BSC. */
+export async function openEvmFlow(): Promise<FlowBench> {
+  const sources = [
+    { name: 'ethereum', node: await startAnvil({ chainId: 1 }), decimals: 6 },
+    { name: 'bsc', node: await startAnvil({ chainId: 56 }), decimals: 18 },
+  ];
   const networks: FlowNetwork[] = [];
   const settings: Record<string, object> = {};
   for (const { name, node, decimals } of sources) {
-    const USDT = node === first ? feeToken : await deployToken(node, { symbol: 'USDT', decimals });
-    const contracts = { USDT, USDC: await deployToken(node, { symbol: 'USDC', decimals }) };
+    const contracts = {
+      USDT: await deployToken(node, { symbol: 'USDT', decimals }),
+      USDC: await deployToken(node, { symbol: 'USDC', decimals }),
+    };
     networks.push(await flowNetwork(name, node, contracts));
     settings[name] = {
       mode: 'test',
@@ -115,7 +116,7 @@ export async function openEvmFlowOn(sources: readonly [FlowSource, ...FlowSource
     };
   }
   const installation = await openFlowInstallation({ networks: settings, limits: { pool_target: 100 } });
-  const bench: FlowBench = {
+  return {
     ...installation,
     networks,
     checkOptions({ payment_options: options }) {
@@ -126,16 +127,6 @@ export async function openEvmFlowOn(sources: readonly [FlowSource, ...FlowSource
       for (const { node } of sources) await node.close();
     },
   };
-  return { bench, feeToken, network: networks[0] as FlowNetwork };
-}
-
-/** Two anvils act as Ethereum and BSC. */
-export async function openEvmFlow() {
-  const [ethereum, bsc] = [await startAnvil({ chainId: 1 }), await startAnvil({ chainId: 56 })];
-  return openEvmFlowOn([
-    { name: 'ethereum', node: ethereum, decimals: 6 },
-    { name: 'bsc', node: bsc, decimals: 18 },
-  ]);
 }
 
 /** The network's name in the operator's file, and what that file says about it beyond the usual. */

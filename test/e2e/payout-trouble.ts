@@ -53,7 +53,6 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
     // Mining stops while refunds are under way, so their payments would never be final.
     await quayside.cli('store', 'set', '--refund-early-max', '1000.00');
   });
-  test.after(() => shop.close());
 
   async function attemptsOf(id: string): Promise<Json[]> {
     const [listed] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);

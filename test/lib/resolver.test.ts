@@ -36,79 +36,75 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
     (error) => error.code,
   );
 
-test(
+const worldTest = (title: string, ...args: Parameters<typeof inWorld>) => test(title, inWorld(...args));
+
+worldTest(
   'many names whose name server never answers hold up no other name',
-  inWorld(
-    (name) => (name.endsWith('.dead.example') ? 'silent' : { ttlS: 60, addresses: ['192.0.2.7'] }),
-    async ({ server, resolver }) => {
-      const resolve = resolver({ timeoutMs: 500 });
-      const dead = Array.from({ length: 60 }, (_, n) => codeOf(resolve(`shop${n}.dead.example`)));
-      const isDead = (name: string) => name.endsWith('.dead.example');
-      let ended = 0;
-      for (const one of dead) void one.then(() => ended++);
-      await until('the name server was asked for all of them', () => {
-        assert.is(ended, 0, 'none is given up before it is asked for');
-        return new Set(server.asked.filter(isDead)).size === 60;
-      });
-      for (let n = 0; n < 20; n++) assert.equal(await resolve(`shop${n}.live.example`), ['192.0.2.7']);
-      assert.is(ended, 0, 'all of these were answered while the dead ones were still being asked');
-      assert.equal([...new Set(await Promise.all(dead))], ['ETIMEOUT']);
-    },
-  ),
+  (name) => (name.endsWith('.dead.example') ? 'silent' : { ttlS: 60, addresses: ['192.0.2.7'] }),
+  async ({ server, resolver }) => {
+    const resolve = resolver({ timeoutMs: 500 });
+    const dead = Array.from({ length: 60 }, (_, n) => codeOf(resolve(`shop${n}.dead.example`)));
+    const isDead = (name: string) => name.endsWith('.dead.example');
+    let ended = 0;
+    for (const one of dead) void one.then(() => ended++);
+    await until('the name server was asked for all of them', () => {
+      assert.is(ended, 0, 'none is given up before it is asked for');
+      return new Set(server.asked.filter(isDead)).size === 60;
+    });
+    for (let n = 0; n < 20; n++) assert.equal(await resolve(`shop${n}.live.example`), ['192.0.2.7']);
+    assert.is(ended, 0, 'all of these were answered while the dead ones were still being asked');
+    assert.equal([...new Set(await Promise.all(dead))], ['ETIMEOUT']);
+  },
 );
 
-test(
+worldTest(
   'an answer is kept for its time to live, within bounds; a failure for ten seconds',
-  inWorld(
-    (name) => {
-      const ttlS = { 'zero.example': 0, 'middle.example': 20, 'long.example': 86_400 }[name];
-      return ttlS === undefined ? null : { ttlS, addresses: ['192.0.2.1', '192.0.2.2'] };
-    },
-    async ({ server, resolver }) => {
-      let nowMs = 0;
-      const resolve = resolver({ nowMs: () => nowMs });
-      /** Asks every `stepMs`. @returns when the name server was asked again */
-      async function askedAgainAfter(name: string, stepMs: number): Promise<number> {
-        const beganAtMs = nowMs;
+  (name) => {
+    const ttlS = { 'zero.example': 0, 'middle.example': 20, 'long.example': 86_400 }[name];
+    return ttlS === undefined ? null : { ttlS, addresses: ['192.0.2.1', '192.0.2.2'] };
+  },
+  async ({ server, resolver }) => {
+    let nowMs = 0;
+    const resolve = resolver({ nowMs: () => nowMs });
+    /** Asks every `stepMs`. @returns when the name server was asked again */
+    async function askedAgainAfter(name: string, stepMs: number): Promise<number> {
+      const beganAtMs = nowMs;
+      await codeOf(resolve(name));
+      const before = server.asked.length;
+      while (server.asked.length === before) {
+        nowMs += stepMs;
         await codeOf(resolve(name));
-        const before = server.asked.length;
-        while (server.asked.length === before) {
-          nowMs += stepMs;
-          await codeOf(resolve(name));
-        }
-        return nowMs - beganAtMs;
       }
-      assert.is(await askedAgainAfter('zero.example', 1_000), 5_000);
-      assert.is(await askedAgainAfter('middle.example', 1_000), 20_000);
-      assert.is(await askedAgainAfter('long.example', 1_000), 60_000);
-      assert.is(await askedAgainAfter('missing.example', 1_000), 10_000);
-      assert.equal(await resolve('Long.Example.'), ['192.0.2.1', '192.0.2.2'], 'one name in every spelling');
-      assert.is(await codeOf(resolve('missing.example')), 'ENOTFOUND');
-    },
-  ),
+      return nowMs - beganAtMs;
+    }
+    assert.is(await askedAgainAfter('zero.example', 1_000), 5_000);
+    assert.is(await askedAgainAfter('middle.example', 1_000), 20_000);
+    assert.is(await askedAgainAfter('long.example', 1_000), 60_000);
+    assert.is(await askedAgainAfter('missing.example', 1_000), 10_000);
+    assert.equal(await resolve('Long.Example.'), ['192.0.2.1', '192.0.2.2'], 'one name in every spelling');
+    assert.is(await codeOf(resolve('missing.example')), 'ENOTFOUND');
+  },
 );
 
-test(
+worldTest(
   'the hosts file comes first, and its changes count; localhost is never asked for',
-  inWorld(
-    () => ({ ttlS: 60, addresses: ['192.0.2.9'] }),
-    async ({ server, resolver, writeHosts }) => {
-      const resolve = resolver();
-      assert.equal(await resolve('localhost'), ['127.0.0.1', '::1'], 'without a hosts file');
-      writeHosts(
-        '10.0.0.1 shop.example Other.example # comment third.example\n::7 shop.example\nnonsense shop.example\n',
-      );
-      assert.equal(await resolve('SHOP.example'), ['10.0.0.1', '::7']);
-      assert.equal(await resolve('other.example'), ['10.0.0.1']);
-      assert.equal(server.asked, []);
-      assert.equal(await resolve('third.example'), ['192.0.2.9']);
-      writeHosts('10.0.0.22 shop.example\n');
-      assert.equal(await resolve('shop.example'), ['10.0.0.22']);
-      writeHosts('');
-      assert.equal(await resolve('shop.example'), ['192.0.2.9']);
-      assert.equal(server.asked, ['third.example', 'shop.example']);
-    },
-  ),
+  () => ({ ttlS: 60, addresses: ['192.0.2.9'] }),
+  async ({ server, resolver, writeHosts }) => {
+    const resolve = resolver();
+    assert.equal(await resolve('localhost'), ['127.0.0.1', '::1'], 'without a hosts file');
+    writeHosts(
+      '10.0.0.1 shop.example Other.example # comment third.example\n::7 shop.example\nnonsense shop.example\n',
+    );
+    assert.equal(await resolve('SHOP.example'), ['10.0.0.1', '::7']);
+    assert.equal(await resolve('other.example'), ['10.0.0.1']);
+    assert.equal(server.asked, []);
+    assert.equal(await resolve('third.example'), ['192.0.2.9']);
+    writeHosts('10.0.0.22 shop.example\n');
+    assert.equal(await resolve('shop.example'), ['10.0.0.22']);
+    writeHosts('');
+    assert.equal(await resolve('shop.example'), ['192.0.2.9']);
+    assert.equal(server.asked, ['third.example', 'shop.example']);
+  },
 );
 
 test.run();

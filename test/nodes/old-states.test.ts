@@ -13,7 +13,6 @@ const LAG_BLOCKS = 140;
 
 const geth = await startPayoutGeth({ options: ['--history.state', '5'] });
 const { shop, usdt } = await openEvmPayouts(undefined, geth);
-test.after(() => shop.close());
 
 test(`refunds are sent while finality is ${LAG_BLOCKS} blocks behind, and are complete once it is back`, async () => {
   await usdt.transfer(`0x${shop.refundWallet}`, 1_000_000_000n);

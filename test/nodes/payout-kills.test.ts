@@ -13,7 +13,6 @@ import { startPayoutGeth } from './payout-geth.ts';
 const geth = await startPayoutGeth({ isForgetful: true });
 const { shop, usdt } = await openEvmPayouts(undefined, geth);
 const { quayside, refundWallet, paidSession, refund, completed, paidTo } = shop;
-test.after(() => shop.close());
 test.before(async () => {
   await usdt.transfer(`0x${refundWallet}`, 1_000_000_000n);
 });

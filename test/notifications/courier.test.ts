@@ -24,9 +24,12 @@ import { openTempDatabase } from '../support/temp-database.ts';
 const DAY_MS = 24 * HOUR_MS;
 const event = { message: 'why', network: null, sessionId: null };
 
-test(
+const benchTest = (title: string, ...args: Parameters<typeof onBench>) => test(title, onBench(...args));
+
+benchTest(
   'an alarm is told at once, again each day until somebody acknowledges it, and its end is told too',
-  onBench({}, async ({ database, clock, open, end, after, texts }) => {
+  {},
+  async ({ database, clock, open, end, after, texts }) => {
     await open('frozen:live:bsc', 'payouts_frozen');
     await after(0);
     assert.equal(texts(), ['x: payouts frozen on live:bsc (A-1)']);
@@ -51,12 +54,13 @@ test(
       acts.map(({ operator }) => operator),
       ['ann'],
     );
-  }),
+  },
 );
 
-test(
+benchTest(
   'an event is repeated until a person resolves it, which is told; what was over before it was told is not',
-  onBench({}, async ({ database, clock, open, end, after, texts }) => {
+  {},
+  async ({ database, clock, open, end, after, texts }) => {
     await open('rates', 'rates_stale');
     await end('rates');
     await database.alarms.raise({ ...event, atMs: clock.nowMs(), code: 'payment_reversed' });
@@ -67,12 +71,13 @@ test(
     await after(MINUTE_MS);
     await after(2 * DAY_MS);
     assert.equal(texts().slice(2), ['x: Over: payment reversed (A-2)']);
-  }),
+  },
 );
 
-test(
+benchTest(
   'a target hears of its severity and worse only, also after many alarms that are not for it',
-  onBench({ targets: [{ severity: 'page' }] }, async ({ database, clock, after, texts }) => {
+  { targets: [{ severity: 'page' }] },
+  async ({ database, clock, after, texts }) => {
     const missed = { ...event, atMs: clock.nowMs(), code: 'transfer_missed' };
     await Promise.all(Array.from({ length: 1_100 }, () => database.alarms.raise(missed)));
     await database.alarms.raise({ ...event, atMs: clock.nowMs(), code: 'payment_reversed' });
@@ -81,21 +86,23 @@ test(
     assert.equal(texts(), ['x: payment reversed (A-1101)']);
     await after(MINUTE_MS);
     assert.is(texts().length, 1);
-  }),
+  },
 );
 
-test(
+benchTest(
   'late money is held, and whoever is informed hears of it',
-  onBench({ targets: [{ severity: 'act' }] }, async ({ database, clock, after, texts }) => {
+  { targets: [{ severity: 'act' }] },
+  async ({ database, clock, after, texts }) => {
     await database.alarms.raise({ ...event, atMs: clock.nowMs(), code: 'money_late' });
     await after(0);
     assert.equal(texts(), ['x: money late (A-1)']);
-  }),
+  },
 );
 
-test(
+benchTest(
   'a flood becomes one message a minute, which lists all of it, the most severe first',
-  onBench({}, async ({ open, after, texts, server }) => {
+  {},
+  async ({ open, after, texts, server }) => {
     for (let n = 0; n < 30; n++) {
       await open(`wallet:${n}`, 'wallet_low');
       await after(1_000);
@@ -108,12 +115,13 @@ test(
     assert.match(JSON.parse(body ?? '').text, '30 notices\n\npayouts frozen on live:bsc (A-31)\n');
     await after(DAY_MS);
     assert.equal(texts().slice(2), ['x: 31 notices'], 'and the repeats are one message');
-  }),
+  },
 );
 
-test(
+benchTest(
   'of many events that nobody acknowledges the newest are repeated, and what lasts always is',
-  onBench({}, async ({ database, clock, open, after, texts }) => {
+  {},
+  async ({ database, clock, open, after, texts }) => {
     await open('wallet:a', 'wallet_low');
     const missed = { ...event, atMs: clock.nowMs(), code: 'transfer_missed' };
     await Promise.all(Array.from({ length: 1_500 }, () => database.alarms.raise(missed)));
@@ -122,12 +130,13 @@ test(
     assert.equal(texts(), ['x: 1000 notices', 'x: 501 notices'], 'all were told once');
     await after(DAY_MS);
     assert.equal(texts().slice(2), ['x: 1001 notices']);
-  }),
+  },
 );
 
-test(
+benchTest(
   'a target that is proved later hears of what needs somebody then',
-  onBench({ targets: [] }, async ({ database, clock, server, open, end, after, texts }) => {
+  { targets: [] },
+  async ({ database, clock, server, open, end, after, texts }) => {
     await open('wallet:a', 'wallet_low');
     await open('wallet:b', 'wallet_low');
     await open('wallet:c', 'wallet_low');
@@ -140,12 +149,13 @@ test(
     await database.notices.proveTarget('nt_0', '123456', act(clock.nowMs()));
     await after(0);
     assert.equal(texts(), ['x: wallet low on live:bsc (A-3)']);
-  }),
+  },
 );
 
-test(
+benchTest(
   'an alarm that becomes worse is told as a new one, with the end of the lesser',
-  onBench({}, async ({ open, after, texts }) => {
+  {},
+  async ({ open, after, texts }) => {
     await open('network:live:bsc', 'network_fault');
     await after(MINUTE_MS);
     await open('network:live:bsc', 'chain_id_mismatch');
@@ -153,19 +163,16 @@ test(
     assert.equal(texts(), ['x: network fault on live:bsc (A-1)', 'x: 2 notices']);
     await after(10 * MINUTE_MS);
     assert.is(texts().length, 2);
-  }),
+  },
 );
 
-test(
-  'after the clock was put back a target still hears of alarms',
-  onBench({}, async ({ open, after, texts }) => {
-    await open('wallet:a', 'wallet_low');
-    await after(0);
-    await open('wallet:b', 'wallet_low');
-    await after(-30 * DAY_MS);
-    assert.is(texts().length, 2);
-  }),
-);
+benchTest('after the clock was put back a target still hears of alarms', {}, async ({ open, after, texts }) => {
+  await open('wallet:a', 'wallet_low');
+  await after(0);
+  await open('wallet:b', 'wallet_low');
+  await after(-30 * DAY_MS);
+  assert.is(texts().length, 2);
+});
 
 test('a sender that is killed after its message arrived has another one send it again, once, under its number', async () => {
   const place = openTempDatabase();
@@ -195,45 +202,43 @@ test('a sender that is killed after its message arrived has another one send it 
 });
 
 let answered = 503;
-test(
+benchTest(
   'a service that fails is tried again for a day, the other targets hear of it, and of its return',
-  onBench(
-    { targets: [{}, { kind: 'webhook' }], status: () => answered },
-    async ({ database, clock, server, open, after, texts }) => {
-      await database.notices.removeTarget('nt_1', act(clock.nowMs()));
-      await database.notices.addTarget(
-        {
-          ...plainTarget,
-          id: 'nt_2',
-          kind: 'ntfy',
-          address: JSON.stringify({ server: `${server.origin}/ntfy`, topic: 'secret_topic', token: 'tk_secret' }),
-          severity: 'act',
-        },
-        act(clock.nowMs()),
-      );
-      await database.notices.proveTarget('nt_2', '123456', act(clock.nowMs()));
-      await open('wallet:a', 'wallet_low');
-      await after(0);
-      assert.is(texts().length, 1);
-      const [first] = await database.notices.listTargets();
-      assert.is(first?.failingSinceMs, clock.nowMs());
-      assert.match(first?.lastError ?? '', /^503: said/);
-      for (const minutes of [1, 2, 4, 8, 16, 32]) await after(minutes * MINUTE_MS);
-      assert.is(texts().length, 7);
-      for (let hour = 0; hour < 24; hour++) await after(HOUR_MS);
-      const [open1] = (await database.alarms.listOpen()).filter(({ code }) => code === 'notice_target_failing');
-      assert.match(open1?.message ?? '', /nt_\d.*503/);
-      assert.not.match(open1?.message ?? '', /secret/);
-      answered = 200;
-      await open('wallet:b', 'wallet_low');
-      await after(2 * HOUR_MS);
-      assert.is((await database.notices.listTargets())[0]?.failingSinceMs, null);
-      const left = (await database.alarms.listOpen()).filter(({ code }) => code === 'notice_target_failing');
-      assert.equal(left, []);
-      const [last] = server.on('/ntfy').slice(-1);
-      assert.is(last?.headers.authorization, 'Bearer tk_secret');
-    },
-  ),
+  { targets: [{}, { kind: 'webhook' }], status: () => answered },
+  async ({ database, clock, server, open, after, texts }) => {
+    await database.notices.removeTarget('nt_1', act(clock.nowMs()));
+    await database.notices.addTarget(
+      {
+        ...plainTarget,
+        id: 'nt_2',
+        kind: 'ntfy',
+        address: JSON.stringify({ server: `${server.origin}/ntfy`, topic: 'secret_topic', token: 'tk_secret' }),
+        severity: 'act',
+      },
+      act(clock.nowMs()),
+    );
+    await database.notices.proveTarget('nt_2', '123456', act(clock.nowMs()));
+    await open('wallet:a', 'wallet_low');
+    await after(0);
+    assert.is(texts().length, 1);
+    const [first] = await database.notices.listTargets();
+    assert.is(first?.failingSinceMs, clock.nowMs());
+    assert.match(first?.lastError ?? '', /^503: said/);
+    for (const minutes of [1, 2, 4, 8, 16, 32]) await after(minutes * MINUTE_MS);
+    assert.is(texts().length, 7);
+    for (let hour = 0; hour < 24; hour++) await after(HOUR_MS);
+    const [open1] = (await database.alarms.listOpen()).filter(({ code }) => code === 'notice_target_failing');
+    assert.match(open1?.message ?? '', /nt_\d.*503/);
+    assert.not.match(open1?.message ?? '', /secret/);
+    answered = 200;
+    await open('wallet:b', 'wallet_low');
+    await after(2 * HOUR_MS);
+    assert.is((await database.notices.listTargets())[0]?.failingSinceMs, null);
+    const left = (await database.alarms.listOpen()).filter(({ code }) => code === 'notice_target_failing');
+    assert.equal(left, []);
+    const [last] = server.on('/ntfy').slice(-1);
+    assert.is(last?.headers.authorization, 'Bearer tk_secret');
+  },
 );
 
 test('a message that was sent and not recorded is sent again under the same id', async () => {
@@ -263,9 +268,10 @@ test('a message that was sent and not recorded is sent again under the same id',
   await bench.close();
 });
 
-test(
+benchTest(
   'a target that is not proved gets nothing, and after five wrong codes none proves it',
-  onBench({}, async ({ database, clock, server, open, after, texts }) => {
+  {},
+  async ({ database, clock, server, open, after, texts }) => {
     const address = JSON.stringify({ url: `${server.origin}/nt_9` });
     const target = { ...plainTarget, id: 'nt_9', address, code: '654321' };
     await database.notices.addTarget(target, act(clock.nowMs()));
@@ -278,36 +284,34 @@ test(
     assert.is(await database.notices.proveTarget('nt_8', '654321', act(0)), null);
     await after(48 * HOUR_MS);
     assert.equal(texts('nt_9'), []);
-  }),
+  },
 );
 
-test(
+benchTest(
   'a dead-man URL is called each minute, not while a page is open, and soon after it failed',
-  onBench(
-    { targets: [{ kind: 'dead-man' }], status: () => answered },
-    async ({ database, open, end, after, server }) => {
-      const calls = () => server.on('/nt_0').length;
-      await after(0);
-      await open('rates', 'rates_stale');
-      await after(30_000);
-      assert.is(calls(), 1);
-      await after(30_000);
-      assert.is(calls(), 2);
-      await open('frozen:live:bsc', 'payouts_frozen');
-      await after(2 * MINUTE_MS);
-      assert.is(calls(), 2);
-      await end('frozen:live:bsc');
-      await after(MINUTE_MS);
-      assert.is(calls(), 3);
-      answered = 503;
-      for (let minute = 0; minute < 60; minute++) await after(MINUTE_MS);
-      assert.is(calls(), 63, 'each minute, however long it fails');
-      assert.ok((await database.notices.listTargets())[0]?.failingSinceMs);
-      answered = 200;
-      await after(MINUTE_MS);
-      assert.is((await database.notices.listTargets())[0]?.failingSinceMs, null);
-    },
-  ),
+  { targets: [{ kind: 'dead-man' }], status: () => answered },
+  async ({ database, open, end, after, server }) => {
+    const calls = () => server.on('/nt_0').length;
+    await after(0);
+    await open('rates', 'rates_stale');
+    await after(30_000);
+    assert.is(calls(), 1);
+    await after(30_000);
+    assert.is(calls(), 2);
+    await open('frozen:live:bsc', 'payouts_frozen');
+    await after(2 * MINUTE_MS);
+    assert.is(calls(), 2);
+    await end('frozen:live:bsc');
+    await after(MINUTE_MS);
+    assert.is(calls(), 3);
+    answered = 503;
+    for (let minute = 0; minute < 60; minute++) await after(MINUTE_MS);
+    assert.is(calls(), 63, 'each minute, however long it fails');
+    assert.ok((await database.notices.listTargets())[0]?.failingSinceMs);
+    answered = 200;
+    await after(MINUTE_MS);
+    assert.is((await database.notices.listTargets())[0]?.failingSinceMs, null);
+  },
 );
 
 test.run();

@@ -50,57 +50,54 @@ async function ask({ api }: Pick<Bench, 'api'>, to = ADDRESS): Promise<void> {
   assert.is(await api.database().mails.queueReceipt(receipt), 'queued');
 }
 
-test(
+const benchTest = (title: string, ...args: Parameters<typeof onBench>) => test(title, onBench(...args));
+
+benchTest(
   'what a server refuses for now is tried again, and what it refuses for good is not; logs name nobody',
-  onBench(
-    async (bench) => {
-      const { send, received, api } = bench;
-      const [database, { clock }] = [api.database(), api];
-      const [busy, gone] = ['busy@x.example', 'gone@x.example'];
-      await ask(bench, busy);
-      // Ids sort by time.
-      clock.advance(1);
-      await ask(bench, gone);
-      await send();
-      await send();
-      assert.is(received.length, 0);
-      assert.equal(await database.mails.claim(clock.nowMs(), 9), []);
-      clock.advance(60_000);
-      const again = await database.mails.claim(clock.nowMs(), 9);
-      assert.equal(
-        again.map(({ to, tries }) => [to, tries]),
-        [[busy, 1]],
-      );
-      const errors = rowsOf(api, 'SELECT error FROM jobs ORDER BY created_at_ms') as { error: string }[];
-      assert.match(errors[0]?.error ?? '', /^451: /);
-      assert.match(errors[1]?.error ?? '', /^550: /);
-      for (const { error } of errors) assert.not.match(error, '@x.example');
-    },
-    {
-      refuse: (address) =>
-        address.startsWith('busy') ? `451 ${address} is busy` : address.startsWith('gone') ? `550 no ${address}` : null,
-    },
-  ),
+  async (bench) => {
+    const { send, received, api } = bench;
+    const [database, { clock }] = [api.database(), api];
+    const [busy, gone] = ['busy@x.example', 'gone@x.example'];
+    await ask(bench, busy);
+    // Ids sort by time.
+    clock.advance(1);
+    await ask(bench, gone);
+    await send();
+    await send();
+    assert.is(received.length, 0);
+    assert.equal(await database.mails.claim(clock.nowMs(), 9), []);
+    clock.advance(60_000);
+    const again = await database.mails.claim(clock.nowMs(), 9);
+    assert.equal(
+      again.map(({ to, tries }) => [to, tries]),
+      [[busy, 1]],
+    );
+    const errors = rowsOf(api, 'SELECT error FROM jobs ORDER BY created_at_ms') as { error: string }[];
+    assert.match(errors[0]?.error ?? '', /^451: /);
+    assert.match(errors[1]?.error ?? '', /^550: /);
+    for (const { error } of errors) assert.not.match(error, '@x.example');
+  },
+  {
+    refuse: (address) =>
+      address.startsWith('busy') ? `451 ${address} is busy` : address.startsWith('gone') ? `550 no ${address}` : null,
+  },
 );
 
-test(
-  'addresses and texts are sealed in the file, and erased after a month',
-  onBench(async (bench) => {
-    const { api, send, received } = bench;
-    const { clock } = api;
-    await ask(bench);
-    const [row] = rowsOf(api, 'SELECT payload AS message FROM jobs') as { message: string }[];
-    assert.match(row?.message ?? '', /^v1\./);
-    assert.not.match(row?.message ?? '', 'people');
-    await send();
-    clock.advance(MAILS_KEPT_DAYS * DAY_MS - 1);
-    await send();
-    assert.is(rowsOf(api, 'SELECT key FROM jobs WHERE payload IS NOT NULL').length, 1);
-    clock.advance(2);
-    await send();
-    assert.equal([rowsOf(api, 'SELECT payload AS message FROM jobs'), received.length], [[{ message: null }], 1]);
-  }),
-);
+benchTest('addresses and texts are sealed in the file, and erased after a month', async (bench) => {
+  const { api, send, received } = bench;
+  const { clock } = api;
+  await ask(bench);
+  const [row] = rowsOf(api, 'SELECT payload AS message FROM jobs') as { message: string }[];
+  assert.match(row?.message ?? '', /^v1\./);
+  assert.not.match(row?.message ?? '', 'people');
+  await send();
+  clock.advance(MAILS_KEPT_DAYS * DAY_MS - 1);
+  await send();
+  assert.is(rowsOf(api, 'SELECT key FROM jobs WHERE payload IS NOT NULL').length, 1);
+  clock.advance(2);
+  await send();
+  assert.equal([rowsOf(api, 'SELECT payload AS message FROM jobs'), received.length], [[{ message: null }], 1]);
+});
 
 test('a stop does not wait for a mail server that is silent', async () => {
   const { createServer } = await import('node:net');

@@ -48,79 +48,69 @@ const shown = (answer: Answer): Record<string, string> =>
 
 // ── Each source in its own format ────────────────────────────────────────────────────────────────────────────────────
 
-test(
-  'Kraken: the inverted middle of ask and bid, only for stablecoin markets',
-  withServer(async (server) => {
-    server.reply(paths.kraken, {
-      body: krakenBody({
-        USDTEUR: ['0.92610', '0.92590'],
-        USDCEUR: ['0.92500', '0.92500'],
-        USDTJPY: ['151.60', '151.40'],
-      }),
-    });
-    const answer = await kraken({ origin: server.origin }).fetch(never);
-    assert.is(answer.asOfMs, null);
-    assert.is(answer.quotes.size, 4);
-    isExactly(answer, 'USD/USDT', 100_000n, 100_005n);
-    isExactly(answer, 'EUR/USDT', 10_000n, 9260n);
-    isExactly(answer, 'EUR/USDC', 1000n, 925n);
-    isExactly(answer, 'JPY/USDT', 10n, 1515n);
-    assert.equal(server.asked, [paths.kraken]);
-  }),
-);
+const serverTest = (title: string, ...args: Parameters<typeof withServer>) => test(title, withServer(...args));
 
-test(
-  'Kraken: a market with an empty side of the book is not quoted, the others are',
-  withServer(async (server) => {
-    server.reply(paths.kraken, {
-      body: krakenBody({
-        USDTEUR: ['0.92610', '0.92590'],
-        USDTCHF: ['0.00000', '0.88000'],
-        USDTGBP: ['0.79000', '0.00000'],
-      }),
-    });
-    assert.equal([...(await kraken({ origin: server.origin }).fetch(never)).quotes.keys()], ['EUR/USDT', 'USD/USDT']);
-  }),
-);
+serverTest('Kraken: the inverted middle of ask and bid, only for stablecoin markets', async (server) => {
+  server.reply(paths.kraken, {
+    body: krakenBody({
+      USDTEUR: ['0.92610', '0.92590'],
+      USDCEUR: ['0.92500', '0.92500'],
+      USDTJPY: ['151.60', '151.40'],
+    }),
+  });
+  const answer = await kraken({ origin: server.origin }).fetch(never);
+  assert.is(answer.asOfMs, null);
+  assert.is(answer.quotes.size, 4);
+  isExactly(answer, 'USD/USDT', 100_000n, 100_005n);
+  isExactly(answer, 'EUR/USDT', 10_000n, 9260n);
+  isExactly(answer, 'EUR/USDC', 1000n, 925n);
+  isExactly(answer, 'JPY/USDT', 10n, 1515n);
+  assert.equal(server.asked, [paths.kraken]);
+});
 
-test(
-  'Kraken: an error with status 200 is a fault that quotes it',
-  withServer(async (server) => {
-    for (const error of ['EGeneral:Too many requests', 'EQuery:Unknown asset pair', 'EService:Unavailable']) {
-      server.reply(paths.kraken, { body: krakenError(error) });
-      const fault = await faultOf(kraken({ origin: server.origin }));
-      assert.is(fault.kind, 'transient');
-      assert.is(fault.code, 'rate_source_malformed');
-      assert.match(fault.message, 'kraken');
-      assert.match(fault.message, error);
-    }
-  }),
-);
+serverTest('Kraken: a market with an empty side of the book is not quoted, the others are', async (server) => {
+  server.reply(paths.kraken, {
+    body: krakenBody({
+      USDTEUR: ['0.92610', '0.92590'],
+      USDTCHF: ['0.00000', '0.88000'],
+      USDTGBP: ['0.79000', '0.00000'],
+    }),
+  });
+  assert.equal([...(await kraken({ origin: server.origin }).fetch(never)).quotes.keys()], ['EUR/USDT', 'USD/USDT']);
+});
 
-test(
-  'Binance: markets in both directions, only of known currencies, only those that trade',
-  withServer(async (server) => {
-    server.reply(paths.binance, {
-      body: binanceBody({
-        EURUSDT: '1.08230000',
-        EURUSDC: '1.08210000',
-        USDTBRL: '5.40000000',
-        USDTTRY: '0.00000000',
-        USDCUSDT: '1.00010000',
-      }),
-    });
-    const answer = await binance({ origin: server.origin }).fetch(never);
-    assert.equal([...answer.quotes.keys()].sort(), ['BRL/USDT', 'EUR/USDC', 'EUR/USDT', 'USDC/USDT']);
-    isExactly(answer, 'EUR/USDT', 10_823n, 10_000n);
-    isExactly(answer, 'EUR/USDC', 10_821n, 10_000n);
-    isExactly(answer, 'BRL/USDT', 10n, 54n);
-    assert.not.ok(answer.quotes.has('SCR/USDT'), 'Scroll is not the rupee of the Seychelles');
-  }),
-);
+serverTest('Kraken: an error with status 200 is a fault that quotes it', async (server) => {
+  for (const error of ['EGeneral:Too many requests', 'EQuery:Unknown asset pair', 'EService:Unavailable']) {
+    server.reply(paths.kraken, { body: krakenError(error) });
+    const fault = await faultOf(kraken({ origin: server.origin }));
+    assert.is(fault.kind, 'transient');
+    assert.is(fault.code, 'rate_source_malformed');
+    assert.match(fault.message, 'kraken');
+    assert.match(fault.message, error);
+  }
+});
 
-test(
+serverTest('Binance: markets in both directions, only of known currencies, only those that trade', async (server) => {
+  server.reply(paths.binance, {
+    body: binanceBody({
+      EURUSDT: '1.08230000',
+      EURUSDC: '1.08210000',
+      USDTBRL: '5.40000000',
+      USDTTRY: '0.00000000',
+      USDCUSDT: '1.00010000',
+    }),
+  });
+  const answer = await binance({ origin: server.origin }).fetch(never);
+  assert.equal([...answer.quotes.keys()].sort(), ['BRL/USDT', 'EUR/USDC', 'EUR/USDT', 'USDC/USDT']);
+  isExactly(answer, 'EUR/USDT', 10_823n, 10_000n);
+  isExactly(answer, 'EUR/USDC', 10_821n, 10_000n);
+  isExactly(answer, 'BRL/USDT', 10n, 54n);
+  assert.not.ok(answer.quotes.has('SCR/USDT'), 'Scroll is not the rupee of the Seychelles');
+});
+
+serverTest(
   'Coinbase: one request per stablecoin, every ISO currency, no coins and no ambiguous codes',
-  withServer(async (server) => {
+  async (server) => {
     server.reply(paths.coinbaseUsdt, {
       body: coinbaseBody('USDT', {
         EUR: '0.9259',
@@ -147,36 +137,30 @@ test(
     isExactly(answer, 'EUR/USDC', 10n ** 17n, 92_600_000_000_000_001n);
     isExactly(answer, 'KWD/USDT', 10_000n, 3071n);
     isExactly(answer, 'VND/USDC', 1_000_000n, 25_431_123_456n);
-  }),
+  },
 );
 
-test(
-  'Coinbase: half an answer is refused',
-  withServer(async (server) => {
-    server.reply(paths.coinbaseUsdt, { body: coinbaseBody('USDT', { EUR: '0.9259' }) });
-    server.reply(paths.coinbaseUsdc, {
-      status: 429,
-      body: '{"errors":[{"id":"rate_limit_exceeded","message":"Too many requests"}]}',
-    });
-    const fault = await faultOf(coinbase({ origin: server.origin }));
-    assert.is(fault.code, 'rate_source_refused');
-    assert.match(fault.message, 'coinbase');
-    assert.match(fault.message, 'HTTP 429');
-    assert.match(fault.message, 'remove coinbase from rates.sources');
-  }),
-);
+serverTest('Coinbase: half an answer is refused', async (server) => {
+  server.reply(paths.coinbaseUsdt, { body: coinbaseBody('USDT', { EUR: '0.9259' }) });
+  server.reply(paths.coinbaseUsdc, {
+    status: 429,
+    body: '{"errors":[{"id":"rate_limit_exceeded","message":"Too many requests"}]}',
+  });
+  const fault = await faultOf(coinbase({ origin: server.origin }));
+  assert.is(fault.code, 'rate_source_refused');
+  assert.match(fault.message, 'coinbase');
+  assert.match(fault.message, 'HTTP 429');
+  assert.match(fault.message, 'remove coinbase from rates.sources');
+});
 
-test(
-  'Coinbase: rates for a currency that was not asked for are refused',
-  withServer(async (server) => {
-    server.reply(paths.coinbaseUsdt, { body: coinbaseBody('USD', { EUR: '0.9259' }) });
-    assert.match((await faultOf(coinbase({ origin: server.origin }))).message, 'data.currency');
-  }),
-);
+serverTest('Coinbase: rates for a currency that was not asked for are refused', async (server) => {
+  server.reply(paths.coinbaseUsdt, { body: coinbaseBody('USD', { EUR: '0.9259' }) });
+  assert.match((await faultOf(coinbase({ origin: server.origin }))).message, 'data.currency');
+});
 
-test(
+serverTest(
   'ECB: exact cross rates through the dollar, both stablecoins at par, dated by the publication',
-  withServer(async (server) => {
+  async (server) => {
     server.reply(paths.ecb, {
       body: ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62', CHF: '0.9401', RUB: '92.1' }),
     });
@@ -193,23 +177,20 @@ test(
       'CHF/USDT': '1.15573',
       'CHF/USDC': '1.15573',
     });
-  }),
+  },
 );
 
-test(
-  'ECB: the same document with double quotes and in one line gives the same rates',
-  withServer(async (server) => {
-    const body = ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62' });
-    server.reply(paths.ecb, { body });
-    const usual = shown(await ecb({ origin: server.origin }).fetch(never));
-    server.reply(paths.ecb, { body: body.replaceAll("'", '"').replaceAll('\n', '').replaceAll('"/>', '" />') });
-    assert.equal(shown(await ecb({ origin: server.origin }).fetch(never)), usual);
-  }),
-);
+serverTest('ECB: the same document with double quotes and in one line gives the same rates', async (server) => {
+  const body = ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62' });
+  server.reply(paths.ecb, { body });
+  const usual = shown(await ecb({ origin: server.origin }).fetch(never));
+  server.reply(paths.ecb, { body: body.replaceAll("'", '"').replaceAll('\n', '').replaceAll('"/>', '" />') });
+  assert.equal(shown(await ecb({ origin: server.origin }).fetch(never)), usual);
+});
 
-test(
+serverTest(
   'ECB: a document that is truncated, undated, doubled or without the dollar is refused with the reason',
-  withServer(async (server) => {
+  async (server) => {
     const whole = ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62' });
     const table: readonly [body: string, says: string][] = [
       [whole.slice(0, whole.indexOf('JPY')), 'the document'],
@@ -232,7 +213,7 @@ test(
       assert.match(fault.message, 'ecb');
       assert.match(fault.message, says);
     }
-  }),
+  },
 );
 
 test('static: the operator’s own rates, the same for both stablecoins', async () => {

@@ -86,9 +86,12 @@ const onBench =
       }
     });
 
-test(
+const benchTest = (title: string, ...args: Parameters<typeof onBench>) => test(title, onBench(...args));
+
+benchTest(
   'what happens from now on arrives once, in order, signed like a webhook and byte for byte',
-  onBench(ok, async ({ api, received, secret, results, start }) => {
+  ok,
+  async ({ api, received, secret, results, start }) => {
     await cancel(api, 'before');
     const { stop } = await start();
     await cancel(api, 'live', api.liveKey);
@@ -117,50 +120,47 @@ test(
       );
       assert.is(one.headers['webhook-id'], JSON.parse(one.body).id);
     }
-  }),
+  },
 );
 
-test(
+benchTest(
   'it also follows where every request must carry the second signature',
-  onBench(
-    ok,
-    async ({ api, received, start }) => {
-      const { stop } = await start();
-      await cancel(api, 'o1');
-      await until('it has arrived', () => received.length === 1);
-      await stop();
-      assert.equal(received.map(orderOf), ['o1']);
-    },
-    { requestSignature: 'required' },
-  ),
+  ok,
+  async ({ api, received, start }) => {
+    const { stop } = await start();
+    await cancel(api, 'o1');
+    await until('it has arrived', () => received.length === 1);
+    await stop();
+    assert.equal(received.map(orderOf), ['o1']);
+  },
+  { requestSignature: 'required' },
 );
 
-test(
+benchTest(
   'a handler that is down, hangs up or redirects loses that event only',
-  onBench(
-    (response, _received, earlier) => {
-      if (earlier === 0) response.destroy();
-      else if (earlier === 1) response.writeHead(302, { Location: '/elsewhere' }).end();
-      else response.writeHead(204).end();
-    },
-    async ({ api, received, results, start }) => {
-      const { stop } = await start();
-      for (const name of ['o1', 'o2', 'o3']) await cancel(api, name);
-      await until('all were tried', () => results.length === 3);
-      await stop();
-      assert.match(String(results[0]), /does not answer/);
-      assert.equal(results.slice(1), [302, 204]);
-      assert.equal(
-        received.map(({ path }) => path),
-        ['/hooks', '/hooks', '/hooks'],
-      );
-    },
-  ),
+  (response, _received, earlier) => {
+    if (earlier === 0) response.destroy();
+    else if (earlier === 1) response.writeHead(302, { Location: '/elsewhere' }).end();
+    else response.writeHead(204).end();
+  },
+  async ({ api, received, results, start }) => {
+    const { stop } = await start();
+    for (const name of ['o1', 'o2', 'o3']) await cancel(api, name);
+    await until('all were tried', () => results.length === 3);
+    await stop();
+    assert.match(String(results[0]), /does not answer/);
+    assert.equal(results.slice(1), [302, 204]);
+    assert.equal(
+      received.map(({ path }) => path),
+      ['/hooks', '/hooks', '/hooks'],
+    );
+  },
 );
 
-test(
+benchTest(
   'an API that cannot be reached is waited for, and nothing in between is missed',
-  onBench(ok, async ({ api, received, troubles, start }) => {
+  ok,
+  async ({ api, received, troubles, start }) => {
     const proxy = await startTcpProxy(Number(new URL(api.baseUrl).port));
     const { stop } = await start({ api: { ...api.testKey, baseUrl: `http://127.0.0.1:${proxy.port}` } });
     await cancel(api, 'o1');
@@ -176,12 +176,13 @@ test(
     assert.is(troubles.length, 2);
     assert.match(String(troubles[0]), /does not answer/);
     assert.is(troubles[1], null);
-  }),
+  },
 );
 
-test(
+benchTest(
   'only the types that were asked for are forwarded, and a wrong key ends it',
-  onBench(ok, async ({ api, received, start }) => {
+  ok,
+  async ({ api, received, start }) => {
     const { stop } = await start({ types: ['payment.detected', 'payment.completed'] });
     await cancel(api, 'canceled');
     const created = await api.send('POST', '/api/v1/checkout/sessions/create', {
@@ -214,7 +215,7 @@ test(
       (error) => error,
     );
     assert.match(String(refused?.message), /answered 401.*invalid_signature.*`quayside key create --mode test`/s);
-  }),
+  },
 );
 
 test.run();

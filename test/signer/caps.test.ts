@@ -67,193 +67,164 @@ const at =
     }
   };
 
-test(
-  'one refund: exactly the cap is allowed, a base unit more is not',
-  at(({ refund }) => {
-    assert.is(refund(100), 'signed');
-    assert.is(refund(100.01), 'approval');
-  }),
-);
+const testAt = (title: string, ...args: Parameters<typeof at>) => test(title, at(...args));
 
-test(
-  'an hour: a sum up to the cap is allowed, and again an hour later, to the millisecond',
-  at(({ refund, clock }) => {
-    assert.equal([refund(100), refund(100), refund(50), refund(0.01)], ['signed', 'signed', 'signed', 'cap']);
-    clock.advance(HOUR_MS - 1);
-    assert.is(refund(0.01), 'cap');
-    clock.advance(1);
-    assert.is(refund(100), 'signed');
-  }),
-);
+testAt('one refund: exactly the cap is allowed, a base unit more is not', ({ refund }) => {
+  assert.is(refund(100), 'signed');
+  assert.is(refund(100.01), 'approval');
+});
 
-test(
-  'the hour is a sliding window, not an hour of the clock',
-  at(({ refund, clock }) => {
-    clock.advance(HOUR_MS - 60_000);
+testAt('an hour: a sum up to the cap is allowed, and again an hour later, to the millisecond', ({ refund, clock }) => {
+  assert.equal([refund(100), refund(100), refund(50), refund(0.01)], ['signed', 'signed', 'signed', 'cap']);
+  clock.advance(HOUR_MS - 1);
+  assert.is(refund(0.01), 'cap');
+  clock.advance(1);
+  assert.is(refund(100), 'signed');
+});
+
+testAt('the hour is a sliding window, not an hour of the clock', ({ refund, clock }) => {
+  clock.advance(HOUR_MS - 60_000);
+  assert.equal([refund(100), refund(100)], ['signed', 'signed']);
+  clock.advance(120_000);
+  assert.equal([refund(100), refund(50)], ['cap', 'signed']);
+});
+
+testAt('a day is a UTC day', ({ refund, clock }) => {
+  for (let hour = 0; hour < 3; hour++) {
     assert.equal([refund(100), refund(100)], ['signed', 'signed']);
-    clock.advance(120_000);
-    assert.equal([refund(100), refund(50)], ['cap', 'signed']);
-  }),
-);
+    clock.advance(2 * HOUR_MS);
+  }
+  assert.is(refund(0.01), 'cap', 'six hundred have been signed since noon');
+  clock.advance(6 * HOUR_MS - 1);
+  assert.is(refund(100), 'cap', 'the last millisecond of the day');
+  clock.advance(1);
+  assert.is(refund(100), 'signed', 'the first millisecond of the next day');
+});
 
-test(
-  'a day is a UTC day',
-  at(({ refund, clock }) => {
-    for (let hour = 0; hour < 3; hour++) {
-      assert.equal([refund(100), refund(100)], ['signed', 'signed']);
-      clock.advance(2 * HOUR_MS);
-    }
-    assert.is(refund(0.01), 'cap', 'six hundred have been signed since noon');
-    clock.advance(6 * HOUR_MS - 1);
-    assert.is(refund(100), 'cap', 'the last millisecond of the day');
-    clock.advance(1);
-    assert.is(refund(100), 'signed', 'the first millisecond of the next day');
-  }),
-);
+testAt('a restart does not reset the caps', (place) => {
+  assert.equal([place.refund(100), place.refund(100)], ['signed', 'signed']);
+  place.restart();
+  assert.equal([place.refund(50.01), place.refund(50), place.refund(0.01)], ['cap', 'signed', 'cap']);
+  place.restart();
+  assert.is(place.refund(0.01), 'cap');
+});
 
-test(
-  'a restart does not reset the caps',
-  at((place) => {
-    assert.equal([place.refund(100), place.refund(100)], ['signed', 'signed']);
-    place.restart();
-    assert.equal([place.refund(50.01), place.refund(50), place.refund(0.01)], ['cap', 'signed', 'cap']);
-    place.restart();
-    assert.is(place.refund(0.01), 'cap');
-  }),
-);
+testAt('setting the clock back frees nothing', ({ refund, clock }) => {
+  assert.equal([refund(100), refund(100), refund(50)], ['signed', 'signed', 'signed']);
+  clock.advance(-3 * DAY_MS);
+  assert.is(refund(1), 'cap');
+});
 
-test(
-  'setting the clock back frees nothing',
-  at(({ refund, clock }) => {
-    assert.equal([refund(100), refund(100), refund(50)], ['signed', 'signed', 'signed']);
-    clock.advance(-3 * DAY_MS);
-    assert.is(refund(1), 'cap');
-  }),
-);
+testAt('other networks and refused refunds do not count', ({ refund }) => {
+  const other = { network: 'test:two' as const, units: 100n * 10n ** 18n };
+  assert.equal(
+    [refund(100), refund(500), refund(100), refund(0, other), refund(50)],
+    ['signed', 'approval', 'signed', 'signed', 'signed'],
+  );
+});
 
-test(
-  'other networks and refused refunds do not count',
-  at(({ refund }) => {
-    const other = { network: 'test:two' as const, units: 100n * 10n ** 18n };
-    assert.equal(
-      [refund(100), refund(500), refund(100), refund(0, other), refund(50)],
-      ['signed', 'approval', 'signed', 'signed', 'signed'],
+testAt('each new generation uses the caps again, a replacement does not', ({ refund, service }) => {
+  assert.is(refund(100), 'signed');
+  const again = (generation: number, attempt: number, nonce: number) =>
+    refusalOf(() =>
+      service().sign(
+        firstOf(refundOf('rf_1', usdt(100)), nonce, {
+          generation,
+          attempt,
+          proof: generation ? 'failed' : null,
+          terms: terms(nonce, 20 + attempt),
+        }),
+      ),
     );
-  }),
-);
+  assert.equal([again(0, 1, 1), again(1, 0, 50), again(1, 1, 50)], ['none', 'none', 'none']);
+  assert.is(again(2, 0, 51), 'signer_refused_cap', 'three times 100 is more than 250');
+  assert.equal([refund(50), refund(0.01)], ['signed', 'cap']);
+});
 
-test(
-  'each new generation uses the caps again, a replacement does not',
-  at(({ refund, service }) => {
-    assert.is(refund(100), 'signed');
-    const again = (generation: number, attempt: number, nonce: number) =>
-      refusalOf(() =>
-        service().sign(
-          firstOf(refundOf('rf_1', usdt(100)), nonce, {
-            generation,
-            attempt,
-            proof: generation ? 'failed' : null,
-            terms: terms(nonce, 20 + attempt),
-          }),
-        ),
-      );
-    assert.equal([again(0, 1, 1), again(1, 0, 50), again(1, 1, 50)], ['none', 'none', 'none']);
-    assert.is(again(2, 0, 51), 'signer_refused_cap', 'three times 100 is more than 250');
-    assert.equal([refund(50), refund(0.01)], ['signed', 'cap']);
-  }),
-);
-
-test(
-  'gas has its own caps; sweeps have none',
-  at(({ service, clock, refund }) => {
-    let count = 0;
-    const gas = (milli: bigint): string => {
-      const intent: GasIntent = {
-        kind: 'gas',
-        id: `ga_${++count}`,
-        network: 'test:one',
-        form: 'transfer',
-        index: count,
-        units: milli * 10n ** 15n,
-      };
-      return refusalOf(() => service().sign(firstOf(intent, count))).replace('signer_refused_', '');
-    };
-    assert.equal(
-      [gas(11n), gas(10n), gas(10n), gas(6n), gas(5n), gas(1n)],
-      ['cap', 'none', 'none', 'cap', 'none', 'cap'],
-    );
-    clock.advance(12 * HOUR_MS);
-    assert.is(gas(10n), 'none');
-    const sweep = {
-      kind: 'sweep',
-      id: 'sw_1',
+testAt('gas has its own caps; sweeps have none', ({ service, clock, refund }) => {
+  let count = 0;
+  const gas = (milli: bigint): string => {
+    const intent: GasIntent = {
+      kind: 'gas',
+      id: `ga_${++count}`,
       network: 'test:one',
-      currency: 'USDT',
-      from: [{ index: 1, units: usdt(1_000_000) }],
-    } as const;
-    service().sign(firstOf(sweep, 0));
-    assert.is(refund(100), 'signed', 'neither counts for refunds');
-  }),
-);
+      form: 'transfer',
+      index: count,
+      units: milli * 10n ** 15n,
+    };
+    return refusalOf(() => service().sign(firstOf(intent, count))).replace('signer_refused_', '');
+  };
+  assert.equal(
+    [gas(11n), gas(10n), gas(10n), gas(6n), gas(5n), gas(1n)],
+    ['cap', 'none', 'none', 'cap', 'none', 'cap'],
+  );
+  clock.advance(12 * HOUR_MS);
+  assert.is(gas(10n), 'none');
+  const sweep = {
+    kind: 'sweep',
+    id: 'sw_1',
+    network: 'test:one',
+    currency: 'USDT',
+    from: [{ index: 1, units: usdt(1_000_000) }],
+  } as const;
+  service().sign(firstOf(sweep, 0));
+  assert.is(refund(100), 'signed', 'neither counts for refunds');
+});
 
 const capped = (more: object): PolicySettings => ({
   ...settings,
   networks: { ...settings.networks, 'test:one': { ...policySettings.networks['test:one'], ...more } as never },
 });
 
-test(
+testAt(
   'fees count at their highest, for refunds, sweeps and gas, by the hour and the day, also after a restart',
-  at(
-    (place) => {
-      let count = 0;
-      // 65,000 gas at 20 gwei: 0.0013 for each.
-      const kinds = [
-        (id: string) => refundOf(`rf_${id}`, 1n),
-        (id: string) =>
-          ({
-            kind: 'sweep',
-            id: `sw_${id}`,
-            network: 'test:one',
-            currency: 'USDT',
-            from: [{ index: 1, units: 1n }],
-          }) as const,
-        (id: string) =>
-          ({ kind: 'gas', id: `ga_${id}`, network: 'test:one', form: 'transfer', index: 1, units: 1n }) as const,
-      ];
-      const ask = (): string => {
-        count++;
-        const intent = kinds[count % 3]?.(String(count));
-        assert.ok(intent);
-        return refusalOf(() => place.service().sign(firstOf(intent, count)));
-      };
-      for (let hour = 0; hour < 2; hour++) {
-        assert.equal([ask(), ask(), ask(), ask()], ['none', 'none', 'none', 'signer_refused_cap']);
-        place.restart();
-        assert.is(ask(), 'signer_refused_cap');
-        place.clock.advance(HOUR_MS);
-      }
-      assert.equal([ask(), ask()], ['none', 'signer_refused_cap'], 'seven in a day');
-    },
-    capped({ fee_caps: { hour: '0.0039', day: '0.0091' } }),
-  ),
+  (place) => {
+    let count = 0;
+    // 65,000 gas at 20 gwei: 0.0013 for each.
+    const kinds = [
+      (id: string) => refundOf(`rf_${id}`, 1n),
+      (id: string) =>
+        ({
+          kind: 'sweep',
+          id: `sw_${id}`,
+          network: 'test:one',
+          currency: 'USDT',
+          from: [{ index: 1, units: 1n }],
+        }) as const,
+      (id: string) =>
+        ({ kind: 'gas', id: `ga_${id}`, network: 'test:one', form: 'transfer', index: 1, units: 1n }) as const,
+    ];
+    const ask = (): string => {
+      count++;
+      const intent = kinds[count % 3]?.(String(count));
+      assert.ok(intent);
+      return refusalOf(() => place.service().sign(firstOf(intent, count)));
+    };
+    for (let hour = 0; hour < 2; hour++) {
+      assert.equal([ask(), ask(), ask(), ask()], ['none', 'none', 'none', 'signer_refused_cap']);
+      place.restart();
+      assert.is(ask(), 'signer_refused_cap');
+      place.clock.advance(HOUR_MS);
+    }
+    assert.equal([ask(), ask()], ['none', 'signer_refused_cap'], 'seven in a day');
+  },
+  capped({ fee_caps: { hour: '0.0039', day: '0.0091' } }),
 );
 
-test(
+testAt(
   'the number of signatures has caps by the hour and the day',
-  at(
-    (place) => {
-      assert.equal(
-        Array.from({ length: 4 }, () => place.refund(0.01)),
-        ['signed', 'signed', 'signed', 'cap'],
-      );
-      place.clock.advance(HOUR_MS);
-      place.restart();
-      assert.equal([place.refund(0.01), place.refund(0.01)], ['signed', 'cap']);
-      place.clock.advance(12 * HOUR_MS);
-      assert.is(place.refund(0.01), 'signed');
-    },
-    capped({ count_caps: { hour: 3, day: 4 } }),
-  ),
+  (place) => {
+    assert.equal(
+      Array.from({ length: 4 }, () => place.refund(0.01)),
+      ['signed', 'signed', 'signed', 'cap'],
+    );
+    place.clock.advance(HOUR_MS);
+    place.restart();
+    assert.equal([place.refund(0.01), place.refund(0.01)], ['signed', 'cap']);
+    place.clock.advance(12 * HOUR_MS);
+    assert.is(place.refund(0.01), 'signed');
+  },
+  capped({ count_caps: { hour: 3, day: 4 } }),
 );
 
 // ── Approvals ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -280,64 +251,58 @@ test('an approval covers one refund with its amount, its destination and its end
   }
 });
 
-test(
-  'a refund above the cap needs a valid approval by an approver in the policy',
-  at(({ service, clock }) => {
-    const nowS = clock.nowS();
-    const ask = (approval: ReturnType<typeof signApproval> | null) =>
-      refusalOf(() => service().sign(firstOf(big, 1, { approvals: approval ? [approval] : [] }))).replace(
-        'signer_refused_',
-        '',
-      );
-    const stranger = new Uint8Array(32).fill(2);
-    assert.is(ask(null), 'approval');
-    assert.is(ask(signApproval(stranger, approvalOf(big), nowS + 60)), 'approval', 'signed by a stranger');
-    assert.is(
-      ask(signApproval(secret, approvalOf(refundOf('rf_2', usdt(5000))), nowS + 60)),
-      'approval',
-      'for another refund',
+testAt('a refund above the cap needs a valid approval by an approver in the policy', ({ service, clock }) => {
+  const nowS = clock.nowS();
+  const ask = (approval: ReturnType<typeof signApproval> | null) =>
+    refusalOf(() => service().sign(firstOf(big, 1, { approvals: approval ? [approval] : [] }))).replace(
+      'signer_refused_',
+      '',
     );
-    assert.is(
-      ask({ ...signApproval(stranger, approvalOf(big), nowS + 60), approver: approverOf(secret) }),
-      'approval',
-      'in somebody else’s name',
-    );
-    assert.is(ask(signApproval(secret, approvalOf(big), nowS - 1)), 'approval', 'expired');
-    assert.is(ask(signApproval(secret, approvalOf(big), nowS + APPROVAL_S_MAX + 1)), 'approval', 'valid for too long');
-    assert.is(ask(signApproval(secret, approvalOf(big), nowS)), 'none', 'valid in its last second');
-  }),
-);
+  const stranger = new Uint8Array(32).fill(2);
+  assert.is(ask(null), 'approval');
+  assert.is(ask(signApproval(stranger, approvalOf(big), nowS + 60)), 'approval', 'signed by a stranger');
+  assert.is(
+    ask(signApproval(secret, approvalOf(refundOf('rf_2', usdt(5000))), nowS + 60)),
+    'approval',
+    'for another refund',
+  );
+  assert.is(
+    ask({ ...signApproval(stranger, approvalOf(big), nowS + 60), approver: approverOf(secret) }),
+    'approval',
+    'in somebody else’s name',
+  );
+  assert.is(ask(signApproval(secret, approvalOf(big), nowS - 1)), 'approval', 'expired');
+  assert.is(ask(signApproval(secret, approvalOf(big), nowS + APPROVAL_S_MAX + 1)), 'approval', 'valid for too long');
+  assert.is(ask(signApproval(secret, approvalOf(big), nowS)), 'none', 'valid in its last second');
+});
 
-test(
-  'an approved refund uses up none of the caps, and its approval is recorded',
-  at((place) => {
-    assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
-    const over = refundOf('rf_over', usdt(5));
-    const approval = signApproval(secret, approvalOf(over), place.clock.nowS() + 7_200);
-    assert.is(
-      refusalOf(() => place.service().sign(firstOf(over, 70))),
-      'signer_refused_cap',
+testAt('an approved refund uses up none of the caps, and its approval is recorded', (place) => {
+  assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
+  const over = refundOf('rf_over', usdt(5));
+  const approval = signApproval(secret, approvalOf(over), place.clock.nowS() + 7_200);
+  assert.is(
+    refusalOf(() => place.service().sign(firstOf(over, 70))),
+    'signer_refused_cap',
+  );
+  place.service().sign(firstOf(over, 70, { approvals: [approval] }));
+  place.restart();
+  assert.is(place.refund(0.01), 'cap');
+  place.clock.advance(HOUR_MS);
+  assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
+  // Otherwise an engine that has one approval gets the amount signed again and again.
+  const again = (untilS: number) =>
+    refusalOf(() =>
+      place.service().sign(
+        firstOf(over, 71, {
+          generation: 1,
+          proof: 'failed',
+          approvals: [signApproval(secret, approvalOf(over), untilS)],
+        }),
+      ),
     );
-    place.service().sign(firstOf(over, 70, { approvals: [approval] }));
-    place.restart();
-    assert.is(place.refund(0.01), 'cap');
-    place.clock.advance(HOUR_MS);
-    assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
-    // Otherwise an engine that has one approval gets the amount signed again and again.
-    const again = (untilS: number) =>
-      refusalOf(() =>
-        place.service().sign(
-          firstOf(over, 71, {
-            generation: 1,
-            proof: 'failed',
-            approvals: [signApproval(secret, approvalOf(over), untilS)],
-          }),
-        ),
-      );
-    assert.is(again(approval.untilS), 'signer_refused_approval', 'it was used');
-    assert.is(again(place.clock.nowS() + 60), 'none', 'a new one');
-  }),
-);
+  assert.is(again(approval.untilS), 'signer_refused_approval', 'it was used');
+  assert.is(again(place.clock.nowS() + 60), 'none', 'a new one');
+});
 
 const anna = secret;
 const bob = new Uint8Array(32).fill(2);
@@ -347,9 +312,9 @@ const twoApprovers: PolicySettings = {
   approvers: [anna, bob].map((one, at) => ({ name: `Approver ${at}`, key: approverOf(one) })),
 };
 
-test(
+testAt(
   'one valid approval is enough, whichever were handed in beside it',
-  at(({ service, clock }) => {
+  ({ service, clock }) => {
     let nonce = 0;
     const ask = (refund: RefundIntent, approvals: readonly ReturnType<typeof signApproval>[]) =>
       refusalOf(() => service().sign(firstOf(refund, ++nonce, { approvals }))).replace('signer_refused_', '');
@@ -368,29 +333,27 @@ test(
     for (const [what, approvals] of attacks) assert.is(ask(big, approvals), 'approval', what);
     assert.is(ask(other, [by(anna, big), by(bob, big)]), 'approval', 'a changed destination voids approvals');
     assert.is(ask(big, [expired, foreign, borrowed, by(bob, big)]), 'none');
-  }, twoApprovers),
+  },
+  twoApprovers,
 );
 
-test(
-  'a signature over words that the signer’s policy does not say is worth nothing',
-  at(({ service, clock }) => {
-    const untilS = clock.nowS() + 60;
-    const { address } = policySettings.networks['test:one']?.tokens[0] ?? { address: '' };
-    const lies = [
-      { token: { symbol: 'USDT', address, decimals: 8 } },
-      { token: { symbol: 'USDT', address: `0x${'1'.repeat(40)}`, decimals: 6 } },
-      { chainId: '1' },
-    ] as const;
-    for (const lie of lies) {
-      const approvals = [signApproval(secret, approvalOf(big, lie), untilS)];
-      assert.is(
-        refusalOf(() => service().sign(firstOf(big, 1, { approvals }))),
-        'signer_refused_approval',
-        JSON.stringify(lie),
-      );
-    }
-  }),
-);
+testAt('a signature over words that the signer’s policy does not say is worth nothing', ({ service, clock }) => {
+  const untilS = clock.nowS() + 60;
+  const { address } = policySettings.networks['test:one']?.tokens[0] ?? { address: '' };
+  const lies = [
+    { token: { symbol: 'USDT', address, decimals: 8 } },
+    { token: { symbol: 'USDT', address: `0x${'1'.repeat(40)}`, decimals: 6 } },
+    { chainId: '1' },
+  ] as const;
+  for (const lie of lies) {
+    const approvals = [signApproval(secret, approvalOf(big, lie), untilS)];
+    assert.is(
+      refusalOf(() => service().sign(firstOf(big, 1, { approvals }))),
+      'signer_refused_approval',
+      JSON.stringify(lie),
+    );
+  }
+});
 
 test('what an approver signs says network, contract, amount and payee as people read them', () => {
   assert.equal(

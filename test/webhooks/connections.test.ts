@@ -58,20 +58,24 @@ const withHost =
 const ok = (response: ServerResponse) => void response.writeHead(200).end('{}');
 const statusOf = (sent: Sent | null) => (sent?.outcome.kind === 'answered' ? sent.outcome.status : sent?.outcome.error);
 
-test(
+const hostTest = (title: string, ...args: Parameters<typeof withHost>) => test(title, withHost(...args));
+
+hostTest(
   'POSTs one after the other use one connection; those at the same time use one each, then again',
-  withHost(ok, async ({ made, open }, send) => {
+  ok,
+  async ({ made, open }, send) => {
     for (let n = 0; n < 5; n++) assert.is(statusOf(await send()), 200);
     assert.is(made.length, 1);
     for (let n = 0; n < 3; n++) await Promise.all(Array.from({ length: 4 }, () => send()));
     assert.is(made.length, 4);
     assert.is(open.size, 4);
-  }),
+  },
 );
 
-test(
+hostTest(
   'an answer of the resolver that changes ends reuse: the next POST goes to the new address',
-  withHost(ok, async ({ made, open }, send, names) => {
+  ok,
+  async ({ made, open }, send, names) => {
     await send();
     names.set('shop.example', ['127.0.0.2']);
     assert.is(statusOf(await send()), 200);
@@ -80,12 +84,13 @@ test(
     names.set('shop.example', ['127.0.0.3', '127.0.0.2']);
     await send();
     assert.is(made.length, 2, 'still one of its addresses');
-  }),
+  },
 );
 
-test(
+hostTest(
   'a connection is not used once its host resolves to an address that may not be called, or to none',
-  withHost(ok, async ({ made, nonces }, send, names) => {
+  ok,
+  async ({ made, nonces }, send, names) => {
     for (const [addresses, error] of [
       [['10.0.0.1'], 'blocked_address'],
       [['127.0.0.1', '10.0.0.1'], 'blocked_address'],
@@ -98,59 +103,51 @@ test(
     }
     assert.is(nonces.length, 3);
     assert.is(made.length, 3);
-  }),
+  },
 );
 
-test(
+hostTest(
   'what a host closes without an answer on a kept connection is sent again on a new one, signed again',
-  withHost(
-    (response, socket, earlier) => (earlier === 1 ? socket.destroy() : ok(response)),
-    async ({ made, nonces }, send) => {
-      assert.is(statusOf(await send()), 200);
-      assert.is(statusOf(await send()), 200);
-      assert.is(made.length, 2);
-      assert.equal(nonces, ['1', '2', '3']);
-    },
-  ),
-);
-
-test(
-  'a new connection that is closed without an answer is an error, and nothing is sent again',
-  withHost(
-    (_, socket) => void socket.destroy(),
-    async ({ nonces }, send) => {
-      assert.is(statusOf(await send()), 'connect');
-      assert.is(nonces.length, 1);
-    },
-  ),
-);
-
-test(
-  'a connection whose answer was not read to its end is closed',
-  withHost(
-    (response) => void response.writeHead(200).end('x'.repeat(200_000)),
-    async ({ made, open }, send) => {
-      await send();
-      await until('it is closed', () => open.size === 0);
-      await send();
-      assert.is(made.length, 2);
-    },
-  ),
-);
-
-test(
-  'idle connections are closed after a few seconds',
-  withHost(ok, async ({ open }, send) => {
-    await Promise.all([send(), send('other.example')]);
-    assert.is(open.size, 2);
-    await until('they are closed', () => open.size === 0);
+  (response, socket, earlier) => (earlier === 1 ? socket.destroy() : ok(response)),
+  async ({ made, nonces }, send) => {
     assert.is(statusOf(await send()), 200);
-  }),
+    assert.is(statusOf(await send()), 200);
+    assert.is(made.length, 2);
+    assert.equal(nonces, ['1', '2', '3']);
+  },
 );
 
-test(
+hostTest(
+  'a new connection that is closed without an answer is an error, and nothing is sent again',
+  (_, socket) => void socket.destroy(),
+  async ({ nonces }, send) => {
+    assert.is(statusOf(await send()), 'connect');
+    assert.is(nonces.length, 1);
+  },
+);
+
+hostTest(
+  'a connection whose answer was not read to its end is closed',
+  (response) => void response.writeHead(200).end('x'.repeat(200_000)),
+  async ({ made, open }, send) => {
+    await send();
+    await until('it is closed', () => open.size === 0);
+    await send();
+    assert.is(made.length, 2);
+  },
+);
+
+hostTest('idle connections are closed after a few seconds', ok, async ({ open }, send) => {
+  await Promise.all([send(), send('other.example')]);
+  assert.is(open.size, 2);
+  await until('they are closed', () => open.size === 0);
+  assert.is(statusOf(await send()), 200);
+});
+
+hostTest(
   `at most ${IDLE_MAX} idle connections are kept; the host used the longest ago loses its own first`,
-  withHost(ok, async ({ open, made }, send) => {
+  ok,
+  async ({ open, made }, send) => {
     const names = Array.from({ length: IDLE_MAX + 40 }, (_, n) => `h${n}.example`);
     for (const name of names) await send(name);
     await until('the others are closed', () => open.size <= IDLE_MAX);
@@ -158,27 +155,21 @@ test(
     assert.is(made.length, names.length, 'the last one is kept');
     await send(names[0]);
     assert.is(made.length, names.length + 1, 'the first one is not');
-  }),
+  },
 );
 
-test(
-  'no more are kept for one host than may be busy at once',
-  withHost(ok, async ({ open, made }, send) => {
-    await Promise.all(Array.from({ length: 50 }, () => send()));
-    assert.is(made.length, 50);
-    await until('some are closed', () => open.size <= 32);
-  }),
-);
+hostTest('no more are kept for one host than may be busy at once', ok, async ({ open, made }, send) => {
+  await Promise.all(Array.from({ length: 50 }, () => send()));
+  assert.is(made.length, 50);
+  await until('some are closed', () => open.size <= 32);
+});
 
-test(
-  'abort closes idle connections',
-  withHost(ok, async ({ open }, send, _, sender) => {
-    await send();
-    assert.is(open.size, 1);
-    sender.abort();
-    await until('it is closed', () => open.size === 0);
-    assert.is(await send(), null);
-  }),
-);
+hostTest('abort closes idle connections', ok, async ({ open }, send, _, sender) => {
+  await send();
+  assert.is(open.size, 1);
+  sender.abort();
+  await until('it is closed', () => open.size === 0);
+  assert.is(await send(), null);
+});
 
 test.run();

@@ -76,20 +76,22 @@ const open = (file: string) =>
     outageWaitS: 600,
   });
 
-test(
+const folderTest = (title: string, ...args: Parameters<typeof inFolder>) => test(title, inFolder(...args));
+
+folderTest(
   'a new file is readable by its owner only, gets the current schema, and is left alone the next time',
-  inFolder(({ file, backupDir }) => {
+  ({ file, backupDir }) => {
     assert.equal(migrate({ file, backupDir }), ['schema.sql']);
     assert.is(statSync(file).mode & 0o777, 0o600);
     assert.equal(migrate({ file, backupDir }), []);
     assert.throws(() => readdirSync(backupDir), /ENOENT/, 'nothing to back up');
     open(file).close();
-  }),
+  },
 );
 
-test(
+folderTest(
   'a new file has what the migrations lead to, and is not migrated',
-  inFolder(({ file, backupDir, directory, write }) => {
+  ({ file, backupDir, directory, write }) => {
     write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
     write('schema.sql', `${migrationsTable} CREATE TABLE things (name TEXT NOT NULL, size INTEGER) STRICT;`);
     assert.equal(migrate({ file, backupDir, directory }), ['schema.sql']);
@@ -99,12 +101,12 @@ test(
       const names = client.prepare('SELECT name FROM migrations ORDER BY version').pluck().all();
       assert.equal(names, ['schema.sql', '0001_first.sql']);
     });
-  }),
+  },
 );
 
-test(
+folderTest(
   'a file that holds data is copied once, before the first missing migration, and never over an earlier copy',
-  inFolder(({ file, backupDir, directory, write }) => {
+  ({ file, backupDir, directory, write }) => {
     migrate({ file, backupDir, directory });
     raw(file, (client) => client.exec("INSERT INTO things VALUES ('kept')"));
     write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
@@ -130,12 +132,12 @@ test(
     copyFileSync(copy, file);
     assert.is(migrate({ file, backupDir: null, directory }).length, 2);
     assert.is(readdirSync(backupDir).length, 2);
-  }),
+  },
 );
 
-test(
+folderTest(
   'a database whose copy is not sound is not migrated, and the copy is removed',
-  inFolder(({ file, backupDir, directory, write }) => {
+  ({ file, backupDir, directory, write }) => {
     write('schema.sql', `${migrationsTable} CREATE TABLE things (size INTEGER) STRICT;`);
     migrate({ file, backupDir, directory });
     raw(file, (client) => {
@@ -148,12 +150,12 @@ test(
     refuses(() => migrate({ file, backupDir, directory }), 'copy_damaged', /NULL value in things.size/);
     assert.equal(readdirSync(backupDir), []);
     raw(file, (client) => assert.is(client.pragma('user_version', { simple: true }), 0));
-  }),
+  },
 );
 
-test(
+folderTest(
   'a failed migration leaves the file unchanged, with those before it, and says so; its copy goes',
-  inFolder(({ file, backupDir, directory, write }) => {
+  ({ file, backupDir, directory, write }) => {
     write(
       'schema.sql',
       `${migrationsTable}
@@ -177,12 +179,12 @@ test(
         assert.is(client.prepare("SELECT count(*) FROM sqlite_schema WHERE name IN ('c', 'd')").pluck().get(), 0);
       });
     }
-  }),
+  },
 );
 
-test(
+folderTest(
   'a file of a newer program, with altered history, of another program or from before 0.1.0 is refused',
-  inFolder(({ file, backupDir, directory, write }) => {
+  ({ file, backupDir, directory, write }) => {
     migrate({ file, backupDir, directory });
     write('0001_first.sql', 'CREATE TABLE a (id INTEGER) STRICT;');
     migrate({ file, backupDir, directory });
@@ -208,12 +210,12 @@ test(
     rmSync(file);
     write('0003_third.sql', '');
     refuses(() => migrate({ file, backupDir, directory }), 'migration_missing', /2 is missing/);
-  }),
+  },
 );
 
-test(
+folderTest(
   'the database is not opened with a newer schema, while it is empty, or without a file',
-  inFolder(({ file, backupDir }) => {
+  ({ file, backupDir }) => {
     assert.throws(
       () => open(file),
       (error: { code?: string }) => error.code === 'storage_unavailable',
@@ -223,46 +225,40 @@ test(
     migrate({ file, backupDir });
     raw(file, (client) => client.pragma('user_version = 99'));
     refuses(() => open(file), 'schema_not_current', /has schema 99.*newer program/);
-  }),
+  },
 );
 
-test(
-  'processes that start at the same time make the file once',
-  inFolder(async ({ file, backupDir }) => {
-    const program = `
+folderTest('processes that start at the same time make the file once', async ({ file, backupDir }) => {
+  const program = `
       import { migrate } from ${JSON.stringify(built('src/database/engine/migrate.ts'))};
       process.stdout.write(JSON.stringify(migrate(${JSON.stringify({ file, backupDir })})));`;
-    const runs = Array.from({ length: 3 }, () => {
-      const child = spawn(process.execPath, ['--input-type=module', '-e', program]);
-      let output = '';
-      child.stdout.on('data', (chunk: Buffer) => {
-        output += chunk.toString();
-      });
-      child.stderr.on('data', (chunk: Buffer) => {
-        output += chunk.toString();
-      });
-      return new Promise<string>((resolve) => child.on('close', () => resolve(output)));
+  const runs = Array.from({ length: 3 }, () => {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program]);
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
     });
-    // One of them makes it.
-    const applied = (await Promise.all(runs)).flatMap((output) => JSON.parse(output) as string[]);
-    assert.equal(applied, ['schema.sql']);
-    open(file).close();
-  }),
-);
+    child.stderr.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+    return new Promise<string>((resolve) => child.on('close', () => resolve(output)));
+  });
+  // One of them makes it.
+  const applied = (await Promise.all(runs)).flatMap((output) => JSON.parse(output) as string[]);
+  assert.equal(applied, ['schema.sql']);
+  open(file).close();
+});
 
-test(
-  'the audit log keeps its entries: none is changed or deleted',
-  inFolder(({ file, backupDir }) => {
-    migrate({ file, backupDir });
-    raw(file, (client) => {
-      client.exec("INSERT INTO audit_log (at_ms, operator, command, target) VALUES (1, 'alice', 'key revoke', 'k1')");
-      for (const change of ['DELETE FROM audit_log', "UPDATE audit_log SET operator = 'bob'"]) {
-        assert.throws(() => client.exec(change), /append-only/);
-      }
-      assert.is(client.prepare('SELECT operator FROM audit_log').pluck().get(), 'alice');
-    });
-  }),
-);
+folderTest('the audit log keeps its entries: none is changed or deleted', ({ file, backupDir }) => {
+  migrate({ file, backupDir });
+  raw(file, (client) => {
+    client.exec("INSERT INTO audit_log (at_ms, operator, command, target) VALUES (1, 'alice', 'key revoke', 'k1')");
+    for (const change of ['DELETE FROM audit_log', "UPDATE audit_log SET operator = 'bob'"]) {
+      assert.throws(() => client.exec(change), /append-only/);
+    }
+    assert.is(client.prepare('SELECT operator FROM audit_log').pluck().get(), 'alice');
+  });
+});
 
 test('`npm run tables` would change nothing', () => {
   const words = ['--import', 'tsx', 'scripts/tables.ts', '--check'];
@@ -270,50 +266,45 @@ test('`npm run tables` would change nothing', () => {
   assert.equal([status, stderr], [0, '']);
 });
 
-test(
-  'the query builder’s tables equal those of the schema, column by column',
-  inFolder(({ file, backupDir }) => {
-    migrate({ file, backupDir });
-    const dialect = new SQLiteSyncDialect({ casing: 'snake_case' });
-    const described = new Map<string, string[]>();
-    for (const table of Object.values(tables)) {
-      if (!is(table, SQLiteTable)) continue;
-      const { name, columns } = getTableConfig(table);
-      described.set(
+folderTest('the query builder’s tables equal those of the schema, column by column', ({ file, backupDir }) => {
+  migrate({ file, backupDir });
+  const dialect = new SQLiteSyncDialect({ casing: 'snake_case' });
+  const described = new Map<string, string[]>();
+  for (const table of Object.values(tables)) {
+    if (!is(table, SQLiteTable)) continue;
+    const { name, columns } = getTableConfig(table);
+    described.set(
+      name,
+      columns.map((column) => {
+        const shown = dialect.sqlToQuery(sql`${column}`).sql.split('.').at(-1)?.replaceAll('"', '');
+        return `${shown} ${column.getSQLType().toUpperCase()}${column.notNull || column.primary ? ' NOT NULL' : ''}`;
+      }),
+    );
+  }
+  raw(file, (client) => {
+    const names = client
+      .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+      .pluck()
+      .all() as string[];
+    assert.equal([...described.keys()].sort(), names.sort());
+    for (const name of names) {
+      const rows = client.pragma(`table_xinfo(${name})`) as {
+        name: string;
+        type: string;
+        notnull: number;
+        pk: number;
+      }[];
+      assert.equal(
+        [...(described.get(name) ?? [])].sort(),
+        rows.map((row) => `${row.name} ${row.type}${row.notnull || row.pk ? ' NOT NULL' : ''}`).sort(),
         name,
-        columns.map((column) => {
-          const shown = dialect.sqlToQuery(sql`${column}`).sql.split('.').at(-1)?.replaceAll('"', '');
-          return `${shown} ${column.getSQLType().toUpperCase()}${column.notNull || column.primary ? ' NOT NULL' : ''}`;
-        }),
       );
     }
-    raw(file, (client) => {
-      const names = client
-        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-        .pluck()
-        .all() as string[];
-      assert.equal([...described.keys()].sort(), names.sort());
-      for (const name of names) {
-        const rows = client.pragma(`table_xinfo(${name})`) as {
-          name: string;
-          type: string;
-          notnull: number;
-          pk: number;
-        }[];
-        assert.equal(
-          [...(described.get(name) ?? [])].sort(),
-          rows.map((row) => `${row.name} ${row.type}${row.notnull || row.pk ? ' NOT NULL' : ''}`).sort(),
-          name,
-        );
-      }
-      const listed = client.pragma('table_list') as { name: string; strict: number; type: string }[];
-      const loose = listed.filter(
-        ({ strict, type, name }) => type === 'table' && !strict && !name.startsWith('sqlite_'),
-      );
-      assert.equal(loose, [], 'every table is STRICT');
-    });
-  }),
-);
+    const listed = client.pragma('table_list') as { name: string; strict: number; type: string }[];
+    const loose = listed.filter(({ strict, type, name }) => type === 'table' && !strict && !name.startsWith('sqlite_'));
+    assert.equal(loose, [], 'every table is STRICT');
+  });
+});
 
 /** Returns the columns and constraints of each table of a file, in an order of their own, its indexes and triggers. */
 function shapeOf(file: string): Record<string, readonly string[]> {
@@ -360,34 +351,28 @@ function bothWays(root: Folder, released: string, current: string) {
   return { made: shapeOf(made), grown: shapeOf(grown) };
 }
 
-test(
-  'the schema equals that of 0.1.0 with all migrations since',
-  inFolder((folder) => {
-    const current = readFileSync(join(ownDirectory, 'schema.sql'), 'utf8');
-    const own = readdirSync(ownDirectory).filter((name) => /^\d{4}_.*\.sql$/.test(name));
-    const released = 'test/fixtures/schema-0.1.0.sql';
-    // The first migration comes with a copy of the schema that was released.
-    assert.ok(existsSync(released) || own.length === 0, `put the schema.sql of 0.1.0 into ${released}`);
-    for (const name of own) copyFileSync(join(ownDirectory, name), join(folder.directory, name));
-    const { made, grown } = bothWays(folder, own.length === 0 ? current : readFileSync(released, 'utf8'), current);
-    assert.equal(grown, made);
-  }),
-);
+folderTest('the schema equals that of 0.1.0 with all migrations since', (folder) => {
+  const current = readFileSync(join(ownDirectory, 'schema.sql'), 'utf8');
+  const own = readdirSync(ownDirectory).filter((name) => /^\d{4}_.*\.sql$/.test(name));
+  const released = 'test/fixtures/schema-0.1.0.sql';
+  // The first migration comes with a copy of the schema that was released.
+  assert.ok(existsSync(released) || own.length === 0, `put the schema.sql of 0.1.0 into ${released}`);
+  for (const name of own) copyFileSync(join(ownDirectory, name), join(folder.directory, name));
+  const { made, grown } = bothWays(folder, own.length === 0 ? current : readFileSync(released, 'utf8'), current);
+  assert.equal(grown, made);
+});
 
-test(
-  'a migration that does not lead to the schema is found',
-  inFolder((folder) => {
-    const released = `${migrationsTable} ${things}`;
-    const current = (rest: string) =>
-      `${migrationsTable} CREATE TABLE things (size INTEGER CHECK (size > 0), -- in grams\n name TEXT NOT NULL) STRICT; ${rest}`;
-    folder.write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER CHECK (size > 0);');
-    const agreeing = bothWays(folder, released, current(''));
-    assert.equal(agreeing.grown, agreeing.made);
-    for (const name of readdirSync(folder.directory)) if (name.includes('.db')) rmSync(join(folder.directory, name));
-    const other = bothWays(folder, released, current('CREATE INDEX by_size ON things (size);'));
-    assert.not.equal(other.grown, other.made);
-  }),
-);
+folderTest('a migration that does not lead to the schema is found', (folder) => {
+  const released = `${migrationsTable} ${things}`;
+  const current = (rest: string) =>
+    `${migrationsTable} CREATE TABLE things (size INTEGER CHECK (size > 0), -- in grams\n name TEXT NOT NULL) STRICT; ${rest}`;
+  folder.write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER CHECK (size > 0);');
+  const agreeing = bothWays(folder, released, current(''));
+  assert.equal(agreeing.grown, agreeing.made);
+  for (const name of readdirSync(folder.directory)) if (name.includes('.db')) rmSync(join(folder.directory, name));
+  const other = bothWays(folder, released, current('CREATE INDEX by_size ON things (size);'));
+  assert.not.equal(other.grown, other.made);
+});
 
 test('SQLite with the WAL-reset bug is refused', () => {
   for (const version of ['3.7.0', '3.51.2', '3.50.9', '2.99.99']) {

@@ -34,9 +34,11 @@ const beside = (work: (place: TempDatabase, other: LockHolder) => Promise<void>)
 
 const alarm = (code: string) => ({ atMs: 1, code, message: code, network: null, sessionId: null });
 
-test(
+const besideTest = (title: string, ...args: Parameters<typeof beside>) => test(title, beside(...args));
+
+besideTest(
   'while another process writes, reads are answered; then what waited is written in the order in which it came',
-  beside(async ({ database }, other) => {
+  async ({ database }, other) => {
     await other.tell('hold');
     const settled: string[] = [];
     const waiting = ['a', 'b', 'c', 'd'].map(async (code) => {
@@ -57,7 +59,7 @@ test(
       (await database.alarms.list(9)).map(({ code }) => code),
       ['d', 'c', 'b', 'a'],
     );
-  }),
+  },
 );
 
 test('a write is not refused untried because the thread was held up', async () => {
@@ -96,9 +98,9 @@ test('grouped writes of one turn are one transaction, in order; one that fails l
   place.close();
 });
 
-test(
+besideTest(
   'the longer writes have waited, the more of them are written in one transaction',
-  beside(async ({ file }, other) => {
+  async ({ file }, other) => {
     const measures: WriteMeasure[] = [];
     const onWrite = (measure: WriteMeasure) => void measures.push(measure);
     const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
@@ -117,12 +119,12 @@ test(
     await Promise.all(waiting);
     assert.ok(measures.length < waiting.length, `${measures.length} transactions for ${waiting.length} writes`);
     db.close();
-  }),
+  },
 );
 
-test(
+besideTest(
   'at most 100 writes are committed together, so that those who asked for them do not hold up the thread',
-  beside(async ({ file }, other) => {
+  async ({ file }, other) => {
     const measures: WriteMeasure[] = [];
     const onWrite = (measure: WriteMeasure) => void measures.push(measure);
     const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
@@ -135,32 +137,29 @@ test(
     const rows = measures.map((measure) => measure.rows);
     assert.ok(Math.max(...rows) <= 100, rows.join());
     db.close();
-  }),
+  },
 );
 
-test(
-  'what waited for too long is refused, and is never written',
-  beside(async ({ connect, database }, other) => {
-    const hasty = connect(50);
-    await other.tell('hold');
-    await Promise.all([
-      fails(hasty.sessions.create(newSession('o1')), 'storage_unavailable'),
-      fails(hasty.alarms.raise(alarm('late')), 'storage_unavailable'),
-    ]);
-    await other.tell('release');
-    await hasty.alarms.raise(alarm('next'));
-    assert.is(await database.sessions.find('o1'), null);
-    assert.equal(
-      (await database.alarms.list(9)).map(({ code }) => code),
-      ['next'],
-    );
-    hasty.close();
-  }),
-);
+besideTest('what waited for too long is refused, and is never written', async ({ connect, database }, other) => {
+  const hasty = connect(50);
+  await other.tell('hold');
+  await Promise.all([
+    fails(hasty.sessions.create(newSession('o1')), 'storage_unavailable'),
+    fails(hasty.alarms.raise(alarm('late')), 'storage_unavailable'),
+  ]);
+  await other.tell('release');
+  await hasty.alarms.raise(alarm('next'));
+  assert.is(await database.sessions.find('o1'), null);
+  assert.equal(
+    (await database.alarms.list(9)).map(({ code }) => code),
+    ['next'],
+  );
+  hasty.close();
+});
 
-test(
+besideTest(
   'of writes that waited together, one that fails takes none of the others with it',
-  beside(async ({ database }, other) => {
+  async ({ database }, other) => {
     await other.tell('hold');
     const ending = Promise.allSettled([
       database.alarms.raise(alarm('before')),
@@ -173,12 +172,12 @@ test(
     assert.equal([before.status, after.status], ['fulfilled', 'fulfilled']);
     const codes = (await database.alarms.list(9)).map(({ code }) => code);
     assert.equal(codes, ['after', 'before']);
-  }),
+  },
 );
 
-test(
+besideTest(
   'if the disk is full, writes that waited together are all refused, and nothing of them is saved',
-  beside(async ({ file, database }, other) => {
+  async ({ file, database }, other) => {
     const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: 1_000_000 });
     const insert = db.client.prepare('INSERT INTO alarms (at_ms, code, message) VALUES (1, ?, ?)');
     await other.tell('hold');
@@ -193,41 +192,35 @@ test(
     assert.equal(codes, ends[0]?.status === 'fulfilled' ? ['small'] : [], 'what was answered is what was saved');
     await db.write(() => insert.run('next', ''));
     db.close();
-  }),
+  },
 );
 
-test(
-  'no more than 1,000 writes wait; the next is refused at once',
-  beside(async ({ connect }, other) => {
-    const database = connect(60_000);
-    await other.tell('hold');
-    const waiting = Array.from({ length: 1_000 }, (_, n) => database.alarms.raise(alarm(`a${n}`)));
-    await fails(database.alarms.raise(alarm('one too many')), 'storage_unavailable');
-    await other.tell('release');
-    await Promise.all(waiting);
-    assert.is((await database.alarms.list(2_000)).length, 1_000);
-    database.close();
-  }),
-);
+besideTest('no more than 1,000 writes wait; the next is refused at once', async ({ connect }, other) => {
+  const database = connect(60_000);
+  await other.tell('hold');
+  const waiting = Array.from({ length: 1_000 }, (_, n) => database.alarms.raise(alarm(`a${n}`)));
+  await fails(database.alarms.raise(alarm('one too many')), 'storage_unavailable');
+  await other.tell('release');
+  await Promise.all(waiting);
+  assert.is((await database.alarms.list(2_000)).length, 1_000);
+  database.close();
+});
 
-test(
-  'a process that writes back to back lets others write in between',
-  beside(async ({ database }, other) => {
-    await other.tell('write');
-    for (let n = 0; n < 20; n++) {
-      await database.alarms.raise(alarm(`a${n}`));
-      await systemClock.sleep(5);
-    }
-    await other.kill();
-    const codes = (await database.alarms.list(10_000)).map(({ code }) => code).reverse();
-    const others = codes.slice(codes.indexOf('a0')).filter((code) => code === 'back_to_back').length;
-    assert.ok(others <= 60, `the other process wrote ${others} times between 20 writes of this one`);
-  }),
-);
+besideTest('a process that writes back to back lets others write in between', async ({ database }, other) => {
+  await other.tell('write');
+  for (let n = 0; n < 20; n++) {
+    await database.alarms.raise(alarm(`a${n}`));
+    await systemClock.sleep(5);
+  }
+  await other.kill();
+  const codes = (await database.alarms.list(10_000)).map(({ code }) => code).reverse();
+  const others = codes.slice(codes.indexOf('a0')).filter((code) => code === 'back_to_back').length;
+  assert.ok(others <= 60, `the other process wrote ${others} times between 20 writes of this one`);
+});
 
-test(
+besideTest(
   'the turn of a process that dies is free again, and a suspended process is waited for only once',
-  beside(async ({ database, file }, other) => {
+  async ({ database, file }, other) => {
     await other.tell('turn');
     await other.kill();
     await database.alarms.raise(alarm('after a death'));
@@ -243,58 +236,52 @@ test(
     assert.is(turns, 0, 'the second write did not wait');
     await suspended.kill();
     await database.alarms.raise(alarm('in turn'));
-  }),
+  },
 );
 
-test(
-  'what each write took is reported: waiting, holding the lock, and rows',
-  beside(async ({ file }, other) => {
-    const measures: WriteMeasure[] = [];
-    const onWrite = (measure: WriteMeasure) => void measures.push(measure);
-    const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
-    const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'a', '')");
-    await other.tell('hold');
-    const written = db.write(() => [insert.run(), insert.run()]);
-    const failing = db.write(() => {
-      throw new Error('no');
-    });
-    const ending = Promise.allSettled([written, failing]);
-    await other.tell('release');
-    assert.equal(
-      (await ending).map(({ status }) => status),
-      ['fulfilled', 'rejected'],
-    );
-    assert.is(
-      measures.reduce((sum, { rows }) => sum + rows, 0),
-      2,
-    );
-    assert.ok(measures.every(({ waitedMs, heldMs }) => waitedMs > 0 && heldMs > 0));
-    db.close();
-  }),
-);
+besideTest('what each write took is reported: waiting, holding the lock, and rows', async ({ file }, other) => {
+  const measures: WriteMeasure[] = [];
+  const onWrite = (measure: WriteMeasure) => void measures.push(measure);
+  const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
+  const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'a', '')");
+  await other.tell('hold');
+  const written = db.write(() => [insert.run(), insert.run()]);
+  const failing = db.write(() => {
+    throw new Error('no');
+  });
+  const ending = Promise.allSettled([written, failing]);
+  await other.tell('release');
+  assert.equal(
+    (await ending).map(({ status }) => status),
+    ['fulfilled', 'rejected'],
+  );
+  assert.is(
+    measures.reduce((sum, { rows }) => sum + rows, 0),
+    2,
+  );
+  assert.ok(measures.every(({ waitedMs, heldMs }) => waitedMs > 0 && heldMs > 0));
+  db.close();
+});
 
-test(
-  'closing writes what still waits, or refuses it',
-  beside(async ({ connect, database, file }, other) => {
-    const locked = connect();
-    await other.tell('hold');
-    const refused = locked.alarms.raise(alarm('refused'));
-    locked.close();
-    await fails(refused, 'storage_unavailable');
-    await other.tell('release');
+besideTest('closing writes what still waits, or refuses it', async ({ connect, database, file }, other) => {
+  const locked = connect();
+  await other.tell('hold');
+  const refused = locked.alarms.raise(alarm('refused'));
+  locked.close();
+  await fails(refused, 'storage_unavailable');
+  await other.tell('release');
 
-    const freed = connect();
-    const holder = new Sqlite(file);
-    holder.exec('BEGIN IMMEDIATE');
-    const kept = freed.alarms.raise(alarm('kept'));
-    holder.close();
-    freed.close();
-    await kept;
-    assert.equal(
-      (await database.alarms.list(9)).map(({ code }) => code),
-      ['kept'],
-    );
-  }),
-);
+  const freed = connect();
+  const holder = new Sqlite(file);
+  holder.exec('BEGIN IMMEDIATE');
+  const kept = freed.alarms.raise(alarm('kept'));
+  holder.close();
+  freed.close();
+  await kept;
+  assert.equal(
+    (await database.alarms.list(9)).map(({ code }) => code),
+    ['kept'],
+  );
+});
 
 test.run();

@@ -46,10 +46,12 @@ async function rereadAll({ shop, network, floor }: ComparisonBench): Promise<voi
   await rereadBlocks({ ...options, clock: systemClock, onProgress: () => {} });
 }
 
+const benchTest = (title: string, ...args: Parameters<typeof onBench>) => test(title, onBench(...args));
+
 for (const family of ['evm', 'tron', 'solana'] as const) {
-  test(
+  benchTest(
     `${family}: what the database holds is what the node has, and a night goes on where the last one ended`,
-    onBench(async (bench) => {
+    async (bench) => {
       await payOne(bench);
       const first = await bench.night();
       const { differs, message, transfers = 0, blocks = 0 } = first ?? {};
@@ -60,32 +62,30 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       const second = await bench.night();
       assert.equal([second?.from, second?.transfers, second?.differs], [(first?.through ?? 0) + 1, 1, null]);
       assert.equal(await open(bench), []);
-    }, family),
+    },
+    family,
   );
 }
 
-test(
-  'a transfer that the database lacks is an alarm until the blocks were read again',
-  onBench(async (bench) => {
-    await payOne(bench);
-    loseTransfers(bench);
-    const first = await bench.night();
-    assert.is(first?.differences, 1);
-    assert.is(first?.differs?.from, first?.differs?.to);
-    const [alarm] = await bench.shop.database.alarms.list(1);
-    assert.is(alarm?.code, 'comparison_differs');
-    assert.match(alarm?.message ?? '', /the database does not have 10 USDT to 0x\w+ in block \d+/);
-    assert.match(alarm?.message ?? '', /quayside network reread test:evm --from \d+ --to \d+/);
-    await payOne(bench);
-    const second = await bench.night();
-    assert.ok((second?.through ?? 0) > (first?.through ?? 0), 'later blocks are compared all the same');
-    assert.equal(second?.differs, first?.differs);
-    assert.equal(await open(bench), ['comparison_differs'], 'clean blocks do not end it');
-    await rereadAll(bench);
-    assert.is((await bench.night())?.differs, null);
-    assert.equal(await open(bench), []);
-  }),
-);
+benchTest('a transfer that the database lacks is an alarm until the blocks were read again', async (bench) => {
+  await payOne(bench);
+  loseTransfers(bench);
+  const first = await bench.night();
+  assert.is(first?.differences, 1);
+  assert.is(first?.differs?.from, first?.differs?.to);
+  const [alarm] = await bench.shop.database.alarms.list(1);
+  assert.is(alarm?.code, 'comparison_differs');
+  assert.match(alarm?.message ?? '', /the database does not have 10 USDT to 0x\w+ in block \d+/);
+  assert.match(alarm?.message ?? '', /quayside network reread test:evm --from \d+ --to \d+/);
+  await payOne(bench);
+  const second = await bench.night();
+  assert.ok((second?.through ?? 0) > (first?.through ?? 0), 'later blocks are compared all the same');
+  assert.equal(second?.differs, first?.differs);
+  assert.equal(await open(bench), ['comparison_differs'], 'clean blocks do not end it');
+  await rereadAll(bench);
+  assert.is((await bench.night())?.differs, null);
+  assert.equal(await open(bench), []);
+});
 
 const wrongs: readonly (readonly [string, string, RegExp])[] = [
   ['another amount', "UPDATE transfers SET units = '5'", /the database has .* USDT to .*, the node 10 USDT to/],
@@ -103,21 +103,18 @@ const wrongs: readonly (readonly [string, string, RegExp])[] = [
   ],
 ];
 for (const [what, statement, words] of wrongs) {
-  test(
-    `${what} in the database is a difference`,
-    onBench(async (bench) => {
-      await payOne(bench);
-      // Beyond what a reorg may still replace.
-      for (let n = 0; n < bench.network.reorgDepthMax; n += 5) bench.mine(5);
-      await bench.settle();
-      bench.raw.pragma('foreign_keys = OFF');
-      bench.raw.exec(statement);
-      const found = await bench.night();
-      assert.ok((found?.differences ?? 0) >= 1, JSON.stringify(found));
-      const [alarm] = await bench.shop.database.alarms.list(1);
-      assert.match(alarm?.message ?? '', words);
-    }),
-  );
+  benchTest(`${what} in the database is a difference`, async (bench) => {
+    await payOne(bench);
+    // Beyond what a reorg may still replace.
+    for (let n = 0; n < bench.network.reorgDepthMax; n += 5) bench.mine(5);
+    await bench.settle();
+    bench.raw.pragma('foreign_keys = OFF');
+    bench.raw.exec(statement);
+    const found = await bench.night();
+    assert.ok((found?.differences ?? 0) >= 1, JSON.stringify(found));
+    const [alarm] = await bench.shop.database.alarms.list(1);
+    assert.match(alarm?.message ?? '', words);
+  });
 }
 
 test('a transfer must be credited once it cannot be replaced any more', () => {
@@ -137,69 +134,57 @@ test('a transfer must be credited once it cannot be replaced any more', () => {
   assert.match(found(7)[0]?.message ?? '', /not credited, although it is final: 0\.0*5 USDT/);
 });
 
-test(
-  'what the node no longer has stays a difference, and later blocks are compared',
-  onBench(async (bench) => {
-    await payOne(bench);
-    loseTransfers(bench);
-    const first = await bench.night();
-    await payOne(bench);
-    const pruned = (node: Node): Node => ({
-      ...node,
-      async range(from, to) {
-        if (from <= (first?.through ?? 0)) throw transient('node_history_pruned', 'this block is gone');
-        return node.range(from, to);
-      },
-    });
-    const second = await bench.night(pruned);
-    assert.equal([second?.differs, second?.message], [first?.differs, first?.message]);
-    assert.ok((second?.through ?? 0) > (first?.through ?? 0));
-    assert.equal(await open(bench), ['comparison_differs']);
-  }),
-);
+benchTest('what the node no longer has stays a difference, and later blocks are compared', async (bench) => {
+  await payOne(bench);
+  loseTransfers(bench);
+  const first = await bench.night();
+  await payOne(bench);
+  const pruned = (node: Node): Node => ({
+    ...node,
+    async range(from, to) {
+      if (from <= (first?.through ?? 0)) throw transient('node_history_pruned', 'this block is gone');
+      return node.range(from, to);
+    },
+  });
+  const second = await bench.night(pruned);
+  assert.equal([second?.differs, second?.message], [first?.differs, first?.message]);
+  assert.ok((second?.through ?? 0) > (first?.through ?? 0));
+  assert.equal(await open(bench), ['comparison_differs']);
+});
 
-test(
-  'a node that fails ends the night, and the next night compares what is due',
-  onBench(async (bench) => {
-    await payOne(bench);
-    const failing = (node: Node): Node => ({
-      ...node,
-      content: () => Promise.reject(transient('node_unreachable', 'nobody answers')),
-    });
-    assert.is(await bench.night(failing), null);
-    assert.is((await bench.night())?.transfers, 1);
-  }),
-);
+benchTest('a node that fails ends the night, and the next night compares what is due', async (bench) => {
+  await payOne(bench);
+  const failing = (node: Node): Node => ({
+    ...node,
+    content: () => Promise.reject(transient('node_unreachable', 'nobody answers')),
+  });
+  assert.is(await bench.night(failing), null);
+  assert.is((await bench.night())?.transfers, 1);
+});
 
-test(
-  'a network that is not followed is left for another night',
-  onBench(async (bench) => {
-    await payOne(bench);
-    await bench.own.stop();
-    await until('the network has a fault', async () => (await bench.shop.status())?.state === 'fault');
-    assert.is(await bench.night(), null);
-    await bench.own.start();
-    await bench.shop.isIn('following');
-    assert.is((await bench.night())?.transfers, 1);
-  }),
-);
+benchTest('a network that is not followed is left for another night', async (bench) => {
+  await payOne(bench);
+  await bench.own.stop();
+  await until('the network has a fault', async () => (await bench.shop.status())?.state === 'fault');
+  assert.is(await bench.night(), null);
+  await bench.own.start();
+  await bench.shop.isIn('following');
+  assert.is((await bench.night())?.transfers, 1);
+});
 
-test(
-  'a night that is asked to end keeps what it has compared, and the next goes on there',
-  onBench(async (bench) => {
-    await payOne(bench);
-    const stopping = new AbortController();
-    const ending = (node: Node): Node => ({
-      ...node,
-      async range(from, to) {
-        stopping.abort();
-        return node.range(from, to);
-      },
-    });
-    await bench.night(ending, stopping);
-    assert.is((await bench.night())?.differs, null);
-    assert.is((await bench.night())?.through, await bench.floor());
-  }),
-);
+benchTest('a night that is asked to end keeps what it has compared, and the next goes on there', async (bench) => {
+  await payOne(bench);
+  const stopping = new AbortController();
+  const ending = (node: Node): Node => ({
+    ...node,
+    async range(from, to) {
+      stopping.abort();
+      return node.range(from, to);
+    },
+  });
+  await bench.night(ending, stopping);
+  assert.is((await bench.night())?.differs, null);
+  assert.is((await bench.night())?.through, await bench.floor());
+});
 
 test.run();

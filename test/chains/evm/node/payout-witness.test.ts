@@ -2,11 +2,11 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PayoutNode } from '../../../../src/chains/spend.ts';
-import { Fault } from '../../../../src/core/fault.ts';
 import type { RefundIntent } from '../../../../src/core/intent.ts';
 import { createRandom, type Random } from '../../../../src/sandbox/random.ts';
 import { faultOf } from '../../../conformance/chain.ts';
 import { type Lies, startLyingProxy } from '../../../support/lying-proxy.ts';
+import { faultsOf, type LiedScene, spoiler, survivesLiar } from '../../random-lies.ts';
 import { type Attempt, nothingYet, type SeedWallets } from '../../seed-wallets.ts';
 import { makePayoutBench } from '../payout-bench.ts';
 
@@ -158,20 +158,6 @@ const substitutes: readonly unknown[] = [
   ...[[], {}, `0x${'12'.repeat(32)}`],
 ];
 
-/** The same answer with one part of it replaced, doubled or left out. */
-function spoiled(value: unknown, random: Random): unknown {
-  if (typeof value !== 'object' || value === null || random.chance(0.15)) {
-    return substitutes[random.int(substitutes.length)];
-  }
-  const names = Object.keys(value);
-  if (names.length === 0) return substitutes[random.int(substitutes.length)];
-  const name = names[random.int(names.length)] ?? '';
-  const copy = structuredClone(value) as Record<string, unknown>;
-  if (random.chance(0.2)) delete copy[name];
-  else copy[name] = spoiled(copy[name], random);
-  return copy;
-}
-
 /** A plausible answer, if there is one. */
 function plausible(method: string, result: unknown, random: Random): unknown {
   if (method === 'eth_getTransactionCount') return `0x${random.int(4).toString(16)}`;
@@ -181,15 +167,7 @@ function plausible(method: string, result: unknown, random: Random): unknown {
   return lies[random.int(lies.length)];
 }
 
-type Scene = Readonly<{
-  what: string;
-  wallets: SeedWallets;
-  intent: RefundIntent;
-  attempts: readonly Attempt[];
-  truth: string;
-}>;
-
-async function scenes(): Promise<Scene[]> {
+async function scenes(): Promise<LiedScene[]> {
   const done = await paid();
   const waiting = await openFundedWallets();
   const unsent = waiting.refund('USDT', 3n);
@@ -207,48 +185,30 @@ async function scenes(): Promise<Scene[]> {
   await bench.usdc.stop(false);
   await mineFinal();
   return [
-    { what: 'paid', wallets: done.wallets, intent: done.intent, attempts: [done.attempt], truth: 'succeeded' },
-    { what: 'unsent', wallets: waiting, intent: unsent, attempts: [first], truth: 'waiting' },
-    { what: 'foreign', wallets: robbed, intent: lost, attempts: [tooLate], truth: 'foreign' },
-    { what: 'reverted', wallets: broken, intent: reverted, attempts: [failing], truth: 'failed' },
+    { wallets: done.wallets, intent: done.intent, attempts: [done.attempt], truth: 'succeeded' },
+    { wallets: waiting, intent: unsent, attempts: [first], truth: 'waiting' },
+    { wallets: robbed, intent: lost, attempts: [tooLate], truth: 'foreign' },
+    { wallets: broken, intent: reverted, attempts: [failing], truth: 'failed' },
   ];
 }
 
 test(`one honest node of two is enough: whatever the other answers, no false outcome is reported (SEED=${SEED})`, async () => {
   const random = createRandom('payout lies', SEED);
-  let lied = 0;
-  const seen = new Set<string>();
-  for (const { what, wallets, intent, attempts, truth } of await scenes()) {
-    for (let round = 0; round < ROUNDS; round++) {
-      const isSubtle = random.chance(0.5);
-      proxy.lies.answer = ({ method }, { result, ...rest }) => {
-        if (rest.error || random.chance(0.4)) return { ...rest, ...(result !== undefined && { result }) };
-        lied += 1;
-        return { ...rest, result: isSubtle ? plausible(method, result, random) : spoiled(result, random) };
-      };
-      const [pair, where] = random.chance(0.5) ? [paired, 'witness'] : [pairedOther, 'main'];
-      try {
-        const outcome = await outcomeOf(wallets, intent, attempts, pair);
-        seen.add(outcome.kind);
-        assert.ok(
-          outcome.kind === truth || outcome.kind === 'waiting',
-          `${what}, liar as ${where}, ${round}: ${outcome.kind}`,
-        );
-      } catch (error) {
-        if (!(error instanceof Fault)) throw error;
-        assert.is(error.kind, 'transient');
-        seen.add(error.code);
-      }
-    }
-  }
-  assert.ok(lied > 100);
-  for (const outcome of ['succeeded', 'waiting', 'foreign', 'failed', 'payout_nodes_disagree', 'node_nonsense']) {
-    assert.ok(seen.has(outcome), `${outcome} was among ${[...seen].join(', ')}`);
-  }
+  const spoiled = spoiler(substitutes, random);
+  const lie = () => {
+    const isSubtle = random.chance(0.5);
+    proxy.lies.answer = ({ method }, { result, ...rest }) => {
+      if (rest.error || random.chance(0.4)) return { ...rest, ...(result !== undefined && { result }) };
+      return { ...rest, result: isSubtle ? plausible(method, result, random) : spoiled(result) };
+    };
+  };
+  const expected = ['succeeded', 'waiting', 'foreign', 'failed', 'payout_nodes_disagree', 'node_nonsense'];
+  await survivesLiar(random, ROUNDS, await scenes(), [paired, pairedOther], lie, expected);
 });
 
 test(`a node that lies at random quotes or fails, and breaks nothing (SEED=${SEED})`, async () => {
   const random = createRandom('quote lies', SEED);
+  const spoiled = spoiler(substitutes, random);
   const alone = open({ url: proxy.httpUrl });
   const wallets = await openFundedWallets();
   const draft = wallets.draft(wallets.refund('USDC', 3n));
@@ -258,24 +218,13 @@ test(`a node that lies at random quotes or fails, and breaks nothing (SEED=${SEE
     () => alone.balance(draft.payer),
     () => alone.broadcast(Uint8Array.of(2)),
   ];
-  let faults = 0;
-  for (let round = 0; round < 3 * ROUNDS; round++) {
-    proxy.lies.answer = (_, answer) => {
-      if (random.chance(0.5)) return answer;
-      if (random.chance(0.2)) {
-        const { result: _spoken, ...rest } = answer;
-        return { ...rest, error: { code: -32000, message: 'internal error' } };
-      }
-      const { error: _unspoken, ...rest } = answer;
-      return { ...rest, result: spoiled(answer.result ?? null, random) };
-    };
-    const ask = asked[round % asked.length];
-    await ask?.().catch((error) => {
-      if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
-      faults += 1;
-    });
-  }
-  assert.ok(faults > ROUNDS);
+  proxy.lies.answer = (_, answer) => {
+    if (random.chance(0.5)) return answer;
+    const { result, error: _unspoken, ...rest } = answer;
+    if (random.chance(0.2)) return { ...rest, error: { code: -32000, message: 'internal error' } };
+    return { ...rest, result: spoiled(result ?? null) };
+  };
+  assert.ok((await faultsOf(asked, 3 * ROUNDS)) > ROUNDS);
 });
 
 test.run();

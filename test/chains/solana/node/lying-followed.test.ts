@@ -111,8 +111,8 @@ const breakingOff: Lie = () => {
 // ── The lies ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * The lie, the fault's code, and what its message must say: one of each kind. `wire.test.ts` and `lying-calls.slow.test.ts`
- * have the others.
+ * The lie, the fault's code, and what its message must say: one of each kind. `wire.test.ts` and
+ * `lying-calls.slow.test.ts` have the others.
  */
 const lies: readonly (readonly [about: string, lie: Lie, code: string, says: RegExp])[] = [
   ['-32007, skipped or missing', failing(-32007, 'Slot was skipped'), 'node_block_missing', /skipped only if/],

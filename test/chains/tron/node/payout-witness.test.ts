@@ -4,10 +4,10 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Fault } from '../../../../src/core/fault.ts';
 import type { RefundIntent } from '../../../../src/core/intent.ts';
-import { createRandom, type Random } from '../../../../src/sandbox/random.ts';
+import { createRandom } from '../../../../src/sandbox/random.ts';
 import { faultOf } from '../../../conformance/chain.ts';
+import { faultsOf, type LiedScene, spoiler, survivesLiar } from '../../random-lies.ts';
 import { type Attempt, nothingYet, type SeedWallets } from '../../seed-wallets.ts';
 import { FINAL_BLOCKS, makePayoutBench } from '../payout-bench.ts';
 
@@ -262,65 +262,37 @@ const substitutes: readonly unknown[] = [
   ...['12'.repeat(32), '0'.repeat(64), '41'.repeat(21)],
 ];
 
-/** The same answer with one part of it replaced or left out. */
-function spoiled(value: unknown, random: Random): unknown {
-  if (typeof value !== 'object' || value === null || random.chance(0.1)) {
-    return substitutes[random.int(substitutes.length)];
-  }
-  const names = Object.keys(value);
-  const name = names[random.int(Math.max(1, names.length))];
-  if (name === undefined) return substitutes[random.int(substitutes.length)];
-  const copy = structuredClone(value) as Record<string, unknown>;
-  if (random.chance(0.2)) delete copy[name];
-  else copy[name] = spoiled(copy[name], random);
-  return copy;
-}
-
 test(`one honest node of two is enough: whatever the other answers, no false outcome is reported (SEED=${SEED})`, async () => {
   const random = createRandom('payout lies', SEED);
+  const spoiled = spoiler(substitutes, random);
   const [done, gone, early] = [await paid(), await lost(), await prepared()];
   const broken = await prepared();
   const starved = signOn(broken.wallets, broken.intent, { ...broken.attempt.terms, fee_limit: '1000000' });
   await send(starved);
   mine(1 + FINAL_BLOCKS);
-  const scenes: readonly (readonly [Scene, string])[] = [
-    [done, 'succeeded'],
-    [gone, 'dead'],
-    [early, 'waiting'],
-    [{ ...broken, attempt: starved }, 'failed'],
-  ];
-  const seen = new Set<string>();
-  let lied = 0;
-  for (const [{ wallets, intent, attempt }, truth] of scenes) {
-    for (let round = 0; round < ROUNDS; round++) {
-      const whole = random.chance(0.3) ? erased(attempt.tx) : null;
-      tell((path, body, answer) => {
-        if (whole) return whole(path, body, answer);
-        // There are many blocks, and one lie among them is enough.
-        if (random.chance(path.endsWith('getblock') ? 0.97 : 0.5)) return undefined;
-        lied += 1;
-        return spoiled(answer, random);
-      });
-      const pair = random.chance(0.5) ? paired : pairedOther;
-      try {
-        const outcome = await outcomeOf(wallets, intent, [attempt], pair);
-        seen.add(outcome.kind);
-        assert.ok(outcome.kind === truth || outcome.kind === 'waiting', `${truth}, round ${round}: ${outcome.kind}`);
-      } catch (error) {
-        if (!(error instanceof Fault)) throw error;
-        assert.is(error.kind, 'transient');
-        seen.add(error.code);
-      }
-    }
-  }
-  assert.ok(lied > 100);
-  for (const outcome of ['succeeded', 'waiting', 'failed', 'dead', 'node_nonsense']) {
-    assert.ok(seen.has(outcome), `${outcome} was among ${[...seen].join(', ')}`);
-  }
+  const scenes = (
+    [
+      [done, 'succeeded'],
+      [gone, 'dead'],
+      [early, 'waiting'],
+      [{ ...broken, attempt: starved }, 'failed'],
+    ] as const
+  ).map(([{ wallets, intent, attempt }, truth]) => ({ wallets, intent, attempts: [attempt], truth }));
+  const lie = ({ attempts }: LiedScene) => {
+    const whole = random.chance(0.3) ? erased(attempts[0]?.tx ?? '') : null;
+    tell((path, body, answer) => {
+      if (whole) return whole(path, body, answer);
+      // There are many blocks, and one lie among them is enough.
+      return random.chance(path.endsWith('getblock') ? 0.97 : 0.5) ? undefined : spoiled(answer);
+    });
+  };
+  const expected = ['succeeded', 'waiting', 'failed', 'dead', 'node_nonsense'];
+  await survivesLiar(random, ROUNDS, scenes, [paired, pairedOther], lie, expected);
 });
 
 test(`a node that lies at random quotes or fails, and breaks nothing (SEED=${SEED})`, async () => {
   const random = createRandom('quote lies', SEED);
+  const spoiled = spoiler(substitutes, random);
   const { wallets, intent, attempt } = await prepared();
   const draft = wallets.draft(intent);
   const asked = [
@@ -328,15 +300,8 @@ test(`a node that lies at random quotes or fails, and breaks nothing (SEED=${SEE
     () => alone.balance(draft.payer),
     () => alone.broadcast(attempt.bytes.subarray(1)),
   ];
-  let faults = 0;
-  tell((_path, _body, answer) => (random.chance(0.8) ? undefined : spoiled(answer, random)));
-  for (let round = 0; round < 3 * ROUNDS; round++) {
-    await asked[round % asked.length]?.().catch((error) => {
-      if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
-      faults += 1;
-    });
-  }
-  assert.ok(faults > ROUNDS / 2);
+  tell((_path, _body, answer) => (random.chance(0.8) ? undefined : spoiled(answer)));
+  assert.ok((await faultsOf(asked, 3 * ROUNDS)) > ROUNDS / 2);
 });
 
 test.run();

@@ -1,15 +1,38 @@
+/** The sweep and refund suites on Solana, and what only its locks and expiry do. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { lockAddress, lockSeed } from '../../src/chains/solana/lock.ts';
 import { solanaSpending } from '../../src/chains/solana/spend.ts';
 import { refundIdOf } from '../../src/database/refunds/rows.ts';
 import { closeBooks, refundConforms } from '../conformance/refund.ts';
+import { sweepConforms } from '../conformance/sweep.ts';
 import type { Json } from '../support/instance.ts';
 import { seed } from '../support/payout-shop.ts';
 import { until } from '../support/until.ts';
 import { openSolanaPayouts } from './solana.ts';
 
+const SOL = 1_000_000_000n;
+
 const { shop, node } = await openSolanaPayouts();
+
+// One transaction sweeps six addresses, the largest amounts first.
+sweepConforms(shop, {
+  paid: Array.from({ length: 8 }, (_, at) => [(at + 1) * 100, 'USDT'] as const),
+  unswept: ['36.00 USDT'],
+  poor: /^native_short/,
+  coins: 1,
+  sweeps: [
+    ['33.00 USDT', 6, []],
+    ['3.00 USDT', 2, []],
+  ],
+  tooSmall: [],
+  costShare: /^0\.\d\d %$/,
+});
+
+test('the gas wallet has paid the fees', () => {
+  assert.ok(node.world.accounts().native(shop.gasWallet) < SOL);
+});
+
 refundConforms(shop, { coinsLate: 1, gas: null });
 
 test('who funds the address of a lock that was seen in a transaction stops no refund', async () => {
