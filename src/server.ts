@@ -13,6 +13,7 @@ import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
 import { createApp } from './api/app.ts';
 import { refuseUnread } from './api/refuse-unread.ts';
+import { createPayment } from './api/session-service.ts';
 import { addressMarksFile, openAddressMarks } from './app/address-marks.ts';
 import { backupsOf, readBackupReport } from './app/backup/report.ts';
 import { type Listening, listen } from './app/http-server.ts';
@@ -190,6 +191,8 @@ async function listenForPeople(config: Config, database: Database, rates: Rates)
       issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
       checkDestination,
       checkWebhookUrl: guard.check,
+      createPayment: (own, ...order) =>
+        createPayment({ database: own, config, rates, clock, log, checkWebhookUrl: guard.check }, ...order),
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
       sendTestNotice: (target) => sendTestNotice({ database, send: createSend(guard), clock }, target),
       newNotices: createTargetMaker({ guard, clock }),

@@ -20,7 +20,7 @@ import type { ApiDeps, Caller } from './endpoint.ts';
 import { type ErrorCode, Refusal, refuse } from './errors.ts';
 import { meaningHash } from './json.ts';
 import { badParam } from './parameter.ts';
-import type { SessionInput } from './session-input.ts';
+import { readSessionInput, type SessionInput } from './session-input.ts';
 
 /** The errors of creating a session, besides those of every signed request. */
 export const createErrors: readonly ErrorCode[] = [
@@ -39,6 +39,9 @@ export const createErrors: readonly ErrorCode[] = [
 
 /** What identifies a repeated request, besides its body. */
 type ReplayOf = Pick<Replay, 'idempotencyKey' | 'path'>;
+
+type Owner = Pick<Caller, 'storeId' | 'mode'>;
+type Creating = Pick<ApiDeps, 'config' | 'rates' | 'database' | 'log' | 'clock' | 'checkWebhookUrl'>;
 
 /** A session, and whether an earlier identical request had the same result. */
 type Kept = Readonly<{ session: Session; replayed: boolean }>;
@@ -66,8 +69,8 @@ const parCurrencies: readonly string[] = ['USD', ...currencies];
  * @throws Refusal; Fault `storage_unavailable`
  */
 export async function createSession(
-  deps: ApiDeps,
-  caller: Caller,
+  deps: Creating,
+  caller: Owner,
   input: SessionInput,
   replay: ReplayOf,
 ): Promise<Kept> {
@@ -101,8 +104,25 @@ export async function createSession(
   }
 }
 
+/** Creates a session as the API does, for a person. @returns its id, or why it is not made, in English */
+export async function createPayment(
+  deps: Creating,
+  owner: Owner,
+  { amountMinor, currency, orderId }: Readonly<{ amountMinor: bigint; currency: string; orderId: string }>,
+  replay: ReplayOf,
+): Promise<Readonly<{ id: string }> | Readonly<{ refusal: string }>> {
+  const body = { amount: Number(amountMinor), currency, order_id: orderId };
+  try {
+    const { session } = await createSession(deps, owner, readSessionInput(body, owner.mode), replay);
+    return { id: session.id };
+  } catch (error) {
+    if (error instanceof Refusal) return { refusal: error.message };
+    throw error;
+  }
+}
+
 /** @throws Refusal `invalid_parameter` if a session must not name this URL */
-async function checkWebhookUrl(deps: ApiDeps, { storeId, mode }: Caller, url: string | null): Promise<void> {
+async function checkWebhookUrl(deps: Creating, { storeId, mode }: Owner, url: string | null): Promise<void> {
   if (url === null) return;
   const objection = await deps.checkWebhookUrl(url, mode);
   const isOther =
@@ -168,7 +188,7 @@ export async function storeOfCaller(
 /** Returns the ways to pay and the amount due, or the reason why there are none. */
 export async function makeOffer(
   deps: Pick<ApiDeps, 'config' | 'rates' | 'database' | 'log'>,
-  caller: Caller,
+  caller: Owner,
   { request, only }: Priced,
 ): Promise<Offer | Refusal> {
   const own = currencies.find((currency) => currency === request.currency);

@@ -24,6 +24,7 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /s/:store/:mode/payments': ['owner', 'accountant', 'staff'],
   'get /s/:store/:mode/payments.csv': ['owner', 'accountant'],
   'get /s/:store/:mode/payments/:id': ['owner', 'accountant', 'staff'],
+  'post /s/:store/:mode/payments': ['owner', 'staff'],
   'post /s/:store/:mode/payments/:id/cancel': ['owner', 'staff'],
   'get /s/:store/:mode/refunds': ['owner', 'accountant', 'staff'],
   'get /s/:store/:mode/refunds.csv': ['owner', 'accountant'],

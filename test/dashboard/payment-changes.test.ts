@@ -1,4 +1,4 @@
-/** One payment, over real HTTP: canceled while nothing was seen for it. */
+/** One payment, over real HTTP: made by a form, canceled while nothing was seen for it. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { confirm, type Dashboard, withDashboard } from '../support/dashboard.ts';
@@ -17,6 +17,41 @@ const withSale = (
 
 const owner = (dashboard: Dashboard) => dashboard.person('Ada', { role: 'owner', storeId: dashboard.api.merchantId });
 const statusOf = async ({ api }: Dashboard, id: string) => (await api.database().sessions.find(id))?.life.status;
+
+test('a payment is made once by its form, in the mode of the page, with a link to send', () =>
+  withSale(async (dashboard) => {
+    const { api } = dashboard;
+    const ada = await owner(dashboard);
+    const list = `/s/${api.merchantId}/test/payments`;
+    const order = { amount: '12.34', currency: 'eur', order: 'by-mail-7' };
+    const { text } = await ada.get(list);
+    const fields = [...text.matchAll(/<input type="hidden" name="(form_token|once)" value="([^"]*)"/g)];
+    const form = { ...Object.fromEntries(fields.map(([, name, value]) => [name, value])), ...order };
+    const [done, again] = [await ada.post(list, form), await ada.post(list, form)];
+    const [path = '', same] = [done, again].map(({ headers }) => headers.get('location')?.split('?')[0]);
+    assert.equal([done.status, same], [303, path]);
+    const made = await api.database().sessions.find(path.slice(path.lastIndexOf('/') + 1));
+    assert.equal(
+      [made?.request.orderId, made?.request.amountMinor, made?.request.currency, made?.mode],
+      ['by-mail-7', 1234n, 'EUR', 'test'],
+    );
+    assert.match((await ada.get(path)).text, `value="${api.baseUrl}/pay/${made?.id}"`);
+    const [entry] = await api.database().audit.list(1);
+    assert.equal([entry?.operator, entry?.command], ['Ada (dashboard)', 'create payment']);
+
+    for (const [wrong, said] of [
+      [{ amount: '12,34' }, 'Write the amount in digits'],
+      [{ currency: 'XXX' }, 'currency'],
+    ] as const) {
+      const refused = await ada.submit(list, list, { ...order, order: 'other', ...wrong });
+      assert.equal(
+        [refused.status, refused.text.includes(said), refused.text.includes('value="other"')],
+        [400, true, true],
+      );
+    }
+    const amy = await dashboard.person('Amy', { role: 'accountant', storeId: api.merchantId });
+    assert.not.match((await amy.get(list)).text, 'New payment');
+  }));
 
 test('an open payment is canceled after a confirmation, and recorded with the person’s name', () =>
   withSale(async (dashboard, sale, path) => {

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import type { Express } from 'express';
 import { createApp } from '../../src/api/app.ts';
 import { refuseUnread } from '../../src/api/refuse-unread.ts';
+import type { createPayment } from '../../src/api/session-service.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { chains } from '../../src/chains/index.ts';
@@ -99,6 +100,8 @@ export type ApiServer = Readonly<{
   /** Closes the file and opens it again, as a restart does. */
   reopenDatabase(): void;
   merchantId: string;
+  /** What creates a session outside of the API. */
+  creating: Parameters<typeof createPayment>[0];
   /** The installation's. */
   secretKey: Uint8Array;
   testKey: TestKey;
@@ -230,6 +233,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     addMerchant,
     addKey,
     client,
+    creating: { ...shared, rates, clock, ...outsideOf(options) },
     send: client(testKey).send,
     chain(name, mode = 'test') {
       const chain = chainOf.get(`${mode}:${name}`);

@@ -3,11 +3,13 @@
  */
 import { dirname } from 'node:path';
 import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
+import { createPayment } from '../../src/api/session-service.ts';
 import { backupsOf, readBackupReport } from '../../src/app/backup/report.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from '../../src/app/new-credentials.ts';
 import type { Membership } from '../../src/core/access.ts';
 import { createDashboard } from '../../src/dashboard/app.ts';
+import type { DashboardDeps } from '../../src/dashboard/deps.ts';
 import { createPasskeys } from '../../src/dashboard/passkeys.ts';
 import { createPasswords } from '../../src/dashboard/passwords.ts';
 import { codeOf, stepAt } from '../../src/dashboard/second-factor.ts';
@@ -102,6 +104,8 @@ export async function startDashboard({
       ];
       const webhooks = {
         checkWebhookUrl: guard.check,
+        createPayment: (...[own, ...order]: Parameters<DashboardDeps['createPayment']>) =>
+          createPayment({ ...api.creating, database: own }, ...order),
         sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
         sendTestNotice: (target: NoticeTarget) => sendTestNotice({ database, send: createSend(guard), clock }, target),
         newNotices: createTargetMaker({ guard, clock }),

@@ -1,6 +1,6 @@
 /** A store's payments: the list, with one search box and filters; and the list as CSV. */
 import { minorText } from '../../acts/refund-words.ts';
-import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../core/money.ts';
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parseUnits } from '../../core/money.ts';
 import type { EarlierRefund } from '../../core/refund.ts';
 import { currencies, nameOf } from '../../core/transfer.ts';
 import type { SessionSummary } from '../../database/session.ts';
@@ -10,6 +10,7 @@ import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/session-id.ts';
 import { exponentOf } from '../../rates/currencies.ts';
 import { list } from '../../web/list.ts';
+import { changeForm, type Planned, storeChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import {
   type AnswerFile,
@@ -21,18 +22,21 @@ import {
   limitForm,
   listPage,
 } from '../listing.ts';
-import { pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
+import { replayOf } from '../once.ts';
+import { may, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { confirmedByCoin, confirmedText, networksOf, refundedText } from '../received.ts';
 import { findPayments, findPlaces, SEARCHED_CHARS_MAX } from '../search.ts';
-import { data, networkTitle, oddities, price, sessionState, time } from '../show.ts';
+import { data, english, faultMessage, networkTitle, oddities, price, sessionState, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 /** Currencies of prices that can be chosen. */
 const PRICES_MAX = 50;
 const statuses = ['pending', 'paid', 'expired', 'canceled', 'failed'] as const;
 
+const ORDER_CHARS_MAX = 128;
+
 export function paymentsPages(deps: DashboardDeps, answerFile: AnswerFile): readonly StorePage[] {
-  const payments = paymentList(deps);
+  const payments = paymentList(deps, null);
   return [
     {
       method: 'get',
@@ -43,6 +47,11 @@ export function paymentsPages(deps: DashboardDeps, answerFile: AnswerFile): read
         return text === '' ? listPage(payments, visit) : found(deps, visit, text);
       },
     },
+    storeChange(deps, {
+      path: '/s/:store/:mode/payments',
+      needs: 'payments:manage',
+      plan: async (visit) => planPayment(deps, visit),
+    }),
     {
       method: 'get',
       path: '/s/:store/:mode/payments.csv',
@@ -52,7 +61,39 @@ export function paymentsPages(deps: DashboardDeps, answerFile: AnswerFile): read
   ];
 }
 
-const paymentList = (deps: DashboardDeps): Listing<StoreAt, SessionSummary> => ({
+/** Plans a payment that a person asks for, such as one by a link in a mail: the only way to make one is the API's. */
+function planPayment(deps: DashboardDeps, visit: Visit<StoreAt>): Planned | Promise<Reply> {
+  const { at, form, words } = visit;
+  const refused = async (fault: Html | string): Promise<Reply> => {
+    const page = await listPage(paymentList(deps, fault), visit);
+    return page && 'content' in page ? { ...page, status: 400 } : page;
+  };
+  const currency = (form.currency ?? '').trim().toUpperCase();
+  const amountMinor = parseUnits((form.amount ?? '').trim(), exponentOf(currency) ?? MINOR_DECIMALS);
+  if (amountMinor === null) return refused(words.say('payments.bad_amount'));
+  const order = { amountMinor, currency, orderId: (form.order ?? '').trim() };
+  return {
+    command: 'create payment',
+    target: at.storeId,
+    review: null,
+    async act(database) {
+      const made = await deps.createPayment(database, at, order, replayOf(visit, 'create payment'));
+      if ('refusal' in made) return refused(english(made.refusal));
+      return { to: pathIn(at, `payments/${made.id}`), said: words.say('payments.made') };
+    },
+  };
+}
+
+function newPayment(visit: Visit<StoreAt>, fault: Html | string | null): Html {
+  const { at, form, words } = visit;
+  const fields = html`<label>${words.say('refund-changes.amount')} <input name="amount" dir="ltr" inputmode="decimal" autocomplete="off" placeholder="12.34" value="${form.amount ?? ''}" required></label>
+<label>${words.say('payments.price_in')} <input name="currency" dir="ltr" autocomplete="off" maxlength="4" value="${form.currency ?? 'USD'}" required></label>
+<label>${words.say('payments.order')} <input name="order" dir="ltr" autocomplete="off" maxlength="${ORDER_CHARS_MAX}" value="${form.order ?? ''}" required></label>`;
+  return html`${faultMessage(fault)}<details class="card"${fault === null ? null : html` open`}><summary>${words.say('payments.new')}</summary>
+${changeForm(visit, pathIn(at, 'payments'), words.say('payments.make'), { fields, isMain: true })}</details>`;
+}
+
+const paymentList = (deps: DashboardDeps, fault: Html | string | null): Listing<StoreAt, SessionSummary> => ({
   title: ({ at, words }) => titleOf(words, at),
   fields: (visit) => fieldsOf(deps, visit),
   async read(visit, chosen, after, limit) {
@@ -68,7 +109,8 @@ const paymentList = (deps: DashboardDeps): Listing<StoreAt, SessionSummary> => (
     const all = allLink(words, at);
     return why === 'no match' ? words.html('payments.no_match', { all }) : words.html(`payments.empty_${at.mode}`);
   },
-  above: (visit, form, isLimited) => controls(visit, '', form, isLimited),
+  above: (visit, form, isLimited) =>
+    html`${may(visit, 'payments:manage') ? newPayment(visit, fault) : null}${controls(visit, '', form, isLimited)}`,
   // As many sessions as take some 2 ms of the thread.
   file: { noun: 'payments', columns: fileColumns, cells: (sessions) => cellsOf(deps, sessions), sliceRows: 25 },
 });
