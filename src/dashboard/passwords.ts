@@ -1,8 +1,8 @@
 /**
  * Passwords, stored as scrypt (RFC 7914) in PHC strings: `$scrypt$ln=15,r=8,p=3$salt$hash`, base64 without padding.
  */
-import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
-import { isCommon } from './frequent-passwords.ts';
+import { createHash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { Words } from './texts.ts';
 
 /** OWASP's Password Storage Cheat Sheet: 32 MiB and three passes are as strong as its first choice for scrypt. */
@@ -18,6 +18,11 @@ const CHARS_MIN = 12;
 const CHARS_MAX = 256;
 const DISTINCT_MIN = 6;
 const SEQUENCES = ['01234567890', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfghjklzxcvbnm', 'password', 'quayside'];
+
+/** Of a SHA-256 in the file of passwords that many people have, which says where they come from. */
+const LISTED_BYTES = 4;
+/** What stands before or after a common password adds little if it is shorter, and no letters. */
+const ADDED_CHARS_MAX = 8;
 
 type Cost = Readonly<{ ln: number; r: number; p: number }>;
 
@@ -108,4 +113,37 @@ function decode(text: string): Readonly<{ cost: Cost; salt: Buffer; hash: Buffer
     salt: Buffer.from(salt, 'base64'),
     hash: Buffer.from(hash, 'base64'),
   };
+}
+
+let hashes: ReadonlySet<number> | null = null;
+
+/** Read at the first use: passwords are set seldom. */
+function readHashes(): ReadonlySet<number> {
+  const text = readFileSync(new URL('./frequent-passwords.txt', import.meta.url), 'utf8');
+  const bytes = Buffer.from(text.replace(/^#.*$/gm, ''), 'base64');
+  return new Set(Array.from({ length: bytes.length / LISTED_BYTES }, (_, at) => bytes.readUInt32BE(at * LISTED_BYTES)));
+}
+
+function isListed(text: string): boolean {
+  hashes ??= readHashes();
+  return hashes.has(createHash('sha256').update(text).digest().readUInt32BE(0));
+}
+
+/**
+ * Returns whether a password, in lower case, is a common one, one with digits or signs around it, one several times, or
+ * two of them.
+ */
+function isCommon(password: string): boolean {
+  const core = password.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
+  const unit = /^(.+?)\1+$/u.exec(password)?.[1];
+  if (isListed(password) || (unit !== undefined && isListed(unit))) return true;
+  if (core !== password && password.length - core.length <= ADDED_CHARS_MAX && isCommonCore(core)) return true;
+  return isPair(password);
+}
+
+const isCommonCore = (core: string): boolean => isListed(core) || isPair(core);
+
+function isPair(text: string): boolean {
+  for (let at = 1; at < text.length; at++) if (isListed(text.slice(0, at)) && isListed(text.slice(at))) return true;
+  return false;
 }

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { codeOf, newSecretOf, stepAt, stepOf } from '../../src/dashboard/second-factor.ts';
+import { codeOf, newSecretOf, stepAt } from '../../src/dashboard/second-factor.ts';
 import { type Dashboard, PASSWORD, withDashboard } from '../support/dashboard.ts';
 
 const operator = { role: 'operator', storeId: null } as const;
@@ -139,21 +139,6 @@ test('whoever finds a used link cannot make the codes of its second factor', () 
     const right = await thief.post('/sign-in', { name: 'Ada', password: PASSWORD, code: dashboard.code(ada.token) });
     assert.is(right.status, 303);
   }));
-
-test('ten thousand wrong codes are refused', () => {
-  const secret = newSecretOf('a link', 'its salt');
-  const nowMs = 1_800_000_000_000;
-  const right = new Set([-1, 0, 1].map((around) => codeOf(secret, stepAt(nowMs) + around)));
-  let accepted = 0;
-  for (let number = 0; number < 10_000; number++) {
-    const code = String((number * 7919) % 1_000_000).padStart(6, '0');
-    if (stepOf(secret, code, nowMs, 0) !== null) {
-      accepted++;
-      assert.ok(right.has(code), code);
-    }
-  }
-  assert.ok(accepted <= right.size);
-});
 
 test('codes are those of RFC 6238, appendix B', () => {
   const secret = Buffer.from('12345678901234567890').toString('hex');
