@@ -128,13 +128,13 @@ const booksOf: Readonly<Record<BookKind, Book>> = {
 /** Only a payment's cause is the number of a transfer. A fee's occurrence is the generation of its payout. */
 const pageOf = ({ account, kinds, session }: Book): string => `
   SELECT e.id AS entry, e.kind, e.cause, e.at_ms AS atMs, e.reason, p.network, p.asset, p.units,
-    coalesce(t.tx, iif(e.kind = 'fee', (
+    coalesce(t.tx, CASE e.kind WHEN 'fee' THEN (
       SELECT a.tx FROM payout_attempts AS a
       WHERE a.payout_id = e.cause AND a.generation = e.occurrence AND a.fee_units IS NOT NULL LIMIT 1
-    ), NULL), y.tx) AS tx,
-    iif(e.kind = 'payment_reversed', (
+    ) END, y.tx) AS tx,
+    CASE e.kind WHEN 'payment_reversed' THEN (
       SELECT c.id FROM ledger_entries AS c WHERE c.cause = e.cause AND c.kind = 'payment' AND c.occurrence = e.occurrence
-    ), NULL) AS reverses,
+    ) END AS reverses,
     s.id AS sessionId, s.store_id AS storeId, s.order_id AS orderId, s.currency, s.terms, s.created_at_ms AS createdAtMs,
     t.id AS payment, t.position AS place, t.decimals, t.from_key AS fromKey, d.key AS toKey,
     b.hash, b.number, b.time_s AS timeS,

@@ -188,7 +188,7 @@ type Fact = Readonly<{
 const sessionAccounts = ['received', 'reserved', 'refunded'];
 
 const paymentFacts = `
-  SELECT t.network, t.currency AS asset, 'collected' AS account, iif(s.id IS NULL, 'unclaimed', 'received') AS other,
+  SELECT t.network, t.currency AS asset, 'collected' AS account, CASE WHEN s.id IS NULL THEN 'unclaimed' ELSE 'received' END AS other,
     s.id AS subject, t.units
   FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id JOIN addresses AS a ON a.id = t.address_id
   LEFT JOIN sessions AS s ON s.id = a.session_id AND (t.phase IS NOT NULL OR coalesce(
@@ -196,7 +196,7 @@ const paymentFacts = `
   WHERE t.confirmed = 1`;
 
 const feeFacts = `
-  SELECT network, 'native' AS asset, 'fees' AS account, iif(payer_role = 'collection', 'collected', 'hot') AS other,
+  SELECT network, 'native' AS asset, 'fees' AS account, CASE payer_role WHEN 'collection' THEN 'collected' ELSE 'hot' END AS other,
     NULL AS subject, fee_units AS units
   FROM payout_attempts WHERE fee_units IS NOT NULL AND fee_units <> '0'`;
 

@@ -17,7 +17,7 @@ import type { Db } from './engine/open.ts';
 import { type NetworkRow, type NetworkRows, numbersText, tipColumns } from './networks.ts';
 import { BLOCKS_UNSEARCHED, type Freezer } from './payouts/holds.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
-import { blocks as blockTable } from './tables.ts';
+import { blocks as blockTable, sessions } from './tables.ts';
 
 /** Transfers in the blocks of one rewind, at most: it is one transaction. */
 export const REWOUND_TRANSFERS_MAX = 10_000;
@@ -240,13 +240,14 @@ function transfersAbove({ client }: Db, network: NetworkKey, to: number) {
 }
 
 /** On the chain that is read instead, blocks above the rewind may be younger than the sessions that are open. */
-function forgetBefore({ client }: Db, network: NetworkKey, to: number): void {
-  client
-    .prepare(
-      `UPDATE sessions SET before_numbers = json_set(before_numbers, :path, :to)
-       WHERE status = 'pending' AND json_extract(before_numbers, :path) > :to`,
-    )
-    .run({ path: `$."${network}"`, to });
+function forgetBefore({ orm }: Db, network: NetworkKey, to: number): void {
+  const { id, beforeNumbers } = sessions;
+  const open = orm.select({ id, beforeNumbers }).from(sessions).where(eq(sessions.status, 'pending')).all();
+  for (const one of open) {
+    if ((one.beforeNumbers[network] ?? to) <= to) continue;
+    const set = { beforeNumbers: { ...one.beforeNumbers, [network]: to } };
+    orm.update(sessions).set(set).where(eq(id, one.id)).run();
+  }
 }
 
 /** Takes blocks out of the chain; those without transfers hold no fact of ours, and are deleted. */

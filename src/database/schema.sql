@@ -5,15 +5,13 @@
 -- Names end in their unit: `_ms` and `_s` are Unix milliseconds and seconds (or durations), `_minor` the smallest unit of a
 -- currency (0.01), `_par` value with 18 decimals, `_units` base units of a token or coin. Money is decimal TEXT: added and
 -- compared in code, never in SQL. Flags are 0 and 1. Every table is STRICT, and nothing cascades.
--- `mac` is an HMAC over what the row decides. It is made wherever such a row is written and checked wherever one is read; a row
--- that fails is not used, and raises an alarm. `network` is a network's key, with its mode before the colon. `…_by` is a
--- person's id, or the user of an operator.
+-- `mac` is an HMAC over what the row decides; a row that fails it is not used, and raises an alarm. `network` is a network's
+-- key, with its mode before the colon. `…_by` is a person's id, or the user of an operator.
 -- `--> T` at the end of a line is the column's TypeScript type, where SQL does not say it (see scripts/tables.ts).
 
 -- ── The file itself ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- Single values: what only the right secret key opens, how far retention has come, what it did last, the report
--- of the process that sends webhooks, and what was proved last (that the books add up, that the seed phrase restores it).
+-- Single values, by their names in src/database/meta.ts.
 CREATE TABLE meta (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -40,18 +38,14 @@ CREATE TABLE stores (
   zone TEXT NOT NULL, -- of its days
   next_receipt_number INTEGER NOT NULL CHECK (next_receipt_number > 0), -- gapless
   created_at_ms INTEGER NOT NULL,
-  -- A suspended store's keys create neither sessions nor refunds. The MAC covers the suspension.
-  suspended_at_ms INTEGER,
+  suspended_at_ms INTEGER, -- from then on, its keys create neither sessions nor refunds
   suspended_because TEXT,
   mac TEXT,
   refused_at_ms INTEGER,
   refused_because TEXT,
   logo BLOB, -- of the page; last, because most reads leave it out
-  CHECK ((suspended_because IS NULL) = (suspended_at_ms IS NULL)),
-  CHECK ((refused_because IS NULL) = (refused_at_ms IS NULL))
+  CHECK ((suspended_because IS NULL) = (suspended_at_ms IS NULL))
 ) STRICT;
-CREATE INDEX stores_by_age ON stores (created_at_ms, id);
-CREATE INDEX stores_waiting ON stores (created_at_ms, id) WHERE status = 'pending' AND refused_at_ms IS NULL;
 
 -- An API key. The key itself is not kept.
 CREATE TABLE keys (
@@ -63,7 +57,6 @@ CREATE TABLE keys (
   name TEXT,
   hint TEXT NOT NULL, -- the key's last characters
   scopes TEXT NOT NULL CHECK (json_valid(scopes)), --> readonly Scope[]
-  -- Addresses and ranges that may use it; empty: all.
   sources TEXT NOT NULL CHECK (json_valid(sources)), --> readonly string[]
   created_at_ms INTEGER NOT NULL,
   created_by TEXT,
@@ -74,7 +67,6 @@ CREATE TABLE keys (
   mac TEXT
 ) STRICT;
 CREATE INDEX keys_by_store ON keys (store_id);
-CREATE INDEX keys_expiring ON keys (expires_at_ms) WHERE expires_at_ms IS NOT NULL AND revoked_at_ms IS NULL;
 
 -- A nonce that a signed request has used; removed once the request would be too old anyhow.
 CREATE TABLE nonces (
@@ -149,8 +141,7 @@ CREATE TABLE sessions (
   paid_at_s INTEGER,
   canceled_at_s INTEGER,
   paid_late INTEGER NOT NULL CHECK (paid_late IN (0, 1)),
-  -- An operator lets every coin count at par, whatever `accepts` says.
-  takes_any_token INTEGER NOT NULL CHECK (takes_any_token IN (0, 1)),
+  takes_any_token INTEGER NOT NULL CHECK (takes_any_token IN (0, 1)), -- at par, whatever `accepts` says
   -- The standing follows from `sums`, which equal the fold of the session's transfers in src/core/session.ts.
   funded TEXT NOT NULL CHECK (funded IN ('none', 'part', 'full', 'over')),
   firm TEXT NOT NULL CHECK (firm IN ('none', 'seen', 'confirmed', 'final')),
@@ -202,8 +193,7 @@ CREATE TABLE networks (
   state TEXT NOT NULL CHECK (state IN ('starting', 'following', 'behind', 'fault', 'halted')),
   reason_code TEXT,
   reason_message TEXT,
-  -- The newest canonical block.
-  tip_hash TEXT,
+  tip_hash TEXT, -- of the newest canonical block
   tip_number INTEGER,
   tip_time_s INTEGER,
   head_number INTEGER, -- of the node
@@ -217,9 +207,7 @@ CREATE TABLE networks (
   recoveries INTEGER NOT NULL DEFAULT 0, -- rises when an operator moves the position
   rewound_at_ms INTEGER NOT NULL DEFAULT 0, -- the last rewind; 0: never
   -- Blocks that the follower passed over: the one after them need not be the child of the one before.
-  gaps TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(gaps)), --> readonly BlockGap[]
-  CHECK ((tip_hash IS NULL) = (tip_number IS NULL) AND (tip_hash IS NULL) = (tip_time_s IS NULL)),
-  CHECK ((reason_code IS NULL) = (reason_message IS NULL))
+  gaps TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(gaps)) --> readonly BlockGap[]
 ) STRICT;
 
 -- A block that was read, by hash. Only `canonical` changes (and a number that a node named wrongly). A network has one
@@ -248,7 +236,7 @@ CREATE TABLE transfers (
   currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC')),
   from_key TEXT NOT NULL,
   address_id INTEGER NOT NULL REFERENCES addresses (id),
-  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units <> ''),
+  units TEXT NOT NULL,
   decimals INTEGER NOT NULL CHECK (decimals BETWEEN 0 AND 18),
   -- Below the token's dust floor: a fact that touches no session, is not confirmed and is not booked.
   dust INTEGER NOT NULL CHECK (dust IN (0, 1)),
@@ -294,12 +282,10 @@ CREATE TABLE ledger_entries (
   -- How often this has happened to the cause before: a reorg takes a payment back and gives it again, a payout has generations.
   occurrence INTEGER NOT NULL CHECK (occurrence >= 0),
   at_ms INTEGER NOT NULL,
-  -- Of a payment to a session: its store.
   store_id TEXT REFERENCES stores (id),
   mode TEXT CHECK (mode IN ('live', 'test')),
   reason TEXT, -- of an adjustment: the operator's
-  UNIQUE (cause, kind, occurrence),
-  CHECK ((store_id IS NULL) = (mode IS NULL))
+  UNIQUE (cause, kind, occurrence)
 ) STRICT;
 CREATE INDEX ledger_entries_of_store ON ledger_entries (store_id, mode, at_ms) WHERE store_id IS NOT NULL;
 
@@ -310,7 +296,7 @@ CREATE TABLE ledger_postings (
   subject TEXT NOT NULL, -- whose part of the account: a session's id, or empty
   network TEXT NOT NULL,
   asset TEXT NOT NULL, --> Asset
-  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9-]*' AND units NOT IN ('', '0')),
+  units TEXT NOT NULL CHECK (units NOT IN ('', '0')),
   PRIMARY KEY (entry_id, account, subject, network, asset)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX postings_by_subject ON ledger_postings (subject, account, network, asset) WHERE subject <> '';
@@ -452,7 +438,7 @@ CREATE TABLE refunds (
   session_id TEXT NOT NULL REFERENCES sessions (id),
   held_kind TEXT CHECK (held_kind IN ('late', 'short', 'surplus', 'wrong_token')),
   body_hash TEXT NOT NULL,
-  amount_minor TEXT NOT NULL CHECK (amount_minor NOT GLOB '*[^0-9]*' AND amount_minor NOT IN ('', '0')),
+  amount_minor TEXT NOT NULL CHECK (amount_minor NOT IN ('', '0')),
   currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC')),
   reason TEXT, --> RefundReason
   description TEXT,
@@ -461,7 +447,7 @@ CREATE TABLE refunds (
   requested_key TEXT, -- the API key that asked
   -- What is paid, and where: network, units and destination never change once they are set.
   network TEXT NOT NULL,
-  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units NOT IN ('', '0')),
+  units TEXT NOT NULL CHECK (units NOT IN ('', '0')),
   destination TEXT,
   destination_from TEXT CHECK (destination_from IN ('payer', 'claim_link', 'merchant', 'operator', 'sender')),
   mac TEXT,
@@ -470,12 +456,10 @@ CREATE TABLE refunds (
   claim_hash TEXT UNIQUE,
   claim_until_s INTEGER,
   claim_seen_at_ms INTEGER, -- when staff first saw the claim link
-  -- The life
   status TEXT NOT NULL CHECK (status IN ('pending', 'processing', 'completed', 'failed', 'canceled')),
   needs_approval INTEGER NOT NULL CHECK (needs_approval IN (0, 1)),
   approved_at_ms INTEGER,
   approved_destination TEXT, -- what the approval named; it counts for no other
-  -- The newest of each approver.
   approvals TEXT NOT NULL CHECK (json_valid(approvals)), --> readonly RefundApproval[]
   failure_reason TEXT,
   tx TEXT,
@@ -565,7 +549,7 @@ CREATE TABLE payout_attempts (
   payer_role TEXT NOT NULL CHECK (payer_role IN ('refund', 'gas', 'collection')),
   nonce INTEGER CHECK (nonce >= 0),
   terms TEXT NOT NULL CHECK (json_valid(terms)), --> Attempt['terms']
-  fee_units_max TEXT NOT NULL CHECK (fee_units_max NOT GLOB '*[^0-9]*' AND fee_units_max <> ''),
+  fee_units_max TEXT NOT NULL,
   tx TEXT UNIQUE,
   bytes BLOB, -- on disk before any node gets them
   allotted_at_ms INTEGER NOT NULL,
@@ -575,7 +559,7 @@ CREATE TABLE payout_attempts (
   answer_code TEXT,
   answer TEXT,
   -- What it cost: set once it is final on the chain, whether it moved the money or not.
-  fee_units TEXT CHECK (fee_units NOT GLOB '*[^0-9]*' AND fee_units <> ''),
+  fee_units TEXT,
   PRIMARY KEY (payout_id, generation, attempt),
   CHECK ((answer_code IS NULL) = (answer IS NULL)),
   CHECK ((tx IS NULL) = (bytes IS NULL) AND (tx IS NULL) = (signed_at_ms IS NULL)),
@@ -614,8 +598,7 @@ CREATE TABLE payout_engines (
   beat_at_ms INTEGER, -- its last heartbeat; without one of the last two minutes, it settles in
   -- Until when it settles in, by the chain's time: nothing is signed, and nothing ends as never paid. 0: not known yet.
   settling_until_ms INTEGER,
-  updated_at_ms INTEGER NOT NULL,
-  CHECK ((reason_code IS NULL) = (reason_message IS NULL))
+  updated_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Where money out is frozen, one row for each cause: nothing is allotted, signed or broadcast there until an operator thaws it.
@@ -649,7 +632,7 @@ CREATE TABLE outgoing_transfers (
   from_key TEXT NOT NULL,
   to_key TEXT NOT NULL,
   currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC')),
-  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units NOT IN ('', '0')),
+  units TEXT NOT NULL CHECK (units NOT IN ('', '0')),
   -- open: not judged yet. foreign: final, and nothing explains it. known: an operator acknowledged it.
   -- recorded: the treasury's, or it went to another wallet of ours; only the newest of them.
   state TEXT NOT NULL CHECK (state IN ('open', 'foreign', 'known', 'recorded')),
@@ -663,10 +646,10 @@ CREATE INDEX outgoing_by_payee ON outgoing_transfers (network, to_key) WHERE sta
 CREATE TABLE wallet_books (
   network TEXT NOT NULL,
   asset TEXT NOT NULL, --> Asset
-  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9-]*' AND units <> ''),
+  units TEXT NOT NULL,
   short_since_ms INTEGER, -- since when they hold less
   -- What is missing for longer, and no operator has explained: `units` expects it no more.
-  missing_units TEXT NOT NULL CHECK (missing_units NOT GLOB '*[^0-9]*' AND missing_units <> ''),
+  missing_units TEXT NOT NULL,
   ledger_id INTEGER NOT NULL CHECK (ledger_id >= 0), -- through this entry, the ledger is in `units`
   PRIMARY KEY (network, asset)
 ) STRICT, WITHOUT ROWID;
@@ -693,7 +676,7 @@ CREATE TABLE sweep_parts (
   currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC')),
   -- Null where only the signer's journal knows the sweep, which then counts for any pool.
   pool_id INTEGER REFERENCES pools (id),
-  units TEXT NOT NULL CHECK (units NOT GLOB '*[^0-9]*' AND units NOT IN ('', '0')),
+  units TEXT NOT NULL CHECK (units NOT IN ('', '0')),
   PRIMARY KEY (payout_id, derivation_index)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sweep_parts_by_owner ON sweep_parts (network, derivation_index);
@@ -710,7 +693,6 @@ CREATE TABLE people (
   totp_step INTEGER NOT NULL, -- of the newest code used; up to it, codes are refused
   failures INTEGER NOT NULL, -- attempts to sign in since the last that succeeded
   locked_until_ms INTEGER NOT NULL,
-  -- SHA-256 of the codes that stand for the second factor, each once.
   recovery_hashes TEXT NOT NULL CHECK (json_valid(recovery_hashes)), --> readonly string[]
   -- The one-time link that sets password and second factor. It makes the second factor with its random salt.
   link_hash TEXT UNIQUE, -- SHA-256
@@ -718,8 +700,7 @@ CREATE TABLE people (
   link_expires_at_ms INTEGER,
   created_at_ms INTEGER NOT NULL,
   removed_at_ms INTEGER,
-  CHECK (password IS NOT NULL OR totp_secret IS NULL),
-  CHECK ((link_hash IS NULL) = (link_salt IS NULL) AND (link_hash IS NULL) = (link_expires_at_ms IS NULL))
+  CHECK (password IS NOT NULL OR totp_secret IS NULL)
 ) STRICT;
 CREATE UNIQUE INDEX people_by_name ON people (name) WHERE removed_at_ms IS NULL;
 
@@ -795,9 +776,7 @@ CREATE TABLE alarms (
   -- Somebody is looking at it: it is open as before, and nobody is told again.
   acknowledged_at_ms INTEGER,
   acknowledged_by TEXT,
-  acknowledged_note TEXT,
-  CHECK (ended_at_ms IS NULL OR key IS NOT NULL),
-  CHECK (resolved_at_ms IS NULL OR key IS NULL)
+  acknowledged_note TEXT
 ) STRICT;
 CREATE UNIQUE INDEX alarms_open ON alarms (key) WHERE key IS NOT NULL AND ended_at_ms IS NULL;
 CREATE INDEX alarms_of_key ON alarms (key, at_ms) WHERE key IS NOT NULL;
@@ -808,7 +787,6 @@ CREATE TABLE notice_targets (
   kind TEXT NOT NULL, --> ChannelKind
   name TEXT NOT NULL,
   address TEXT NOT NULL, -- where it goes and with what secrets; sealed
-  -- The least that it hears of.
   severity TEXT NOT NULL, --> Severity
   code TEXT NOT NULL, -- typed by a person to prove that messages arrive; sealed
   wrong_codes INTEGER NOT NULL,

@@ -20,7 +20,7 @@ type TransferLine = Readonly<{
 /** Transfers that count somewhere, session by session. */
 const facts = `
   SELECT a.session_id AS sessionId, t.network || ' ' || t.currency || ' ' || t.decimals || ' ' || t.phase AS place,
-    iif(t.confirmed = 0, 'seen', iif(b.number <= n.floor, 'final', 'confirmed')) AS state, t.units
+    CASE WHEN t.confirmed = 0 THEN 'seen' WHEN b.number <= n.floor THEN 'final' ELSE 'confirmed' END AS state, t.units
   FROM sessions AS s JOIN addresses AS a ON a.session_id = s.id JOIN transfers AS t ON t.address_id = a.id AND t.dust = 0
   JOIN blocks AS b ON b.id = t.block_id AND b.canonical = 1 JOIN networks AS n ON n.key = t.network
   WHERE s.payment_count > 0 AND t.phase IS NOT NULL

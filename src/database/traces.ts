@@ -64,7 +64,8 @@ type TransferRow = Pick<
 type OutgoingRow = Omit<TracedOutgoing, 'units'> & Readonly<{ units: string }>;
 
 const addressColumns = `a.family, a.mode, a.key, a.derivation_index AS "index", a.state, a.session_id AS sessionId,
-  iif((a.state = 'free' AND p.current = 0) OR (a.state = 'spoiled' AND a.derivation_index < p.retired_through), 1, 0) AS isRetired`;
+  CASE WHEN (a.state = 'free' AND p.current = 0) OR (a.state = 'spoiled' AND a.derivation_index < p.retired_through)
+    THEN 1 ELSE 0 END AS isRetired`;
 
 const transferColumns = `t.network, t.tx, t.position AS place, t.currency, t.units, t.decimals,
   t.confirmed AS isConfirmed, t.first_confirmed_at_ms AS firstConfirmedAtMs, t.dust AS isDust, t.phase, t.counted,

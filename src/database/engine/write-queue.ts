@@ -89,6 +89,8 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
   const closing = new AbortController();
   let isPumping = false;
   let lastHeldMs = 0;
+  /** Rows that this connection had changed when its last transaction ended. */
+  let changedBefore = Number(changedRows.get());
   /** When the first write in the queue was first tried. */
   let firstTriedAtMs = 0;
   /** Whether the last wait for the turn was in vain. */
@@ -104,29 +106,28 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
     const isOverdue = waiting.size > 0 && performance.now() - firstTriedAtMs > TURN_WAIT_MS_MAX;
     if (!hasTurn && !isOverdue && !isTurnStuck && lockWaitMs === 0) return null;
     isTurnStuck = !hasTurn;
-    const held = { sinceMs: 0, rows: 0 };
+    let sinceMs = 0;
     client.pragma(`busy_timeout = ${lockWaitMs}`);
     try {
       const result = inTransaction.immediate(() => {
         turn.release();
-        held.sinceMs = performance.now();
-        const before = Number(changedRows.get());
+        sinceMs = performance.now();
         const done = work();
         beforeCommit?.();
-        held.rows = Number(changedRows.get()) - before;
         return done;
       });
       return { result };
     } catch (error) {
-      if (held.sinceMs === 0 && isBusy(error)) return null;
+      if (sinceMs === 0 && isBusy(error)) return null;
       turn.release();
       throw error;
     } finally {
       client.pragma(`busy_timeout = ${busyTimeoutMs}`);
-      const { sinceMs, rows } = held;
       if (sinceMs > 0) {
         lastHeldMs = performance.now() - sinceMs;
-        onWrite?.({ waitedMs: sinceMs - askedAtMs, heldMs: lastHeldMs, rows });
+        const changed = Number(changedRows.get());
+        onWrite?.({ waitedMs: sinceMs - askedAtMs, heldMs: lastHeldMs, rows: changed - changedBefore });
+        changedBefore = changed;
       }
     }
   }
@@ -144,7 +145,6 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
       const nowMs = performance.now();
       const shareMs = (nowMs - first.askedAtMs) * GROUP_WAIT_SHARE;
       const untilMs = nowMs + Math.min(GROUP_MS_MAX, Math.max(GROUP_MS_MIN, shareMs));
-      const rowsBefore = Number(changedRows.get());
       const isAlone = waiting.size === 1;
       for (const job of waiting) {
         tried.push(job);
@@ -157,8 +157,9 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
           if (isAlone || !client.inTransaction) throw error;
           ended.push(() => reject(job, error));
         }
-        const isFull = tried.length >= GROUP_WRITES_MAX || Number(changedRows.get()) - rowsBefore >= GROUP_ROWS_MAX;
-        if (isFull || performance.now() >= untilMs) return;
+        if (isAlone) return;
+        const rows = Number(changedRows.get()) - changedBefore;
+        if (tried.length >= GROUP_WRITES_MAX || rows >= GROUP_ROWS_MAX || performance.now() >= untilMs) return;
       }
     };
     try {

@@ -39,7 +39,7 @@ const GAP_MS_MAX = 120_000;
 /** A database that was created now has lost nothing: its engines begin as if they had a heartbeat. */
 const addQuery = `
   INSERT INTO payout_engines (network, fence, journal_id, beat_at_ms, settling_until_ms, updated_at_ms)
-  SELECT :network, 0, 0, iif(is_new, :nowMs, NULL), iif(is_new, NULL, 0), :nowMs
+  SELECT :network, 0, 0, CASE is_new WHEN 1 THEN :nowMs END, CASE is_new WHEN 0 THEN 0 END, :nowMs
   FROM (SELECT coalesce(min(applied_at_ms) BETWEEN :nowMs - ${GAP_MS_MAX} AND :nowMs, 0) AS is_new FROM migrations)
   WHERE NOT EXISTS (SELECT 1 FROM payout_engines WHERE network = :network)`;
 const beginQuery = `

@@ -1,0 +1,127 @@
+/** A command that is aborted after its first try and run again leaves the rows of one that ran once. */
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Database, openSqliteDatabase } from '../../../src/database/database.ts';
+import { openTempDatabase, secretKey } from '../../support/temp-database.ts';
+import {
+  act,
+  addressOf,
+  allExtended,
+  endpoint,
+  Feed,
+  keyOf,
+  merchant,
+  newSession,
+  OUTAGE_WAIT_S,
+  pays,
+  pool,
+  sessionOf,
+  T0_MS,
+} from './place.ts';
+
+/** A session that is paid, one that is canceled, one that expires with too little, and what is decided about it. */
+async function story(database: Database): Promise<void> {
+  await database.stores.create(merchant('m1'));
+  await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
+  await database.addresses.add({ ...pool, source: 'xpub', firstIndex: 0, keys: [1, 2, 3, 4].map(keyOf) });
+  const [one, two] = [new Feed(database, 'one'), new Feed(database, 'two')];
+  await one.mine();
+  await two.mine();
+  const replay = (name: string) => ({ idempotencyKey: name, path: '/x', bodyHash: name });
+  const open = async (name: string) => sessionOf(await database.sessions.create(newSession(name)));
+  const [paid, canceled, short] = [await open('o1'), await open('o2'), await open('o3')];
+  await database.sessions.cancel({
+    ...{ id: canceled.id, storeId: 'm1', mode: 'test', nowMs: T0_MS },
+    replay: replay('cancel'),
+  });
+  const block = await one.mine([
+    pays(addressOf(paid), 1000n, { tx: '0xa' }),
+    pays(addressOf(short), 400n, { tx: '0xb' }),
+  ]);
+  await one.confirm(block);
+  await one.reorg(1, [[pays(addressOf(paid), 1000n, { tx: '0xa' }), pays(addressOf(short), 400n, { tx: '0xb' })]]);
+  await one.confirm(...one.chain.slice(-1));
+  const lateS = Math.floor(T0_MS / 1000) + 100_000;
+  for (const feed of [one, two]) await feed.readThrough(lateS);
+  await database.sessions.settleDue(lateS * 1000, 10);
+  const [held] = await database.held.list({ sessionId: short.id, limit: 1 });
+  assert.ok(held);
+  await database.held.accept(held.id, act('held accept', lateS * 1000), false);
+  const asked = { reason: null, description: null, metadata: null, refundAddress: null, replay: replay('refund') };
+  const refund = await database.refunds.create(
+    {
+      ...{ storeId: 'm1', mode: 'test', refundId: 'r1', sessionId: paid.id, amountMinor: 500n, currency: 'USDT' },
+      ...{ ...asked, nowMs: lateS * 1000 },
+    },
+    () => ({ kind: 'bad', why: 'malformed' }),
+  );
+  assert.is(refund.kind, 'created');
+}
+
+/** Returns the database with each command run again after its first try was aborted before the commit. */
+function eachTwice(file: string): Readonly<{ database: Database; aborted: () => number; close: () => void }> {
+  const abort = new Error('aborted before the commit');
+  let [isArmed, aborted] = [false, 0];
+  const beforeCommit = (): void => {
+    if (!isArmed) return;
+    isArmed = false;
+    aborted++;
+    throw abort;
+  };
+  const options = { secretKey, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: OUTAGE_WAIT_S };
+  const real = openSqliteDatabase({ ...options, file, beforeCommit });
+  const again =
+    (run: (...args: unknown[]) => unknown) =>
+    async (...args: unknown[]): Promise<unknown> => {
+      isArmed = true;
+      try {
+        return await run(...args);
+      } catch (error) {
+        if (error !== abort) throw error;
+        return await run(...args);
+      } finally {
+        isArmed = false;
+      }
+    };
+  const twice = (commands: object): object =>
+    Object.fromEntries(
+      Object.entries(commands).map(([name, value]) => [
+        name,
+        typeof value === 'function' ? again(value) : twice(value as object),
+      ]),
+    );
+  return { database: twice(real) as Database, aborted: () => aborted, close: real.close };
+}
+
+/** Returns all rows as text, without what is random: the ends of ids that only name, and sealed secrets. */
+function rowsOf(file: string): string[] {
+  const client = new Sqlite(file, { readonly: true });
+  try {
+    const tables = client.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").pluck().all();
+    return (tables as string[])
+      .filter((name) => !['meta', 'migrations', 'webhook_secrets', 'sqlite_sequence'].includes(name))
+      .flatMap((name) => (client.prepare(`SELECT * FROM ${name}`).all() as object[]).map((row) => [name, row]))
+      .map((row) => JSON.stringify(row).replace(/\b(evt|held|dlv|we)_\w+/g, '$1_'))
+      .sort();
+  } finally {
+    client.close();
+  }
+}
+
+test('every command can run twice', async () => {
+  const [once, other] = [openTempDatabase(OUTAGE_WAIT_S), openTempDatabase(OUTAGE_WAIT_S)];
+  const twice = eachTwice(other.file);
+  try {
+    await story(once.database);
+    await story(twice.database);
+    assert.ok(twice.aborted() > 15, `${twice.aborted()} commands were aborted`);
+    assert.equal(rowsOf(other.file), rowsOf(once.file));
+  } finally {
+    twice.close();
+    once.close();
+    other.close();
+  }
+});
+
+test.run();
