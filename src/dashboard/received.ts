@@ -4,7 +4,7 @@
 
 import { shownMinor } from '../acts/refund-words.ts';
 import type { EarlierRefund } from '../core/refund.ts';
-import { type ReceiptSum, sortOut, sumPar } from '../core/session.ts';
+import { sortOut, sumPar } from '../core/session.ts';
 import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';
 import type { SessionSummary } from '../database/session.ts';
 import { coins } from './show.ts';
@@ -66,18 +66,6 @@ export const seenText = (session: Came): string | null => text(session, 'counted
 /** Returns what came too late and does not count; null if nothing did. */
 export const lateText = (session: Came): string | null =>
   text(session, 'late', ['seen', 'confirmed', 'final'], session.standing.latePar);
-
-/** Returns all that came of each coin, counted or not, such as "10.50 USDT + 2.00 USDC"; null if nothing did. */
-export function receivedText(sums: readonly ReceiptSum[]): string | null {
-  const parts = currencies.flatMap((currency) => {
-    const par = sumPar(
-      sums.filter((sum) => sum.currency === currency),
-      ['seen', 'confirmed', 'final'],
-    );
-    return par === 0n ? [] : [`${coins(par)} ${currency}`];
-  });
-  return parts.length === 0 ? null : parts.join(' + ');
-}
 
 /** Returns the networks on which money came, counted or not. */
 export const networksOf = ({ sums }: Pick<Came, 'sums'>): readonly NetworkKey[] => [
