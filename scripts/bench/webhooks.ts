@@ -168,23 +168,26 @@ async function addLoad(
   client.pragma('synchronous = OFF');
   client.pragma('foreign_keys = OFF');
   const sessionId = client.prepare('SELECT id FROM sessions LIMIT 1').pluck().get();
-  const host = `127.0.0.1:${ports.dead}`;
-  const events = Math.ceil(stored / 1_000);
+  const origin = `https://127.0.0.1:${ports.dead}`;
+  const events = Math.max(oneOff, Math.ceil(stored / 1_000));
   const count = (max: string) => `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${max})`;
-  const rows = { storeId, sessionId, host, oneOff, events, nowMs: systemClock.nowMs() };
+  const rows = { storeId, sessionId, origin, oneOff, events, stored: Math.ceil(stored / 1_000) };
+  const columns =
+    'id, store_id, mode, url, extended_events, per_session, created_at_ms, removed, failures, silences, paused_until_ms';
   const fill = [
+    `UPDATE sessions SET terms = replace(terms, '"webhookUrl":null', '"webhookUrl":"' || :origin || '/order"')
+       WHERE id = :sessionId`,
     `${count(':events')} INSERT INTO events (id, store_id, session_id, type, body, created_at_ms, mode)
        SELECT 'evt_' || (1000000000000000000 + i), :storeId, :sessionId, 'payment.expired', '{}', i, 'test' FROM n`,
-    `${count('1000')} INSERT INTO endpoints (id, store_id, mode, url, extended_events, per_session, created_at_ms, removed, host)
-       SELECT 'we_old' || i, :storeId, 'test', 'https://old.example/' || i, '[]', 0, 0, 1, 'old.example' FROM n`,
-    `${count(':events')} INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, created_at_ms, session_id)
+    `${count('1000')} INSERT INTO endpoints (${columns})
+       SELECT 'we_old' || i, :storeId, 'test', 'https://old.example/' || i, '[]', 0, 0, 1, 0, 0, 0 FROM n`,
+    `${count(':stored')} INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, created_at_ms, session_id)
        SELECT 'dlv_' || n.i || e.id, 'evt_' || (1000000000000000000 + n.i), e.id, 'delivered', 1, 0, :sessionId
        FROM n, endpoints AS e WHERE e.removed = 1`,
-    `${count(':oneOff')} INSERT INTO endpoints (id, store_id, mode, url, extended_events, per_session, created_at_ms, removed, host,
-         last_event_at_ms, due_at_ms)
-       SELECT 'we_one' || i, :storeId, 'test', 'https://' || :host || '/orders/' || i, '[]', 1, 0, 0, :host, :nowMs, 1 FROM n`,
-    `INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, next_attempt_at_ms, due_at_ms, created_at_ms, session_id)
-       SELECT 'dlv_' || id, 'evt_1000000000000000001', id, 'waiting', 0, 1, 1, 0, :sessionId FROM endpoints WHERE per_session = 1`,
+    `INSERT INTO endpoints (${columns}, due_at_ms)
+       VALUES ('we_named', :storeId, 'test', :origin, '[]', 1, 0, 0, 0, 5, 0, 1)`,
+    `${count(':oneOff')} INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, due_at_ms, created_at_ms, session_id)
+       SELECT 'dlv_' || i, 'evt_' || (1000000000000000000 + i), 'we_named', 'waiting', 0, 1, 0, :sessionId FROM n`,
   ];
   for (const text of fill) client.prepare(text).run(rows);
   client.pragma('wal_checkpoint(TRUNCATE)');
@@ -224,7 +227,7 @@ async function measureIdleClaim(file: string): Promise<number> {
   for (let n = 0; n < CLAIMS; n++) {
     const startedAtMs = performance.now();
     // Everything becomes due after the first millisecond.
-    await database.sending.claim({ nowMs: 0, leaseMs: 1, limit: 32, perEndpointMax: 4, unprovenMax: 256 });
+    await database.sending.claim({ nowMs: 0, leaseMs: 1, limit: 32, unprovenMax: 32, places: () => 4 });
     times.push(performance.now() - startedAtMs);
   }
   database.close();
@@ -270,7 +273,7 @@ export async function benchWebhooks({ isShort }: Readonly<{ isShort: boolean }>)
       () => p99(loadedFile),
     );
     rows.push({
-      'one-off endpoints': oneOff,
+      'one-off deliveries': oneOff,
       stored: size.stored,
       ...ratioOf(p99s, { plain: 'quiet p99', ours: 'loaded p99' }),
       'idle claim': round(await measureIdleClaim(loadedFile), 3),

@@ -1,11 +1,10 @@
 /** Events and their way to the merchant's endpoints; how an endpoint does. */
 import { isExtended } from '../../src/core/event.ts';
-import type { Attempt } from '../../src/database/attempts.ts';
-import type { Delivery } from '../../src/database/deliveries.ts';
+import type { Attempt, Delivery } from '../../src/database/deliveries.ts';
+import { RECENT_EVENTS } from '../../src/database/endpoint-health.ts';
 import type { Endpoint } from '../../src/database/endpoints.ts';
 import type { StoredEvent } from '../../src/database/events.ts';
-import { RECENT_EVENTS } from '../../src/database/redelivery.ts';
-import { isSenderSilent } from '../../src/database/sender-report.ts';
+import { isSenderSilent } from '../../src/database/sending.ts';
 import type { Session } from '../../src/database/session.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
 import { moment } from './command.ts';
@@ -119,7 +118,6 @@ export async function deliveryShown(scene: Scene, id: string): Promise<Shown | n
       ...shownDelivery(delivery),
       attempts_made: attempts.map((one) => ({
         attempt: one.attempt,
-        trigger: one.trigger,
         started_at: moment(one.startedAtMs),
         duration_ms: one.durationMs,
         status: one.status,
@@ -129,9 +127,9 @@ export async function deliveryShown(scene: Scene, id: string): Promise<Shown | n
     },
     facts: [[`delivery ${id} of ${delivery.eventType} ${delivery.eventId}, session ${delivery.sessionId}`]],
     rows: [
-      ['ATTEMPT', 'TRIGGER', 'STARTED', 'TOOK', 'RESULT', 'ANSWER'],
+      ['ATTEMPT', 'STARTED', 'TOOK', 'RESULT', 'ANSWER'],
       ...attempts.map((one) => [
-        ...[String(one.attempt), one.trigger, moment(one.startedAtMs), `${one.durationMs} ms`, resultOf(one)],
+        ...[String(one.attempt), moment(one.startedAtMs), `${one.durationMs} ms`, resultOf(one)],
         (one.responseExcerpt ?? '').slice(0, 80).replaceAll(/\s+/g, ' '),
       ]),
     ],
@@ -143,7 +141,7 @@ export async function deliveryShown(scene: Scene, id: string): Promise<Shown | n
 export async function endpointShown({ database }: Scene, id: string): Promise<Shown | null> {
   const health = await database.endpoints.health(id);
   if (!health) return null;
-  const { recent, waiting, failingSinceMs, disabledAtMs, disabledReason, retiredAtMs, url, mode } = health;
+  const { recent, waiting, failingSinceMs, disabledAtMs, disabledReason, url, mode } = health;
   const countOf = (state: string) => recent.filter((one) => one.state === state).length;
   const [delivered, failed] = [countOf('delivered'), countOf('failed')];
   const rate = delivered + failed === 0 ? null : delivered / (delivered + failed);
@@ -167,7 +165,6 @@ export async function endpointShown({ database }: Scene, id: string): Promise<Sh
     kind: 'endpoint',
     json: {
       ...{ id, url, mode, disabled_reason: disabledReason },
-      retired_since: retiredAtMs === null ? null : moment(retiredAtMs),
       failing_since: failingSinceMs === null ? null : moment(failingSinceMs),
       recent: { delivered, failed, rate },
       waiting,
@@ -185,7 +182,6 @@ export async function endpointShown({ database }: Scene, id: string): Promise<Sh
     facts: [
       ['url', `${url} (${mode} mode)`],
       [`last ${RECENT_EVENTS} events`, `${delivered} delivered, ${failed} failed for good, ${waiting} waiting`],
-      ...(retiredAtMs === null ? [] : [['retired since', `${moment(retiredAtMs)}: no session has named it for long`]]),
     ],
     rows: [
       ['DELIVERY', 'EVENT', 'AT', 'TOOK', 'RESULT'],
@@ -198,7 +194,7 @@ export async function endpointShown({ database }: Scene, id: string): Promise<Sh
 }
 
 async function deliveryLink(scene: Scene, delivery: Delivery, endpoint: Endpoint | null): Promise<Link> {
-  const { id, state, attempts, nextAttemptAtMs, lastStatus, endpointId } = delivery;
+  const { id, state, attempts, dueAtMs, lastStatus, endpointId } = delivery;
   const to = `to ${endpoint?.url ?? `${endpointId}, which was removed`}`;
   const links = (mark: Link['mark'], text: string, next?: string) => link('delivery', mark, `${to}: ${text}`, next);
   if (state === 'delivered') return links('ok', `delivered${lastStatus ? ` (${lastStatus})` : ''}`);
@@ -214,14 +210,14 @@ async function deliveryLink(scene: Scene, delivery: Delivery, endpoint: Endpoint
     const text = `waits, because the endpoint is disabled (${endpoint.disabledReason ?? 'by the operator'})${verdict}`;
     return links('broken', text, `\`quayside webhook set ${endpointId} --state on\`; what waits is sent then`);
   }
-  const due = nextAttemptAtMs === null ? '' : `, next at ${at(nextAttemptAtMs)}`;
+  const due = dueAtMs === null ? '' : `, next at ${at(dueAtMs)}`;
   if (wrong !== null)
     return links(
       'broken',
       `not accepted in ${attempts} attempts${verdict}${due}`,
       `${resend}; \`quayside show ${endpointId}\``,
     );
-  const isLate = nextAttemptAtMs !== null && nextAttemptAtMs < scene.nowMs - LATE_MS;
+  const isLate = dueAtMs !== null && dueAtMs < scene.nowMs - LATE_MS;
   if (isLate && isSenderSilent(await scene.database.sending.lastReport(), scene.nowMs))
     return links('broken', 'not sent, because no process sends webhooks now', 'start Quayside with `npm start`');
   return links('waiting', `not sent yet${due}`);

@@ -8,7 +8,7 @@ import { coinText } from '../../src/chains/coin-text.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import { unreadMinutes } from '../../src/core/wallet-books.ts';
 import { isInformed } from '../../src/database/notices.ts';
-import { isSenderSilent } from '../../src/database/sender-report.ts';
+import { isSenderSilent } from '../../src/database/sending.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { alarmLines, alarmShown } from './alarms.ts';
 import { type Command, type Installation, moment } from './command.ts';

@@ -1,10 +1,8 @@
 /**
  * Sends again what did not arrive.
  */
-import { eventIdAt } from '../../src/core/event.ts';
-import { RECOVERY_PACE_MS, type RecoveryBatch, type RecoveryCursor } from '../../src/database/redelivery.ts';
+import { RESEND_PACE_MS } from '../../src/database/deliveries.ts';
 import { type Answer, type Command, type Input, type Installation, moment, notFound, usage } from './command.ts';
-import { openProgress } from './output.ts';
 import { readSince, sinceOption } from './since.ts';
 
 export const webhooksResend: Command = {
@@ -19,7 +17,7 @@ export const webhooksResend: Command = {
   notes: [
     'A delivery (`dlv_…`) is sent whatever its state; of an event (`evt_…`), every delivery.',
     '--since: every delivery since then that failed for good or waits after a failure starts a new schedule, oldest event first,',
-    `one every ${RECOVERY_PACE_MS} ms. Without an endpoint: of all endpoints. What was delivered is not sent again.`,
+    `one every ${RESEND_PACE_MS} ms. Without an endpoint: of all endpoints. What was delivered is not sent again.`,
     'An endpoint gets the events from its addition on; the API has earlier ones (GET /api/v1/events).',
   ],
   async run(input, installation) {
@@ -41,15 +39,9 @@ async function resendOne(id: string, isDryRun: boolean, { database, clock }: Ins
     return { json: { id, due: false, dry_run: true }, lines: [`${id} would be sent again; nothing was changed`] };
   const nowMs = clock.nowMs();
   const shown = `\`quayside show ${id}\` shows the result`;
-  if (isEvent) {
-    const deliveries = (await database.deliveries.resendEvent(id, nowMs)) ?? [];
-    return {
-      json: { id, due: true, deliveries },
-      lines: [`${deliveries.length} deliveries of ${id} are due now; ${shown}`],
-    };
-  }
-  await database.deliveries.resend(id, nowMs);
-  return { json: { id, due: true }, lines: [`${id} is due now; ${shown}`] };
+  const deliveries = await database.deliveries.resend(isEvent ? { eventId: id } : { deliveryId: id }, nowMs);
+  const what = isEvent ? `${deliveries} deliveries of ${id} are due` : `${id} is due`;
+  return { json: { id, due: deliveries > 0, deliveries }, lines: [`${what} now; ${shown}`] };
 }
 
 /** Sends again what did not arrive since a time. */
@@ -64,10 +56,8 @@ async function resendSince(
   const health = endpointId === null ? null : await database.endpoints.health(endpointId);
   if (endpointId !== null && health === null) throw unknownEndpoint(endpointId);
   const isDryRun = input.options['dry-run'] === true;
-  const first: RecoveryCursor = { eventId: eventIdAt(Math.floor(sinceMs / 1000)), endpointId: '' };
-  const step = { nowMs, isDryRun };
-  const again = await inBatches(first, (at) => database.deliveries.recoverSome({ ...step, ...at, endpointId }));
-  const seconds = Math.ceil((again * RECOVERY_PACE_MS) / 1000);
+  const again = await database.deliveries.resend({ sinceMs, endpointId }, nowMs, isDryRun);
+  const seconds = Math.ceil((again * RESEND_PACE_MS) / 1000);
   const verb = isDryRun ? 'would be' : 'are';
   const isOff = (health?.disabledAtMs ?? null) !== null;
   return {
@@ -84,29 +74,5 @@ async function resendSince(
     ],
   };
 }
-
-/** Does one batch after the other, with progress. @returns how many deliveries were found */
-async function inBatches(
-  first: RecoveryCursor,
-  doBatch: (at: Readonly<{ after: RecoveryCursor; position: number }>) => Promise<RecoveryBatch>,
-): Promise<number> {
-  let found = 0;
-  let after: RecoveryCursor | null = first;
-  const line = openProgress();
-  try {
-    while (after !== null) {
-      line.show(`${found} deliveries so far, looking at those since ${momentOf(after.eventId)}`);
-      const batch = await doBatch({ after, position: found });
-      found += batch.found;
-      after = batch.next;
-    }
-  } finally {
-    line.end();
-  }
-  return found;
-}
-
-/** Returns when an event happened, which its id says. */
-const momentOf = (eventId: string): string => moment(Number(BigInt(eventId.slice('evt_'.length)) / 1_000_000n));
 
 const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhook list\` shows all`);

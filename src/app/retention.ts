@@ -12,8 +12,6 @@ import { databaseOptions } from './database-options.ts';
 /** When the supervisor starts it, in UTC: no shop is at its busiest, and the nightly backup is made. */
 export const RETENTION_TIME = '03:40';
 
-/** How long the URL that a session named is kept after it was retired. */
-const ENDPOINTS_DAYS = 90;
 /** After each slice; whoever else writes has the lock for at least as long as a slice had it. */
 const PAUSE_MS_MIN = 2;
 
@@ -41,8 +39,8 @@ export async function runRetention({
 }: RetentionParts): Promise<Readonly<Record<RetentionKind, number>>> {
   const nowMs = clock.nowMs();
   const { anonymiseDays, attemptsDays } = config.retention;
-  const days = { anonymised: anonymiseDays, attempts: attemptsDays, endpoints: ENDPOINTS_DAYS };
-  const done: Record<RetentionKind, number> = { anonymised: 0, attempts: 0, endpoints: 0 };
+  const days = { anonymised: anonymiseDays, attempts: attemptsDays };
+  const done: Record<RetentionKind, number> = { anonymised: 0, attempts: 0 };
   for (const kind of retentionKinds) {
     const kept = days[kind];
     if (kept === null || signal?.aborted) continue;

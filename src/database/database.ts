@@ -6,7 +6,6 @@ import { createIntentMac, type IntentMac } from '../core/intent.ts';
 import { createAddresses, poolCommands } from './addresses.ts';
 import { alarmCommands, createAlarmEnder, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
 import { createApprovalAlarms } from './approval-alarms.ts';
-import { attemptCommands } from './attempts.ts';
 import {
   auditCommands,
   createAuditLog,
@@ -18,14 +17,14 @@ import {
 import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
 import { bookQueries } from './bookkeeping.ts';
-import { claimCommands } from './claims.ts';
 import { comparisonQueries } from './comparison.ts';
 import { deliveryCommands } from './deliveries.ts';
-import { createDueTimes } from './due.ts';
-import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
+import { createRefreshDue } from './endpoint-due.ts';
+import { healthQueries, troubleQueries } from './endpoint-health.ts';
+import { endpointCommands } from './endpoints.ts';
 import { refuseOtherSchema } from './engine/migrate.ts';
 import { changeCounter, type Db, type OpenOptions, openDatabase } from './engine/open.ts';
-import { eventQueries } from './events.ts';
+import { createOutbox, eventCommands, type Outbox } from './events.ts';
 import { heldMoneyCommands } from './held-money.ts';
 import { createHeldRecords } from './held-records.ts';
 import { ingestCommands } from './ingest.ts';
@@ -36,7 +35,6 @@ import { lookupCommands } from './lookups.ts';
 import { mailCommands } from './mails.ts';
 import { createNetworks, type NetworkRows, networkCommands } from './networks.ts';
 import { noticeCommands } from './notices.ts';
-import { createOutbox, type Outbox } from './outbox.ts';
 import {
   createNonces,
   nonceCommands,
@@ -55,7 +53,6 @@ import { peopleCommands } from './people/people.ts';
 import { signInCommands } from './people/sign-ins.ts';
 import { proofCommands } from './proofs.ts';
 import { recoveryCommands } from './recovery.ts';
-import { endpointQueries, redeliveryCommands, troubleQueries } from './redelivery.ts';
 import { refundCommands } from './refunds/refunds.ts';
 import { createReturned } from './refunds/returned.ts';
 import { createRefundRows, type RefundRows } from './refunds/rows.ts';
@@ -63,9 +60,8 @@ import { createRefundSettlement, type RefundSettlement } from './refunds/settlem
 import { createReplays } from './replays.ts';
 import { reportQueries } from './reports.ts';
 import { rereadCommands } from './reread.ts';
-import { retirementCommands } from './retirement.ts';
 import { createRowGuard, type RowGuard } from './row-macs.ts';
-import { senderReportCommands } from './sender-report.ts';
+import { sendingCommands } from './sending.ts';
 import { sessionListQueries } from './session-lists.ts';
 import { createCountingSums } from './session-sums.ts';
 import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
@@ -76,7 +72,6 @@ import { formatsOf, type TextFormats } from './text-formats.ts';
 import { createTokens, type Tokens } from './tokens.ts';
 import { traceQueries } from './traces.ts';
 import { createTransfers } from './transfers.ts';
-import { triggerCommands } from './triggers.ts';
 import { checkKey, createVault, type Vault } from './vault.ts';
 import { waitingCommands } from './waiting.ts';
 import { createWebhookSecrets, webhookSecretCommands } from './webhook-secrets.ts';
@@ -180,7 +175,8 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   const countingSums = createCountingSums(returned.of);
   const findSession = createSessionFinder(db);
   const stores = createStoreRows(db, guard);
-  const { due, endpoints, outbox } = createSending(db);
+  const refreshDue = createRefreshDue(db);
+  const outbox = createOutbox(db, refreshDue);
   const replays = createReplays(db);
   const jobs = createJobs(db);
   const endAlarm = createAlarmEnder(db);
@@ -199,7 +195,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   const refundParts = { ...facts, ...sealing, ...own, ...formats, held: heldRecords, countingSums, transitions };
   const { refunds, giveBack } = refundCommands(db, refundParts);
   const storeParts = { rows: stores, guard, recordAct, secrets, alarms: approvalAlarms };
-  const sessionParts = { ...facts, ...own, beforeTake, endpoints, transitions, outageWaitS };
+  const sessionParts = { ...facts, ...own, beforeTake, transitions, outageWaitS };
   return {
     sessions: {
       /** Returns the token of a session's payer, by the current secret key. */
@@ -224,7 +220,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
     traces: traceQueries(db),
     ...moneyOutRepositories(db, { ...changed, ...refundParts, freezer }),
     ledger: ledgerCommands(db),
-    ...webhookRepositories(db, { ...storeParts, vault, due, replays, raiseAlarm, findSession, outbox }),
+    ...webhookRepositories(db, { ...storeParts, vault, refreshDue, replays, raiseAlarm, findSession, outbox }),
     /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
     changeCount: changeCounter(db),
     /** Takes and releases the write lock, which proves that the database can be written now. */
@@ -235,16 +231,9 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   };
 }
 
-/** Events, and what waits to be sent. */
-function createSending(db: Db) {
-  const due = createDueTimes(db);
-  const endpoints = createSessionEndpoints(db);
-  return { due, endpoints, outbox: createOutbox(db, due, endpoints) };
-}
-
 type WebhookParts = Parameters<typeof endpointCommands>[1] &
   Parameters<typeof webhookSecretCommands>[2] &
-  Parameters<typeof attemptCommands>[1] &
+  Parameters<typeof sendingCommands>[1] &
   Readonly<{ vault: Vault; findSession: FindSessionRow; outbox: Outbox }>;
 
 /** Events, and what is sent to endpoints. */
@@ -252,12 +241,11 @@ const webhookRepositories = (db: Db, parts: WebhookParts) => ({
   endpoints: {
     ...endpointCommands(db, parts),
     ...webhookSecretCommands(db, parts.vault, parts),
-    ...endpointQueries(db),
-    ...retirementCommands(db, parts.due),
+    ...healthQueries(db),
   },
-  events: { ...eventQueries(db), ...triggerCommands(db, parts.findSession, parts.outbox) },
-  deliveries: { ...deliveryCommands(db, parts.due), ...redeliveryCommands(db, parts.due), ...troubleQueries(db) },
-  sending: { ...claimCommands(db, parts), ...attemptCommands(db, parts), ...senderReportCommands(db) },
+  events: eventCommands(db, parts.findSession, parts.outbox),
+  deliveries: { ...deliveryCommands(db, parts.refreshDue), ...troubleQueries(db) },
+  sending: sendingCommands(db, parts),
 });
 
 type MoneyOutParts = TextFormats &

@@ -1,20 +1,16 @@
-/**
- * Deliveries: listing them, resending. Leasing is in `claims.ts`, recording attempts in `attempts.ts`.
- *
- * `next_attempt_at_ms` is the automatic schedule, `manual_at_ms` a requested resend; neither affects the other.
- */
+/** Deliveries: listing them, and sending them again. `sending.ts` leases them and records attempts. */
 
-import { and, desc, eq, type SQL, sql } from 'drizzle-orm';
+import type { WebhookStamp } from '../core/delivery.ts';
 import type { EventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { PastAttempt } from './attempts.ts';
-import type { DueTimes } from './due.ts';
+import { type RefreshDue, refreshEach } from './endpoint-due.ts';
 import type { Db } from './engine/open.ts';
-import { attempts, deliveries, endpoints, events } from './tables.ts';
+import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
+import { firstEventId } from './events.ts';
 
 export type DeliveryState = 'waiting' | 'delivered' | 'failed';
 
-/** One event on its way to one endpoint. `attempts` counts only automatic attempts. */
+/** One event on its way to one endpoint. */
 export type Delivery = Readonly<{
   id: string;
   endpointId: string;
@@ -22,18 +18,34 @@ export type Delivery = Readonly<{
   eventType: EventType;
   sessionId: string;
   state: DeliveryState;
+  /** Of its current schedule: a resend starts a new one. */
   attempts: number;
-  nextAttemptAtMs: number | null;
+  dueAtMs: number | null;
   createdAtMs: number;
   lastStatus: number | null;
   lastError: string | null;
 }>;
 
-/** `after`: only those that come after this one, in the order of the list. */
+/** One attempt and its result. `status` is the HTTP status; `error` a class such as `timeout` or `blocked_address`. */
+export type Attempt = Readonly<{
+  deliveryId: string;
+  attempt: number;
+  startedAtMs: number;
+  durationMs: number;
+  status: number | null;
+  error: string | null;
+  /** The beginning of the answer, for the operator. */
+  responseExcerpt: string | null;
+}>;
+
+/** An attempt of the past. `stamp` is null where nothing was sent. */
+export type PastAttempt = Attempt & Readonly<{ stamp: WebhookStamp | null }>;
+
 export type DeliveryFilter = Readonly<{
   id?: string;
   storeId?: string;
   sessionId?: string;
+  eventId?: string;
   state?: DeliveryState;
   limit: number;
 }>;
@@ -51,28 +63,30 @@ export type DeliverySearch = Readonly<{
 /** The last delivery of a page of a store's list, the last that was looked at, or the next event with an empty `id`. */
 export type DeliveryCursor = Pick<Delivery, 'id' | 'eventId'>;
 
-const {
-  id,
-  endpointId,
-  eventId,
-  attempts: tries,
-  nextAttemptAtMs,
-  createdAtMs,
-  lastStatus,
-  lastError,
-  state: stateColumn,
-} = deliveries;
+/** What is sent again: a delivery, all of an event, or what did not arrive since a time. `endpointId` null: of all. */
+export type Resend =
+  | Readonly<{ deliveryId: string }>
+  | Readonly<{ eventId: string }>
+  | Readonly<{ sinceMs: number; endpointId: string | null }>;
 
-const shownColumns = {
-  ...{ id, endpointId, eventId, eventType: events.type, sessionId: events.sessionId, state: stateColumn },
-  ...{ attempts: tries, nextAttemptAtMs, createdAtMs, lastStatus, lastError },
-};
+/** Between the first attempts of what is sent again, so that a shop that works again is not flooded. */
+export const RESEND_PACE_MS = 100;
 
-function pastAttempt(row: typeof attempts.$inferSelect): PastAttempt {
-  const { id: _, timestampS, nonce, signature, standardSignature, ...attempt } = row;
-  const isSent = timestampS !== null && nonce !== null && signature !== null && standardSignature !== null;
-  return { ...attempt, stamp: isSent ? { timestampS, nonce, signature, standardSignature } : null };
-}
+/** Deliveries that one transaction looks at. Each that is sent again changes itself and its endpoint. */
+const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 8);
+
+const COLUMNS = `d.id, d.endpoint_id AS endpointId, d.event_id AS eventId, v.type AS eventType,
+  v.session_id AS sessionId, d.state, d.attempts, d.due_at_ms AS dueAtMs, d.created_at_ms AS createdAtMs,
+  d.last_status AS lastStatus, d.last_error AS lastError`;
+
+/** Columns that a filter names. */
+const filtered = {
+  id: 'd.id',
+  storeId: 'v.store_id',
+  sessionId: 'v.session_id',
+  eventId: 'v.id',
+  state: 'd.state',
+} as const;
 
 /** After the newest event: what ids begin with comes before it. */
 const BEGINNING: DeliveryCursor = { eventId: '~', id: '' };
@@ -85,46 +99,43 @@ function isWanted({ state, lastStatus, lastError }: Delivery, wanted: Omit<Deliv
   return lastStatus !== null && lastStatus >= answer.from && lastStatus <= answer.to;
 }
 
-export function deliveryCommands(db: Db, due: DueTimes) {
-  const list = (where: SQL | undefined, byEvent: typeof deliveries.eventId | typeof events.id, limit: number) =>
-    db.orm
-      .select(shownColumns)
-      .from(deliveries)
-      .innerJoin(events, eq(events.id, eventId))
-      .where(where)
-      .orderBy(desc(byEvent), id)
-      .limit(limit)
-      .all();
-  const firstOfRest = db.client
+export function deliveryCommands(db: Db, refreshDue: RefreshDue) {
+  return { ...deliveryQueries(db), ...resendCommands(db, refreshDue) };
+}
+
+function deliveryQueries({ client, read }: Db) {
+  const firstOfRest = client
     .prepare(
       `SELECT id FROM events INDEXED BY events_by_mode WHERE store_id = :storeId AND mode = :mode AND id <= :fromId
        ORDER BY id DESC LIMIT 1 OFFSET :lookMax`,
     )
     .pluck();
   const looking = (isOne: string) =>
-    db.client.prepare(
-      `SELECT d.id, d.endpoint_id AS endpointId, d.event_id AS eventId, e.type AS eventType, e.session_id AS sessionId,
-         d.state, d.attempts, d.next_attempt_at_ms AS nextAttemptAtMs, d.created_at_ms AS createdAtMs,
-         d.last_status AS lastStatus, d.last_error AS lastError
-       FROM events AS e INDEXED BY events_by_mode
-         CROSS JOIN deliveries AS d INDEXED BY deliveries_of_event ON d.event_id = e.id ${isOne}
-       WHERE e.store_id = :storeId AND e.mode = :mode AND e.id <= :fromId AND e.id > :nextId
-         AND (e.id < :fromId OR d.id > :afterId)
-       ORDER BY e.id DESC, d.id LIMIT :lookMax`,
+    client.prepare(
+      `SELECT ${COLUMNS} FROM events AS v INDEXED BY events_by_mode
+         CROSS JOIN deliveries AS d INDEXED BY deliveries_of_event ON d.event_id = v.id ${isOne}
+       WHERE v.store_id = :storeId AND v.mode = :mode AND v.id <= :fromId AND v.id > :nextId
+         AND (v.id < :fromId OR d.id > :afterId)
+       ORDER BY v.id DESC, d.id LIMIT :lookMax`,
     );
   const [ofAll, ofEndpoint] = [looking(''), looking('AND d.endpoint_id = :endpointId')];
+  const attemptsOf = client.prepare(
+    `SELECT delivery_id AS deliveryId, attempt, started_at_ms AS startedAtMs, duration_ms AS durationMs, status, error,
+       response_excerpt AS responseExcerpt, timestamp_s AS timestampS, nonce, signature,
+       standard_signature AS standardSignature
+     FROM attempts WHERE delivery_id = :id ORDER BY id`,
+  );
 
   return {
-    async list({ id: only, storeId, sessionId, state, limit }: DeliveryFilter): Promise<readonly Delivery[]> {
+    /** Lists deliveries, newest event first. */
+    async list({ limit, ...filter }: DeliveryFilter): Promise<readonly Delivery[]> {
+      const names = (Object.keys(filter) as (keyof typeof filtered)[]).filter((name) => filter[name] !== undefined);
+      const where = names.map((name) => `${filtered[name]} = :${name}`).join(' AND ');
       // The order is the same; the column is chosen so that the filter's index provides it.
-      const byEvent = storeId === undefined && sessionId === undefined && only === undefined ? eventId : events.id;
-      const where = and(
-        storeId === undefined ? undefined : eq(events.storeId, storeId),
-        only === undefined ? undefined : eq(id, only),
-        sessionId === undefined ? undefined : eq(events.sessionId, sessionId),
-        state === undefined ? undefined : eq(stateColumn, state),
-      );
-      return db.read(() => list(where, byEvent, limit));
+      const order = names.every((name) => name === 'state') ? 'd.event_id' : 'v.id';
+      const text = `SELECT ${COLUMNS} FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
+        ${where && `WHERE ${where}`} ORDER BY ${order} DESC, d.id LIMIT :limit`;
+      return read(() => client.prepare(text).all({ ...filter, limit }) as Delivery[]);
     },
     /**
      * Lists the deliveries of a store's events in one mode, newest event first.
@@ -137,7 +148,7 @@ export function deliveryCommands(db: Db, due: DueTimes) {
       { endpointId, ...wanted }: DeliverySearch,
       { after, limit, lookMax }: Readonly<{ after: DeliveryCursor | null; limit: number; lookMax: number }>,
     ): Promise<Readonly<{ deliveries: readonly Delivery[]; goOn: DeliveryCursor | null }>> {
-      return db.read(() => {
+      return read(() => {
         const from = after ?? BEGINNING;
         const next = firstOfRest.get({ ...at, fromId: from.eventId, lookMax }) as string | undefined;
         const range = { ...at, fromId: from.eventId, afterId: from.id, nextId: next ?? '', lookMax };
@@ -157,25 +168,70 @@ export function deliveryCommands(db: Db, due: DueTimes) {
       });
     },
     async attempts(deliveryId: string): Promise<readonly PastAttempt[]> {
-      return db
-        .read(() =>
-          db.orm.select().from(attempts).where(eq(attempts.deliveryId, deliveryId)).orderBy(attempts.id).all(),
-        )
-        .map(pastAttempt);
+      return read(() => attemptsOf.all({ id: deliveryId }) as AttemptRow[]).map(pastAttempt);
     },
-    /** Makes a delivery due at once, in any state. @returns false when there is none with this id */
-    async resend(id: string, nowMs: number): Promise<boolean> {
-      const isPresent = sql`EXISTS (SELECT 1 FROM ${endpoints} WHERE ${endpoints.id} = ${deliveries.endpointId} AND ${endpoints.removed} = 0)`;
-      return db.write(() => {
-        const [resent] = db.orm
-          .update(deliveries)
-          .set({ manualAtMs: nowMs })
-          .where(and(eq(deliveries.id, id), isPresent))
-          .returning({ endpointId })
-          .all();
-        if (resent) due.refresh(resent.endpointId);
-        return resent !== undefined;
-      });
+  };
+}
+
+type AttemptRow = Attempt & Readonly<{ [Name in keyof WebhookStamp]: WebhookStamp[Name] | null }>;
+
+function pastAttempt({ timestampS, nonce, signature, standardSignature, ...attempt }: AttemptRow): PastAttempt {
+  const isSent = timestampS !== null && nonce !== null && signature !== null && standardSignature !== null;
+  return { ...attempt, stamp: isSent ? { timestampS, nonce, signature, standardSignature } : null };
+}
+
+type Looked = Readonly<{ id: string; endpointId: string; eventId: string; isFound: number }>;
+
+function resendCommands(db: Db, refreshDue: RefreshDue) {
+  const looking = (isFound: string, where: string) =>
+    db.client.prepare(
+      `SELECT d.id, d.endpoint_id AS endpointId, d.event_id AS eventId,
+         CASE WHEN e.removed = 0 AND (${isFound}) THEN 1 ELSE 0 END AS isFound
+       FROM deliveries AS d JOIN endpoints AS e ON e.id = d.endpoint_id
+       WHERE ${where} ORDER BY d.event_id, d.endpoint_id LIMIT ${SLICE_DELIVERIES}`,
+    );
+  const ofDelivery = looking('1 = 1', 'd.id = :deliveryId');
+  const ofEvent = looking('1 = 1', 'd.event_id = :eventId');
+  const since = looking(
+    "(:endpointId IS NULL OR d.endpoint_id = :endpointId) AND (d.state = 'failed' OR d.state = 'waiting' AND d.attempts > 0)",
+    '(d.event_id, d.endpoint_id) > (:afterEvent, :afterEndpoint)',
+  );
+  const again = db.client.prepare(
+    `UPDATE deliveries SET state = 'waiting', attempts = 0, due_at_ms = :atMs, lease_until_ms = NULL WHERE id = :id`,
+  );
+
+  function look(which: Resend, after: Looked | null): Looked[] {
+    if ('deliveryId' in which) return ofDelivery.all(which) as Looked[];
+    if ('eventId' in which) return ofEvent.all(which) as Looked[];
+    const { endpointId, sinceMs } = which;
+    const from = { afterEvent: after?.eventId ?? firstEventId(sinceMs), afterEndpoint: after?.endpointId ?? '' };
+    return since.all({ endpointId, ...from }) as Looked[];
+  }
+
+  return {
+    /**
+     * Starts a new schedule for deliveries, whatever their state; of those since a time, for what failed or waits after
+     * a failure. The first attempts are `RESEND_PACE_MS` apart, oldest event first. An endpoint that is switched off
+     * gets them once it is on.
+     * @returns how many
+     */
+    async resend(which: Resend, nowMs: number, isDryRun = false): Promise<number> {
+      let found = 0;
+      for (let after: Looked | null = null; ; ) {
+        const slice = (): Looked[] => {
+          const looked = look(which, after);
+          const chosen = looked.filter(({ isFound }) => isFound === 1);
+          if (!isDryRun) {
+            for (const [at, { id }] of chosen.entries()) again.run({ id, atMs: nowMs + (found + at) * RESEND_PACE_MS });
+            refreshEach(refreshDue, chosen);
+          }
+          found += chosen.length;
+          return looked;
+        };
+        const looked: Looked[] = isDryRun ? db.read(slice) : await db.write(slice);
+        after = looked.at(-1) ?? null;
+        if (after === null || looked.length < SLICE_DELIVERIES || !('sinceMs' in which)) return found;
+      }
     },
   };
 }

@@ -3,13 +3,10 @@
  */
 
 import { createAlarmWriter } from './alarms.ts';
-import { attemptCommands } from './attempts.ts';
-import { claimCommands } from './claims.ts';
-import { createDueTimes } from './due.ts';
+import { createRefreshDue } from './endpoint-due.ts';
 import { refuseOtherSchema } from './engine/migrate.ts';
 import { changeCounter, type OpenOptions, openDatabase } from './engine/open.ts';
-import { retirementCommands } from './retirement.ts';
-import { senderReportCommands } from './sender-report.ts';
+import { sendingCommands } from './sending.ts';
 import { checkKey, createVault } from './vault.ts';
 import { createWebhookSecrets } from './webhook-secrets.ts';
 
@@ -25,14 +22,9 @@ export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey
     refuseOtherSchema(db);
     const vault = createVault(options.secretKey);
     checkKey(db, vault);
-    const due = createDueTimes(db);
+    const secrets = createWebhookSecrets(db, vault);
     return {
-      sending: {
-        ...claimCommands(db, { secrets: createWebhookSecrets(db, vault), due }),
-        ...attemptCommands(db, { due, raiseAlarm: createAlarmWriter(db) }),
-        ...senderReportCommands(db),
-      },
-      endpoints: retirementCommands(db, due),
+      sending: sendingCommands(db, { secrets, refreshDue: createRefreshDue(db), raiseAlarm: createAlarmWriter(db) }),
       changeCount: changeCounter(db),
       close: db.close,
     };

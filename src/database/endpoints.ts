@@ -2,13 +2,13 @@
  * Webhook endpoints.
  */
 
-import { and, asc, desc, eq, gte, inArray, isNull, lt, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
 import { sameTarget } from '../core/delivery.ts';
-import { STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
+import { SILENT_COUNT, STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import type { ExtendedEventType } from '../core/event.ts';
 import { type Mode, otherMode } from '../core/transfer.ts';
 import { sortableId } from '../lib/id.ts';
-import type { DueTimes } from './due.ts';
+import type { RefreshDue } from './endpoint-due.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, preparedInsert } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
@@ -20,10 +20,11 @@ export type Endpoint = Readonly<{
   id: string;
   storeId: string;
   mode: Mode;
+  /** Where events are sent; the origin of the URLs that single sessions named. */
   url: string;
   /** Events beyond the documented ones that it opted in to. */
   extendedEvents: readonly ExtendedEventType[];
-  /** True when it serves only the sessions that named it, not the whole store. */
+  /** True when it serves only the sessions that named a URL there, not the whole store. */
   perSession: boolean;
   disabledAtMs: number | null;
   disabledReason: string | null;
@@ -59,93 +60,56 @@ export type EndpointPaging = Readonly<{
 const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 4);
 
 /** What a new endpoint starts with, besides what its creator decides. */
-const fresh = (url: string) => ({
-  removed: false,
-  host: URL.canParse(url) ? new URL(url).host : '',
-  goneCount: 0,
-  goneSinceMs: null,
-  failingSinceMs: null,
-  answeredEventId: null,
-  retiredAtMs: null,
-  failures: 0,
-  silences: 0,
-  pausedUntilMs: 0,
-  dueAtMs: null,
-});
+const fresh = {
+  ...{ removed: false, failingSinceMs: null, failures: 0, silences: 0, pausedUntilMs: 0, dueAtMs: null },
+};
 
 const { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs } = endpoints;
 const shownColumns = { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs };
 
 export const isPresent = eq(endpoints.removed, sql`0`);
 
-/** What the outbox needs of an endpoint. */
-export const outboxColumns = { id, url, extendedEvents };
+/** What decides whether an endpoint gets an event. */
+export type EventEndpoint = Pick<Endpoint, 'id' | 'url' | 'extendedEvents'>;
 
-/** Prepares the list of a store's standing endpoints in one mode, enabled or not. */
-export const prepareOfStore = (db: Db) =>
+const prepareFind = (db: Db, where: SQL) =>
   atFirstUse(
     db.orm
-      .select(outboxColumns)
+      .select({ id: endpoints.id, url: endpoints.url, extendedEvents: endpoints.extendedEvents })
       .from(endpoints)
       .where(
-        and(
-          eq(endpoints.storeId, sql.placeholder('storeId')),
-          eq(endpoints.mode, sql.placeholder('mode')),
-          eq(endpoints.perSession, sql`0`),
-          isPresent,
-        ),
+        and(eq(endpoints.storeId, sql.placeholder('storeId')), eq(endpoints.mode, sql.placeholder('mode')), where),
       ),
   );
 
-/** Prepares the search for an endpoint that sessions have named, by its exact URL. */
-const prepareFindNamed = (db: Db) =>
-  atFirstUse(
-    db.orm
-      .select({ id: endpoints.id })
-      .from(endpoints)
-      .where(
-        and(
-          eq(endpoints.storeId, sql.placeholder('storeId')),
-          eq(endpoints.mode, sql.placeholder('mode')),
-          eq(endpoints.url, sql.placeholder('url')),
-          eq(endpoints.perSession, sql`1`),
-          isPresent,
-        ),
-      ),
-  );
+/** Prepares the list of a store's endpoints in one mode, on or off, without those that single sessions named. */
+const prepareOfStore = (db: Db) => prepareFind(db, sql`${eq(endpoints.perSession, sql`0`)} AND ${isPresent}`);
 
-/** To be called within a transaction. */
-export type SessionEndpoints = Readonly<{
-  /** Returns the endpoint for the URL that a session names, and adds it if needed; null when the session names none. */
-  forSession(
-    session: Readonly<{ storeId: string; mode: Mode; webhookUrl: string | null; nowMs: number }>,
-  ): string | null;
-}>;
+/** A session's store and mode, and the URL that it names for its own events. */
+type Named = Readonly<{ storeId: string; mode: Mode; webhookUrl: string | null; nowMs: number }>;
 
-export function createSessionEndpoints(db: Db): SessionEndpoints {
+/**
+ * Prepares finding the endpoints of a session's events, on or off: the store's, and the one of the URL that the session
+ * named, which is added if needed. To be called within a transaction.
+ */
+export function prepareEndpointsOf(db: Db): (named: Named) => readonly EventEndpoint[] {
   const insert = preparedInsert(db, endpoints);
-  const find = prepareFindNamed(db);
-  return {
-    forSession({ storeId, mode, webhookUrl: url, nowMs }) {
-      if (url === null) return null;
-      const known = find.get({ storeId, mode, url });
-      if (known) return known.id;
-      const id = `we_${sortableId(nowMs)}`;
-      insert({
-        id,
-        storeId,
-        mode,
-        url,
-        extendedEvents: [],
-        perSession: true,
-        disabledAtMs: null,
-        disabledReason: null,
-        createdAtMs: nowMs,
-        ...fresh(url),
-        lastEventAtMs: nowMs,
-      });
-      return id;
-    },
+  const ofStore = prepareOfStore(db);
+  const ofOrigin = prepareFind(
+    db,
+    sql`${eq(endpoints.perSession, sql`1`)} AND ${eq(endpoints.url, sql.placeholder('url'))} AND ${isPresent}`,
+  );
+  return ({ storeId, mode, webhookUrl, nowMs }) => {
+    const found = ofStore.all({ storeId, mode });
+    // One URL gets an event once.
+    if (webhookUrl === null || found.some(({ url }) => url === webhookUrl)) return found;
+    const url = new URL(webhookUrl).origin;
+    const known = ofOrigin.get({ storeId, mode, url });
+    if (known) return [...found, known];
+    const added = { id: `we_${sortableId(nowMs)}`, url, extendedEvents: [] };
+    const on = { perSession: true, disabledAtMs: null, disabledReason: null, createdAtMs: nowMs };
+    insert({ ...added, storeId, mode, ...on, ...fresh, silences: SILENT_COUNT });
+    return [...found, added];
   };
 }
 
@@ -153,12 +117,11 @@ const modes: readonly Mode[] = ['live', 'test'];
 
 type Target = Readonly<{ storeId: string; mode: Mode; url: string }>;
 
-type Parts = Readonly<{ secrets: WebhookSecrets; due: DueTimes; replays: Replays }>;
+type Parts = Readonly<{ secrets: WebhookSecrets; refreshDue: RefreshDue; replays: Replays }>;
 
-export function endpointCommands(db: Db, { secrets, due, replays }: Parts) {
+export function endpointCommands(db: Db, { secrets, refreshDue, replays }: Parts) {
   const insert = preparedInsert(db, endpoints);
   const ofStore = prepareOfStore(db);
-  const findNamed = prepareFindNamed(db);
 
   /** Returns the store's endpoint with this URL in the other mode, in whatever spelling. */
   function findOfOtherMode({ storeId, mode, url }: Target): string | null {
@@ -167,22 +130,12 @@ export function endpointCommands(db: Db, { secrets, due, replays }: Parts) {
     return others.find((one) => sameTarget(one.url) === target)?.id ?? null;
   }
 
-  /** Returns the endpoint of the other mode that sessions have named by this URL. There may be many: found by index. */
-  function findNamedInOtherMode({ storeId, mode, url }: Target): string | null {
-    const at = (spelling: string) => findNamed.get({ storeId, mode: otherMode(mode), url: spelling })?.id ?? null;
-    return at(url) ?? at(sameTarget(url));
-  }
-
   const isThere = (id: string) => and(eq(endpoints.id, id), isPresent);
 
   function add({ secret, ...endpoint }: NewEndpoint): EndpointAdded {
-    const endpointId = findOfOtherMode(endpoint) ?? findNamedInOtherMode(endpoint);
+    const endpointId = findOfOtherMode(endpoint);
     if (endpointId !== null) return { kind: 'other_mode', endpointId };
-    insert({
-      ...endpoint,
-      ...fresh(endpoint.url),
-      lastEventAtMs: endpoint.perSession ? endpoint.createdAtMs : null,
-    });
+    insert({ ...endpoint, ...fresh });
     const { id, storeId, mode, url } = endpoint;
     const extendedEvents = endpoint.extendedEvents.join(',');
     db.describe({ target: id, before: null, after: { storeId, mode, url, extendedEvents } });
@@ -245,7 +198,7 @@ export function endpointCommands(db: Db, { secrets, due, replays }: Parts) {
         db.orm
           .select(shownColumns)
           .from(endpoints)
-          .where(and(ofStore, isPresent, isNull(endpoints.retiredAtMs)))
+          .where(and(ofStore, isPresent))
           .orderBy(endpoints.createdAtMs, endpoints.id)
           .all(),
       );
@@ -256,15 +209,12 @@ export function endpointCommands(db: Db, { secrets, due, replays }: Parts) {
     },
     async enable(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean> {
       const state = enabled
-        ? {
-            ...{ disabledAtMs: null, disabledReason: null, goneCount: 0, goneSinceMs: null },
-            ...{ failingSinceMs: null, failures: 0 },
-          }
+        ? { disabledAtMs: null, disabledReason: null, failingSinceMs: null, failures: 0 }
         : { disabledAtMs: sql`coalesce(${endpoints.disabledAtMs}, ${nowMs})`, disabledReason: reason };
       return db.write(() => {
         const before = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
         const { changes } = db.orm.update(endpoints).set(state).where(isThere(id)).run();
-        if (before) due.refresh(id);
+        if (before) refreshDue(id);
         const wasEnabled = before?.disabledAtMs === null;
         if (before) db.describe({ target: id, before: { enabled: wasEnabled }, after: { enabled } });
         return changes === 1;
@@ -297,12 +247,11 @@ export function endpointCommands(db: Db, { secrets, due, replays }: Parts) {
         db.orm
           .update(deliveries)
           .set({
-            ...{ state: 'failed', nextAttemptAtMs: null, manualAtMs: null, dueAtMs: null, leaseUntilMs: null },
-            lastError: 'endpoint_removed',
+            ...{ state: 'failed', dueAtMs: null, leaseUntilMs: null, lastError: 'endpoint_removed' },
           })
           .where(inArray(deliveries.id, ids))
           .run();
-        due.refresh(id);
+        refreshDue(id);
         if (ids.length === SLICE_DELIVERIES) return 'more';
         // The row stays, because past deliveries refer to it.
         db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();

@@ -1,13 +1,21 @@
 /**
- * Reading events, by key from either end.
+ * Events and their deliveries, written in the transaction of the change that they report. An endpoint that is switched
+ * off gets deliveries too: they wait until it is on.
  */
 
-import { eq, sql } from 'drizzle-orm';
-import type { EventType } from '../core/event.ts';
+import { and, eq, max, sql } from 'drizzle-orm';
+import { type EventType, isExtended } from '../core/event.ts';
+import { permanent } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
+import { type Overrides, triggeredBody } from '../core/triggered-event.ts';
+import { toSeconds } from '../lib/clock.ts';
+import { sortableId } from '../lib/id.ts';
+import type { RefreshDue } from './endpoint-due.ts';
+import { type EventEndpoint, prepareEndpointsOf } from './endpoints.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse } from './engine/prepared.ts';
-import { events } from './tables.ts';
+import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import { dueOf, type SessionRow } from './session.ts';
+import { deliveries, events, sessions } from './tables.ts';
 
 /** `body` is the exact text that every endpoint gets. */
 export type StoredEvent = Readonly<{
@@ -34,7 +42,55 @@ export type EventFilter = Readonly<{
   limit: number;
 }>;
 
-export function eventQueries(db: Db) {
+/** Returns the id before those of all events since then. */
+export const firstEventId = (sinceMs: number): string => `evt_${BigInt(sinceMs) * 1_000_000n}`;
+
+export type EventSession = Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'terms'>;
+
+export type Outbox = Readonly<{
+  /**
+   * Saves an event and one delivery, due at once, for each endpoint that receives its type, on or off.
+   * @param body makes the exact text to send, given the event's id
+   */
+  post(session: EventSession, type: EventType, nowMs: number, body: (eventId: string) => string): void;
+}>;
+
+/** Returns whether an endpoint receives events of a type. */
+const receives = ({ extendedEvents }: EventEndpoint, type: EventType): boolean =>
+  !isExtended(type) || extendedEvents.includes(type);
+
+export function createOutbox(db: Db, refreshDue: RefreshDue): Outbox {
+  const insertEvent = preparedInsert(db, events);
+  const insertDelivery = preparedInsert(db, deliveries);
+  const lastId = atFirstUse(db.orm.select({ id: max(events.id) }).from(events));
+  const endpointsOf = prepareEndpointsOf(db);
+
+  /** Returns `evt_` and nanoseconds, above every existing id, so that ids give the order. 19 digits until 2286. */
+  function nextId(nowMs: number): string {
+    const last = BigInt(lastId.get()?.id?.slice('evt_'.length) ?? 0);
+    const now = BigInt(nowMs) * 1_000_000n;
+    return `evt_${now > last ? now : last + 1n}`;
+  }
+
+  return {
+    post(session, type, nowMs, body) {
+      const eventId = nextId(nowMs);
+      const { id: sessionId, storeId, mode, terms } = session;
+      insertEvent({ id: eventId, storeId, sessionId, mode, type, body: body(eventId), createdAtMs: nowMs });
+      for (const endpoint of endpointsOf({ storeId, mode, webhookUrl: terms.webhookUrl, nowMs })) {
+        if (!receives(endpoint, type)) continue;
+        insertDelivery({
+          ...{ id: `dlv_${sortableId(nowMs)}`, eventId, endpointId: endpoint.id, sessionId },
+          ...{ state: 'waiting', attempts: 0, dueAtMs: nowMs, leaseUntilMs: null },
+          ...{ lastStatus: null, lastError: null, createdAtMs: nowMs },
+        });
+        refreshDue(endpoint.id);
+      }
+    },
+  };
+}
+
+function eventQueries(db: Db) {
   // The indexes are named: by another one, a page could read past all events of the other mode.
   const list = (index: string, direction: 'ASC' | 'DESC') =>
     db.client.prepare(
@@ -75,6 +131,55 @@ export function eventQueries(db: Db) {
     },
     async find(id: string): Promise<StoredEvent | null> {
       return db.read(() => find.get({ id }) ?? null);
+    },
+  };
+}
+
+/** What a developer triggers. `sessionId` null: the event is about the store's newest session of test mode. */
+type Triggered = Readonly<{
+  storeId: string;
+  sessionId: string | null;
+  type: EventType;
+  overrides: Overrides;
+  nowMs: number;
+}>;
+
+export function eventCommands(db: Db, findSession: (id: string) => SessionRow | undefined, outbox: Outbox) {
+  const newest = (storeId: string): string | undefined =>
+    db.orm
+      .select({ id: max(sessions.id) })
+      .from(sessions)
+      .where(and(eq(sessions.storeId, storeId), eq(sessions.mode, 'test')))
+      .get()?.id ?? undefined;
+  return {
+    ...eventQueries(db),
+    /**
+     * Saves an event that a developer triggers, and its deliveries; the session stays as it is.
+     * @throws Fault permanent `not_found` without such a session, `usage` for an override that is wrong
+     */
+    async trigger({ storeId, sessionId, type, overrides, nowMs }: Triggered): Promise<{ id: string; body: string }> {
+      return db.write(() => {
+        const row = findSession(sessionId ?? newest(storeId) ?? '');
+        if (row?.storeId !== storeId || row.mode !== 'test') {
+          throw permanent(
+            'not_found',
+            sessionId === null
+              ? 'the store has no test session yet that the event can be about: create one with a test key first'
+              : `this store has no test session ${sessionId}; without --session the event is about the newest`,
+          );
+        }
+        const { id, orderId, terms, networks } = row;
+        const exchangeRate = terms.conversion?.rate ?? null;
+        const sum = dueOf(row);
+        const subject = { sessionId: id, orderId, exchangeRate, sum, network: networks[0] ?? 'test:none' };
+        let posted = { id: '', body: '' };
+        outbox.post(row, type, nowMs, (eventId) => {
+          const event = { id: eventId, type, createdAtS: toSeconds(nowMs) };
+          posted = { id: eventId, body: triggeredBody(event, subject, overrides) };
+          return posted.body;
+        });
+        return posted;
+      });
     },
   };
 }

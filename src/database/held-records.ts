@@ -20,7 +20,7 @@ import { sortableId } from '../lib/id.ts';
 import { alarmKey, type EndAlarm, type RaiseAlarm } from './alarms.ts';
 import type { Db } from './engine/open.ts';
 import { changeBy, findBy, preparedInsert } from './engine/prepared.ts';
-import type { Outbox } from './outbox.ts';
+import type { Outbox } from './events.ts';
 import { type SessionRow, termsOf } from './session.ts';
 import { heldMoney as records } from './tables.ts';
 

@@ -10,12 +10,12 @@ import { ANONYMISED_THROUGH, ATTEMPTS_THROUGH, createMeta, LAST_RUN, type Meta }
 
 /**
  * `anonymised`: sessions without what their merchant sent about the payer. `attempts`: attempts without the answer of
- * the merchant's server. `endpoints`: removed URLs that single sessions named.
+ * the merchant's server.
  */
-export const retentionKinds = ['anonymised', 'attempts', 'endpoints'] as const;
+export const retentionKinds = ['anonymised', 'attempts'] as const;
 export type RetentionKind = (typeof retentionKinds)[number];
 
-/** `beforeMs`: only what ended, was sent or was retired before this time. */
+/** `beforeMs`: only what ended or was sent before this time. */
 export type RetentionTimes = Readonly<{ beforeMs: number; nowMs: number }>;
 
 /** What a program that removes old data needs, on a connection of its own. */
@@ -39,7 +39,6 @@ const LOOKED_AT = 500;
 export const walks: Readonly<Record<RetentionKind, (db: Db, meta: Meta, times: RetentionTimes) => Walk>> = {
   anonymised: anonymising,
   attempts: agingAttempts,
-  endpoints: removingEndpoints,
 };
 
 /** Sessions that ended, and whose money can no longer be refunded or decided about. */
@@ -106,23 +105,6 @@ function agingAttempts({ client }: Db, meta: Meta, { beforeMs }: RetentionTimes)
     meta.write(ATTEMPTS_THROUGH, String(last.id));
     after = last.id;
     return { done: changes, isEnd: old.length < LOOKED_AT };
-  };
-}
-
-/** URLs that single sessions named, retired, with nothing that waits. A session's next event adds its own again. */
-function removingEndpoints({ client }: Db, _meta: Meta, { beforeMs }: RetentionTimes): Walk {
-  // The row stays, because sessions and deliveries refer to it.
-  const empty = client.prepare(
-    `UPDATE endpoints SET removed = 1, url = '', host = '' WHERE id IN (
-       SELECT id FROM endpoints INDEXED BY endpoints_retired
-       WHERE per_session = 1 AND removed = 0 AND retired_at_ms < :beforeMs
-         AND NOT EXISTS (SELECT 1 FROM deliveries INDEXED BY deliveries_waiting
-           WHERE endpoint_id = endpoints.id AND state = 'waiting')
-       LIMIT ${LOOKED_AT})`,
-  );
-  return () => {
-    const { changes } = empty.run({ beforeMs });
-    return { done: changes, isEnd: changes < LOOKED_AT };
   };
 }
 

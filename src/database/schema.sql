@@ -135,7 +135,6 @@ CREATE TABLE sessions (
   terms TEXT NOT NULL CHECK (json_valid(terms)), --> sessionTerms
   -- What identifies the payer, and what staff wrote down: removed by age.
   order_details TEXT CHECK (json_valid(order_details)), --> OrderDetails
-  endpoint_id TEXT REFERENCES endpoints (id), -- of the terms' webhook URL
   status TEXT NOT NULL CHECK (status IN ('pending', 'paid', 'failed', 'expired', 'canceled')),
   ended_at_s INTEGER,
   paid_at_s INTEGER,
@@ -170,7 +169,6 @@ CREATE INDEX sessions_over ON sessions (store_id, mode, id) WHERE funded = 'over
 CREATE INDEX sessions_under ON sessions (store_id, mode, id) WHERE funded = 'part';
 CREATE INDEX sessions_late ON sessions (store_id, mode, id) WHERE late + paid_late > 0;
 CREATE INDEX sessions_with_payments ON sessions (store_id, mode, id) WHERE payment_count > 0;
-CREATE INDEX sessions_by_endpoint ON sessions (endpoint_id) WHERE endpoint_id IS NOT NULL;
 
 -- An Idempotency-Key and the session or webhook endpoint that it made. Successes only, for a day.
 CREATE TABLE replays (
@@ -303,43 +301,29 @@ CREATE INDEX postings_by_subject ON ledger_postings (subject, account, network, 
 
 -- ── Events and their deliveries ─────────────────────────────────────────────────────────────────────────────────────────
 
--- A URL that events go to: a store's, or that of single sessions. Kept when removed, because deliveries refer to it.
+-- A URL that events go to: a store's, or (as an origin) that of single sessions. Kept when removed: deliveries refer to it.
 CREATE TABLE endpoints (
   id TEXT PRIMARY KEY,
   store_id TEXT NOT NULL REFERENCES stores (id),
   mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
   url TEXT NOT NULL,
-  host TEXT NOT NULL,
   extended_events TEXT NOT NULL CHECK (json_valid(extended_events)), --> readonly ExtendedEventType[]
   per_session INTEGER NOT NULL CHECK (per_session IN (0, 1)),
   created_at_ms INTEGER NOT NULL,
   disabled_at_ms INTEGER,
   disabled_reason TEXT,
   removed INTEGER NOT NULL CHECK (removed IN (0, 1)),
-  -- 410s in a row, and when the first of them came.
-  gone_count INTEGER NOT NULL DEFAULT 0,
-  gone_since_ms INTEGER,
-  -- Since when nothing was answered with 2xx although it was tried.
-  failing_since_ms INTEGER,
-  answered_event_id TEXT, -- the newest event that was answered with 2xx
-  last_event_at_ms INTEGER,
-  -- An endpoint of single sessions is retired after some days without an event, and comes back with the next one.
-  retired_at_ms INTEGER,
-  failures INTEGER NOT NULL DEFAULT 0, -- events in a row whose first attempt was not answered with 2xx
-  silences INTEGER NOT NULL DEFAULT 0, -- attempts in a row without any answer
-  paused_until_ms INTEGER NOT NULL DEFAULT 0,
+  failing_since_ms INTEGER, -- since when nothing was answered with 2xx although it was tried
+  failures INTEGER NOT NULL, -- events in a row whose first attempt was not answered with 2xx
+  silences INTEGER NOT NULL, -- attempts in a row without any answer
+  paused_until_ms INTEGER NOT NULL,
   due_at_ms INTEGER -- when the first of its deliveries may be sent; null for none
 ) STRICT;
-CREATE INDEX endpoints_of_store ON endpoints (store_id, mode) WHERE per_session = 0 AND removed = 0;
+CREATE INDEX endpoints_of_store ON endpoints (store_id, mode, per_session) WHERE removed = 0;
 CREATE UNIQUE INDEX endpoints_per_session ON endpoints (store_id, mode, url) WHERE per_session = 1 AND removed = 0;
-CREATE INDEX endpoints_idle ON endpoints (last_event_at_ms)
-  WHERE per_session = 1 AND removed = 0 AND retired_at_ms IS NULL;
-CREATE INDEX endpoints_retired ON endpoints (retired_at_ms)
-  WHERE per_session = 1 AND removed = 0 AND retired_at_ms IS NOT NULL;
-CREATE INDEX endpoints_due ON endpoints (silences >= 5, due_at_ms) WHERE per_session = 0 AND due_at_ms IS NOT NULL;
-CREATE INDEX endpoints_due_by_host ON endpoints (host, due_at_ms) WHERE per_session = 1 AND due_at_ms IS NOT NULL;
-CREATE INDEX endpoints_failing ON endpoints (coalesce(failing_since_ms, due_at_ms))
-  WHERE per_session = 1 AND due_at_ms IS NOT NULL;
+CREATE INDEX endpoints_due ON endpoints (CASE WHEN silences >= 5 THEN 1 ELSE 0 END, due_at_ms) WHERE due_at_ms IS NOT NULL;
+CREATE INDEX endpoints_failing ON endpoints (failing_since_ms, id) WHERE failing_since_ms IS NOT NULL;
+CREATE INDEX endpoints_off ON endpoints (disabled_at_ms, id) WHERE disabled_at_ms IS NOT NULL;
 
 -- The secret that signs for an endpoint, or for a store's endpoints without one of their own. Sealed.
 CREATE TABLE webhook_secrets (
@@ -367,31 +351,26 @@ CREATE INDEX events_by_store ON events (store_id, id);
 CREATE INDEX events_by_mode ON events (store_id, mode, id);
 CREATE INDEX events_by_type ON events (store_id, mode, type, id);
 
--- One event for one endpoint, disabled or not. Delivered stays delivered.
+-- One event for one endpoint, on or off.
 CREATE TABLE deliveries (
   id TEXT PRIMARY KEY,
   event_id TEXT NOT NULL REFERENCES events (id),
   endpoint_id TEXT NOT NULL REFERENCES endpoints (id),
   session_id TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('waiting', 'delivered', 'failed')),
-  attempts INTEGER NOT NULL CHECK (attempts >= 0),
-  next_attempt_at_ms INTEGER,
-  manual_at_ms INTEGER, -- when a person asked for it to be sent again
-  -- When it may be sent by schedule, or again if the lease runs out. Null while an earlier event of the session is untried.
+  attempts INTEGER NOT NULL CHECK (attempts >= 0), -- of the current schedule: a resend starts a new one
   due_at_ms INTEGER,
   lease_until_ms INTEGER, -- while it is being sent
   last_status INTEGER,
   last_error TEXT,
   created_at_ms INTEGER NOT NULL,
-  CHECK ((state = 'waiting') = (next_attempt_at_ms IS NOT NULL)),
-  CHECK (due_at_ms IS NULL OR state = 'waiting')
+  CHECK ((state = 'waiting') = (due_at_ms IS NOT NULL)),
+  CHECK (lease_until_ms IS NULL OR state = 'waiting')
 ) STRICT;
 CREATE UNIQUE INDEX deliveries_of_event ON deliveries (event_id, endpoint_id);
-CREATE INDEX deliveries_manual ON deliveries (endpoint_id, manual_at_ms) WHERE manual_at_ms IS NOT NULL;
 CREATE INDEX deliveries_by_state ON deliveries (state, event_id);
-CREATE INDEX deliveries_waiting ON deliveries (endpoint_id, session_id, attempts, event_id) WHERE state = 'waiting';
-CREATE INDEX deliveries_due ON deliveries (endpoint_id, due_at_ms) WHERE due_at_ms IS NOT NULL;
-CREATE INDEX deliveries_leased ON deliveries (endpoint_id, session_id, lease_until_ms) WHERE lease_until_ms IS NOT NULL;
+CREATE INDEX deliveries_due ON deliveries (endpoint_id, due_at_ms, event_id) WHERE due_at_ms IS NOT NULL;
+CREATE INDEX deliveries_leased ON deliveries (lease_until_ms) WHERE lease_until_ms IS NOT NULL;
 CREATE INDEX deliveries_failed ON deliveries (endpoint_id, event_id) WHERE state = 'failed';
 -- Refused in a way that may have been a firewall's or a deployment's, with attempts left.
 CREATE INDEX deliveries_refused ON deliveries (endpoint_id, event_id)
@@ -402,7 +381,6 @@ CREATE TABLE attempts (
   id INTEGER PRIMARY KEY,
   delivery_id TEXT NOT NULL REFERENCES deliveries (id),
   attempt INTEGER NOT NULL,
-  trigger TEXT NOT NULL CHECK (trigger IN ('auto', 'manual')),
   started_at_ms INTEGER NOT NULL,
   duration_ms INTEGER NOT NULL,
   status INTEGER,

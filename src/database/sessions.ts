@@ -12,7 +12,6 @@ import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import type { AddressRows, Taken } from './addresses.ts';
 import type { StoreSettings } from './column-values.ts';
-import type { SessionEndpoints } from './endpoints.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
 import { isOffered } from './network-health.ts';
@@ -73,7 +72,6 @@ type Parts = Readonly<{
   networks: NetworkRows;
   transfers: Transfers;
   replays: Replays;
-  endpoints: SessionEndpoints;
   transitions: SessionTransitions;
   stores: StoreRows;
   outageWaitS: number;
@@ -95,7 +93,7 @@ export function createSessionFinder(db: Db): FindSessionRow {
 }
 
 export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
-  const { addresses, networks, transfers, replays, endpoints, transitions, stores, outageWaitS, beforeTake } = parts;
+  const { addresses, networks, transfers, replays, transitions, stores, outageWaitS, beforeTake } = parts;
   const insert = preparedInsert(db, sessions);
   // One that ended unpaid is past: the order can be tried again. Money that came late may have paid an earlier one.
   const findByOrder = atFirstUse(
@@ -161,7 +159,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
       [...free.values()].map(({ family, mode, source, derivationIndex: index }) => ({ family, mode, source, index })),
     );
     const terms = termsFor(input, options, settings, beforeNumbers(input, followed));
-    const row = toRow(input, options, terms, endpoints.forSession({ ...input, webhookUrl: input.request.webhookUrl }));
+    const row = toRow(input, options, terms);
     insert(row);
     for (const address of free.values()) addresses.take(address, row.id);
     replays.remember(input, row.id);
@@ -316,12 +314,7 @@ const termsFor = (
   latePolicy: settings.latePolicy,
 });
 
-function toRow(
-  input: NewSession,
-  options: readonly PaymentOption[],
-  terms: Terms,
-  endpointId: string | null,
-): SessionRow {
+function toRow(input: NewSession, options: readonly PaymentOption[], terms: Terms): SessionRow {
   const { id, storeId, mode, request, conversion, replay, nowMs } = input;
   const { taxMinor, shippingMinor, webhookUrl } = request;
   const { createdAtS: _, beforeNumbers, ...own } = terms;
@@ -335,7 +328,6 @@ function toRow(
     networks: networksOf(options),
     beforeNumbers,
     terms: { ...own, taxMinor, shippingMinor, webhookUrl, conversion, options },
-    endpointId,
     ...stateOf(terms, newLife, newStanding, []),
     paymentCount: 0,
   };

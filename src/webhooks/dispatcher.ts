@@ -7,10 +7,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { stampedHeaders, stampWebhook, verdict, type WebhookStamp } from '../core/delivery.ts';
-import type { Attempt, RecordedAttempt } from '../database/attempts.ts';
-import type { ClaimedDelivery } from '../database/claims.ts';
 import type { Database } from '../database/database.ts';
-import type { SenderReport } from '../database/sender-report.ts';
+import type { ClaimedDelivery, RecordedAttempt, SenderReport } from '../database/sending.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';
@@ -20,15 +18,14 @@ import { createSender } from './sender.ts';
 
 /** Deliveries under way at once, at most. Bounds sockets and memory. */
 const IN_FLIGHT_MAX = 512;
-/** Of them, those to endpoints that do not answer, and as many to URLs of single sessions. The others wait for none. */
+/** Of them, those to endpoints that have not answered of late. The others wait for none of these. */
 const UNPROVEN_MAX = IN_FLIGHT_MAX / 4;
 /** Deliveries in one claim, at most. Kept small, so that the share of an endpoint follows the free capacity. */
 const CLAIM_MAX = 256;
 /** An endpoint whose last answer took less is leased several rounds at once. */
 const QUICK_MS = 100;
-/** Deliveries that wait for their turn in this process, about. */
-const QUEUED_MAX = 512;
-/** How long one may wait here. After that it is left to the end of its lease. */
+const QUICK_ROUNDS = 8;
+/** How long a delivery may wait for its turn here. After that it is given back. */
 const QUEUED_MS_MAX = 5_000;
 const WAKE_POLL_MS = 100;
 /** How often the database is queried without a wake-up, because deliveries also become due by time. */
@@ -47,8 +44,13 @@ export type Dispatcher = Readonly<{
   state(): Omit<SenderReport, 'pid' | 'startedAtMs' | 'atMs'>;
 }>;
 
-/** Deliveries to one endpoint that are leased and not sent yet, and how many are being sent. */
-type Queue = { readonly waiting: ClaimedDelivery[]; sending: number; isQuick: boolean };
+/** Leases of one endpoint: deliveries that wait for their turn, and the sessions of those that are being sent. */
+type Queue = {
+  waiting: ClaimedDelivery[];
+  readonly sending: Set<string>;
+  isUnproven: boolean;
+  isQuick: boolean;
+};
 
 /** Targets that may be called, and the limits of time and attempts. */
 export type WebhookSettings = Readonly<{
@@ -84,45 +86,37 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const leaseMs = config.timeoutMs + QUEUED_MS_MAX + RECORD_MS_MAX;
   const stopping = new AbortController();
   const abandoning = new AbortController();
-  const recorder = createRecorder({ database, clock, log, signal: abandoning.signal, onFlush });
+  const recorder = createRecorder({ database, clock, log, signal: abandoning.signal, onFlush: wake });
   /** Deliveries that are being sent or recorded. */
   const underWay = new Set<Promise<void>>();
   const queues = new Map<string, Queue>();
   let wakeUp = new AbortController();
   let changes = 0;
-  /** Whether results are recorded in this turn of the event loop, so that a claim can be committed with them. */
-  let isRecording = false;
 
   async function claimAndSend(): Promise<Round> {
     wakeUp = new AbortController();
     changes = database.changeCount();
     const claimed = await claim();
     for (const delivery of claimed) enqueue(delivery);
-    for (const [id, { sending, waiting }] of queues) if (sending + waiting.length === 0) queues.delete(id);
+    for (const [id, queue] of queues) if (leasedOf(queue) === 0) queues.delete(id);
     return claimed.length > 0 ? 'again' : undefined;
   }
 
   /** Leases what can start now. */
   async function claim(): Promise<readonly ClaimedDelivery[]> {
-    const free = IN_FLIGHT_MAX - underWay.size;
+    const free = IN_FLIGHT_MAX - leased();
     if (free <= 0) return [];
-    // The less capacity is free, the less of it one endpoint gets, so that many dead endpoints cannot take it all.
+    // The less capacity is free, the less of it one endpoint gets, so that many slow endpoints cannot take it all.
     const perEndpointMax = Math.ceil((config.perEndpointMax * free) / IN_FLIGHT_MAX);
-    const quick = queued() < QUEUED_MAX ? [...queues].flatMap(([id, { isQuick }]) => (isQuick ? [id] : [])) : [];
-    const limits = {
-      limit: Math.min(free, CLAIM_MAX),
-      perEndpointMax,
-      unprovenMax: UNPROVEN_MAX,
-      quick: new Set(quick),
+    const places = (id: string, isUnproven: boolean): number => {
+      const queue = queues.get(id);
+      const most = isUnproven ? 1 : queue?.isQuick ? config.perEndpointMax * QUICK_ROUNDS : perEndpointMax;
+      return most - (queue ? leasedOf(queue) : 0);
     };
-    const isWithRecording = isRecording;
-    isRecording = false;
-    return database.sending.claim({ nowMs: clock.nowMs(), leaseMs, isWithRecording, ...limits });
-  }
-
-  function onFlush(): void {
-    isRecording = !stopping.signal.aborted;
-    wake();
+    const unproven = [...queues.values()].filter(({ isUnproven }) => isUnproven);
+    const unprovenMax = Math.max(0, UNPROVEN_MAX - unproven.length);
+    const limits = { limit: Math.min(free, CLAIM_MAX), unprovenMax, places };
+    return database.sending.claim({ nowMs: clock.nowMs(), leaseMs, ...limits });
   }
 
   function wake(): void {
@@ -139,34 +133,52 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     } while (restedMs < ms && !wakeUp.signal.aborted && database.changeCount() === changes);
   }
 
+  const leasedOf = ({ waiting, sending }: Queue): number => waiting.length + sending.size;
+  const leased = (): number => [...queues.values()].reduce((sum, queue) => sum + leasedOf(queue), 0);
   const queued = (): number => [...queues.values()].reduce((sum, { waiting }) => sum + waiting.length, 0);
 
   function enqueue(delivery: ClaimedDelivery): void {
-    const queue = queues.get(delivery.endpointId) ?? { waiting: [], sending: 0, isQuick: false };
-    queues.set(delivery.endpointId, queue);
+    const { endpointId, isUnproven } = delivery;
+    const known = queues.get(endpointId);
+    const queue = known ?? { waiting: [], sending: new Set<string>(), isUnproven, isQuick: false };
+    if (!known) queues.set(endpointId, queue);
+    queue.isUnproven = isUnproven;
     queue.waiting.push(delivery);
     void sendNext(queue);
   }
 
+  /** Takes the oldest delivery out of a queue whose session has none under way. */
+  function take({ waiting, sending }: Queue): ClaimedDelivery | undefined {
+    const at = waiting.findIndex(({ sessionId }) => !sending.has(sessionId));
+    return at < 0 ? undefined : waiting.splice(at, 1)[0];
+  }
+
   /** Sends what waits for an endpoint, one after the other, unless enough others do. */
   async function sendNext(queue: Queue): Promise<void> {
-    while (queue.sending < config.perEndpointMax) {
-      const delivery = queue.waiting.shift();
+    while (queue.sending.size < config.perEndpointMax) {
+      const delivery = take(queue);
       if (!delivery) return;
-      if (clock.nowMs() > delivery.leaseUntilMs - leaseMs + QUEUED_MS_MAX) continue;
-      queue.sending++;
+      if (clock.nowMs() > delivery.leaseUntilMs - leaseMs + QUEUED_MS_MAX) {
+        giveBack([delivery]);
+        continue;
+      }
+      queue.sending.add(delivery.sessionId);
       const sending = deliver(delivery);
-      track(sending.then((sent) => sent && record(sent, delivery.leaseUntilMs)));
+      track(sending.then((sent) => sent && record(sent)));
       const attempt = (await sending)?.attempt;
-      queue.sending--;
+      queue.sending.delete(delivery.sessionId);
       queue.isQuick = attempt !== undefined && attempt.status !== null && attempt.durationMs < QUICK_MS;
-      // The endpoint's pause decides when the others are tried, and their leases end.
-      if (attempt?.status === null) queue.waiting.length = 0;
+      // The endpoint's pause decides when the others are tried.
+      if (attempt?.status === null) giveBack(queue.waiting.splice(0));
     }
   }
 
-  function record(sent: RecordedAttempt, leaseUntilMs: number): Promise<void> {
-    const isRecorded = recorder.add(sent, leaseUntilMs);
+  function giveBack(deliveries: readonly ClaimedDelivery[]): void {
+    if (deliveries.length > 0) track(database.sending.release(deliveries));
+  }
+
+  function record(sent: RecordedAttempt): Promise<void> {
+    const isRecorded = recorder.add(sent);
     // When it is worth a transaction, and endpoints have nothing to do meanwhile.
     if (2 * recorder.waiting() >= underWay.size && queued() === 0) recorder.flush();
     return isRecorded;
@@ -182,7 +194,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function deliver(delivery: ClaimedDelivery): Promise<RecordedAttempt | null> {
-    const { id, url, mode, secret, nextSecret, eventId, eventType, body, attempt, trigger } = delivery;
+    const { id, url, mode, secret, nextSecret, eventId, eventType, body, attempt } = delivery;
     const startedAtMs = clock.nowMs();
     const signed = { secret, nextSecret, mode, eventId, eventType, body };
     let stamp: WebhookStamp | null = null;
@@ -194,10 +206,9 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     if (sent === null) return null;
     const { outcome, excerpt, detail } = sent;
     const nowMs = clock.nowMs();
-    const went: Attempt = {
+    const went = {
       deliveryId: id,
       attempt,
-      trigger,
       startedAtMs,
       durationMs: Math.max(0, nowMs - startedAtMs),
       status: outcome.kind === 'answered' ? outcome.status : null,
@@ -207,10 +218,11 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const decided = verdict(attempt, outcome, config.retryDelaysS, dice(), nowMs);
     const { kind } = decided;
     attempts[kind] += 1;
-    const line = { deliveryId: id, endpointId: delivery.endpointId, eventId, attempt, trigger, status: went.status };
+    const { endpointId, leaseUntilMs } = delivery;
+    const line = { deliveryId: id, endpointId, eventId, attempt, status: went.status };
     if (kind === 'delivered') log.info(line, 'webhook delivered');
     else log.warn({ ...line, error: went.error, detail, verdict: kind }, 'webhook not delivered');
-    return { attempt: went, verdict: decided, stamp };
+    return { endpointId, leaseUntilMs, attempt: went, verdict: decided, stamp };
   }
 
   async function whenIdle(): Promise<void> {
@@ -226,12 +238,12 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   });
   return {
     wake,
-    state: () => ({ underWay: underWay.size + queued(), attempts: { ...attempts } }),
+    state: () => ({ underWay: leased(), attempts: { ...attempts } }),
     async stop() {
       stopping.abort();
       wake();
       await running;
-      queues.clear();
+      for (const { waiting } of queues.values()) giveBack(waiting.splice(0));
       const idle = whenIdle();
       const isDone = new AbortController();
       await Promise.race([idle, clock.sleep(STOP_GRACE_MS, isDone.signal)]);

@@ -21,9 +21,6 @@ import { attemptLimits } from './sender.ts';
 
 const exitCodes = { broken: 1, cannotStart: 2 } as const;
 const REPORT_MS = 5_000;
-const RETIRE_MS = 3_600_000;
-/** A URL that single sessions named is retired after so long without an event. */
-const ONE_OFF_IDLE_MS = 30 * 86_400_000;
 const PER_ENDPOINT_MAX = 4;
 
 const clock = systemClock;
@@ -49,14 +46,9 @@ async function send(config: Config, database: DeliveryDatabase, signal: AbortSig
   const report = () =>
     database.sending.report({ pid: process.pid, startedAtMs, atMs: clock.nowMs(), ...dispatcher.state() });
   const reporting = every(REPORT_MS, report, { clock, log, signal, what: 'reporting what was sent' });
-  const retire = async () => {
-    const retired = await database.endpoints.retire(clock.nowMs(), ONE_OFF_IDLE_MS);
-    if (retired > 0) log.info({ retired }, 'URLs that no session has named for long are retired');
-  };
-  const retiring = every(RETIRE_MS, retire, { clock, log, signal, what: 'retiring URLs of single sessions' });
   process.send?.({ ready: true });
   log.info('webhooks are being sent');
-  await Promise.all([reporting, retiring]);
+  await reporting;
   await dispatcher.stop();
 }
 

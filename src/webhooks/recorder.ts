@@ -3,8 +3,8 @@
  * they do. The next deliveries can be claimed in the same transaction.
  */
 import { Fault } from '../core/fault.ts';
-import type { RecordedAttempt } from '../database/attempts.ts';
 import type { Database } from '../database/database.ts';
+import type { RecordedAttempt } from '../database/sending.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 
@@ -17,7 +17,6 @@ const RETRY_MS_MAX = 2_000;
 
 type Waiting = Readonly<{
   recorded: RecordedAttempt;
-  leaseUntilMs: number;
   resolve: () => void;
   reject: (error: unknown) => void;
 }>;
@@ -27,7 +26,7 @@ type Recorder = Readonly<{
    * Records a result soon, and retries while the database is unavailable. Resolves once it is recorded, or given up
    * because its lease has run out: then the delivery is sent again.
    */
-  add(recorded: RecordedAttempt, leaseUntilMs: number): Promise<void>;
+  add(recorded: RecordedAttempt): Promise<void>;
   /** Returns how many wait for others. */
   waiting(): number;
   /** Records at once what waits for others. */
@@ -92,9 +91,9 @@ export function createRecorder({ database, clock, log, signal, onFlush }: Record
   }
 
   /** Gives up what cannot be recorded within its lease. */
-  function mayRetry({ recorded, leaseUntilMs, resolve }: Waiting, fault: Fault, waitMs: number): boolean {
+  function mayRetry({ recorded, resolve }: Waiting, fault: Fault, waitMs: number): boolean {
     const line = { deliveryId: recorded.attempt.deliveryId, code: fault.code, error: fault.message };
-    if (clock.nowMs() + waitMs >= leaseUntilMs || signal.aborted) {
+    if (clock.nowMs() + waitMs >= recorded.leaseUntilMs || signal.aborted) {
       log.error(line, 'could not record a webhook attempt; the delivery will be sent again');
       resolve();
       return false;
@@ -104,9 +103,9 @@ export function createRecorder({ database, clock, log, signal, onFlush }: Record
   }
 
   return {
-    add(recorded, leaseUntilMs) {
+    add(recorded) {
       return new Promise((resolve, reject) => {
-        gathered.push({ recorded, leaseUntilMs, resolve, reject });
+        gathered.push({ recorded, resolve, reject });
         if (gathered.length >= BATCH_MAX) flush();
         else if (gathered.length === 1) void flushLater();
       });

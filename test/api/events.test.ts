@@ -2,10 +2,9 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
-import type { ClaimedDelivery } from '../../src/database/claims.ts';
 import { type ApiServer, startApi, type TestKey, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
-import { recordAttempt } from '../support/record-attempt.ts';
+import { deliverDue } from '../support/record-attempt.ts';
 
 const PATH = '/api/v1/events';
 const DAY_MS = 86_400_000;
@@ -47,17 +46,7 @@ test('an event reads byte for byte as webhooks send it, in the list and alone', 
     await api.database().endpoints.add(endpoint);
     await pay(api, 'Größe "1" \u2028');
     await cancel(api, 'o2');
-    const sent: ClaimedDelivery[] = [];
-    for (;;) {
-      const limits = { leaseMs: 60_000, limit: 100, perEndpointMax: 100 };
-      const claimed = await api.database().sending.claim({ nowMs: api.clock.nowMs(), ...limits });
-      if (claimed.length === 0) break;
-      sent.push(...claimed);
-      for (const { id: deliveryId, attempt, trigger } of claimed) {
-        const went = { startedAtMs: nowMs, durationMs: 1, status: 200, error: null, responseExcerpt: null };
-        await recordAttempt(api.database(), { deliveryId, attempt, trigger, ...went }, { kind: 'delivered' });
-      }
-    }
+    const sent = await deliverDue(api.database(), api.clock.nowMs());
     assert.equal(sent.map(({ eventType }) => eventType).sort(), [
       'payment.cancelled',
       'payment.completed',

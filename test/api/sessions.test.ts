@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
 import { network, startApi, token, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
+import { claimDue } from '../support/record-attempt.ts';
 import type { Bend, HttpAnswer } from '../support/signed-client.ts';
 
 const api = await startApi();
@@ -388,8 +389,7 @@ test('the endpoint of a session is taken by the reference call too, and checked'
   const made = await api.send('POST', CREATE, { ...body, webhook_url: url });
   assert.is(made.status, 200, made.text);
   await api.send('POST', `/api/v1/checkout/sessions/${(made.json as PaymentSession).id}/cancel`);
-  const due = { nowMs: api.clock.nowMs(), leaseMs: 1000, limit: 100, perEndpointMax: 100 };
-  const [delivery] = (await api.database().sending.claim(due)).filter((one) => one.url === url);
+  const [delivery] = (await claimDue(api.database(), api.clock.nowMs())).filter((one) => one.url === url);
   assert.is(delivery?.eventType, 'payment.cancelled');
   const { object } = JSON.parse(delivery?.body ?? '').data;
   assert.equal([object.amount, object.currency, object.exchange_rate], [1000, 'USDT', '1.0000']);

@@ -4,6 +4,7 @@ import type { PaymentSession } from '../../src/api/session-view.ts';
 import type { EventType } from '../../src/core/event.ts';
 import { network, startApi, token, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
+import { claimDue } from '../support/record-attempt.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
 
 const checked: string[] = [];
@@ -174,8 +175,7 @@ test('the endpoint of a session receives its events, and is checked for the keyâ
   const url = 'https://shop.example/of-this-session';
   const { session } = envelope(await api.send('POST', QUICK, quick({ webhook_url: url })));
   await api.send('POST', `/api/v1/checkout/sessions/${session.session_id}/cancel`);
-  const due = { nowMs: api.clock.nowMs(), leaseMs: 1000, limit: 10, perEndpointMax: 10 };
-  const claimed = await api.database().sending.claim(due);
+  const claimed = await claimDue(api.database(), api.clock.nowMs());
   const told = claimed.map((delivery): [string, EventType] => [delivery.url, delivery.eventType]);
   assert.equal(told, [[url, 'payment.cancelled']]);
   assert.ok(checked.includes(`test ${url}`));

@@ -5,6 +5,7 @@ import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { DAY_MS } from '../../src/lib/clock.ts';
 import { textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
+import { claimDue, deliverDue, recordAttempt } from '../support/record-attempt.ts';
 
 /** Returns the fields of the store's form as they are. */
 async function storeForm(visitor: Visitor, base: string): Promise<Record<string, string>> {
@@ -76,10 +77,7 @@ test('a webhook that arrived counts also once its endpoint is gone, as after the
     await sale.send('10.50');
     await confirmTip(api);
     assert.match(await page(), 'to do A webhook arrived');
-    const [delivery] = await database.deliveries.list({ sessionId: sale.id, limit: 1 });
-    const went = { deliveryId: delivery?.id ?? '', attempt: 1, trigger: 'auto', durationMs: 5 } as const;
-    const answer = { startedAtMs: api.clock.nowMs(), status: 200, error: null, responseExcerpt: null } as const;
-    await database.sending.record([{ attempt: { ...went, ...answer }, verdict: { kind: 'delivered' } }]);
+    await deliverDue(database, api.clock.nowMs());
     assert.not.match(await page(), 'to do', 'nothing is left');
     await database.endpoints.remove(endpoint.id);
     assert.not.match(await page(), 'to do');
@@ -98,10 +96,9 @@ test('it says what did not arrive, to who may see deliveries, and to an operator
     await confirmTip(api);
     for (const text of ['Deliveries that', 'needs more']) assert.not.match(await shown(owner), text);
 
-    const [delivery] = await database.deliveries.list({ storeId: api.merchantId, limit: 1 });
-    const went = { deliveryId: delivery?.id ?? '', attempt: 1, trigger: 'auto', durationMs: 87 } as const;
-    const answer = { startedAtMs: api.clock.nowMs(), status: 500, error: null, responseExcerpt: 'no' } as const;
-    await database.sending.record([{ attempt: { ...went, ...answer }, verdict: { kind: 'failed' } }]);
+    const [delivery] = await claimDue(database, api.clock.nowMs(), { limit: 1 });
+    assert.ok(delivery);
+    await recordAttempt(database, delivery, { startedAtMs: api.clock.nowMs(), status: 500 }, { kind: 'failed' });
     const failed = (await owner.get(`${base}/overview`)).text;
     assert.match(textOf(failed), 'waits Deliveries that failed in the last 7 days: 1');
     assert.match(failed, `href="${base}/webhooks?state=failed"`);

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { type Answer, confirm, type Dashboard, textOf, type Visitor, withDashboard } from '../support/dashboard.ts';
 import { freePort } from '../support/free-port.ts';
 import { confirmTip, openSale, pass } from '../support/payment-scenes.ts';
-import { recordAttempt } from '../support/record-attempt.ts';
+import { answerDue, claimDue, recordAttempt } from '../support/record-attempt.ts';
 
 /** Text of a page, as a browser shows it. */
 const plain = (text: string): string =>
@@ -153,19 +153,8 @@ test('a delivery shows its attempts and body escaped, and is sent again; failed 
     const [delivery] = await api.database().deliveries.list({ sessionId: sale.id, limit: 1 });
     assert.is(delivery?.eventType, 'payment.expired');
     const nowMs = api.clock.nowMs();
-    const answer = {
-      deliveryId: delivery?.id ?? '',
-      attempt: 1,
-      trigger: 'auto',
-      startedAtMs: nowMs,
-      durationMs: 5,
-    } as const;
-    await api.database().sending.claim({ nowMs, leaseMs: 1000, limit: 5, perEndpointMax: 5 });
-    await recordAttempt(
-      api.database(),
-      { ...answer, status: 404, error: null, responseExcerpt: '<i>gone</i>\u0000' },
-      { kind: 'failed' },
-    );
+    const refused = { status: 404, responseExcerpt: '<i>gone</i>\u0000' };
+    await answerDue(api.database(), nowMs, refused, { kind: 'failed' });
     const page = `${base}/deliveries/${delivery?.id}`;
     const { text, status } = await ada.get(page);
     assert.is(status, 200, text);
@@ -197,11 +186,8 @@ test('an endpoint that fails is not “enabled”, is what needs the owner, and 
     const overview = base.replace('/webhooks', '/overview');
     assert.match(textOf((await ada.get(base)).text), /Z? enabled/);
     assert.not.match(textOf((await ada.get(overview)).text), 'has accepted nothing');
-    const [delivery] = await api.database().deliveries.list({ sessionId: sale.id, limit: 1 });
-    const went = { deliveryId: delivery?.id ?? '', attempt: 1, trigger: 'auto', durationMs: 87 } as const;
-    const answer = { startedAtMs: api.clock.nowMs(), status: 500, error: null, responseExcerpt: 'no' } as const;
-    const verdict = { kind: 'retry', atMs: api.clock.nowMs() + 60_000 } as const;
-    await api.database().sending.record([{ attempt: { ...went, ...answer }, verdict }]);
+    const nowMs = api.clock.nowMs();
+    await answerDue(api.database(), nowMs, { status: 500 }, { kind: 'retry', atMs: nowMs + 60_000 });
 
     const list = textOf((await ada.get(base)).text);
     assert.match(list, 'failing nothing accepted since');
@@ -258,11 +244,11 @@ test('deliveries are filtered in the address, page by page', () =>
     assert.is(deliveries.length, 57);
     const accepted = deliveries.filter(({ endpointId }) => endpointId === id).slice(-5);
     const refused = deliveries.filter((one) => !accepted.includes(one));
-    const went = { attempt: 1, trigger: 'auto', startedAtMs: api.clock.nowMs(), durationMs: 5, error: null } as const;
-    for (const one of deliveries) {
-      const isAccepted = accepted.includes(one);
-      const attempt = { ...went, deliveryId: one.id, status: isAccepted ? 204 : 404, responseExcerpt: null };
-      await recordAttempt(api.database(), attempt, { kind: isAccepted ? 'delivered' : 'failed' });
+    const nowMs = api.clock.nowMs();
+    for (const one of await claimDue(api.database(), nowMs)) {
+      const isAccepted = accepted.some(({ id }) => id === one.id);
+      const attempt = { startedAtMs: nowMs, status: isAccepted ? 204 : 404 };
+      await recordAttempt(api.database(), one, attempt, { kind: isAccepted ? 'delivered' : 'failed' });
     }
     const idsOf = ({ text }: Answer) => [...text.matchAll(/deliveries\/(dlv_[^"/]+)"/g)].map(([, one]) => one);
     const sorted = (all: readonly { id: string }[]) => all.map((one) => one.id).sort();

@@ -11,14 +11,15 @@ import * as assert from 'uvu/assert';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { chains } from '../../src/chains/index.ts';
 import { loadConfig } from '../../src/config/config.ts';
+import type { Verdict } from '../../src/core/delivery.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { minorToPar } from '../../src/core/money.ts';
-import type { Attempt, DeliveryVerdict } from '../../src/database/attempts.ts';
+import type { Attempt } from '../../src/database/deliveries.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { ingestedChain, txOf } from '../support/ingested-chain.ts';
 import { newSession } from '../support/new-session.ts';
 import { runQuayside } from '../support/quayside-process.ts';
-import { recordAttempt } from '../support/record-attempt.ts';
+import { answerDue } from '../support/record-attempt.ts';
 import { sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
 import { shiftedClock } from '../support/shifted-clock.ts';
 
@@ -89,12 +90,8 @@ async function order(accepts: readonly ('USDT' | 'USDC')[] = ['USDT', 'USDC'], e
 }
 
 /** Records an answer to everything that is due now. */
-async function answerAll(verdict: DeliveryVerdict, went: Partial<Attempt>): Promise<void> {
-  const due = { nowMs: clock.nowMs(), leaseMs: 60_000, limit: 100, perEndpointMax: 100 };
-  for (const { id: deliveryId, attempt, trigger } of await database.sending.claim(due)) {
-    const plain = { startedAtMs: clock.nowMs(), durationMs: 7, status: null, error: null, responseExcerpt: null };
-    await recordAttempt(database, { deliveryId, attempt, trigger, ...plain, ...went }, verdict);
-  }
+async function answerAll(verdict: Verdict, went: Partial<Attempt>): Promise<void> {
+  await answerDue(database, clock.nowMs(), went, verdict);
 }
 
 async function endpoint(url: string): Promise<string> {

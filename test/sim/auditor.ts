@@ -6,9 +6,9 @@
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import type { ClaimedDelivery } from '../../src/database/claims.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { HeldMoney } from '../../src/database/held-money.ts';
+import type { ClaimedDelivery } from '../../src/database/sending.ts';
 import type { Payment, Session } from '../../src/database/session.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import type { TrueTransfer, World } from '../simulated/world.ts';

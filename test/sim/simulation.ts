@@ -12,12 +12,11 @@ import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import type { CreditPolicy, CreditTier } from '../../src/core/credit-policy.ts';
 import { minorToPar } from '../../src/core/money.ts';
 import { standing, sumReceipts } from '../../src/core/session.ts';
-import type { ClaimedDelivery } from '../../src/database/claims.ts';
 import type { Database } from '../../src/database/database.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import { type LockstepClock, lockstepClock } from '../support/lockstep-clock.ts';
 import { merchantStore } from '../support/new-session.ts';
-import { recordAttempt } from '../support/record-attempt.ts';
+import { deliverDue } from '../support/record-attempt.ts';
 import { statusOf } from '../support/running-indexer.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { actions, addAddresses, pick, restart, type Stage, settleDue, startNodes, stir } from './actions.ts';
@@ -276,16 +275,4 @@ async function checkDerived({ database, sessions }: Stage, tally: Tally): Promis
 }
 
 /** Takes every event as a dispatcher would, in the permitted order. */
-async function takeEvents(database: Database, nowMs: number): Promise<ClaimedDelivery[]> {
-  const taken: ClaimedDelivery[] = [];
-  for (;;) {
-    const claimed = await database.sending.claim({ nowMs, leaseMs: 1000, limit: 100, perEndpointMax: 100 });
-    if (claimed.length === 0) return taken;
-    for (const delivery of claimed) {
-      const { id: deliveryId, attempt, trigger } = delivery;
-      const done = { startedAtMs: nowMs, durationMs: 1, status: 200, error: null, responseExcerpt: null };
-      await recordAttempt(database, { deliveryId, attempt, trigger, ...done }, { kind: 'delivered' });
-    }
-    taken.push(...claimed);
-  }
-}
+const takeEvents = deliverDue;

@@ -12,6 +12,7 @@ import type { ApiServer } from './api-server.ts';
 import { approve } from './approve.ts';
 import { type Answer, type Dashboard, formTokenOf, PASSWORD, type Visitor } from './dashboard.ts';
 import { confirmTip, openSale, type Sale } from './payment-scenes.ts';
+import { claimDue, recordAttempt } from './record-attempt.ts';
 
 /** An address that money is sent to. */
 export const PAYEE = chains.evm.address.format(`c0ffee${'1'.repeat(34)}`);
@@ -93,14 +94,12 @@ async function fillStore(api: ApiServer, sale: Sale) {
   const late = await openSale(api);
   await late.send('10.50');
   await confirmTip(api);
-  const [delivery] = await api.database().deliveries.list({ sessionId: late.id, limit: 1 });
+  const [delivery] = await claimDue(api.database(), api.clock.nowMs());
+  invariant(delivery, 'a delivery is due');
   const stamp = { timestampS: 1_800_000_000, nonce: randomUUID(), signature: 'ab'.repeat(32) };
-  const went = { deliveryId: delivery?.id ?? '', attempt: 1, trigger: 'auto', durationMs: 87 } as const;
-  const answer = { startedAtMs: api.clock.nowMs(), status: 500, error: null, responseExcerpt: 'no' } as const;
-  const recorded = { attempt: { ...went, ...answer }, verdict: { kind: 'failed' } } as const;
-  await api
-    .database()
-    .sending.record([{ ...recorded, stamp: { ...stamp, standardSignature: `v1,${'Ab+/'.repeat(11)}` } }]);
+  const went = { startedAtMs: api.clock.nowMs(), durationMs: 87, status: 500, responseExcerpt: 'no' };
+  const signed = { ...stamp, standardSignature: `v1,${'Ab+/'.repeat(11)}` };
+  await recordAttempt(api.database(), delivery, went, { kind: 'failed' }, signed);
   await api.database().stores.setPageSettings(api.merchantId, { accent: '#ffcc00' });
   return { approved, asked, processing, endpoint: endpoint.id, delivery: delivery?.id };
 }

@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { openLog } from '../../src/lib/log.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
+import { claimDue } from '../support/record-attempt.ts';
 import { until } from '../support/until.ts';
 import { inShop, webhookConfig } from '../support/webhook-shop.ts';
 
@@ -52,7 +53,7 @@ test(
     await shop.addEndpoint(`${server.origin}/hook`);
     const leasedSession = await shop.cancelOne();
     const nowMs = shop.clock.nowMs();
-    const claimed = await shop.database.sending.claim({ nowMs, leaseMs: 60_000, limit: 10, perEndpointMax: 4 });
+    const claimed = await claimDue(shop.database, nowMs);
     assert.is(claimed.length, 1);
     const freeSession = await shop.cancelOne();
     shop.dispatch();

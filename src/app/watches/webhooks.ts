@@ -3,7 +3,7 @@
  * that nothing sends.
  */
 import type { Database } from '../../database/database.ts';
-import { FAILED_COUNTED_MAX, UNANSWERED_MAX } from '../../database/redelivery.ts';
+import { FAILED_COUNTED_MAX } from '../../database/endpoint-health.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
 /** So long an endpoint may accept nothing: a deployment takes minutes, and retries go on. */
@@ -13,8 +13,6 @@ const DUE_MS = 300_000;
 /** Failures for good are reported for a day. */
 const FAILED_MS = 86_400_000;
 
-const UNANSWERED_ADVICE = 'They are tried again; `quayside webhook list --state waiting` shows them';
-
 const since = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 
 export function watchWebhooks(database: Pick<Database, 'deliveries'>): Watch {
@@ -23,7 +21,7 @@ export function watchWebhooks(database: Pick<Database, 'deliveries'>): Watch {
     scopes: ['endpoint', 'deliveries', 'sending'],
     async look(nowMs) {
       const trouble = await database.deliveries.trouble(nowMs, nowMs - FAILED_MS);
-      const { failing, disabled, dueSinceMs, unanswered, failed } = trouble;
+      const { failing, disabled, dueSinceMs, failed } = trouble;
       const findings: Finding[] = [];
       for (const { id, url, reason } of disabled) {
         const message = `the webhook endpoint ${id} (${url}) is disabled${reason ? `: ${reason}` : ''}`;
@@ -44,20 +42,6 @@ export function watchWebhooks(database: Pick<Database, 'deliveries'>): Watch {
           `webhooks that are due since ${since(dueSinceMs)} UTC are not sent. Read the log of the process that sends ` +
           'webhooks; `quayside status` shows when it last reported';
         findings.push({ rule: 'webhooks_delayed', subject: '', network: null, message });
-      }
-      for (const [at, { host, sinceMs }] of unanswered.entries()) {
-        if (nowMs - sinceMs < FAILING_MS) break;
-        const isRest = at === UNANSWERED_MAX - 1;
-        const message = isRest
-          ? 'webhooks for more hosts that sessions name are not accepted'
-          : `webhooks for sessions on ${host} wait: it has accepted nothing since ${since(sinceMs)} UTC`;
-        const subject = isRest ? '+' : host;
-        findings.push({
-          rule: 'webhooks_delayed',
-          subject,
-          network: null,
-          message: `${message}. ${UNANSWERED_ADVICE}`,
-        });
       }
       return findings;
     },

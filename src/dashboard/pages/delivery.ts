@@ -1,5 +1,5 @@
 /** What was sent of an event to an endpoint: each attempt with its answer, and the body; and to send it again. */
-import type { PastAttempt } from '../../database/attempts.ts';
+import type { PastAttempt } from '../../database/deliveries.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { changeForm, storeChange } from '../change.ts';
@@ -25,8 +25,8 @@ export const deliveryPages = (deps: DashboardDeps): readonly StorePage[] => [
         target: id,
         review: null,
         async act({ deliveries }) {
-          const isDue = await deliveries.resend(id, visit.nowMs);
-          const said = visit.words.say(isDue ? 'webhook-changes.resent' : 'webhook-changes.endpoint_removed');
+          const count = await deliveries.resend({ deliveryId: id }, visit.nowMs);
+          const said = visit.words.say(count > 0 ? 'webhook-changes.resent' : 'webhook-changes.endpoint_removed');
           return { to: pathIn(visit.at, `webhooks/deliveries/${id}`), said };
         },
       };
@@ -46,7 +46,7 @@ async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
   if (!found) return null;
   const { at, path, words } = visit;
   const { delivery, event } = found;
-  const { endpointId, nextAttemptAtMs } = delivery;
+  const { endpointId, dueAtMs } = delivery;
   const attempts = attemptTable(words, await deps.database.deliveries.attempts(delivery.id));
   const resend = changeForm(visit, `${path}/resend`, words.say('webhooks.resend'), { isMain: true });
   const described = facts([
@@ -57,7 +57,7 @@ async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
       html`<a href="${pathIn(at, `payments/${event.sessionId}`)}">${data(event.sessionId)}</a>`,
     ],
     [words.say('webhooks.endpoint'), html`<a href="${pathIn(at, `webhooks/${endpointId}`)}">${data(endpointId)}</a>`],
-    nextAttemptAtMs === null ? null : [words.say('webhooks.next_try'), time(nextAttemptAtMs)],
+    dueAtMs === null ? null : [words.say('webhooks.next_try'), time(dueAtMs)],
   ]);
   // The bytes that are sent have no line breaks; this is for reading.
   const body = html`<pre tabindex="0"><code>${JSON.stringify(JSON.parse(event.body), null, 2)}</code></pre>`;
@@ -75,10 +75,6 @@ const attemptTable = (words: Words, attempts: readonly PastAttempt[]): Html =>
     caption: words.say('webhooks.attempts'),
     columns: [
       [words.say('webhooks.started'), ({ startedAtMs }) => time(startedAtMs)],
-      [
-        words.say('webhooks.by'),
-        ({ trigger }) => words.say(trigger === 'manual' ? 'webhooks.by_manual' : 'webhooks.by_schedule'),
-      ],
       [words.say('general.took'), ({ durationMs }) => data(`${durationMs} ms`), 'number'],
       [words.say('webhooks.result'), ({ status, error }) => data(status ?? error ?? '–'), 'lead'],
       [

@@ -2,16 +2,9 @@
 import type { Act } from '../../acts/act.ts';
 import { removeEndpoint, rotateSecret, setEndpoint } from '../../acts/webhooks.ts';
 import { sendErrors } from '../../core/delivery.ts';
-import { eventIdAt } from '../../core/event.ts';
-import type { Database } from '../../database/database.ts';
+import { RESEND_PACE_MS } from '../../database/deliveries.ts';
+import { RECENT_EVENTS, type ShownHealth, WAITING_COUNTED_MAX } from '../../database/endpoint-health.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
-import {
-  type EndpointHealth,
-  RECENT_EVENTS,
-  RECOVERY_PACE_MS,
-  type RecoveryCursor,
-  WAITING_COUNTED_MAX,
-} from '../../database/redelivery.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, section } from '../../web/list.ts';
 import { planAct } from '../act-form.ts';
@@ -24,7 +17,7 @@ import type { Words } from '../texts.ts';
 import { deliveryTable, eventBoxes, eventsIn, eventsText, LOOK_MAX, secretPage } from './webhooks.ts';
 
 const RECENT_SHOWN = 20;
-const HOUR_S = 3600;
+const HOUR_MS = 3_600_000;
 /** How far back failed deliveries are sent again, in hours. */
 const recoverySpans = ['1', '6', '24', '72', '168'] as const;
 
@@ -87,7 +80,7 @@ ${may(visit, 'webhooks:manage') ? manageForms(visit, endpoint, (secret?.nextSecr
   };
 }
 
-function stateOf(words: Words, { recent, failingSinceMs, disabledAtMs, disabledReason }: EndpointHealth): Html {
+function stateOf(words: Words, { recent, failingSinceMs, disabledAtMs, disabledReason }: ShownHealth): Html {
   if (disabledAtMs !== null) {
     return words.html('webhooks.disabled_since', {
       state: badge(words.say('webhooks.disabled'), 'attention'),
@@ -101,7 +94,7 @@ function stateOf(words: Words, { recent, failingSinceMs, disabledAtMs, disabledR
     : badge(words.say('webhooks.untried'), 'wait');
 }
 
-function healthFacts(words: Words, { id, extendedEvents: more }: Endpoint, health: EndpointHealth): Html {
+function healthFacts(words: Words, { id, extendedEvents: more }: Endpoint, health: ShownHealth): Html {
   const { recent, waiting } = health;
   const countOf = (state: string) => recent.filter((one) => one.state === state).length;
   return facts([
@@ -193,30 +186,14 @@ function adviceOn(words: Words, { isDelivered, status, error }: TestAnswer): Htm
   return known === undefined ? null : html`<p>${words.html(`webhook-changes.error_${known}`)}</p>`;
 }
 
-/** Goes through all deliveries of an endpoint since a time. @returns how many were found */
-async function recover(
-  { deliveries }: Database,
-  input: Readonly<{ endpointId: string; sinceS: number; nowMs: number; isDryRun: boolean }>,
-): Promise<number> {
-  const { sinceS, ...step } = input;
-  let found = 0;
-  let after: RecoveryCursor | null = { eventId: eventIdAt(sinceS), endpointId: '' };
-  while (after !== null) {
-    const batch = await deliveries.recoverSome({ ...step, after, position: found });
-    found += batch.found;
-    after = batch.next;
-  }
-  return found;
-}
-
 async function planRecovery(deps: DashboardDeps, visit: Visit<StoreAt>, endpoint: Endpoint): Promise<Planned> {
   const { at, form, nowMs, words } = visit;
   const hours = recoverySpans.find((one) => one === form.hours);
   if (!hours) return endpointPage(deps, visit, endpoint, words.say('webhook-changes.choose_span'));
-  const input = { endpointId: endpoint.id, sinceS: Math.floor(nowMs / 1000) - Number(hours) * HOUR_S, nowMs };
-  const count = await recover(deps.database, { ...input, isDryRun: true });
+  const which = { endpointId: endpoint.id, sinceMs: nowMs - Number(hours) * HOUR_MS };
+  const count = await deps.database.deliveries.resend(which, nowMs, true);
   if (count === 0) return endpointPage(deps, visit, endpoint, words.say('webhook-changes.nothing_failed'));
-  const seconds = Math.ceil((count * RECOVERY_PACE_MS) / 1000);
+  const seconds = Math.ceil((count * RESEND_PACE_MS) / 1000);
   const text = words.say('webhook-changes.recover_text', { span: words.say(`webhooks.span_${hours}`), seconds });
   return {
     command: 'recover webhooks',
@@ -228,8 +205,8 @@ async function planRecovery(deps: DashboardDeps, visit: Visit<StoreAt>, endpoint
       back: pathOf(at, endpoint),
       needsSudo: false,
     },
-    async act(database) {
-      const found = await recover(database, { ...input, isDryRun: false });
+    async act({ deliveries }) {
+      const found = await deliveries.resend(which, nowMs);
       return { to: pathOf(at, endpoint), said: words.say('webhook-changes.recovered', { count: found }) };
     },
   };

@@ -233,11 +233,8 @@ ${barChart(words, { title, bars, text: inCoins, numbers })}
 async function undelivered({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
   const { at, nowMs, words } = visit;
   if (!may(visit, 'webhooks:read')) return [];
-  const { failed } = await database.deliveries.countUndelivered(
-    at,
-    nowMs - FAILURE_DAYS * DAY_MS,
-    DELIVERIES_COUNTED_MAX + 1,
-  );
+  const sinceMs = nowMs - FAILURE_DAYS * DAY_MS;
+  const failed = await database.deliveries.countFailed(at, sinceMs, DELIVERIES_COUNTED_MAX + 1);
   if (failed === 0) return [];
   const number = failed > DELIVERIES_COUNTED_MAX ? `${DELIVERIES_COUNTED_MAX}+` : failed;
   const text = words.say('overview.failed_deliveries', { number, days: FAILURE_DAYS });

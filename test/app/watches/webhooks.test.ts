@@ -2,21 +2,16 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchWebhooks } from '../../../src/app/watches/webhooks.ts';
-import type { DeliveryVerdict } from '../../../src/database/attempts.ts';
-import { recordAttempt } from '../../support/record-attempt.ts';
+import type { Verdict } from '../../../src/core/delivery.ts';
+import { answerDue } from '../../support/record-attempt.ts';
 import { CALM_MS, watched } from '../../support/watched.ts';
 import { inShop, type WebhookShop } from '../../support/webhook-shop.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-async function answer({ database, clock }: WebhookShop, status: number, verdict: DeliveryVerdict): Promise<void> {
-  const claimed = await database.sending.claim({ nowMs: clock.nowMs(), leaseMs: 1_000, limit: 9, perEndpointMax: 9 });
-  assert.is(claimed.length, 1);
-  for (const { id: deliveryId, attempt, trigger } of claimed) {
-    const went = { startedAtMs: clock.nowMs(), durationMs: 1, status, error: null, responseExcerpt: null };
-    await recordAttempt(database, { deliveryId, attempt, trigger, ...went }, verdict);
-  }
+async function answer({ database, clock }: WebhookShop, status: number, verdict: Verdict): Promise<void> {
+  assert.is((await answerDue(database, clock.nowMs(), { status }, verdict)).length, 1);
 }
 const bench = (shop: WebhookShop) =>
   watched(watchWebhooks(shop.database), shop.database, { nowMs: shop.clock.nowMs, advance: shop.clock.skip });
@@ -86,49 +81,6 @@ test(
     assert.equal(await after(4 * MINUTE_MS), []);
     assert.equal(await after(MINUTE_MS), ['webhooks_delayed']);
     await answer(shop, 200, { kind: 'delivered' });
-    await look();
-    assert.equal(await after(CALM_MS), []);
-  }),
-);
-
-test(
-  'hosts that sessions name and that accept nothing for an hour are an alarm each, at most ten, until they accept',
-  inShop(async (shop) => {
-    const { look, after, open } = bench(shop);
-    for (let n = 0; n < 14; n++) {
-      for (const path of ['a', 'b']) await shop.cancelOne(`https://host${n}.example/${path}`);
-      shop.clock.skip(1_000);
-    }
-    assert.equal(await look(), []);
-    await after(HOUR_MS - MINUTE_MS);
-    assert.equal(await open(), [], 'retries go on');
-    await after(MINUTE_MS);
-    const alarms = await open();
-    assert.equal([...new Set(alarms.map(({ code }) => code))], ['webhooks_delayed']);
-    assert.is(alarms.length, 11);
-    assert.match(
-      alarms[0]?.message ?? '',
-      /host0\.example wait: it has accepted nothing since .* `quayside webhook list/,
-    );
-    assert.equal(alarms.at(-1)?.key, 'sending:+');
-    for (let n = 0; n < 10; n++) {
-      const claimed = await shop.database.sending.claim({
-        nowMs: shop.clock.nowMs(),
-        leaseMs: 1_000,
-        limit: 99,
-        perEndpointMax: 9,
-      });
-      for (const { id: deliveryId, attempt, trigger } of claimed) {
-        const went = {
-          startedAtMs: shop.clock.nowMs(),
-          durationMs: 1,
-          status: 200,
-          error: null,
-          responseExcerpt: null,
-        };
-        await recordAttempt(shop.database, { deliveryId, attempt, trigger, ...went }, { kind: 'delivered' });
-      }
-    }
     await look();
     assert.equal(await after(CALM_MS), []);
   }),

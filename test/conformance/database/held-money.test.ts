@@ -8,6 +8,7 @@ import {
   act,
   addressOf,
   booksAgree,
+  claimAll,
   endpoint,
   eventTypes,
   type Feed,
@@ -213,7 +214,7 @@ test('wrong token: held at once; accepted in time it counts at par', async ({ da
     [brief(await held(database)), await alarmOf(database, 'o1')],
     [['wrong_token open 400 0'], 'money_wrong_token'],
   );
-  const sent = await database.sending.claim({ nowMs: T0_MS, leaseMs: 1, limit: 9, perEndpointMax: 9 });
+  const sent = await claimAll(database, T0_MS);
   const { amount, currency, status } = JSON.parse(sent[0]?.body ?? '').data.object;
   assert.equal([sent[0]?.eventType, amount, currency, status], ['payment.wrong_token', 400, 'USDC', 'pending']);
   assert.is(effectOf(await accept(database, 'o1')), 'credited');

@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert';
-import { recordAttempt } from '../../support/record-attempt.ts';
 import {
   addressOf,
   allExtended,
+  claimAll,
   endpoint,
   eventTypes,
   inWorlds,
@@ -153,7 +153,7 @@ test('the event stores the exact body that is sent', async ({ database, one }) =
   // 10.859999 USDT is reported as 10.85: never more than was received.
   const block = await one.mine([{ ...pays(to, 0n), units: 10_859_999n }]);
   await one.confirm(block);
-  const [delivery] = await database.sending.claim({ nowMs: T0_MS, leaseMs: 1, limit: 10, perEndpointMax: 10 });
+  const [delivery] = await claimAll(database, T0_MS);
   assert.equal(JSON.parse(delivery?.body ?? ''), {
     id: delivery?.eventId,
     type: 'payment.completed',
@@ -184,27 +184,10 @@ test('late money is held and reported, and its event has the sum', async ({ data
   assert.is(session.life.status, 'expired');
   assert.is(session.standing.latePar, 7n * 10n ** 18n);
   await one.confirm(block);
-  const sent = await database.sending.claim({ nowMs: one.nowMs, leaseMs: 1, limit: 1, perEndpointMax: 1 });
-  assert.is(sent[0]?.eventType, 'payment.expired');
-  assert.is(JSON.parse(sent[0]?.body ?? '').data.object.exchange_rate, '1.0000');
-  assert.equal(await eventTypes(database, 'cs_o1'), ['payment.expired', 'payment.late']);
-  const late = (await database.deliveries.list({ sessionId: 'cs_o1', limit: 1 }))[0];
-  await recordAttempt(
-    database,
-    {
-      deliveryId: sent[0]?.id ?? '',
-      attempt: 1,
-      trigger: 'auto',
-      startedAtMs: one.nowMs,
-      durationMs: 1,
-      status: 200,
-      error: null,
-      responseExcerpt: null,
-    },
-    { kind: 'delivered' },
-  );
-  const [next] = await database.sending.claim({ nowMs: one.nowMs, leaseMs: 1, limit: 1, perEndpointMax: 1 });
-  assert.is(next?.id, late?.id);
+  const [ended, next] = await claimAll(database, one.nowMs);
+  assert.is(ended?.eventType, 'payment.expired');
+  assert.is(JSON.parse(ended?.body ?? '').data.object.exchange_rate, '1.0000');
+  assert.is(next?.eventType, 'payment.late');
   assert.equal(JSON.parse(next?.body ?? '').data.object, {
     amount: 700,
     status: 'expired',

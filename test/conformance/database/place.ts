@@ -8,7 +8,6 @@ import type { BlockRef } from '../../../src/core/block.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../../../src/core/transfer.ts';
 import type { OperatorAct } from '../../../src/database/audit-log.ts';
 import type { Ingest } from '../../../src/database/block-facts.ts';
-import type { ClaimedDelivery } from '../../../src/database/claims.ts';
 import type { StoreSettings } from '../../../src/database/column-values.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { Endpoint } from '../../../src/database/endpoints.ts';
@@ -20,6 +19,7 @@ import type { CreateSessionOutcome, NewSession } from '../../../src/database/ses
 import type { NewStore } from '../../../src/database/stores.ts';
 import { audit } from '../../database/engine/audit.ts';
 import { plainRequest } from '../../support/new-session.ts';
+import { claimDue } from '../../support/record-attempt.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 
 /** Someone who runs a command of `quayside`. */
@@ -311,8 +311,7 @@ export async function show(database: Database, id: string): Promise<Session> {
 }
 
 /** Leases everything that is due for a minute. */
-export const claimAll = (database: Database, nowMs: number): Promise<readonly ClaimedDelivery[]> =>
-  database.sending.claim({ nowMs, leaseMs: 60_000, limit: 100, perEndpointMax: 100 });
+export const claimAll = claimDue;
 
 /** Returns the types of a session's events, in order, as an endpoint that opted in to all of them gets them. */
 export async function eventTypes(database: Database, sessionId: string): Promise<string[]> {

@@ -103,9 +103,6 @@ test('a URL receives events of one mode only, in whatever spelling', async ({ da
   assert.is(await database.endpoints.findOfOtherMode({ ...ask, url: 'https://shop.example/hooks' }), null);
   assert.is(await database.endpoints.findOfOtherMode({ ...ask, storeId: 'm2', url }), null, 'another store');
 
-  await signing(database, 'o1', 'https://shop.example/named');
-  const taken = await database.endpoints.add(endpoint('late', { mode: 'live', url: 'https://shop.example/named#x' }));
-  assert.is(taken.kind, 'other_mode');
   await database.endpoints.remove('live');
   assert.equal(await database.endpoints.add(endpoint('second', { url })), { kind: 'added' });
 });

@@ -1,16 +1,14 @@
 import * as assert from 'uvu/assert';
-import type { Attempt, DeliveryVerdict } from '../../../src/database/attempts.ts';
-import type { ClaimedDelivery } from '../../../src/database/claims.ts';
+import type { Verdict } from '../../../src/core/delivery.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { DeliveryCursor, DeliverySearch } from '../../../src/database/deliveries.ts';
-import { recordAttempt } from '../../support/record-attempt.ts';
+import type { ClaimedDelivery } from '../../../src/database/sending.ts';
+import { claimDue, LEASE_MS, recordAttempt } from '../../support/record-attempt.ts';
 import {
   addressOf,
-  allExtended,
   cancelNew,
   claimAll,
   endpoint,
-  eventTypes,
   inWorlds,
   merchant,
   newSession,
@@ -19,29 +17,49 @@ import {
   T0_MS,
 } from './place.ts';
 
-const attempt = (claimed: ClaimedDelivery, more: Partial<Attempt> = {}): Attempt => ({
-  deliveryId: claimed.id,
-  attempt: claimed.attempt,
-  trigger: claimed.trigger,
-  startedAtMs: T0_MS,
-  durationMs: 20,
-  status: 500,
-  error: null,
-  responseExcerpt: 'oops',
-  ...more,
-});
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
 const only = <T>(items: readonly T[]): T => {
   assert.is(items.length, 1);
   return items[0] as T;
 };
-const claim = (database: Database, nowMs: number, limit = 100, perEndpointMax = 100) =>
-  database.sending.claim({ nowMs, leaseMs: 60_000, limit, perEndpointMax });
-const stateOf = async (database: Database, id: string) =>
-  only((await database.deliveries.list({ limit: 1000 })).filter((delivery) => delivery.id === id));
+const shown = async (database: Database, id: string) => only(await database.deliveries.list({ id, limit: 1 }));
+const endpointsOf = (claimed: readonly ClaimedDelivery[]) => claimed.map(({ endpointId }) => endpointId).sort();
+
+/** Decides as the dispatcher does, with one delay. */
+const verdictOn = (status: number | null, nowMs: number): Verdict =>
+  status !== null && status < 300
+    ? { kind: 'delivered' }
+    : status !== null && status < 500
+      ? { kind: 'failed' }
+      : { kind: 'retry', atMs: nowMs + 120_000 };
+
+const answer = (
+  database: Database,
+  claimed: ClaimedDelivery,
+  status: number | null,
+  nowMs: number,
+  verdict = verdictOn(status, nowMs),
+) => {
+  const error = status === null ? 'timeout' : null;
+  return recordAttempt(database, claimed, { startedAtMs: nowMs, durationMs: 0, status, error }, verdict);
+};
+
+/** Sends what is due once. @returns `session#attempt` of each */
+async function send(database: Database, nowMs: number, status: number | null): Promise<string[]> {
+  const claimed = await claimAll(database, nowMs);
+  for (const one of claimed) await answer(database, one, status, nowMs);
+  return claimed.map(({ sessionId, attempt }) => `${sessionId}#${attempt}`);
+}
+
+const isOff = async (database: Database) => (await database.endpoints.list('m1'))[0]?.disabledAtMs !== null;
 
 const test = inWorlds('webhooks');
 
-test('each enabled endpoint of the store and mode gets one delivery', async ({ database }) => {
+test('each enabled endpoint of the store and mode gets one delivery, due at once, ready to send', async ({
+  database,
+}) => {
   await database.stores.create(merchant('m2'));
   await database.endpoints.add(endpoint('e1'));
   await database.endpoints.add(endpoint('e2'));
@@ -65,9 +83,8 @@ test('each enabled endpoint of the store and mode gets one delivery', async ({ d
     eventType: 'payment.cancelled',
     sessionId: 'cs_o1',
     attempt: 1,
-    trigger: 'auto',
     leaseUntilMs: T0_MS + 60_000,
-    eventAtMs: T0_MS,
+    isUnproven: false,
   });
 });
 
@@ -86,22 +103,25 @@ test('extended events go only to endpoints that opted in', async ({ database, on
 
 test('an endpoint that a session names gets that session’s events, once per URL', async ({ database }) => {
   await database.endpoints.add(endpoint('e1', { url: 'https://shop.example/all' }));
-  await cancelNew(database, 'named', T0_MS, 'https://shop.example/own');
-  await cancelNew(database, 'again', T0_MS, 'https://shop.example/own');
+  await cancelNew(database, 'named', T0_MS, 'https://orders.example/1');
+  await cancelNew(database, 'again', T0_MS, 'https://orders.example/2');
   await cancelNew(database, 'plain');
   await cancelNew(database, 'same', T0_MS, 'https://shop.example/all');
   const own = (await database.endpoints.list('m1')).filter(({ perSession }) => perSession);
-  assert.equal(own.map(({ url }) => url).sort(), ['https://shop.example/all', 'https://shop.example/own']);
-  const urlsOf = async (id: string) => {
-    const rows = await database.deliveries.list({ sessionId: `cs_${id}`, limit: 10 });
-    const all = await database.endpoints.list(null);
-    return rows.map(({ endpointId }) => all.find((found) => found.id === endpointId)?.url).sort();
-  };
-  const both = ['https://shop.example/all', 'https://shop.example/own'];
-  assert.equal(await urlsOf('named'), both);
-  assert.equal(await urlsOf('again'), both);
-  assert.equal(await urlsOf('plain'), ['https://shop.example/all']);
-  assert.equal(await urlsOf('same'), ['https://shop.example/all'], 'one URL gets an event once');
+  assert.equal(
+    own.map(({ url }) => url),
+    ['https://orders.example'],
+    'one for all URLs of an origin',
+  );
+  const sent = (await claimAll(database, T0_MS)).map(({ sessionId, url }) => `${sessionId} ${url}`);
+  assert.equal(sent.sort(), [
+    'cs_again https://orders.example/2',
+    'cs_again https://shop.example/all',
+    'cs_named https://orders.example/1',
+    'cs_named https://shop.example/all',
+    'cs_plain https://shop.example/all',
+    'cs_same https://shop.example/all',
+  ]);
 });
 
 test('event ids rise strictly, even within one millisecond and when the clock goes back', async ({ database }) => {
@@ -117,128 +137,76 @@ test('event ids rise strictly, even within one millisecond and when the clock go
   assert.is(ids[0], BigInt(T0_MS) * 1_000_000n);
 });
 
-test('events of one session wait for each other; those of another session do not', async ({ database, one }) => {
-  await database.endpoints.add(endpoint('e1', { extendedEvents: allExtended }));
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
-  await one.confirm(await one.mine([pays(to, 1000n)]));
-  await cancelNew(database, 'o2');
-  assert.equal(await eventTypes(database, 'cs_o1'), ['payment.detected', 'payment.completed']);
-  const first = await claimAll(database, T0_MS);
-  assert.equal(
-    first.map(({ sessionId, eventType }) => [sessionId, eventType]),
-    [
-      ['cs_o1', 'payment.detected'],
-      ['cs_o2', 'payment.cancelled'],
-    ],
-  );
-  assert.equal(await claimAll(database, T0_MS), [], 'leased deliveries block the rest of their session');
-  await recordAttempt(database, attempt(first[0] as ClaimedDelivery), { kind: 'retry', atMs: T0_MS + 120_000 });
-  const second = only(await claimAll(database, T0_MS));
-  assert.is(second.eventType, 'payment.completed', 'after its first attempt a delivery no longer blocks others');
-  const later = await claimAll(database, T0_MS + 120_000);
-  assert.equal(
-    later.map(({ sessionId, eventType, attempt }) => [sessionId, eventType, attempt]),
-    [
-      ['cs_o1', 'payment.detected', 2],
-      ['cs_o2', 'payment.cancelled', 1],
-    ],
-    'leases ran out; only the oldest of each session is due',
-  );
-  assert.equal(await claimAll(database, T0_MS + 120_000), [], 'a running retry blocks the rest, too');
-});
-
-test('a delivery whose lease ran out is due again; a recorded attempt ends the lease', async ({ database, place }) => {
+test('a lease that runs out makes its delivery due again, and its late result changes nothing', async ({
+  database,
+  place,
+}) => {
   await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'o1');
   const other = place.connect();
   const racing = await Promise.all([claimAll(database, T0_MS), claimAll(other, T0_MS)]);
   const first = only(racing.flat());
-  assert.equal(await claimAll(other, T0_MS + 59_999), []);
-  const second = only(await claimAll(other, T0_MS + 60_000));
+  assert.equal(await claimAll(other, T0_MS + LEASE_MS - 1), []);
+  const second = only(await claimAll(other, T0_MS + LEASE_MS));
   assert.equal([second.id, second.attempt], [first.id, 1]);
-  await recordAttempt(database, attempt(second), { kind: 'retry', atMs: T0_MS + 200_000 });
-  assert.equal(await claimAll(database, T0_MS + 199_999), []);
-  assert.is(only(await claimAll(database, T0_MS + 200_000)).attempt, 2);
+  await answer(database, first, 200, T0_MS);
+  assert.is((await shown(database, first.id)).state, 'waiting');
+  await answer(database, second, 500, T0_MS);
+  assert.equal(await claimAll(database, T0_MS + 119_999), []);
+  assert.is(only(await claimAll(database, T0_MS + 120_000)).attempt, 2);
+  const log = await database.deliveries.attempts(first.id);
+  assert.equal(
+    log.map(({ attempt, status, error }) => [attempt, status, error]),
+    [
+      [1, 200, null],
+      [1, 500, null],
+    ],
+    'both attempts are kept',
+  );
+  await database.sending.endLeases();
+  assert.is((await claimAll(database, T0_MS + 120_000)).length, 1, 'a sender that starts has nothing under way');
   other.close();
 });
 
-test('claims are limited in total and per endpoint, in turn from each, oldest event first', async ({ database }) => {
-  await database.endpoints.add(endpoint('dead'));
+test('a claim takes a share of each endpoint, oldest event first, and a long backlog hides no other', async ({
+  database,
+}) => {
+  await database.endpoints.add(endpoint('busy'));
   for (let n = 0; n < 6; n++) await cancelNew(database, `o${n}`, T0_MS + n);
-  await database.endpoints.add(endpoint('alive'));
+  await database.endpoints.add(endpoint('other'));
   await cancelNew(database, 'o6', T0_MS + 6);
-  const first = await claim(database, T0_MS + 10, 3);
+  const first = await claimDue(database, T0_MS + 10, { limit: 4 });
   assert.equal(
-    first.map(({ sessionId }) => sessionId),
-    ['cs_o0', 'cs_o1', 'cs_o6'],
+    first.map(({ sessionId, endpointId }) => `${sessionId} ${endpointId}`),
+    ['cs_o0 busy', 'cs_o1 busy', 'cs_o6 other'],
   );
-  const second = await claim(database, T0_MS + 10, 100, 4);
-  assert.equal(
-    second.map(({ sessionId, endpointId }) => `${sessionId} ${endpointId}`),
-    ['cs_o2 dead', 'cs_o3 dead'],
-    'two are leased already, so two more may be',
-  );
-  assert.equal(await claim(database, T0_MS + 10, 100, 4), []);
+  await database.sending.release(first);
+  assert.equal(endpointsOf(await claimDue(database, T0_MS + 10, { perEndpoint: 1 })), ['busy', 'other']);
 });
 
-test('many events of one session do not hide another session', async ({ database }) => {
-  await database.endpoints.add(endpoint('e1'));
-  await cancelNew(database, 'many', T0_MS);
-  const about = { storeId: 'm1', sessionId: 'cs_many', type: 'payment.cancelled', overrides: {} } as const;
-  for (let n = 0; n < 1_100; n++) await database.events.trigger({ ...about, nowMs: T0_MS });
-  await cancelNew(database, 'other', T0_MS + 1);
-  const claimed = await claim(database, T0_MS + 2, 10, 4);
-  assert.equal(
-    claimed.map(({ sessionId }) => sessionId),
-    ['cs_many', 'cs_other'],
-  );
-});
-
-test('a long backlog of one endpoint does not hide another', async ({ database }) => {
-  await database.addresses.add({
-    family: 'evm',
-    mode: 'test',
-    source: 'xpub one',
-    firstIndex: 40,
-    keys: Array.from({ length: 60 }, (_, n) => `${n}`.padStart(40, 'a')),
-  });
-  await database.endpoints.add(endpoint('dead'));
-  for (let n = 0; n < 60; n++) await cancelNew(database, `o${n}`, T0_MS + n);
-  await database.endpoints.add(endpoint('alive'));
-  await cancelNew(database, 'last', T0_MS + 100);
-  const claimed = await claim(database, T0_MS + 200, 10, 2);
-  assert.equal(claimed.map(({ endpointId }) => endpointId).sort(), ['alive', 'dead', 'dead']);
-});
-
-test('verdicts are delivered, retry and failed; every attempt is saved', async ({ database }) => {
+test('verdicts are delivered, retry and failed', async ({ database }) => {
   await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'o1');
-  const claimed = only(await claimAll(database, T0_MS));
-  const record = (number: number, verdict: DeliveryVerdict, more: Partial<Attempt> = {}) =>
-    recordAttempt(database, attempt(claimed, { attempt: number, ...more }), verdict);
-  await record(1, { kind: 'retry', atMs: T0_MS + 120_000 }, { status: null, error: 'timeout' });
-  const waiting = await stateOf(database, claimed.id);
+  const first = only(await claimAll(database, T0_MS));
+  await answer(database, first, null, T0_MS);
+  const waiting = await shown(database, first.id);
   assert.equal(
-    [waiting.state, waiting.attempts, waiting.nextAttemptAtMs, waiting.lastStatus, waiting.lastError],
+    [waiting.state, waiting.attempts, waiting.dueAtMs, waiting.lastStatus, waiting.lastError],
     ['waiting', 1, T0_MS + 120_000, null, 'timeout'],
   );
-  await record(2, { kind: 'failed' }, { status: 404 });
-  const failed = await stateOf(database, claimed.id);
-  assert.equal([failed.state, failed.attempts, failed.nextAttemptAtMs], ['failed', 2, null]);
+  await answer(database, only(await claimAll(database, T0_MS + 120_000)), 400, T0_MS + 120_000);
+  const failed = await shown(database, first.id);
+  assert.equal([failed.state, failed.attempts, failed.dueAtMs], ['failed', 2, null]);
   assert.equal(await claimAll(database, T0_MS + 1e6), []);
-  const log = await database.deliveries.attempts(claimed.id);
-  assert.equal(log, [
-    { ...attempt(claimed, { attempt: 1, status: null, error: 'timeout' }), stamp: null },
-    { ...attempt(claimed, { attempt: 2, status: 404 }), stamp: null },
-  ]);
-  // A slow first dispatcher that succeeds late.
-  await record(2, { kind: 'delivered' }, { status: 200 });
-  await record(2, { kind: 'retry', atMs: T0_MS + 1 });
-  const delivered = await stateOf(database, claimed.id);
-  assert.equal([delivered.state, delivered.attempts, delivered.nextAttemptAtMs], ['delivered', 2, null]);
+  await cancelNew(database, 'o2');
+  const second = only(await claimAll(database, T0_MS));
+  await answer(database, second, 204, T0_MS);
+  assert.is((await shown(database, second.id)).state, 'delivered');
 });
 
-test('a disabled endpoint is sent nothing until it is enabled', async ({ database }) => {
+test('an endpoint that is off is sent nothing; what waited and what came meanwhile goes out once it is on', async ({
+  database,
+}) => {
   await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'o1');
   assert.is(await database.endpoints.enable('e1', false, 'by hand', T0_MS + 7), true);
@@ -247,85 +215,117 @@ test('a disabled endpoint is sent nothing until it is enabled', async ({ databas
   await cancelNew(database, 'o2', T0_MS + 8);
   assert.equal(await claimAll(database, T0_MS + 1e6), []);
   assert.is(await database.endpoints.enable('e1', true, null, T0_MS), true);
-  assert.equal(
-    (await claimAll(database, T0_MS + 1e6)).map(({ sessionId }) => sessionId),
-    ['cs_o1', 'cs_o2'],
-  );
+  assert.equal(await send(database, T0_MS + 1e6, 200), ['cs_o1#1', 'cs_o2#1']);
   assert.is(await database.endpoints.enable('nobody', true, null, T0_MS), false);
 });
 
 test('a removed endpoint is not listed, and its waiting deliveries have failed', async ({ database }) => {
   await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'o1');
+  const claimed = only(await claimAll(database, T0_MS));
   assert.is(await database.endpoints.remove('e1'), true);
   assert.is(await database.endpoints.remove('e1'), false);
   assert.equal(await database.endpoints.list('m1'), []);
-  assert.equal(await claimAll(database, T0_MS), []);
-  const row = only(await database.deliveries.list({ limit: 10 }));
+  await answer(database, claimed, 500, T0_MS);
+  const row = await shown(database, claimed.id);
   assert.equal([row.state, row.lastError], ['failed', 'endpoint_removed']);
-  assert.is(await database.deliveries.resend(row.id, T0_MS), false);
+  assert.is(await database.deliveries.resend({ deliveryId: row.id }, T0_MS), 0);
   assert.is((await database.reports.stats(T0_MS)).deliveriesWaiting, 0);
 });
 
-test('a resend is due in any state, and its failure leaves the schedule as it was', async ({ database }) => {
+test('a resend starts a new schedule in any state, and of an endpoint that is off once it is on', async ({
+  database,
+}) => {
   await database.endpoints.add(endpoint('e1'));
   await cancelNew(database, 'o1');
-  const auto = only(await claimAll(database, T0_MS));
-  await recordAttempt(database, attempt(auto), { kind: 'retry', atMs: T0_MS + 120_000 });
-  assert.is(await database.deliveries.resend(auto.id, T0_MS + 10), true);
-  const manual = only(await claimAll(database, T0_MS + 10));
-  assert.equal([manual.id, manual.trigger, manual.body], [auto.id, 'manual', auto.body]);
-  await recordAttempt(database, attempt(manual, { startedAtMs: T0_MS + 11 }), { kind: 'failed' });
-  const waiting = await stateOf(database, auto.id);
-  assert.equal([waiting.state, waiting.attempts, waiting.nextAttemptAtMs], ['waiting', 1, T0_MS + 120_000]);
-  assert.equal(await claimAll(database, T0_MS + 119_999), []);
-  const next = only(await claimAll(database, T0_MS + 120_000));
-  assert.equal([next.trigger, next.attempt], ['auto', 2]);
-  await recordAttempt(database, attempt(next, { status: 200 }), { kind: 'delivered' });
-  assert.is(await database.deliveries.resend(auto.id, T0_MS + 130_000), true);
-  const extra = only(await claimAll(database, T0_MS + 130_000));
-  assert.is(extra.trigger, 'manual');
-  await recordAttempt(database, attempt(extra, { startedAtMs: T0_MS + 130_001 }), {
-    kind: 'retry',
-    atMs: T0_MS + 140_000,
-  });
-  assert.is((await stateOf(database, auto.id)).state, 'delivered', 'delivered stays delivered');
-  assert.equal(await claimAll(database, T0_MS + 1e9), []);
-  assert.is(await database.deliveries.resend('nobody', T0_MS), false);
-});
-
-test('a resend reaches a disabled endpoint, and a success ends the schedule', async ({ database }) => {
-  await database.endpoints.add(endpoint('e1'));
-  await cancelNew(database, 'o1');
-  await database.endpoints.enable('e1', false, 'by hand', T0_MS);
-  const row = only(await database.deliveries.list({ state: 'waiting', limit: 10 }));
-  await database.deliveries.resend(row.id, T0_MS);
-  const manual = only(await claimAll(database, T0_MS));
-  assert.is(manual.trigger, 'manual');
-  assert.equal(await claimAll(database, T0_MS), [], 'it is leased');
-  // Requested again during the attempt: one more is due afterwards.
-  await database.deliveries.resend(row.id, T0_MS + 5);
-  await recordAttempt(database, attempt(manual, { startedAtMs: T0_MS + 1, status: 200 }), { kind: 'delivered' });
-  assert.is((await stateOf(database, row.id)).attempts, 0, 'only automatic attempts are counted');
-  assert.is(only(await claimAll(database, T0_MS + 5)).trigger, 'manual');
-});
-
-test('resends and scheduled deliveries share an endpoint’s limit', async ({ database }) => {
-  await database.endpoints.add(endpoint('dead'));
-  for (let n = 0; n < 8; n++) await cancelNew(database, `o${n}`, T0_MS + n);
-  await database.endpoints.add(endpoint('alive'));
-  await cancelNew(database, 'last', T0_MS + 8);
-  const rows = await database.deliveries.list({ limit: 100 });
-  for (const { id, endpointId, sessionId } of rows) {
-    if (sessionId !== 'cs_o7' && (endpointId === 'alive' || sessionId !== 'cs_last')) {
-      await database.deliveries.resend(id, T0_MS + 10);
-    }
+  const [{ id: deliveryId } = { id: '' }] = await database.deliveries.list({ limit: 1 });
+  for (const [at, status] of [200, 400, 500].entries()) {
+    assert.equal(await send(database, T0_MS + at, status), ['cs_o1#1'], 'with the first attempt');
+    assert.is(await database.deliveries.resend({ deliveryId }, T0_MS + at + 1), 1);
   }
-  const claimed = await claim(database, T0_MS + 10, 5, 2);
-  assert.equal(
-    claimed.map(({ sessionId, endpointId, trigger }) => `${sessionId} ${endpointId} ${trigger}`),
-    ['cs_o0 dead manual', 'cs_o1 dead manual', 'cs_last alive manual'],
-  );
+  const underWay = only(await claimAll(database, T0_MS + 10));
+  await database.deliveries.resend({ deliveryId }, T0_MS + 10);
+  await answer(database, underWay, 200, T0_MS + 10);
+  await database.endpoints.enable('e1', false, null, T0_MS + 10);
+  assert.equal(await claimAll(database, T0_MS + 11), []);
+  await database.endpoints.enable('e1', true, null, T0_MS + 12);
+  assert.equal(await send(database, T0_MS + 12, 200), ['cs_o1#1'], 'also one that was asked for during an attempt');
+  assert.is(await database.deliveries.resend({ deliveryId: 'dlv_none' }, T0_MS), 0);
+});
+
+test('an endpoint that accepts none of ten events over a week is switched off with an alarm', async ({ database }) => {
+  await database.endpoints.add(endpoint('e1'));
+  const fail = async (n: number, atMs: number) => {
+    await cancelNew(database, `o${n}`, atMs);
+    await send(database, atMs, n % 2 ? 400 : 500);
+  };
+  for (let n = 0; n < 9; n++) await fail(n, T0_MS + n);
+  await fail(9, T0_MS + 7 * DAY_MS - 1);
+  assert.is(await isOff(database), false, 'a moment before the week is over');
+  await cancelNew(database, 'good', T0_MS + 7 * DAY_MS);
+  await send(database, T0_MS + 7 * DAY_MS, 200);
+  await fail(10, T0_MS + 8 * DAY_MS);
+  await fail(11, T0_MS + 16 * DAY_MS);
+  assert.is(await isOff(database), false, 'two events since a success');
+  for (let n = 12; n < 20; n++) await fail(n, T0_MS + 16 * DAY_MS + n);
+  const off = only(await database.endpoints.list('m1'));
+  assert.is(off.disabledReason, 'the endpoint has accepted nothing for a week');
+  const [alarm] = await database.alarms.list(9);
+  assert.is(alarm?.code, 'webhook_disabled');
+  assert.match(alarm?.message ?? '', /quayside webhook set e1 --state on/);
+  await database.endpoints.enable('e1', true, null, T0_MS + 17 * DAY_MS);
+  await fail(20, T0_MS + 17 * DAY_MS);
+  assert.is(await isOff(database), false, 'it has another week');
+});
+
+test('what was refused is sent again once something is accepted, one for each success', async ({ database }) => {
+  await database.endpoints.add(endpoint('e1'));
+  const statuses = [401, 403, 404, 405, 409, 410, 400];
+  for (const [n, status] of statuses.entries()) {
+    await cancelNew(database, `o${n}`, T0_MS);
+    assert.equal(await send(database, T0_MS, status), [`cs_o${n}#1`]);
+  }
+  const laterMs = T0_MS + HOUR_MS;
+  assert.equal(await send(database, laterMs, 200), [], 'the schedule has ended');
+  await cancelNew(database, 'good', laterMs);
+  assert.equal(await send(database, laterMs, 200), ['cs_good#1']);
+  assert.equal(await send(database, laterMs, 200), []);
+  assert.equal(await send(database, laterMs + 1_000, 403), ['cs_o0#2']);
+  assert.equal(await send(database, laterMs + 200_000, 200), [], 'a refusal brings nothing back');
+  await cancelNew(database, 'better', laterMs + 300_000);
+  const sent: string[] = [];
+  for (let s = 300; s < 1_000; s++) sent.push(...(await send(database, laterMs + s * 1000, 200)));
+  const rest = ['cs_o0#3', 'cs_o1#2', 'cs_o2#2', 'cs_o3#2', 'cs_o4#2', 'cs_o5#2'];
+  assert.equal(sent, ['cs_better#1', ...rest], 'the malformed one is not');
+  await cancelNew(database, 'old', laterMs);
+  await send(database, laterMs + HOUR_MS, 404);
+  await cancelNew(database, 'new', T0_MS + 31 * DAY_MS);
+  assert.equal(await send(database, T0_MS + 31 * DAY_MS, 200), ['cs_new#1']);
+  assert.equal(await send(database, T0_MS + 32 * DAY_MS, 200), [], 'nor what is older than thirty days');
+});
+
+test('an endpoint that sessions name is unproven until it answers, and each after five attempts without an answer', async ({
+  database,
+}) => {
+  for (let n = 0; n < 16; n++) await cancelNew(database, `o${n}`, T0_MS, 'https://orders.example/');
+  const claim = (nowMs: number) => claimDue(database, nowMs, { limit: 1 });
+  const one = async (nowMs: number, status: number | null): Promise<boolean> => {
+    const claimed = only(await claim(nowMs));
+    await answer(database, claimed, status, nowMs);
+    return claimed.isUnproven;
+  };
+  assert.is(await one(T0_MS, 500), true, 'a new one');
+  for (let n = 0; n < 5; n++) assert.is(await one(T0_MS, null), false);
+  const limits = { nowMs: T0_MS + 1_000, leaseMs: 1_000, limit: 9, places: () => 9 };
+  assert.equal(await database.sending.claim({ ...limits, unprovenMax: 0 }), [], 'no place for what does not answer');
+  let nowMs = T0_MS;
+  for (const pauseMs of [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 32_000]) {
+    assert.equal(await claim(nowMs + pauseMs - 1), []);
+    nowMs += pauseMs;
+    assert.is(await one(nowMs, null), true);
+  }
+  assert.is(await one(nowMs + 32_000, 500), true);
+  assert.is(await one(nowMs + 32_000, 500), false, 'one answer is enough');
 });
 
 test('deliveries are listed newest first, by store, session and state', async ({ database }) => {
@@ -341,7 +341,9 @@ test('deliveries are listed newest first, by store, session and state', async ({
   assert.equal(await sessions({ state: 'failed', limit: 10 }), []);
 });
 
-test('a page of deliveries looks at so many events at most', async ({ database }) => {
+test('a page of a store’s deliveries looks at so many events at most, and the next goes on where it ended', async ({
+  database,
+}) => {
   await database.stores.create(merchant('m2'));
   for (const id of ['e1', 'e2']) await database.endpoints.add(endpoint(id));
   await cancelNew(database, 'first', T0_MS);
@@ -384,7 +386,7 @@ test('a page of deliveries looks at so many events at most', async ({ database }
   }
 });
 
-test('deliveries are found by endpoint, state and last answer', async ({ database }) => {
+test('a store’s deliveries are found by endpoint, state and last answer', async ({ database }) => {
   for (const id of ['e1', 'e2']) await database.endpoints.add(endpoint(id));
   for (let n = 0; n < 4; n++) await cancelNew(database, `o${n}`, T0_MS + n * 1000);
   const claimed = await claimAll(database, T0_MS + 9_000);
@@ -396,13 +398,7 @@ test('deliveries are found by endpoint, state and last answer', async ({ databas
   for (const one of claimed) {
     const status = answers[`${one.endpointId} ${one.sessionId}`];
     if (status === undefined) continue;
-    const error = status === null ? 'timeout' : null;
-    const isDelivered = status !== null && status < 300;
-    await recordAttempt(
-      database,
-      attempt(one, { status, error, startedAtMs: one.eventAtMs + 50 }),
-      isDelivered ? { kind: 'delivered' } : { kind: 'failed' },
-    );
+    await answer(database, one, status, T0_MS, { kind: status !== null && status < 300 ? 'delivered' : 'failed' });
   }
   const any = { endpointId: null, state: null, answer: null } as const;
   const at = { storeId: 'm1', mode: 'test' } as const;
@@ -421,19 +417,6 @@ test('deliveries are found by endpoint, state and last answer', async ({ databas
   assert.equal(await find({ answer: 'none' }), ['e2 cs_o0'], 'what was not tried has no answer to miss');
   const all = { endpointId: 'e1', state: 'failed', answer: { from: 400, to: 499 } } as const;
   assert.equal(await find(all), ['e1 cs_o1']);
-
-  const delivered = claimed.find((one) => `${one.endpointId} ${one.sessionId}` === 'e1 cs_o2');
-  assert.equal(await database.endpoints.activity('e1', T0_MS + 1000), {
-    accepted: { deliveryId: delivered?.id, eventType: 'payment.cancelled', atMs: T0_MS + 2070 },
-    counts: { waiting: 0, delivered: 1, failed: 2 },
-    hasMore: false,
-  });
-  assert.equal(await database.endpoints.activity('e2', T0_MS + 1000), {
-    accepted: null,
-    counts: { waiting: 1, delivered: 0, failed: 2 },
-    hasMore: false,
-  });
-  assert.is(await database.endpoints.activity('none', 0), null);
 });
 
 test.run();

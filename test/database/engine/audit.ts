@@ -6,8 +6,6 @@ import Sqlite from 'better-sqlite3';
 
 type Row = Record<string, string | number | null>;
 
-const NEVER = Number.MAX_SAFE_INTEGER;
-
 /** Queries that must find no row, by name. */
 const contradictions: Readonly<Record<string, string>> = {
   'two canonical blocks that do not follow one another': `
@@ -32,14 +30,9 @@ const contradictions: Readonly<Record<string, string>> = {
   'an event whose body names another event or session': `
     SELECT id FROM events WHERE json_extract(body, '$.id') <> id OR json_extract(body, '$.data.object.session_id') <> session_id`,
   'an endpoint whose due time is not that of its deliveries': `
-    SELECT e.id, e.due_at_ms FROM endpoints AS e WHERE e.due_at_ms IS NOT nullif(min(
-      coalesce((SELECT max(min(due_at_ms), e.paused_until_ms) FROM deliveries WHERE endpoint_id = e.id
-        AND e.disabled_at_ms IS NULL AND e.retired_at_ms IS NULL), ${NEVER}),
-      coalesce((SELECT min(manual_at_ms) FROM deliveries WHERE endpoint_id = e.id), ${NEVER})), ${NEVER})`,
-  'a delivery that waits for no other and is not due': `
-    SELECT id FROM deliveries AS d WHERE state = 'waiting' AND due_at_ms IS NULL AND (attempts > 0 OR NOT EXISTS (
-      SELECT 1 FROM deliveries AS o WHERE o.endpoint_id = d.endpoint_id AND o.session_id = d.session_id
-        AND o.state = 'waiting' AND o.attempts = 0 AND o.due_at_ms IS NOT NULL))`,
+    SELECT e.id, e.due_at_ms FROM endpoints AS e WHERE e.due_at_ms IS DISTINCT FROM (
+      SELECT max(min(due_at_ms), e.paused_until_ms) FROM deliveries
+      WHERE endpoint_id = e.id AND lease_until_ms IS NULL AND e.disabled_at_ms IS NULL AND e.removed = 0)`,
   'a wrong number of taken addresses': `
     SELECT id FROM pools WHERE taken <> (SELECT count(*) FROM addresses WHERE pool_id = pools.id AND state = 'taken')`,
 };

@@ -249,15 +249,15 @@ test('a page of refunds seeks in an index that has its order, also where it goes
   );
 });
 
-test('deliveries of a store and what an endpoint did of late follow the events in their order', async () => {
+test('deliveries of a store follow the events in their order', async () => {
   const plans = [...(await plansAtOpening())];
-  const pages = plans.filter(([text]) => text.includes('FROM events AS e INDEXED BY events_by_mode'));
+  const pages = plans.filter(([text]) => text.includes('FROM events AS v INDEXED BY events_by_mode'));
   assert.is(pages.length, 2, 'of all endpoints, and of one');
   for (const [text, steps] of pages) {
     const [ofEvents, ofDeliveries, sorted, ...more] = steps;
     assert.match(
       ofEvents ?? '',
-      /^SEARCH e USING INDEX events_by_mode \(store_id=\? AND mode=\? AND id>\? AND id<\?\)/,
+      /^SEARCH v USING INDEX events_by_mode \(store_id=\? AND mode=\? AND id>\? AND id<\?\)/,
     );
     const isOne = text.includes(':endpointId');
     assert.match(ofDeliveries ?? '', `(event_id=?${isOne ? ' AND endpoint_id=?' : ''})`);
@@ -265,9 +265,6 @@ test('deliveries of a store and what an endpoint did of late follow the events i
     assert.match(sorted ?? '', /^USE TEMP B-TREE FOR LAST TERM OF ORDER BY/);
     assert.equal(more, []);
   }
-  const counts = plans.find(([text]) => text.startsWith('SELECT d.state, count(*)'))?.[1] ?? [];
-  assert.match(counts.join('; '), 'events_by_mode (store_id=? AND mode=? AND id>?)');
-  assert.match(counts.join('; '), 'deliveries_of_event (event_id=? AND endpoint_id=?)');
 });
 
 test('a page of the audit log seeks by time, also where it goes on and looks for a person', async () => {

@@ -10,7 +10,6 @@ import { openRetentionDatabase, type RetentionKind } from '../../../src/database
 import type { Session } from '../../../src/database/session.ts';
 import {
   addressOf,
-  claimAll,
   endpoint,
   type Feed,
   inWorld,
@@ -23,7 +22,7 @@ import {
   T0_S,
   type World,
 } from '../../conformance/database/place.ts';
-import { recordAttempt } from '../../support/record-attempt.ts';
+import { answerDue } from '../../support/record-attempt.ts';
 
 const DAY_MS = 86_400_000;
 const LATER_MS = T0_MS + 100 * DAY_MS;
@@ -90,10 +89,7 @@ async function pass(database: Database, ...feeds: readonly Feed[]): Promise<void
 
 /** Delivers everything that waits. */
 async function deliver(database: Database, nowMs = T0_MS + 7_200_000): Promise<void> {
-  for (const { id: deliveryId, attempt, trigger } of await claimAll(database, nowMs)) {
-    const went = { deliveryId, attempt, trigger, startedAtMs: nowMs, durationMs: 3, status: 200, error: null };
-    await recordAttempt(database, { ...went, responseExcerpt: 'thanks, Ann' }, { kind: 'delivered' });
-  }
+  await answerDue(database, nowMs, { status: 200, responseExcerpt: 'thanks, Ann' }, { kind: 'delivered' });
 }
 
 const leaveAddress = async (database: Database, sessionId: string) => {
@@ -193,36 +189,5 @@ test('answers of servers are forgotten by age, the rest of an attempt stays', as
   assert.equal(select('SELECT status FROM attempts'), [200]);
   assert.is(await retain('attempts'), 0);
 });
-
-test(
-  'a retired one-off URL is removed, unless something waits for it, and comes back with the next event',
-  async (world) => {
-    const { database, one } = world;
-    const url = 'https://shop.example/order/1';
-    const wish = newSession('a', { request: request('a', { webhookUrl: url }) });
-    const session = sessionOf(await database.sessions.create(wish));
-    const waits = newSession('b', { request: request('b', { webhookUrl: `${url}/waits` }) });
-    const other = sessionOf(await database.sessions.create(waits));
-    await one.confirm(await one.mine([pays(addressOf(session), 900n)]));
-    await pass(database, one, world.two);
-    await database.sessions.settleDue(T0_MS + 10_000_000, 100);
-    for (const { id: deliveryId, attempt, trigger, sessionId } of await claimAll(database, T0_MS + 10_000_000)) {
-      if (sessionId === other.id) continue;
-      const went = { deliveryId, attempt, trigger, startedAtMs: T0_MS, durationMs: 3, status: 200, error: null };
-      await recordAttempt(database, { ...went, responseExcerpt: null }, { kind: 'delivered' });
-    }
-    assert.is(await database.endpoints.retire(LATER_MS, 30 * DAY_MS), 2);
-    assert.is(await retain('endpoints', LATER_MS + 1, { nowMs: LATER_MS }), 1);
-    assert.equal(select('SELECT url FROM endpoints WHERE removed = 0'), [`${url}/waits`]);
-    one.nowMs = T0_MS + 6 * DAY_MS;
-    await one.confirm(await one.mine([pays(addressOf(session), 100n)]));
-    const sent = (await claimAll(database, one.nowMs)).filter(({ sessionId }) => sessionId === session.id);
-    assert.equal(
-      sent.map((delivery) => delivery.url),
-      [url],
-    );
-  },
-  { latePolicy: 'accept' },
-);
 
 uvu.run();

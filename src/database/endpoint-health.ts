@@ -1,0 +1,141 @@
+/** How endpoints do: one of them, all of them, and those of a store. */
+
+import { and, eq, sql } from 'drizzle-orm';
+import type { EventType } from '../core/event.ts';
+import type { Mode } from '../core/transfer.ts';
+import type { DeliveryState } from './deliveries.ts';
+import { isPresent } from './endpoints.ts';
+import type { Db } from './engine/open.ts';
+import { atFirstUse } from './engine/prepared.ts';
+import { firstEventId } from './events.ts';
+import { IS_UNPROVEN } from './sending.ts';
+import { endpoints } from './tables.ts';
+
+export type RecentDelivery = Readonly<{ id: string; eventType: EventType; state: DeliveryState; attempts: number }>;
+
+export type ShownHealth = Readonly<{
+  id: string;
+  storeId: string;
+  mode: Mode;
+  url: string;
+  createdAtMs: number;
+  disabledAtMs: number | null;
+  disabledReason: string | null;
+  /** Since when it has accepted nothing although it was tried; null if its last answer was 2xx. */
+  failingSinceMs: number | null;
+  /** Deliveries that wait, counted up to `WAITING_COUNTED_MAX`. */
+  waiting: number;
+  /** Its deliveries among the store's newest `RECENT_EVENTS` events of its mode, newest first. */
+  recent: readonly RecentDelivery[];
+}>;
+
+export const WAITING_COUNTED_MAX = 10_000;
+export const RECENT_EVENTS = 500;
+/** More deliveries that failed for good are not counted. */
+export const FAILED_COUNTED_MAX = 1_000;
+/** Endpoints that are listed when they are off or accept nothing. */
+export const TROUBLED_MAX = 100;
+/** More endpoints of a store are not looked at for deliveries that failed. */
+const LOOKED_MAX = 200;
+
+type Troubled = Readonly<{ id: string; url: string }>;
+
+/** What is wrong with sending, over all endpoints. */
+export type WebhookTrouble = Readonly<{
+  /** The first that are on and have accepted nothing since a time, longest first. */
+  failing: readonly (Troubled & Readonly<{ sinceMs: number }>)[];
+  disabled: readonly (Troubled & Readonly<{ reason: string | null }>)[];
+  /** When the first delivery that can be sent now became due; null for none. */
+  dueSinceMs: number | null;
+  /** Deliveries that failed for good, of events since `sinceMs`, counted up to `FAILED_COUNTED_MAX`. */
+  failed: number;
+}>;
+
+export function healthQueries({ client, orm, read }: Db) {
+  const { storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs } = endpoints;
+  const endpoint = atFirstUse(
+    orm
+      .select({ id: endpoints.id, storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs })
+      .from(endpoints)
+      .where(and(eq(endpoints.id, sql.placeholder('id')), isPresent)),
+  );
+  const waiting = client
+    .prepare(
+      `SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_due
+         WHERE endpoint_id = :id AND due_at_ms IS NOT NULL LIMIT ${WAITING_COUNTED_MAX}) AS limited`,
+    )
+    .pluck();
+  const recent = client.prepare(
+    `SELECT d.id, recent.type AS eventType, d.state, d.attempts
+     FROM (SELECT id, type FROM events INDEXED BY events_by_mode WHERE store_id = :storeId AND mode = :mode
+           ORDER BY id DESC LIMIT ${RECENT_EVENTS}) AS recent
+     JOIN deliveries AS d ON d.event_id = recent.id AND d.endpoint_id = :id ORDER BY recent.id DESC`,
+  );
+  return {
+    /** @returns null when there is no such endpoint */
+    async health(id: string): Promise<ShownHealth | null> {
+      return read((): ShownHealth | null => {
+        const found = endpoint.get({ id });
+        if (!found) return null;
+        const { storeId, mode } = found;
+        return {
+          ...found,
+          waiting: waiting.get({ id }) as number,
+          recent: recent.all({ id, storeId, mode }) as RecentDelivery[],
+        };
+      });
+    },
+  };
+}
+
+export function troubleQueries({ client, read }: Db) {
+  const firstDue = client
+    .prepare(
+      `SELECT due_at_ms FROM endpoints INDEXED BY endpoints_due
+       WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs ORDER BY due_at_ms LIMIT 1`,
+    )
+    .pluck();
+  const failed = client
+    .prepare(
+      `SELECT count(*) FROM (SELECT 1 FROM deliveries INDEXED BY deliveries_by_state
+         WHERE state = 'failed' AND event_id >= :from AND last_error IS DISTINCT FROM 'endpoint_removed'
+         ORDER BY event_id DESC LIMIT ${FAILED_COUNTED_MAX}) AS limited`,
+    )
+    .pluck();
+  const failing = client.prepare(
+    `SELECT id, url, failing_since_ms AS sinceMs FROM endpoints INDEXED BY endpoints_failing
+     WHERE failing_since_ms IS NOT NULL AND disabled_at_ms IS NULL AND removed = 0
+     ORDER BY failing_since_ms, id LIMIT ${TROUBLED_MAX}`,
+  );
+  const disabled = client.prepare(
+    `SELECT id, url, disabled_reason AS reason FROM endpoints INDEXED BY endpoints_off
+     WHERE disabled_at_ms IS NOT NULL AND removed = 0 ORDER BY disabled_at_ms, id LIMIT ${TROUBLED_MAX}`,
+  );
+  const failedOf = client
+    .prepare(
+      `SELECT count(*) FROM (SELECT 1 FROM
+         (SELECT id FROM endpoints INDEXED BY endpoints_of_store
+          WHERE store_id = :storeId AND mode = :mode AND removed = 0 LIMIT ${LOOKED_MAX}) AS looked
+         CROSS JOIN deliveries AS d INDEXED BY deliveries_failed ON d.endpoint_id = looked.id
+         WHERE d.state = 'failed' AND d.event_id >= :from LIMIT :limit) AS limited`,
+    )
+    .pluck();
+  return {
+    async trouble(nowMs: number, sinceMs: number): Promise<WebhookTrouble> {
+      return read((): WebhookTrouble => {
+        const due = [0, 1].map((isUnproven) => firstDue.get({ isUnproven, nowMs }) as number | undefined);
+        const dueMs = due.filter((atMs) => atMs !== undefined);
+        return {
+          failing: failing.all() as WebhookTrouble['failing'],
+          disabled: disabled.all() as WebhookTrouble['disabled'],
+          dueSinceMs: dueMs.length === 0 ? null : Math.min(...dueMs),
+          failed: failed.get({ from: firstEventId(sinceMs) }) as number,
+        };
+      });
+    },
+    /** Counts what failed for good at a store's endpoints in one mode, of events since a time, up to `limit`. */
+    async countFailed(at: Readonly<{ storeId: string; mode: Mode }>, sinceMs: number, limit: number): Promise<number> {
+      return read(() => failedOf.get({ ...at, limit, from: firstEventId(sinceMs) }) as number);
+    },
+  };
+}

@@ -1,0 +1,326 @@
+/**
+ * What the process that sends webhooks does with the database: it leases deliveries that are due, and records what came
+ * of them. A lease that runs out makes its delivery due again, so an event arrives at least once.
+ */
+import type { Verdict, WebhookStamp } from '../core/delivery.ts';
+import {
+  type EndpointHealth,
+  healthAfter,
+  REPLAY_AGE_MS_MAX,
+  REPLAY_ATTEMPTS_MAX,
+  refusalStatuses,
+  replayAtMs,
+  SILENT_COUNT,
+} from '../core/endpoint.ts';
+import type { EventType } from '../core/event.ts';
+import { invariant } from '../core/fault.ts';
+import type { Mode } from '../core/transfer.ts';
+import type { RaiseAlarm } from './alarms.ts';
+import type { Attempt } from './deliveries.ts';
+import { type RefreshDue, refreshEach } from './endpoint-due.ts';
+import type { Db } from './engine/open.ts';
+import { firstEventId } from './events.ts';
+import { createMeta } from './meta.ts';
+import type { SecretPair, WebhookSecrets } from './webhook-secrets.ts';
+
+/** A delivery that is leased until `leaseUntilMs`, with all that is needed to send it. `attempt`: 1 for the first. */
+export type ClaimedDelivery = SecretPair &
+  Readonly<{
+    id: string;
+    endpointId: string;
+    /** The endpoint has not answered of late; or never, if sessions named it. */
+    isUnproven: boolean;
+    url: string;
+    mode: Mode;
+    eventId: string;
+    eventType: EventType;
+    sessionId: string;
+    body: string;
+    attempt: number;
+    leaseUntilMs: number;
+  }>;
+
+type Claim = Readonly<{
+  nowMs: number;
+  leaseMs: number;
+  limit: number;
+  /** Of `limit`, those to unproven endpoints. */
+  unprovenMax: number;
+  /** Returns how many more deliveries an endpoint may have under way. */
+  places(endpointId: string, isUnproven: boolean): number;
+}>;
+
+/** An attempt with what follows from it. `stamp`: what it was signed with, if anything was sent. */
+export type RecordedAttempt = Readonly<{
+  endpointId: string;
+  leaseUntilMs: number;
+  attempt: Attempt;
+  verdict: Verdict;
+  stamp: WebhookStamp | null;
+}>;
+
+/** What the process that sends reports. */
+export type SenderReport = Readonly<{
+  pid: number;
+  startedAtMs: number;
+  atMs: number;
+  underWay: number;
+  /** Attempts since its start, by what followed from them. */
+  attempts: Readonly<Record<Verdict['kind'], number>>;
+}>;
+
+/** It reports every five seconds; one that is silent for this long is dead or stuck. */
+const REPORT_AGE_MS_MAX = 30_000;
+const REPORT_NAME = 'webhook_sender';
+
+/** Returns whether nothing sends webhooks, as far as reports say. */
+export const isSenderSilent = (report: Pick<SenderReport, 'atMs'> | null, nowMs: number): boolean =>
+  report === null || report.atMs < nowMs - REPORT_AGE_MS_MAX;
+
+/** Endpoints that one claim looks at: more than can have no place left. */
+const ENDPOINTS_LOOKED_MAX = 1_024;
+
+export const IS_UNPROVEN = `CASE WHEN silences >= ${SILENT_COUNT} THEN 1 ELSE 0 END`;
+
+type EndpointRow = Readonly<{ id: string; storeId: string; mode: Mode; url: string; perSession: number }>;
+type DueRow = Pick<ClaimedDelivery, 'id' | 'eventId' | 'eventType' | 'sessionId' | 'body'> &
+  Readonly<{ attempts: number }>;
+type Found = DueRow & Readonly<{ endpoint: EndpointRow; isUnproven: boolean }>;
+type Lease = Readonly<{ id: string; endpointId: string }>;
+
+type Parts = Readonly<{ secrets: WebhookSecrets; refreshDue: RefreshDue; raiseAlarm: RaiseAlarm }>;
+
+export function sendingCommands(db: Db, parts: Parts) {
+  const meta = createMeta(db);
+  return {
+    ...claimCommands(db, parts),
+    ...recordCommands(db, parts),
+    async report(report: SenderReport): Promise<void> {
+      await db.write(() => meta.writeData(REPORT_NAME, report));
+    },
+    /** Returns the newest report; null if nothing has ever been sent from here. */
+    async lastReport(): Promise<SenderReport | null> {
+      return db.read(() => meta.readData<SenderReport>(REPORT_NAME));
+    },
+  };
+}
+
+/** Prepares choosing what can be sent now: a share for each endpoint; those that wait the longest come first. */
+function prepareChoosing({ client }: Db) {
+  const dueEndpoints = client.prepare(
+    `SELECT id, store_id AS storeId, mode, url, per_session AS perSession FROM endpoints INDEXED BY endpoints_due
+     WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`,
+  );
+  const dueOf = client.prepare(
+    `SELECT d.id, d.event_id AS eventId, v.type AS eventType, d.session_id AS sessionId, v.body, d.attempts
+     FROM deliveries AS d INDEXED BY deliveries_due JOIN events AS v ON v.id = d.event_id
+     WHERE d.endpoint_id = :endpointId AND d.due_at_ms <= :nowMs AND d.lease_until_ms IS NULL
+     ORDER BY d.due_at_ms, d.event_id LIMIT :limit`,
+  );
+  return ({ nowMs, limit, unprovenMax, places }: Omit<Claim, 'leaseMs'>): Found[] => {
+    const found: Found[] = [];
+    for (const isUnproven of [true, false]) {
+      const endpoints = (dueEndpoints.all({ isUnproven: Number(isUnproven), nowMs }) as EndpointRow[])
+        .map((endpoint) => ({ endpoint, free: places(endpoint.id, isUnproven) }))
+        .filter(({ free }) => free > 0);
+      const end = found.length + Math.min(limit - found.length, isUnproven ? unprovenMax : limit);
+      const share = Math.max(1, Math.floor((end - found.length) / Math.max(1, endpoints.length)));
+      for (const { endpoint, free } of endpoints) {
+        const most = Math.min(free, share, end - found.length);
+        if (most <= 0) break;
+        const rows = dueOf.all({ endpointId: endpoint.id, nowMs, limit: most }) as DueRow[];
+        for (const row of rows) found.push({ ...row, endpoint, isUnproven });
+      }
+    }
+    return found;
+  };
+}
+
+/** Prepares adding what is needed to send. */
+function prepareOpening({ client }: Db, secrets: WebhookSecrets) {
+  const termsOf = client.prepare('SELECT terms FROM sessions WHERE id = :sessionId').pluck();
+
+  /** Returns the URL that a session named, or the endpoint's own. */
+  function urlOf({ endpoint, sessionId }: Found): string {
+    if (endpoint.perSession === 0) return endpoint.url;
+    const { webhookUrl } = JSON.parse(termsOf.get({ sessionId }) as string) as { webhookUrl: string };
+    return webhookUrl;
+  }
+
+  return (leased: readonly Found[], leaseUntilMs: number): ClaimedDelivery[] => {
+    const pairs = new Map<string, SecretPair>();
+    return leased.map((one) => {
+      const { endpoint, attempts, isUnproven, ...row } = one;
+      const { id: endpointId, storeId, mode } = endpoint;
+      const pair = pairs.get(endpointId) ?? secrets.open(secrets.signing({ endpointId, storeId, mode }));
+      pairs.set(endpointId, pair);
+      return { ...row, ...pair, endpointId, isUnproven, url: urlOf(one), mode, attempt: attempts + 1, leaseUntilMs };
+    });
+  };
+}
+
+function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
+  const { client } = db;
+  const choose = prepareChoosing(db);
+  const open = prepareOpening(db, secrets);
+  const lease = client.prepare(
+    `UPDATE deliveries SET lease_until_ms = :leaseUntilMs
+     WHERE id = :id AND due_at_ms <= :nowMs AND lease_until_ms IS NULL`,
+  );
+  const expired = client.prepare(
+    `SELECT id, endpoint_id AS endpointId FROM deliveries INDEXED BY deliveries_leased WHERE lease_until_ms <= :nowMs`,
+  );
+  const release = client.prepare(
+    'UPDATE deliveries SET lease_until_ms = NULL WHERE id = :id AND lease_until_ms <= :untilMs',
+  );
+
+  /** Ends leases within the current transaction. */
+  function releaseAll(leases: readonly Lease[], untilMs: number): void {
+    for (const { id } of leases) release.run({ id, untilMs });
+    refreshEach(refreshDue, leases);
+  }
+
+  return {
+    /**
+     * Leases deliveries that are due. Of one endpoint and session, the older event comes before the newer one.
+     * Deliveries whose lease has run out are due again.
+     */
+    async claim({ leaseMs, ...limits }: Claim): Promise<readonly ClaimedDelivery[]> {
+      const { nowMs } = limits;
+      const leaseUntilMs = nowMs + leaseMs;
+      const over = db.read(() => expired.all({ nowMs }) as Lease[]);
+      if (over.length > 0) await db.write(() => releaseAll(over, nowMs));
+      const found = db.read(() => choose(limits));
+      // The write lock is taken only when there is something to do.
+      if (found.length === 0) return [];
+      const leasing = () => {
+        const taken = found.filter(({ id }) => lease.run({ id, leaseUntilMs, nowMs }).changes === 1);
+        for (const endpointId of new Set(taken.map(({ endpoint }) => endpoint.id))) refreshDue(endpointId);
+        return taken;
+      };
+      const leased = await db.write(leasing, { isGrouped: true });
+      return db.read(() => open(leased, leaseUntilMs));
+    },
+    /** Ends leases that were not used: what they hold is due as before. */
+    async release(leases: readonly (Lease & Readonly<{ leaseUntilMs: number }>)[]): Promise<void> {
+      const untilMs = Math.max(...leases.map(({ leaseUntilMs }) => leaseUntilMs));
+      await db.write(() => releaseAll(leases, untilMs), { isGrouped: true });
+    },
+    /** Ends all leases: what a sender that has ended had under way is due at once. */
+    async endLeases(): Promise<void> {
+      const untilMs = Number.MAX_SAFE_INTEGER;
+      await db.write(() => releaseAll(expired.all({ nowMs: untilMs }) as Lease[], untilMs));
+    },
+  };
+}
+
+type HealthRow = EndpointHealth & Readonly<{ id: string; url: string; removed: number }>;
+/** What the attempts of one transaction say about an endpoint. `successes`: how many were answered with 2xx. */
+type Followed = Readonly<{ before: HealthRow; now: EndpointHealth; successes: number; atMs: number }>;
+
+const unsent = { timestampS: null, nonce: null, signature: null, standardSignature: null };
+
+function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
+  const { client } = db;
+  const insertAttempt = client.prepare(
+    `INSERT INTO attempts (delivery_id, attempt, started_at_ms, duration_ms, status, error, response_excerpt,
+       timestamp_s, nonce, signature, standard_signature)
+     VALUES (:deliveryId, :attempt, :startedAtMs, :durationMs, :status, :error, :responseExcerpt,
+       :timestampS, :nonce, :signature, :standardSignature)`,
+  );
+  const settle = client.prepare(
+    `UPDATE deliveries SET state = :state, attempts = :attempt, due_at_ms = :dueAtMs, lease_until_ms = NULL,
+       last_status = :status, last_error = :error
+     WHERE id = :id AND lease_until_ms = :leaseUntilMs`,
+  );
+  const findHealth = client.prepare(
+    `SELECT id, url, removed, failing_since_ms AS failingSinceMs, failures, silences,
+       paused_until_ms AS pausedUntilMs, disabled_at_ms AS disabledAtMs
+     FROM endpoints WHERE id = :id`,
+  );
+  const saveHealth = client.prepare(
+    `UPDATE endpoints SET failing_since_ms = :failingSinceMs, failures = :failures, silences = :silences,
+       paused_until_ms = :pausedUntilMs, disabled_at_ms = :disabledAtMs, disabled_reason = :reason
+     WHERE id = :id`,
+  );
+  const replay = prepareReplay(db);
+
+  /** Saves what attempts say about an endpoint, and brings back what it had refused once it accepts something. */
+  function follow({ before, now, successes, atMs }: Followed): void {
+    const { id, url } = before;
+    const isSwitchedOff = now.disabledAtMs !== before.disabledAtMs;
+    if (isSwitchedOff) raiseAlarm(switchedOff(id, url, atMs));
+    const names = Object.keys(now) as (keyof EndpointHealth)[];
+    if (names.some((name) => now[name] !== before[name])) {
+      saveHealth.run({ ...now, id, reason: isSwitchedOff ? FAILING : null });
+    }
+    if (successes > 0) replay(id, atMs, successes);
+  }
+
+  function firstSeen(id: string): Followed {
+    const before = findHealth.get({ id }) as HealthRow | undefined;
+    invariant(before, `endpoint ${id} of a delivery exists`);
+    const { id: _id, url: _url, removed: _removed, ...now } = before;
+    return { before, now, successes: 0, atMs: 0 };
+  }
+
+  function recordAll(recorded: readonly RecordedAttempt[]): void {
+    const followed = new Map<string, Followed>();
+    for (const { endpointId, leaseUntilMs, attempt, verdict, stamp } of recorded) {
+      const { deliveryId: id, attempt: number, status, error } = attempt;
+      insertAttempt.run({ ...attempt, ...(stamp ?? unsent) });
+      const [state, dueAtMs] = verdict.kind === 'retry' ? ['waiting', verdict.atMs] : [verdict.kind, null];
+      settle.run({ id, leaseUntilMs, state, attempt: number, dueAtMs, status, error });
+      const { now, successes, ...rest } = followed.get(endpointId) ?? firstSeen(endpointId);
+      const isDelivered = verdict.kind === 'delivered';
+      const atMs = attempt.startedAtMs + attempt.durationMs;
+      const after = healthAfter(now, { isDelivered, isAnswered: status !== null, isFirst: number === 1, ...attempt });
+      followed.set(endpointId, { ...rest, now: after, successes: successes + (isDelivered ? 1 : 0), atMs });
+    }
+    for (const one of followed.values()) follow(one);
+    refreshEach(refreshDue, recorded);
+  }
+
+  return {
+    /**
+     * Saves attempts and what follows from them, in the order in which they ended, in one transaction. A result that
+     * comes after its lease was ended changes nothing about the delivery.
+     */
+    async record(recorded: readonly RecordedAttempt[]): Promise<void> {
+      await db.write(() => recordAll(recorded), { isGrouped: true });
+    },
+  };
+}
+
+const FAILING = 'the endpoint has accepted nothing for a week';
+
+const switchedOff = (id: string, url: string, atMs: number) => ({
+  atMs,
+  code: 'webhook_disabled',
+  message:
+    `the webhook endpoint ${id} (${url}) is switched off: ${FAILING}. ` +
+    `Its events wait. Once it works again, run \`quayside webhook set ${id} --state on\``,
+  network: null,
+  sessionId: null,
+});
+
+/**
+ * Prepares sending an endpoint's oldest refused deliveries again, after it accepted something. To be called within a
+ * transaction.
+ * @returns a function; its `count` is one for each success, so that an endpoint that works again is not flooded
+ */
+function prepareReplay({ client }: Db) {
+  const refused = client.prepare(
+    `SELECT id, attempts FROM deliveries INDEXED BY deliveries_refused
+     WHERE endpoint_id = :endpointId AND event_id >= :oldest
+       AND state = 'failed' AND last_status IN (${refusalStatuses.join(', ')}) AND attempts < ${REPLAY_ATTEMPTS_MAX}
+     ORDER BY event_id LIMIT :count`,
+  );
+  const again = client.prepare("UPDATE deliveries SET state = 'waiting', due_at_ms = :atMs WHERE id = :id");
+  return (endpointId: string, nowMs: number, count: number): void => {
+    const rows = refused.all({ endpointId, oldest: firstEventId(nowMs - REPLAY_AGE_MS_MAX), count });
+    for (const { id, attempts } of rows as { id: string; attempts: number }[]) {
+      again.run({ id, atMs: replayAtMs(attempts, nowMs) });
+    }
+  };
+}
