@@ -87,9 +87,9 @@ const history: Readonly<Record<string, Command>> = {
   async 'their answers are recorded'(database, _, { claimed }) {
     const went = { startedAtMs: T0_MS, durationMs: 1, status: 200, error: null, responseExcerpt: null };
     await database.sending.record(
-      claimed.map(({ id: deliveryId, attempt, trigger }) => ({
-        attempt: { ...went, deliveryId, attempt, trigger },
-        verdict: { kind: 'delivered' },
+      claimed.map(({ id: deliveryId, endpointId, leaseUntilMs, attempt }) => ({
+        ...{ endpointId, leaseUntilMs, verdict: { kind: 'delivered' }, stamp: null },
+        attempt: { ...went, deliveryId, attempt },
       })),
     );
   },
