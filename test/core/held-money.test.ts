@@ -162,4 +162,67 @@ test('a returned part is gone from what is held, and nothing else changes: not w
   );
 });
 
+const receipt = (more: Partial<Receipt>): Receipt => ({
+  ...{ network: 'test:one', tx: JSON.stringify(more, (_, value) => String(value)), currency: 'USDT', decimals: 18 },
+  ...{ units: ONE, blockNumber: 1, blockTimeS: 500, state: 'confirmed' },
+  ...more,
+});
+/** What a session that takes both coins has come to after every deadline. */
+function endOf(receipts: readonly Receipt[], own: Terms = { ...terms, accepts: ['USDT', 'USDC'] }) {
+  const sums = sumReceipts(own, receipts);
+  return [own, advance(own, newLife, sums, moment(END_S)).life, sums] as const;
+}
+
+test('a cent is held and less is not, in the currency of the larger part', () => {
+  const half = receipt({ units: CENT / 2n });
+  const other = receipt({ currency: 'USDC', units: 3n * ONE });
+  assert.equal(heldMoney(...endOf([receipt({ units: CENT })])), [{ kind: 'short', valuePar: CENT, currency: 'USDT' }]);
+  assert.equal(heldMoney(...endOf([half])), []);
+  const larger = (...receipts: Receipt[]) => heldMoney(...endOf(receipts))[0]?.currency;
+  assert.equal([larger(receipt({}), other), larger(receipt({ units: 4n * ONE }), other)], ['USDC', 'USDT']);
+  const [own, , sums] = endOf([receipt({ blockTimeS: 9_000 })]);
+  assert.equal(heldMoney(own, newLife, sums), [], 'a pending session holds no late money');
+});
+
+test('held money has a part for each token on each network, in whole cents and up to what is open', () => {
+  const shown = endOf([
+    receipt({ units: 2n * ONE }),
+    receipt({ network: 'test:two', currency: 'USDC', decimals: 6, units: 3_000_000n }),
+    receipt({ network: 'test:two', units: CENT / 2n }),
+  ]);
+  const parts = (open: bigint) =>
+    heldParts(...shown, 'short', open).map(({ network, currency, amountMinor, units }) => [
+      `${currency} on ${network}`,
+      amountMinor,
+      units,
+    ]);
+  assert.equal(parts(9n * ONE), [
+    ['USDT on test:one', 200n, 2n * ONE],
+    ['USDC on test:two', 300n, 3_000_000n],
+  ]);
+  assert.equal(parts(ONE), [
+    ['USDT on test:one', 100n, ONE],
+    ['USDC on test:two', 100n, 1_000_000n],
+  ]);
+  assert.equal(heldParts(...shown, 'surplus', ONE), []);
+  assert.is(openPar({ state: 'settled', valuePar: CENT, settledPar: 2n * CENT }), 0n);
+});
+
+test('accepting tells whether the session is paid, goes on, or was paid late', () => {
+  const wrong = (units: bigint) => sumReceipts(terms, [receipt({ currency: 'USDC', units })]);
+  const now = moment(600);
+  const taken = [3n, 10n].map((units) => accept(terms, newLife, wrong(units * ONE), 'wrong_token', true, now));
+  assert.equal(
+    taken.map(({ effect, life }) => [effect, life.status]),
+    [
+      ['credited', 'pending'],
+      ['paid', 'paid'],
+    ],
+  );
+  const paidLate = (kind: 'late' | 'short', blockTimeS: number) =>
+    accept(...endOf([receipt({ units: 4n * ONE, blockTimeS })], terms), kind, true, moment(END_S)).life.paidLate;
+  assert.equal({ late: paidLate('late', 9_000), short: paidLate('short', 500) }, { late: true, short: false });
+  assert.throws(() => accept(terms, newLife, wrong(ONE), 'surplus', true, now), /surplus/);
+});
+
 test.run();

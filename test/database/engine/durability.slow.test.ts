@@ -78,9 +78,11 @@ async function checkPromises(place: TempDatabase, lines: readonly string[]): Pro
   }
 }
 
-test(
+const fileTest = (title: string, ...args: Parameters<typeof onFile>) => test(title, onFile(...args));
+
+fileTest(
   'a process killed while writing leaves only whole commands, and every command that it answered',
-  onFile(async (place) => {
+  async (place) => {
     const seed = Number(process.env.SEED ?? randomInt(1_000_000));
     const random = createRandom('durability', seed);
     const replay = `SEED=${seed} npx tsx test/database/engine/durability.slow.test.ts`;
@@ -97,46 +99,40 @@ test(
       await checkPromises(place, writer.lines);
       next += 1000;
     }
-  }),
+  },
 );
 
-test(
-  'two processes write at once: both succeed, nothing is lost, no address is shared',
-  onFile(async (place) => {
-    const creator = startWriter(place.file, 'sessions', 0, 150);
-    const follower = startWriter(place.file, 'blocks', 1, 150);
-    await Promise.all([creator.ended, follower.ended]);
-    assert.is(creator.lines.at(-1), 'end', creator.errors());
-    assert.is(follower.lines.at(-1), 'end', follower.errors());
-    assert.equal(audit(place.file), []);
-    assert.is((await place.database.reports.stats(0)).sessions.pending, 150);
-    assert.is((await place.database.blocks.tail('test:one', 1000)).length, 151);
-  }),
-);
+fileTest('two processes write at once: both succeed, nothing is lost, no address is shared', async (place) => {
+  const creator = startWriter(place.file, 'sessions', 0, 150);
+  const follower = startWriter(place.file, 'blocks', 1, 150);
+  await Promise.all([creator.ended, follower.ended]);
+  assert.is(creator.lines.at(-1), 'end', creator.errors());
+  assert.is(follower.lines.at(-1), 'end', follower.errors());
+  assert.equal(audit(place.file), []);
+  assert.is((await place.database.reports.stats(0)).sessions.pending, 150);
+  assert.is((await place.database.blocks.tail('test:one', 1000)).length, 151);
+});
 
-test(
-  'while another process holds the write lock, writes fail in time and reads continue',
-  onFile(async (place) => {
-    const impatient = place.connect(30);
-    const holder = new Sqlite(place.file);
-    holder.exec('BEGIN IMMEDIATE');
-    await fails(impatient.sessions.create(newSession('o1')), 'storage_unavailable');
-    await fails(impatient.probe(), 'storage_unavailable');
-    await fails(new Feed(impatient, 'two').step({ connect: [] }), 'storage_unavailable');
-    assert.is(await impatient.sessions.find('o1'), null);
-    assert.is((await impatient.networks.list()).length, 1);
-    holder.exec('COMMIT');
-    holder.close();
-    assert.is((await impatient.sessions.create(newSession('o1'))).kind, 'created');
-    await impatient.probe();
-    impatient.close();
-    assert.equal(audit(place.file), []);
-  }),
-);
+fileTest('while another process holds the write lock, writes fail in time and reads continue', async (place) => {
+  const impatient = place.connect(30);
+  const holder = new Sqlite(place.file);
+  holder.exec('BEGIN IMMEDIATE');
+  await fails(impatient.sessions.create(newSession('o1')), 'storage_unavailable');
+  await fails(impatient.probe(), 'storage_unavailable');
+  await fails(new Feed(impatient, 'two').step({ connect: [] }), 'storage_unavailable');
+  assert.is(await impatient.sessions.find('o1'), null);
+  assert.is((await impatient.networks.list()).length, 1);
+  holder.exec('COMMIT');
+  holder.close();
+  assert.is((await impatient.sessions.create(newSession('o1'))).kind, 'created');
+  await impatient.probe();
+  impatient.close();
+  assert.equal(audit(place.file), []);
+});
 
-test(
+fileTest(
   'a full disk refuses new sessions and blocks, keeps what was answered, and accepts them again when there is room',
-  onFile(async (place) => {
+  async (place) => {
     const bytesMax = 1_600_000;
     const small = openSqliteDatabase({
       file: place.file,
@@ -174,7 +170,7 @@ test(
     assert.equal((await small.reports.stats(0)).sessions, before);
     small.close();
     assert.is((await place.database.sessions.create(newSession('roomy'))).kind, 'created');
-  }),
+  },
 );
 
 test('a file that is not a database is refused with a clear permanent fault', () => {

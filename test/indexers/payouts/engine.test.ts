@@ -23,118 +23,107 @@ import { network, onBench, rules, startOf, untilSettled } from './engine-bench.t
 
 const watchedConfig = { signer: {}, networks: [{ key: network }] } as const;
 
-test(
+const benchTest = (title: string, ...args: Parameters<typeof onBench>) => test(title, onBench(...args));
+
+benchTest(
   'nothing is requested from node or signer while the network is not followed',
-  onBench(
-    async ({ payer, plan, report, database }) => {
-      await plan('r1');
-      for (const state of ['starting', 'behind', 'fault', 'halted'] as const) {
-        await report(state);
-        const error = await payer.look().then(
-          () => null,
-          (fault: Fault) => fault.code,
-        );
-        assert.is(error, 'payouts_settling');
-      }
-      assert.equal(
-        (await database.engines.list()).map(({ fence, settlingUntilMs }) => [fence, settlingUntilMs]),
-        [[0, 0]],
+  async ({ payer, plan, report, database }) => {
+    await plan('r1');
+    for (const state of ['starting', 'behind', 'fault', 'halted'] as const) {
+      await report(state);
+      const error = await payer.look().then(
+        () => null,
+        (fault: Fault) => fault.code,
       );
-    },
-    { settles: true, node: () => ({}) as PayoutNode, signer: () => ({}) as FreezableSigner },
-  ),
+      assert.is(error, 'payouts_settling');
+    }
+    assert.equal(
+      (await database.engines.list()).map(({ fence, settlingUntilMs }) => [fence, settlingUntilMs]),
+      [[0, 0]],
+    );
+  },
+  { settles: true, node: () => ({}) as PayoutNode, signer: () => ({}) as FreezableSigner },
 );
 
-test(
-  'payouts of one wallet run concurrently, with numbers in order',
-  onBench(async (bench) => {
-    const ids = Array.from({ length: 10 }, (_, n) => `r${n}`);
-    await bench.plan(...ids);
-    await bench.pass();
-    const attempts = (await Promise.all(ids.map((id) => bench.database.payouts.attempts(id)))).flat();
-    assert.equal(attempts.map(({ nonce }) => nonce).sort(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    assert.ok(attempts.every(({ sentAtMs }) => sentAtMs !== null));
-    for (const id of ids) await untilSettled(bench, id);
-  }),
-);
+benchTest('payouts of one wallet run concurrently, with numbers in order', async (bench) => {
+  const ids = Array.from({ length: 10 }, (_, n) => `r${n}`);
+  await bench.plan(...ids);
+  await bench.pass();
+  const attempts = (await Promise.all(ids.map((id) => bench.database.payouts.attempts(id)))).flat();
+  assert.equal(attempts.map(({ nonce }) => nonce).sort(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  assert.ok(attempts.every(({ sentAtMs }) => sentAtMs !== null));
+  for (const id of ids) await untilSettled(bench, id);
+});
 
 let isCapped = true;
-test(
+benchTest(
   'a payout that the signer refuses waits without its number, and others continue',
-  onBench(
-    async (bench) => {
-      const { plan, pass, database, alarms } = bench;
-      await plan('r1', 'r2');
-      assert.is(await pass(), null);
-      assert.equal((await database.payouts.find('r1'))?.wait, {
-        code: 'signer_refused_cap',
-        message: 'too much today',
-      });
-      assert.equal(await database.payouts.attempts('r1'), []);
-      assert.is((await database.payouts.attempts('r2'))[0]?.nonce, 0);
-      assert.equal(await alarms(), ['signer_refused_cap']);
-      isCapped = false;
-      await untilSettled(bench, 'r1');
-      assert.is((await database.payouts.attempts('r1'))[0]?.nonce, 1);
-    },
-    {
-      signer: (signer) => ({
-        ...signer,
-        async sign(request) {
-          if (isCapped && request.intent.id === 'r1') throw permanent('signer_refused_cap', 'too much today');
-          return signer.sign(request);
-        },
-      }),
-    },
-  ),
-);
-
-test(
-  'an altered payout waits for a person',
-  onBench(async ({ plan, pass, database, alarms }) => {
-    await plan('r1');
-    const intent = {
-      kind: 'refund',
-      session: { id: 'cs_1', amount: '5.00' },
-      id: 'r2',
-      network,
-      currency: 'USDT',
-      to: 'e'.repeat(40),
-      units: 5n,
-    } as const;
-    const mac = intentMac(macKey, { ...intent, units: 4n });
-    await database.payouts.plan([
-      { intent: { ...intent, mac }, sessionId: null, servesId: null, notBeforeMs: 0, nowMs: 0 },
-    ]);
-    await pass();
-    const altered = await database.payouts.find('r2');
-    assert.equal([altered?.state, altered?.wait?.code], ['stuck', 'signer_refused_mac']);
-    assert.ok((await alarms()).includes('signer_refused_mac'));
-    assert.is((await database.payouts.find('r1'))?.state, 'sent');
-  }),
-);
-
-test(
-  'an attempt is replaced if the price has risen above it, and not otherwise',
-  onBench(async (bench) => {
-    const { plan, pass, chain, database } = bench;
-    chain.weather = { ...chain.weather, mines: 0 };
-    await plan('r1');
-    for (let n = 0; n < 10; n++) await pass();
-    assert.is((await database.payouts.attempts('r1')).length, 1, 'the price has not risen');
-    chain.weather = { ...chain.weather, dear: 1 };
-    for (let n = 0; n < 10; n++) await pass();
-    const attempts = await database.payouts.attempts('r1');
-    assert.ok(attempts.length > 1);
-    assert.equal([...new Set(attempts.map(({ nonce }) => nonce))], [0]);
-    chain.weather = { ...chain.weather, dear: 0, mines: 1 };
+  async (bench) => {
+    const { plan, pass, database, alarms } = bench;
+    await plan('r1', 'r2');
+    assert.is(await pass(), null);
+    assert.equal((await database.payouts.find('r1'))?.wait, {
+      code: 'signer_refused_cap',
+      message: 'too much today',
+    });
+    assert.equal(await database.payouts.attempts('r1'), []);
+    assert.is((await database.payouts.attempts('r2'))[0]?.nonce, 0);
+    assert.equal(await alarms(), ['signer_refused_cap']);
+    isCapped = false;
     await untilSettled(bench, 'r1');
-  }),
+    assert.is((await database.payouts.attempts('r1'))[0]?.nonce, 1);
+  },
+  {
+    signer: (signer) => ({
+      ...signer,
+      async sign(request) {
+        if (isCapped && request.intent.id === 'r1') throw permanent('signer_refused_cap', 'too much today');
+        return signer.sign(request);
+      },
+    }),
+  },
 );
 
-test(
+benchTest('an altered payout waits for a person', async ({ plan, pass, database, alarms }) => {
+  await plan('r1');
+  const intent = {
+    kind: 'refund',
+    session: { id: 'cs_1', amount: '5.00' },
+    id: 'r2',
+    network,
+    currency: 'USDT',
+    to: 'e'.repeat(40),
+    units: 5n,
+  } as const;
+  const mac = intentMac(macKey, { ...intent, units: 4n });
+  await database.payouts.plan([
+    { intent: { ...intent, mac }, sessionId: null, servesId: null, notBeforeMs: 0, nowMs: 0 },
+  ]);
+  await pass();
+  const altered = await database.payouts.find('r2');
+  assert.equal([altered?.state, altered?.wait?.code], ['stuck', 'signer_refused_mac']);
+  assert.ok((await alarms()).includes('signer_refused_mac'));
+  assert.is((await database.payouts.find('r1'))?.state, 'sent');
+});
+
+benchTest('an attempt is replaced if the price has risen above it, and not otherwise', async (bench) => {
+  const { plan, pass, chain, database } = bench;
+  chain.weather = { ...chain.weather, mines: 0 };
+  await plan('r1');
+  for (let n = 0; n < 10; n++) await pass();
+  assert.is((await database.payouts.attempts('r1')).length, 1, 'the price has not risen');
+  chain.weather = { ...chain.weather, dear: 1 };
+  for (let n = 0; n < 10; n++) await pass();
+  const attempts = await database.payouts.attempts('r1');
+  assert.ok(attempts.length > 1);
+  assert.equal([...new Set(attempts.map(({ nonce }) => nonce))], [0]);
+  chain.weather = { ...chain.weather, dear: 0, mines: 1 };
+  await untilSettled(bench, 'r1');
+});
+
+benchTest(
   'the balances in `status` are read once a minute, and again as soon as a payout has ended',
-  onBench(async ({ pass, plan, database, clock }) => {
+  async ({ pass, plan, database, clock }) => {
     const readAtMs = async () => (await database.wallets.balances()).map((balance) => balance.readAtMs);
     const isEnded = async () => (await database.payouts.find('r1'))?.state === 'succeeded';
     await plan('r1');
@@ -148,251 +137,236 @@ test(
     assert.equal(await readAtMs(), [clock.nowMs(), clock.nowMs()]);
     await pass();
     assert.equal(await readAtMs(), [clock.nowMs() - 10_000, clock.nowMs() - 10_000]);
-  }),
+  },
 );
 
 let trouble: 'destination_frozen' | 'token_short' | null = 'destination_frozen';
-test(
+benchTest(
   'a receiver that can never be paid ends a payout; a wallet that is short makes it wait and raises wallet_low',
-  onBench(
-    async (bench) => {
-      const { plan, pass, database, alarms, clock } = bench;
-      const lasting = watched(watchPayouts(database, watchedConfig), database, clock);
-      await plan('r1');
+  async (bench) => {
+    const { plan, pass, database, alarms, clock } = bench;
+    const lasting = watched(watchPayouts(database, watchedConfig), database, clock);
+    await plan('r1');
+    await pass();
+    assert.equal((await database.payouts.find('r1'))?.state, 'failed');
+    trouble = 'token_short';
+    await plan('r2');
+    const low = async () => (await database.wallets.balances()).find(({ role }) => role === 'refund')?.low;
+    for (let n = 0; n < 8; n++) await pass();
+    assert.equal((await database.payouts.find('r2'))?.wait?.code, 'token_short');
+    for (let n = 0; n < 90; n++) {
       await pass();
-      assert.equal((await database.payouts.find('r1'))?.state, 'failed');
-      trouble = 'token_short';
-      await plan('r2');
-      const low = async () => (await database.wallets.balances()).find(({ role }) => role === 'refund')?.low;
-      for (let n = 0; n < 8; n++) await pass();
-      assert.equal((await database.payouts.find('r2'))?.wait?.code, 'token_short');
-      for (let n = 0; n < 90; n++) {
-        await pass();
-        assert.equal(await low(), ['USDT'], 'low for as long as r2 waits, however seldom it is looked at');
-        assert.equal(await lasting.look(), ['wallet_low']);
-      }
-      assert.equal(await alarms(), ['wallet_low', 'token_short', 'destination_frozen']);
-      trouble = null;
-      await untilSettled(bench, 'r2');
-      await pass();
-      assert.equal(await low(), []);
-      await lasting.look();
-      assert.equal(await lasting.after(CALM_MS), []);
-    },
-    {
-      node: (node) => ({
-        ...node,
-        quote: async (...question) =>
-          trouble ? { refused: trouble, message: 'by the chain', missing: null } : node.quote(...question),
-      }),
-    },
-  ),
+      assert.equal(await low(), ['USDT'], 'low for as long as r2 waits, however seldom it is looked at');
+      assert.equal(await lasting.look(), ['wallet_low']);
+    }
+    assert.equal(await alarms(), ['wallet_low', 'token_short', 'destination_frozen']);
+    trouble = null;
+    await untilSettled(bench, 'r2');
+    await pass();
+    assert.equal(await low(), []);
+    await lasting.look();
+    assert.equal(await lasting.after(CALM_MS), []);
+  },
+  {
+    node: (node) => ({
+      ...node,
+      quote: async (...question) =>
+        trouble ? { refused: trouble, message: 'by the chain', missing: null } : node.quote(...question),
+    }),
+  },
 );
 
 let isGone = true;
-test(
+benchTest(
   'an unreachable signer is reported, and payouts resume when it is back',
-  onBench(
-    async (bench) => {
-      await bench.plan('r1');
-      assert.is((await bench.pass())?.code, 'signer_unreachable');
-      isGone = false;
-      await untilSettled(bench, 'r1');
-    },
-    {
-      signer: (signer) =>
-        new Proxy(signer, {
-          get: (target, name) =>
-            isGone
-              ? async () => {
-                  throw transient('signer_unreachable', 'nothing listens');
-                }
-              : Reflect.get(target, name),
-        }),
-    },
-  ),
+  async (bench) => {
+    await bench.plan('r1');
+    assert.is((await bench.pass())?.code, 'signer_unreachable');
+    isGone = false;
+    await untilSettled(bench, 'r1');
+  },
+  {
+    signer: (signer) =>
+      new Proxy(signer, {
+        get: (target, name) =>
+          isGone
+            ? async () => {
+                throw transient('signer_unreachable', 'nothing listens');
+              }
+            : Reflect.get(target, name),
+      }),
+  },
 );
 
 let isPruned = false;
-test(
+benchTest(
   'while the node no longer has the final state, payouts are made on the count at its head',
-  onBench(
-    async (bench) => {
-      const { plan, pass, chain, database, alarms } = bench;
-      isPruned = true;
-      await plan('r1', 'r2');
-      await untilSettled(bench, 'r1');
-      await untilSettled(bench, 'r2');
-      assert.equal(
-        chain
-          .blocks()
-          .flat()
-          .map(({ intentId, nonce }) => [intentId, nonce]),
-        [
-          ['r1', 0],
-          ['r2', 1],
-        ],
-      );
-      chain.usurp(keyOf({ role: 'refund' }));
-      await plan('r3');
-      await pass();
-      assert.equal([(await database.payouts.find('r3'))?.state, await alarms()], ['waiting', ['payout_nonce_foreign']]);
-      assert.is((await database.holds.find(network))?.code, 'payout_nonce_foreign');
-    },
-    {
-      node: (node) => ({
-        ...node,
-        async count(key) {
-          const counts = await node.count(key);
-          return counts && isPruned ? { ...counts, final: null } : counts;
-        },
-      }),
-    },
-  ),
+  async (bench) => {
+    const { plan, pass, chain, database, alarms } = bench;
+    isPruned = true;
+    await plan('r1', 'r2');
+    await untilSettled(bench, 'r1');
+    await untilSettled(bench, 'r2');
+    assert.equal(
+      chain
+        .blocks()
+        .flat()
+        .map(({ intentId, nonce }) => [intentId, nonce]),
+      [
+        ['r1', 0],
+        ['r2', 1],
+      ],
+    );
+    chain.usurp(keyOf({ role: 'refund' }));
+    await plan('r3');
+    await pass();
+    assert.equal([(await database.payouts.find('r3'))?.state, await alarms()], ['waiting', ['payout_nonce_foreign']]);
+    assert.is((await database.holds.find(network))?.code, 'payout_nonce_foreign');
+  },
+  {
+    node: (node) => ({
+      ...node,
+      async count(key) {
+        const counts = await node.count(key);
+        return counts && isPruned ? { ...counts, final: null } : counts;
+      },
+    }),
+  },
 );
 
 let isSilent = false;
-test(
+benchTest(
   'faults that delay payouts for ten minutes raise an alarm, which ends when they go on',
-  onBench(
-    async (bench) => {
-      const { plan, pass, alarms, database, clock } = bench;
-      const lasting = watched(watchPayouts(database, watchedConfig), database, clock);
-      isSilent = true;
-      await plan('r1');
-      assert.is((await pass())?.code, 'node_history_pruned');
-      await lasting.look();
-      for (let n = 0; n < 59; n++) {
-        await pass();
-        await lasting.look();
-      }
-      assert.equal(await alarms(), []);
+  async (bench) => {
+    const { plan, pass, alarms, database, clock } = bench;
+    const lasting = watched(watchPayouts(database, watchedConfig), database, clock);
+    isSilent = true;
+    await plan('r1');
+    assert.is((await pass())?.code, 'node_history_pruned');
+    await lasting.look();
+    for (let n = 0; n < 59; n++) {
       await pass();
-      assert.equal(await lasting.look(), ['payouts_delayed']);
-      const { message } = (await lasting.open())[0] ?? {};
-      assert.match(
-        message ?? '',
-        /faults delay payouts on test:one \(1\), such as node_history_pruned: the state is gone/,
-      );
-      isSilent = false;
-      await untilSettled(bench, 'r1');
       await lasting.look();
-      assert.equal(await lasting.after(CALM_MS), []);
-    },
-    {
-      node: (node) => ({
-        ...node,
-        quote: (...of) => {
-          if (isSilent) throw transient('node_history_pruned', 'the state is gone');
-          return node.quote(...of);
-        },
-      }),
-    },
-  ),
+    }
+    assert.equal(await alarms(), []);
+    await pass();
+    assert.equal(await lasting.look(), ['payouts_delayed']);
+    const { message } = (await lasting.open())[0] ?? {};
+    assert.match(
+      message ?? '',
+      /faults delay payouts on test:one \(1\), such as node_history_pruned: the state is gone/,
+    );
+    isSilent = false;
+    await untilSettled(bench, 'r1');
+    await lasting.look();
+    assert.equal(await lasting.after(CALM_MS), []);
+  },
+  {
+    node: (node) => ({
+      ...node,
+      quote: (...of) => {
+        if (isSilent) throw transient('node_history_pruned', 'the state is gone');
+        return node.quote(...of);
+      },
+    }),
+  },
 );
 
 let broken: readonly string[] = [];
-test(
+benchTest(
   'what keeps one payout from advancing is saved with it, and the others go on',
-  onBench(
-    async (bench) => {
-      const { plan, pass, database, alarms } = bench;
-      const faultOf = async (id: string) => (await database.payouts.find(id))?.fault?.code;
-      broken = ['r1'];
-      await plan('r1', 'r2');
-      const dueAtMs = (await database.payouts.find('r1'))?.notBeforeMs;
-      assert.is((await pass())?.code, 'node_inconsistent');
-      const refused = await database.payouts.find('r1');
-      assert.equal(
-        [refused?.state, refused?.wait, refused?.fault, refused?.notBeforeMs],
-        ['waiting', null, { code: 'node_inconsistent', message: 'no sense in r1' }, dueAtMs],
-      );
-      await untilSettled(bench, 'r2');
-      assert.equal([await faultOf('r1'), await faultOf('r2')], ['node_inconsistent', undefined]);
-      assert.equal(await alarms(), []);
-      broken = [];
-      for (let n = 0; n < 4; n++) await pass();
-      assert.is(await faultOf('r1'), undefined);
-      // The same once it is sent.
-      await plan('r3');
-      await pass();
-      broken = ['r3'];
-      for (let n = 0; n < 3; n++) await pass();
-      assert.equal([(await database.payouts.find('r3'))?.state, await faultOf('r3')], ['sent', 'node_inconsistent']);
-      broken = [];
-      await untilSettled(bench, 'r3');
-      assert.is(await faultOf('r3'), undefined);
+  async (bench) => {
+    const { plan, pass, database, alarms } = bench;
+    const faultOf = async (id: string) => (await database.payouts.find(id))?.fault?.code;
+    broken = ['r1'];
+    await plan('r1', 'r2');
+    const dueAtMs = (await database.payouts.find('r1'))?.notBeforeMs;
+    assert.is((await pass())?.code, 'node_inconsistent');
+    const refused = await database.payouts.find('r1');
+    assert.equal(
+      [refused?.state, refused?.wait, refused?.fault, refused?.notBeforeMs],
+      ['waiting', null, { code: 'node_inconsistent', message: 'no sense in r1' }, dueAtMs],
+    );
+    await untilSettled(bench, 'r2');
+    assert.equal([await faultOf('r1'), await faultOf('r2')], ['node_inconsistent', undefined]);
+    assert.equal(await alarms(), []);
+    broken = [];
+    for (let n = 0; n < 4; n++) await pass();
+    assert.is(await faultOf('r1'), undefined);
+    // The same once it is sent.
+    await plan('r3');
+    await pass();
+    broken = ['r3'];
+    for (let n = 0; n < 3; n++) await pass();
+    assert.equal([(await database.payouts.find('r3'))?.state, await faultOf('r3')], ['sent', 'node_inconsistent']);
+    broken = [];
+    await untilSettled(bench, 'r3');
+    assert.is(await faultOf('r3'), undefined);
+  },
+  {
+    node: (node) => {
+      const refuse = ({ intent: { id } }: SpendDraft): void => {
+        if (broken.includes(id)) throw transient('node_inconsistent', `no sense in ${id}`);
+      };
+      return {
+        ...node,
+        quote: async (...of) => {
+          refuse(of[0]);
+          return node.quote(...of);
+        },
+        outcome: async (...of) => {
+          refuse(of[0]);
+          return node.outcome(...of);
+        },
+      };
     },
-    {
-      node: (node) => {
-        const refuse = ({ intent: { id } }: SpendDraft): void => {
-          if (broken.includes(id)) throw transient('node_inconsistent', `no sense in ${id}`);
-        };
-        return {
-          ...node,
-          quote: async (...of) => {
-            refuse(of[0]);
-            return node.quote(...of);
-          },
-          outcome: async (...of) => {
-            refuse(of[0]);
-            return node.outcome(...of);
-          },
-        };
-      },
-    },
-  ),
+  },
 );
 
-test(
-  'payouts that serve each other are made in order',
-  onBench(async (bench) => {
-    const { database, clock } = bench;
-    const nowMs = clock.nowMs();
-    const common = { sessionId: null, notBeforeMs: nowMs, nowMs };
-    const sweep = { kind: 'sweep', id: 's1', network, currency: 'USDT', from: [{ index: 3, units: 9n }] } as const;
-    const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
-    await database.payouts.plan([
-      { ...common, intent: sweep, servesId: null },
-      { ...common, intent: gas, servesId: 's1' },
-    ]);
-    await bench.pass();
-    assert.equal(await database.payouts.attempts('s1'), []);
-    await untilSettled(bench, 'g1');
-    await untilSettled(bench, 's1');
-    const { unbalanced, differences } = await database.ledger.verify();
-    assert.equal([unbalanced, differences], [[], []]);
-  }),
-);
+benchTest('payouts that serve each other are made in order', async (bench) => {
+  const { database, clock } = bench;
+  const nowMs = clock.nowMs();
+  const common = { sessionId: null, notBeforeMs: nowMs, nowMs };
+  const sweep = { kind: 'sweep', id: 's1', network, currency: 'USDT', from: [{ index: 3, units: 9n }] } as const;
+  const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
+  await database.payouts.plan([
+    { ...common, intent: sweep, servesId: null },
+    { ...common, intent: gas, servesId: 's1' },
+  ]);
+  await bench.pass();
+  assert.equal(await database.payouts.attempts('s1'), []);
+  await untilSettled(bench, 'g1');
+  await untilSettled(bench, 's1');
+  const { unbalanced, differences } = await database.ledger.verify();
+  assert.equal([unbalanced, differences], [[], []]);
+});
 
 let isForgetful = false;
-test(
+benchTest(
   'a signer whose journal has lost a recorded signature gets no more requests',
-  onBench(
-    async (bench) => {
-      const { plan, pass, alarms, database } = bench;
-      await plan('r1');
-      await untilSettled(bench, 'r1');
-      isForgetful = true;
-      await plan('r2');
-      assert.is((await pass())?.code, 'signer_journal_behind');
-      // As after a restart: the same, before anything is signed.
-      assert.is((await pass())?.code, 'signer_journal_behind');
-      assert.equal(
-        (await database.payouts.attempts('r2')).filter(({ sentAtMs }) => sentAtMs !== null),
-        [],
-      );
-      assert.equal(await alarms(), []);
-      isForgetful = false;
-      await untilSettled(bench, 'r2');
-    },
-    {
-      signer: (signer) => ({
-        ...signer,
-        journal: async (key, after, limit) => (isForgetful ? [] : signer.journal(key, after, limit)),
-      }),
-    },
-  ),
+  async (bench) => {
+    const { plan, pass, alarms, database } = bench;
+    await plan('r1');
+    await untilSettled(bench, 'r1');
+    isForgetful = true;
+    await plan('r2');
+    assert.is((await pass())?.code, 'signer_journal_behind');
+    // As after a restart: the same, before anything is signed.
+    assert.is((await pass())?.code, 'signer_journal_behind');
+    assert.equal(
+      (await database.payouts.attempts('r2')).filter(({ sentAtMs }) => sentAtMs !== null),
+      [],
+    );
+    assert.equal(await alarms(), []);
+    isForgetful = false;
+    await untilSettled(bench, 'r2');
+  },
+  {
+    signer: (signer) => ({
+      ...signer,
+      journal: async (key, after, limit) => (isForgetful ? [] : signer.journal(key, after, limit)),
+    }),
+  },
 );
 
 let freezeWhen: 'quoted' | 'signed' | null = null;
@@ -403,60 +377,58 @@ const freezesWhen = async <T>(when: typeof freezeWhen, answer: Promise<T>): Prom
   return got;
 };
 let broadcasts = 0;
-test(
+benchTest(
   'a freeze at any moment: nothing is signed, a signed attempt is not sent, and a sent one is watched to its end',
-  onBench(
-    async (bench) => {
-      const { plan, pass, database, clock } = bench;
-      const why = { code: 'payouts_frozen', reason: 'a laptop is gone', frozenBy: 'anna' };
-      freezeNow = async () => {
-        await database.holds.freeze({ ...why, network: null, sinceMs: clock.nowMs() }, null);
-      };
-      const act = { atMs: 0, operator: 'anna', command: 'payout thaw', reason: 'found' };
-      const thaw = async () => {
-        freezeWhen = null;
-        await thawAll(database, null, act);
-      };
+  async (bench) => {
+    const { plan, pass, database, clock } = bench;
+    const why = { code: 'payouts_frozen', reason: 'a laptop is gone', frozenBy: 'anna' };
+    freezeNow = async () => {
+      await database.holds.freeze({ ...why, network: null, sinceMs: clock.nowMs() }, null);
+    };
+    const act = { atMs: 0, operator: 'anna', command: 'payout thaw', reason: 'found' };
+    const thaw = async () => {
+      freezeWhen = null;
+      await thawAll(database, null, act);
+    };
 
-      await plan('sent');
-      await pass();
-      assert.is(broadcasts, 1);
-      await freezeNow();
-      await plan('waiting');
-      const fault = await pass();
-      assert.is(fault?.code, 'payouts_frozen');
-      assert.match(fault?.message ?? '', /every network by anna: a laptop is gone/);
-      await untilSettled(bench, 'sent');
-      for (let n = 0; n < 20; n++) await pass();
-      assert.equal([broadcasts, await database.payouts.attempts('waiting')], [1, []]);
+    await plan('sent');
+    await pass();
+    assert.is(broadcasts, 1);
+    await freezeNow();
+    await plan('waiting');
+    const fault = await pass();
+    assert.is(fault?.code, 'payouts_frozen');
+    assert.match(fault?.message ?? '', /every network by anna: a laptop is gone/);
+    await untilSettled(bench, 'sent');
+    for (let n = 0; n < 20; n++) await pass();
+    assert.equal([broadcasts, await database.payouts.attempts('waiting')], [1, []]);
 
-      await thaw();
-      freezeWhen = 'quoted';
-      for (let n = 0; n < 20; n++) await pass();
-      assert.equal([broadcasts, await database.payouts.attempts('waiting')], [1, []]);
+    await thaw();
+    freezeWhen = 'quoted';
+    for (let n = 0; n < 20; n++) await pass();
+    assert.equal([broadcasts, await database.payouts.attempts('waiting')], [1, []]);
 
-      await thaw();
-      freezeWhen = 'signed';
-      for (let n = 0; n < 20; n++) await pass();
-      const [attempt] = await database.payouts.attempts('waiting');
-      assert.equal([broadcasts, attempt?.tx === null, attempt?.sentAtMs], [1, false, null]);
+    await thaw();
+    freezeWhen = 'signed';
+    for (let n = 0; n < 20; n++) await pass();
+    const [attempt] = await database.payouts.attempts('waiting');
+    assert.equal([broadcasts, attempt?.tx === null, attempt?.sentAtMs], [1, false, null]);
 
-      await thaw();
-      await untilSettled(bench, 'waiting');
-      assert.is((await database.payouts.attempts('waiting')).length, 1, 'it was sent as it had been signed');
-    },
-    {
-      node: (node) => ({
-        ...node,
-        quote: (...of) => freezesWhen('quoted', node.quote(...of)),
-        broadcast(bytes) {
-          broadcasts++;
-          return node.broadcast(bytes);
-        },
-      }),
-      signer: (signer) => ({ ...signer, sign: (request) => freezesWhen('signed', signer.sign(request)) }),
-    },
-  ),
+    await thaw();
+    await untilSettled(bench, 'waiting');
+    assert.is((await database.payouts.attempts('waiting')).length, 1, 'it was sent as it had been signed');
+  },
+  {
+    node: (node) => ({
+      ...node,
+      quote: (...of) => freezesWhen('quoted', node.quote(...of)),
+      broadcast(bytes) {
+        broadcasts++;
+        return node.broadcast(bytes);
+      },
+    }),
+    signer: (signer) => ({ ...signer, sign: (request) => freezesWhen('signed', signer.sign(request)) }),
+  },
 );
 
 test('an engine stops when asked to, whatever it waits for', async () => {

@@ -17,9 +17,11 @@ const current = async ({ database }: Bench) =>
     .filter(({ role, isFormer }) => role === 'refund' && !isFormer)
     .map(({ key }) => key);
 
-test(
+const benchTest = (title: string, ...args: Parameters<typeof onBench>) => test(title, onBench(...args));
+
+benchTest(
   'payouts before and after a change of the wallet are each paid once, by the wallet that paid then',
-  onBench(async (bench) => {
+  async (bench) => {
     await bench.plan('r1');
     await untilSettled(bench, 'r1');
     bench.useWallet(1);
@@ -31,62 +33,58 @@ test(
     assert.equal(await current(bench), [second]);
     const watched = (await bench.database.wallets.listOwn(network)).map(({ key }) => key);
     assert.ok([first, second].every((key) => watched.includes(key)));
-  }),
+  },
 );
 
 let isLost = false;
 let signs = 0;
-test(
+benchTest(
   'the answer to a signature is lost, and another wallet pays: the signed bytes are used, and nothing else',
-  onBench(
-    async (bench) => {
-      await bench.plan('r1');
-      isLost = true;
-      for (let n = 0; n < 3; n++) await bench.pass();
-      assert.ok(signs > 0);
-      bench.useWallet(1);
-      isLost = false;
-      await untilSettled(bench, 'r1');
-      assert.equal([paidBy(bench), await payersOf(bench, 'r1')], [[first], [[0, 0, first]]]);
-    },
-    {
-      signer: (signer) => ({
-        ...signer,
-        async sign(request) {
-          const signed = await signer.sign(request);
-          signs += 1;
-          if (isLost) throw transient('signer_unreachable', 'the answer was lost');
-          return signed;
-        },
-      }),
-    },
-  ),
+  async (bench) => {
+    await bench.plan('r1');
+    isLost = true;
+    for (let n = 0; n < 3; n++) await bench.pass();
+    assert.ok(signs > 0);
+    bench.useWallet(1);
+    isLost = false;
+    await untilSettled(bench, 'r1');
+    assert.equal([paidBy(bench), await payersOf(bench, 'r1')], [[first], [[0, 0, first]]]);
+  },
+  {
+    signer: (signer) => ({
+      ...signer,
+      async sign(request) {
+        const signed = await signer.sign(request);
+        signs += 1;
+        if (isLost) throw transient('signer_unreachable', 'the answer was lost');
+        return signed;
+      },
+    }),
+  },
 );
 
 let isDown = true;
-test(
+benchTest(
   'an attempt is allotted but not signed, and another wallet pays: it is withdrawn, and the next wallet pays',
-  onBench(
-    async (bench) => {
-      await bench.plan('r1');
-      await bench.pass();
-      assert.equal(await payersOf(bench, 'r1'), [[0, 0, first]]);
-      bench.useWallet(1);
-      isDown = false;
-      await untilSettled(bench, 'r1');
-      assert.equal([paidBy(bench), await payersOf(bench, 'r1')], [[second], [[0, 0, second]]]);
-      assert.equal(await bench.database.holds.list(), []);
-    },
-    {
-      signer: (signer) => ({
-        ...signer,
-        async sign(request) {
-          if (isDown) throw transient('signer_unreachable', 'it is restarted');
-          return signer.sign(request);
-        },
-      }),
-    },
-  ),
+  async (bench) => {
+    await bench.plan('r1');
+    await bench.pass();
+    assert.equal(await payersOf(bench, 'r1'), [[0, 0, first]]);
+    bench.useWallet(1);
+    isDown = false;
+    await untilSettled(bench, 'r1');
+    assert.equal([paidBy(bench), await payersOf(bench, 'r1')], [[second], [[0, 0, second]]]);
+    assert.equal(await bench.database.holds.list(), []);
+  },
+  {
+    signer: (signer) => ({
+      ...signer,
+      async sign(request) {
+        if (isDown) throw transient('signer_unreachable', 'it is restarted');
+        return signer.sign(request);
+      },
+    }),
+  },
 );
 
 test.run();

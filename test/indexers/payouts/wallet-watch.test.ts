@@ -38,68 +38,61 @@ async function follow({ database, clock }: Bench, number: number, transfers: rea
 }
 const stateOf = async ({ database }: Bench, id: string) => (await database.payouts.find(id))?.state;
 
-test(
+const benchTest = (title: string, ...args: Parameters<typeof onBench>) => test(title, onBench(...args));
+
+benchTest(
   'after a start nothing is signed until what was on the chain then has been read and is final',
-  onBench(
-    async (bench) => {
-      await bench.plan('r1');
-      assert.is((await bench.pass())?.code, 'payouts_reading');
-      await follow(bench, 7, [], 6);
-      assert.is((await bench.pass())?.code, 'payouts_reading');
-      assert.equal(await bench.database.payouts.attempts('r1'), []);
-      assert.equal(await bench.alarms(), []);
-      await follow(bench, 8, [], 7);
-      assert.is(await bench.pass(), null);
-      await untilSettled(bench, 'r1');
-    },
-    { chainNode: startOf(7) },
-  ),
+  async (bench) => {
+    await bench.plan('r1');
+    assert.is((await bench.pass())?.code, 'payouts_reading');
+    await follow(bench, 7, [], 6);
+    assert.is((await bench.pass())?.code, 'payouts_reading');
+    assert.equal(await bench.database.payouts.attempts('r1'), []);
+    assert.equal(await bench.alarms(), []);
+    await follow(bench, 8, [], 7);
+    assert.is(await bench.pass(), null);
+    await untilSettled(bench, 'r1');
+  },
+  { chainNode: startOf(7) },
 );
 
-test(
+benchTest(
   'what may have paid an open refund freezes the network: only a person settles it',
-  onBench(
-    async (bench) => {
-      await bench.plan('r1');
-      await follow(bench, 7, [leaves('t1')]);
-      for (let n = 0; n < 3; n++) assert.is((await bench.pass())?.code, 'payouts_frozen');
-      assert.equal([await stateOf(bench, 'r1'), await bench.alarms()], ['waiting', ['wallet_outflow_foreign']]);
-      assert.equal(await bench.database.payouts.attempts('r1'), []);
-    },
-    { chainNode: startOf(7) },
-  ),
+  async (bench) => {
+    await bench.plan('r1');
+    await follow(bench, 7, [leaves('t1')]);
+    for (let n = 0; n < 3; n++) assert.is((await bench.pass())?.code, 'payouts_frozen');
+    assert.equal([await stateOf(bench, 'r1'), await bench.alarms()], ['waiting', ['wallet_outflow_foreign']]);
+    assert.equal(await bench.database.payouts.attempts('r1'), []);
+  },
+  { chainNode: startOf(7) },
 );
 
-test(
+benchTest(
   'money that leaves a wallet without any reason stops all payouts of the network',
-  onBench(
-    async (bench) => {
-      await bench.plan('r1');
-      await follow(bench, 7, [leaves('t1', 'cc'.repeat(20))]);
-      assert.is((await bench.pass())?.code, 'payouts_frozen');
-      assert.equal(await bench.alarms(), ['wallet_outflow_foreign']);
-      for (let n = 0; n < 3; n++) await bench.pass();
-      assert.equal(await bench.database.payouts.attempts('r1'), []);
-    },
-    { chainNode: startOf(7) },
-  ),
+  async (bench) => {
+    await bench.plan('r1');
+    await follow(bench, 7, [leaves('t1', 'cc'.repeat(20))]);
+    assert.is((await bench.pass())?.code, 'payouts_frozen');
+    assert.equal(await bench.alarms(), ['wallet_outflow_foreign']);
+    for (let n = 0; n < 3; n++) await bench.pass();
+    assert.equal(await bench.database.payouts.attempts('r1'), []);
+  },
+  { chainNode: startOf(7) },
 );
 
-test(
-  'a nonce that somebody else used freezes the network before anything is to be paid',
-  onBench(async (bench) => {
+benchTest('a nonce that somebody else used freezes the network before anything is to be paid', async (bench) => {
+  await bench.pass();
+  bench.chain.usurp(wallet);
+  for (let n = 1; n < 7; n++) {
+    await follow(bench, n, []);
     await bench.pass();
-    bench.chain.usurp(wallet);
-    for (let n = 1; n < 7; n++) {
-      await follow(bench, n, []);
-      await bench.pass();
-    }
-    assert.equal(
-      (await bench.database.payouts.foreignNonces(network)).map(({ payer }) => payer),
-      [wallet],
-    );
-    assert.equal(await bench.alarms(), ['payout_nonce_foreign']);
-  }),
-);
+  }
+  assert.equal(
+    (await bench.database.payouts.foreignNonces(network)).map(({ payer }) => payer),
+    [wallet],
+  );
+  assert.equal(await bench.alarms(), ['payout_nonce_foreign']);
+});
 
 test.run();
