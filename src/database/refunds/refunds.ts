@@ -45,7 +45,7 @@ import type {
   RefundRoom,
 } from './refund.ts';
 import { heldReturnCommands } from './returns.ts';
-import { type Bound, type RefundRow, type RefundRows, refundIdOf } from './rows.ts';
+import { type Bound, newRefund, type RefundRow, type RefundRows, refundIdOf } from './rows.ts';
 import type { RefundSettlement } from './settlement.ts';
 
 type Parts = Readonly<{
@@ -140,32 +140,16 @@ export function refundCommands(db: Db, parts: Parts) {
     const asker = { requestedBy: input.requestedBy ?? null, requestedKey: input.requestedKey ?? null };
     const recent = rows.recent({ ...bare, ...destination, ...asker, storeId, mode }, nowMs);
     const isAsked = destination.destination === null;
+    const { refundId, reason, description, metadata } = input;
     const row: RefundRow = {
+      ...newRefund,
       ...bare,
       ...destination,
       ...asker,
-      storeId,
-      mode,
-      refundId: input.refundId,
-      bodyHash: input.replay.bodyHash,
-      reason: input.reason,
-      description: input.description,
-      metadata: input.metadata,
-      claimHash: isAsked ? rows.claimHashOf(id) : null,
-      claimUntilS: isAsked ? toSeconds(nowMs) + policy.refundClaimS : null,
-      claimSeenAtMs: null,
-      status: 'pending',
+      ...{ storeId, mode, refundId, bodyHash: input.replay.bodyHash, reason, description, metadata },
+      ...(isAsked && { claimHash: rows.claimHashOf(id), claimUntilS: toSeconds(nowMs) + policy.refundClaimS }),
       needsApproval: exceedsAutomatic(amountMinor, recent, policy),
-      approvedAtMs: null,
-      approvedDestination: null,
-      approvals: [],
-      failureReason: null,
-      tx: null,
-      receiptNumber: null,
       createdAtMs: nowMs,
-      processingAtMs: null,
-      processedAtMs: null,
-      canceledAtMs: null,
     };
     rows.insert(row);
     ledger.post(refundEntry(row, 'reserved'), nowMs);

@@ -23,7 +23,7 @@ import type { StoreRows } from '../stores.ts';
 import type { Transfers } from '../transfers.ts';
 import type { RefundDestinations } from './destinations.ts';
 import type { DestinationCheck } from './refund.ts';
-import { isOperators, type RefundRow, type RefundRows } from './rows.ts';
+import { isOperators, newRefund, type RefundRow, type RefundRows } from './rows.ts';
 
 type Parts = Readonly<{
   rows: RefundRows;
@@ -74,26 +74,9 @@ export function heldReturnCommands(db: Db, parts: Parts) {
   ): Omit<RefundRow, 'destination'> {
     const { id: sessionId, storeId, mode } = session;
     const id = freeId(of, part);
-    const ended = { failureReason: null, tx: null, receiptNumber: null };
-    const times = { createdAtMs: nowMs, processingAtMs: null, processedAtMs: null, canceledAtMs: null };
-    const asked = { reason: null, description: null, metadata: null, claimHash: null, claimUntilS: null };
     // The signer's caps ask for an approval where they want one: whoever ordered it has decided already.
-    const decided = { needsApproval: false, approvedAtMs: nowMs, approvedDestination: null, approvals: [] };
-    const nobodys = { destinationFrom: null, mac: null, linkSeen: false, claimSeenAtMs: null };
-    const own = { ...part, ...ended, ...times, ...asked, ...decided, ...nobodys };
-    return {
-      ...own,
-      id,
-      sessionId,
-      storeId,
-      mode,
-      refundId: id,
-      bodyHash: '',
-      status: 'pending',
-      heldKind: of.kind,
-      requestedBy,
-      requestedKey: null,
-    };
+    const decided = { approvedAtMs: nowMs, createdAtMs: nowMs, requestedBy, heldKind: of.kind };
+    return { ...newRefund, ...part, ...decided, id, sessionId, storeId, mode, refundId: id, bodyHash: '' };
   }
 
   /** Returns why a store may not send this out itself, or null. The operator may. */

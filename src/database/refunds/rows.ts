@@ -25,6 +25,16 @@ import { createLostRefunds } from './returned.ts';
 export type RefundRow = typeof refunds.$inferSelect;
 export type RefundOwner = Pick<NewRefund, 'storeId' | 'mode' | 'refundId'>;
 
+/** What a new refund does not have, or not yet. */
+export const newRefund = {
+  ...{ reason: null, description: null, metadata: null, requestedBy: null, requestedKey: null, heldKind: null },
+  ...{ destination: null, destinationFrom: null, mac: null, linkSeen: false },
+  ...{ claimHash: null, claimUntilS: null, claimSeenAtMs: null },
+  ...{ status: 'pending', needsApproval: false, approvedAtMs: null, approvedDestination: null, approvals: [] },
+  ...{ failureReason: null, tx: null, receiptNumber: null },
+  ...{ processingAtMs: null, processedAtMs: null, canceledAtMs: null },
+} as const satisfies Partial<RefundRow>;
+
 /** Derives the id from the merchant's, so that a refund repeated after a restored backup gets the same payout. */
 export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
   const hash = createHash('sha256')
