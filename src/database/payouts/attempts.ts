@@ -12,7 +12,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { RefundApproval } from '../column-values.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, laterValues, preparedInsert } from '../engine/prepared.ts';
+import { atFirstUse, changeBy, findBy, given, preparedInsert } from '../engine/prepared.ts';
 import type { Ledger } from '../ledger.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
 import { type Freezer, NONCE_FOREIGN } from './holds.ts';
@@ -162,8 +162,7 @@ function openStatements({ orm }: Db) {
 export function attemptCommands(db: Db, parts: Parts) {
   const { steps, ledger, nonces } = parts;
   const { insert, find, remove, setSigned, setSent, moveJournal } = attemptStatements(db);
-  const findAttempt = ({ id, generation, attempt }: AttemptName): AttemptRow | undefined =>
-    find.get({ id, generation, attempt });
+  const findAttempt = (name: AttemptName): AttemptRow | undefined => find.get(keyOf(name));
 
   /** Returns whether a journal entry is what was allotted here. */
   const isOurs = (row: AttemptRow | undefined, signature: JournaledSignature): boolean => {
@@ -225,7 +224,7 @@ export function attemptCommands(db: Db, parts: Parts) {
         const row = findAttempt(name);
         if (!payout || !row) return false;
         invariant(row.tx === null, `attempt ${name.attempt} of payout ${name.id} was never signed`);
-        remove.run(name);
+        remove.run(keyOf(name));
         if (row.attempt === 0 && row.nonce !== null) nonces.giveBack(row.network, row.payer, row.nonce);
         // An earlier attempt continues as it was; only the replacement was refused.
         const state = row.attempt === 0 ? 'waiting' : payout.state;
@@ -245,7 +244,7 @@ export function attemptCommands(db: Db, parts: Parts) {
           const name = { id: signature.intent.id, generation, attempt };
           const row = findAttempt(name);
           if (!isOurs(row, signature)) return { kind: 'stray', signature };
-          if (row?.tx === null) setSigned.run({ ...name, tx, bytes: Buffer.from(bytes), signedAtMs });
+          if (row?.tx === null) setSigned({ ...keyOf(name), tx, bytes: Buffer.from(bytes), signedAtMs });
           moveJournal.run({ network, journalId });
         }
         return { kind: 'recorded' };
@@ -266,13 +265,15 @@ export function attemptCommands(db: Db, parts: Parts) {
         const payout = steps.find(name.id);
         const row = findAttempt(name);
         invariant(payout && row && row.tx !== null, `the sent attempt of payout ${name.id} was recorded`);
-        setSent.run({ ...name, sentAtMs: row.sentAtMs ?? nowMs, answerCode, answer });
+        setSent({ ...keyOf(name), sentAtMs: row.sentAtMs ?? nowMs, answerCode, answer });
         ledger.transit(payout.intent, true, nowMs);
         steps.waitFor(payout, refusal, {}, nowMs);
       });
     },
   };
 }
+
+const keyOf = ({ id: payoutId, generation, attempt }: AttemptName) => ({ payoutId, generation, attempt });
 
 const newAttempt = (
   network: NetworkKey,
@@ -310,25 +311,11 @@ function holdAt({ steps }: Parts, row: PayoutRow, gate: Gate, nowMs: number): vo
 
 function attemptStatements(db: Db) {
   const insert = preparedInsert(db, payoutAttempts);
-  const isNamed = and(
-    eq(payoutAttempts.payoutId, sql.placeholder('id')),
-    eq(payoutAttempts.generation, sql.placeholder('generation')),
-    eq(payoutAttempts.attempt, sql.placeholder('attempt')),
-  );
-  const find = atFirstUse(db.orm.select().from(payoutAttempts).where(isNamed));
-  const remove = atFirstUse(db.orm.delete(payoutAttempts).where(isNamed));
-  const setSigned = atFirstUse(
-    db.orm
-      .update(payoutAttempts)
-      .set(laterValues(payoutAttempts, ['tx', 'bytes', 'signedAtMs']))
-      .where(isNamed),
-  );
-  const setSent = atFirstUse(
-    db.orm
-      .update(payoutAttempts)
-      .set(laterValues(payoutAttempts, ['sentAtMs', 'answerCode', 'answer']))
-      .where(isNamed),
-  );
+  const name = ['payoutId', 'generation', 'attempt'] as const;
+  const find = findBy(db, payoutAttempts, ...name);
+  const remove = atFirstUse(db.orm.delete(payoutAttempts).where(given(payoutAttempts, ...name)));
+  const setSigned = changeBy(db, payoutAttempts, ['tx', 'bytes', 'signedAtMs'], ...name);
+  const setSent = changeBy(db, payoutAttempts, ['sentAtMs', 'answerCode', 'answer'], ...name);
   const moveJournal = atFirstUse(
     db.orm
       .update(payoutEngines)
@@ -366,18 +353,18 @@ export function createNonces(db: Db) {
       insertLane(row);
       return row;
     },
-    move: (row: LaneRow): void => void moveLane.run(row),
+    move: (row: LaneRow): void => void moveLane(row),
     /** @returns false when it is not the wallet's next one */
     take(network: NetworkKey, payer: string, nonce: number): boolean {
       const row = find(network, payer);
       if (row?.nextNonce !== nonce || hasUnsigned(network, payer)) return false;
-      moveLane.run({ ...row, nextNonce: nonce + 1 });
+      moveLane({ ...row, nextNonce: nonce + 1 });
       return true;
     },
     giveBack(network: NetworkKey, payer: string, nonce: number): void {
       const row = find(network, payer);
       invariant(row?.nextNonce === nonce + 1, `nonce ${nonce} of ${payer} on ${network} was given out last`);
-      moveLane.run({ ...row, nextNonce: nonce });
+      moveLane({ ...row, nextNonce: nonce });
     },
     /** Makes a wallet go on from this nonce, or its own if that is higher. */
     raise(network: NetworkKey, payer: string, nextNonce: number): void {
@@ -385,7 +372,7 @@ export function createNonces(db: Db) {
       if (!row) insertLane({ network, payer, nextNonce, countedNonce: null });
       else if (row.nextNonce < nextNonce) {
         const counted = row.countedNonce ?? 0;
-        moveLane.run({ ...row, nextNonce, countedNonce: counted > nextNonce ? counted : null });
+        moveLane({ ...row, nextNonce, countedNonce: counted > nextNonce ? counted : null });
       }
     },
   };
@@ -393,15 +380,9 @@ export function createNonces(db: Db) {
 
 function laneStatements(db: Db) {
   const { orm } = db;
-  const isLane = and(eq(lanes.network, sql.placeholder('network')), eq(lanes.payer, sql.placeholder('payer')));
-  const findLane = atFirstUse(orm.select().from(lanes).where(isLane));
+  const findLane = findBy(db, lanes, 'network', 'payer');
   const insertLane = preparedInsert(db, lanes);
-  const moveLane = atFirstUse(
-    orm
-      .update(lanes)
-      .set(laterValues(lanes, ['nextNonce', 'countedNonce']))
-      .where(isLane),
-  );
+  const moveLane = changeBy(db, lanes, ['nextNonce', 'countedNonce'], 'network', 'payer');
   const unsigned = atFirstUse(
     orm
       .select({ nonce: payoutAttempts.nonce, attempt: payoutAttempts.attempt })

@@ -2,13 +2,12 @@
  * Doubts whether a payout was paid by a transaction that this database does not know. Only without any is a payout
  * canceled, given another payee, or ended as never paid.
  */
-import { eq, sql } from 'drizzle-orm';
 import { isPayback } from '../../core/intent.ts';
 import { LOCK_SET } from '../../core/payout-exit.ts';
 import { maybePaid, type Reason, reason, unread } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse } from '../engine/prepared.ts';
+import { findBy } from '../engine/prepared.ts';
 import { payoutEngines, type payouts } from '../tables.ts';
 import { type Freezer, isAutomatic } from './holds.ts';
 import type { EqualTransfer, Outgoing } from './outgoing.ts';
@@ -50,15 +49,10 @@ const NOT_ADOPTED = 'payouts_not_adopted';
 export const EQUALS_TRANSFER = 'refund_equals_transfer';
 
 export function createDoubts(
-  { orm }: Db,
+  db: Db,
   { freezer, outgoing }: Readonly<{ freezer: Freezer; outgoing: Pick<Outgoing, 'mayHavePaid' | 'findEqual'> }>,
 ): Doubts {
-  const engine = atFirstUse(
-    orm
-      .select({ reasonCode: payoutEngines.reasonCode, settlingUntilMs: payoutEngines.settlingUntilMs })
-      .from(payoutEngines)
-      .where(eq(payoutEngines.network, sql.placeholder('network'))),
-  );
+  const engine = findBy(db, payoutEngines, 'network');
 
   const doubtOf: Doubts['doubtOf'] = ({ network }) => {
     const { reasonCode = null, settlingUntilMs = null } = engine.get({ network }) ?? {};

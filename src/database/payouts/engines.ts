@@ -9,7 +9,7 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import type { SeenSignerFreeze } from '../column-values.ts';
 import { type Client, connect } from '../engine/connection.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse } from '../engine/prepared.ts';
+import { atFirstUse, findBy } from '../engine/prepared.ts';
 import { guarded } from '../engine/storage-fault.ts';
 import type { Ledger } from '../ledger.ts';
 import { payoutAttempts, payoutEngines } from '../tables.ts';
@@ -47,14 +47,10 @@ const beginQuery = `
   WHERE network = :network AND (beat_at_ms IS NULL OR beat_at_ms NOT BETWEEN :nowMs - ${GAP_MS_MAX} AND :nowMs)`;
 
 /** What a network's engine saves about itself. */
-export function engineCommands({ orm, client, read, write }: Db) {
+export function engineCommands(db: Db) {
+  const { orm, client, read, write } = db;
   // Prepared, because the engine runs them often.
-  const findEngine = atFirstUse(
-    orm
-      .select()
-      .from(payoutEngines)
-      .where(eq(payoutEngines.network, sql.placeholder('network'))),
-  );
+  const findEngine = findBy(db, payoutEngines, 'network');
   const allEngines = atFirstUse(orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)));
   const beginSettling = createSettlingStart(client);
 
@@ -177,12 +173,7 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
       .limit(1),
   );
 
-  const holderOf = atFirstUse(
-    orm
-      .select({ payoutId: payoutAttempts.payoutId })
-      .from(payoutAttempts)
-      .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
-  );
+  const holderOf = findBy(db, payoutAttempts, 'tx');
   /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
   function deleteUnsigned(network: NetworkKey): void {
     const rows = orm

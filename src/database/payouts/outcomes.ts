@@ -2,7 +2,7 @@
  * How payouts end, or begin their next generation: as the engine has seen it, or on an operator's command and as the
  * nodes show it.
  */
-import { and, count, eq, isNull, sql } from 'drizzle-orm';
+import { and, count, eq, isNull } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { isPayback } from '../../core/intent.ts';
 import { feeEntry, payoutEntry } from '../../core/ledger.ts';
@@ -13,7 +13,7 @@ import type { RefundEnd } from '../../core/refund.ts';
 import type { OperatorAct, RecordAct } from '../audit-log.ts';
 import type { AuditedState } from '../column-values.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, laterValues, preparedInsert } from '../engine/prepared.ts';
+import { changeBy, preparedInsert } from '../engine/prepared.ts';
 import type { Ledger } from '../ledger.ts';
 import { outgoingTransfers, payoutAttempts } from '../tables.ts';
 import { EQUALS_TRANSFER, equalTransfer } from './doubts.ts';
@@ -62,12 +62,7 @@ type Settlement = ReturnType<typeof createSettlement>;
 /** To be called within a transaction. */
 function createSettlement(db: Db, { steps, ledger, followRefund, followLost }: Parts) {
   const { orm } = db;
-  const setFee = atFirstUse(
-    orm
-      .update(payoutAttempts)
-      .set(laterValues(payoutAttempts, ['feeUnits']))
-      .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
-  );
+  const setFee = changeBy(db, payoutAttempts, ['feeUnits'], 'tx');
   const insertAttempt = preparedInsert(db, payoutAttempts);
 
   /** Saves what a final attempt cost, with the attempt and in the ledger, only once. */
@@ -75,7 +70,7 @@ function createSettlement(db: Db, { steps, ledger, followRefund, followLost }: P
     const attempt = steps.attempts(row).find((one) => one.tx === tx);
     invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);
     if (attempt.feeUnits !== null) return;
-    setFee.run({ tx, feeUnits });
+    setFee({ tx, feeUnits });
     ledger.post(feeEntry(row.id, row.network, attempt.payerRole, feeUnits, row.generation), nowMs);
   }
 

@@ -11,7 +11,7 @@ import { freezeTexts } from '../../core/reasons.ts';
 import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, preparedInsert } from '../engine/prepared.ts';
+import { atFirstUse, findBy, preparedInsert } from '../engine/prepared.ts';
 import type { NetworkRows } from '../networks.ts';
 import { lanes, outgoingTransfers, ownWallets, payoutAttempts } from '../tables.ts';
 import type { TextFormats } from '../text-formats.ts';
@@ -121,17 +121,13 @@ export function createOutgoing(db: Db): Outgoing {
   };
 }
 
-function createQueries({ orm }: Db) {
+function createQueries(db: Db) {
+  const { orm } = db;
   const isOfNetwork = eq(ownWallets.network, sql.placeholder('network'));
   const highest = atFirstUse(
     orm.select({ id: ownWallets.id }).from(ownWallets).where(isOfNetwork).orderBy(desc(ownWallets.id)).limit(1),
   );
-  const withKey = atFirstUse(
-    orm
-      .select()
-      .from(ownWallets)
-      .where(and(isOfNetwork, eq(ownWallets.key, sql.placeholder('key')))),
-  );
+  const withKey = findBy(db, ownWallets, 'network', 'key');
   const uncounted = atFirstUse(
     orm
       .select({ id: ownWallets.id })
@@ -145,28 +141,10 @@ function createQueries({ orm }: Db) {
       )
       .limit(1),
   );
-  const attempted = atFirstUse(
-    orm
-      .select({ id: payoutAttempts.payoutId })
-      .from(payoutAttempts)
-      .where(eq(payoutAttempts.tx, sql.placeholder('tx'))),
-  );
-  const { network, blockHash, tx, position, fromKey, state, id, toKey } = outgoingTransfers;
+  const attempted = findBy(db, payoutAttempts, 'tx');
+  const { network, state, id, toKey } = outgoingTransfers;
   const isFrom = eq(network, sql.placeholder('network'));
-  const saved = atFirstUse(
-    orm
-      .select({ id })
-      .from(outgoingTransfers)
-      .where(
-        and(
-          isFrom,
-          eq(blockHash, sql.placeholder('blockHash')),
-          eq(tx, sql.placeholder('tx')),
-          eq(position, sql.placeholder('position')),
-          eq(fromKey, sql.placeholder('fromKey')),
-        ),
-      ),
-  );
+  const saved = findBy(db, outgoingTransfers, 'network', 'blockHash', 'tx', 'position', 'fromKey');
   const unexplained = atFirstUse(
     orm
       .select()

@@ -13,7 +13,7 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, laterValues, preparedInsert } from '../engine/prepared.ts';
+import { atFirstUse, changeBy, findBy, preparedInsert } from '../engine/prepared.ts';
 import { payoutAttempts, payouts, sessions, stores, sweepParts } from '../tables.ts';
 import type { Doubts, RefundHold } from './doubts.ts';
 import type { EqualTransfer } from './outgoing.ts';
@@ -130,20 +130,10 @@ export function createPayoutSteps(
   db: Db,
   { raiseAlarm, doubts }: Readonly<{ raiseAlarm: RaiseAlarm; doubts: Doubts }>,
 ): PayoutSteps {
-  const find = atFirstUse(
-    db.orm
-      .select()
-      .from(payouts)
-      .where(eq(payouts.id, sql.placeholder('id'))),
-  );
+  const find = findBy(db, payouts, 'id');
   const insert = preparedInsert(db, payouts);
   const insertPart = preparedInsert(db, sweepParts);
-  const update = atFirstUse(
-    db.orm
-      .update(payouts)
-      .set(laterValues(payouts, changingNames))
-      .where(eq(payouts.id, sql.placeholder('id'))),
-  );
+  const update = changeBy(db, payouts, changingNames, 'id');
   const attempts = atFirstUse(
     db.orm
       .select()
@@ -175,7 +165,7 @@ export function createPayoutSteps(
   const change: PayoutSteps['change'] = (row, changes, nowMs) => {
     // They belong to what the payout waits for, so another reason drops them.
     const after = { ...row, ...changes, updatedAtMs: nowMs };
-    update.run(after);
+    update(after);
     return after;
   };
 
