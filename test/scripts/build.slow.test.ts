@@ -57,7 +57,7 @@ test('what joined programs import by name while they run is there', async () => 
   const wanted = filesIn('dist')
     .filter((path) => path.endsWith('.js'))
     .flatMap((path) => {
-      const imports = readFileSync(path, 'utf8').matchAll(/const \{ ([^}]+) \} = await import\("(\..*)"\)/g);
+      const imports = readFileSync(path, 'utf8').matchAll(/\{([^{}]+)\}=await import\("(\.[^"]*)"\)/g);
       return [...imports].map(([, names = '', module = '']) => ({
         names,
         module: resolve(dirname(path), module),
@@ -66,7 +66,7 @@ test('what joined programs import by name while they run is there', async () => 
   assert.ok(wanted.length > 3);
   for (const { names, module } of wanted) {
     const exported: object = await import(module);
-    for (const name of names.split(', ')) assert.ok((name.split(':')[0] ?? '') in exported, `${name} of ${module}`);
+    for (const name of names.split(',')) assert.ok((name.split(':')[0] ?? '') in exported, `${name} of ${module}`);
   }
 });
 
