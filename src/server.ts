@@ -5,27 +5,24 @@
  * Exit codes: 0 stopped as requested (SIGTERM, SIGINT, or the supervisor is gone); 1 broken; 2 the configuration,
  * database or port prevents a start.
  */
-
 import './lib/runtime.ts';
 import { setMaxListeners } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
 import { createApp } from './api/app.ts';
-import { refuseUnread } from './api/refuse-unread.ts';
+import { refuseUnread } from './api/middleware.ts';
 import { createPayment } from './api/session-service.ts';
-import { addressMarksFile, openAddressMarks } from './app/address-marks.ts';
+import { addressMarksFile, openAddressMarks, retireGivenAddresses, watchForGaps } from './app/address-marks.ts';
 import { backupsOf, readBackupReport } from './app/backup/report.ts';
 import { type Listening, listen } from './app/http-server.ts';
-import { createMetrics, type Metrics } from './app/metrics.ts';
+import { createMetrics, createWriteTimes, type Metrics, type WriteTimes } from './app/metrics.ts';
 import { issueEndpoint, issueKey, issueUsualStore } from './app/new-credentials.ts';
 import { openDatabase } from './app/open-database.ts';
 import { forOwnNames } from './app/own-host.ts';
-import { retireGivenAddresses, watchForGaps } from './app/retire-given.ts';
 import { ensureCredentials } from './app/sandbox-credentials.ts';
 import { removeServerFile, writeServerFile } from './app/server-file.ts';
 import { runWatches } from './app/watches/run.ts';
-import { createWriteTimes, type WriteTimes } from './app/write-times.ts';
 import { createCheckout } from './checkout/router.ts';
 import { type Config, dashboardUrlAt, reachable, withPort } from './config/config.ts';
 import { openConfig } from './config/given-config.ts';

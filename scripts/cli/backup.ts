@@ -9,7 +9,7 @@ import { rememberBackup, rememberProof } from '../../src/app/backup/report.ts';
 import { type Restored, restoreBackup } from '../../src/app/backup/restore.ts';
 import { runScheduledBackup } from '../../src/app/backup/scheduled.ts';
 import { proveBackup } from '../../src/app/backup/unpacked.ts';
-import { sandboxFiles } from '../../src/app/sandbox-chains.ts';
+import { sandboxFiles } from '../../src/app/sandbox-credentials.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';

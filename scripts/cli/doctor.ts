@@ -5,8 +5,8 @@
 import { existsSync } from 'node:fs';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
-import { watchRules } from '../../src/app/watches/rules.ts';
 import { watchesOf } from '../../src/app/watches/run.ts';
+import { watchRules } from '../../src/app/watches/watchdog.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';

@@ -4,7 +4,7 @@
 import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Session } from '../../src/database/session.ts';
-import { parseSessionId } from '../../src/lib/session-id.ts';
+import { parseSessionId } from '../../src/lib/id.ts';
 import { notFound } from './command.ts';
 
 /** Returns the session with an id. @throws Fault permanent `not_found` */

@@ -4,7 +4,7 @@
  */
 import { keyJson } from '../../src/acts/keys.ts';
 import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
-import { parseSessionId } from '../../src/lib/session-id.ts';
+import { parseSessionId } from '../../src/lib/id.ts';
 import { type Answer, type Command, type Input, moment, notFound } from './command.ts';
 import { alteredLine, lastUse } from './key.ts';
 import { networkOf } from './network-name.ts';

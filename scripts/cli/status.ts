@@ -2,8 +2,8 @@
 import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
 import { readBackupReport } from '../../src/app/backup/report.ts';
-import { safetyWarnings } from '../../src/app/safety-warnings.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
+import { safetyWarnings } from '../../src/app/startup-banner.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import { unreadMinutes } from '../../src/core/wallet-books.ts';

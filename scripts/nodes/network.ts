@@ -5,7 +5,7 @@ import { chains } from '../../src/chains/index.ts';
 import { configInvalid, type Problem } from '../../src/config/check.ts';
 import { type Layers, readLayers, readSandbox } from '../../src/config/layers.ts';
 import { type NetworkConfig, readNetworks } from '../../src/config/network.ts';
-import type { Tree } from '../../src/config/setting-path.ts';
+import type { Tree } from '../../src/config/setting.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { isFields } from '../../src/core/fields.ts';
 

@@ -2,7 +2,7 @@
 import { type Membership, type Role, storeRoles } from '../core/access.ts';
 import type { Database } from '../database/database.ts';
 import type { Person } from '../database/people/person.ts';
-import { hashOf, newToken } from '../lib/token.ts';
+import { hashOf, newToken } from '../lib/id.ts';
 import { type Context, defineAct, isRefusal, oneOf, type Refusal, refuse, type Sentence, say, textOf } from './act.ts';
 import { storeField, storeOf } from './stores.ts';
 

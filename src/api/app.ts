@@ -29,10 +29,8 @@ import {
 import { openApiDocument } from './openapi.ts';
 import { quoteEndpoint } from './quotes.ts';
 import { referencePages } from './reference-page.ts';
-import { refundListEndpoint } from './refund-list.ts';
-import { refundEndpoints } from './refunds.ts';
-import { sessionListEndpoint } from './session-list.ts';
-import { sessionEndpoints } from './sessions.ts';
+import { refundEndpoints, refundListEndpoint } from './refunds.ts';
+import { sessionEndpoints, sessionListEndpoint } from './sessions.ts';
 import { simulationEndpoint } from './simulate.ts';
 import { quickStartEndpoints } from './variants.ts';
 import { webhookEndpointEndpoints } from './webhook-endpoints.ts';

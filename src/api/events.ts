@@ -17,8 +17,7 @@ import type { EventFilter, StoredEvent } from '../database/events.ts';
 import { toSeconds } from '../lib/clock.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
-import { listSchema, pageOf, pagingFields, readPaging, TIME_S_MAX } from './paging.ts';
-import { readQuery } from './query.ts';
+import { listSchema, pageOf, pagingFields, readPaging, readQuery, TIME_S_MAX } from './parameter.ts';
 import { eventDocs, eventSchema } from './webhook-events.ts';
 
 const PATH = '/api/v1/events';

@@ -2,6 +2,7 @@
  * Middleware for every request: request id, security headers, access log, per-IP rate limit, raw body; and the error
  * handler.
  */
+import { STATUS_CODES } from 'node:http';
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
@@ -10,7 +11,7 @@ import { discardBody, isUnread, readBody } from '../lib/request-body.ts';
 import { contentPolicy, securityHeaders } from '../web/policy.ts';
 import type { Unusable } from './auth.ts';
 import type { ApiDeps } from './endpoint.ts';
-import { errorBody, refuse, toRefusal } from './errors.ts';
+import { type ErrorCode, errorBody, refuse, toRefusal } from './errors.ts';
 
 /** What the log says about a request. `route` is the path template, never the path with its ids. */
 type Trace = {
@@ -180,4 +181,39 @@ function answerAndClose(request: Request, response: Response, text: string): voi
   response.type('json').set({ Connection: 'close', 'Content-Length': String(Buffer.byteLength(text)) });
   response.write(text);
   discardBody(request, () => response.end());
+}
+
+// ── What is no request ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Node's error codes that mean something other than bytes that are not HTTP. */
+const codes: Readonly<Record<string, ErrorCode>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
+};
+
+/** Returns a function that writes the raw HTTP response to an error of Node's HTTP parser. */
+export function refuseUnread({
+  config,
+  clock,
+  log,
+}: Pick<ApiDeps, 'config' | 'clock' | 'log'>): (error: NodeJS.ErrnoException) => string {
+  return ({ code = '' }) => {
+    const nowMs = clock.nowMs();
+    const requestId = newRequestId(nowMs);
+    const refusal = refuse(codes[code] ?? 'malformed_request');
+    const { status } = refusal;
+    const body = JSON.stringify(errorBody(refusal, { requestId, baseUrl: config.baseUrl, nowS: toSeconds(nowMs) }));
+    log.info({ requestId, status, why: code }, 'request refused unread');
+    return [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      'Connection: close',
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      `Request-Id: ${requestId}`,
+      'Cache-Control: no-store',
+      '',
+      body,
+    ].join('\r\n');
+  };
 }

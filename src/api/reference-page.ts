@@ -8,8 +8,15 @@ import type { StaticType } from '../lib/static-document.ts';
 import { baseStyle, documentOf } from '../web/document.ts';
 import { type ErrorCode, errorTable } from './errors.ts';
 import { examples } from './examples.ts';
-import type { JsonSchema } from './json-schema.ts';
-import { type Content, type OpenApiDocument, type Operation, type Operations, parts, signedErrors } from './openapi.ts';
+import {
+  type Content,
+  type JsonSchema,
+  type OpenApiDocument,
+  type Operation,
+  type Operations,
+  parts,
+  signedErrors,
+} from './openapi.ts';
 import { callSample, languages, type Sample, type SampleCall, signingSamples, verifyingSamples } from './samples.ts';
 import { exampleEventId } from './webhook-events.ts';
 

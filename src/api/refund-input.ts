@@ -2,13 +2,12 @@
  * The input of a refund: its schema, and the plain request that is read from it. The documented codes say which field
  * is wrong, so most fields have their own code here.
  */
-
 import * as z from 'zod';
 import { ExactNumber, writeExactly } from '../core/exact-json.ts';
 import { readRefundAmount, refundReasons } from '../core/refund.ts';
 import { currencies } from '../core/transfer.ts';
 import type { NewRefund } from '../database/refunds/refund.ts';
-import { parseSessionId } from '../lib/session-id.ts';
+import { parseSessionId } from '../lib/id.ts';
 import { type ErrorCode, type Refusal, refuse } from './errors.ts';
 import { badParam, check } from './parameter.ts';
 import { descriptionSchema, isAtMost, textSchema } from './session-input.ts';

@@ -14,7 +14,7 @@ import type { Session } from '../database/session.ts';
 import type { Conversion, PaymentOption } from '../database/session-request.ts';
 import type { NewSession } from '../database/sessions.ts';
 import type { MerchantStore } from '../database/stores.ts';
-import { newSessionId, parseSessionId } from '../lib/session-id.ts';
+import { newSessionId, parseSessionId } from '../lib/id.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import type { ApiDeps, Caller } from './endpoint.ts';
 import { type ErrorCode, Refusal, refuse } from './errors.ts';

@@ -10,9 +10,7 @@ import type { ApiDeps, Call, Caller, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
 import { examples } from './examples.ts';
 import { meaningHash } from './json.ts';
-import { listSchema, pageOf, pagingFields, readPaging, TIME_S_MAX } from './paging.ts';
-import { check } from './parameter.ts';
-import { readQuery } from './query.ts';
+import { check, listSchema, pageOf, pagingFields, readPaging, readQuery, TIME_S_MAX } from './parameter.ts';
 import { textSchema } from './session-input.ts';
 
 const PATH = '/api/v1/webhook_endpoints';

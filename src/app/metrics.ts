@@ -5,12 +5,12 @@ import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { networkOfEachPool, readPool } from '../addresses/pool-level.ts';
 import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
+import type { WriteMeasure } from '../database/engine/write-queue.ts';
 import type { NetworkState } from '../database/network-health.ts';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
 import type { Rates } from '../rates/rates.ts';
 import { readBackupReport } from './backup/report.ts';
-import { readRoom } from './disk-room.ts';
-import type { WriteTimes } from './write-times.ts';
+import { readRoom } from './watches/disk.ts';
 
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
 
@@ -151,5 +151,36 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
       for (const { currency, price } of rates.pegs()) if (price !== null) coinPrice.set({ currency }, Number(price));
       return { contentType: registry.contentType, text: await registry.metrics() };
     },
+  };
+}
+
+// ── Writes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+export type WriteTimes = Readonly<{
+  observe(measure: WriteMeasure): void;
+  histograms: readonly Histogram[];
+}>;
+
+export function createWriteTimes(): WriteTimes {
+  const wait = new Histogram({
+    name: 'quayside_write_wait_seconds',
+    help: 'How long writes of the server waited for other writes, of this process and others.',
+    buckets,
+    registers: [],
+  });
+  const held = new Histogram({
+    name: 'quayside_write_seconds',
+    help: 'How long write transactions of the server took, once they had the lock.',
+    buckets,
+    registers: [],
+  });
+  return {
+    observe({ waitedMs, heldMs }) {
+      wait.observe(waitedMs / 1000);
+      held.observe(heldMs / 1000);
+    },
+    histograms: [wait, held],
   };
 }

@@ -12,7 +12,7 @@ import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 import { signerFiles } from '../signer/files.ts';
-import { retireUnknownUse } from './retire-given.ts';
+import { retireUnknownUse } from './address-marks.ts';
 
 /**
  * Creates the data directory, the secret key and the database if missing, and brings the database to the current

@@ -1,9 +1,12 @@
 /**
  * The payment page: one document for every state of a session, complete without scripts.
  */
+import { currencies } from '../core/transfer.ts';
+import type { LineItem } from '../database/session-request.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
 import { optionName } from '../payments/option.ts';
+import { simulations } from '../payments/simulation.ts';
 import { priceText } from '../rates/currencies.ts';
 import { documentOf, RELOAD_S } from '../web/document.ts';
 import type { Assets } from './assets.ts';
@@ -29,12 +32,10 @@ import {
   timeLeftOf,
   tokenMark,
 } from './model.ts';
-import { orderSummary } from './order.ts';
 import { receiptMailPanel } from './receipt-mail.ts';
 import { refundAddressPanel } from './refund-address.ts';
-import { refundList } from './refund-list.ts';
+import { refundList } from './refund-page.ts';
 import { returnNotice, returnRefresh, successLink } from './return.ts';
-import { sandboxPanel } from './sandbox-panel.ts';
 import { sendPanel, timeLeft } from './send.ts';
 import { allWords, type Words } from './texts.ts';
 
@@ -338,4 +339,65 @@ function transferList(model: PageModel): Html {
 function time(seconds: number): Html {
   const iso = new Date(seconds * 1000).toISOString();
   return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC</time>`;
+}
+
+// ── The sandbox ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function sandboxPanel(model: PageModel): Html | null {
+  const { session, state, words } = model;
+  const { say } = words;
+  const option = selectedOption(model) ?? session.options[0];
+  if (!option) return null;
+  const takesAll = currencies.every((currency) => session.terms.accepts.includes(currency));
+  const isUnderWay = session.payments.some((payment) => payment.state === 'seen');
+  const offered = simulations.filter((simulation) => {
+    if (simulation === 'pay_wrong_token') return !takesAll;
+    if (simulation === 'mine' || simulation === 'reorg') return isUnderWay;
+    return !(state.hasEnded && (simulation === 'expire' || simulation === 'pay_late'));
+  });
+  return html`<section class="card sandbox" aria-labelledby="sandbox-title">
+<h2 id="sandbox-title">${say('sandbox')}</h2>
+<p>${say('sandbox_lead')}</p>
+<p class="muted">${tokenMark(model, option.currency)}${networkMark(model, option)} ${say('sandbox_network', { network: `${networkTitle(model, option)}, ${option.currency}` })}</p>
+<form method="post" action="${session.id}/simulate${linkTo(model, {})}">${offered.map(
+    (simulation) =>
+      html`<button class="button" id="${simulation}" name="action" value="${simulation}">${say(`sandbox_${simulation}`)}</button>`,
+  )}</form>
+</section>`;
+}
+
+// ── The order ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Renders an amount so that it reads correctly in a right-to-left line. */
+const price = (minor: bigint, currency: string): Html => html`<bdi dir="ltr">${priceText(minor, currency)}</bdi>`;
+
+export function orderSummary({ session, words }: PageModel): Html {
+  const { request, conversion } = session;
+  const { currency, lineItems, taxMinor, shippingMinor, amountMinor, description, orderId } = request;
+  const { say } = words;
+  const sum = (name: string, minor: bigint | null) =>
+    minor === null ? null : html`<div><dt>${name}</dt><dd>${price(minor, currency)}</dd></div>`;
+  return html`<section class="order card" aria-labelledby="order-title">
+<h2 id="order-title">${say('order')}</h2>
+<p class="muted">${say('order_number', { order: orderId })}</p>
+${description === null ? null : html`<p>${description}</p>`}
+${lineItems && html`<ul class="items">${lineItems.map((item) => lineItem(item, currency, say))}</ul>`}
+<dl class="sums">
+${sum(say('tax'), taxMinor)}${sum(say('shipping'), shippingMinor)}
+<div class="total"><dt>${say('total')}</dt><dd>${price(amountMinor, currency)}</dd></div>
+${
+  conversion &&
+  html`<div><dt>${say('rate')}</dt><dd>${say('rate_value', { from: currency, rate: conversion.rate, to: conversion.currency })}</dd></div>`
+}
+</dl>
+${conversion && html`<p class="muted">${say('rate_locked')}</p>`}
+</section>`;
+}
+
+function lineItem({ price_data: data, quantity }: LineItem, currency: string, say: PageModel['words']['say']): Html {
+  const unit = BigInt(data.unit_amount);
+  const { name, description } = data.product_data;
+  return html`<li><span class="item">${name}${description ? html`<small>${description}</small>` : null}${
+    quantity === 1 ? null : html`<small>${say('quantity', { quantity, price: priceText(unit, currency) })}</small>`
+  }</span><span class="item-price">${price(unit * BigInt(quantity), currency)}</span></li>`;
 }

@@ -2,7 +2,6 @@
  * The payer's own address for possible refunds, given on the payment page. It takes the payer's token, because the
  * session's id is no secret, and two steps: enter the address, then compare all of it and confirm.
  */
-
 import type { Request, Router } from 'express';
 import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
@@ -20,8 +19,13 @@ import { documentOf } from '../web/document.ts';
 import { icon } from './icon.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
 import { allow } from './policy.ts';
-import { waitsForAddress } from './refund-list.ts';
-import { ADDRESS_CHANGES, ADDRESS_CHARACTERS_MAX, ADDRESS_FORM_BYTES_MAX, ADDRESS_TRIES } from './refund-page.ts';
+import {
+  ADDRESS_CHANGES,
+  ADDRESS_CHARACTERS_MAX,
+  ADDRESS_FORM_BYTES_MAX,
+  ADDRESS_TRIES,
+  waitsForAddress,
+} from './refund-page.ts';
 import { asked, findSession, formReader, limitCallers, type Refuse } from './request.ts';
 import { addressGroups } from './send.ts';
 import type { Words } from './texts.ts';

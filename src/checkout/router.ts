@@ -12,29 +12,27 @@ import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { Session } from '../database/session.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { queryOf } from '../lib/form.ts';
+import { parseSessionId } from '../lib/id.ts';
 import type { Log } from '../lib/log.ts';
-import { subscriberOf } from '../lib/rate-limit.ts';
-import { parseSessionId } from '../lib/session-id.ts';
+import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
 import { type Simulate, simulations } from '../payments/simulation.ts';
 import { type Assets, hash, loadAssets } from './assets.ts';
 import { serveBrand } from './brand.ts';
 import { acceptParent, serveEmbed } from './embed.ts';
-import { isAwaited } from './lookup.ts';
-import { serveLookups } from './lookup-route.ts';
+import { isAwaited, PASTED_CHARS_MAX, readTransaction } from './lookup.ts';
 import { type Choice, networkViews, type PageModel, selectedOption } from './model.ts';
 import { messagePage, paymentPage } from './page.ts';
 import { allow, protect } from './policy.ts';
 import { receiptMailOf, serveReceiptMail } from './receipt-mail.ts';
 import { serveRefundAddress } from './refund-address.ts';
-import { isOnItsWay, refundsOf } from './refund-list.ts';
+import { isOnItsWay, refundsOf } from './refund-page.ts';
 import { serveRefunds } from './refund-routes.ts';
-import { asked, findSession, formReader, type Refuse } from './request.ts';
+import { asked, findSession, formReader, limitCallers, type Refuse } from './request.ts';
 import { returnsTo } from './return.ts';
 import { findOption, pageState } from './state.ts';
-import { createStreams } from './streams.ts';
+import { createStreams, pageVersion } from './streams.ts';
 import type { Words } from './texts.ts';
 import { answerTransfer } from './transfer.ts';
-import { pageVersion } from './version.ts';
 
 type CheckoutDeps = Readonly<{
   database: Pick<Database, 'sessions' | 'stores' | 'networks' | 'lookups' | 'refunds' | 'changeCount' | 'mails'>;
@@ -259,3 +257,48 @@ const answerFaults =
     const { words } = asked(request);
     sendMessage(response.status(503).set('Retry-After', '5'), words, 'unavailable', assets);
   };
+
+// ── Looking a payment up ────────────────────────────────────────────────────────────────────────────────────────────
+
+const SESSIONS_MAX = 10_000;
+const ofSession = { perSecond: 1 / 10, burst: 6, namesMax: SESSIONS_MAX };
+const ofCaller = { perSecond: 1 / 3, burst: 30 };
+const FORM_BYTES_MAX = 4096;
+
+type LookupDeps = Readonly<{
+  database: Pick<Database, 'sessions' | 'lookups'>;
+  config: Pick<Config, 'networks'>;
+  clock: Clock;
+}>;
+
+export function serveLookups(router: Router, { database, config, clock }: LookupDeps, refuse: Refuse): void {
+  const perSession = createLimiter({ ...ofSession, clock });
+  const countCaller = limitCallers(ofCaller, clock);
+
+  /** Asks all networks, also those that the session does not offer: the payer may have used a wrong one. */
+  async function ask(session: Session, pasted: string): Promise<void> {
+    const ids = readTransaction(pasted);
+    const asks = config.networks.flatMap(({ key, family }) => {
+      const tx = ids.get(family);
+      return tx === undefined ? [] : [{ network: key, family, tx }];
+    });
+    await database.lookups.request({ sessionId: session.id, asks, nowMs: clock.nowMs() });
+  }
+
+  router.post('/pay/:id/look-up', formReader(FORM_BYTES_MAX), async (request, response) => {
+    const session = await findSession(database, request);
+    if (!session) return refuse(request, response, null);
+    const pasted = String(Object(request.body).transaction ?? '')
+      .trim()
+      .slice(0, PASTED_CHARS_MAX);
+    const query = queryOf(request);
+    query.set('tx', pasted);
+    if (readTransaction(pasted).size > 0) {
+      const waitS = Math.max(perSession.take(session.id), countCaller(request));
+      if (waitS === 0) await ask(session, pasted);
+      else query.set('wait', String(waitS));
+    }
+    // Redirects to the page, one folder up, with the same choice. Inside a frame, no other page could be shown.
+    response.redirect(303, `../${session.id}?${query}#look-up`);
+  });
+}

@@ -1,15 +1,22 @@
 /**
  * What a payer needs to pay: amount, address, QR code, time left.
  */
-
 import type { PaymentOption } from '../database/session-request.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
 import { qrSvg } from '../lib/qr.ts';
-import { optionAddress, optionLink, optionName, walletCode } from '../payments/option.ts';
+import { optionAddress, optionLink, optionName, walletCode, walletLinks } from '../payments/option.ts';
 import { icon } from './icon.ts';
-import { amountDue, exchangeName, linkTo, networkTitle, type PageModel, tokenMark, unitsDue } from './model.ts';
-import { walletPanel } from './wallet-panel.ts';
+import {
+  amountDue,
+  exchangeName,
+  isSimulated,
+  linkTo,
+  networkTitle,
+  type PageModel,
+  tokenMark,
+  unitsDue,
+} from './model.ts';
 
 const GROUP_CHARACTERS = 4;
 /** Groups to compare at each end. Look-alike addresses match the ends, so one in the middle is marked too. */
@@ -117,4 +124,58 @@ export function timeLeft({ state, nowMs, words }: PageModel): Html | null {
   const seconds = Math.max(0, state.deadlineS - toSeconds(nowMs));
   const text = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
   return html`<p class="time">${icon('wait')} <span role="timer" aria-label="${words.say('time_left')}" id="timer">${text}</span></p>`;
+}
+
+// ── Wallets ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The texts of `browser/wallets.js`. */
+const scriptTexts = [
+  'pay',
+  'asking',
+  'sent',
+  'silent',
+  'not_sent',
+  'not_sent_text',
+  'again',
+  'rejected',
+  'busy',
+  'locked',
+  'other_network',
+  'unknown_network',
+  'changed',
+  'unreachable',
+  'failed',
+  'unsure',
+] as const;
+
+export function walletPanel(model: PageModel, option: PaymentOption): Html {
+  const { session, state, words, pageUrl, isHandheld } = model;
+  const { say } = words;
+  const network = networkTitle(model, option);
+  const title = html`<h2 id="wallets-title">${say('wallet_title')}</h2>`;
+  // No real wallet is offered for test money.
+  if (isSimulated(model, option)) {
+    return html`<section class="wallets" aria-labelledby="wallets-title">${title}<p class="muted">${say('wallet_simulated')}</p></section>`;
+  }
+  const config = model.networks.get(option.networkKey)?.config;
+  const links = isHandheld && config ? walletLinks(config, session, option, unitsDue(model, option), pageUrl) : [];
+  const due = String(state.leftPar);
+  const transfer = `${session.id}/transfer?${new URLSearchParams({ pay: optionName(option), due })}`;
+  const check = say('wallet_check', { amount: amountDue(model, option), currency: option.currency, network });
+  // The script fills these elements.
+  const open = { wallet: '{wallet}', message: '{message}', network };
+  return html`<section class="wallets" id="wallets" tabindex="-1" aria-labelledby="wallets-title" data-family="${option.family}" data-session="${session.id}" data-due="${due}" data-transfer="${transfer}"${links.length === 0 ? html` hidden` : null}>
+${title}<div id="wallet-buttons"></div>
+${
+  links.length === 0
+    ? null
+    : html`<div id="wallet-links">${links.map(
+        ({ wallet, opens, href }, at) =>
+          html`<a class="button${at === 0 ? ' main' : ''}" href="${href}" rel="noreferrer">${say(opens === 'page' ? 'wallet_page' : 'wallet_pay', { wallet })}</a>`,
+      )}</div>`
+}
+<div id="wallet-status"></div>
+<p class="muted" id="wallet-check">${check}</p>
+<template id="wallet-words">${scriptTexts.map((word) => html`<p data-word="${word}">${say(`wallet_${word}`, open)}</p>`)}</template>
+</section>`;
 }

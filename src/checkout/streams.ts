@@ -4,14 +4,19 @@
  * One loop in each process checks every watched session once a second, whoever changed it; each costs one read.
  * Format: https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
+import { createHash } from 'node:crypto';
 import type { Response } from 'express';
 import type { Database } from '../database/database.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Lookup } from '../database/lookups.ts';
+import { isFollowed, type NetworkStatus } from '../database/network-health.ts';
+import type { Refund } from '../database/refunds/refund.ts';
+import type { Session } from '../database/session.ts';
+import { type Clock, toSeconds } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
-import { isAwaited } from './lookup.ts';
-import { isOnItsWay, refundsOf } from './refund-list.ts';
-import { pageVersion } from './version.ts';
+import { isAwaited, isUnanswered } from './lookup.ts';
+import { isOnItsWay, refundsOf } from './refund-page.ts';
+import { pageState } from './state.ts';
 
 const LOOK_MS = 1000;
 /** A version may change with time alone, when something expires: what is watched is read this often at least. */
@@ -160,4 +165,39 @@ export function createStreams(
       watch();
     },
   };
+}
+
+// ── Versions ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What the page of a session depends on besides the session. */
+type Surroundings = Readonly<{
+  reports: readonly NetworkStatus[];
+  lookups: readonly Lookup[];
+  refunds: readonly Refund[];
+  isSuspended: boolean;
+}>;
+
+/** Returns the version. It is also the id of the page's events, which a reconnecting browser sends. */
+export function pageVersion(
+  session: Session,
+  { reports, lookups, refunds, isSuspended }: Surroundings,
+  nowMs: number,
+): string {
+  const { life, standing, payments, options } = session;
+  const own = new Set(options.map(({ networkKey }) => networkKey));
+  const up = reports.filter((report) => own.has(report.network) && isFollowed(report, nowMs));
+  const { kind, deadlineS } = pageState(session, toSeconds(nowMs));
+  const shown = [
+    kind,
+    isSuspended,
+    deadlineS,
+    life,
+    standing,
+    payments.map(({ tx, index, block, confirmations, state }) => [tx, index, block, confirmations, state]),
+    up.map(({ network }) => network).sort(),
+    lookups.map((one) => [one.network, one.tx, one.finding, isAwaited(one, nowMs), isUnanswered(one, nowMs)]),
+    refunds.map(({ id, status, tx, destination }) => [id, status, tx, destination?.key]),
+  ];
+  const text = JSON.stringify(shown, (_, value) => (typeof value === 'bigint' ? `${value}` : value));
+  return createHash('sha256').update(text).digest('base64url').slice(0, 16);
 }

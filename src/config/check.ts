@@ -3,7 +3,7 @@
  */
 import type { z } from 'zod';
 import { type Fault, permanent } from '../core/fault.ts';
-import { pathText } from './setting-path.ts';
+import { pathText } from './setting.ts';
 import { isFileVariable } from './variables.ts';
 
 export type Problem = Readonly<{ path: string; text: string }>;

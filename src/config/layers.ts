@@ -6,7 +6,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { permanent } from '../core/fault.ts';
 import { isFields } from '../core/fields.ts';
 import { installationFolder } from '../lib/installation.ts';
-import type { Tree } from './setting-path.ts';
+import type { Tree } from './setting.ts';
 import { applyVariables } from './variables.ts';
 
 export type Layers = Readonly<{

@@ -1,7 +1,6 @@
 /**
  * One network's settings: its preset merged with the operator's file, checked and typed.
  */
-
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { WalletSettings } from '../chains/wallet.ts';
@@ -22,7 +21,7 @@ import {
   paidNetworkSettings,
   type SignerDefaults,
 } from './schema.ts';
-import type { Tree } from './setting-path.ts';
+import type { Tree } from './setting.ts';
 
 /** Amounts of the API have two decimals: less could not be shown. */
 const DUST_FLOOR_PAR = minorToPar(1n);

@@ -93,3 +93,15 @@ export const truth = setting<boolean>('true or false', (value) => (typeof value 
 /** A setting that may be left out; null takes away what the preset has. */
 export const orAbsent = <T extends z.ZodType>(schema: T) =>
   z.preprocess((value) => (value === null ? undefined : value), schema.optional());
+
+// ── Paths ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A plain JSON object whose shape is not known yet. */
+export type Tree = { [key: string]: unknown };
+
+/** Formats a path: `networks.ethereum.tokens[0].decimals`. */
+export function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((key, at) => (/^\d+$/.test(String(key)) ? `[${String(key)}]` : `${at ? '.' : ''}${String(key)}`))
+    .join('');
+}

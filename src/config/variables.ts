@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isFields } from '../core/fields.ts';
-import { pathText, type Tree } from './setting-path.ts';
+import { pathText, type Tree } from './setting.ts';
 
 /** What the names of all variables begin with. */
 export const PREFIX = 'QUAYSIDE_';

@@ -9,7 +9,7 @@ import { PAR_DECIMALS, parseUnits } from '../core/money.ts';
 import { isStablecoin } from '../core/transfer.ts';
 import type { SessionSummary } from '../database/session.ts';
 import type { SessionSearch } from '../database/session-lists.ts';
-import { parseSessionId } from '../lib/session-id.ts';
+import { parseSessionId } from '../lib/id.ts';
 import { currencyCodes, exponentOf } from '../rates/currencies.ts';
 import type { DashboardDeps } from './deps.ts';
 import { pathIn, type StoreAt, type Visit } from './page.ts';

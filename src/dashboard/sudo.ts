@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { UsedFactor } from '../database/people/person.ts';
 import { type Html, html } from '../lib/html.ts';
-import { hashOf, newToken } from '../lib/token.ts';
+import { hashOf, newToken } from '../lib/id.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
 import type { StoreAt, Visit } from './page.ts';
 import { passkeyButton } from './passkeys.ts';

@@ -6,7 +6,7 @@ import type { Request, Response } from 'express';
 import type { Database } from '../database/database.ts';
 import type { Person, WebSession, WebSessionLimits } from '../database/people/person.ts';
 import type { Clock } from '../lib/clock.ts';
-import { hashOf, newToken } from '../lib/token.ts';
+import { hashOf, newToken } from '../lib/id.ts';
 
 /** OWASP's Session Management Cheat Sheet: 15 to 30 minutes without use, and one working day at all. */
 export const sessionLimits: WebSessionLimits = { idleMs: 30 * 60_000, lifeMs: 8 * 3_600_000 };

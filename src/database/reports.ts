@@ -1,8 +1,7 @@
 /** Figures of a store over periods. Nothing here is stored: each index names the store's rows of the period. */
-
 import { toPar } from '../core/money.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import { firstSessionId } from '../lib/session-id.ts';
+import { firstSessionId } from '../lib/id.ts';
 import type { Db } from './engine/open.ts';
 
 /** The entries of a period in one network and currency. Amounts are at par (18 decimals). */

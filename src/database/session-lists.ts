@@ -1,11 +1,10 @@
 /**
  * Lists of sessions. Each reads an index from where the list goes on, so a page costs the same however many there are.
  */
-
 import { and, asc, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import { firstSessionId } from '../lib/session-id.ts';
+import { firstSessionId } from '../lib/id.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given } from './engine/prepared.ts';
 import type { StoredEvent } from './events.ts';

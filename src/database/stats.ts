@@ -1,10 +1,9 @@
 /**
  * The counts behind the metrics.
  */
-
 import { asc, count, eq } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
-import { firstSessionId } from '../lib/session-id.ts';
+import { firstSessionId } from '../lib/id.ts';
 import type { Db } from './engine/open.ts';
 import { createMeta, LAST_RUN } from './meta.ts';
 import { deliveries, heldMoney } from './tables.ts';

@@ -2,7 +2,7 @@
  * Random identifiers and secrets. Sortable ids are 26 characters of Crockford base32: 48 bits of milliseconds, then 80
  * random bits.
  */
-import { randomBytes, randomInt } from 'node:crypto';
+import { createHash, randomBytes, randomInt } from 'node:crypto';
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -27,3 +27,27 @@ export function randomBase62(length: number): string {
 
 /** Returns a webhook secret as the Standard Webhooks spec defines it: `whsec_` and base64 of 32 random bytes. */
 export const newWebhookSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
+
+// ── Sessions ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const SESSION_ID = /^(?:cs_|sess_)?([0-9a-hjkmnp-tv-z]{26})$/;
+
+export const newSessionId = (nowMs: number): string => `cs_${sortableId(nowMs)}`;
+
+/** Returns what sorts before every session created at this time or later, and after all earlier ones. */
+export const firstSessionId = (atMs: number): string => `cs_${sortableTime(atMs)}`;
+
+/** @returns the id as it is stored, or null when this cannot be a session's id */
+export function parseSessionId(text: string): string | null {
+  const body = SESSION_ID.exec(text)?.[1];
+  return body ? `cs_${body}` : null;
+}
+
+// ── Tokens ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const TOKEN_BYTES = 32;
+
+export const newToken = (): string => randomBytes(TOKEN_BYTES).toString('base64url');
+
+/** Returns the SHA-256 of a token, in hex. */
+export const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');

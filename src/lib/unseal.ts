@@ -9,8 +9,8 @@ import type { ReadableStream } from 'node:stream/web';
 import { createGunzip } from 'node:zlib';
 import { Decrypter } from 'age-encryption';
 import { Fault, permanent, transient } from '../core/fault.ts';
-import { AGE_LINE } from './age.ts';
 import { counted } from './parts.ts';
+import { AGE_LINE } from './sealed.ts';
 
 const READ_BYTES = 1024 * 1024;
 

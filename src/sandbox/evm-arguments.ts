@@ -5,7 +5,7 @@
 import type { WorldBlock } from './block-tree.ts';
 import type { RenderedLog } from './evm-render.ts';
 import { invalidParams, RpcError, serverError } from './json-rpc.ts';
-import type { View } from './view.ts';
+import type { View } from './world.ts';
 
 const ADDRESSES_MAX = 1000;
 const TOPIC_POSITIONS_MAX = 4;

@@ -31,7 +31,7 @@ import { type EvmChain, evmWalletMethods, type Method, type Question } from './e
 import { invalidParams, RpcError } from './json-rpc.ts';
 import { createTokenCalls, type TokenCalls } from './token-calls.ts';
 import { routerKey } from './transaction.ts';
-import type { View } from './view.ts';
+import type { View } from './world.ts';
 
 const KEY_BYTES = 20;
 /** Enough code to distinguish a contract from an account: it stops at once. */

@@ -2,10 +2,13 @@
  * `sandbox.json` in the data directory: what the other processes need to know about the sandbox. It holds a secret (the
  * control token), so only its owner may read it.
  */
+
+import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import * as z from 'zod';
 import { permanent } from '../core/fault.ts';
-import { writeSecretFile } from '../lib/secret-file.ts';
+import { createSecretFile, writeSecretFile } from '../lib/secret-file.ts';
 
 const schema = z.object({
   /**
@@ -38,3 +41,14 @@ export function readSandboxFile(file: string): SandboxFile | null {
 
 export const writeSandboxFile = (file: string, content: SandboxFile): void =>
   writeSecretFile(file, `${JSON.stringify(content, null, 2)}\n`);
+
+// ── The seed ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const SEED_BYTES = 64;
+
+/** Returns the seed of the sandbox in this data directory, 64 bytes; creates it if there is none. */
+export function sandboxSeed(dataDir: string): Uint8Array {
+  const file = join(dataDir, 'sandbox', 'seed');
+  createSecretFile(file, `${randomBytes(SEED_BYTES).toString('hex')}\n`);
+  return new Uint8Array(Buffer.from(readFileSync(file, 'utf8').trim(), 'hex'));
+}

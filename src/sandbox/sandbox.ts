@@ -6,13 +6,11 @@ import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import type { Clock } from '../lib/clock.ts';
 import { dialectNames } from './evm-dialect.ts';
-import type { SimulatedChain } from './families.ts';
-import { families, worldShape } from './families.ts';
+import { families, type SimulatedChain, worldShape } from './families.ts';
 import { passing } from './interceptor.ts';
 import { openDurableWorld } from './journal.ts';
 import { startMiner } from './miner.ts';
-import { readSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
-import { sandboxSeed } from './seed.ts';
+import { readSandboxFile, type SandboxFile, sandboxSeed, writeSandboxFile } from './sandbox-file.ts';
 
 /** On a chain on which nothing is under way, one block comes in place of so many: each costs work in all processes. */
 const QUIET_BLOCKS = 10;

@@ -7,7 +7,6 @@ import type { WorldBlock } from './block-tree.ts';
 import { invalidParams, RpcError } from './json-rpc.ts';
 import { isSigned } from './mempool.ts';
 import { readBase58 } from './solana-errors.ts';
-import { coinChanges } from './solana-history.ts';
 import {
   inContext,
   listOf,
@@ -18,6 +17,7 @@ import {
   settingsOf,
 } from './solana-question.ts';
 import {
+  type CoinChange,
   isSkippedSlot,
   type Mint,
   renderBlock,
@@ -29,8 +29,7 @@ import {
 } from './solana-render.ts';
 import { RENT_EPOCH, solanaWallets } from './solana-wallet-methods.ts';
 import { lookalikeKey, type WorldTransaction } from './transaction.ts';
-import type { View } from './view.ts';
-import type { World } from './world.ts';
+import type { View, World } from './world.ts';
 
 type SolanaChain = Readonly<{
   world: World;
@@ -239,4 +238,22 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
     },
   };
   return new Map(Object.entries({ ...methods, ...wallets.methods }));
+}
+
+// ── Lamports ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Returns what a transaction of a block did to the lamports of those it sent some, in the order of their names. */
+export function coinChanges(world: World, block: WorldBlock, transaction: WorldTransaction): readonly CoinChange[] {
+  const { sender, native = [], succeeded } = transaction;
+  const accounts = world.accounts(block.number - 1);
+  for (const earlier of block.transactions) {
+    if (earlier.id === transaction.id) break;
+    accounts.add(earlier);
+  }
+  const keys = [...new Set(native.map(({ to }) => to))].filter((key) => key !== sender);
+  return keys.map((key) => {
+    const before = accounts.native(key);
+    const given = native.reduce((sum, { to, units }) => (to === key ? sum + units : sum), 0n);
+    return { key, before, after: succeeded ? before + given : before };
+  });
 }

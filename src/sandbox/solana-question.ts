@@ -3,7 +3,7 @@
  */
 import type { WorldBlock } from './block-tree.ts';
 import { invalidParams } from './json-rpc.ts';
-import type { View } from './view.ts';
+import type { View } from './world.ts';
 
 /** One request: its arguments, and the node's view of the world. */
 export type Question = Readonly<{ params: unknown; view: View }>;

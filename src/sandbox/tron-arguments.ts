@@ -3,7 +3,7 @@
  */
 import type { Accounts } from './accounts.ts';
 import type { WorldTransaction } from './transaction.ts';
-import type { View } from './view.ts';
+import type { View } from './world.ts';
 
 /** One request: the body's fields, and the node's view of the world. */
 export type TronQuestion = Readonly<{

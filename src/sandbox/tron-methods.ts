@@ -9,7 +9,7 @@ import { hexArgument, keyArgument, TronError, type TronQuestion, text, whole } f
 import { renderBlock, renderCall, renderInfo, renderLog, renderTransaction, revertData } from './tron-render.ts';
 import { ENERGY_OF_REVERT, energyPenalty, transferEnergy, unlessZero } from './tron-resources.ts';
 import { type Method, type TronChain, tronWalletMethods } from './tron-wallet-methods.ts';
-import type { View } from './view.ts';
+import type { View } from './world.ts';
 
 const HASH = /^[0-9a-f]{64}$/i;
 const HEIGHT_CHARS = 16;

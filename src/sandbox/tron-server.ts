@@ -16,7 +16,7 @@ import { tronMethods } from './tron-methods.ts';
 import { poolState } from './tron-pool.ts';
 import { jsonText } from './tron-render.ts';
 import type { Method } from './tron-wallet-methods.ts';
-import type { View } from './view.ts';
+import type { View } from './world.ts';
 
 const PATH = /^\/(wallet|walletsolidity)\/(\w+)$/;
 const errorText = (message: string): string => `${JSON.stringify({ Error: message })}\n`;

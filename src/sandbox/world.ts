@@ -3,7 +3,6 @@
  * the truth about it. The same seed, clock and calls make the same chain. It knows no chain family; node servers render
  * it for theirs.
  */
-
 import { permanent, transient } from '../core/fault.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { type Accounts, accountsOf } from './accounts.ts';
@@ -319,3 +318,7 @@ export function createWorld(options: WorldOptions): World {
     },
   };
 }
+
+// ── What a node shows ───────────────────────────────────────────────────────────────────────────────────────────────
+
+export type View = Pick<World, 'tip' | 'finalized' | 'at' | 'byHash' | 'floor'>;

@@ -1,11 +1,16 @@
 /** The marks beside the database, and a database that was put back from a backup. */
+
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type AddressMarks, addressMarksFile, openAddressMarks } from '../../src/app/address-marks.ts';
-import { retireGivenAddresses } from '../../src/app/retire-given.ts';
+import {
+  type AddressMarks,
+  addressMarksFile,
+  openAddressMarks,
+  retireGivenAddresses,
+} from '../../src/app/address-marks.ts';
 import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/engine/migrate.ts';
 import { systemClock } from '../../src/lib/clock.ts';

@@ -1,19 +1,19 @@
 /** A whole machine that was put back to a snapshot: the database, and the marks beside it. */
+
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { addressMarksFile, openAddressMarks } from '../../src/app/address-marks.ts';
+import { addressMarksFile, openAddressMarks, retireGivenAddresses, watchForGaps } from '../../src/app/address-marks.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
-import { retireGivenAddresses, watchForGaps } from '../../src/app/retire-given.ts';
 import type { Config } from '../../src/config/config.ts';
 import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
 import { mayHaveGiven } from '../../src/database/gap-retirement.ts';
 import { HOUR_MS } from '../../src/lib/clock.ts';
+import { newSessionId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
-import { newSessionId } from '../../src/lib/session-id.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';

@@ -1,10 +1,11 @@
 /** Warnings about settings that make it easier to take money from a live installation. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { safetyWarnings } from '../../src/app/safety-warnings.ts';
+import { safetyWarnings } from '../../src/app/startup-banner.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'quayside-warnings-'));
 test.after(() => rmSync(dir, { recursive: true, force: true }));

@@ -1,11 +1,12 @@
 /** A database without the simulated chains that it has followed does not start. */
+
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { refuseLostChains } from '../../src/app/sandbox-chains.ts';
+import { refuseLostChains } from '../../src/app/sandbox-credentials.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { migrate } from '../../src/database/engine/migrate.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';

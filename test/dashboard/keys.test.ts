@@ -1,6 +1,7 @@
 /**
  * How a page changes something, on the page of API keys: confirmed, with the second factor again, once, and recorded.
  */
+
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Answer, type Dashboard, type Visitor, withDashboard } from '../support/dashboard.ts';
@@ -121,7 +122,7 @@ test('ten minutes after the sign-in the second factor is asked for again, and wr
 
 const sessionOf = async ({ api }: Dashboard, { cookie }: Visitor) => {
   const { sessionLimits } = await import('../../src/dashboard/web-session.ts');
-  const { hashOf } = await import('../../src/lib/token.ts');
+  const { hashOf } = await import('../../src/lib/id.ts');
   const hash = hashOf(cookie().split('=')[1] ?? '');
   const found = await api.database().signIns.findWebSession(hash, api.clock.nowMs(), sessionLimits);
   return found?.session ?? { sudoUntilMs: -1 };

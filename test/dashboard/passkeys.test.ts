@@ -2,10 +2,11 @@
  * Passkeys over real HTTP with an authenticator in software, and every way in which one must be refused. Chromium's own
  * authenticator is in `passkeys.slow.test.ts`.
  */
+
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createPasskeys } from '../../src/dashboard/passkeys.ts';
-import { hashOf } from '../../src/lib/token.ts';
+import { hashOf } from '../../src/lib/id.ts';
 import { type Authenticator, createAuthenticator } from '../support/authenticator.ts';
 import { type Dashboard, PASSWORD, type Visitor, withDashboard } from '../support/dashboard.ts';
 

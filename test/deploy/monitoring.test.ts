@@ -2,13 +2,13 @@
  * Metrics, their page, the alert rules and the dashboard name the same things. The rules themselves are tested by
  * promtool, where it is installed.
  */
+
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createMetrics } from '../../src/app/metrics.ts';
-import { createWriteTimes } from '../../src/app/write-times.ts';
+import { createMetrics, createWriteTimes } from '../../src/app/metrics.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';

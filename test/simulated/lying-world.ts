@@ -5,8 +5,7 @@ import type { Family } from '../../src/chains/chain.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
 import { digest } from '../../src/sandbox/random.ts';
 import { TronRefusal } from '../../src/sandbox/tron-broadcast.ts';
-import type { View } from '../../src/sandbox/view.ts';
-import type { World } from '../../src/sandbox/world.ts';
+import type { View, World } from '../../src/sandbox/world.ts';
 import { CLOCK_BEHIND_S, type InjectedFault } from './faults.ts';
 
 /** Returns the world through faults. @param fault the one that hits the present request */

@@ -2,14 +2,13 @@
  * The real API over real HTTP on a real SQLite file, with a clock that the test sets, static rates and one approved
  * store.
  */
-
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Express } from 'express';
 import { createApp } from '../../src/api/app.ts';
-import { refuseUnread } from '../../src/api/refuse-unread.ts';
+import { refuseUnread } from '../../src/api/middleware.ts';
 import type { createPayment } from '../../src/api/session-service.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
@@ -19,8 +18,7 @@ import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
-import type { StoreSettings } from '../../src/database/column-values.ts';
-import { type Scope, scopes } from '../../src/database/column-values.ts';
+import { type Scope, type StoreSettings, scopes } from '../../src/database/column-values.ts';
 import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
 import type { NewApiKey } from '../../src/database/keys.ts';
 import type { MerchantStore } from '../../src/database/stores.ts';

@@ -1,7 +1,7 @@
 /** The second factor that a one-time link sets up, as an authenticator app gets it from the link's page. */
 import Sqlite from 'better-sqlite3';
 import { newSecretOf } from '../../src/dashboard/second-factor.ts';
-import { hashOf } from '../../src/lib/token.ts';
+import { hashOf } from '../../src/lib/id.ts';
 
 /** @param file of the database, in which the link is not used yet */
 export function linkSecretIn(file: string, token: string): string {

@@ -14,7 +14,7 @@ import type { OperatorAct } from '../../database/audit-log.ts';
 import type { Database } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { readRoom } from '../disk-room.ts';
+import { readRoom } from '../watches/disk.ts';
 import { readPassphrase } from './archive.ts';
 import { makeBackup, writeSignerPart } from './make.ts';
 import { rememberBackup, updateBackupReport } from './report.ts';

@@ -3,13 +3,14 @@
  * date, and ends it when it is over. Alarms that an earlier process raised are continued.
  */
 
+import { readFileSync } from 'node:fs';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { judgeTrouble, type Trouble, type WatchRule } from '../../core/watch.ts';
 import { type AlarmScope, alarmKey } from '../../database/alarms.ts';
 import type { Database } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { type WatchCode, watchRules } from './rules.ts';
+import type table from './rules.json';
 
 /** Something that is wrong now. `subject` is what of its kind: a network, a pool, a coin; empty if there is one. */
 export type Finding = Readonly<{
@@ -131,3 +132,17 @@ export function createWatchdog(
 }
 
 const isOf = (scope: AlarmScope, key: string): boolean => key === scope || key.startsWith(`${scope}:`);
+
+// ── The rules ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export type WatchCode = keyof typeof table;
+
+/**
+ * `raise_after_s`: null stands for the setting `alarms.patience_s`. `advice` names the command to run; null where the
+ * message does. The code of the alarm `network_halted` is that of the network's reason.
+ */
+type Rule = Readonly<{ scope: AlarmScope; raise_after_s: number | null; advice: string | null }>;
+
+export const watchRules: Readonly<Record<WatchCode, Rule>> = JSON.parse(
+  readFileSync(new URL('./rules.json', import.meta.url), 'utf8'),
+);

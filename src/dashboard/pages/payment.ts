@@ -8,7 +8,7 @@ import type { SessionSweep } from '../../database/payouts/sweeps.ts';
 import type { Refund } from '../../database/refunds/refund.ts';
 import type { Payment, Session } from '../../database/session.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { parseSessionId } from '../../lib/session-id.ts';
+import { parseSessionId } from '../../lib/id.ts';
 import { createAddressFormat } from '../../payments/destination.ts';
 import { optionAddress } from '../../payments/option.ts';
 import { paymentUrl } from '../../payments/payment-url.ts';

@@ -7,7 +7,7 @@ import type { SessionSummary } from '../../database/session.ts';
 import { type SessionFilter, sessionFlags } from '../../database/session-lists.ts';
 import type { Cells } from '../../lib/export-text.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { parseSessionId } from '../../lib/session-id.ts';
+import { parseSessionId } from '../../lib/id.ts';
 import { exponentOf } from '../../rates/currencies.ts';
 import { list } from '../../web/list.ts';
 import { changeForm, type Planned, storeChange } from '../change.ts';

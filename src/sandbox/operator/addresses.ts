@@ -10,7 +10,7 @@ import type { Database } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { every, type Round } from '../../lib/every.ts';
 import type { Log } from '../../lib/log.ts';
-import { sandboxSeed } from '../seed.ts';
+import { sandboxSeed } from '../sandbox-file.ts';
 
 const POLL_MS = 1_000;
 /** Addresses in one list: some tens of milliseconds of derivation. */

@@ -12,7 +12,7 @@ import { createSecretFile } from '../../lib/secret-file.ts';
 import type { PolicySettings } from '../../signer/policy.ts';
 import { draftNetwork } from '../../signer/policy-draft.ts';
 import { makeSigner } from '../../signer/setup.ts';
-import { sandboxSeed } from '../seed.ts';
+import { sandboxSeed } from '../sandbox-file.ts';
 
 /** Creates the signer of a sandbox in `dir`, and its passphrase's file. @throws Fault as `makeSigner` does */
 export async function makeSandboxSigner(

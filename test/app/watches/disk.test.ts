@@ -1,7 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Room, readRoom } from '../../../src/app/disk-room.ts';
-import { watchDisk } from '../../../src/app/watches/disk.ts';
+import { type Room, readRoom, watchDisk } from '../../../src/app/watches/disk.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import { handClock } from '../../support/hand-clock.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';

@@ -1,9 +1,10 @@
 /** What stores received, and how many sessions they created, by period. */
+
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
 import type { NewSession } from '../../../src/database/sessions.ts';
-import { newSessionId } from '../../../src/lib/session-id.ts';
+import { newSessionId } from '../../../src/lib/id.ts';
 import { ingestedChain } from '../../support/ingested-chain.ts';
 import { merchantStore, newSession, type SessionWish } from '../../support/new-session.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
