@@ -12,8 +12,8 @@ import type { CreditTotal } from '../../database/reports.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { dateIn, datePlus, startOfDayMs } from '../../lib/zone.ts';
+import { barChart } from '../../web/chart.ts';
 import { figures, list, section } from '../../web/list.ts';
-import { barChart } from '../chart.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { failingEndpoints, storeEndpoints } from '../endpoints.ts';
 import { may, pathIn, type StoreAt, type StorePage, type Visit } from '../page.ts';
@@ -222,7 +222,7 @@ function money(
   };
   const title = words.say('overview.chart', { from: dates[0] ?? '', to: dates.at(-1) ?? '' });
   return html`<p class="hint">${words.html(all.reversals === 0 ? 'overview.sum' : 'overview.sum_reversed', counts)}</p>
-${barChart(words, { title, bars, text: inCoins, numbers })}
+${barChart({ title, bars, text: inCoins, numbers, numbersTitle: words.say('overview.numbers') })}
 <ul>${shares.map(
     ({ network, currency, par }) =>
       html`<li>${words.html('general.on_network', { currency: `${signed(par)} ${currency}`, network: networkTitle(config, network) })}</li>`,

@@ -3,10 +3,8 @@
  * colours of the page, and print.
  */
 import { type Html, html } from '../lib/html.ts';
-import type { Words } from './texts.ts';
 
-/** `size` is null where nothing is known. */
-type Bar = Readonly<{ label: string; size: bigint | null }>;
+type Bar = Readonly<{ label: string; size: bigint }>;
 
 const WIDTH = 600;
 const HEIGHT = 140;
@@ -22,27 +20,22 @@ type Chart = Readonly<{
   bars: readonly Bar[];
   /** Writes a size. */
   text(size: bigint): string;
-  /** Says that nothing is known. */
-  unknown?: string;
-  /** The table with the same numbers. */
+  /** The table with the same numbers, and what it is called. */
   numbers: Html;
+  numbersTitle: string;
 }>;
 
 /** Draws bars from zero. */
-export function barChart(words: Words, { title, bars, text, unknown, numbers }: Chart): Html {
-  let greatest = 0n;
-  for (const { size } of bars) if (size !== null && size > greatest) greatest = size;
+export function barChart({ title, bars, text, numbers, numbersTitle }: Chart): Html {
+  const greatest = bars.reduce((most, { size }) => (size > most ? size : most), 0n);
   const step = WIDTH / Math.max(1, bars.length);
   const drawn = bars.map(({ label, size }, at) => {
     if (size === 0n) return null;
-    if (size === null) {
-      return html`<rect class="unknown" x="${at * step}" y="0" width="${step}" height="${HEIGHT}"><title>${label}: ${unknown ?? ''}</title></rect>`;
-    }
     const height = Math.max(1, percent(size, greatest) * HEIGHT);
     return html`<rect x="${at * step + GAP / 2}" y="${HEIGHT - height}" width="${step - GAP}" height="${height}" rx="2"><title>${label}: ${text(size)}</title></rect>`;
   });
   return html`<div class="chart"><p><bdi>${text(greatest)}</bdi></p>
 <svg viewBox="0 0 ${WIDTH} ${HEIGHT + 1}" preserveAspectRatio="none" role="img" aria-label="${title}">${drawn}<line x1="0" x2="${WIDTH}" y1="${HEIGHT}" y2="${HEIGHT}"/></svg>
 <p><span>${bars[0]?.label ?? ''}</span> <span>${bars.at(-1)?.label ?? ''}</span></p></div>
-<details><summary>${words.say('overview.numbers')}</summary>${numbers}</details>`;
+<details><summary>${numbersTitle}</summary>${numbers}</details>`;
 }
