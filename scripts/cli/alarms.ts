@@ -1,29 +1,7 @@
+/** An alarm for programs and for people. */
 import type { Alarm } from '../../src/database/alarms.ts';
-import { type Command, moment, wholeOption } from './command.ts';
+import { moment } from './command.ts';
 import { table } from './table.ts';
-
-const LISTED = 50;
-const LISTED_MAX = 10_000;
-
-export const alarmList: Command = {
-  name: 'alarm list',
-  args: [],
-  summary: 'List alarms: those that are open, then the newest others. Open ones end by themselves.',
-  options: {
-    open: { help: 'only those that are open' },
-    limit: { value: 'N', help: `how many others, at most ${LISTED_MAX} (default ${LISTED})` },
-  },
-  async run(input, { database }) {
-    const limit = wholeOption(input, 'limit', 1, LISTED_MAX, LISTED);
-    const open = await database.alarms.listOpen();
-    const others = input.options.open ? [] : (await database.alarms.list(limit)).filter((one) => !isOpen(one));
-    const shown = [...open.toReversed(), ...others];
-    return {
-      json: shown.map(alarmShown),
-      lines: shown.length === 0 ? [input.options.open ? 'no open alarms' : 'no alarms'] : shown.flatMap(alarmLines),
-    };
-  },
-};
 
 /** Returns an alarm for programs. `state`: `open` or `ended`; `event` or `resolved` for one that reports an event. */
 export const alarmShown = (alarm: Alarm) => {
@@ -45,7 +23,7 @@ function endOf({ key, endedAtMs, resolvedAtMs }: Alarm): End {
   return endedAtMs === null ? { state: 'open', ended_at: null } : { state: 'ended', ended_at: moment(endedAtMs) };
 }
 
-const isOpen = ({ key, endedAtMs }: Alarm): boolean => key !== null && endedAtMs === null;
+export const isOpen = ({ key, endedAtMs }: Alarm): boolean => key !== null && endedAtMs === null;
 
 /** Returns an alarm for people: two lines, and one for a note. */
 export const alarmLines = (alarm: Alarm): string[] => {

@@ -8,60 +8,13 @@ import { chains } from '../../src/chains/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { type Intent, paybackKinds } from '../../src/core/intent.ts';
+import type { Intent } from '../../src/core/intent.ts';
 import { assetOf, unitsOf } from '../../src/core/ledger.ts';
-import { delayOf, type Payout, payoutStates } from '../../src/core/payout.ts';
+import { delayOf, type Payout } from '../../src/core/payout.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import type { Signer } from '../../src/signer/signer.ts';
-import { type Command, type Installation, moment, notFound, textOption, usage, wholeOption } from './command.ts';
-import { networkOf } from './network-name.ts';
+import { type Installation, moment, notFound } from './command.ts';
 import { openProgress } from './output.ts';
-import { table } from './table.ts';
-
-const kinds = [...paybackKinds, 'sweep', 'gas'] as const;
-const LISTED_MAX = 1000;
-
-export const payoutsList: Command = {
-  name: 'payout list',
-  args: [],
-  summary: 'List payouts (refunds, returns of held money, sweeps, and gas and loans for them), newest first.',
-  options: {
-    network: { value: 'KEY', help: 'only payouts on this network, such as live:mychain' },
-    state: { value: 'STATE', help: payoutStates.join(', ') },
-    kind: { value: 'KIND', help: kinds.join(', ') },
-    limit: { value: 'N', help: `at most N payouts (50), up to ${LISTED_MAX}` },
-  },
-  async run(input, { database, config }) {
-    const chosen = <T extends string>(name: string, choices: readonly T[]): T | undefined => {
-      const text = textOption(input, name);
-      const choice = choices.find((one) => one === text);
-      if (text !== undefined && !choice) throw usage(`--${name} is "${text}", expected ${choices.join(' or ')}`);
-      return choice;
-    };
-    const network = textOption(input, 'network');
-    const state = chosen('state', payoutStates);
-    const kind = chosen('kind', kinds);
-    const payouts = await database.payouts.list({
-      ...(network !== undefined && { network: networkOf(config.networks, network).key }),
-      ...(state && { state }),
-      ...(kind && { kind }),
-      limit: wholeOption(input, 'limit', 1, LISTED_MAX, 50),
-    });
-    const rows = payouts.map((payout) => [
-      payout.id,
-      kindText(payout.intent),
-      payout.network,
-      payout.state,
-      amountOf(payout, config),
-      moment(payout.createdAtMs),
-      delayOf(payout)?.code ?? '',
-    ]);
-    return {
-      json: payouts.map((payout) => shownPayout(payout, config)),
-      lines: table([['ID', 'KIND', 'NETWORK', 'STATE', 'AMOUNT', 'CREATED', 'WAITING FOR'], ...rows]),
-    };
-  },
-};
 
 /** Adopts what the signer has signed. @throws Fault permanent `no_signer` */
 export async function adopt({ key, family }: NetworkConfig, { database, config, clock }: Installation) {

@@ -8,16 +8,13 @@ import { approveRefund, redirectRefund, rejectRefund } from '../../src/acts/refu
 import { addEndpoint, removeEndpoint, rotateSecret, setEndpoint } from '../../src/acts/webhooks.ts';
 import { commandOf } from './act-command.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
-import { alarmList } from './alarms.ts';
-import { auditList } from './audit.ts';
 import { backup, restore } from './backup.ts';
 import type { AnyCommand, Tool } from './command.ts';
 import { doctor } from './doctor.ts';
 import { exportBooks } from './export.ts';
-import { heldList } from './held.ts';
-import { keyList } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
 import { listenCommand } from './listen-program.ts';
+import { alarmList, auditList, heldList, keyList, payoutsList, refundsList, storeList, webhooksList } from './lists.ts';
 import { networksReread, networksRewind } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
 import { nodeSync } from './node-sync.ts';
@@ -25,18 +22,15 @@ import { pay } from './pay.ts';
 import { payoutsFreeze, payoutsThaw } from './payout-freeze.ts';
 import { payoutsReconcile } from './payout-reconcile.ts';
 import { payoutsResolve } from './payout-resolve.ts';
-import { payoutsList } from './payouts.ts';
-import { refundsList } from './refunds.ts';
 import { secretKeyRotate } from './secret-key.ts';
 import { show } from './show.ts';
 import { status } from './status.ts';
-import { storeAdd, storeList } from './store.ts';
+import { storeAdd } from './store.ts';
 import { storeSet } from './store-set.ts';
 import { sweep } from './sweep.ts';
 import { tronWs } from './tron-ws.ts';
 import { webhooksResend } from './webhook-recovery.ts';
 import { webhooksTest } from './webhook-test.ts';
-import { webhooksList } from './webhooks.ts';
 
 const commands: readonly AnyCommand[] = [
   status,

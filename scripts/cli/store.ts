@@ -1,13 +1,9 @@
-/**
- * Adds and lists stores. Each is one merchant account with its own keys, endpoints and policy.
- */
-
+/** Adds a store: one merchant account with its own keys, endpoints and policy. */
 import { stateOf } from '../../src/acts/store-decisions.ts';
 import { settingsJson } from '../../src/acts/stores.ts';
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
 import { CHANNEL_TYPE, type MerchantStore } from '../../src/database/stores.ts';
 import { type Command, moment, operatorAct, reasonOption } from './command.ts';
-import { table } from './table.ts';
 
 export const storeAdd: Command = {
   name: 'store add',
@@ -38,27 +34,8 @@ export const storeAdd: Command = {
   },
 };
 
-export const storeList: Command = {
-  name: 'store list',
-  args: [],
-  summary: 'List the stores.',
-  options: {},
-  async run(_input, { database }) {
-    const stores = await database.stores.list();
-    const rows = stores.map((one) => [
-      one.id,
-      stateOf(one),
-      one.settings.settlementCurrency,
-      one.settings.latePolicy,
-      moment(one.createdAtMs),
-      one.name,
-    ]);
-    const lines = table([['ID', 'STATUS', 'SETTLES IN', 'LATE', 'CREATED', 'NAME'], ...rows]);
-    return { json: stores.map(storeJson), lines };
-  },
-};
-
-const storeJson = (store: MerchantStore) => ({
+/** Returns a store for programs. */
+export const storeJson = (store: MerchantStore) => ({
   id: store.id,
   name: store.name,
   status: stateOf(store),

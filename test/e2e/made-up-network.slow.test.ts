@@ -94,7 +94,10 @@ test('a refund waits until the network is added to the signer’s policy, and is
 test('its deposit addresses are swept to the treasury given to that command', async () => {
   await chain.fund(bench.gasWallet, 10);
   await chain.finalize?.();
-  await until('the payment is final', async () => (await quayside.cli('sweep', '--status'))[0].unswept.length > 0);
+  await until('the payment is final', async () => {
+    const [plan] = await quayside.cli('sweep');
+    return plan.sweeps.length + plan.left.length > 0;
+  });
   const { sweeps } = await quayside.cli('sweep', '--run', '--yes');
   assert.equal(
     sweeps.map(({ amount, state }: { amount: string; state: string }) => [amount, state]),

@@ -29,7 +29,10 @@ sweepConforms(shop, {
 test('with a stake, an address is lent energy for its sweep, which is reclaimed', async () => {
   const session = await shop.paidSession(4_000);
   const owner = shop.keyOf(session);
-  await until('it is final', async () => (await quayside.cli('sweep', '--status'))[0].unswept.length === 1);
+  await until('it is final', async () => {
+    const [plan] = await quayside.cli('sweep');
+    return plan.sweeps.length + plan.left.length === 1;
+  });
   await chain.fund(refundWallet, 1);
   world.fund(gasWallet, 1_000_000n * TRX, true);
   const planned = async (): Promise<Json> => (await quayside.cli('sweep'))[0].sweeps[0];

@@ -220,10 +220,10 @@ test('a command that only reads leaves none', async () => {
 test('the log is read page by page and by time', async () => {
   const twoHoursAgo = { atMs: Date.now() - 7_200_000, operator: 'ann', command: 'store add', reason: null };
   await database.audit.record(twoHoursAgo, { target: store, before: null, after: null });
-  const all: { id: number; at: string }[] = await answer('audit', 'list', '--last', '1000');
+  const all: { id: number; at: string }[] = await answer('audit', 'list', '--limit', '1000');
   const pages: number[] = [];
   for (let before: string[] = []; ; ) {
-    const page: { id: number }[] = await answer('audit', 'list', '--last', '7', ...before);
+    const page: { id: number }[] = await answer('audit', 'list', '--limit', '7', ...before);
     pages.push(...page.map(({ id }) => id));
     const oldest = page.at(-1);
     if (!oldest) break;
@@ -233,9 +233,9 @@ test('the log is read page by page and by time', async () => {
     pages,
     all.map(({ id }) => id),
   );
-  assert.match((await run('audit', 'list', '--last', '3')).out, /for older entries: --before \d+/);
+  assert.match((await run('audit', 'list', '--limit', '3')).out, /for older entries: --before \d+/);
   assert.is((await answer('audit', 'list', '--since', '1d')).length, Math.min(all.length, 50));
-  assert.is((await answer('audit', 'list', '--since', '1h', '--last', '1000')).length, all.length - 1);
+  assert.is((await answer('audit', 'list', '--since', '1h', '--limit', '1000')).length, all.length - 1);
 });
 
 test('nothing changes or deletes an entry', () => {

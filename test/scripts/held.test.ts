@@ -78,7 +78,7 @@ test('late money is listed, counted in status, shown with what accepting does, a
   const done = await answer('held', 'accept', held.id, '--reason', 'the payer’s bank was slow');
   assert.equal({ ...done, dry_run: true }, tried);
   assert.match((await run('show', id)).out, /status +paid\b/);
-  const [entry] = await answer('audit', 'list', '--last', '1');
+  const [entry] = await answer('audit', 'list', '--limit', '1');
   assert.equal([entry.command, entry.target, entry.reason], ['held accept', held.id, 'the payer’s bank was slow']);
   assert.is((await answer('ledger', 'verify')).balanced, true);
   assert.equal(await answer('held', 'list'), []);
@@ -139,7 +139,7 @@ test('a surplus is returned: tried, begun, shown, and then neither accepted nor 
     assert.match(err, 'It is decided already');
   }
   assert.match((await run('show', begun.return)).out, '(surplus money)');
-  const [entry] = await answer('audit', 'list', '--last', '1');
+  const [entry] = await answer('audit', 'list', '--limit', '1');
   assert.equal([entry.command, entry.target, entry.reason], ['held return', held.id, 'paid too much']);
   assert.is((await answer('ledger', 'verify')).balanced, true);
   await run('refund', 'reject', begun.return, '--reason', 'a test');

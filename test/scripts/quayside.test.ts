@@ -47,7 +47,7 @@ test('a store, its keys and its endpoint are created, listed and removed', async
   assert.match(key.api_key, /^sk_live_[0-9A-Za-z]{32}$/);
   assert.match(key.api_secret, /^ss_/);
   await answer('key', 'revoke', key.id, '--reason', 'it was mailed');
-  const [entry] = await answer('audit', 'list', '--last', '1');
+  const [entry] = await answer('audit', 'list', '--limit', '1');
   assert.equal([entry.command, entry.target, entry.reason], ['key revoke', key.id, 'it was mailed']);
   assert.is(entry.operator.split(' ').at(-1), userInfo().username);
   const [revoked] = await answer('key', 'list', '--store', store.id);
@@ -65,7 +65,7 @@ test('a store, its keys and its endpoint are created, listed and removed', async
   assert.equal([endpoints.length, endpoints[0].url, endpoints[0].extended_events], [1, url, ['payment.late']]);
   await answer('webhook', 'remove', endpoint.id);
   assert.equal((await answer('webhook', 'list')).endpoints, []);
-  const newest = await answer('audit', 'list', '--last', '2');
+  const newest = await answer('audit', 'list', '--limit', '2');
   assert.equal(
     newest.map(({ command, target }: Record<string, string>) => [command, target]),
     [
@@ -104,7 +104,7 @@ test('a key is made with an end, ranges and scopes, which are listed and shown',
   const days = (Date.parse(`${shown.expires_at}Z`) - Date.parse(`${shown.created_at}Z`)) / 86_400_000;
   assert.is(days, 30);
   assert.equal([shown.last_used_at, shown.last_used_from], [null, null]);
-  const [entry] = await answer('audit', 'list', '--last', '1');
+  const [entry] = await answer('audit', 'list', '--limit', '1');
   assert.equal([entry.command, entry.target, entry.reason, entry.before], ['key create', key.id, 'for reports', null]);
   assert.equal([entry.after.scopes, entry.after.sources], ['refunds:read', '203.0.113.0/24,2001:db8::7/128']);
   assert.not.ok(JSON.stringify(entry).includes(secret));
@@ -149,7 +149,7 @@ test('a store is suspended with a reason, which `store list` and `status` show, 
   assert.equal([again.code, /is suspended: it is too late to suspend it/.test(again.err)], [1, true]);
   const [listed] = await answer('store', 'list');
   assert.equal([listed.status, listed.suspended_because], ['suspended', 'fraud']);
-  const [entry] = await answer('audit', 'list', '--last', '1');
+  const [entry] = await answer('audit', 'list', '--limit', '1');
   assert.equal([entry.command, entry.target, entry.after.suspendedBecause], ['store set', id, 'fraud']);
   assert.is((await answer('store', 'set', id, '--decide', 'resume')).status, 'approved');
   assert.is((await decide('resume')).code, 1);
@@ -175,7 +175,7 @@ test('a webhook secret is shown and rotated, by its endpoint or store', async ()
   await answer('webhook', 'secret', id, '--rotate', 'finish');
   const now = await answer('webhook', 'secret', id);
   assert.equal([now.webhook_secret, now.next_webhook_secret], [started.next_webhook_secret, null]);
-  const [, entry] = await answer('audit', 'list', '--last', '2');
+  const [, entry] = await answer('audit', 'list', '--limit', '2');
   assert.equal([entry.command, entry.target, entry.reason], ['webhook secret', id, 'it leaked']);
 
   const ofStore = await answer('webhook', 'secret', store, '--mode', 'test');
@@ -271,7 +271,7 @@ test('every setting of a store is changed, shown before and after, and recorded'
   const [listed] = await answer('store', 'list');
   assert.equal([listed.name, listed.late_policy, listed.top_up_grace_s], ['Corner shop 2', 'hold', 600]);
   assert.is((await answer('store', 'set')).after.refund_daily_minor, 50_000);
-  const [page, entry] = await answer('audit', 'list', '--last', '2');
+  const [page, entry] = await answer('audit', 'list', '--limit', '2');
   for (const { command, target, reason } of [page, entry]) {
     assert.equal([command, target, reason], ['store set', id, 'a new contract']);
   }
