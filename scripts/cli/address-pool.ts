@@ -20,8 +20,8 @@ import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
-import { openTerminal } from '../../src/signer/terminal.ts';
 import { type Command, type Input, notFound, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
+import { withSecret, withTerminal } from './terminal.ts';
 
 const INDEX_MAX = 2 ** 31 - 2;
 
@@ -40,8 +40,7 @@ export const addressPoolDerive: OfflineCommand = {
     const pool = readPool(input);
     const from = wholeOption(input, 'from', 0, INDEX_MAX, 0);
     const count = wholeOption(input, 'count', 1, LIST_ADDRESSES_MAX, 1000);
-    const out = textOption(input, 'out');
-    if (!out) throw usage('--out is missing');
+    const out = textOption(input, 'out') ?? '';
     const file = resolve(input.cwd, out);
     if (existsSync(file)) throw permanent('refused', `${out} exists already; name another file`);
     // Check before somebody types the phrase.
@@ -87,8 +86,7 @@ export const addressPoolImport: Command = {
 
 /** Returns the pool of the preset that `--network` names. @throws Fault permanent `usage` */
 function readPool(input: Input): Pick<AddressList, 'mode'> & { family: Family } {
-  const name = textOption(input, 'network');
-  if (!name) throw usage('--network is missing');
+  const name = textOption(input, 'network') ?? '';
   const file = join(installationFolder, 'config/networks', `${name}.json`);
   if (!/^[a-z0-9-]+$/.test(name) || !existsSync(file))
     throw usage(`--network is "${name}", which is not a preset in config/networks`);
@@ -116,24 +114,16 @@ function attempt<T>(what: string, work: () => T): T {
 /** @throws Fault permanent `seed_invalid`, `not_found`, `file_unusable`, `input_ended`, `interrupted` */
 async function readSeed(input: Input): Promise<Uint8Array> {
   const file = textOption(input, 'seed-file');
-  const text = file === undefined ? await askPhrase() : readText(file, input.cwd);
+  const text =
+    file === undefined
+      ? await withTerminal((terminal) =>
+          withSecret(terminal.askHidden('Seed phrase (not shown): '), (typed) => typed.toString('utf8')),
+        )
+      : readText(file, input.cwd);
   const words = text.trim().toLowerCase().split(/\s+/).join(' ');
   if (validateMnemonic(words, wordlist)) return mnemonicToSeed(words);
   throw permanent(
     'seed_invalid',
     'this is not a seed phrase of 12 to 24 English words (BIP-39): check the words and their order',
   );
-}
-
-/** @throws Fault permanent `input_ended`, `interrupted` */
-async function askPhrase(): Promise<string> {
-  const terminal = openTerminal();
-  try {
-    const typed = await terminal.askHidden('Seed phrase (not shown): ');
-    const phrase = typed.toString('utf8');
-    typed.fill(0);
-    return phrase;
-  } finally {
-    terminal.close();
-  }
 }

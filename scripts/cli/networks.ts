@@ -31,7 +31,7 @@ export const networksRewind: Command = {
   args: ['network'],
   summary: 'Take the newest blocks out of our chain, even final ones, and read them again.',
   options: {
-    to: { value: 'BLOCK', help: 'the newest block to keep' },
+    to: { value: 'BLOCK', help: 'the newest block to keep', required: true },
     reason: requiredReason,
     'dry-run': dryRunOption,
   },
@@ -128,7 +128,7 @@ export const networksReread: Command = {
   args: ['network'],
   summary: 'Read blocks again and add the transfers that were missed, to our addresses and out of our wallets.',
   options: {
-    from: { value: 'BLOCK', help: 'the first block' },
+    from: { value: 'BLOCK', help: 'the first block', required: true },
     to: { value: 'BLOCK', help: 'the last block (with --skip: the first)' },
     check: { help: 'only compare, and list the differences; exit code 1 if there are any' },
     url: { value: 'URL', help: 'another node to read from (default: the configured one)' },

@@ -14,8 +14,6 @@ import {
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { permanent } from '../../src/core/fault.ts';
-import { openTerminal } from '../../src/signer/terminal.ts';
 import {
   type Command,
   dryRunOption,
@@ -28,9 +26,9 @@ import {
   usage,
 } from './command.ts';
 import { networkOf } from './network-name.ts';
-import { withPayoutAccess } from './payout-access.ts';
-import { adopt } from './payouts.ts';
+import { adopt, withPayoutAccess } from './payouts.ts';
 import { table } from './table.ts';
+import { agree, yesOption } from './terminal.ts';
 
 /** Payouts that are named as those signed next. */
 const NEXT_MAX = 5;
@@ -43,7 +41,7 @@ export const payoutsReconcile: Command = {
   options: {
     tx: { value: 'TX,…', help: 'transactions that only an explorer shows: those that paid an open refund settle it' },
     reason: reasonOption,
-    yes: { help: 'do not ask' },
+    yes: yesOption,
     'dry-run': dryRunOption,
   },
   notes: [
@@ -55,8 +53,9 @@ export const payoutsReconcile: Command = {
     const network = networkOf(installation.config.networks, input.args[0] ?? '');
     const isDryRun = input.options['dry-run'] === true;
     const act = operatorAct(payoutsReconcile, input, installation.clock);
-    const { signatures, added } = isDryRun ? { signatures: null, added: 0 } : await adopt(network, installation);
     return withPayoutAccess(network, installation, async (access) => {
+      const adopted = isDryRun ? { signatures: null, added: 0 } : await adopt(network, installation, access);
+      const { signatures, added } = adopted;
       const parts: ReconcileParts = { ...access, network: network.key, database: installation.database, act };
       const seen = await survey(parts, namedIn(input, network));
       const shown = rowsOf(seen, network, installation);
@@ -65,7 +64,7 @@ export const payoutsReconcile: Command = {
       if (hasMore && !isDryRun) {
         await refuseUnsettled(parts, seen);
         if (act.reason === null) throw usage('--reason is required: the audit log keeps what was found out');
-        await expectYes(input, [...causes(seen), ...lines]);
+        await agree(input, [...causes(seen), ...lines], 'Is this so, and may payouts go on?');
       }
       const left = isDryRun || !hasMore ? seen.freezes : await reconcile(parts, seen);
       const json = { network: network.key, dry_run: isDryRun, signatures, added, unexplained: shown };
@@ -121,20 +120,6 @@ function rowsOf(seen: Survey, network: NetworkConfig, { config }: Pick<Installat
 
 const causes = ({ freezes }: Survey): string[] =>
   freezes.map(({ reason, sinceMs }) => `frozen since ${moment(sinceMs)}: ${reason}`);
-
-/** @throws Fault permanent `usage` if nobody can be asked, `not_agreed` */
-async function expectYes(input: Input, lines: readonly string[]): Promise<void> {
-  if (input.options.yes === true) return;
-  const terminal = openTerminal();
-  try {
-    if (!terminal.isInteractive) throw usage(`look at this, then add --yes: ${lines.join('; ')}`);
-    for (const line of lines) terminal.say(line);
-    if (/^y(es)?$/i.test(await terminal.ask('Is this so, and may payouts go on? [y/N] '))) return;
-    throw permanent('not_agreed', 'it stays frozen: the answer was not yes');
-  } finally {
-    terminal.close();
-  }
-}
 
 /** Says what is signed next, or why nothing is. */
 async function nextLines({ key }: NetworkConfig, { database }: Installation, isFrozen: boolean): Promise<string[]> {

@@ -18,8 +18,7 @@ import {
   usage,
 } from './command.ts';
 import { networkOf } from './network-name.ts';
-import { withPayoutAccess } from './payout-access.ts';
-import { adoptIfBehind, unknownPayout } from './payouts.ts';
+import { adoptIfBehind, unknownPayout, withPayoutAccess } from './payouts.ts';
 
 type Wish = Readonly<{ kind: 'paid'; tx: string }> | Readonly<{ kind: 'never' | 'retry' }>;
 
@@ -55,7 +54,7 @@ export const payoutsResolve: Command = {
     const isAgreed = input.options.yes === true;
     const act = operatorAct(payoutsResolve, input, clock);
     return withPayoutAccess(network, installation, async (access) => {
-      await adoptIfBehind(network, installation, access.signer, isDryRun);
+      await adoptIfBehind(network, installation, access, isDryRun);
       const parts = { ...access, database, act, isDryRun };
       return resolve(parts, (await database.payouts.find(id)) ?? payout, wish, isAgreed);
     });

@@ -1,10 +1,10 @@
-/**
- * Lists payouts, and adopts signatures after a restore.
- */
-
+/** What commands about payouts share: the nodes and the signer, what the signer has signed, and payouts as text. */
 import { adoptPayouts, isBehindSigner, NOT_ADOPTED } from '../../indexers/payouts/journal.ts';
+import { payoutNodeOptions } from '../../indexers/payouts/nodes.ts';
+import { createPayoutWallets, type PayoutWallets } from '../../indexers/payouts/wallets.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
+import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
@@ -16,27 +16,46 @@ import type { Signer } from '../../src/signer/signer.ts';
 import { type Installation, moment, notFound } from './command.ts';
 import { openProgress } from './output.ts';
 
-/** Adopts what the signer has signed. @throws Fault permanent `no_signer` */
-export async function adopt({ key, family }: NetworkConfig, { database, config, clock }: Installation) {
+type PayoutAccess = Readonly<{
+  node: PayoutNode;
+  signer: Signer;
+  wallets: PayoutWallets;
+  rules: SpendRules;
+}>;
+
+/**
+ * Opens the nodes and the signer of a network for `work`.
+ * @throws Fault permanent `no_signer`, `no_payouts`
+ */
+export async function withPayoutAccess<T>(
+  network: NetworkConfig,
+  { config }: Pick<Installation, 'config'>,
+  work: (access: PayoutAccess) => Promise<T>,
+): Promise<T> {
+  const { key, family, tokens } = network;
+  const { payouts, spendRules: rules } = chains[family];
   if (!config.signer)
     throw permanent('no_signer', 'the configuration has no `signer`, so nothing was ever paid out here');
+  if (!payouts) throw permanent('no_payouts', `nothing is paid out on ${key}`);
   const signer = openConfiguredSigner(config.signer);
-  const progress = openProgress();
+  const node = (await payouts()).openPayoutNode(payoutNodeOptions(network));
   try {
-    const rules = chains[family].spendRules;
-    const onProgress = (count: number) => progress.show(`compared ${count} signatures on ${key}`);
-    return await adoptPayouts({
-      network: key,
-      rules,
-      signer,
-      payouts: database.payouts,
-      nowMs: clock.nowMs(),
-      onProgress,
-    });
+    return await work({ node, signer, rules, wallets: createPayoutWallets({ network: key, tokens, rules, signer }) });
   } finally {
-    progress.end();
-    await signer.close();
+    await Promise.all([node.close(), signer.close()]);
   }
+}
+
+/** Adopts what the signer has signed. */
+export async function adopt(
+  { key }: NetworkConfig,
+  { database: { payouts }, clock }: Pick<Installation, 'database' | 'clock'>,
+  { signer, rules }: Pick<PayoutAccess, 'signer' | 'rules'>,
+) {
+  const progress = openProgress();
+  const onProgress = (count: number) => progress.show(`compared ${count} signatures on ${key}`);
+  const adopting = adoptPayouts({ network: key, rules, signer, payouts, nowMs: clock.nowMs(), onProgress });
+  return adopting.finally(progress.end);
 }
 
 /**
@@ -46,18 +65,14 @@ export async function adopt({ key, family }: NetworkConfig, { database, config, 
 export async function adoptIfBehind(
   network: NetworkConfig,
   installation: Installation,
-  signer: Pick<Signer, 'fence' | 'journal'>,
+  access: PayoutAccess,
   isDryRun: boolean,
 ): Promise<void> {
   const { key } = network;
-  if (!(await isBehindSigner(key, installation.database, signer))) return;
-  if (isDryRun) {
-    throw permanent(
-      NOT_ADOPTED,
-      `the signer has signed more than is known here: run \`quayside payout reconcile ${key}\``,
-    );
-  }
-  await adopt(network, installation);
+  if (!(await isBehindSigner(key, installation.database, access.signer))) return;
+  const text = `the signer has signed more than is known here: run \`quayside payout reconcile ${key}\``;
+  if (isDryRun) throw permanent(NOT_ADOPTED, text);
+  await adopt(network, installation, access);
 }
 
 export const unknownPayout = (id: string) => notFound(`there is no payout ${id}; \`quayside payout list\` shows all`);
