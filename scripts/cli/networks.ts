@@ -3,7 +3,7 @@
  */
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { permanent } from '../../src/core/fault.ts';
+import { type Fault, permanent } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { REWOUND_TRANSFERS_MAX, type Rewound } from '../../src/database/recovery.ts';
 import {
@@ -47,39 +47,40 @@ export const networksRewind: Command = {
     const isDryRun = input.options['dry-run'] === true;
     const act = operatorAct(networksRewind, required(input), clock);
     const outcome = await database.networks.rewind({ network: network.key, to, isDryRun, act });
-    if (outcome.kind !== 'done') throw permanent('refused', whyNotRewound(network.key, to, outcome));
+    if (outcome.kind !== 'done') throw refusalOf(network.key, outcome);
+    const { kind: _, blocks, transfers, credited, sessions, tip } = outcome;
     return {
-      json: { network: network.key, to, dry_run: isDryRun, ...rewoundJson(outcome) },
+      json: { network: network.key, to, dry_run: isDryRun, blocks, transfers, credited, sessions, tip },
       lines: [
-        `${isDryRun ? 'would take' : 'took'} ${outcome.blocks} blocks above ${to} out of ${network.key}, with ` +
-          `${outcome.transfers} transfers to our addresses, ${outcome.credited} of them credited`,
-        ...outcome.sessions.slice(0, DIFFERENCES_SHOWN).map((id) => `  session ${id}`),
-        ...(isDryRun ? [] : [`it is read again from block ${(outcome.tip ?? -1) + 1} on, or from the end of a gap`]),
+        `${isDryRun ? 'would take' : 'took'} ${blocks} blocks above ${to} out of ${network.key}, with ` +
+          `${transfers} transfers to our addresses, ${credited} of them credited`,
+        ...sessions.slice(0, DIFFERENCES_SHOWN).map((id) => `  session ${id}`),
+        ...(isDryRun ? [] : [`it is read again from block ${(tip ?? -1) + 1} on, or from the end of a gap`]),
       ],
     };
   },
 };
 
-const rewoundJson = ({ blocks, transfers, credited, sessions, tip }: Rewound) => ({
-  blocks,
-  transfers,
-  credited,
-  sessions,
-  tip,
-});
+type Refused =
+  | Exclude<Awaited<ReturnType<Database['networks']['rewind']>>, Rewound>
+  | Exclude<Awaited<ReturnType<Database['networks']['skip']>>, { kind: 'done' }>;
 
-const whyNeverRead = (key: string): string => `${key} has not been read yet; \`quayside show ${key}\` says why`;
-
-type NotRewound = Exclude<Awaited<ReturnType<Database['networks']['rewind']>>, Rewound>;
-
-function whyNotRewound(key: string, to: number, outcome: NotRewound): string {
+/** Says why blocks are not taken back or skipped. */
+function refusalOf(key: string, outcome: Refused): Fault {
   switch (outcome.kind) {
     case 'never_read':
-      return whyNeverRead(key);
+      return permanent('refused', `${key} has not been read yet; \`quayside show ${key}\` says why`);
     case 'not_above':
-      return `block ${outcome.tip} is the newest of ${key} that was read; there is nothing above ${to}`;
+      return permanent('refused', `block ${outcome.tip} is the newest of ${key} that was read; nothing is above --to`);
     case 'too_many':
-      return `there are ${outcome.transfers} transfers above block ${to} of ${key}, more than the ${REWOUND_TRANSFERS_MAX} that one rewind takes back; name a higher block first, and rewind again from there`;
+      return permanent(
+        'refused',
+        `${outcome.transfers} transfers are above that block of ${key}, more than the ${REWOUND_TRANSFERS_MAX} that one rewind takes back; name a higher block first, and rewind again from there`,
+      );
+    case 'read_already':
+      return permanent('refused', `that block of ${key} was read already: the next one is ${outcome.tip + 1}`);
+    case 'not_made_yet':
+      return permanent('refused', `the node of ${key} shows no block above ${outcome.head ?? 'none'}`);
   }
 }
 
@@ -93,7 +94,7 @@ async function skipBlocks(
   const isDryRun = input.options['dry-run'] === true;
   const act = operatorAct(networksReread, required(input), clock);
   const outcome = await database.networks.skip({ network: key, from, to, isDryRun, act });
-  if (outcome.kind !== 'done') throw permanent('refused', whyNotSkipped(key, from, to, outcome));
+  if (outcome.kind !== 'done') throw refusalOf(key, outcome);
   return {
     json: { network: key, from, to, dry_run: isDryRun, freezes_money_out: outcome.gap.holdsPayouts },
     lines: [
@@ -108,19 +109,6 @@ async function skipBlocks(
         : []),
     ],
   };
-}
-
-type NotSkipped = Exclude<Awaited<ReturnType<Database['networks']['skip']>>, { kind: 'done' }>;
-
-function whyNotSkipped(key: string, from: number, to: number, outcome: NotSkipped): string {
-  switch (outcome.kind) {
-    case 'never_read':
-      return whyNeverRead(key);
-    case 'read_already':
-      return `block ${from} of ${key} was read already: the next one is ${outcome.tip + 1}`;
-    case 'not_made_yet':
-      return `the node of ${key} shows no block above ${outcome.head ?? 'none'}, so block ${to} may not be made yet`;
-  }
 }
 
 export const networksReread: Command = {
@@ -154,7 +142,7 @@ export const networksReread: Command = {
     if (isSkip) return skipBlocks(input, installation, network, { from, to });
     const report = (await database.networks.list()).find((one) => one.network === network.key);
     const tip = report?.cursor?.number;
-    if (tip === undefined) throw permanent('refused', whyNeverRead(network.key));
+    if (tip === undefined) throw refusalOf(network.key, { kind: 'never_read' });
     if (to > tip) throw permanent('refused', `${network.key} has been read up to ${tip} only; name a lower --to`);
     const url = textOption(input, 'url');
     const { atUrl } = await import('../../indexers/reread.ts');
