@@ -1,4 +1,4 @@
-/** Reading a node's answers about one transaction. */
+/** Odd answers about one transaction. Recorded ones and the conformance suite have the usual. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readTransactionReport } from '../../../src/chains/evm/transaction-report.ts';
@@ -22,25 +22,6 @@ const transfers = (one: unknown, other: unknown) => {
   const found = read(one, other);
   return found.kind === 'mined' ? found.transfers : found.kind;
 };
-
-test('unknown, waiting, mined, failed', () => {
-  assert.equal(read(null, null), { kind: 'unknown' });
-  assert.equal(read(transaction, null), { kind: 'waiting' });
-  assert.equal(read(transaction, receipt), { kind: 'mined', number: 16, succeeded: true, transfers: [] });
-  const failed = read(transaction, { ...receipt, status: '0x0' });
-  assert.is(failed.kind === 'mined' && failed.succeeded, false);
-  assert.equal(read(null, receipt).kind, 'mined', 'a node may forget the transaction and keep its receipt');
-});
-
-test('configured tokens by name; other tokens and the network’s coin as something else', () => {
-  const logs = [log(token.address.toLowerCase()), log(`0x${'ee'.repeat(20)}`)];
-  assert.equal(transfers(transaction, { ...receipt, logs }), [
-    { to: TO, currency: 'USDT' },
-    { to: TO, currency: null },
-  ]);
-  const coin = { ...transaction, to: `0x${TO.toUpperCase()}`, value: '0xde0b6b3a7640000' };
-  assert.equal(transfers(coin, receipt), [{ to: TO, currency: null }]);
-});
 
 test('nothing moved, or nothing that the answers show', () => {
   const odd = [
