@@ -8,13 +8,14 @@
 import { randomUUID } from 'node:crypto';
 import { stampedHeaders, stampWebhook, verdict, type WebhookStamp } from '../core/delivery.ts';
 import type { Database } from '../database/database.ts';
+import type { Attempt } from '../database/deliveries.ts';
 import type { ClaimedDelivery, RecordedAttempt, SenderReport } from '../database/sending.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';
 import type { Log } from '../lib/log.ts';
 import { createRecorder } from './recorder.ts';
-import { createSender } from './sender.ts';
+import { createSender, type Sent } from './sender.ts';
 
 /** Deliveries under way at once, at most. Bounds sockets and memory. */
 const IN_FLIGHT_MAX = 512;
@@ -44,13 +45,37 @@ export type Dispatcher = Readonly<{
   state(): Omit<SenderReport, 'pid' | 'startedAtMs' | 'atMs'>;
 }>;
 
-/** Leases of one endpoint: deliveries that wait for their turn, and the sessions of those that are being sent. */
+/** Leases of one endpoint. `sessions`: of deliveries that are being sent or recorded. */
 type Queue = {
   waiting: ClaimedDelivery[];
-  readonly sending: Set<string>;
+  sending: number;
+  readonly sessions: Set<string>;
   isUnproven: boolean;
   isQuick: boolean;
 };
+
+const leasedOf = ({ waiting, sessions }: Queue): number => waiting.length + sessions.size;
+
+/** Whether each delivery that waits does so for an older one of its session. */
+const isBlocked = ({ waiting, sessions }: Queue): boolean => waiting.every(({ sessionId }) => sessions.has(sessionId));
+
+/** Takes the oldest delivery out of a queue whose session has none under way: a session's come in order. */
+function take({ waiting, sessions }: Queue): ClaimedDelivery | undefined {
+  const at = waiting.findIndex(({ sessionId }) => !sessions.has(sessionId));
+  return at < 0 ? undefined : waiting.splice(at, 1)[0];
+}
+
+function attemptOf(
+  { id: deliveryId, attempt }: ClaimedDelivery,
+  { outcome, excerpt: responseExcerpt }: Sent,
+  startedAtMs: number,
+  nowMs: number,
+): Attempt {
+  const durationMs = Math.max(0, nowMs - startedAtMs);
+  const status = outcome.kind === 'answered' ? outcome.status : null;
+  const error = outcome.kind === 'unanswered' ? outcome.error : null;
+  return { deliveryId, attempt, startedAtMs, durationMs, status, error, responseExcerpt };
+}
 
 /** Targets that may be called, and the limits of time and attempts. */
 export type WebhookSettings = Readonly<{
@@ -133,44 +158,49 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     } while (restedMs < ms && !wakeUp.signal.aborted && database.changeCount() === changes);
   }
 
-  const leasedOf = ({ waiting, sending }: Queue): number => waiting.length + sending.size;
   const leased = (): number => [...queues.values()].reduce((sum, queue) => sum + leasedOf(queue), 0);
-  const queued = (): number => [...queues.values()].reduce((sum, { waiting }) => sum + waiting.length, 0);
 
   function enqueue(delivery: ClaimedDelivery): void {
     const { endpointId, isUnproven } = delivery;
     const known = queues.get(endpointId);
-    const queue = known ?? { waiting: [], sending: new Set<string>(), isUnproven, isQuick: false };
+    const queue = known ?? { waiting: [], sending: 0, sessions: new Set<string>(), isUnproven, isQuick: false };
     if (!known) queues.set(endpointId, queue);
     queue.isUnproven = isUnproven;
     queue.waiting.push(delivery);
     void sendNext(queue);
   }
 
-  /** Takes the oldest delivery out of a queue whose session has none under way. */
-  function take({ waiting, sending }: Queue): ClaimedDelivery | undefined {
-    const at = waiting.findIndex(({ sessionId }) => !sending.has(sessionId));
-    return at < 0 ? undefined : waiting.splice(at, 1)[0];
-  }
-
   /** Sends what waits for an endpoint, one after the other, unless enough others do. */
   async function sendNext(queue: Queue): Promise<void> {
-    while (queue.sending.size < config.perEndpointMax) {
+    while (queue.sending < config.perEndpointMax) {
       const delivery = take(queue);
       if (!delivery) return;
       if (clock.nowMs() > delivery.leaseUntilMs - leaseMs + QUEUED_MS_MAX) {
         giveBack([delivery]);
         continue;
       }
-      queue.sending.add(delivery.sessionId);
+      queue.sending++;
+      queue.sessions.add(delivery.sessionId);
       const sending = deliver(delivery);
-      track(sending.then((sent) => sent && record(sent)));
+      track(finish(queue, delivery, sending));
       const attempt = (await sending)?.attempt;
-      queue.sending.delete(delivery.sessionId);
+      queue.sending--;
       queue.isQuick = attempt !== undefined && attempt.status !== null && attempt.durationMs < QUICK_MS;
       // The endpoint's pause decides when the others are tried.
       if (attempt?.status === null) giveBack(queue.waiting.splice(0));
     }
+  }
+
+  /** Records an attempt. Only then the next of its session is sent: this one may have to be sent again. */
+  async function finish(
+    queue: Queue,
+    { sessionId }: ClaimedDelivery,
+    sending: Promise<RecordedAttempt | null>,
+  ): Promise<void> {
+    const sent = await sending;
+    if (sent) await record(sent);
+    queue.sessions.delete(sessionId);
+    void sendNext(queue);
   }
 
   function giveBack(deliveries: readonly ClaimedDelivery[]): void {
@@ -180,7 +210,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   function record(sent: RecordedAttempt): Promise<void> {
     const isRecorded = recorder.add(sent);
     // When it is worth a transaction, and endpoints have nothing to do meanwhile.
-    if (2 * recorder.waiting() >= underWay.size && queued() === 0) recorder.flush();
+    if (2 * recorder.waiting() >= underWay.size && [...queues.values()].every(isBlocked)) recorder.flush();
     return isRecorded;
   }
 
@@ -204,17 +234,9 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     };
     const sent = await sender.send({ url, mode, headers, body });
     if (sent === null) return null;
-    const { outcome, excerpt, detail } = sent;
+    const { outcome, detail } = sent;
     const nowMs = clock.nowMs();
-    const went = {
-      deliveryId: id,
-      attempt,
-      startedAtMs,
-      durationMs: Math.max(0, nowMs - startedAtMs),
-      status: outcome.kind === 'answered' ? outcome.status : null,
-      error: outcome.kind === 'unanswered' ? outcome.error : null,
-      responseExcerpt: excerpt,
-    };
+    const went = attemptOf(delivery, sent, startedAtMs, nowMs);
     const decided = verdict(attempt, outcome, config.retryDelaysS, dice(), nowMs);
     const { kind } = decided;
     attempts[kind] += 1;
