@@ -214,7 +214,7 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
   };
 }
 
-type HealthRow = EndpointHealth & Readonly<{ id: string; url: string; removed: number }>;
+type HealthRow = EndpointHealth & Readonly<{ id: string; url: string; perSession: number }>;
 /** What the attempts of one transaction say about an endpoint. `successes`: how many were answered with 2xx. */
 type Followed = Readonly<{ before: HealthRow; now: EndpointHealth; successes: number; atMs: number }>;
 
@@ -234,7 +234,7 @@ function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
      WHERE id = :id AND lease_until_ms = :leaseUntilMs`,
   );
   const findHealth = client.prepare(
-    `SELECT id, url, removed, failing_since_ms AS failingSinceMs, failures, silences,
+    `SELECT id, url, per_session AS perSession, failing_since_ms AS failingSinceMs, failures, silences,
        paused_until_ms AS pausedUntilMs, disabled_at_ms AS disabledAtMs
      FROM endpoints WHERE id = :id`,
   );
@@ -247,20 +247,21 @@ function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
 
   /** Saves what attempts say about an endpoint, and brings back what it had refused once it accepts something. */
   function follow({ before, now, successes, atMs }: Followed): void {
-    const { id, url } = before;
+    const { id, url, perSession } = before;
     const isSwitchedOff = now.disabledAtMs !== before.disabledAtMs;
     if (isSwitchedOff) raiseAlarm(switchedOff(id, url, atMs));
     const names = Object.keys(now) as (keyof EndpointHealth)[];
     if (names.some((name) => now[name] !== before[name])) {
       saveHealth.run({ ...now, id, reason: isSwitchedOff ? FAILING : null });
     }
-    if (successes > 0) replay(id, atMs, successes);
+    // Of the URLs that sessions name, each answers for itself.
+    if (successes > 0 && perSession === 0) replay(id, atMs, successes);
   }
 
   function firstSeen(id: string): Followed {
     const before = findHealth.get({ id }) as HealthRow | undefined;
     invariant(before, `endpoint ${id} of a delivery exists`);
-    const { id: _id, url: _url, removed: _removed, ...now } = before;
+    const { id: _id, url: _url, perSession: _perSession, ...now } = before;
     return { before, now, successes: 0, atMs: 0 };
   }
 
