@@ -1,5 +1,5 @@
 /**
- * Held money: lists and shows what counts for nothing until it is decided.
+ * Held money for programs, and what its kinds mean.
  */
 
 import { type HeldKind, openPar } from '../../src/core/held-money.ts';

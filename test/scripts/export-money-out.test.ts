@@ -208,16 +208,4 @@ test('a sweep and each fee name their transaction and payout; what a reorg took 
   assert.equal([taken?.order, taken?.amount, undone?.amount, undone?.value], ['undone', '7.00', '-7.00', '-7.00']);
 });
 
-test('CSV has the rows of JSON', async () => {
-  for (const kind of bookKinds) {
-    const json = await rowsOf(kind);
-    const [header = '', ...lines] = (await exported(kind, 'csv')).trimEnd().split('\r\n');
-    assert.is(lines.length, json.length, kind);
-    const names = header.split(',');
-    const cells = lines.map((line) => Object.fromEntries(line.split(',').map((cell, at) => [names[at], cell])));
-    const texts = json.map((row) => Object.fromEntries(names.map((name) => [name, String(row[name] ?? '')])));
-    assert.equal(cells, texts);
-  }
-});
-
 test.run();

@@ -1,5 +1,5 @@
 /**
- * The client of the bridge next to java-tron (`scripts/tron-ws.ts`): the node's calls and the announcement of new heads
+ * The client of the bridge next to java-tron (`quayside tron-ws`): the node's calls and the announcement of new heads
  * over one WebSocket. The token is in the URL: `ws://node:8190/?token=…`.
  */
 

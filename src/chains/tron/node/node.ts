@@ -1,6 +1,6 @@
 /**
  * A connection to one java-tron node: `http://`, `https://` by polling, `ws://`, `wss://` through the bridge next to it
- * (`scripts/tron-ws.ts`) with wake-ups; the same calls over both.
+ * (`quayside tron-ws`) with wake-ups; the same calls over both.
  *
  * Methods used: getblock, gettransactioninfobyblocknum, gettransactioninfobyid, gettransactionbyid,
  * triggerconstantcontract, and getblock and triggerconstantcontract of the solidified chain. Source:
