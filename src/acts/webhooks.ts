@@ -130,7 +130,7 @@ const readOnOff = oneOf(onOff);
 
 export const setEndpoint = defineAct({
   name: 'webhook set',
-  summary: 'Enable or disable an endpoint, such as one that answered 410 Gone, or change the events that it gets.',
+  summary: 'Enable or disable an endpoint, such as one that was switched off, or change the events that it gets.',
   needs: 'webhooks:manage',
   reason: 'optional',
   fields: {
