@@ -170,7 +170,7 @@ const refusals: readonly (readonly [number, RegExp, ...string[]])[] = [
   [2, /--network is "solan", which is not a preset/, 'derive', '--network', 'solan', '--out', unwritten],
   [2, /which is not a preset/, 'derive', '--network', '../networks/solana', '--out', unwritten],
   [1, /evm networks derive their addresses from the xpub/, 'derive', '--network', 'ethereum', '--out', unwritten],
-  [2, /--out is missing/, 'derive', '--network', 'solana'],
+  [2, /required option '--out <FILE>' not specified/, 'derive', '--network', 'solana'],
   [
     3,
     /there is no file .*nowhere/,

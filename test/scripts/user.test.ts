@@ -58,7 +58,7 @@ test('a person gets a link of the configured address, a new one with another rol
 test('names and roles that are wrong are refused with what to do', async () => {
   for (const [words, code, says] of [
     [['user', 'link', '  '], 2, /A name has letters/],
-    [['user', 'link', 'Eve', '--role', 'root'], 2, /expected operator or owner/],
+    [['user', 'link', 'Eve', '--role', 'root'], 2, /Allowed choices are operator, owner/],
     [['user', 'remove', 'Nobody'], 3, /there is nobody called Nobody/],
   ] as const) {
     const { code: ended, err } = await run(...words);
