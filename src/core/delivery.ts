@@ -80,38 +80,14 @@ type WebhookMessage = Readonly<{
   nonce: string;
 }>;
 
-/** The headers that differ between attempts. None of them is secret. */
-export type WebhookStamp = Readonly<{
-  timestampS: number;
-  nonce: string;
-  /** Value of the documented header, in hex. */
-  signature: string;
-  /** Value of the Standard Webhooks header: one signature for each secret. */
-  standardSignature: string;
-}>;
-
-/** Signs one attempt. */
-export function stampWebhook(message: WebhookMessage): WebhookStamp {
-  const { secret, nextSecret, eventId, body, timestampS, nonce } = message;
-  const secrets = nextSecret === null ? [secret] : [secret, nextSecret];
-  const standard = secrets.map((one) => signStandard(one, eventId, timestampS, body));
-  const signature = sign(secret, timestampS, nonce, body);
-  return { timestampS, nonce, signature, standardSignature: standard.join(' ') };
-}
-
 /** Returns all headers of one attempt: the documented ones, and those that Standard Webhooks libraries verify. */
-export const webhookHeaders = (message: WebhookMessage): Record<string, string> =>
-  stampedHeaders(message, stampWebhook(message));
-
-type Stamped = Pick<WebhookMessage, 'mode' | 'eventId' | 'eventType'>;
-
-/** Returns the headers of an attempt from its stored signatures. */
-export function stampedHeaders({ mode, eventId, eventType }: Stamped, stamp: WebhookStamp): Record<string, string> {
-  const { timestampS, nonce, signature, standardSignature } = stamp;
+export function webhookHeaders(message: WebhookMessage): Record<string, string> {
+  const { secret, nextSecret, mode, eventId, eventType, body, timestampS, nonce } = message;
+  const secrets = nextSecret === null ? [secret] : [secret, nextSecret];
   return {
     'Content-Type': 'application/json',
     'User-Agent': 'Service-Webhook/1.0',
-    'X-Service-Signature': signature,
+    'X-Service-Signature': sign(secret, timestampS, nonce, body),
     'X-Service-Timestamp': String(timestampS),
     'X-Service-Nonce': nonce,
     'X-Service-Event-Type': eventType,
@@ -119,7 +95,7 @@ export function stampedHeaders({ mode, eventId, eventType }: Stamped, stamp: Web
     'X-Service-Mode': mode,
     'webhook-id': eventId,
     'webhook-timestamp': String(timestampS),
-    'webhook-signature': standardSignature,
+    'webhook-signature': secrets.map((one) => signStandard(one, eventId, timestampS, body)).join(' '),
   };
 }
 

@@ -29,6 +29,9 @@ const PAUSE_MS_MIN = 1_000;
  */
 const FAILURES_MIN = 10;
 const FAILING_MS_MIN = 7 * 86_400_000;
+/** One that says that it is gone is switched off after fewer: a firewall or a deployment answers 410 for minutes. */
+const GONES_MIN = 3;
+const GONE_MS_MIN = 3_600_000;
 
 /** What an endpoint's answers say about it. */
 export type EndpointHealth = Readonly<{
@@ -36,6 +39,8 @@ export type EndpointHealth = Readonly<{
   failingSinceMs: number | null;
   /** Events in a row whose first attempt was not answered with 2xx. */
   failures: number;
+  /** Events in a row whose first attempt was answered with 410. */
+  gones: number;
   /** Attempts in a row without any answer. */
   silences: number;
   /** Nothing is sent before; 0 for no pause. */
@@ -47,7 +52,8 @@ export type EndpointHealth = Readonly<{
 /** An attempt as far as it tells about the endpoint. `isFirst`: the first of its delivery. */
 type Tried = Readonly<{
   isDelivered: boolean;
-  isAnswered: boolean;
+  /** Null without an answer. */
+  status: number | null;
   isFirst: boolean;
   startedAtMs: number;
   durationMs: number;
@@ -55,15 +61,19 @@ type Tried = Readonly<{
 
 /** Returns what an endpoint is like after one attempt more. */
 export function healthAfter(before: EndpointHealth, tried: Tried): EndpointHealth {
-  const { isDelivered, isAnswered, isFirst, startedAtMs, durationMs } = tried;
+  const { isDelivered, status, isFirst, startedAtMs, durationMs } = tried;
   const nowMs = startedAtMs + durationMs;
-  const silences = isAnswered ? 0 : before.silences + 1;
+  const silences = status === null ? before.silences + 1 : 0;
   const failures = isDelivered ? 0 : before.failures + (isFirst ? 1 : 0);
   const failingSinceMs = isDelivered ? null : (before.failingSinceMs ?? startedAtMs);
-  const isOver = failures >= FAILURES_MIN && failingSinceMs !== null && nowMs - failingSinceMs >= FAILING_MS_MIN;
+  const gones = status === null ? before.gones : status === 410 ? before.gones + (isFirst ? 1 : 0) : 0;
+  const failingMs = nowMs - (failingSinceMs ?? nowMs);
+  const isOver =
+    (failures >= FAILURES_MIN && failingMs >= FAILING_MS_MIN) || (gones >= GONES_MIN && failingMs >= GONE_MS_MIN);
   return {
     failingSinceMs,
     failures,
+    gones,
     silences,
     pausedUntilMs: silences < SILENT_COUNT ? 0 : nowMs + PAUSE_MS_MIN * 2 ** Math.min(silences - SILENT_COUNT, 5),
     disabledAtMs: before.disabledAtMs ?? (isOver ? nowMs : null),

@@ -1,6 +1,5 @@
 /** Deliveries: listing them, and sending them again. `sending.ts` leases them and records attempts. */
 
-import type { WebhookStamp } from '../core/delivery.ts';
 import type { EventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
 import { type RefreshDue, refreshEach } from './endpoint-due.ts';
@@ -37,9 +36,6 @@ export type Attempt = Readonly<{
   /** The beginning of the answer, for the operator. */
   responseExcerpt: string | null;
 }>;
-
-/** An attempt of the past. `stamp` is null where nothing was sent. */
-export type PastAttempt = Attempt & Readonly<{ stamp: WebhookStamp | null }>;
 
 export type DeliveryFilter = Readonly<{
   id?: string;
@@ -121,8 +117,7 @@ function deliveryQueries({ client, read }: Db) {
   const [ofAll, ofEndpoint] = [looking(''), looking('AND d.endpoint_id = :endpointId')];
   const attemptsOf = client.prepare(
     `SELECT delivery_id AS deliveryId, attempt, started_at_ms AS startedAtMs, duration_ms AS durationMs, status, error,
-       response_excerpt AS responseExcerpt, timestamp_s AS timestampS, nonce, signature,
-       standard_signature AS standardSignature
+       response_excerpt AS responseExcerpt
      FROM attempts WHERE delivery_id = :id ORDER BY id`,
   );
 
@@ -167,17 +162,10 @@ function deliveryQueries({ client, read }: Db) {
         return { deliveries: shown, goOn: (found.length > limit ? shown.at(-1) : rest) ?? null };
       });
     },
-    async attempts(deliveryId: string): Promise<readonly PastAttempt[]> {
-      return read(() => attemptsOf.all({ id: deliveryId }) as AttemptRow[]).map(pastAttempt);
+    async attempts(deliveryId: string): Promise<readonly Attempt[]> {
+      return read(() => attemptsOf.all({ id: deliveryId }) as Attempt[]);
     },
   };
-}
-
-type AttemptRow = Attempt & Readonly<{ [Name in keyof WebhookStamp]: WebhookStamp[Name] | null }>;
-
-function pastAttempt({ timestampS, nonce, signature, standardSignature, ...attempt }: AttemptRow): PastAttempt {
-  const isSent = timestampS !== null && nonce !== null && signature !== null && standardSignature !== null;
-  return { ...attempt, stamp: isSent ? { timestampS, nonce, signature, standardSignature } : null };
 }
 
 type Looked = Readonly<{ id: string; endpointId: string; eventId: string; isFound: number }>;

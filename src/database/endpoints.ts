@@ -61,7 +61,7 @@ const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 4);
 
 /** What a new endpoint starts with, besides what its creator decides. */
 const fresh = {
-  ...{ removed: false, failingSinceMs: null, failures: 0, silences: 0, pausedUntilMs: 0, dueAtMs: null },
+  ...{ removed: false, failingSinceMs: null, failures: 0, gones: 0, silences: 0, pausedUntilMs: 0, dueAtMs: null },
 };
 
 const { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs } = endpoints;
@@ -209,7 +209,7 @@ export function endpointCommands(db: Db, { secrets, refreshDue, replays }: Parts
     },
     async enable(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean> {
       const state = enabled
-        ? { disabledAtMs: null, disabledReason: null, failingSinceMs: null, failures: 0 }
+        ? { disabledAtMs: null, disabledReason: null, failingSinceMs: null, failures: 0, gones: 0 }
         : { disabledAtMs: sql`coalesce(${endpoints.disabledAtMs}, ${nowMs})`, disabledReason: reason };
       return db.write(() => {
         const before = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();

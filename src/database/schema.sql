@@ -315,6 +315,7 @@ CREATE TABLE endpoints (
   removed INTEGER NOT NULL CHECK (removed IN (0, 1)),
   failing_since_ms INTEGER, -- since when nothing was answered with 2xx although it was tried
   failures INTEGER NOT NULL, -- events in a row whose first attempt was not answered with 2xx
+  gones INTEGER NOT NULL, -- events in a row whose first attempt was answered with 410
   silences INTEGER NOT NULL, -- attempts in a row without any answer
   paused_until_ms INTEGER NOT NULL,
   due_at_ms INTEGER -- when the first of its deliveries may be sent; null for none
@@ -385,12 +386,7 @@ CREATE TABLE attempts (
   duration_ms INTEGER NOT NULL,
   status INTEGER,
   error TEXT,
-  response_excerpt TEXT,
-  -- What it was signed with; null where nothing was sent.
-  timestamp_s INTEGER,
-  nonce TEXT,
-  signature TEXT,
-  standard_signature TEXT
+  response_excerpt TEXT
 ) STRICT;
 CREATE INDEX attempts_by_delivery ON attempts (delivery_id);
 

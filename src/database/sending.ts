@@ -2,7 +2,7 @@
  * What the process that sends webhooks does with the database: it leases deliveries that are due, and records what came
  * of them. A lease that runs out makes its delivery due again, so an event arrives at least once.
  */
-import type { Verdict, WebhookStamp } from '../core/delivery.ts';
+import type { Verdict } from '../core/delivery.ts';
 import {
   type EndpointHealth,
   healthAfter,
@@ -50,13 +50,12 @@ type Claim = Readonly<{
   places(endpointId: string, isUnproven: boolean): number;
 }>;
 
-/** An attempt with what follows from it. `stamp`: what it was signed with, if anything was sent. */
+/** An attempt with its consequence. */
 export type RecordedAttempt = Readonly<{
   endpointId: string;
   leaseUntilMs: number;
   attempt: Attempt;
   verdict: Verdict;
-  stamp: WebhookStamp | null;
 }>;
 
 /** What the process that sends reports. */
@@ -129,6 +128,8 @@ function prepareChoosing({ client }: Db) {
         const most = Math.min(free, share, end - found.length);
         if (most <= 0) break;
         const rows = dueOf.all({ endpointId: endpoint.id, nowMs, limit: most }) as DueRow[];
+        // A clock that was set back makes a newer event due before an older one of its session.
+        rows.sort((a, b) => (a.eventId < b.eventId ? -1 : 1));
         for (const row of rows) found.push({ ...row, endpoint, isUnproven });
       }
     }
@@ -218,15 +219,11 @@ type HealthRow = EndpointHealth & Readonly<{ id: string; url: string; perSession
 /** What the attempts of one transaction say about an endpoint. `successes`: how many were answered with 2xx. */
 type Followed = Readonly<{ before: HealthRow; now: EndpointHealth; successes: number; atMs: number }>;
 
-const unsent = { timestampS: null, nonce: null, signature: null, standardSignature: null };
-
 function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
   const { client } = db;
   const insertAttempt = client.prepare(
-    `INSERT INTO attempts (delivery_id, attempt, started_at_ms, duration_ms, status, error, response_excerpt,
-       timestamp_s, nonce, signature, standard_signature)
-     VALUES (:deliveryId, :attempt, :startedAtMs, :durationMs, :status, :error, :responseExcerpt,
-       :timestampS, :nonce, :signature, :standardSignature)`,
+    `INSERT INTO attempts (delivery_id, attempt, started_at_ms, duration_ms, status, error, response_excerpt)
+     VALUES (:deliveryId, :attempt, :startedAtMs, :durationMs, :status, :error, :responseExcerpt)`,
   );
   const settle = client.prepare(
     `UPDATE deliveries SET state = :state, attempts = :attempt, due_at_ms = :dueAtMs, lease_until_ms = NULL,
@@ -234,12 +231,12 @@ function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
      WHERE id = :id AND lease_until_ms = :leaseUntilMs`,
   );
   const findHealth = client.prepare(
-    `SELECT id, url, per_session AS perSession, failing_since_ms AS failingSinceMs, failures, silences,
+    `SELECT id, url, per_session AS perSession, failing_since_ms AS failingSinceMs, failures, gones, silences,
        paused_until_ms AS pausedUntilMs, disabled_at_ms AS disabledAtMs
      FROM endpoints WHERE id = :id`,
   );
   const saveHealth = client.prepare(
-    `UPDATE endpoints SET failing_since_ms = :failingSinceMs, failures = :failures, silences = :silences,
+    `UPDATE endpoints SET failing_since_ms = :failingSinceMs, failures = :failures, gones = :gones, silences = :silences,
        paused_until_ms = :pausedUntilMs, disabled_at_ms = :disabledAtMs, disabled_reason = :reason
      WHERE id = :id`,
   );
@@ -249,10 +246,11 @@ function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
   function follow({ before, now, successes, atMs }: Followed): void {
     const { id, url, perSession } = before;
     const isSwitchedOff = now.disabledAtMs !== before.disabledAtMs;
-    if (isSwitchedOff) raiseAlarm(switchedOff(id, url, atMs));
+    const why = now.gones > 0 ? GONE : FAILING;
+    if (isSwitchedOff) raiseAlarm(switchedOff(id, url, why, atMs));
     const names = Object.keys(now) as (keyof EndpointHealth)[];
     if (names.some((name) => now[name] !== before[name])) {
-      saveHealth.run({ ...now, id, reason: isSwitchedOff ? FAILING : null });
+      saveHealth.run({ ...now, id, reason: isSwitchedOff ? why : null });
     }
     // Of the URLs that sessions name, each answers for itself.
     if (successes > 0 && perSession === 0) replay(id, atMs, successes);
@@ -267,15 +265,15 @@ function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
 
   function recordAll(recorded: readonly RecordedAttempt[]): void {
     const followed = new Map<string, Followed>();
-    for (const { endpointId, leaseUntilMs, attempt, verdict, stamp } of recorded) {
+    for (const { endpointId, leaseUntilMs, attempt, verdict } of recorded) {
       const { deliveryId: id, attempt: number, status, error } = attempt;
-      insertAttempt.run({ ...attempt, ...(stamp ?? unsent) });
+      insertAttempt.run(attempt);
       const [state, dueAtMs] = verdict.kind === 'retry' ? ['waiting', verdict.atMs] : [verdict.kind, null];
       settle.run({ id, leaseUntilMs, state, attempt: number, dueAtMs, status, error });
       const { now, successes, ...rest } = followed.get(endpointId) ?? firstSeen(endpointId);
       const isDelivered = verdict.kind === 'delivered';
       const atMs = attempt.startedAtMs + attempt.durationMs;
-      const after = healthAfter(now, { isDelivered, isAnswered: status !== null, isFirst: number === 1, ...attempt });
+      const after = healthAfter(now, { isDelivered, isFirst: number === 1, ...attempt });
       followed.set(endpointId, { ...rest, now: after, successes: successes + (isDelivered ? 1 : 0), atMs });
     }
     for (const one of followed.values()) follow(one);
@@ -294,12 +292,13 @@ function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
 }
 
 const FAILING = 'the endpoint has accepted nothing for a week';
+const GONE = 'the endpoint has answered 410 Gone for an hour';
 
-const switchedOff = (id: string, url: string, atMs: number) => ({
+const switchedOff = (id: string, url: string, why: string, atMs: number) => ({
   atMs,
   code: 'webhook_disabled',
   message:
-    `the webhook endpoint ${id} (${url}) is switched off: ${FAILING}. ` +
+    `the webhook endpoint ${id} (${url}) is switched off: ${why}. ` +
     `Its events wait. Once it works again, run \`quayside webhook set ${id} --state on\``,
   network: null,
   sessionId: null,

@@ -238,6 +238,7 @@ export const endpoints = sqliteTable('endpoints', {
   removed: integer({ mode: 'boolean' }).notNull(),
   failingSinceMs: integer(),
   failures: integer().notNull(),
+  gones: integer().notNull(),
   silences: integer().notNull(),
   pausedUntilMs: integer().notNull(),
   dueAtMs: integer(),
@@ -284,10 +285,6 @@ export const attempts = sqliteTable('attempts', {
   status: integer(),
   error: text(),
   responseExcerpt: text(),
-  timestampS: integer(),
-  nonce: text(),
-  signature: text(),
-  standardSignature: text(),
 });
 
 export const refundAddresses = sqliteTable('refund_addresses', {

@@ -27,7 +27,8 @@ type Chart = Readonly<{
 
 /** Draws bars from zero. */
 export function barChart({ title, bars, text, numbers, numbersTitle }: Chart): Html {
-  const greatest = bars.reduce((most, { size }) => (size > most ? size : most), 0n);
+  let greatest = 0n;
+  for (const { size } of bars) if (size > greatest) greatest = size;
   const step = WIDTH / Math.max(1, bars.length);
   const drawn = bars.map(({ label, size }, at) => {
     if (size === 0n) return null;

@@ -6,7 +6,7 @@
  * is leased several rounds at once, so that its next POST does not wait for a transaction.
  */
 import { randomUUID } from 'node:crypto';
-import { stampedHeaders, stampWebhook, verdict, type WebhookStamp } from '../core/delivery.ts';
+import { verdict, webhookHeaders } from '../core/delivery.ts';
 import type { Database } from '../database/database.ts';
 import type { Attempt } from '../database/deliveries.ts';
 import type { ClaimedDelivery, RecordedAttempt, SenderReport } from '../database/sending.ts';
@@ -227,11 +227,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const { id, url, mode, secret, nextSecret, eventId, eventType, body, attempt } = delivery;
     const startedAtMs = clock.nowMs();
     const signed = { secret, nextSecret, mode, eventId, eventType, body };
-    let stamp: WebhookStamp | null = null;
-    const headers = () => {
-      stamp = stampWebhook({ ...signed, timestampS: toSeconds(clock.nowMs()), nonce: randomUUID() });
-      return stampedHeaders(signed, stamp);
-    };
+    const headers = () => webhookHeaders({ ...signed, timestampS: toSeconds(clock.nowMs()), nonce: randomUUID() });
     const sent = await sender.send({ url, mode, headers, body });
     if (sent === null) return null;
     const { outcome, detail } = sent;
@@ -244,7 +240,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const line = { deliveryId: id, endpointId, eventId, attempt, status: went.status };
     if (kind === 'delivered') log.info(line, 'webhook delivered');
     else log.warn({ ...line, error: went.error, detail, verdict: kind }, 'webhook not delivered');
-    return { endpointId, leaseUntilMs, attempt: went, verdict: decided, stamp };
+    return { endpointId, leaseUntilMs, attempt: went, verdict: decided };
   }
 
   async function whenIdle(): Promise<void> {

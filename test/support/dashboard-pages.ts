@@ -2,7 +2,6 @@
  * Every page of the dashboard, each with something to show: a paid sale with refunds and held money, alarms, payouts.
  */
 
-import { randomUUID } from 'node:crypto';
 import type { Page as BrowserPage, Response } from 'playwright-core';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { chains } from '../../src/chains/index.ts';
@@ -96,10 +95,8 @@ async function fillStore(api: ApiServer, sale: Sale) {
   await confirmTip(api);
   const [delivery] = await claimDue(api.database(), api.clock.nowMs());
   invariant(delivery, 'a delivery is due');
-  const stamp = { timestampS: 1_800_000_000, nonce: randomUUID(), signature: 'ab'.repeat(32) };
   const went = { startedAtMs: api.clock.nowMs(), durationMs: 87, status: 500, responseExcerpt: 'no' };
-  const signed = { ...stamp, standardSignature: `v1,${'Ab+/'.repeat(11)}` };
-  await recordAttempt(api.database(), delivery, went, { kind: 'failed' }, signed);
+  await recordAttempt(api.database(), delivery, went, { kind: 'failed' });
   await api.database().stores.setPageSettings(api.merchantId, { accent: '#ffcc00' });
   return { approved, asked, processing, endpoint: endpoint.id, delivery: delivery?.id };
 }

@@ -1,5 +1,5 @@
 /** Leases deliveries and records attempts, as the dispatcher does. */
-import type { Verdict, WebhookStamp } from '../../src/core/delivery.ts';
+import type { Verdict } from '../../src/core/delivery.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Attempt } from '../../src/database/deliveries.ts';
 import type { ClaimedDelivery } from '../../src/database/sending.ts';
@@ -24,10 +24,9 @@ export const recordAttempt = (
   { id: deliveryId, endpointId, leaseUntilMs, attempt: number }: ClaimedDelivery,
   attempt: Partial<Attempt> & Pick<Attempt, 'startedAtMs'>,
   verdict: Verdict,
-  stamp: WebhookStamp | null = null,
 ): Promise<void> => {
   const plain = { deliveryId, attempt: number, durationMs: 7, status: null, error: null, responseExcerpt: null };
-  return sending.record([{ endpointId, leaseUntilMs, attempt: { ...plain, ...attempt }, verdict, stamp }]);
+  return sending.record([{ endpointId, leaseUntilMs, attempt: { ...plain, ...attempt }, verdict }]);
 };
 
 /** Answers everything that is due, until nothing is. @returns what was sent */

@@ -50,12 +50,6 @@ test(
         status: 200,
         error: null,
         responseExcerpt: '{"received":true}',
-        stamp: {
-          timestampS: Number(server.received[0]?.headers['x-service-timestamp']),
-          nonce: server.received[0]?.headers['x-service-nonce'],
-          signature: server.received[0]?.headers['x-service-signature'],
-          standardSignature: server.received[0]?.headers['webhook-signature'],
-        },
       },
     );
 

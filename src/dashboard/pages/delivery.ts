@@ -1,5 +1,5 @@
 /** What was sent of an event to an endpoint: each attempt with its answer, and the body; and to send it again. */
-import type { PastAttempt } from '../../database/deliveries.ts';
+import type { Attempt } from '../../database/deliveries.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { changeForm, storeChange } from '../change.ts';
@@ -70,8 +70,8 @@ ${section('body', words.say('webhooks.body'), body)}`,
   };
 }
 
-const attemptTable = (words: Words, attempts: readonly PastAttempt[]): Html =>
-  list<PastAttempt>({
+const attemptTable = (words: Words, attempts: readonly Attempt[]): Html =>
+  list<Attempt>({
     caption: words.say('webhooks.attempts'),
     columns: [
       [words.say('webhooks.started'), ({ startedAtMs }) => time(startedAtMs)],

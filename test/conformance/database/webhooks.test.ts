@@ -278,6 +278,21 @@ test('an endpoint that accepts none of ten events over a week is switched off wi
   assert.is(await isOff(database), false, 'it has another week');
 });
 
+test('an endpoint that answers 410 to three events in a row over an hour is switched off', async ({ database }) => {
+  await database.endpoints.add(endpoint('e1'));
+  const answer = async (n: number, atMs: number, status: number) => {
+    await cancelNew(database, `o${n}`, atMs);
+    await send(database, atMs, status);
+  };
+  for (const [n, status] of [410, 410, 404, 410, 410].entries()) await answer(n, T0_MS + n, status);
+  await answer(5, T0_MS + HOUR_MS, 503);
+  await answer(6, T0_MS + HOUR_MS + 1, 410);
+  await answer(7, T0_MS + HOUR_MS + 2, 410);
+  assert.is(await isOff(database), false, 'two since another answer');
+  await answer(8, T0_MS + HOUR_MS + 3, 410);
+  assert.is(only(await database.endpoints.list('m1')).disabledReason, 'the endpoint has answered 410 Gone for an hour');
+});
+
 test('what was refused is sent again once something is accepted, one for each success', async ({ database }) => {
   await database.endpoints.add(endpoint('e1'));
   const statuses = [401, 403, 404, 405, 409, 410, 400];

@@ -34,7 +34,7 @@ for (const seed of [1, 2, 3]) {
         const error = status === null ? 'connect' : null;
         const verdict = status === 200 ? { kind: 'delivered' as const } : { kind: 'retry' as const, atMs: nowMs + at };
         const answered = { ...went, status, error, responseExcerpt: null };
-        return { endpointId, leaseUntilMs, attempt: answered, verdict, stamp: null };
+        return { endpointId, leaseUntilMs, attempt: answered, verdict };
       });
       assert.ok(recorded.length > 20, `${recorded.length} attempts`);
 
