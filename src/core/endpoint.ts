@@ -29,7 +29,7 @@ const PAUSE_MS_MIN = 1_000;
  */
 const FAILURES_MIN = 10;
 const FAILING_MS_MIN = 7 * 86_400_000;
-/** One that says that it is gone is switched off after fewer: a firewall or a deployment answers 410 for minutes. */
+/** Answers 410 switch it off sooner, but not within an hour: a firewall or a deployment may give them for minutes. */
 const GONES_MIN = 3;
 const GONE_MS_MIN = 3_600_000;
 

@@ -88,7 +88,7 @@ const history: Readonly<Record<string, Command>> = {
     const went = { startedAtMs: T0_MS, durationMs: 1, status: 200, error: null, responseExcerpt: null };
     await database.sending.record(
       claimed.map(({ id: deliveryId, endpointId, leaseUntilMs, attempt }) => ({
-        ...{ endpointId, leaseUntilMs, verdict: { kind: 'delivered' }, stamp: null },
+        ...{ endpointId, leaseUntilMs, verdict: { kind: 'delivered' } },
         attempt: { ...went, deliveryId, attempt },
       })),
     );
