@@ -1,4 +1,4 @@
-/** What a command writes part by part: lines, a new file, standard output, and progress on the terminal. */
+/** Output of a command, written part by part: lines, a new file, standard output, progress on the terminal. */
 import { once } from 'node:events';
 import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';

@@ -8,7 +8,7 @@ const COLUMNS = 100;
 
 export const jsonOption: Option = { help: 'print the answer as JSON' };
 
-/** What a command line gives a command: see `Input`. */
+/** Input of a command from the command line: see `Input`. */
 type Given = Readonly<{ args: readonly string[]; options: Readonly<Record<string, string | boolean | undefined>> }>;
 
 /**

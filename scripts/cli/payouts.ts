@@ -1,4 +1,4 @@
-/** What commands about payouts share: the nodes and the signer, what the signer has signed, and payouts as text. */
+/** Parts shared by commands about payouts: the nodes, the signer and its signatures, and payouts as text. */
 import { adoptPayouts, isBehindSigner, NOT_ADOPTED } from '../../indexers/payouts/journal.ts';
 import { payoutNodeOptions } from '../../indexers/payouts/nodes.ts';
 import { createPayoutWallets, type PayoutWallets } from '../../indexers/payouts/wallets.ts';

@@ -1,4 +1,4 @@
-/** What `quayside show` says of one thing: its facts, and the links of the chain between a payment and its merchant. */
+/** An answer of `quayside show`: the facts of one thing, and the links of the chain from a payment to its merchant. */
 
 /**
  * - `ok`: it is done, or ended well. `waiting`: it goes on with time, or with what its text names.

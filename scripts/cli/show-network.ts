@@ -37,7 +37,7 @@ const otherNode =
   `set the network’s url to a node that has the blocks from {next} on, and restart. If there is none: ${skip}, and ` +
   'later `quayside network reread {network} --from {next} --to N --url …`';
 
-/** What to do, by the code of the reason why a network does not go on. */
+/** Advice by the code of the reason for which a network has stopped. */
 const advice: Readonly<Record<string, string>> = {
   chain_id_mismatch: 'set the network’s url to a node of its chain, or correct its chain_id, and restart',
   decimals_mismatch: 'correct the token’s address or decimals, and restart',

@@ -112,7 +112,7 @@ function creditLink(scene: Scene, session: Session, isAnyKnown: boolean): Link {
   }
 }
 
-/** What to do where nothing is known of a payment that somebody says was made. */
+/** Advice about a payment that somebody reports and nothing here knows. */
 function missedAdvice({ places }: Scene, session: Session): string {
   const proofs = session.options.flatMap(({ networkKey }) => {
     const place = places.get(networkKey);

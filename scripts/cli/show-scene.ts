@@ -1,4 +1,4 @@
-/** What `quayside show` needs to show anything: the installation, the time, and its networks. */
+/** The context of `quayside show`: the installation, the time, and its networks. */
 import { chains } from '../../src/chains/index.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';

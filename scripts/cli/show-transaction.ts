@@ -136,7 +136,7 @@ function ownLinks(
   if (currency === null) {
     const takes = network.tokens.map(({ symbol, address: contract }) => `${symbol} (${contract})`).join(' and ');
     const text = `to ${address}, but in the wrong token: ${network.key} takes ${takes}`;
-    return [link('match', 'broken', text, 'it is never credited: whoever has the seed phrase can move it by hand')];
+    return [link('match', 'broken', text, 'it is never credited; the holder of the seed phrase can move it by hand')];
   }
   const match = link('match', 'ok', `${currency} to ${address}`);
   const range = { from: number, to: number };

@@ -142,7 +142,7 @@ async function storesPart({ database }: Installation): Promise<Part> {
   };
 }
 
-/** What waits to be paid out and why, what the wallets hold, and what is frozen. */
+/** Waiting payouts with their reasons, wallet balances, and freezes. */
 async function payoutsPart({ database, config, clock }: Installation): Promise<Part> {
   const nowMs = clock.nowMs();
   const places = await readPlaces(database, config.networks);
@@ -205,7 +205,7 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
   };
 }
 
-/** What was compared, who is informed, when a backup was proved, and settings that are unsafe. */
+/** The last comparison, the targets of notices, the last proved backup, and unsafe settings. */
 async function carePart({ config, database }: Installation): Promise<Part> {
   const found = await database.blocks.listComparisons();
   const comparison = config.networks.map(({ key }) => {

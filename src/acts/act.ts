@@ -114,7 +114,7 @@ type Fields = Readonly<Record<string, Field>>;
 type ValueOf<F extends Field> =
   F extends Readonly<{ read(text: string): infer Value }> ? Exclude<Value, Sentence> : string;
 
-/** What an act's fields read. */
+/** The values read from an act's fields. */
 type InputOf<F extends Fields> = {
   readonly [Name in keyof F]: F[Name] extends Readonly<{ isArgument: true }> | Readonly<{ isRequired: true }>
     ? ValueOf<F[Name]>

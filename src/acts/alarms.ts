@@ -29,7 +29,7 @@ export const acknowledgeAlarm = defineAct({
     const found = known.find((one) => one.id === id);
     return found ?? refuse('not_found', say('there is no alarm A-{id}; `quayside alarm list` shows all', { id }));
   },
-  // Who took a session over must not be able to hide what would report the theft.
+  // A thief of a session must not be able to switch off the notice that reports the theft.
   asks: ({ code }) => (severityOf(code) === 'page' ? 'second factor' : 'nothing'),
   review: (alarm) => ({
     title: say('Acknowledge {alarm}', { alarm: nameOf(alarm) }),

@@ -108,7 +108,7 @@ const codeLinks = (codes: readonly string[]): Html =>
 
 // ── Fields ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What the page is made from. `shared`: names of the objects that several places use; each has a section. */
+/** Input of the page. `shared`: names of the objects that several places use; each has a section. */
 type Reference = Readonly<{ document: OpenApiDocument; shared: ReadonlySet<string> }>;
 
 function sharedObjects({ paths, webhooks, components }: OpenApiDocument): ReadonlySet<string> {

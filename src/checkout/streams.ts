@@ -169,7 +169,7 @@ export function createStreams(
 
 // ── Versions ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What the page of a session depends on besides the session. */
+/** Inputs of a session's page besides the session. */
 type Surroundings = Readonly<{
   reports: readonly NetworkStatus[];
   lookups: readonly Lookup[];

@@ -33,7 +33,7 @@ const FAILING_MS_MIN = 7 * 86_400_000;
 const GONES_MIN = 3;
 const GONE_MS_MIN = 3_600_000;
 
-/** What an endpoint's answers say about it. */
+/** An endpoint's health, as its answers show it. */
 export type EndpointHealth = Readonly<{
   /** Since when nothing was answered with 2xx although it was tried; null after a success. */
   failingSinceMs: number | null;

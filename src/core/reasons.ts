@@ -146,7 +146,7 @@ export const maybePaid: Reason = {
     'refund is settled by it; it goes on by itself',
 };
 
-/** What an earlier run paid out may not be known here. `code`: why. */
+/** A doubt: payouts of an earlier run may be unknown here. `code`: why. */
 export const unread = (network: string, code: 'payouts_not_adopted' | 'payouts_settling'): Reason => ({
   code,
   message:
@@ -154,7 +154,7 @@ export const unread = (network: string, code: 'payouts_not_adopted' | 'payouts_s
     'follows a longer gap; `quayside status` says what is waited for',
 });
 
-/** What the merchant sees when a refund is ended without a payment. */
+/** Reason that the merchant sees when a refund ends without a payment. */
 export const operatorRejected: Reason = {
   code: 'rejected_by_operator',
   message: 'an operator ended it: nothing had paid it, and nothing could',

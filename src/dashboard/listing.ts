@@ -26,7 +26,7 @@ export type Field = Readonly<{ name: string; label: Html | string }> &
     | Readonly<{ type: 'text' | 'date'; charsMax: number; read(text: string): string | null }>
   );
 
-/** What was chosen, by the names of the fields. */
+/** Chosen values by the names of their fields. */
 export type Chosen = Readonly<Partial<Record<string, string>>>;
 
 /** The fields for the first and the last day. */
@@ -82,7 +82,7 @@ type Pager = Readonly<{
   chosen: Chosen;
   /** Whether the list begins with the newest. */
   isFirst: boolean;
-  /** What the address of the next page says besides; null on the last one. */
+  /** Query fields of the next page's address; null on the last one. */
   older: Readonly<Record<string, string>> | null;
   /** Whether there is a file of it, for this visitor. */
   hasFile?: boolean;
@@ -106,12 +106,12 @@ export type Listing<At extends StoreAt | null, Row> = Readonly<{
   /** Returns the rows after a place, which comes from the address: of one that cannot be, the newest. */
   read(visit: Visit<At>, chosen: Chosen, after: string | null, limit: number): Promise<Rows<Row>>;
   table(visit: Visit<At>, rows: readonly Row[]): Promise<Html> | Html;
-  /** What stands there without rows: `rest` where older ones may match. */
+  /** Text for an empty list: `rest` where older rows may match. */
   empty(visit: Visit<At>, why: 'nothing' | 'no match' | 'rest'): Html | string;
   /** Renders what stands above the list, with the form that limits it. */
   above?(visit: Visit<At>, form: Html, isLimited: boolean): Html;
   file: Readonly<{
-    /** What it has, for its name and for the audit log. */
+    /** Contents of the file, for its name and for the audit log. */
     noun: string;
     columns: readonly string[];
     cells(rows: readonly Row[]): Promise<readonly Cells[]>;

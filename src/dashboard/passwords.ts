@@ -21,7 +21,7 @@ const SEQUENCES = ['01234567890', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfg
 
 /** Of a SHA-256 in the file of passwords that many people have, which says where they come from. */
 const LISTED_BYTES = 4;
-/** What stands before or after a common password adds little if it is shorter, and no letters. */
+/** Text around a common password adds little if it is shorter and has no letters. */
 const ADDED_CHARS_MAX = 8;
 
 type Cost = Readonly<{ ln: number; r: number; p: number }>;

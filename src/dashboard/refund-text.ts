@@ -1,4 +1,4 @@
-/** What pages say about refunds: states, who did what, and what is paid. */
+/** Texts of pages about refunds: states, people's decisions, and payments. */
 import { amountText, shownMinor } from '../acts/refund-words.ts';
 import { approveRefund, redirectRefund, waitsForApproval } from '../acts/refunds.ts';
 import type { RefundStatus } from '../core/refund.ts';
@@ -59,7 +59,7 @@ const ENTRIES_READ_MAX = 5_000;
 const RECORDED_WITHIN_MS = 60_000;
 const IN_DASHBOARD = ' (dashboard)';
 
-/** What an approver has to know. `named`: by whom the address was named. */
+/** Facts for an approver. `named`: by whom the address was named. */
 type Background = Readonly<{ named: Html | null; facts: readonly (readonly [string, Html] | null)[] }>;
 
 /** Returns who asked, who named the address, who approved, what the payment received, and what is left of it. */

@@ -59,15 +59,6 @@ const createAddressCheck =
     return guard.accepts(macedAddress(row), row.mac, name, REMEDY);
   };
 
-/** Returns a function that says whether the pools of a mode, of whichever family, have an address. */
-export function createDepositCheck(db: Db, guard: RowGuard): (mode: Mode, key: string) => boolean {
-  const accepts = createAddressCheck(guard);
-  const families = db.orm.select({ family: pools.family }).from(pools);
-  const isAnywhere = and(inArray(addresses.family, families), given(addresses, 'mode', 'key'));
-  const anywhere = atFirstUse(db.orm.select().from(addresses).where(isAnywhere));
-  return (mode, key) => anywhere.all({ mode, key }).some(accepts);
-}
-
 const isFree = eq(addresses.state, sql`'free'`);
 
 /** Returns functions that are called within a transaction. Rows whose MAC fails raise an alarm and are not returned. */

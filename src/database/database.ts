@@ -100,7 +100,6 @@ export type Networks = Database['networks'];
 export type Held = Database['held'];
 export type Refunds = Database['refunds'];
 export type People = Database['people'];
-export type SignIns = Database['signIns'];
 export type Audit = Database['audit'];
 export type Reports = Database['reports'];
 export type Notices = Database['notices'];

@@ -59,7 +59,7 @@ export type DeliverySearch = Readonly<{
 /** The last delivery of a page of a store's list, the last that was looked at, or the next event with an empty `id`. */
 export type DeliveryCursor = Pick<Delivery, 'id' | 'eventId'>;
 
-/** What is sent again: a delivery, all of an event, or what did not arrive since a time. `endpointId` null: of all. */
+/** A choice of deliveries to resend: one, all of an event, or what failed since a time. `endpointId` null: of all. */
 export type Resend =
   | Readonly<{ deliveryId: string }>
   | Readonly<{ eventId: string }>

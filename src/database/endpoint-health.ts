@@ -40,7 +40,7 @@ const LOOKED_MAX = 200;
 
 type Troubled = Readonly<{ id: string; url: string }>;
 
-/** What is wrong with sending, over all endpoints. */
+/** Troubles of sending, over all endpoints. */
 export type WebhookTrouble = Readonly<{
   /** The first that are on and have accepted nothing since a time, longest first. */
   failing: readonly (Troubled & Readonly<{ sinceMs: number }>)[];

@@ -69,7 +69,7 @@ const shownColumns = { id, storeId, mode, url, extendedEvents, perSession, disab
 
 export const isPresent = eq(endpoints.removed, sql`0`);
 
-/** What decides whether an endpoint gets an event. */
+/** The part of an endpoint that decides whether it gets an event. */
 export type EventEndpoint = Pick<Endpoint, 'id' | 'url' | 'extendedEvents'>;
 
 const prepareFind = (db: Db, where: SQL) =>

@@ -135,7 +135,7 @@ function eventQueries(db: Db) {
   };
 }
 
-/** What a developer triggers. `sessionId` null: the event is about the store's newest session of test mode. */
+/** An event that a developer triggers. `sessionId` null: about the store's newest session of test mode. */
 type Triggered = Readonly<{
   storeId: string;
   sessionId: string | null;

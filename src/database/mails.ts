@@ -96,5 +96,3 @@ export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs)
     },
   };
 }
-
-export type Mails = ReturnType<typeof mailCommands>;

@@ -58,7 +58,7 @@ export type RecordedAttempt = Readonly<{
   verdict: Verdict;
 }>;
 
-/** What the process that sends reports. */
+/** The report of the sending process. */
 export type SenderReport = Readonly<{
   pid: number;
   startedAtMs: number;
@@ -216,7 +216,7 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
 }
 
 type HealthRow = EndpointHealth & Readonly<{ id: string; url: string; perSession: number }>;
-/** What the attempts of one transaction say about an endpoint. `successes`: how many were answered with 2xx. */
+/** An endpoint's health before and after the attempts of one transaction. `successes`: those answered with 2xx. */
 type Followed = Readonly<{ before: HealthRow; now: EndpointHealth; successes: number; atMs: number }>;
 
 function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {

@@ -237,7 +237,7 @@ export function storeCommands(db: Db, parts: Parts) {
   };
 }
 
-/** What the operator decides about a store. */
+/** The operator's decision about a store. */
 function decisionCommands(db: Db, parts: Parts) {
   const { rows, guard, recordAct, alarms } = parts;
   const toStore = viewer(rows);

@@ -161,5 +161,3 @@ function toTransfer(row: TransferRow): TracedTransfer {
     counted,
   };
 }
-
-export type Traces = ReturnType<typeof traceQueries>;

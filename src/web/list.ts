@@ -16,7 +16,7 @@ export type Column<Row> = readonly [
 ];
 
 type List<Row> = Readonly<{
-  /** What it is a list of, for who cannot see it. */
+  /** The list's name for screen readers. */
   caption: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];

@@ -97,11 +97,11 @@ export async function packArchive(
  */
 export async function unpackArchive(file: string, folder: string, passphrase: Uint8Array): Promise<Manifest> {
   await unseal(file, { passphrase }, async (plain) => {
-    // The files become this user's, whoever packed them.
+    // `-o`: the files belong to this user.
     const tar = spawn('tar', ['-x', '-o', '-f', '-', '-C', folder], { stdio: ['pipe', 'ignore', 'pipe'] });
     const done = tarEnd(tar);
     try {
-      // It may leave the padding at the end; and what it says of its end is worth more than that it reads no more.
+      // `tar` may stop before the padding at the end. Its exit code counts, and not the broken pipe.
       tar.stdin.on('error', () => {});
       for await (const part of plain) {
         if (tar.stdin.writable && !tar.stdin.write(part)) await Promise.race([once(tar.stdin, 'drain'), done]);
@@ -123,7 +123,7 @@ export async function unpackArchive(file: string, folder: string, passphrase: Ui
   }
 }
 
-/** Resolves when `tar` has done its work. @throws Fault transient `storage_unavailable`, with what it says */
+/** Resolves when `tar` has ended well. @throws Fault transient `storage_unavailable`, with the message of `tar` */
 async function tarEnd(tar: ChildProcess): Promise<void> {
   let said = '';
   tar.stderr?.on('data', (part) => {

@@ -126,7 +126,7 @@ ${secretShown(deps, words, { secret, name: person.name })}
 <p class="hint">${words.say('account-factors.codes_text')}</p>`;
 }
 
-/** What a new passkey signs for. */
+/** The challenge that a new passkey signs. */
 const purposeFor = ({ visitor }: Visit<null>): string => `register ${visitor.formToken}`;
 
 const usedAt = (words: Words, { usedAtMs }: Passkey): Html | string =>

@@ -1,4 +1,4 @@
-/** What was sent of an event to an endpoint: each attempt with its answer, and the body; and to send it again. */
+/** A delivery's page: each attempt with its answer, the body, and a button that sends it again. */
 import type { Attempt } from '../../database/deliveries.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';

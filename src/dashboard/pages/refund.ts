@@ -213,7 +213,7 @@ async function planCancel(deps: DashboardDeps, visit: Visit<StoreAt>, refund: Re
   };
 }
 
-/** Whoever has the link may name where the refund goes: who saw it is recorded, and that staff had seen it. */
+/** The link's holder may name the refund's address, so each person who sees the link is recorded. */
 async function planLink(deps: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Planned> {
   const { at, words } = visit;
   const { id, claim } = refund;

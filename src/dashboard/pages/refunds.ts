@@ -116,7 +116,7 @@ const cellsOf = ({ database, config }: DashboardDeps, refunds: readonly Refund[]
     }),
   );
 
-/** What the transaction that paid cost; empty before that, and where the network is not configured any more. */
+/** Cost of the paying transaction; empty before it, and where the network is not configured any more. */
 function feeCells({ networks }: DashboardDeps['config'], { network }: Refund, feeUnits: bigint | null): Cells {
   if (feeUnits === null || !networks.some(({ key }) => key === network)) return [null, null];
   const { symbol, decimals } = coinOf(networks, network, 'native');

@@ -25,7 +25,7 @@ const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/se
 const policySettings = storeSettings.filter(({ of }) => of === 'store');
 /** The colour is the first. */
 const lookSettings = storeSettings.filter(({ of }) => of === 'page');
-/** What a new store begins with. */
+/** Settings of a new store. */
 const firstSettings = storeSettings.filter(({ name }) => name === 'name' || name === 'settlement');
 
 export const storePages = (deps: DashboardDeps): readonly Page[] => [

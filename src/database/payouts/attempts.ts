@@ -125,7 +125,7 @@ export function openCommands(
   };
 }
 
-/** What the engine works on: what is sent, and what is due, each in the order in which it is looked at next. */
+/** The engine's work: sent payouts and due ones, each in the order in which they are looked at next. */
 function openStatements({ orm }: Db) {
   const isOfNetwork = eq(payouts.network, sql.placeholder('network'));
   const sent = atFirstUse(
@@ -301,7 +301,7 @@ function gateReads({ steps, freezer, refundGates }: Parts, row: PayoutRow): Gate
   };
 }
 
-/** What stops the whole network is not saved with each payout. */
+/** A reason that stops the whole network is not saved with each payout. */
 function holdAt({ steps }: Parts, row: PayoutRow, gate: Gate, nowMs: number): void {
   if (gate === 'payouts_frozen' || gate === 'payouts_settling') return;
   const isTransfer = gate === 'refund_maybe_paid' || gate === 'refund_equals_transfer';

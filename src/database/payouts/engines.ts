@@ -46,7 +46,7 @@ const beginQuery = `
   UPDATE payout_engines SET settling_until_ms = 0
   WHERE network = :network AND (beat_at_ms IS NULL OR beat_at_ms NOT BETWEEN :nowMs - ${GAP_MS_MAX} AND :nowMs)`;
 
-/** What a network's engine saves about itself. */
+/** State that a network's engine saves about itself. */
 export function engineCommands(db: Db) {
   const { orm, client, read, write } = db;
   // Prepared, because the engine runs them often.

@@ -55,7 +55,7 @@ export const endOf = ({ network, code }: Pick<Freeze, 'network' | 'code'>): stri
     ? `\`quayside payout reconcile ${network} --reason …\``
     : `\`quayside payout thaw${network === null ? '' : ` ${network}`} --reason …\``;
 
-/** What an operator was shown before a thaw: the freezes, and the ids of unexplained transfers. */
+/** Facts shown to an operator before a thaw: the freezes, and the ids of unexplained transfers. */
 export type SeenFreezes = Readonly<{ freezes: readonly Freeze[]; transfers: readonly number[] }>;
 
 type FreezeRow = typeof payoutFreezes.$inferSelect;

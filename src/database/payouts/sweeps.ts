@@ -29,7 +29,7 @@ export type PlannedSweep = Readonly<{
   after: GasIntent | null;
 }>;
 
-/** What a network's deposit addresses held when the engine last looked. */
+/** Balances of a network's deposit addresses when the engine last looked. */
 export type UnsweptLevel = Readonly<{
   network: NetworkKey;
   currency: Currency;

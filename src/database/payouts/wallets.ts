@@ -29,7 +29,7 @@ export type WalletBalance = Readonly<{
   readAtMs: number;
 }>;
 
-/** What the wallets of a network should hold of an asset, at least, and since when they hold less. */
+/** The least that a network's wallets should hold of an asset, and since when they hold less. */
 export type BookedWallet = Readonly<{
   network: NetworkKey;
   asset: Asset;
@@ -51,7 +51,7 @@ type Reading = Readonly<{
 
 type Parts = Readonly<{ raiseAlarm: RaiseAlarm; freezer: Freezer; formatAmount: FormatAmount }>;
 
-/** What the wallets hold; a part of the repository `wallets`. */
+/** Wallet balances; a part of the repository `wallets`. */
 export function walletCommands(db: Db, parts: Parts) {
   const { orm, read, write } = db;
   const { retire, save } = balanceStatements(db);
@@ -141,7 +141,7 @@ function balanceStatements({ orm }: Db) {
   return { retire, save };
 }
 
-/** What left the wallets by the ledger after an entry: native coin is booked on `hot`, tokens on `refunded`. */
+/** Outflow of the wallets by the ledger after an entry: native coin is booked on `hot`, tokens on `refunded`. */
 const spentQuery = `
   SELECT p.units FROM ledger_postings AS p JOIN ledger_entries AS e ON e.id = p.entry_id
   WHERE p.entry_id > :ledgerId AND p.network = :network AND p.asset = :asset AND p.account IN ('hot', 'refunded')

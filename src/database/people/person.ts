@@ -75,7 +75,7 @@ export type NewFactor = Readonly<{ totpSecret: string; totpStep: number; recover
 /** What a person sets with a one-time link. `factor`: null to set it up later. */
 export type NewSecrets = Readonly<{ password: string; factor: NewFactor | null }>;
 
-/** What somebody who is signed in replaces. */
+/** Credentials that a signed-in person replaces. */
 export type ChangedSecrets = Partial<NewFactor & Readonly<{ password: string }>>;
 
 /** A one-time link. `salt`: random; gone once the link is used. */

@@ -25,7 +25,7 @@ import { createLostRefunds } from './returned.ts';
 export type RefundRow = typeof refunds.$inferSelect;
 export type RefundOwner = Pick<NewRefund, 'storeId' | 'mode' | 'refundId'>;
 
-/** What a new refund does not have, or not yet. */
+/** First values of a new refund's columns. */
 export const newRefund = {
   ...{ reason: null, description: null, metadata: null, requestedBy: null, requestedKey: null, heldKind: null },
   ...{ destination: null, destinationFrom: null, mac: null, linkSeen: false },
@@ -43,7 +43,7 @@ export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
   return `rf_${hash.slice(0, 32)}`;
 }
 
-/** What a destination's MAC covers besides the destination. */
+/** Fields that a destination's MAC covers besides the destination. */
 export type Bound = Pick<RefundRow, 'id' | 'network' | 'currency' | 'units' | 'sessionId' | 'amountMinor' | 'heldKind'>;
 
 export const boundTo = ({ id, network, currency, units, sessionId, amountMinor, heldKind }: Bound, to: string) => {
