@@ -51,11 +51,11 @@ async function exposed() {
 
 const { help, labels, names } = await exposed();
 
-/** The rows of the page's tables of metrics. */
-const rows = [...page.matchAll(/^\| `(quayside_\w+)` +\| ([^|]*?) *\| (.*?) *\|$/gm)].map(
+/** The entries of the page's lists of metrics. */
+const rows = [...page.matchAll(/^- `(quayside_\w+)`(?: \(([^)]*)\))?: (.*(?:\n {2}.*)*)$/gm)].map(
   ([, name = '', own = '', words = '']) => ({
     name,
-    words,
+    words: words.replaceAll('\n ', ''),
     labels: [...own.matchAll(/`(\w+)`/g)].map(([, label = '']) => label),
   }),
 );
@@ -123,7 +123,7 @@ test('every rule has a severity, says what to do, and is tested', () => {
 test('an alarm that counts as critical exists', () => {
   const [, codes = ''] = /code=~"([^"]+)"/.exec(rules) ?? [];
   assert.ok(rules.includes(`code!~"${codes}"`), 'the two rules about alarms share one list');
-  const documented = [...readFileSync('docs/reference/alarms.md', 'utf8').matchAll(/^\| `(\w+)`/gm)].map(
+  const documented = [...readFileSync('docs/reference/alarms.md', 'utf8').matchAll(/^- `(\w+)`/gm)].map(
     ([, code = '']) => code,
   );
   for (const part of codes.split('|'))

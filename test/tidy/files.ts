@@ -42,13 +42,13 @@ type Manifest = Readonly<{
 
 export const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
 
-/** Packages that `docs/internals/dependencies.md` does not name, and names in its table that are no dependencies. */
+/** Packages that `docs/internals/dependencies.md` does not name, and names in its list that are no dependencies. */
 export function dependencyFindings({ dependencies, devDependencies }: Manifest, page: string): string[] {
-  const listed = [...page.matchAll(/^\| `([^`]+)`/gm)].flatMap(([, name]) => name ?? []);
+  const listed = [...page.matchAll(/^- `([^`]+)`:/gm)].flatMap(([, name]) => name ?? []);
   return [
     ...Object.keys(dependencies)
       .filter((name) => !listed.includes(name))
-      .map((name) => `${name} is not in the table of docs/internals/dependencies.md: say there why it is needed`),
+      .map((name) => `${name} is not in the list of docs/internals/dependencies.md: say there why it is needed`),
     ...Object.keys(devDependencies)
       .filter((name) => !name.startsWith('@types/') && !page.includes(`\`${name}\``))
       .map((name) => `${name} is not in docs/internals/dependencies.md: say there what it is for`),

@@ -1,7 +1,4 @@
-/**
- * Every row of the interface document against one `npm start`: `npm run conformance`. With `--write`, the run also
- * writes `docs/reference/conformance.md`.
- */
+/** Every row of the interface document against one `npm start`: `npm run conformance`. */
 import { test } from 'uvu';
 import { runRows } from './run.ts';
 import { sections } from './sections.ts';

@@ -1,7 +1,6 @@
 /** Runs rows against one installation, all at the same time, and reports each as a test. */
 import type { Test } from 'uvu';
 import { type Installation, startInstallation } from './installation.ts';
-import { type Page, writePage } from './page.ts';
 import type { Row, Section } from './row.ts';
 import { openReceiver, openShop, type Receiver } from './shop.ts';
 
@@ -14,7 +13,6 @@ type Outcome = Readonly<{ error: unknown }> | null;
  */
 export function runRows(test: Test, sections: readonly Section[]): void {
   const outcomes = new Map<Row, Promise<Outcome>>();
-  const results = new Map<Row, boolean>();
   let installation: Installation | null = null;
   const receivers: (Receiver & Readonly<{ close(): Promise<void> }>)[] = [];
 
@@ -36,7 +34,6 @@ export function runRows(test: Test, sections: readonly Section[]): void {
     for (const row of rows) {
       test(`${title}: ${row.title}`, async () => {
         const outcome = await outcomes.get(row);
-        results.set(row, outcome === null);
         if (outcome) throw outcome.error;
       });
     }
@@ -45,8 +42,6 @@ export function runRows(test: Test, sections: readonly Section[]): void {
     await Promise.all(outcomes.values());
     for (const receiver of receivers) await receiver.close();
     await installation?.stop();
-    const page: Page = { sections, passed: (row) => results.get(row) === true };
-    if (process.argv.includes('--write')) writePage(page);
   });
 }
 
