@@ -8,7 +8,7 @@ import type { Clock } from '../src/lib/clock.ts';
 
 type Parts = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode'>;
-  database: Pick<Database, 'addresses' | 'alarms'>;
+  database: Database;
   clock: Clock;
 }>;
 

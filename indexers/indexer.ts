@@ -62,7 +62,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   const { openNode } = await chain.node();
   const node = openNode(followerNodeOptions(network));
   const before = (await database.networks.list()).find((status) => status.network === network.key) ?? null;
-  const reporter = createReporter({ network: network.key, database, node, clock, log, pid, before });
+  const reporter = createReporter({ network: network.key, networks: database.networks, node, clock, log, pid, before });
   const { witnessUrl, fallbackUrl } = network;
   const openSecond = witnessUrl === undefined ? null : () => openNode(secondNodeOptions(network, witnessUrl));
   const secondNode = createSecondNode(network, openSecond, matcher, clock);
@@ -77,9 +77,9 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   signal.addEventListener('abort', closeNode, { once: true });
   // The work beside the follower ends with it, however it ends.
   const beside = new AbortController();
-  const asking = { network: network.key, database, node, state: reporter.state, clock, log };
+  const asking = { network: network.key, lookups: database.lookups, node, state: reporter.state, clock, log };
   await recordWallets(options, before !== null, signal);
-  await awaitRetiredAddresses(options, signal);
+  await awaitRetiredAddresses({ ...options, addresses: database.addresses }, signal);
   try {
     const following = follower.run(signal).finally(() => {
       reporter.stop();

@@ -7,7 +7,7 @@ import type { Node } from '../src/chains/chain.ts';
 import { Fault } from '../src/core/fault.ts';
 import type { TransactionReport } from '../src/core/lookup.ts';
 import type { NetworkKey } from '../src/core/transfer.ts';
-import type { Database } from '../src/database/database.ts';
+import type { Lookups } from '../src/database/database.ts';
 import type { NetworkState } from '../src/database/network-health.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import { every } from '../src/lib/every.ts';
@@ -19,7 +19,7 @@ const AT_ONCE_MAX = 8;
 
 type LookupOptions = Readonly<{
   network: NetworkKey;
-  database: Pick<Database, 'lookups'>;
+  lookups: Lookups;
   node: Pick<Node, 'lookup'>;
   /** The follower's state: the node is believed only while the network is followed. */
   state: () => NetworkState;
@@ -32,7 +32,7 @@ type LookupOptions = Readonly<{
  * @throws anything but operating faults
  */
 export function answerLookups(options: LookupOptions, signal: AbortSignal): Promise<void> {
-  const { network, database, node, state, clock, log } = options;
+  const { network, lookups, node, state, clock, log } = options;
   /** Returns null if the node fails: it is asked again later, and other lookups do not wait for this one. */
   async function ask(tx: string): Promise<TransactionReport | null> {
     try {
@@ -46,12 +46,12 @@ export function answerLookups(options: LookupOptions, signal: AbortSignal): Prom
 
   async function answer({ id, tx }: Readonly<{ id: string; tx: string }>): Promise<void> {
     const report = await ask(tx);
-    if (!signal.aborted) await database.lookups.answer({ id, report, nowMs: clock.nowMs() });
+    if (!signal.aborted) await lookups.answer({ id, report, nowMs: clock.nowMs() });
   }
 
   async function answerDue(): Promise<void> {
     if (state() !== 'following' && state() !== 'behind') return;
-    await Promise.all((await database.lookups.claim(network, clock.nowMs(), AT_ONCE_MAX)).map(answer));
+    await Promise.all((await lookups.claim(network, clock.nowMs(), AT_ONCE_MAX)).map(answer));
   }
 
   return every(POLL_MS, answerDue, { clock, log, signal, what: 'answering lookups' });

@@ -28,7 +28,7 @@ const REPORTED_MAX = 1_000;
 
 type RereadOptions = Readonly<{
   network: NetworkConfig;
-  database: Pick<Database, 'blocks' | 'networks' | 'addresses' | 'changeCount' | 'wallets'>;
+  database: Database;
   chain: Chain;
   /** Numbers, inclusive; not above the network's tip. */
   from: number;

@@ -34,7 +34,7 @@ try {
   const database = openDatabase(config, env);
   try {
     const act = { atMs: systemClock.nowMs(), operator: 'schedule', command: 'backup', reason: 'nightly' };
-    const parts = { config, database, env, act, clock: systemClock, log };
+    const parts = { config, audit: database.audit, env, act, clock: systemClock, log };
     const { file, bytes, deleted, isSent } = await runScheduledBackup(parts);
     log.info({ file, bytes, deleted, isSent }, 'the backup was made and proved');
   } finally {

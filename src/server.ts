@@ -90,7 +90,7 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   const send = createSend(createUrlGuard(config.webhooks.allowCidrs));
   const notifying = runNotices({ database, send, clock, log, sender: new URL(baseUrl).host, signal });
 
-  const mailing = runMails({ database, mail: config.mail, clock, log, signal });
+  const mailing = runMails({ mails: database.mails, mail: config.mail, clock, log, signal });
   const funding = fundSandboxWallets(config, clock, log, signal);
   const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
   const hasNewCredentials = config.sandbox && (await ensureCredentials(database, at)).isNew;
@@ -140,7 +140,7 @@ async function listenForMerchants(
   return listen({ host, port: wanted, setting: 'QUAYSIDE_PORT', proxies }, clock, (port) => {
     const boundConfig = withPort(config, port);
     const hasSandbox = config.networks.some(({ sandbox }) => sandbox);
-    const simulation = hasSandbox && { simulate: createSimulator({ database, config, clock }) };
+    const simulation = hasSandbox && { simulate: createSimulator({ sessions: database.sessions, config, clock }) };
     const answer = createApp({
       database,
       config: boundConfig,
@@ -191,9 +191,10 @@ async function listenForPeople(config: Config, database: Database, rates: Rates)
       createPayment: (own, ...order) =>
         createPayment({ database: own, config, rates, clock, log, checkWebhookUrl: guard.check }, ...order),
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
-      sendTestNotice: (target) => sendTestNotice({ database, send: createSend(guard), clock }, target),
+      sendTestNotice: (target) => sendTestNotice({ notices: database.notices, send: createSend(guard), clock }, target),
       newNotices: createTargetMaker({ guard, clock }),
-      readPools: () => Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network))),
+      readPools: () =>
+        Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database.addresses, network))),
       readRates: rates.status,
       readBackups: () => backupsOf(readBackupReport(config.dataDir)),
     });
@@ -226,7 +227,7 @@ async function firstAddresses(config: Config, database: Database, signal: AbortS
   const giveUpAtMs = clock.nowMs() + FIRST_ADDRESSES_MS_MAX;
   for (const network of networkOfEachPool(config.networks)) {
     for (;;) {
-      const { free, imported } = await readPool(database, network);
+      const { free, imported } = await readPool(database.addresses, network);
       if (signal.aborted || free > 0 || (imported && !network.sandbox)) break;
       if (clock.nowMs() >= giveUpAtMs) {
         log.warn({ network: network.key }, `there are no deposit addresses yet; ${WHILE_EMPTY}`);

@@ -24,7 +24,7 @@ export interface Watch {
  * @param wallets of one network, to read what leaves them; none if absent
  */
 export function createWatch(
-  database: Pick<Database, 'addresses' | 'changeCount'> & Partial<Pick<Database, 'wallets'>>,
+  database: Database,
   pool: PoolKey,
   table: AddressTable,
   wallets?: Readonly<{ network: NetworkKey; own: Set<string> }>,
@@ -35,7 +35,7 @@ export function createWatch(
 
   async function loadWallets(): Promise<void> {
     if (!wallets) return;
-    for (const { id, key } of (await database.wallets?.listOwn(wallets.network)) ?? []) {
+    for (const { id, key } of await database.wallets.listOwn(wallets.network)) {
       wallets.own.add(key);
       ownWalletId = Math.max(ownWalletId, id);
     }

@@ -12,7 +12,7 @@ import {
 } from '../../src/core/credit-policy.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
 import type { Unconfirmed } from '../../src/database/blocks.ts';
-import type { Database } from '../../src/database/database.ts';
+import type { Blocks } from '../../src/database/database.ts';
 import type { WaitingTransfer } from '../../src/database/ingest.ts';
 
 /** Blocks that are looked at together. */
@@ -33,7 +33,7 @@ export type Due = Readonly<{
  */
 export async function findDue(
   { key, confirmations }: Pick<NetworkConfig, 'key' | 'confirmations'>,
-  database: Pick<Database, 'blocks'>,
+  stored: Blocks,
   heights: Heights,
   floor: number,
 ): Promise<Due> {
@@ -53,7 +53,7 @@ export async function findDue(
   async function dueOf({ hash, number }: Unconfirmed): Promise<DueBlock | null> {
     const due = new Map<string, ChainTransfer[]>();
     const waiting = new Set<string>();
-    for (const transfer of await database.blocks.waiting(key, hash)) {
+    for (const transfer of await stored.waiting(key, hash)) {
       const { tx, index, currency, from, to, units } = transfer;
       const { waits, asks } = judge(number, transfer);
       if (waits) waiting.add(tx);
@@ -66,7 +66,7 @@ export async function findDue(
   }
 
   for (let above = -1; blocks.length < PAGE_BLOCKS; ) {
-    const page = await database.blocks.unconfirmed(key, above, PAGE_BLOCKS);
+    const page = await stored.unconfirmed(key, above, PAGE_BLOCKS);
     for (const block of page) {
       above = block.number;
       // A depth that is not enough for any amount here is not enough in any later block.

@@ -65,11 +65,7 @@ interface Cursor {
   save(step: Step, look: Look, known: Known): Promise<IngestOutcome>;
 }
 
-export function createCursor(
-  database: Pick<Database, 'blocks' | 'networks'>,
-  network: NetworkConfig,
-  nowMs: () => number,
-): Cursor {
+export function createCursor(database: Database, network: NetworkConfig, nowMs: () => number): Cursor {
   /** The block at the floor and everything above it. */
   const blocksMax = network.reorgDepthMax + 1;
   const decimals = Object.fromEntries(network.tokens.map((token) => [token.symbol, token.decimals]));

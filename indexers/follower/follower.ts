@@ -50,7 +50,7 @@ const PROOF_AGE_BEHIND_MS_MAX = 5_000;
 type FollowerOptions = Readonly<{
   network: NetworkConfig;
   node: Node;
-  database: Pick<Database, 'blocks' | 'networks' | 'alarms'>;
+  database: Database;
   matcher: Matcher;
   watch: Watch;
   reporter: Pick<Reporter, 'update'>;
@@ -189,7 +189,7 @@ export function createFollower(options: FollowerOptions): Follower {
     const isOurs = safe !== null && placeFinal(cursor.blocks(), safe) !== 'foreign';
     const tip = cursor.tip()?.number ?? 0;
     const heights = { tip, safe: isOurs ? safe.number : null, final: finalized?.number ?? null };
-    return findDue(network, database, heights, cursor.floor());
+    return findDue(network, database.blocks, heights, cursor.floor());
   };
 
   async function confirmBlocks(seen: Look): Promise<StepEnd | 'done'> {
@@ -234,7 +234,7 @@ export function createFollower(options: FollowerOptions): Follower {
   const proveIdentity = (ageMsMax: number): Promise<void> => identity.renew(ageMsMax, cursor.tip()?.number ?? null);
   const halting = {
     network,
-    database,
+    alarms: database.alarms,
     reporter,
     clock,
     wakeup,

@@ -6,7 +6,7 @@
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { alarmKey } from '../../src/database/alarms.ts';
-import type { Database } from '../../src/database/database.ts';
+import type { Alarms } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Wakeup } from '../wakeup.ts';
 import type { Reporter } from './reporter.ts';
@@ -22,7 +22,7 @@ const PROOFS = 4;
 
 type HaltOptions = Readonly<{
   network: Pick<NetworkConfig, 'key'>;
-  database: Pick<Database, 'alarms'>;
+  alarms: Alarms;
   reporter: Pick<Reporter, 'update'>;
   clock: Pick<Clock, 'nowMs'>;
   wakeup: Pick<Wakeup, 'wait'>;
@@ -38,7 +38,7 @@ type HaltOptions = Readonly<{
  */
 export async function haltNetwork(
   { code, message }: Fault,
-  { network, database, reporter, clock, wakeup, prove, isMoved }: HaltOptions,
+  { network, alarms, reporter, clock, wakeup, prove, isMoved }: HaltOptions,
   signal: AbortSignal,
 ): Promise<'over' | 'stopped'> {
   reporter.update({ state: 'halted', reason: { code, message } });
@@ -50,7 +50,7 @@ export async function haltNetwork(
   let askedAtMs = clock.nowMs();
   for (let proofs = 0; ; ) {
     try {
-      if (!isRaised) await database.alarms.keep(alarm);
+      if (!isRaised) await alarms.keep(alarm);
       isRaised = true;
       if (await isMoved()) break;
       if (isProvable && clock.nowMs() - askedAtMs >= PROOF_MS) {

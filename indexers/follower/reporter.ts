@@ -5,7 +5,7 @@
 import type { Node } from '../../src/chains/chain.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Database } from '../../src/database/database.ts';
+import type { Networks } from '../../src/database/database.ts';
 import type { NetworkReport, NetworkState } from '../../src/database/network-health.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { every } from '../../src/lib/every.ts';
@@ -18,7 +18,7 @@ export type Situation = Pick<NetworkReport, 'state' | 'reason' | 'headNumber' | 
 
 type ReporterOptions = Readonly<{
   network: NetworkKey;
-  database: Pick<Database, 'networks'>;
+  networks: Networks;
   node: Pick<Node, 'health'>;
   clock: Clock;
   log: Log;
@@ -35,7 +35,7 @@ export interface Reporter {
   stop(): void;
 }
 
-export function createReporter({ network, database, node, clock, log, pid, before }: ReporterOptions): Reporter {
+export function createReporter({ network, networks, node, clock, log, pid, before }: ReporterOptions): Reporter {
   const wakeup = createWakeup(clock);
   let situation: Situation = {
     state: 'starting',
@@ -47,7 +47,7 @@ export function createReporter({ network, database, node, clock, log, pid, befor
 
   async function report(): Promise<void> {
     const { connected, heardAtMs } = node.health();
-    await database.networks.report({
+    await networks.report({
       network,
       ...situation,
       nodeConnected: connected,

@@ -3,7 +3,7 @@
  * after the machine was put back, payers may have them, and have paid in blocks that come next.
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
-import type { Database } from '../../src/database/database.ts';
+import type { Addresses } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 
@@ -13,7 +13,7 @@ const LOOK_MS = 250;
 
 type Parts = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'xpub'>;
-  database: Pick<Database, 'addresses'>;
+  addresses: Addresses;
   clock: Clock;
   log: Pick<Log, 'warn'>;
 }>;
@@ -24,12 +24,12 @@ type Parts = Readonly<{
  * @throws Fault of the database
  */
 export async function awaitRetiredAddresses(parts: Parts, signal: AbortSignal): Promise<void> {
-  const { network, database, clock, log } = parts;
-  const source = network.xpub === null ? null : await database.addresses.source(network);
+  const { network, addresses, clock, log } = parts;
+  const source = network.xpub === null ? null : await addresses.source(network);
   if (source === null) return;
   const giveUpAtMs = clock.nowMs() + WAIT_MS_MAX;
   while (!signal.aborted) {
-    const { nextIndex, retiredThrough } = await database.addresses.level(network, source);
+    const { nextIndex, retiredThrough } = await addresses.level(network, source);
     if (nextIndex >= retiredThrough) return;
     if (clock.nowMs() >= giveUpAtMs) {
       const code = 'retired_addresses_missing';

@@ -100,7 +100,7 @@ function settlingInOf({ network, rules, chainNode, database, clock }: PayerOptio
   const settleMs = rules.settleMs?.(network.payoutExpiryMs);
   return settleMs === undefined
     ? null
-    : createSettlingIn({ network: network.key, settleMs, chainNode, database, clock });
+    : createSettlingIn({ network: network.key, settleMs, chainNode, engines: database.engines, clock });
 }
 
 /** Keeps the reason of the settling-in visible when another fault stops the engine. */

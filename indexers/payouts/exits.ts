@@ -29,7 +29,7 @@ export type ExitParts = Readonly<{
   node: EvidenceParts['node'];
   wallets: Pick<PayoutWallets, 'draft' | 'ofRole'>;
   rules: Pick<SpendRules, 'payer'>;
-  database: EvidenceParts['database'] & Pick<Database, 'payouts'>;
+  database: Database;
   act: OperatorAct;
   isDryRun: boolean;
 }>;
@@ -175,7 +175,7 @@ const COMPARED_MAX = 1_000;
 
 type EvidenceParts = Readonly<{
   node: Pick<PayoutNode, 'outcome' | 'paidBy'>;
-  database: Pick<Database, 'wallets' | 'payouts'>;
+  database: Database;
 }>;
 
 /**

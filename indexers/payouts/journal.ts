@@ -52,7 +52,7 @@ export const endsLease = ({ code }: Fault): boolean =>
 export async function acquireLease(
   network: NetworkKey,
   signer: Signer,
-  database: Pick<Database, 'engines' | 'payouts'>,
+  database: Database,
   nowMs: number,
 ): Promise<PayoutLease> {
   const served = await signer.fence(network);
@@ -130,7 +130,7 @@ export async function adoptPayouts(parts: Parts): Promise<Readonly<{ signatures:
 /** Returns whether the signer has signed on the network what this database does not know. */
 export async function isBehindSigner(
   network: NetworkKey,
-  database: Pick<Database, 'engines'>,
+  database: Database,
   signer: Pick<Signer, 'fence' | 'journal'>,
 ): Promise<boolean> {
   const engine = (await database.engines.list()).find((one) => one.network === network);

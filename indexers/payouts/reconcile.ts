@@ -13,7 +13,6 @@ import { isPaidBy } from '../../src/core/outgoing.ts';
 import type { Payout } from '../../src/core/payout.ts';
 import { reason } from '../../src/core/reasons.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Database } from '../../src/database/database.ts';
 import { type Freeze, isAutomatic } from '../../src/database/payouts/holds.ts';
 import type { OutgoingRecord } from '../../src/database/payouts/outgoing.ts';
 import { type ExitParts, settlePaid } from './exits.ts';
@@ -23,11 +22,10 @@ const LISTED_MAX = 100;
 /** Open refunds that are compared, of each state. */
 const OPEN_MAX = 1_000;
 
-export type ReconcileParts = Omit<ExitParts, 'node' | 'database' | 'isDryRun'> &
+export type ReconcileParts = Omit<ExitParts, 'node' | 'isDryRun'> &
   Readonly<{
     network: NetworkKey;
     node: ExitParts['node'] & Pick<PayoutNode, 'count'>;
-    database: ExitParts['database'] & Pick<Database, 'holds' | 'wallets' | 'engines' | 'payouts'>;
   }>;
 
 /** A transaction that an operator names: only an explorer explains it. */

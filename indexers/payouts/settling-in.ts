@@ -8,7 +8,7 @@ import type { Node } from '../../src/chains/chain.ts';
 import { type Fault, transient } from '../../src/core/fault.ts';
 import { reason } from '../../src/core/reasons.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Database } from '../../src/database/database.ts';
+import type { Engines } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 
 /** How often a run leaves its heartbeat. */
@@ -20,7 +20,7 @@ type SettlingInParts = Readonly<{
   /** `SpendRules.settleMs`. */
   settleMs: number;
   chainNode: Pick<Node, 'head'>;
-  database: Pick<Database, 'engines'>;
+  engines: Engines;
   clock: Pick<Clock, 'nowMs'>;
 }>;
 
@@ -38,7 +38,7 @@ export interface SettlingIn {
 }
 
 export function createSettlingIn(parts: SettlingInParts): SettlingIn {
-  const { network, settleMs, chainNode, database, clock } = parts;
+  const { network, settleMs, chainNode, engines, clock } = parts;
   let beatAtMs = Number.NEGATIVE_INFINITY;
   /** By the chain's time; 0: not known yet. Null: it is over, or was never needed. */
   let untilMs: number | null = 0;
@@ -47,13 +47,13 @@ export function createSettlingIn(parts: SettlingInParts): SettlingIn {
 
   /** An operator who reconciles the network lets it settle in, too. */
   const readUntilMs = async (): Promise<number | null> =>
-    (await database.engines.list()).find((one) => one.network === network)?.settlingUntilMs ?? null;
+    (await engines.list()).find((one) => one.network === network)?.settlingUntilMs ?? null;
 
   return {
     async beat() {
       const nowMs = clock.nowMs();
       const isDue = nowMs < beatAtMs || nowMs >= beatAtMs + BEAT_MS;
-      const known = isDue ? await database.engines.beat(network, nowMs) : await readUntilMs();
+      const known = isDue ? await engines.beat(network, nowMs) : await readUntilMs();
       if (isDue) beatAtMs = nowMs;
       if (known !== untilMs) lastNumber = null;
       untilMs = known;
@@ -64,13 +64,13 @@ export function createSettlingIn(parts: SettlingInParts): SettlingIn {
       const headMs = head.timeS * 1000;
       if (untilMs === 0) {
         untilMs = Math.max(headMs, clock.nowMs()) + settleMs;
-        await database.engines.settle(network, untilMs, clock.nowMs());
+        await engines.settle(network, untilMs, clock.nowMs());
       }
       if (headMs < untilMs) return;
       lastNumber ??= head.number;
       if (floor < lastNumber) return;
       await lastLook();
-      await database.engines.settle(network, null, clock.nowMs());
+      await engines.settle(network, null, clock.nowMs());
       untilMs = null;
     },
     current: () => (untilMs === null ? null : settling(network, untilMs)),

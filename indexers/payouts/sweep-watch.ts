@@ -22,7 +22,7 @@ const LOOK_MS = 600_000;
 type SweepWatchOptions = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens' | 'sweep'>;
   sweeper: Sweeper;
-  database: Pick<Database, 'networks' | 'holds' | 'sweeps' | 'alarms'>;
+  database: Database;
   clock: Clock;
   log: Log;
 }>;
@@ -107,7 +107,7 @@ const PAUSE_MS = 1;
  */
 export async function readOwners(
   { key, family, mode, tokens }: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens'>,
-  database: Pick<Database, 'sweeps'>,
+  database: Database,
   clock: Clock,
   signal?: AbortSignal,
 ): Promise<SweepOwner[]> {

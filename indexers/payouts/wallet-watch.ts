@@ -33,7 +33,7 @@ type WalletWatchParts = Readonly<{
   node: Pick<PayoutNode, 'count'>;
   /** The follower's node: what it shows at the start must be read first. */
   chainNode: Pick<Node, 'head' | 'finalized'>;
-  database: Pick<Database, 'wallets' | 'networks' | 'payouts'>;
+  database: Database;
   wallets: PayoutWallets;
   clock: Clock;
 }>;
@@ -139,7 +139,7 @@ export function createBalanceWatch(
   parts: Readonly<{
     network: NetworkKey;
     node: Pick<PayoutNode, 'balance'>;
-    database: Pick<Database, 'wallets'>;
+    database: Database;
     /** Where transactions are counted, native coin is watched by that. */
     comparesNative: boolean;
     clock: Clock;

@@ -72,7 +72,7 @@ export const addressPoolImport: Command = {
     const list = await verifyAddressList(readText(file, input.cwd));
     const { family, mode } = list;
     const isFirst = (await database.addresses.source({ family, mode })) === null;
-    const added = await importAddressList({ database, config }, list);
+    const added = await importAddressList({ addresses: database.addresses, config }, list);
     const { free, nextIndex } = await database.addresses.level({ family, mode }, list.signer);
     return {
       json: { family, mode, added, free, next_index: nextIndex, signer: list.signer },

@@ -118,7 +118,7 @@ async function runAsConfigured(input: Input, { config, database, clock }: Instal
   const onReceived = (done: number) => progress.show(received(done));
   const log = openLog('backup', config.logLevel);
   try {
-    const parts = { config, database, env: input.env, act, clock, log, onProgress, onReceived };
+    const parts = { config, audit: database.audit, env: input.env, act, clock, log, onProgress, onReceived };
     const { file, bytes, files, sessions, deleted, isSent, signerFault } = await runScheduledBackup(parts);
     return {
       json: { file, bytes, made_at: moment(act.atMs), files, sessions, proved: true, sent: isSent, deleted },

@@ -52,7 +52,7 @@ async function filterOf(input: Input, { database }: Installation) {
   const [storeId, sessionId] = [textOption(input, 'store'), textOption(input, 'session')];
   return {
     ...(storeId !== undefined && { storeId }),
-    ...(sessionId !== undefined && { sessionId: (await findSession(database, sessionId)).id }),
+    ...(sessionId !== undefined && { sessionId: (await findSession(database.sessions, sessionId)).id }),
     limit: limitOf(input),
   };
 }

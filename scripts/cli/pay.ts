@@ -22,7 +22,7 @@ export const pay: Command = {
   },
   needsSandbox: true,
   async run(input, { database, config }) {
-    const session = await findSession(database, input.args[0] ?? '');
+    const session = await findSession(database.sessions, input.args[0] ?? '');
     const option = chooseOption(input, session);
     const network = config.networks.find(({ key }) => key === option.networkKey);
     if (!network?.sandbox) {

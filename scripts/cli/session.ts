@@ -2,15 +2,15 @@
  * Finds the session that a command names.
  */
 import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
-import type { Database } from '../../src/database/database.ts';
+import type { Sessions } from '../../src/database/database.ts';
 import type { Session } from '../../src/database/session.ts';
 import { parseSessionId } from '../../src/lib/id.ts';
 import { notFound } from './command.ts';
 
 /** Returns the session with an id. @throws Fault permanent `not_found` */
-export async function findSession(database: Pick<Database, 'sessions'>, text: string): Promise<Session> {
+export async function findSession(sessions: Sessions, text: string): Promise<Session> {
   const id = parseSessionId(text);
-  const session = id && (await database.sessions.find(id));
+  const session = id && (await sessions.find(id));
   if (session) return session;
   throw notFound(`there is no session ${text}; check the id (cs_ and 26 characters) and the data directory`);
 }

@@ -195,7 +195,7 @@ async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
 export async function heldShown({ database, clock }: Scene, input: Input, id: string): Promise<Shown | null> {
   const held = await database.held.find(id);
   if (!held) return null;
-  const session = await findSession(database, held.sessionId);
+  const session = await findSession(database.sessions, held.sessionId);
   const isOpen = held.state === 'open';
   const tried = isOpen ? await database.held.accept(held.id, operatorAct(acceptHeld, input, clock), true) : null;
   const accepting = tried?.kind === 'done' ? tried : null;

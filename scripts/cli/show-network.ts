@@ -18,10 +18,7 @@ type BlockRange = Readonly<{ from: number; to: number }>;
 const MARGIN_BLOCKS = 20;
 const DAY_S = 86_400;
 
-export async function readPlaces(
-  database: Pick<Database, 'networks'>,
-  networks: readonly NetworkConfig[],
-): Promise<Places> {
+export async function readPlaces(database: Database, networks: readonly NetworkConfig[]): Promise<Places> {
   const reports = new Map((await database.networks.list()).map((one) => [one.network, one]));
   const places = networks.map(async (network): Promise<Place> => {
     const report = reports.get(network.key) ?? null;

@@ -66,7 +66,9 @@ async function networksPart({ config, database, clock }: Installation): Promise<
 
 /** All networks of a family and mode share a pool. */
 async function poolsPart({ config, database }: Installation): Promise<Part> {
-  const pools = await Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network)));
+  const pools = await Promise.all(
+    networkOfEachPool(config.networks).map((network) => readPool(database.addresses, network)),
+  );
   const rows = pools.map(({ family, mode, free, taken, isLow, nextIndex }) => {
     const empty = free === 0 ? [`EMPTY: ${WHILE_EMPTY}`] : [];
     const more = isLow ? [`derive and import addresses from ${nextIndex} on with \`quayside address-pool\``] : [];

@@ -1,6 +1,6 @@
 /** Links for people, and their removal. A store’s owner does both for its members. */
 import { type Membership, type Role, storeRoles } from '../core/access.ts';
-import type { Database } from '../database/database.ts';
+import type { People } from '../database/database.ts';
 import type { Person } from '../database/people/person.ts';
 import { hashOf, newToken } from '../lib/id.ts';
 import { type Context, defineAct, isRefusal, oneOf, type Refusal, refuse, type Sentence, say, textOf } from './act.ts';
@@ -23,9 +23,8 @@ const roleIn = ({ memberships }: Person, storeId: string): Role | null =>
   memberships.find((one) => one.storeId === storeId)?.role ?? null;
 
 /** Returns the people who are members of a store. */
-export async function membersOf(database: Pick<Database, 'people'>, storeId: string): Promise<readonly Person[]> {
-  const people = await database.people.list();
-  return people.filter((person) => person.removedAtMs === null && roleIn(person, storeId) !== null);
+export async function membersOf(people: People, storeId: string): Promise<readonly Person[]> {
+  return (await people.list()).filter((person) => person.removedAtMs === null && roleIn(person, storeId) !== null);
 }
 
 /** `id` is of a new person if `person` is null. `memberships` are given besides those that the person has. */
@@ -62,7 +61,7 @@ export const linkPerson = defineAct({
     const person = await database.people.find(name);
     const id = person?.id ?? `usr_${newId}`;
     if (scope && person && id !== `usr_${newId}`) return taken;
-    if (scope && (await membersOf(database, scope.storeId)).length >= MEMBERS_MAX) {
+    if (scope && (await membersOf(database.people, scope.storeId)).length >= MEMBERS_MAX) {
       return refuse('refused', say('A store has at most {count} members.', { count: MEMBERS_MAX }));
     }
     const memberships = await membershipsOf(context, person, role, store);
@@ -164,7 +163,7 @@ export const removePerson = defineAct({
   }),
   async run({ database, scope, act }, person) {
     const { id, name, memberships } = person;
-    if (scope && (await isLastOwner(database, scope.storeId, person))) {
+    if (scope && (await isLastOwner(database.people, scope.storeId, person))) {
       return refuse(
         'refused',
         say('The store would have no owner who can sign in. Make somebody else an owner first.'),
@@ -178,8 +177,8 @@ export const removePerson = defineAct({
 });
 
 /** Whether the store would have no owner without this one who can sign in. */
-async function isLastOwner(database: Pick<Database, 'people'>, storeId: string, person: Person): Promise<boolean> {
-  const members = await membersOf(database, storeId);
+async function isLastOwner(people: People, storeId: string, person: Person): Promise<boolean> {
+  const members = await membersOf(people, storeId);
   const others = members.filter((one) => one.id !== person.id && one.isReady && roleIn(one, storeId) === 'owner');
   return roleIn(person, storeId) === 'owner' && others.length === 0;
 }

@@ -5,7 +5,7 @@
 import type { Family } from '../chains/chain.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { OpenAddress } from '../database/addresses.ts';
-import type { Database } from '../database/database.ts';
+import type { Addresses } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
@@ -22,7 +22,7 @@ const SLICE = 250;
 export type Xpub = Readonly<{ family: Family; mode: Mode; xpub: string; fingerprint: string }>;
 
 type AddressCheckOptions = Readonly<{
-  database: Pick<Database, 'addresses'>;
+  addresses: Addresses;
   source: Xpub;
   derive: (task: DeriveTask) => Promise<string[]>;
   clock: Pick<Clock, 'nowMs'>;
@@ -35,16 +35,16 @@ type AddressCheckOptions = Readonly<{
  * @throws Fault transient `storage_unavailable`
  */
 export async function checkOpenAddresses(
-  { database, source, derive, clock }: AddressCheckOptions,
+  { addresses, source, derive, clock }: AddressCheckOptions,
   afterId: number | null,
 ): Promise<number | null> {
   const { family, mode, xpub, fingerprint } = source;
   for (let after = afterId; ; ) {
-    const { found, throughId } = await database.addresses.open({ family, mode }, fingerprint, after, SLICE);
+    const { found, throughId } = await addresses.open({ family, mode }, fingerprint, after, SLICE);
     if (found.length > 0) {
       const keys = await derive({ family, xpub, indexes: found.map(({ index }) => index) });
       const isWrong = ({ key }: OpenAddress, at: number) => key !== keys[at];
-      for (const wrong of found.filter(isWrong)) await database.addresses.refuse(wrong.id, clock.nowMs());
+      for (const wrong of found.filter(isWrong)) await addresses.refuse(wrong.id, clock.nowMs());
     }
     if (throughId === null) return after;
     after = throughId;

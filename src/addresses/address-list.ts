@@ -9,7 +9,7 @@ import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { Database } from '../database/database.ts';
+import type { Addresses } from '../database/database.ts';
 
 /** Most addresses in one list: about 5 MB. */
 export const LIST_ADDRESSES_MAX = 100_000;
@@ -122,31 +122,31 @@ const invalid = (why: string) => permanent('address_list_invalid', `the list can
  */
 export async function importAddressList(
   {
-    database,
+    addresses,
     config,
   }: Readonly<{
-    database: Pick<Database, 'addresses'>;
+    addresses: Addresses;
     config: Pick<Config, 'networks'>;
   }>,
   { family, mode, from, keys, signer }: VerifiedList,
 ): Promise<number> {
   const network = config.networks.find((one) => one.family === family && one.mode === mode);
   if (!network) throw refused(`no ${mode} network of the family ${family} is configured`);
-  const pinned = network.addressSigner ?? (await database.addresses.source({ family, mode }));
+  const pinned = network.addressSigner ?? (await addresses.source({ family, mode }));
   if (pinned !== null && pinned !== signer) {
     throw refused(
       `it was signed by ${signer}, and this pool takes only lists of ${pinned}. If you changed the seed on purpose, ` +
         `set address_signer of ${network.key}`,
     );
   }
-  const { nextIndex } = await database.addresses.level({ family, mode }, signer);
+  const { nextIndex } = await addresses.level({ family, mode }, signer);
   if (from > nextIndex)
     throw refused(`it begins at ${from}, but the pool ends before ${nextIndex}: derive from ${nextIndex}`);
   const fresh = keys.slice(nextIndex - from);
   if (fresh.length === 0) throw refused(`all of it was imported before; the next list begins at ${nextIndex}`);
   for (let at = 0; at < fresh.length; at += SLICE) {
     const slice = fresh.slice(at, at + SLICE);
-    await database.addresses.add({ family, mode, source: signer, firstIndex: nextIndex + at, keys: slice });
+    await addresses.add({ family, mode, source: signer, firstIndex: nextIndex + at, keys: slice });
   }
   return fresh.length;
 }

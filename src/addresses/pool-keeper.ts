@@ -35,7 +35,7 @@ export const WHILE_EMPTY = 'new sessions do not offer its networks, and are refu
 type Source = Xpub & Readonly<{ network: NetworkKey }>;
 
 export type PoolOptions = Readonly<{
-  database: Pick<Database, 'addresses' | 'alarms'>;
+  database: Database;
   config: Pick<Config, 'networks'> & { readonly limits: Pick<Config['limits'], 'poolTarget'> };
   clock: Clock;
   log: Log;
@@ -116,7 +116,8 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
   }
 
   // Without pools to fill, the keeper still runs until it is stopped.
-  const checks = (source: Source) => keepChecking({ database, source, derive: thread.run, clock, log, signal });
+  const checks = (source: Source) =>
+    keepChecking({ addresses: database.addresses, source, derive: thread.run, clock, log, signal });
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   const sources = sourcesOf(config.networks);
   const work = Promise.all([stopped, ...sources.map(keep), ...sources.map(checks)]);

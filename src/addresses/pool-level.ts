@@ -3,7 +3,7 @@
  */
 import type { NetworkConfig } from '../config/network.ts';
 import type { PoolLevel } from '../database/addresses.ts';
-import type { Database } from '../database/database.ts';
+import type { Addresses } from '../database/database.ts';
 import { xpubFingerprint } from './pool-keeper.ts';
 
 /** An imported pool is low when at most this share of all imported addresses is left. */
@@ -14,16 +14,14 @@ export type PoolReport = PoolLevel & Readonly<{ imported: boolean; source: strin
 
 /** Returns the level of the pool that a network takes its addresses from. */
 export async function readPool(
-  database: Pick<Database, 'addresses'>,
+  addresses: Addresses,
   network: Pick<NetworkConfig, 'family' | 'mode' | 'xpub' | 'addressSigner'>,
 ): Promise<PoolReport> {
   const { family, mode, xpub, addressSigner } = network;
   const imported = xpub === null;
-  const source = imported
-    ? (addressSigner ?? (await database.addresses.source({ family, mode })))
-    : xpubFingerprint(xpub);
+  const source = imported ? (addressSigner ?? (await addresses.source({ family, mode }))) : xpubFingerprint(xpub);
   const none = { family, mode, free: 0, taken: 0, nextIndex: 0, retiredThrough: 0 };
-  const level = source === null ? none : await database.addresses.level({ family, mode }, source);
+  const level = source === null ? none : await addresses.level({ family, mode }, source);
   return { ...level, imported, source, isLow: imported && level.free <= level.nextIndex * LOW_SHARE };
 }
 

@@ -10,7 +10,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Config } from '../config/config.ts';
 import { type RequestHead, sameHex, sign, signRequest } from '../core/delivery.ts';
 import type { Scope } from '../database/column-values.ts';
-import type { Database } from '../database/database.ts';
+import type { Database, Keys } from '../database/database.ts';
 import type { ApiKeyWithSecret } from '../database/keys.ts';
 import { isInRanges, plainAddress } from '../lib/address-range.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
@@ -33,7 +33,7 @@ const TIMESTAMP = /^[0-9]{1,15}$/;
 const NONCE = /^[!-~]{8,128}$/;
 
 export type AuthDeps = Readonly<{
-  database: Pick<Database, 'keys'>;
+  database: Database;
   clock: Pick<Clock, 'nowMs'>;
   keyLimiter: Limiter;
   config: Pick<Config, 'requestSignature'>;
@@ -70,7 +70,7 @@ export async function authenticate(
   if (deps.config.requestSignature === 'required') required(headers, REQUEST_SIGNATURE);
 
   const nowMs = deps.clock.nowMs();
-  const key = await findKey(deps.database, authorization);
+  const key = await findKey(deps.database.keys, authorization);
   if (!key) throw refuse('invalid_api_key');
   const unusable = whyUnusable(key, from, nowMs);
   deps.onKey(key.id, unusable);
@@ -129,9 +129,9 @@ function whyUnusable({ revokedAtMs, expiresAtMs, sources }: ApiKeyWithSecret, fr
 }
 
 /** Returns the key in the header, or null if it is unknown or has the prefix of the other mode. */
-async function findKey(database: Pick<Database, 'keys'>, authorization: string): Promise<ApiKeyWithSecret | null> {
+async function findKey(keys: Keys, authorization: string): Promise<ApiKeyWithSecret | null> {
   const text = API_KEY.exec(authorization)?.[1];
   if (!text) return null;
-  const key = await database.keys.find(createHash('sha256').update(text).digest('hex'));
+  const key = await keys.find(createHash('sha256').update(text).digest('hex'));
   return key && text.startsWith(`sk_${key.mode}_`) ? key : null;
 }

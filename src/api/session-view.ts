@@ -149,7 +149,7 @@ export const payerLink = (
 ): Readonly<{ payer_url?: string }> =>
   scopes.includes('sessions:write') ? { payer_url: payerUrl(session, parts) } : {};
 
-type ViewParts = UrlParts & Readonly<{ database: Pick<Database, 'refunds'> }>;
+type ViewParts = UrlParts & Readonly<{ database: Database }>;
 
 /** Returns the reference shapes of sessions, with what can still be refunded of those that are paid. */
 export async function paymentSessions(

@@ -143,7 +143,7 @@ const RETIRED_BY_CRASH_MAX = 1;
 const LOOK_MS = 1_000;
 
 type Parts = Readonly<{
-  database: Pick<Database, 'addresses' | 'alarms'>;
+  database: Database;
   marks: AddressMarks;
   clock: Pick<Clock, 'nowMs'>;
   log: Log;

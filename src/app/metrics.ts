@@ -15,7 +15,7 @@ import { readRoom } from './watches/disk.ts';
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
 
 type MetricsOptions = Readonly<{
-  database: Pick<Database, 'networks' | 'reports' | 'addresses' | 'alarms' | 'holds' | 'sending'>;
+  database: Database;
   config: Pick<Config, 'networks' | 'dataDir'>;
   rates: Pick<Rates, 'status' | 'pegs'>;
   clock: Clock;
@@ -104,7 +104,7 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
 
   async function readPools(): Promise<void> {
     for (const network of networkOfEachPool(config.networks)) {
-      const { family, mode, free, taken } = await readPool(database, network);
+      const { family, mode, free, taken } = await readPool(database.addresses, network);
       pool.free.set({ family, mode }, free);
       pool.taken.set({ family, mode }, taken);
     }

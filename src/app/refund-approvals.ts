@@ -14,7 +14,7 @@ import { type ApprovalRequest, parseApproval, requestLines, textOf } from '../si
 
 type Parts = Readonly<{
   config: Pick<Config, 'networks'>;
-  database: Pick<Database, 'payouts'>;
+  database: Database;
   clock: Pick<Clock, 'nowMs'>;
 }>;
 

@@ -54,7 +54,7 @@ export function readCredentials(dataDir: string): Credentials | null {
  * and key. The file then has this start's base URL.
  */
 export async function ensureCredentials(
-  database: Pick<Database, 'keys' | 'endpoints' | 'stores'>,
+  database: Database,
   at: Readonly<{ dataDir: string; baseUrl: string; nowMs: number }>,
 ): Promise<Readonly<{ credentials: Credentials; isNew: boolean }>> {
   const before = readCredentials(at.dataDir);
@@ -72,7 +72,7 @@ export async function ensureCredentials(
 }
 
 async function issueCredentials(
-  database: Pick<Database, 'stores' | 'keys'>,
+  database: Database,
   { baseUrl, nowMs }: Readonly<{ baseUrl: string; nowMs: number }>,
 ): Promise<Credentials> {
   const demo = issueStore('Demo store', defaultStoreSettings, nowMs);

@@ -22,7 +22,7 @@ export const brandStyle = ({ settings: { accent } }: PageModel): Html | null =>
 export const brandName = ({ session, shop, settings: { logo } }: PageModel): Html =>
   html`<p class="shop">${logo && html`<img class="logo" src="${session.id}/logo/${logo}" alt="" height="40">`}<span>${shop}</span></p>`;
 
-export function serveBrand(router: Router, database: Pick<Database, 'sessions'> & Pick<Database, 'stores'>): void {
+export function serveBrand(router: Router, database: Database): void {
   router.get('/pay/assets/accent/:name', (request, response) => {
     const accent = readAccent(`#${/^([0-9a-f]{6})\.css$/.exec(request.params.name)?.[1]}`);
     if (accent === null) response.status(404).end();
@@ -30,7 +30,7 @@ export function serveBrand(router: Router, database: Pick<Database, 'sessions'> 
     else response.set('Cache-Control', `public, max-age=${ACCENT_AGE_S}`).type('css').send(accentStyle(accent));
   });
   router.get('/pay/:id/logo/:hash', async (request, response) => {
-    const session = await findSession(database, request);
+    const session = await findSession(database.sessions, request);
     const logo = session && (await database.stores.findLogo(session.storeId, request.params.hash));
     if (!logo) {
       response.status(404).end();

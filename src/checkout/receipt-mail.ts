@@ -118,7 +118,7 @@ function receiptMail(
 }
 
 type ReceiptMailDeps = Readonly<{
-  database: Pick<Database, 'sessions' | 'stores' | 'mails'>;
+  database: Database;
   config: Pick<Config, 'mail' | 'networks' | 'checkoutUrl'>;
   clock: Clock;
 }>;
@@ -135,7 +135,7 @@ export function serveReceiptMail(
   const recipients = createLimiter({ ...TO_ADDRESS, clock });
   const titleOf = (key: string) => config.networks.find((network) => network.key === key)?.title ?? key;
   router.post('/pay/:id/receipt', formReader(FORM_BYTES_MAX), async (request, response) => {
-    const session = await findSession(database, request);
+    const session = await findSession(database.sessions, request);
     const settings = session && (await database.stores.findPageSettings(session.storeId));
     const merchant = session && (await database.stores.find(session.storeId));
     if (!session || !settings || !merchant) return refuse(request, response, null);

@@ -101,7 +101,7 @@ function confirmPage(words: Words, address: string, network: string, back: strin
 }
 
 type RefundAddressDeps = Readonly<{
-  database: Pick<Database, 'sessions' | 'stores'> & Pick<Database, 'refunds'>;
+  database: Database;
   config: Pick<Config, 'networks'>;
   clock: Clock;
   checkDestination: DestinationCheck;
@@ -117,7 +117,7 @@ export function serveRefundAddress(
   const count = limitCallers(ADDRESS_TRIES, clock);
   const changes = createLimiter({ ...ADDRESS_CHANGES, clock });
   router.post('/pay/:id/refund-address', formReader(ADDRESS_FORM_BYTES_MAX), async (request, response) => {
-    const session = await findSession(database, request);
+    const session = await findSession(database.sessions, request);
     const network = session && paidNetwork(session);
     const { choice, words } = asked(request);
     const isPayer =

@@ -4,7 +4,7 @@
  */
 import type { NetworkConfig } from '../config/network.ts';
 import { MINOR_DECIMALS, shownUnits } from '../core/money.ts';
-import type { Database } from '../database/database.ts';
+import type { Refunds } from '../database/database.ts';
 import type { DestinationFault, Refund } from '../database/refunds/refund.ts';
 import type { Session } from '../database/session.ts';
 import { type Html, html } from '../lib/html.ts';
@@ -139,11 +139,8 @@ ${isOver(refund) ? null : html`<p><a class="button" href="${model.token}">${say(
 const SHOWN_MAX = 20;
 
 /** Returns the newest refunds of a session; none while it is open. */
-export const refundsOf = async (
-  database: Pick<Database, 'refunds'>,
-  { id, life }: Session,
-): Promise<readonly Refund[]> =>
-  life.status === 'pending' ? [] : database.refunds.list({ sessionId: id, limit: SHOWN_MAX });
+export const refundsOf = async (refunds: Refunds, { id, life }: Session): Promise<readonly Refund[]> =>
+  life.status === 'pending' ? [] : refunds.list({ sessionId: id, limit: SHOWN_MAX });
 
 /** Whether the page should follow it: it usually ends within minutes. */
 export const isOnItsWay = ({ status }: Refund): boolean => status === 'processing';

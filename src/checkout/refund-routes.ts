@@ -25,7 +25,7 @@ import {
 import { asked, formReader, limitCallers, type Refuse } from './request.ts';
 
 type RefundPageDeps = Readonly<{
-  database: Pick<Database, 'stores'> & Pick<Database, 'refunds'>;
+  database: Database;
   config: Pick<Config, 'networks'>;
   clock: Clock;
   checkDestination: DestinationCheck;

@@ -2,7 +2,7 @@
  * Reads requests to the page.
  */
 import type { Request, RequestHandler, Response } from 'express';
-import type { Database } from '../database/database.ts';
+import type { Sessions } from '../database/database.ts';
 import type { Session } from '../database/session.ts';
 import type { Clock } from '../lib/clock.ts';
 import { queryOf, readForm } from '../lib/form.ts';
@@ -56,7 +56,7 @@ export function asked(request: Request): { choice: Choice; words: Words } {
 }
 
 /** Finds the session in the path. */
-export async function findSession(database: Pick<Database, 'sessions'>, request: Request): Promise<Session | null> {
+export async function findSession(sessions: Sessions, request: Request): Promise<Session | null> {
   const id = parseSessionId(String(request.params.id));
-  return id === null ? null : database.sessions.find(id);
+  return id === null ? null : sessions.find(id);
 }

@@ -35,7 +35,7 @@ import type { Words } from './texts.ts';
 import { answerTransfer } from './transfer.ts';
 
 type CheckoutDeps = Readonly<{
-  database: Pick<Database, 'sessions' | 'stores' | 'networks' | 'lookups' | 'refunds' | 'changeCount' | 'mails'>;
+  database: Database;
   /** Checks whether a refund can be paid to an address that somebody typed. */
   checkDestination: DestinationCheck;
   config: Pick<Config, 'networks' | 'checkoutUrl' | 'mail'>;
@@ -70,7 +70,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
   for (const { path, handler } of handlers) router.get(`/pay/${path}`, handler);
   router.get('/pay/:id', async (request, response) => {
     const { choice, words } = asked(request);
-    const session = await findSession(database, request);
+    const session = await findSession(database.sessions, request);
     if (!session) {
       sendMessage(response.status(404), words, 'not_found', assets);
       return;
@@ -98,7 +98,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
     else response.type('html').send(paymentPage(model, assets));
   });
   router.get('/pay/:id/events', async (request, response) => {
-    const session = await findSession(database, request);
+    const session = await findSession(database.sessions, request);
     if (!session) {
       response.status(404).end();
       return;
@@ -108,7 +108,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
   });
   router.get('/pay/:id/transfer', async (request, response) => {
     const query = queryOf(request);
-    const session = await findSession(database, request);
+    const session = await findSession(database.sessions, request);
     const option = session && findOption(session, query.get('pay'));
     const network = deps.config.networks.find(({ key }) => key === option?.networkKey);
     if (!session || !option || !network || network.sandbox) {
@@ -127,7 +127,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
   if (simulate) {
     router.post('/pay/:id/simulate', formReader(SIMULATION_FORM_BYTES_MAX), async (request, response) => {
       const { choice, words } = asked(request);
-      const session = await findSession(database, request);
+      const session = await findSession(database.sessions, request);
       const action = simulations.find((one) => one === Object(request.body).action);
       const option = session && (findOption(session, choice.pay) ?? session.options[0]);
       if (session?.mode !== 'test' || !option || !action) {
@@ -186,7 +186,7 @@ async function modelOf(
     database.networks.list(),
     database.lookups.list(session.id),
     database.refunds.addresses(session.id),
-    refundsOf(database, session),
+    refundsOf(database.refunds, session),
   ]);
   invariant(merchant, `session ${session.id} belongs to a store`);
   const isPayer = choice.payerToken !== null && database.sessions.isPayerToken(session.id, choice.payerToken);
@@ -266,7 +266,7 @@ const ofCaller = { perSecond: 1 / 3, burst: 30 };
 const FORM_BYTES_MAX = 4096;
 
 type LookupDeps = Readonly<{
-  database: Pick<Database, 'sessions' | 'lookups'>;
+  database: Database;
   config: Pick<Config, 'networks'>;
   clock: Clock;
 }>;
@@ -286,7 +286,7 @@ export function serveLookups(router: Router, { database, config, clock }: Lookup
   }
 
   router.post('/pay/:id/look-up', formReader(FORM_BYTES_MAX), async (request, response) => {
-    const session = await findSession(database, request);
+    const session = await findSession(database.sessions, request);
     if (!session) return refuse(request, response, null);
     const pasted = String(Object(request.body).transaction ?? '')
       .trim()

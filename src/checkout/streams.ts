@@ -53,7 +53,7 @@ interface Streams {
 
 export function createStreams(
   deps: Readonly<{
-    database: Pick<Database, 'changeCount' | 'sessions' | 'networks' | 'lookups' | 'refunds' | 'stores'>;
+    database: Database;
     clock: Clock;
     log: Log;
     signal: AbortSignal;
@@ -109,7 +109,7 @@ export function createStreams(
       const session = await database.sessions.find(sessionId);
       if (!session) continue;
       const lookups = await database.lookups.list(sessionId);
-      const refunds = await refundsOf(database, session);
+      const refunds = await refundsOf(database.refunds, session);
       const nowMs = clock.nowMs();
       const isSuspended = suspended.has(session.storeId);
       const version = pageVersion(session, { reports, lookups, refunds, isSuspended }, nowMs);

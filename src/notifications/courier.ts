@@ -22,7 +22,7 @@ const MESSAGE_GAP_MS = 60_000;
 const NEW_ALARMS_MAX = 1_000;
 
 type CourierOptions = Readonly<{
-  database: Pick<Database, 'notices' | 'alarms'>;
+  database: Database;
   send: Send;
   clock: Clock;
   log: Log;

@@ -5,7 +5,7 @@
 import { excerpt } from '../core/excerpt.ts';
 import { transient } from '../core/fault.ts';
 import { noticeRetryMs } from '../core/notice.ts';
-import type { Database } from '../database/database.ts';
+import type { Mails } from '../database/database.ts';
 import { type DueMail, MAILS_KEPT_DAYS, type MailOutcome } from '../database/mails.ts';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
@@ -26,7 +26,7 @@ const PERMANENT_STATUS = 500;
 const AUTH_STATUSES: readonly number[] = [530, 534, 535, 538];
 
 type MailOptions = Readonly<{
-  database: Pick<Database, 'mails'>;
+  mails: Mails;
   mail: MailSettings | null;
   clock: Clock;
   log: Log;
@@ -35,17 +35,17 @@ type MailOptions = Readonly<{
 
 /** Sends what is due now, and erases what is old. @throws Fault transient when it is to stop */
 export async function sendDueMails(options: MailOptions): Promise<Round> {
-  const { database, mail, clock, log, signal } = options;
-  const due = await database.mails.claim(clock.nowMs(), BATCH);
+  const { mails, mail, clock, log, signal } = options;
+  const due = await mails.claim(clock.nowMs(), BATCH);
   for (const one of due) {
     const outcome = mail
       ? outcomeOf(await unlessStopped(signal, sendOne(mail, one)), one, clock.nowMs())
       : ({ kind: 'failed', error: 'the settings have no `mail`' } as const);
     if (outcome.kind === 'sent') log.info({ mail: one.id }, 'mail sent');
     else log.warn({ mail: one.id, answer: outcome.error }, 'mail not sent');
-    await database.mails.settle(one.id, outcome);
+    await mails.settle(one.id, outcome);
   }
-  const erased = await database.mails.erase(clock.nowMs() - MAILS_KEPT_DAYS * DAY_MS, ERASED_AT_ONCE);
+  const erased = await mails.erase(clock.nowMs() - MAILS_KEPT_DAYS * DAY_MS, ERASED_AT_ONCE);
   return due.length >= BATCH || erased >= ERASED_AT_ONCE ? 'again' : undefined;
 }
 

@@ -8,7 +8,7 @@ import type { Session } from '../database/session.ts';
 /** What the URLs of a session are made of. */
 export type UrlParts = Readonly<{
   config: Pick<Config, 'checkoutUrl'>;
-  database: Pick<Database, 'sessions'>;
+  database: Database;
 }>;
 
 /** Returns the URL of a session's payment page. */

@@ -7,8 +7,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { verdict, webhookHeaders } from '../core/delivery.ts';
-import type { Database } from '../database/database.ts';
 import type { Attempt } from '../database/deliveries.ts';
+import type { DeliveryDatabase } from '../database/delivery-database.ts';
 import type { ClaimedDelivery, RecordedAttempt, SenderReport } from '../database/sending.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
@@ -87,7 +87,7 @@ export type WebhookSettings = Readonly<{
 }>;
 
 export type DispatcherOptions = Readonly<{
-  database: Pick<Database, 'sending' | 'changeCount'>;
+  database: DeliveryDatabase;
   config: WebhookSettings;
   clock: Clock;
   log: Log;
@@ -111,7 +111,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const leaseMs = config.timeoutMs + QUEUED_MS_MAX + RECORD_MS_MAX;
   const stopping = new AbortController();
   const abandoning = new AbortController();
-  const recorder = createRecorder({ database, clock, log, signal: abandoning.signal, onFlush: wake });
+  const recorder = createRecorder({ sending: database.sending, clock, log, signal: abandoning.signal, onFlush: wake });
   /** Deliveries that are being sent or recorded. */
   const underWay = new Set<Promise<void>>();
   const queues = new Map<string, Queue>();

@@ -3,7 +3,7 @@
  * they do. The next deliveries can be claimed in the same transaction.
  */
 import { Fault } from '../core/fault.ts';
-import type { Database } from '../database/database.ts';
+import type { Sending } from '../database/database.ts';
 import type { RecordedAttempt } from '../database/sending.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -34,7 +34,7 @@ type Recorder = Readonly<{
 }>;
 
 type RecorderOptions = Readonly<{
-  database: Pick<Database, 'sending'>;
+  sending: Sending;
   clock: Clock;
   log: Log;
   /** Nothing is retried once it aborts. */
@@ -43,7 +43,7 @@ type RecorderOptions = Readonly<{
   onFlush(): void;
 }>;
 
-export function createRecorder({ database, clock, log, signal, onFlush }: RecorderOptions): Recorder {
+export function createRecorder({ sending, clock, log, signal, onFlush }: RecorderOptions): Recorder {
   let gathered: Waiting[] = [];
   let gathering = new AbortController();
 
@@ -82,7 +82,7 @@ export function createRecorder({ database, clock, log, signal, onFlush }: Record
 
   async function trySaving(recorded: readonly RecordedAttempt[]): Promise<Fault | null> {
     try {
-      await database.sending.record(recorded);
+      await sending.record(recorded);
       return null;
     } catch (error) {
       if (error instanceof Fault && error.kind === 'transient') return error;

@@ -49,7 +49,8 @@ async function openShop(orders: number) {
     ids,
     keys,
     asked,
-    check: (afterId: number | null) => checkOpenAddresses({ database, source, derive, clock }, afterId),
+    check: (afterId: number | null) =>
+      checkOpenAddresses({ addresses: database.addresses, source, derive, clock }, afterId),
     /** Returns the address that a payer is shown, or the code of the fault. */
     async addressOf(id: string) {
       try {
@@ -136,7 +137,10 @@ test('a pool without open sessions, or that does not exist, is nothing to do', a
   const other = { ...source, fingerprint: 'bb' };
   const { database } = shop;
   const derive = () => Promise.reject(new Error('nothing to derive'));
-  assert.is(await checkOpenAddresses({ database, source: other, derive, clock: handClock() }, null), null);
+  assert.is(
+    await checkOpenAddresses({ addresses: database.addresses, source: other, derive, clock: handClock() }, null),
+    null,
+  );
   shop.close();
 });
 

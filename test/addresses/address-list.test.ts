@@ -37,7 +37,7 @@ test.after.each(() => close());
 
 const make = (from: number, count: number, by = seed) => makeAddressList(pool, by, from, count);
 const bring = async (list: AddressList, to: typeof config = config) =>
-  importAddressList({ database, config: to }, await verifyAddressList(JSON.stringify(list)));
+  importAddressList({ addresses: database.addresses, config: to }, await verifyAddressList(JSON.stringify(list)));
 
 async function codeOf(work: Promise<unknown>): Promise<string> {
   try {
@@ -55,7 +55,7 @@ test('a list is imported once, then continued; its addresses are given out in or
   assert.match(await codeOf(bring(first)), /address_list_refused: .*imported before; the next list begins at 5/);
   assert.match(await codeOf(bring(await make(6, 3))), /address_list_refused: .*ends before 5: derive from 5/);
   assert.is(await bring(await make(3, 7)), 5, 'what overlaps is not added again');
-  const { free, nextIndex, imported } = await readPool(database, network);
+  const { free, nextIndex, imported } = await readPool(database.addresses, network);
   assert.equal({ free, nextIndex, imported }, { free: 10, nextIndex: 10, imported: true });
   const { keys } = await verifyAddressList(JSON.stringify(await make(0, 10)));
   assert.equal(
@@ -108,7 +108,7 @@ test('a malformed list, or one for another family or network, is refused', async
 
 /** Watches the pools of these networks. */
 const watching = (networks: typeof config.networks) =>
-  watched(watchPools(database, { networks }), database, handClock());
+  watched(watchPools(database.addresses, { networks }), database, handClock());
 
 test('a pool raises an alarm when 20 % is left, when it is empty, and again after another list', async () => {
   const real = { ...network, sandbox: false };
@@ -134,7 +134,7 @@ test('a pool raises an alarm when 20 % is left, when it is empty, and again afte
   const bench = watching([real]);
   await bench.look();
   await take(1);
-  assert.is((await readPool(database, real)).isLow, true);
+  assert.is((await readPool(database.addresses, real)).isLow, true);
   assert.equal(await bench.look(), ['address_pool_low']);
   await take(2);
   assert.equal(await bench.look(), ['address_pool_empty']);
@@ -146,7 +146,7 @@ test('a pool raises an alarm when 20 % is left, when it is empty, and again afte
     /is empty \(10 .*do not offer its networks, and are refused where no other is left/,
   );
   await bring(await make(10, 10));
-  assert.is((await readPool(database, real)).isLow, false);
+  assert.is((await readPool(database.addresses, real)).isLow, false);
   await bench.look();
   assert.equal(await bench.after(CALM_MS), [], 'a list that is imported ends it');
   await take(7);

@@ -25,7 +25,7 @@ const onBench =
     const mail = hasServer ? mailSettings(server) : null;
     const api = await startApi({ pages: true, addresses: 20, mail });
     const deliver = async () => {
-      const parts = { database: api.database(), mail, clock: api.clock, log: openLog('mail', 'silent') };
+      const parts = { mails: api.database().mails, mail, clock: api.clock, log: openLog('mail', 'silent') };
       await sendDueMails({ ...parts, signal: new AbortController().signal });
     };
     const paid = async (body: object = {}) => {

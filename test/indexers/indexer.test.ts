@@ -107,7 +107,7 @@ test('without a server that derives them, blocks are read after some minutes, an
   const clock = handClock();
   const startMs = clock.nowMs();
   const sleep = async (ms: number) => clock.advance(ms);
-  const parts = { database, clock: { ...clock, sleep }, log: openLog('test', 'silent') };
+  const parts = { addresses: database.addresses, clock: { ...clock, sleep }, log: openLog('test', 'silent') };
   const { signal } = new AbortController();
   await awaitRetiredAddresses({ ...parts, network: testNetwork({ name: 'one', xpub: null }) }, signal);
   assert.is(clock.nowMs(), startMs);

@@ -29,7 +29,7 @@ const onBench =
   async () => {
     const server = await startMailServer(options);
     const api = await startApi({ addresses: 5 });
-    const parts = { database: api.database(), mail: mailSettings(server), clock: api.clock };
+    const parts = { mails: api.database().mails, mail: mailSettings(server), clock: api.clock };
     const send = () => sendDueMails({ ...parts, log: openLog('mail', 'silent'), signal: new AbortController().signal });
     try {
       await api.database().stores.setPageSettings(api.merchantId, { receiptsReplyTo: 'help@shop.example' });
@@ -109,7 +109,7 @@ test('a stop does not wait for a mail server that is silent', async () => {
     const stopping = new AbortController();
     const connected = new Promise((resolve) => silent.once('connection', resolve));
     const running = runMails({
-      ...{ database: bench.api.database(), mail: mailSettings({ port }), clock: bench.api.clock },
+      ...{ mails: bench.api.database().mails, mail: mailSettings({ port }), clock: bench.api.clock },
       ...{ log: openLog('mail', 'silent'), signal: stopping.signal },
     });
     await connected;

@@ -5,7 +5,7 @@ import type { Database } from '../../src/database/database.ts';
 import type { ApproveRefundOutcome } from '../../src/database/refunds/refund.ts';
 
 export async function approve(
-  database: Pick<Database, 'refunds'>,
+  database: Database,
   id: string,
   nowMs: number,
   approval: RefundApproval | null = null,

@@ -106,10 +106,11 @@ export async function startDashboard({
         createPayment: (...[own, ...order]: Parameters<DashboardDeps['createPayment']>) =>
           createPayment({ ...api.creating, database: own }, ...order),
         sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
-        sendTestNotice: (target: NoticeTarget) => sendTestNotice({ database, send: createSend(guard), clock }, target),
+        sendTestNotice: (target: NoticeTarget) =>
+          sendTestNotice({ notices: database.notices, send: createSend(guard), clock }, target),
         newNotices: createTargetMaker({ guard, clock }),
         readBackups: () => backupsOf(readBackupReport(dirname(api.file))),
-        readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database, one))),
+        readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database.addresses, one))),
         readRates: () => [],
       };
       const passkeys = createPasskeys(url, clock);

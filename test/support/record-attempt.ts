@@ -4,7 +4,7 @@ import type { Database } from '../../src/database/database.ts';
 import type { Attempt } from '../../src/database/deliveries.ts';
 import type { ClaimedDelivery } from '../../src/database/sending.ts';
 
-type Sends = Pick<Database, 'sending'>;
+type Sends = Database;
 
 export const LEASE_MS = 60_000;
 

@@ -6,7 +6,7 @@ import type { Freeze } from '../../src/database/payouts/holds.ts';
 
 /** Ends all freezes of a network, or those of every network (null). @returns those that were ended */
 export async function thawAll(
-  database: Pick<Database, 'holds' | 'wallets'>,
+  database: Database,
   network: NetworkKey | null,
   act: OperatorAct,
 ): Promise<readonly Freeze[]> {

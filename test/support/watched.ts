@@ -26,7 +26,7 @@ export function watched(
   clock: WatchdogOptions['clock'] & Readonly<{ advance(ms: number): void }>,
 ): Watched {
   const settings = { patienceMs: PATIENCE_MS, calmMs: CALM_MS };
-  const lookOnce = createWatchdog(watch, { database, settings, clock, log: openLog('test', 'silent') });
+  const lookOnce = createWatchdog(watch, { alarms: database.alarms, settings, clock, log: openLog('test', 'silent') });
   const look = async (): Promise<string[]> => {
     await lookOnce();
     return (await database.alarms.listOpen()).map(({ code }) => code);

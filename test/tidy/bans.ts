@@ -52,6 +52,11 @@ const bans: readonly Ban[] = [
     todo: 'write SQL that other engines have too: CASE, a column for what is queried, ids from the program',
   },
   {
+    pattern: /\bPick<Database, /,
+    except: nowhere,
+    todo: 'take the repositories by name, or the whole database where a program puts its parts together',
+  },
+  {
     pattern: /\bON DELETE CASCADE\b/i,
     except: nowhere,
     todo: 'delete row by row: nothing about money vanishes by itself',
@@ -92,6 +97,7 @@ export const banRules: readonly Rule[] = [
       ['a family by name', { 'src/api/a.ts': 'const solana_slot = 1;' }],
       ['a write that nobody waits for', { 'src/database/a.ts': '      db.write(() => insert(row));' }],
       ['all of zod', { 'src/api/a.ts': "import { z } from 'zod';" }],
+      ['a part of the database', { 'src/api/a.ts': "  database: Pick<Database, 'keys'>;" }],
       ['rows that vanish', { 'src/database/schema.sql': 'REFERENCES a(id) on delete cascade' }],
     ],
     passed: [

@@ -11,7 +11,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Config, ScheduledBackup, SignerConfig } from '../../config/config.ts';
 import { Fault, permanent, transient } from '../../core/fault.ts';
 import type { OperatorAct } from '../../database/audit-log.ts';
-import type { Database } from '../../database/database.ts';
+import type { Audit } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { readRoom } from '../watches/disk.ts';
@@ -34,7 +34,7 @@ const COMMAND_VARIABLES = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'SSH_AUTH_
 
 type ScheduledParts = Readonly<{
   config: Config;
-  database: Pick<Database, 'audit'>;
+  audit: Audit;
   env: NodeJS.ProcessEnv;
   act: OperatorAct;
   clock: Clock;
@@ -88,7 +88,7 @@ const lacksSignerPart = (file: string, why: string): string =>
   `${file} lacks the signer’s part: ${why}. Then run \`quayside backup\``;
 
 async function makeProveSend(parts: ScheduledParts, scheduled: ScheduledBackup): Promise<ScheduledResult> {
-  const { config, database, env, act, clock } = parts;
+  const { config, audit, env, act, clock } = parts;
   await refuseWithoutRoom(config);
   const passphrase = readPassphrase(scheduled.passphraseFile);
   try {
@@ -115,7 +115,7 @@ async function makeProveSend(parts: ScheduledParts, scheduled: ScheduledBackup):
     const deleted = deleteOld(config.dataDir, basename(file), signerFault === null, scheduled);
     const files = manifest.files.map(({ name }) => name);
     const after = { bytes, files: files.join(' '), deleted: deleted.join(' ') };
-    await database.audit.record(act, { target: file, before: null, after });
+    await audit.record(act, { target: file, before: null, after });
     if (scheduled.send) {
       await sendBackup(file, scheduled.send, env);
       rememberBackup(config.dataDir, { ...proved, sent_at_ms: clock.nowMs() });

@@ -18,7 +18,7 @@ type Watched = Pick<NetworkConfig, 'key' | 'blockTimeMs'>;
 /** By how many seconds our clock was ahead when a new block was first seen; null if it may have come earlier. */
 type Tip = Readonly<{ number: number; aheadS: number | null; atMs: number }>;
 
-export function watchClock(database: Pick<Database, 'networks'>, networks: readonly Watched[]): Watch {
+export function watchClock(database: Database, networks: readonly Watched[]): Watch {
   const tips = new Map<NetworkKey, Tip>();
 
   /** Returns by how many seconds our clock is ahead of the network's, 0 if not by much, null if nothing shows it. */

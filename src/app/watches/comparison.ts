@@ -1,13 +1,13 @@
 /** Watches whether final blocks are compared with the database at night: the program for it may fail each time. */
 import type { Config } from '../../config/config.ts';
-import type { Database } from '../../database/database.ts';
+import type { Blocks } from '../../database/database.ts';
 import type { Watch } from './watchdog.ts';
 
 /** Two nights, and an hour for the second to finish. */
 const AGE_MS_MAX = 49 * 3_600_000;
 
 export function watchComparison(
-  database: Pick<Database, 'blocks'>,
+  blocks: Blocks,
   { networks, comparison }: Pick<Config, 'networks' | 'comparison'>,
 ): Watch {
   let sinceMs: number | null = null;
@@ -17,7 +17,7 @@ export function watchComparison(
     async look(nowMs) {
       sinceMs ??= nowMs;
       if (comparison.nightly === null) return [];
-      const compared = new Map((await database.blocks.listComparisons()).map((one) => [one.network, one.comparedAtMs]));
+      const compared = new Map((await blocks.listComparisons()).map((one) => [one.network, one.comparedAtMs]));
       return networks.flatMap(({ key }) => {
         const atMs = compared.get(key);
         // Without one, the first night may be yet to come.

@@ -29,11 +29,7 @@ type Head = Readonly<{ number: number; sinceMs: number }>;
  * Watches whether each network is followed to its head, and whether payments there make progress.
  * @param patienceMs by how much a network may lag that is otherwise followed
  */
-export function watchNetworks(
-  database: Pick<Database, 'networks' | 'blocks'>,
-  networks: readonly Watched[],
-  patienceMs: number,
-): Watch {
+export function watchNetworks(database: Database, networks: readonly Watched[], patienceMs: number): Watch {
   const heads = new Map<NetworkKey, Head>();
 
   function isStill({ key, blockTimeMs }: Watched, { headNumber }: NetworkStatus, nowMs: number): boolean {

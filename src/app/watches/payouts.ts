@@ -11,7 +11,7 @@ import type { Finding, Watch } from './watchdog.ts';
 const PATIENCE_MS = 3_600_000;
 
 export function watchPayouts(
-  database: Pick<Database, 'payouts' | 'engines' | 'wallets' | 'holds'>,
+  database: Database,
   config: Readonly<{ signer: unknown; networks: readonly Readonly<{ key: NetworkKey }>[] }>,
 ): Watch {
   /** Returns why nobody pays on a network; null while somebody may. */

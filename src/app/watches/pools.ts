@@ -5,16 +5,16 @@ import { WHILE_EMPTY } from '../../addresses/pool-keeper.ts';
 import { LOW_SHARE, networkOfEachPool, type PoolReport, readPool } from '../../addresses/pool-level.ts';
 import type { Config } from '../../config/config.ts';
 import type { NetworkConfig } from '../../config/network.ts';
-import type { Database } from '../../database/database.ts';
+import type { Addresses } from '../../database/database.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
-export const watchPools = (database: Pick<Database, 'addresses'>, { networks }: Pick<Config, 'networks'>): Watch => ({
+export const watchPools = (addresses: Addresses, { networks }: Pick<Config, 'networks'>): Watch => ({
   what: 'the address pools',
   scopes: ['pool'],
   async look() {
     const findings = [];
     for (const network of networkOfEachPool(networks)) {
-      findings.push(trouble(network, await readPool(database, network)));
+      findings.push(trouble(network, await readPool(addresses, network)));
     }
     return findings.filter((finding) => finding !== null);
   },

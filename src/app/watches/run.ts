@@ -38,12 +38,12 @@ export function watchesOf({ database, config, rates }: Pick<WatchesOptions, 'dat
   return [
     watchNetworks(database, config.networks, patienceMs),
     watchClock(database, config.networks),
-    watchPools(database, config),
+    watchPools(database.addresses, config),
     watchRates(rates),
     watchPayouts(database, config),
-    watchKeys(database),
-    watchWebhooks(database),
-    watchComparison(database, config),
+    watchKeys(database.keys),
+    watchWebhooks(database.deliveries),
+    watchComparison(database.blocks, config),
     watchBackup(config),
     watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),
   ];
@@ -53,7 +53,12 @@ export function watchesOf({ database, config, rates }: Pick<WatchesOptions, 'dat
 export async function runWatches(options: WatchesOptions, signal: AbortSignal): Promise<void> {
   const { database, config, clock, log } = options;
   const { patienceMs } = config.alarms;
-  const parts = { database, settings: { patienceMs, calmMs: Math.min(CALM_MS_MAX, patienceMs) }, clock, log };
+  const parts = {
+    alarms: database.alarms,
+    settings: { patienceMs, calmMs: Math.min(CALM_MS_MAX, patienceMs) },
+    clock,
+    log,
+  };
   await Promise.all(
     watchesOf(options).map((watch) =>
       every(LOOK_MS, createWatchdog(watch, parts), { clock, log, signal, what: `watching ${watch.what}` }),

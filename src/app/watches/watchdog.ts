@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { judgeTrouble, type Trouble, type WatchRule } from '../../core/watch.ts';
 import { type AlarmScope, alarmKey } from '../../database/alarms.ts';
-import type { Database } from '../../database/database.ts';
+import type { Alarms } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import type table from './rules.json';
@@ -36,7 +36,7 @@ export type Watch = Readonly<{
 }>;
 
 export type WatchdogOptions = Readonly<{
-  database: Pick<Database, 'alarms'>;
+  alarms: Alarms;
   settings: Readonly<{ patienceMs: number; calmMs: number }>;
   clock: Pick<Clock, 'nowMs'>;
   log: Pick<Log, 'warn' | 'info'>;
@@ -58,14 +58,14 @@ type Watched = Readonly<{
 /** @returns one look, which may fail with a transient fault and is then repeated */
 export function createWatchdog(
   { what, scopes, look }: Watch,
-  { database, settings, clock, log }: WatchdogOptions,
+  { alarms, settings, clock, log }: WatchdogOptions,
 ): () => Promise<void> {
   const watched = new Map<string, Watched>();
   let isLoaded = false;
 
   async function load(): Promise<void> {
     const rules = Object.keys(watchRules) as WatchCode[];
-    for (const { key, code, message, atMs, network } of await database.alarms.listOpen()) {
+    for (const { key, code, message, atMs, network } of await alarms.listOpen()) {
       const rule = rules.find((name) => key !== null && isOf(watchRules[name].scope, key));
       if (key === null || rule === undefined || !scopes.includes(watchRules[rule].scope)) continue;
       const trouble = { sinceMs: atMs, calmSinceMs: null, isRaised: true };
@@ -99,7 +99,7 @@ export function createWatchdog(
     const message = advice === null ? `${finding.message}.` : `${finding.message}. ${advice}.`;
     const isDue = saved?.code !== code || (saved.message !== message && nowMs - saved.atMs >= RENEW_MS);
     if (saved && !isDue) return saved;
-    if (await database.alarms.keep({ key, atMs: nowMs, code, message, network, sessionId: null })) {
+    if (await alarms.keep({ key, atMs: nowMs, code, message, network, sessionId: null })) {
       log.warn({ code, network: network ?? undefined }, message);
     }
     return { code, message, atMs: nowMs };
@@ -109,7 +109,7 @@ export function createWatchdog(
     const { rule, network, saved } = before;
     const { trouble, step } = judgeTrouble(before.trouble, false, nowMs, ruleOf(rule));
     if (step === 'end') {
-      await database.alarms.end(key, nowMs);
+      await alarms.end(key, nowMs);
       log.info({ code: saved?.code, network: network ?? undefined }, `alarm ended: ${what}`);
     }
     if (trouble) watched.set(key, { ...before, trouble });

@@ -2,7 +2,7 @@
  * Watches webhooks: endpoints that are disabled or accept nothing, deliveries that failed for good, and due deliveries
  * that nothing sends.
  */
-import type { Database } from '../../database/database.ts';
+import type { Deliveries } from '../../database/database.ts';
 import { FAILED_COUNTED_MAX } from '../../database/endpoint-health.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
@@ -15,12 +15,12 @@ const FAILED_MS = 86_400_000;
 
 const since = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 
-export function watchWebhooks(database: Pick<Database, 'deliveries'>): Watch {
+export function watchWebhooks(deliveries: Deliveries): Watch {
   return {
     what: 'webhooks',
     scopes: ['endpoint', 'deliveries', 'sending'],
     async look(nowMs) {
-      const trouble = await database.deliveries.trouble(nowMs, nowMs - FAILED_MS);
+      const trouble = await deliveries.trouble(nowMs, nowMs - FAILED_MS);
       const { failing, disabled, dueSinceMs, failed } = trouble;
       const findings: Finding[] = [];
       for (const { id, url, reason } of disabled) {

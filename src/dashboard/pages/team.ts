@@ -36,7 +36,7 @@ type Member = Person & Readonly<{ seenAtMs: number | null }>;
 export async function teamSection(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Html> {
   const { at, visitor, nowMs, words } = visit;
   const members: Member[] = [];
-  for (const person of await membersOf(deps.database, at.storeId)) {
+  for (const person of await membersOf(deps.database.people, at.storeId)) {
     const open = await deps.database.signIns.listWebSessions(person.id, nowMs, sessionLimits);
     members.push({ ...person, seenAtMs: open.length === 0 ? null : Math.max(...open.map((one) => one.seenAtMs)) });
   }
@@ -97,7 +97,7 @@ function planLink(deps: DashboardDeps, visit: Visit<StoreAt>, back: Back): Promi
 
 async function planRemoval(deps: DashboardDeps, visit: Visit<StoreAt>, back: Back): Promise<Planned> {
   const { at, params } = visit;
-  const person = (await membersOf(deps.database, at.storeId)).find(({ id }) => id === params.person);
+  const person = (await membersOf(deps.database.people, at.storeId)).find(({ id }) => id === params.person);
   if (!person) return null;
   return planAct(deps, visit, removePerson, {
     texts: { name: person.name },

@@ -18,7 +18,7 @@ const SLICE = 50;
 const FREE_MIN = 250;
 
 type SandboxAddressesOptions = Readonly<{
-  database: Pick<Database, 'addresses'>;
+  database: Database;
   config: Pick<Config, 'networks' | 'dataDir'>;
   clock: Clock;
   log: Log;
@@ -30,7 +30,7 @@ export async function keepSandboxAddresses(options: SandboxAddressesOptions, sig
   const networks = networkOfEachPool(config.networks.filter(({ sandbox, xpub }) => sandbox && xpub === null));
   const keep = (network: NetworkConfig): Promise<void> => {
     const fill = async (): Promise<Round> => {
-      if ((await readPool(database, network)).free >= FREE_MIN) return;
+      if ((await readPool(database.addresses, network)).free >= FREE_MIN) return;
       await topUp(options, network);
       return 'again';
     };
@@ -40,7 +40,7 @@ export async function keepSandboxAddresses(options: SandboxAddressesOptions, sig
 }
 
 async function topUp({ database, config }: SandboxAddressesOptions, network: NetworkConfig): Promise<void> {
-  const { nextIndex } = await readPool(database, network);
+  const { nextIndex } = await readPool(database.addresses, network);
   const list = await makeAddressList(network, sandboxSeed(config.dataDir), nextIndex, SLICE);
-  await importAddressList({ database, config }, await verifyAddressList(JSON.stringify(list)));
+  await importAddressList({ addresses: database.addresses, config }, await verifyAddressList(JSON.stringify(list)));
 }

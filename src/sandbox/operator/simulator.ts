@@ -8,7 +8,7 @@ import { usualDepthMax } from '../../core/credit-policy.ts';
 import { permanent } from '../../core/fault.ts';
 import { parToUnitsCeil } from '../../core/money.ts';
 import { type Currency, currencies } from '../../core/transfer.ts';
-import type { Database } from '../../database/database.ts';
+import type { Sessions } from '../../database/database.ts';
 import type { Session } from '../../database/session.ts';
 import type { PaymentOption } from '../../database/session-request.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -22,13 +22,13 @@ const FINALITY_BLOCKS = 2;
 const refused = (why: string) => permanent('simulation_refused', why);
 
 export function createSimulator(
-  deps: Readonly<{ database: Pick<Database, 'sessions'>; config: Pick<Config, 'dataDir' | 'networks'>; clock: Clock }>,
+  deps: Readonly<{ sessions: Sessions; config: Pick<Config, 'dataDir' | 'networks'>; clock: Clock }>,
 ): Simulate {
-  const { database, clock } = deps;
+  const { sessions, clock } = deps;
   const { dataDir, networks } = deps.config;
 
   async function cutShort({ id }: Session): Promise<void> {
-    if (!(await database.sessions.cutShort(id, clock.nowMs()))) throw refused('The session has ended already.');
+    if (!(await sessions.cutShort(id, clock.nowMs()))) throw refused('The session has ended already.');
   }
 
   return async (session, option, simulation) => {

@@ -51,7 +51,14 @@ function night(
   const act = { atMs: systemClock.nowMs() - daysAgo * DAY_MS, operator: 'schedule', command: 'backup', reason: null };
   const backup = { ...config.backup, scheduled: { ...scheduled, send, passphraseFile: passphrase } };
   const log = openLog('test', 'silent');
-  return runScheduledBackup({ config: { ...config, backup, signer }, database, env, act, clock: systemClock, log });
+  return runScheduledBackup({
+    config: { ...config, backup, signer },
+    audit: database.audit,
+    env,
+    act,
+    clock: systemClock,
+    log,
+  });
 }
 
 async function failed(made: Promise<unknown>): Promise<Fault> {
@@ -101,7 +108,7 @@ test('a night without room makes nothing, and says where room is needed', async 
   const act = { atMs: systemClock.nowMs(), operator: 'schedule', command: 'backup', reason: null };
   const parts = {
     config: { ...config, alarms },
-    database,
+    audit: database.audit,
     env,
     act,
     clock: systemClock,

@@ -23,7 +23,7 @@ test('the alarm comes two weeks before, changes when the key is refused, and end
     };
     await make({});
     const { id, hint } = await make({ expiresAtMs: clock.nowMs() + 20 * DAY_MS });
-    const bench = watched(watchKeys(database), database, clock);
+    const bench = watched(watchKeys(database.keys), database, clock);
     assert.equal(await bench.look(), []);
     assert.equal(await bench.after(6 * DAY_MS), [], 'exactly two weeks before');
     assert.equal(await bench.after(1), ['api_key_expiring']);

@@ -14,7 +14,10 @@ async function answer({ database, clock }: WebhookShop, status: number, verdict:
   assert.is((await answerDue(database, clock.nowMs(), { status }, verdict)).length, 1);
 }
 const bench = (shop: WebhookShop) =>
-  watched(watchWebhooks(shop.database), shop.database, { nowMs: shop.clock.nowMs, advance: shop.clock.skip });
+  watched(watchWebhooks(shop.database.deliveries), shop.database, {
+    nowMs: shop.clock.nowMs,
+    advance: shop.clock.skip,
+  });
 
 test(
   'an endpoint that accepts nothing for an hour is one alarm, which ends with a success',

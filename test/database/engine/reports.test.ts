@@ -16,7 +16,7 @@ const COIN = 10n ** 18n;
 const network = testNetwork({ name: 'one' });
 const at = { storeId: 'm1', mode: 'test' } as const;
 
-type Totals = Pick<Database, 'reports'>;
+type Totals = Database;
 
 /** Returns the totals of the quarters before and after the first entry, with their quarter, where there are any. */
 async function totalsOf(database: Totals, store: Parameters<Totals['reports']['sumCredits']>[0] = at) {
@@ -88,7 +88,7 @@ const sessionNow = (wish: SessionWish): NewSession => ({ ...newSession(wish), id
 type At = Parameters<Database['reports']['countSessions']>[0];
 
 /** Returns created, paid and unpaid of the quarters around the first one. */
-async function countsOf(database: Pick<Database, 'reports'>, at: At): Promise<readonly number[][]> {
+async function countsOf(database: Database, at: At): Promise<readonly number[][]> {
   const times = [-1, 0, 1, 2].map((after) => (QUARTER + after) * QUARTER_MS);
   return (await database.reports.countSessions(at, times)).map(({ created, paid, unpaid }) => [created, paid, unpaid]);
 }

@@ -28,7 +28,8 @@ function machineOf({ database }: ReturnType<typeof openTempDatabase>, ageMs: num
     ...{ clock, database, number },
     looks: () => looks,
     /** A process. */
-    start: () => createSettlingIn({ network, settleMs: SETTLE_MS, chainNode: { head }, database, clock }),
+    start: () =>
+      createSettlingIn({ network, settleMs: SETTLE_MS, chainNode: { head }, engines: database.engines, clock }),
     async run(run: SettlingIn, ms: number, floor = number) {
       for (let left = ms; left > 0; left -= 10_000) {
         clock.advance(Math.min(left, 10_000));
