@@ -6,9 +6,14 @@
  * USDC.
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { SANDBOX_CHAIN_ID, sandboxTokens } from '../../test/support/sandbox-node.ts';
-import { SOLANA_CHAIN_ID, solanaTokens } from '../../test/support/solana-node.ts';
-import { TRON_CHAIN_ID, tronTokens } from '../../test/support/tron-node.ts';
+import {
+  SANDBOX_CHAIN_ID,
+  SOLANA_CHAIN_ID,
+  sandboxTokens,
+  solanaTokens,
+  TRON_CHAIN_ID,
+  tronTokens,
+} from '../../test/support/simulated-node.ts';
 import { serveEvm } from './evm-node.ts';
 import type { Served, Serving } from './growing-world.ts';
 import { serveSolana } from './solana-node.ts';

@@ -8,7 +8,7 @@ import type { RawContent } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { addressKeyOf } from '../../test/support/address-keys.ts';
 import { evmContent } from '../../test/support/evm-content.ts';
-import { sandboxTokens, startSandboxNode } from '../../test/support/sandbox-node.ts';
+import { sandboxTokens, startSimulatedNode } from '../../test/support/simulated-node.ts';
 import { progress, type Row, round, show } from './frame.ts';
 
 const TRANSFERS_PER_BLOCK = [10, 50, 100, 200, 400, 800, 3200];
@@ -27,7 +27,7 @@ export async function benchMatching({ isShort }: Readonly<{ isShort: boolean }>)
   const options = { chain, tokens: sandboxTokens, table, threadsMax };
   const inline = await createMatcher({ ...options, inlineBytesMax: Number.POSITIVE_INFINITY });
   const threads = await createMatcher({ ...options, inlineBytesMax: 0 });
-  const node = await startSandboxNode({ seed: 'bench' });
+  const node = await startSimulatedNode({ family: 'evm', seed: 'bench' });
   const bar = progress('matching', TRANSFERS_PER_BLOCK.length);
   const rows: Row[] = [];
   for (const transfers of TRANSFERS_PER_BLOCK) {

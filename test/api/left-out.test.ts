@@ -6,7 +6,7 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { type ApiServer, network, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import { exchange } from '../support/signed-client.ts';
-import { SOLANA_CHAIN_ID, solanaAccountKey, solanaTokens } from '../support/solana-node.ts';
+import { accountKeyOf, SOLANA_CHAIN_ID, solanaTokens } from '../support/simulated-node.ts';
 
 const CREATE = '/api/v1/checkout/sessions/create';
 const [usdt, usdc] = solanaTokens;
@@ -31,7 +31,7 @@ const addSolana = (api: ApiServer, index: number) =>
     mode: 'test',
     source: 'list',
     firstIndex: index,
-    keys: [solanaAccountKey(`payee ${index}`)],
+    keys: [accountKeyOf('solana', `payee ${index}`)],
   });
 
 async function create(api: ApiServer, orderId: string, more: object = {}): Promise<PaymentSession> {

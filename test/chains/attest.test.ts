@@ -5,8 +5,7 @@ import type { Family, Node } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { type LyingProxy, startLyingProxy } from '../support/lying-proxy.ts';
-import { accountKeyOf, type SimulatedNode, startSimulatedNode } from '../support/simulated-node.ts';
-import { simulatedChains } from '../support/test-network.ts';
+import { accountKeyOf, type SimulatedNode, simulatedChains, startSimulatedNode } from '../support/simulated-node.ts';
 import { startTronProxy, type TronProxy } from '../support/tron-proxy.ts';
 
 const limits = { requestTimeoutMs: 10_000, responseBytesMax: 1_000_000, idleMsMax: 10_000, concurrencyMax: 4 };
@@ -28,7 +27,7 @@ async function scene<Proxy extends { close(): Promise<void> }>(
   start: (own: SimulatedNode) => Promise<readonly [url: string, proxy: Proxy]>,
   play: (scene: Scene<Proxy>) => Promise<void>,
 ): Promise<void> {
-  const own = await startSimulatedNode({ ...simulatedChains[family], seed: 'attest' });
+  const own = await startSimulatedNode({ family, seed: 'attest' });
   const [url, proxy] = await start(own);
   const { openNode } = await chains[family].node();
   const node = openNode({ url, tokens: simulatedChains[family].tokens, ...limits });

@@ -12,10 +12,10 @@ import type { Database } from '../../src/database/database.ts';
 import { type Json, startInstance } from '../support/instance.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { act, plainTarget } from '../support/notice-bench.ts';
-import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
+import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
 
-const node = await startSandboxNode({ seed: 'alarms' });
+const node = await startSimulatedNode({ family: 'evm', seed: 'alarms' });
 for (let left = 5; left > 0; left--) node.world.mine();
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(5)).derive("m/44'/60'/0'/0").publicExtendedKey;
 const quayside = await startInstance(

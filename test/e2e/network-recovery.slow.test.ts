@@ -6,7 +6,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type FlowInstallation, openFlowInstallation } from '../support/flow-installation.ts';
 import type { Json } from '../support/instance.ts';
-import { SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
+import { SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
 import { XPUB } from './evm.ts';
 import { keyOf } from './simulated-network.ts';
@@ -15,7 +15,7 @@ const DUE = 10_500_000n;
 const FINALITY = 12;
 const REORG_DEPTH_MAX = 30;
 
-const node = await startSandboxNode({ seed: 'recovery', finalityDistance: FINALITY });
+const node = await startSimulatedNode({ family: 'evm', seed: 'recovery', finalityDistance: FINALITY });
 const shared = { mode: 'test', reorg_depth_max: REORG_DEPTH_MAX, block_time_ms: 1000, poll_ms: 100 };
 let bench: FlowInstallation;
 

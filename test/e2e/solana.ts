@@ -11,7 +11,7 @@ import { openFlowInstallation } from '../support/flow-installation.ts';
 import type { Instance, Json } from '../support/instance.ts';
 import { openPayoutShop, PHRASE as PAYOUT_PHRASE } from '../support/payout-shop.ts';
 
-import { SOLANA_CHAIN_ID, solanaTokenKeys, solanaTokens, startSolanaNode } from '../support/solana-node.ts';
+import { SOLANA_CHAIN_ID, solanaTokenKeys, solanaTokens, startSimulatedNode } from '../support/simulated-node.ts';
 import { keyOf, simulatedNetwork } from './simulated-network.ts';
 
 /** A block is final when the tip is this many slots above it. */
@@ -37,7 +37,8 @@ export async function importAddresses(quayside: Instance, count: number, phrase 
 /** @param addresses of the list that is imported; with 0 that is left to the test */
 export async function openSolanaFlow(addresses: number) {
   // Every third slot has no block, and some have two empty ones before them.
-  const node = await startSolanaNode({
+  const node = await startSimulatedNode({
+    family: 'solana',
     seed: 'flow',
     finalityDistance: FINALITY,
     isSkipped: (slot) => slot > 0 && (slot % 3 === 0 || slot % 10 === 1),
@@ -65,7 +66,7 @@ export async function openSolanaFlow(addresses: number) {
   const solana = {
     mode: 'test',
     url: node.url,
-    rpc_url: node.rpcUrl,
+    rpc_url: node.httpUrl,
     chain_id: SOLANA_CHAIN_ID,
     confirmations: { finality: 'finalized', usual: FINALITY + 1, blocks: null, tiers: null },
     reorg_depth_max: 60,
@@ -98,7 +99,7 @@ const BLOCK_MS = 200;
 
 /** A node that makes five blocks a second, and checks signatures, balances and fees. */
 export async function openSolanaPayouts() {
-  const node = await startSolanaNode({ seed: 'payouts', finalityDistance: 5 });
+  const node = await startSimulatedNode({ family: 'solana', seed: 'payouts', finalityDistance: 5 });
   const { world } = node;
   for (let left = 3; left > 0; left--) world.mine();
   const [usdt] = solanaTokens;
@@ -113,7 +114,7 @@ export async function openSolanaPayouts() {
     tokens: [usdt],
     settings: {
       url: node.url,
-      rpc_url: node.rpcUrl,
+      rpc_url: node.httpUrl,
       chain_id: SOLANA_CHAIN_ID,
       confirmations: { finality: 'finalized', usual: 6, blocks: null, tiers: null },
       reorg_depth_max: 60,

@@ -7,9 +7,14 @@ import type { FlowBench, FlowNetwork } from '../conformance/flow.ts';
 import { openFlowInstallation } from '../support/flow-installation.ts';
 import type { Json } from '../support/instance.ts';
 import { openPayoutShop } from '../support/payout-shop.ts';
-
+import {
+  type SimulatedNode,
+  startSimulatedNode,
+  TRON_CHAIN_ID,
+  tronTokenKeys,
+  tronTokens,
+} from '../support/simulated-node.ts';
 import { startTronBridge } from '../support/tron-bridge.ts';
-import { startTronNode, TRON_CHAIN_ID, type TronNode, tronTokenKeys, tronTokens } from '../support/tron-node.ts';
 import { payMany, simulatedNetwork } from './simulated-network.ts';
 
 const DEPTH = 4;
@@ -18,7 +23,7 @@ const XPUB =
   'xpub6FNxDEG5ck4z9cPspQ6Kgwo3gnQee2JmunzB5FhWM3wrk5qZSgdHWMQT8FC91cMNdhbQAaYwsxMsPH7smR4uoP9KebCyQLpMVCYvHNwTcQL';
 const tokens = [tronTokens[0]];
 
-function flowNetwork(name: string, node: TronNode): FlowNetwork {
+function flowNetwork(name: string, node: SimulatedNode): FlowNetwork {
   const { world } = node;
   const options = { name, node, tokens, tokenKeys: tronTokenKeys, required: DEPTH, confirmingBlocks: DEPTH };
   for (let left = 3; left > 0; left--) world.mine(5);
@@ -35,7 +40,7 @@ function flowNetwork(name: string, node: TronNode): FlowNetwork {
       payMany(options, 'direct', [[session, 0n]]);
       payMany(options, 'contract', [[session, 0n]]);
       const { number } = world.mine();
-      const infos = JSON.parse(await node.ask('/wallet/gettransactioninfobyblocknum', { num: number }));
+      const infos = JSON.parse(await node.post('/wallet/gettransactioninfobyblocknum', { num: number }));
       assert.is(infos.filter((info: Json) => info.result === 'FAILED' && info.log).length, 8, 'with their logs');
     },
   });
@@ -44,8 +49,8 @@ function flowNetwork(name: string, node: TronNode): FlowNetwork {
 
 /** One java-tron is read directly by HTTP, another through the bridge beside it. */
 export async function openTronFlow() {
-  const direct = await startTronNode({ seed: 'flow', chainId: '842000991' });
-  const bridged = await startTronNode({ seed: 'flow bridged', chainId: '842000992' });
+  const direct = await startSimulatedNode({ family: 'tron', seed: 'flow', chainId: '842000991' });
+  const bridged = await startSimulatedNode({ family: 'tron', seed: 'flow bridged', chainId: '842000992' });
   const networks = [flowNetwork('tron', direct), flowNetwork('tron-bridged', bridged)] as const;
   const bridge = await startTronBridge(bridged.url);
   const settings = (url: string, chainId: string) => ({
@@ -107,7 +112,7 @@ export async function openTronPayouts(confirmations: object, slowness = 1) {
       return Math.floor(slowMs + aheadMs);
     },
   };
-  const node = await startTronNode({ seed: 'payouts', finalityDistance: 3, clock });
+  const node = await startSimulatedNode({ family: 'tron', seed: 'payouts', finalityDistance: 3, clock });
   const { world } = node;
   for (let left = 5; left > 0; left--) world.mine();
   const [tokenKey] = tronTokenKeys;

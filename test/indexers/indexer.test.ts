@@ -10,7 +10,7 @@ import { addressKeyOf } from '../support/address-keys.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { openIndexedShop } from '../support/indexed-shop.ts';
 import { startIndexer, statusOf } from '../support/running-indexer.ts';
-import { startSandboxNode } from '../support/sandbox-node.ts';
+import { startSimulatedNode } from '../support/simulated-node.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 import { until } from '../support/until.ts';
@@ -56,7 +56,7 @@ test('payouts wait for a person where blocks are read before our own wallets are
 });
 
 test('a payment to an address that is derived only after the machine was put back is found', async () => {
-  const own = await startSandboxNode({ seed: 'put back' });
+  const own = await startSimulatedNode({ family: 'evm', seed: 'put back' });
   const mine = (blocks: number) => Array.from({ length: blocks }, () => own.world.mine());
   mine(5);
   const network = testNetwork({ name: 'one', url: own.wsUrl, xpub: 'xpub' });

@@ -11,7 +11,7 @@ import type { NetworkStatus } from '../../src/database/network-health.ts';
 import { installationFolder as root } from '../../src/lib/installation.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { built } from '../support/built.ts';
-import { SANDBOX_CHAIN_ID, type SandboxNode, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
+import { SANDBOX_CHAIN_ID, type SimulatedNode, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
 
 const xpub =
@@ -19,7 +19,7 @@ const xpub =
 
 type Program = Readonly<{ child: ChildProcess; exitCode: Promise<number | null>; output(): string }>;
 type Place = Readonly<{
-  node: SandboxNode;
+  node: SimulatedNode;
   /** Starts the program; with `ipc`, as the supervisor does. */
   start(network: string, ipc?: boolean): Program;
   status(): Promise<NetworkStatus | undefined>;
@@ -28,7 +28,7 @@ type Place = Readonly<{
 /** A data directory and a simulated node; every program is ended at the end. */
 async function place(play: (place: Place) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-indexer-'));
-  const node = await startSandboxNode({ seed: 'run' });
+  const node = await startSimulatedNode({ family: 'evm', seed: 'run' });
   for (let n = 0; n < 5; n++) node.world.mine();
   const settings = join(folder, 'config.json');
   const network = {

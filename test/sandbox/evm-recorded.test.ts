@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import type { FaultKind } from '../simulated/faults.ts';
 import { type Json, type Recording, readRecordings } from '../support/recordings.ts';
 import { openRpcClient } from '../support/rpc-client.ts';
-import { accountKey, startSandboxNode } from '../support/sandbox-node.ts';
+import { accountKey, startSimulatedNode } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
 import { ETHER, GWEI, openScene, payee, poorAddress, richAddress, type Scene, usdt } from './evm-scene.ts';
 
@@ -106,7 +106,7 @@ const sendsOverSocket =
 
 /** History of a node that does not keep its oldest blocks. */
 async function asksPruned(_: Scene, { request }: Recording): Promise<Json> {
-  const node = await startSandboxNode({ seed: 'pruned', finalityDistance: 3, windowBlocks: 10 });
+  const node = await startSimulatedNode({ family: 'evm', seed: 'pruned', finalityDistance: 3, windowBlocks: 10 });
   for (let left = 30; left > 0; left--) node.world.mine();
   const answer = await node.ask(request.method, JSON.parse(JSON.stringify(request.params).replace('"0x0"', '"0x1"')));
   await node.close();
@@ -115,7 +115,7 @@ async function asksPruned(_: Scene, { request }: Recording): Promise<Json> {
 
 /** A transaction whose block was lost when the node was killed. */
 async function asksLost(_: Scene, { request }: Recording): Promise<Json> {
-  const node = await startSandboxNode({ seed: 'restarted' });
+  const node = await startSimulatedNode({ family: 'evm', seed: 'restarted' });
   node.world.mine();
   const tx = node.pay(accountKey('payee'), 5n);
   node.world.mine();

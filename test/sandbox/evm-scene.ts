@@ -9,11 +9,11 @@ import type { Json } from '../support/recordings.ts';
 import {
   accountKey,
   SANDBOX_CHAIN_ID,
-  type SandboxNode,
+  type SimulatedNode,
   sandboxTokens,
-  startSandboxNode,
+  startSimulatedNode,
   usdtKey,
-} from '../support/sandbox-node.ts';
+} from '../support/simulated-node.ts';
 
 export const GWEI = 10n ** 9n;
 export const ETHER = 10n ** 18n;
@@ -25,7 +25,7 @@ export const [richAddress, poorAddress] = [rich.address, poor.address];
 const richKey = rich.address.slice(2).toLowerCase();
 
 export type Scene = Readonly<{
-  node: SandboxNode;
+  node: SimulatedNode;
   /** The block with one payment of each kind and one of native coin, and the transactions by kind. */
   block: string;
   blockNumber: string;
@@ -50,7 +50,7 @@ export type Scene = Readonly<{
 }>;
 
 export async function openScene(dialect: DialectName): Promise<Scene> {
-  const node = await startSandboxNode({ seed: `recorded ${dialect}`, dialect, finalityDistance: 4 });
+  const node = await startSimulatedNode({ family: 'evm', seed: `recorded ${dialect}`, dialect, finalityDistance: 4 });
   const { world } = node;
   let nonce = 0;
   const sign = (wallet: EthersWallet, changes: Record<string, unknown>) =>

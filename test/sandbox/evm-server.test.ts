@@ -4,7 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { openRpcClient } from '../support/rpc-client.ts';
-import { accountKey, type SandboxNode, startSandboxNode, usdcKey, usdtKey } from '../support/sandbox-node.ts';
+import { accountKey, type SimulatedNode, startSimulatedNode, usdcKey, usdtKey } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
 
 const payee = accountKey('payee');
@@ -12,9 +12,9 @@ const hex = (digits: string) => `0x${digits}`;
 const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 const topicOf = (key: string) => hex(key.padStart(64, '0'));
 
-let node: SandboxNode;
+let node: SimulatedNode;
 test.before.each(async () => {
-  node = await startSandboxNode({ seed: 'server test', finalityDistance: 3 });
+  node = await startSimulatedNode({ family: 'evm', seed: 'server test', finalityDistance: 3 });
 });
 test.after.each(() => node.close());
 
@@ -58,7 +58,7 @@ test('after a reorg the orphan is known by hash only, and its transactions are i
 
 test('pruned data is an error, never an empty answer', async () => {
   await node.close();
-  node = await startSandboxNode({ seed: 'short memory', finalityDistance: 3, windowBlocks: 10 });
+  node = await startSimulatedNode({ family: 'evm', seed: 'short memory', finalityDistance: 3, windowBlocks: 10 });
   mineMany(30);
   assert.equal(await refusal('eth_getBlockByNumber', ['0x5', false]), [4444, 'pruned history unavailable']);
   assert.equal(await refusal('eth_getLogs', [{ fromBlock: '0x5', toBlock: 'latest' }]), [
@@ -154,7 +154,7 @@ test('a taken port is replaced by a free one', async () => {
   await new Promise<void>((resolve) => squatter.listen(0, '127.0.0.1', resolve));
   const { port } = squatter.address() as AddressInfo;
   await node.close();
-  node = await startSandboxNode({ seed: 'port', port });
+  node = await startSimulatedNode({ family: 'evm', seed: 'port', port });
   assert.is.not(new URL(node.wsUrl).port, String(port));
   assert.is(await result('eth_blockNumber'), '0x0');
   await new Promise((resolve) => squatter.close(resolve));
@@ -223,7 +223,7 @@ test('blocks are mined at an interval until the node is closed', async () => {
 
 test('with a token, control requires it; reading does not', async () => {
   await node.close();
-  node = await startSandboxNode({ seed: 'guarded', controlToken: 'open sesame' });
+  node = await startSimulatedNode({ family: 'evm', seed: 'guarded', controlToken: 'open sesame' });
   const denied = /needs the token in sandbox\.json/;
   assert.match((await refusal('sandbox_mine'))[1] ?? '', denied);
   assert.match((await refusal('sandbox_mine', [{ auth: 'open says me' }]))[1] ?? '', denied);

@@ -11,11 +11,11 @@ import type { Outcome } from '../../src/core/spend.ts';
 import { type Attempt, createSeedWallets, quoted, type SeedWallets } from '../chains/seed-wallets.ts';
 import {
   SANDBOX_CHAIN_ID,
-  type SandboxNode,
+  type SimulatedNode,
   sandboxTokens,
-  startSandboxNode,
+  startSimulatedNode,
   usdtKey,
-} from '../support/sandbox-node.ts';
+} from '../support/simulated-node.ts';
 
 const FINAL_BLOCKS = 3;
 const ETHER = 10n ** 18n;
@@ -28,10 +28,10 @@ const network: SpendNetwork = {
 const { openWallets, signOn, prepareOn } = createSeedWallets(network);
 const nothingYet: Outcome = { kind: 'waiting', included: null };
 
-let sandbox: SandboxNode;
+let sandbox: SimulatedNode;
 let node: PayoutNode;
 test.before.each(async () => {
-  sandbox = await startSandboxNode({ seed: 'wallets', finalityDistance: FINAL_BLOCKS });
+  sandbox = await startSimulatedNode({ family: 'evm', seed: 'wallets', finalityDistance: FINAL_BLOCKS });
   node = openPayoutNode({
     url: sandbox.httpUrl,
     chainId: SANDBOX_CHAIN_ID,

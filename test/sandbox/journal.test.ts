@@ -8,7 +8,7 @@ import { Fault } from '../../src/core/fault.ts';
 import { type DurableWorldOptions, openDurableWorld, readJournal } from '../../src/sandbox/journal.ts';
 import { extendWorld, type World } from '../simulated/world.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { accountKey, usdcKey, usdtKey } from '../support/sandbox-node.ts';
+import { accountKey, usdcKey, usdtKey } from '../support/simulated-node.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-journal-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));

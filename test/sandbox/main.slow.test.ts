@@ -15,7 +15,7 @@ import { loadConfig } from '../../src/config/config.ts';
 import { installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from '../support/built.ts';
 import { openRpcClient } from '../support/rpc-client.ts';
-import { accountKey } from '../support/sandbox-node.ts';
+import { accountKey } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'quayside-sandbox-'));

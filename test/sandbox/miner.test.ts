@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { startMiner } from '../../src/sandbox/miner.ts';
 import { createWorld } from '../../src/sandbox/world.ts';
 import { lockstepClock } from '../support/lockstep-clock.ts';
-import { accountKey, usdtKey } from '../support/sandbox-node.ts';
+import { accountKey, usdtKey } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
 
 const BLOCK_MS = 300;

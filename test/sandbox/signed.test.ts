@@ -11,7 +11,7 @@ import type { SignedTransaction } from '../../src/sandbox/transaction.ts';
 import { keepChoices } from '../simulated/replay.ts';
 import { createWorld, type World, type WorldOptions } from '../simulated/world.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { accountKey, usdcKey, usdtKey } from '../support/sandbox-node.ts';
+import { accountKey, usdcKey, usdtKey } from '../support/simulated-node.ts';
 
 const wallet = accountKey('wallet');
 const payee = accountKey('payee');

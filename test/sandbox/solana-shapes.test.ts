@@ -15,14 +15,13 @@ import { formatSignature, signatureOf, versionOf } from '../../src/sandbox/solan
 import type { FaultKind } from '../simulated/faults.ts';
 import { recording, recordings, resultOf } from '../support/agave-recordings.ts';
 import { signRecordedRefund } from '../support/recorded-refund.ts';
-import { accountKeyOf } from '../support/simulated-node.ts';
 import {
+  accountKeyOf,
   SOLANA_CHAIN_ID,
-  solanaAccountKey,
   solanaTokenKeys,
   solanaTokens,
-  startSolanaNode,
-} from '../support/solana-node.ts';
+  startSimulatedNode,
+} from '../support/simulated-node.ts';
 
 const SOL = 1_000_000_000n;
 const FINAL = 31;
@@ -34,7 +33,7 @@ const [treasury = '', payee = ''] = solanaOfflineKeys.derive(seedOf(FUNDED), 900
 const FEE = 5_000n;
 const LOCK = 650_240n;
 
-const node = await startSolanaNode({ seed: 'shapes', isSkipped: (slot) => slot === 13 });
+const node = await startSimulatedNode({ family: 'solana', seed: 'shapes', isSkipped: (slot) => slot === 13 });
 const { world, faults } = node;
 test.after(() => node.close());
 test.after.each(() => {
@@ -46,7 +45,7 @@ const compared = new Set<string>();
 
 async function post(body: string, init: RequestInit = {}): Promise<{ status: number; body: string }> {
   const headers = { 'content-type': 'application/json' };
-  const response = await fetch(node.rpcUrl, { method: 'POST', headers, body, ...init });
+  const response = await fetch(node.httpUrl, { method: 'POST', headers, body, ...init });
   return { status: response.status, body: await response.text() };
 }
 async function ask(method: string, params: readonly unknown[]): Promise<string> {
@@ -125,7 +124,7 @@ test.before(() => {
   world.fund(walletOf(SHORT), LOCK);
   world.fund(walletOf(TIGHT), FEE + LOCK + 1_000n);
   for (const wallet of [FUNDED, SHORT, TIGHT]) node.pay(walletOf(wallet), 1_000n);
-  for (let n = 0; n < 30; n++) node.pay(solanaAccountKey(`payee ${n}`), 5n, n % 5 ? 'direct' : 'failed');
+  for (let n = 0; n < 30; n++) node.pay(accountKeyOf('solana', `payee ${n}`), 5n, n % 5 ? 'direct' : 'failed');
   mine();
   mine(FINAL + 20);
 });
@@ -283,12 +282,12 @@ test('what a transaction is refused with, in text and data', async () => {
   isSame(await send(late), 'sendTransaction.expired');
   isShaped(await send(late, { skipPreflight: true }), 'sendTransaction.expired.no-preflight');
   assert.is(world.pending().length, 0, 'what no block can include is accepted and forgotten');
-  const poor = await startSolanaNode({ seed: 'poor' });
+  const poor = await startSimulatedNode({ family: 'solana', seed: 'poor' });
   const unpaid = { id: 7, jsonrpc: '2.0', method: 'sendTransaction' };
   const hash = solanaAddress.format(poor.world.tip().hash);
   const body = JSON.stringify({ ...unpaid, params: [bytesOf({ blockhash: hash }).toString('base64'), settings] });
   const headers = { 'content-type': 'application/json' };
-  isSame(await (await fetch(poor.rpcUrl, { method: 'POST', headers, body })).text(), 'sendTransaction.no-payer');
+  isSame(await (await fetch(poor.httpUrl, { method: 'POST', headers, body })).text(), 'sendTransaction.no-payer');
   await poor.close();
 });
 
@@ -313,7 +312,7 @@ test('HTTP: what is refused, and the page that says that the node is well', asyn
     ['', 'http.get'],
     ['/health', 'http.health'],
   ] as const) {
-    const response = await fetch(node.rpcUrl + path);
+    const response = await fetch(node.httpUrl + path);
     isRefused({ status: response.status, body: await response.text() }, name);
   }
 });
@@ -342,7 +341,7 @@ async function subscribe(texts: readonly string[], count: number): Promise<strin
 const call = (method: string) => JSON.stringify({ jsonrpc: '2.0', id: 0, method });
 
 test('PubSub is on the port above, and knows its own methods only', async () => {
-  assert.is(Number(new URL(node.url).port), Number(new URL(node.rpcUrl).port) + 1);
+  assert.is(Number(new URL(node.url).port), Number(new URL(node.httpUrl).port) + 1);
   const cases = [
     ['slotSubscribe', [call('slotSubscribe')]],
     ['getSlot.by-websocket', [call('getSlot')]],

@@ -12,8 +12,7 @@ import { BLACK_HOLE } from '../../src/sandbox/tron-render.ts';
 import { createSeedWallets } from '../chains/seed-wallets.ts';
 import { makePayoutBench, TRX } from '../chains/tron/payout-bench.ts';
 import { type Json, readRecording } from '../support/java-tron-recordings.ts';
-import { accountKey } from '../support/sandbox-node.ts';
-import { TRON_CHAIN_ID, tronTokenKeys } from '../support/tron-node.ts';
+import { accountKey, TRON_CHAIN_ID, tronTokenKeys } from '../support/simulated-node.ts';
 
 const test = suite('the simulated java-tron and its recorded answers');
 
@@ -71,7 +70,7 @@ function agree(name: string, ours: Json, but: RegExp = /^$/, theirs: Json = read
 
 const ask = async (path: string, body: object = {}): Promise<Json> => {
   compared.add(path.split('/').at(-1) ?? '');
-  return JSON.parse(await sandbox.ask(path, body));
+  return JSON.parse(await sandbox.post(path, body));
 };
 const wire = (key: string): string => `41${key}`;
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -115,7 +114,7 @@ test('blocks: with transactions and without, the first one, and what is none', a
   agree('getblock.genesis.detail-false', await ask('/wallet/getblock', { id_or_num: '0' }), length);
   // Of the first balances one was zero, and omitted.
   agree('getblock.genesis.detail-true', await ask('/wallet/getblock', { id_or_num: '0', detail: true }), length);
-  assert.match(await sandbox.ask('/wallet/getblockbynum', { num: 0 }), '"amount":-9223372036854775808,');
+  assert.match(await sandbox.post('/wallet/getblockbynum', { num: 0 }), '"amount":-9223372036854775808,');
 });
 
 test('infos: of payments that succeeded, and of those that failed in each way', async () => {
@@ -222,9 +221,9 @@ test('accounts: of a person, a contract, the black hole, and none', async () => 
   agree('getaccountresource.new', await resource(accountKey('nobody')));
   world.fund(known, 98_749_999_994_900_000n);
   mine();
-  assert.match(await sandbox.ask('/wallet/getaccount', { address: wire(known) }), '"balance":98749999999900000,');
+  assert.match(await sandbox.post('/wallet/getaccount', { address: wire(known) }), '"balance":98749999999900000,');
   assert.match(
-    await sandbox.ask('/wallet/getaccount', { address: wire(BLACK_HOLE.key) }),
+    await sandbox.post('/wallet/getaccount', { address: wire(BLACK_HOLE.key) }),
     '"balance":-9223372036854775808,',
   );
   const rows = (await ask('/wallet/getchainparameters')).chainParameter;

@@ -4,22 +4,21 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { accountKey } from '../support/sandbox-node.ts';
-import { startTronNode, type TronNode, tronTokenKeys } from '../support/tron-node.ts';
+import { accountKey, type SimulatedNode, startSimulatedNode, tronTokenKeys } from '../support/simulated-node.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked into freely; every field used is asserted
 type Json = any;
 
 const payee = accountKey('payee');
-let node: TronNode;
+let node: SimulatedNode;
 
 test.before(async () => {
-  node = await startTronNode({ seed: 'server', finalityDistance: 3 });
+  node = await startSimulatedNode({ family: 'tron', seed: 'server', finalityDistance: 3 });
 });
 test.after(() => node.close());
 test.after.each(() => node.faults.heal());
 
-const ask = async (path: string, body: object = {}): Promise<Json> => JSON.parse(await node.ask(path, body));
+const ask = async (path: string, body: object = {}): Promise<Json> => JSON.parse(await node.post(path, body));
 
 test('a transferFrom has its own call data, and a caller other than its payer', async () => {
   node.pay(payee, 5n, 'delegated');

@@ -16,7 +16,7 @@ import { openDurableWorld } from '../../src/sandbox/journal.ts';
 import { openTronPool } from '../../src/sandbox/tron-pool.ts';
 import { makePayoutBench, TRX } from '../chains/tron/payout-bench.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../support/tron-node.ts';
+import { TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../support/simulated-node.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked into freely; every field used is asserted
 type Json = any;
@@ -26,7 +26,7 @@ const { sandbox, world, node, openWallets, openFundedWallets, signOn, prepare, s
 test.after.each(() => sandbox.faults.heal());
 test.after(() => bench.close());
 
-const ask = async (path: string, body: object = {}): Promise<Json> => JSON.parse(await sandbox.ask(path, body));
+const ask = async (path: string, body: object = {}): Promise<Json> => JSON.parse(await sandbox.post(path, body));
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 const wire = (key: string): string => `41${key}`;
 

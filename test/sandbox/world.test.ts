@@ -8,7 +8,7 @@ import { type Payment, type PaymentKind, paymentKinds } from '../../src/sandbox/
 import { keepChoices } from '../simulated/replay.ts';
 import { createWorld, type World, type WorldOptions } from '../simulated/world.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { accountKey, usdcKey, usdtKey } from '../support/sandbox-node.ts';
+import { accountKey, usdcKey, usdtKey } from '../support/simulated-node.ts';
 
 const payer = accountKey('payer');
 const payee = accountKey('payee');

@@ -21,14 +21,14 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { newSession } from '../support/new-session.ts';
 import { runQuayside } from '../support/quayside-process.ts';
-import { SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
+import { SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
 import { thawAll } from '../support/thaw.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-doctor-'));
 const data = join(folder, 'data');
 const seed = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0");
 const xpub = seed.publicExtendedKey;
-const node = await startSandboxNode({ seed: 'doctor', finalityDistance: 2 });
+const node = await startSimulatedNode({ family: 'evm', seed: 'doctor', finalityDistance: 2 });
 for (let n = 0; n < 6; n++) node.world.mine();
 const rates = createServer((_request, response) => void response.end(JSON.stringify(sources))).listen(0, '127.0.0.1');
 const sources = [{ source: 'static', ageS: 1, fresh: true, pairs: 2, fault: null }];

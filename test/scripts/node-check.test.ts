@@ -22,9 +22,16 @@ import { Fault } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { startLyingProxy } from '../support/lying-proxy.ts';
 import { runQuayside } from '../support/quayside-process.ts';
-import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
-import { SOLANA_CHAIN_ID, solanaTokens, startSolanaNode } from '../support/solana-node.ts';
-import { startTronNode, TRON_CHAIN_ID, tronTokens } from '../support/tron-node.ts';
+import {
+  accountKey,
+  SANDBOX_CHAIN_ID,
+  SOLANA_CHAIN_ID,
+  sandboxTokens,
+  solanaTokens,
+  startSimulatedNode,
+  TRON_CHAIN_ID,
+  tronTokens,
+} from '../support/simulated-node.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-node-check-'));
 const file = join(folder, 'quayside.json');
@@ -39,7 +46,7 @@ writeFileSync(
     },
   }),
 );
-const node = await startSandboxNode({ seed: 'check', finalityDistance: 2, windowBlocks: 40 });
+const node = await startSimulatedNode({ family: 'evm', seed: 'check', finalityDistance: 2, windowBlocks: 40 });
 /** Blocks with payments are kept for longer. */
 const minePaid = () => {
   node.pay(accountKey('anybody'), 5_000_000n);
@@ -108,8 +115,8 @@ test('a node that serves everything passes every check, over WebSocket and over 
 });
 
 test('nodes of the other families pass the same checks', async () => {
-  const tron = await startTronNode({ seed: 'check', finalityDistance: 2 });
-  const solana = await startSolanaNode({ seed: 'check', finalityDistance: 2 });
+  const tron = await startSimulatedNode({ family: 'tron', seed: 'check', finalityDistance: 2 });
+  const solana = await startSimulatedNode({ family: 'solana', seed: 'check', finalityDistance: 2 });
   try {
     for (const { world } of [tron, solana]) for (let n = 0; n < 5; n++) world.mine();
     for (const [network, url] of [
@@ -214,7 +221,7 @@ test('a node that hides logs, has no final block, or takes small batches only', 
 });
 
 test('a chain that is too young for a final block has nothing wrong', async () => {
-  const young = await startSandboxNode({ seed: 'young' });
+  const young = await startSimulatedNode({ family: 'evm', seed: 'young' });
   for (let n = 0; n < 10; n++) young.world.mine();
   const { bad, checks } = await check('sepolia', young.httpUrl);
   assert.equal(bad, []);

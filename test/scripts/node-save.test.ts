@@ -8,13 +8,13 @@ import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { makeInstallation, runQuayside } from '../support/quayside-process.ts';
-import { SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
+import { SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-node-connect-'));
 const file = join(folder, 'quayside.json');
 const variables = { QUAYSIDE_CONFIG: file };
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
-const node = await startSandboxNode({ seed: 'connect', finalityDistance: 2 });
+const node = await startSimulatedNode({ family: 'evm', seed: 'connect', finalityDistance: 2 });
 for (let n = 0; n < 6; n++) node.world.mine();
 const mining = setInterval(() => node.world.mine(), 300);
 const tokens = JSON.stringify(sandboxTokens);

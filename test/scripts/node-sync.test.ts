@@ -11,7 +11,7 @@ import { openProgress } from '../../scripts/cli/output.ts';
 import { phaseOf } from '../../scripts/nodes/progress-source.ts';
 import { estimate, leftText, type Sample } from '../../scripts/nodes/sync-estimate.ts';
 import { runQuayside } from '../support/quayside-process.ts';
-import { SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
+import { SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
 
 const BLOCK_MS = 12_000;
 const NOW_MS = 1_800_000_000_000;
@@ -87,7 +87,7 @@ test('phases: a client that waits, snap sync, healing, and stages', () => {
 test('all nodes of the settings are looked at, and only if all are ready the exit code is 0', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-node-sync-'));
   const file = join(folder, 'quayside.json');
-  const node = await startSandboxNode({ seed: 'sync' });
+  const node = await startSimulatedNode({ family: 'evm', seed: 'sync' });
   for (let n = 0; n < 3; n++) node.world.mine();
   const network = { url: node.wsUrl, chain_id: SANDBOX_CHAIN_ID, tokens: sandboxTokens };
   const sync = async (networks: object, ...words: string[]) => {

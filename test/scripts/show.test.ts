@@ -20,12 +20,12 @@ import { ingestedChain, txOf } from '../support/ingested-chain.ts';
 import { newSession } from '../support/new-session.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 import { answerDue } from '../support/record-attempt.ts';
-import { sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
 import { shiftedClock } from '../support/shifted-clock.ts';
+import { sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-show-'));
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
-const node = await startSandboxNode({ seed: 'explain' });
+const node = await startSimulatedNode({ family: 'evm', seed: 'explain' });
 const tokens = sandboxTokens.map((token) => ({ ...token, decimals: 6 }));
 const file = join(folder, 'quayside.json');
 const networks = { sepolia: { url: node.wsUrl, xpub, tokens } };

@@ -7,17 +7,17 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { quayside } from '../support/built.ts';
 import { runProgram } from '../support/quayside-process.ts';
+import { type SimulatedNode, startSimulatedNode } from '../support/simulated-node.ts';
 import { openConsumer } from '../support/tron-bridge.ts';
-import { startTronNode, type TronNode } from '../support/tron-node.ts';
 import { until } from '../support/until.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-tron-ws-'));
 const tokenFile = join(folder, 'tron-ws.token');
 const running = new Set<ChildProcess>();
-let node: TronNode;
+let node: SimulatedNode;
 
 test.before(async () => {
-  node = await startTronNode({ seed: 'program' });
+  node = await startSimulatedNode({ family: 'tron', seed: 'program' });
 });
 test.after(async () => {
   for (const child of running) child.kill('SIGKILL');

@@ -8,7 +8,7 @@ import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
 import type { ClockView, LockstepClock } from '../support/lockstep-clock.ts';
 import { type RunningIndexer, SLEEPERS, startIndexer } from '../support/running-indexer.ts';
 import { type SimulatedNode, startSimulatedNode, type Writing, writtenBy } from '../support/simulated-node.ts';
-import { simulatedChains, testNetwork } from '../support/test-network.ts';
+import { testNetwork } from '../support/test-network.ts';
 import { type Witness, watchWorld } from './witness.ts';
 
 export type SimNetworkOptions = Readonly<{
@@ -63,7 +63,7 @@ export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNet
   const { clock, database, blocksPerIngestMax, hasPush, isSkipped } = options;
   const { family } = options.config;
   const node = await startSimulatedNode({
-    ...simulatedChains[family],
+    family,
     seed: options.seed,
     clock,
     finalityDistance: options.finalityDistance,

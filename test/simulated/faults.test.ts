@@ -2,7 +2,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createFaults, type FaultKind, faultKinds } from '../simulated/faults.ts';
 import { openRpcClient, type RpcClient } from '../support/rpc-client.ts';
-import { type SandboxNode, startSandboxNode } from '../support/sandbox-node.ts';
+import { type SimulatedNode, startSimulatedNode } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
 
 test('which requests are hit depends on the seed and not on their order', () => {
@@ -36,9 +36,9 @@ test('rates are kept, kinds do not affect each other, and healing ends all fault
   assert.throws(() => faults.set({ rates: { gremlins: 1 } as object }), /no fault "gremlins"/);
 });
 
-let node: SandboxNode;
+let node: SimulatedNode;
 test.before.each(async () => {
-  node = await startSandboxNode({ seed: 'faults', finalityDistance: 20 });
+  node = await startSimulatedNode({ family: 'evm', seed: 'faults', finalityDistance: 20 });
 });
 test.after.each(() => node.close());
 

@@ -10,7 +10,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { type IndexedShop, type Order, openIndexedShop } from './indexed-shop.ts';
 import { startSimulatedNode, writtenBy } from './simulated-node.ts';
-import { simulatedChains, testNetwork } from './test-network.ts';
+import { testNetwork } from './test-network.ts';
 import { until } from './until.ts';
 
 const FINAL_BLOCKS = 5;
@@ -21,7 +21,7 @@ export type ComparisonBench = Awaited<ReturnType<typeof openComparisonBench>>;
 /** Starts the node, the database and the indexer, and waits until blocks are final. */
 export async function openComparisonBench(family: Family) {
   const own = await startSimulatedNode({
-    ...simulatedChains[family],
+    family,
     seed: 'comparison',
     finalityDistance: FINAL_BLOCKS,
   });

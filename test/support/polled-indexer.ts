@@ -15,7 +15,7 @@ import { type IndexedShop, openIndexedShop } from './indexed-shop.ts';
 import { type LockstepClock, lockstepClock } from './lockstep-clock.ts';
 import { SLEEPERS } from './running-indexer.ts';
 import { type SimulatedNode, startSimulatedNode, writtenBy } from './simulated-node.ts';
-import { simulatedChains, testNetwork } from './test-network.ts';
+import { testNetwork } from './test-network.ts';
 import { until } from './until.ts';
 
 const POLL_MS = 1000;
@@ -51,7 +51,7 @@ export const tipOf = ({ family, world }: SimulatedNode): string => writtenBy[fam
 export async function openPolledIndexer(family: Family, options: PolledOptions = {}): Promise<PolledIndexer> {
   // Orders are made by the system's clock.
   const clock = lockstepClock(systemClock.nowMs());
-  const own = await startSimulatedNode({ ...simulatedChains[family], seed: 'own', clock });
+  const own = await startSimulatedNode({ family, seed: 'own', clock });
   for (let left = options.blocks ?? 30; left > 0; left--) own.world.mine();
   const url = (await options.urlOf?.(own)) ?? own.httpUrl;
   const fallbackUrl = options.fallbackUrlOf?.(own);

@@ -1,14 +1,19 @@
 /**
- * A simulated node of any family in the test's own process: its world is directly accessible, and its sockets are real.
- * Nothing is mined automatically. `sandbox-node.ts`, `tron-node.ts` and `solana-node.ts` offer it in their family's
- * terms.
+ * A simulated node of any family in the test's own process: its world is at hand, and its sockets are real. Nothing is
+ * mined by itself.
+ *
+ *   const node = await startSimulatedNode({ family: 'solana', seed: 'any' });
+ *   node.pay(payee, 5_000_000n);
+ *   node.world.mine();
+ *   …
+ *   await node.close();
  */
 import { base58 } from '@scure/base';
 import type { Family } from '../../src/chains/chain.ts';
 import type { Token } from '../../src/core/transfer.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
-import { families, worldShape } from '../../src/sandbox/families.ts';
+import { families, type SimulatedChain, worldShape } from '../../src/sandbox/families.ts';
 import { type Miner, startMiner } from '../../src/sandbox/miner.ts';
 import { digest } from '../../src/sandbox/random.ts';
 import { formatBlockHash, formatSignature } from '../../src/sandbox/solana-render.ts';
@@ -18,18 +23,50 @@ import { createFaults, type Faults } from '../simulated/faults.ts';
 import { createWorld, type World } from '../simulated/world.ts';
 import { freePort } from './free-port.ts';
 
+/** Each family's tokens, with different decimals, so that mixing them up shows. */
+export const sandboxTokens: readonly [Token, Token] = [
+  { symbol: 'USDT', address: `0x${'5a'.repeat(18)}0001`, decimals: 6 },
+  { symbol: 'USDC', address: `0x${'5a'.repeat(18)}0002`, decimals: 18 },
+];
+export const [usdtKey, usdcKey] = sandboxTokens.map((token) => token.address.slice(2)) as [string, string];
+export const tronTokenKeys = [usdtKey, usdcKey] as const;
+export const tronTokens: readonly [Token, Token] = [
+  { symbol: 'USDT', address: 'TJCx4A1XzNvy32sqbmi86xcURieiVjKhUR', decimals: 6 },
+  { symbol: 'USDC', address: 'TJCx4A1XzNvy32sqbmi86xcURieibFhVno', decimals: 18 },
+];
+export const solanaTokenKeys = [digest('mint', 'USDT'), digest('mint', 'USDC')] as const;
+export const solanaTokens: readonly [Token, Token] = [
+  { symbol: 'USDT', address: families.solana.codec.format(solanaTokenKeys[0]), decimals: 6 },
+  { symbol: 'USDC', address: families.solana.codec.format(solanaTokenKeys[1]), decimals: 9 },
+];
+export const SANDBOX_CHAIN_ID = '900001';
+export const TRON_CHAIN_ID = '842000999';
+export const SOLANA_CHAIN_ID = '8fxKGYTPBA96vEMNNbQpGmRWbWahL5GNE5KzXEuCtrzr';
+
+/** The chain that a simulated node of each family shows by default. */
+export const simulatedChains = {
+  evm: { family: 'evm', chainId: SANDBOX_CHAIN_ID, tokens: sandboxTokens },
+  tron: { family: 'tron', chainId: TRON_CHAIN_ID, tokens: tronTokens },
+  solana: { family: 'solana', chainId: SOLANA_CHAIN_ID, tokens: solanaTokens },
+} as const satisfies Readonly<Record<Family, SimulatedChain>>;
+
 export type SimulatedNode = Readonly<{
   family: Family;
   world: World;
   faults: Faults;
-  /** Where the family's client connects, and where plain HTTP is answered. */
+  /** Where the family's client connects, and where plain HTTP and WebSockets (not TRON's) are answered. */
   url: string;
   httpUrl: string;
+  wsUrl: string;
   /**
    * Sends the first token (or the one with another key) to an address key.
    * @returns the transaction id as the family writes it
    */
   pay(to: string, units: bigint, kind?: PaymentKind, token?: string): string;
+  /** Makes one JSON-RPC call over HTTP. @returns the whole answer */
+  ask(method: string, params?: unknown): ReturnType<typeof askRpc>;
+  /** Makes one POST as java-tron takes it. @returns the answer's text */
+  post(path: string, body?: object): Promise<string>;
   /** Mines a block at intervals until the node is closed. */
   mineEvery(ms: number): void;
   /** Makes the node unreachable, and reachable again at the same ports with the same chain. */
@@ -41,9 +78,10 @@ export type SimulatedNode = Readonly<{
 export type SimulatedNodeOptions = Readonly<{
   family: Family;
   seed: string;
-  chainId: string;
+  /** Of the chain, if not the family's in `simulatedChains`. */
+  chainId?: string;
+  tokens?: readonly Token[];
   dialect?: DialectName;
-  tokens: readonly Token[];
   clock?: Pick<Clock, 'nowMs'>;
   finalityDistance?: number;
   /** The price of gas in the next block, if not the family's own. */
@@ -81,9 +119,12 @@ export const writtenBy: Readonly<Record<Family, Writing>> = {
 export const accountKeyOf = (family: Family, name: string): string =>
   digest('account', name).slice(0, 2 * families[family].codec.keyBytes);
 
+/** The key of somebody on the EVM chain or on TRON. */
+export const accountKey = (name: string): string => accountKeyOf('evm', name);
+
 export async function startSimulatedNode(options: SimulatedNodeOptions): Promise<SimulatedNode> {
-  const { family, seed, chainId, tokens, controlToken = null } = options;
-  const shape = worldShape(options);
+  const { family, seed, chainId, tokens, controlToken = null } = { ...simulatedChains[options.family], ...options };
+  const shape = worldShape({ ...options, chainId, tokens });
   const world = createWorld({
     ...shape,
     seed,
@@ -113,6 +154,11 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
     faults,
     url,
     httpUrl: rpcUrl,
+    wsUrl: url,
+    ask: (method, params) => askRpc(rpcUrl, method, params),
+    async post(path, body = {}) {
+      return (await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(body) })).text();
+    },
     pay(to, units, kind = 'direct', token = shape.tokens[0] ?? '') {
       const from = accountKeyOf(family, 'payer');
       return writtenBy[family].transaction(world.pay({ kind, from, outputs: [{ token, to, units }] }));

@@ -1,20 +1,9 @@
 /**
  * A network's configuration, as `loadConfig` would give it.
  */
-import type { Family } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import type { SimulatedChain } from '../../src/sandbox/families.ts';
 import { plainDustFloorPar, plainSweepPolicy } from './plain-policies.ts';
-import { SANDBOX_CHAIN_ID, sandboxTokens } from './sandbox-node.ts';
-import { SOLANA_CHAIN_ID, solanaTokens } from './solana-node.ts';
-import { TRON_CHAIN_ID, tronTokens } from './tron-node.ts';
-
-/** The chain that a simulated node of each family shows. */
-export const simulatedChains: Readonly<Record<Family, SimulatedChain>> = {
-  evm: { family: 'evm', chainId: SANDBOX_CHAIN_ID, tokens: sandboxTokens },
-  tron: { family: 'tron', chainId: TRON_CHAIN_ID, tokens: tronTokens },
-  solana: { family: 'solana', chainId: SOLANA_CHAIN_ID, tokens: solanaTokens },
-};
+import { simulatedChains } from './simulated-node.ts';
 
 /** A network of the simulated node, fast and shallow by default. */
 export function testNetwork(change: Partial<NetworkConfig> & Pick<NetworkConfig, 'name'>): NetworkConfig {

@@ -1,10 +1,10 @@
 /** To any client, the sandbox's node must look like a real one. */
 import { chains } from '../../../src/chains/index.ts';
 import { type ChainBench, chainConformance } from '../../conformance/chain.ts';
-import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../../support/sandbox-node.ts';
+import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../../support/simulated-node.ts';
 
 async function makeSandboxBench(): Promise<ChainBench> {
-  const node = await startSandboxNode({ seed: 'conformance' });
+  const node = await startSimulatedNode({ family: 'evm', seed: 'conformance' });
   const [usdt, usdc] = sandboxTokens;
   if (!usdt || !usdc) throw new Error('the sandbox has two tokens');
   const payer = accountKey('payer');

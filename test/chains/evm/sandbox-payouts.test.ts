@@ -1,5 +1,5 @@
 import { payoutNodeConformance } from '../../conformance/payout-node.ts';
-import { SANDBOX_CHAIN_ID, sandboxTokens } from '../../support/sandbox-node.ts';
+import { SANDBOX_CHAIN_ID, sandboxTokens } from '../../support/simulated-node.ts';
 import { makeSimulatedPayouts } from '../simulated-payouts.ts';
 
 payoutNodeConformance('EVM on the sandbox', () =>

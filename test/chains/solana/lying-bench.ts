@@ -6,15 +6,15 @@ import { solanaAddress } from '../../../src/chains/solana/address.ts';
 import { openNode } from '../../../src/chains/solana/node/node.ts';
 import { solanaWire } from '../../../src/chains/solana/wire.ts';
 import { tokenKey } from '../../../src/sandbox/node-server.ts';
-import { solanaAccountKey, solanaTokens, startSolanaNode } from '../../support/solana-node.ts';
+import { accountKeyOf, solanaTokens, startSimulatedNode } from '../../support/simulated-node.ts';
 import { type HonestNode, lyingSuiteOf } from '../lying-bench.ts';
 
 /** Every third slot has no block. */
 const isSkipped = (slot: number): boolean => slot > 0 && slot % 3 === 0;
 
 async function openSimulated(): Promise<HonestNode> {
-  const node = await startSolanaNode({ seed: 'lies', isSkipped });
-  const payee = solanaAccountKey('payee');
+  const node = await startSimulatedNode({ family: 'solana', seed: 'lies', isSkipped });
+  const payee = accountKeyOf('solana', 'payee');
   return {
     httpUrl: node.httpUrl,
     wsUrl: node.url,

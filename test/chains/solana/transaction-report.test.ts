@@ -5,10 +5,10 @@ import * as assert from 'uvu/assert';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
 import { readTransactionReport } from '../../../src/chains/solana/transaction-report.ts';
 import { faultOf } from '../../conformance/chain.ts';
-import { solanaAccountKey, solanaTokens } from '../../support/solana-node.ts';
+import { accountKeyOf, solanaTokens } from '../../support/simulated-node.ts';
 
 const TX = base58.encode(new Uint8Array(64).fill(7));
-const [payer, payee, account] = ['payer', 'payee', 'account'].map((name) => solanaAccountKey(name)) as [
+const [payer, payee, account] = ['payer', 'payee', 'account'].map((name) => accountKeyOf('solana', name)) as [
   string,
   string,
   string,

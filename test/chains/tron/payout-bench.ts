@@ -9,7 +9,7 @@ import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../../src/core/intent.ts';
 import type { Outcome } from '../../../src/core/spend.ts';
 import { handClock } from '../../support/hand-clock.ts';
-import { startTronNode, TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../../support/tron-node.ts';
+import { startSimulatedNode, TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../../support/simulated-node.ts';
 import { startTronProxy } from '../../support/tron-proxy.ts';
 import { type Attempt, createSeedWallets, type SeedWallets } from '../seed-wallets.ts';
 
@@ -22,7 +22,7 @@ const LIFETIME_MS = 31 * 60_000;
 
 export async function makePayoutBench(seed: string) {
   const clock = handClock();
-  const sandbox = await startTronNode({ seed, clock, finalityDistance: FINAL_BLOCKS });
+  const sandbox = await startSimulatedNode({ family: 'tron', seed, clock, finalityDistance: FINAL_BLOCKS });
   const proxy = await startTronProxy(sandbox.url);
   const { world } = sandbox;
   const network: SpendNetwork = {

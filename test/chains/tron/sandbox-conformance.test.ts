@@ -4,13 +4,12 @@
  */
 import { chains } from '../../../src/chains/index.ts';
 import { type ChainBench, chainConformance } from '../../conformance/chain.ts';
-import { accountKey } from '../../support/sandbox-node.ts';
+import { accountKey, startSimulatedNode, TRON_CHAIN_ID, tronTokens } from '../../support/simulated-node.ts';
 import { openConsumer, startTronBridge } from '../../support/tron-bridge.ts';
-import { startTronNode, TRON_CHAIN_ID, tronTokens } from '../../support/tron-node.ts';
 import { until } from '../../support/until.ts';
 
 async function makeBench(): Promise<ChainBench> {
-  const node = await startTronNode({ seed: 'conformance' });
+  const node = await startSimulatedNode({ family: 'tron', seed: 'conformance' });
   const bridge = await startTronBridge(node.url);
   const payer = accountKey('payer');
   let keys = 0;

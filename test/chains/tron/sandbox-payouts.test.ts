@@ -1,6 +1,6 @@
 import { payoutNodeConformance } from '../../conformance/payout-node.ts';
+import { TRON_CHAIN_ID, tronTokens } from '../../support/simulated-node.ts';
 import { startTronBridge } from '../../support/tron-bridge.ts';
-import { TRON_CHAIN_ID, tronTokens } from '../../support/tron-node.ts';
 import { makeSimulatedPayouts } from '../simulated-payouts.ts';
 
 payoutNodeConformance('TRON on the sandbox', () =>

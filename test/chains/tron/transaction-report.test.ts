@@ -3,7 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readTransactionReport } from '../../../src/chains/tron/transaction-report.ts';
 import { faultOf } from '../../conformance/chain.ts';
-import { tronTokens } from '../../support/tron-node.ts';
+import { tronTokens } from '../../support/simulated-node.ts';
 
 const TX = '5e'.repeat(32);
 const word = (hex: string): string => hex.padStart(64, '0');

@@ -5,14 +5,14 @@ import type { CreditPolicy } from '../../../src/core/credit-policy.ts';
 import { minorToPar } from '../../../src/core/money.ts';
 import type { Session } from '../../../src/database/session.ts';
 import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
-import { accountKey, type SandboxNode, startSandboxNode, usdcKey, usdtKey } from '../../support/sandbox-node.ts';
+import { accountKey, type SimulatedNode, startSimulatedNode, usdcKey, usdtKey } from '../../support/simulated-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 
 const CENT = 10_000n;
 
 type Scene = Readonly<{
-  node: SandboxNode;
+  node: SimulatedNode;
   shop: IndexedShop;
   pay(order: Order, cents: number): void;
   mine(blocks?: number): void;
@@ -22,7 +22,7 @@ type Scene = Readonly<{
 
 /** Opens a shop with orders over 10.00, and a node whose blocks are final 30 below the head. */
 async function scene(confirmations: CreditPolicy, play: (scene: Scene) => Promise<void>, credit = ''): Promise<void> {
-  const node = await startSandboxNode({ seed: 'credits', finalityDistance: 30 });
+  const node = await startSimulatedNode({ family: 'evm', seed: 'credits', finalityDistance: 30 });
   const shop = await openIndexedShop(
     testNetwork({ name: 'ethereum', url: node.wsUrl, confirmations, reorgDepthMax: 60 }),
     50,

@@ -8,19 +8,19 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
 import type { IndexerChange } from '../../support/running-indexer.ts';
 import {
-  type SolanaNode,
-  solanaAccountKey,
+  accountKeyOf,
+  type SimulatedNode,
   solanaTokenKeys,
   solanaTokens,
-  startSolanaNode,
-} from '../../support/solana-node.ts';
+  startSimulatedNode,
+} from '../../support/simulated-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 
 const FINALITY = 12;
 
 type Scene = Readonly<{
-  node: SolanaNode;
+  node: SimulatedNode;
   shop: IndexedShop;
   /** Sends this many cents of a token (default USDT) to an order. */
   pay(order: Order, cents: number, token?: 0 | 1): void;
@@ -33,15 +33,15 @@ type Scene = Readonly<{
 async function scene(
   limitCents: number,
   play: (scene: Scene) => Promise<void>,
-  change?: (node: SolanaNode) => IndexerChange,
+  change?: (node: SimulatedNode) => IndexerChange,
 ): Promise<void> {
-  const node = await startSolanaNode({ seed: 'early', finalityDistance: FINALITY });
+  const node = await startSimulatedNode({ family: 'solana', seed: 'early', finalityDistance: FINALITY });
   const shop = await openIndexedShop(
     testNetwork({
       name: 'solana',
       family: 'solana',
       url: node.url,
-      rpcUrl: node.rpcUrl,
+      rpcUrl: node.httpUrl,
       xpub: null,
       confirmations: [
         { finality: 'confirmed' },
@@ -56,7 +56,7 @@ async function scene(
   const pay = (order: Order, cents: number, token: 0 | 1 = 0) => {
     const units = BigInt(cents) * 10n ** BigInt(solanaTokens[token].decimals - 2);
     const outputs = [{ token: solanaTokenKeys[token], to: order.address, units }];
-    node.world.pay({ kind: 'direct', from: solanaAccountKey('payer'), outputs });
+    node.world.pay({ kind: 'direct', from: accountKeyOf('solana', 'payer'), outputs });
   };
   let cents = 0;
   try {

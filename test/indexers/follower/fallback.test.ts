@@ -7,8 +7,7 @@ import * as assert from 'uvu/assert';
 import type { NetworkConfig } from '../../../src/config/network.ts';
 import { type Answer, type LyingProxy, type Question, startLyingProxy } from '../../support/lying-proxy.ts';
 import { openPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
-import { accountKeyOf, type SimulatedNode, startSimulatedNode } from '../../support/simulated-node.ts';
-import { simulatedChains } from '../../support/test-network.ts';
+import { accountKeyOf, type SimulatedNode, simulatedChains, startSimulatedNode } from '../../support/simulated-node.ts';
 import { startTronProxy, type TronProxy } from '../../support/tron-proxy.ts';
 
 const DUE = 10_000_000n;

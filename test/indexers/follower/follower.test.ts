@@ -8,7 +8,7 @@ import type { FaultRates } from '../../simulated/faults.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
 import { type IndexedShop, openIndexedShop } from '../../support/indexed-shop.ts';
 import { startIndexer, statusOf } from '../../support/running-indexer.ts';
-import { type SandboxNode, startSandboxNode } from '../../support/sandbox-node.ts';
+import { type SimulatedNode, startSimulatedNode } from '../../support/simulated-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 
@@ -21,7 +21,7 @@ const FIRST_AGO_MS = 300_000;
 /** A shop and a simulated node with 30 blocks that nobody follows yet. */
 type Scene = IndexedShop &
   Readonly<{
-    node: SandboxNode;
+    node: SimulatedNode;
     /** Mines `count` blocks, one after the other, made `agoMs` ago. */
     mine(count: number, agoMs?: number): void;
     /** Waits until the database holds the node's head. */
@@ -35,7 +35,8 @@ async function scene(
   headAgoMs = 0,
 ): Promise<void> {
   let worldAgoMs = FIRST_AGO_MS;
-  const node = await startSandboxNode({
+  const node = await startSimulatedNode({
+    family: 'evm',
     seed: 'follower',
     clock: { nowMs: () => systemClock.nowMs() - worldAgoMs },
   });

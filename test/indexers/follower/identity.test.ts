@@ -11,9 +11,8 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { families as familiesOf } from '../../../src/sandbox/families.ts';
 import type { IndexedShop, Order } from '../../support/indexed-shop.ts';
 import { openPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
-import { accountKeyOf, type SimulatedNode, startSimulatedNode } from '../../support/simulated-node.ts';
+import { accountKeyOf, type SimulatedNode, simulatedChains, startSimulatedNode } from '../../support/simulated-node.ts';
 import { type Switchboard, startSwitchboard } from '../../support/switchboard.ts';
-import { simulatedChains } from '../../support/test-network.ts';
 import { startTronBridge } from '../../support/tron-bridge.ts';
 
 const families = ['evm', 'tron', 'solana'] as const;
@@ -175,7 +174,7 @@ for (const family of families) {
 
   test(`${family}: the network’s own node with an empty database halts nothing, though its head is fresh`, () =>
     sceneBehindGateway(family, async (s) => {
-      const empty = await startSimulatedNode({ ...simulatedChains[family], seed: 'empty', tokens: [] });
+      const empty = await startSimulatedNode({ family, seed: 'empty', tokens: [] });
       try {
         for (let left = 3; left > 0; left--) empty.world.mine();
         s.gateway.connectTo(empty.httpUrl);

@@ -12,12 +12,12 @@ import { chains } from '../../../src/chains/index.ts';
 import type { Fault } from '../../../src/core/fault.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { accountKeyOf, startSimulatedNode, writtenBy } from '../../support/simulated-node.ts';
-import { simulatedChains, testNetwork } from '../../support/test-network.ts';
+import { testNetwork } from '../../support/test-network.ts';
 
 const BLOCKS = 150;
 
 async function openScene(family: Family, isSkipped?: (number: number) => boolean) {
-  const own = await startSimulatedNode({ ...simulatedChains[family], seed: 'range', ...(isSkipped && { isSkipped }) });
+  const own = await startSimulatedNode({ family, seed: 'range', ...(isSkipped && { isSkipped }) });
   const payee = accountKeyOf(family, 'payee');
   const paid: string[] = [];
   for (let made = 0; made < BLOCKS; made++) {

@@ -16,8 +16,7 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import type { IndexedShop } from '../../support/indexed-shop.ts';
 import { openPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
 import { startIndexer, statusOf } from '../../support/running-indexer.ts';
-import { startSandboxNode } from '../../support/sandbox-node.ts';
-import { accountKeyOf } from '../../support/simulated-node.ts';
+import { accountKeyOf, startSimulatedNode } from '../../support/simulated-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 
@@ -342,7 +341,7 @@ test('a final block among those that were skipped stops no credit', async () => 
 test('a payment from before the network was added is found in the blocks before its first', async () => {
   const polled = await openPolledIndexer('evm');
   const { shop } = polled;
-  const other = await startSandboxNode({ seed: 'added later' });
+  const other = await startSimulatedNode({ family: 'evm', seed: 'added later' });
   try {
     const order = await shop.order('paid elsewhere');
     other.world.mine();

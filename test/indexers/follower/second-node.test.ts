@@ -12,14 +12,14 @@ import { minorToPar } from '../../../src/core/money.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
 import { type Lies, type LyingProxy, startLyingProxy } from '../../support/lying-proxy.ts';
-import { accountKey, type SandboxNode, startSandboxNode } from '../../support/sandbox-node.ts';
+import { accountKey, type SimulatedNode, startSimulatedNode } from '../../support/simulated-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 import { CALM_MS, PATIENCE_MS, type Watched, watched } from '../../support/watched.ts';
 
 type Scene = Readonly<{
   shop: IndexedShop;
-  node: SandboxNode;
+  node: SimulatedNode;
   proxy: LyingProxy;
   pay(order: Order, cents: number): void;
   mine(blocks?: number): void;
@@ -33,7 +33,7 @@ const witnessDies: Lies = { status: 502 };
 
 /** A shop where from 5.00 a second node must agree. One of the nodes is behind a proxy that may lie. */
 async function scene(liar: 'first' | 'second', play: (scene: Scene) => Promise<void>): Promise<void> {
-  const node = await startSandboxNode({ seed: 'second' });
+  const node = await startSimulatedNode({ family: 'evm', seed: 'second' });
   const proxy = await startLyingProxy(node);
   const [url, witnessUrl] = liar === 'first' ? [proxy.wsUrl, node.httpUrl] : [node.wsUrl, proxy.httpUrl];
   const shop = await openIndexedShop(
@@ -180,7 +180,7 @@ test('a payment stays seen while the second node is on another chain, and the ne
   }));
 
 test('a second node that answers is asked about all that is due at once; one that is slow, for some seconds', async () => {
-  const node = await startSandboxNode({ seed: 'many' });
+  const node = await startSimulatedNode({ family: 'evm', seed: 'many' });
   const network = testNetwork({ name: 'ethereum', url: node.httpUrl });
   const chain = chains.evm;
   const table = createAddressTable(chain.address.keyBytes);

@@ -22,10 +22,10 @@ import { openLog } from '../../../src/lib/log.ts';
 import { approverOf, signApproval } from '../../../src/signer/approval.ts';
 import { thawText } from '../../../src/signer/freeze.ts';
 import { handClock } from '../../support/hand-clock.ts';
-import { startSimulatedNode } from '../../support/simulated-node.ts';
+import { simulatedChains, startSimulatedNode } from '../../support/simulated-node.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { makeSignerFolder, openSigningServiceIn, refundOf, seed } from '../../support/temp-signer.ts';
-import { simulatedChains, testNetwork } from '../../support/test-network.ts';
+import { testNetwork } from '../../support/test-network.ts';
 
 export const network = 'test:one';
 const spendings = { evm: evmSpending, tron: tronSpending, solana: solanaSpending } as const;

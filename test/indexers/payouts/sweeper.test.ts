@@ -18,10 +18,10 @@ import { openLog } from '../../../src/lib/log.ts';
 import type { Signer } from '../../../src/signer/signer.ts';
 import { handClock } from '../../support/hand-clock.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
-import { startSimulatedNode } from '../../support/simulated-node.ts';
+import { simulatedChains, startSimulatedNode } from '../../support/simulated-node.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { makeSignerFolder, openSigningServiceIn, seed } from '../../support/temp-signer.ts';
-import { simulatedChains, testNetwork } from '../../support/test-network.ts';
+import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 
 const PAR = 10n ** 18n;

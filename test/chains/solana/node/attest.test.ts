@@ -6,20 +6,20 @@ import { openNode } from '../../../../src/chains/solana/node/node.ts';
 import type { BlockRef } from '../../../../src/core/block.ts';
 import { type Answer, type LyingProxy, type Question, startLyingProxy } from '../../../support/lying-proxy.ts';
 import type { Json } from '../../../support/recordings.ts';
-import { type SolanaNode, solanaAccountKey, solanaTokens, startSolanaNode } from '../../../support/solana-node.ts';
+import { accountKeyOf, type SimulatedNode, solanaTokens, startSimulatedNode } from '../../../support/simulated-node.ts';
 
-let sandbox: SolanaNode;
+let sandbox: SimulatedNode;
 let proxy: LyingProxy;
 let node: Node;
 let block: BlockRef;
 let tx: string;
 
 test.before(async () => {
-  sandbox = await startSolanaNode({ seed: 'attest' });
-  proxy = await startLyingProxy({ httpUrl: sandbox.rpcUrl, wsUrl: sandbox.url });
+  sandbox = await startSimulatedNode({ family: 'solana', seed: 'attest' });
+  proxy = await startLyingProxy({ httpUrl: sandbox.httpUrl, wsUrl: sandbox.url });
   const limits = { requestTimeoutMs: 10_000, responseBytesMax: 1_000_000, idleMsMax: 10_000, concurrencyMax: 4 };
   node = openNode({ url: proxy.httpUrl, tokens: solanaTokens, ...limits });
-  tx = sandbox.pay(solanaAccountKey('payee'), 5n);
+  tx = sandbox.pay(accountKeyOf('solana', 'payee'), 5n);
   sandbox.world.mine();
   block = await node.head();
 });

@@ -10,7 +10,7 @@ import { Fault } from '../../../../src/core/fault.ts';
 import { formatSignature } from '../../../../src/sandbox/solana-render.ts';
 import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
 import { startAnsweringServer } from '../../../support/answering-server.ts';
-import { SOLANA_CHAIN_ID, solanaTokens } from '../../../support/solana-node.ts';
+import { SOLANA_CHAIN_ID, solanaTokens } from '../../../support/simulated-node.ts';
 import { until } from '../../../support/until.ts';
 import type { LyingBench } from '../../lying-bench.ts';
 import { lyingSuite } from '../lying-bench.ts';

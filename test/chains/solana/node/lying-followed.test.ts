@@ -8,8 +8,7 @@ import { systemClock } from '../../../../src/lib/clock.ts';
 import { type IndexedShop, type Order, openIndexedShop } from '../../../support/indexed-shop.ts';
 import { type Answer, type LyingProxy, type Question, startLyingProxy } from '../../../support/lying-proxy.ts';
 import type { RunningIndexer } from '../../../support/running-indexer.ts';
-import { writtenBy } from '../../../support/simulated-node.ts';
-import { type SolanaNode, startSolanaNode } from '../../../support/solana-node.ts';
+import { type SimulatedNode, startSimulatedNode, writtenBy } from '../../../support/simulated-node.ts';
 import { testNetwork } from '../../../support/test-network.ts';
 import { until } from '../../../support/until.ts';
 
@@ -18,7 +17,7 @@ const DEPTH = 3;
 const ORDERS_MAX = 50;
 
 const test = suite('Solana shop with a lying node');
-let node: SolanaNode;
+let node: SimulatedNode;
 let proxy: LyingProxy;
 let shop: IndexedShop;
 let indexer: RunningIndexer;
@@ -30,7 +29,11 @@ const start = (): void => {
 };
 
 test.before(async () => {
-  node = await startSolanaNode({ seed: 'followed lies', isSkipped: (slot) => slot > 0 && slot % 5 === 0 });
+  node = await startSimulatedNode({
+    family: 'solana',
+    seed: 'followed lies',
+    isSkipped: (slot) => slot > 0 && slot % 5 === 0,
+  });
   mine(40);
   proxy = await startLyingProxy({ httpUrl: node.httpUrl, wsUrl: node.url });
   const network = testNetwork({

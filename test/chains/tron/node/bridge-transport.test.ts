@@ -4,17 +4,17 @@ import * as assert from 'uvu/assert';
 import { WebSocketServer } from 'ws';
 import { openNode } from '../../../../src/chains/tron/node/node.ts';
 import { faultOf } from '../../../conformance/chain.ts';
+import { type SimulatedNode, startSimulatedNode, tronTokens } from '../../../support/simulated-node.ts';
 import { startTronBridge, type TronBridge } from '../../../support/tron-bridge.ts';
-import { startTronNode, type TronNode, tronTokens } from '../../../support/tron-node.ts';
 import { until } from '../../../support/until.ts';
 
 const test = suite('TRON through the bridge');
 const limits = { requestTimeoutMs: 2_000, responseBytesMax: 1_000_000, idleMsMax: 3_000, concurrencyMax: 4 };
-let node: TronNode;
+let node: SimulatedNode;
 let bridge: TronBridge;
 
 test.before(async () => {
-  node = await startTronNode({ seed: 'transport' });
+  node = await startSimulatedNode({ family: 'tron', seed: 'transport' });
   node.world.mine();
   bridge = await startTronBridge(node.url);
 });

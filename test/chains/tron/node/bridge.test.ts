@@ -4,16 +4,16 @@
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { type SimulatedNode, startSimulatedNode } from '../../../support/simulated-node.ts';
 import { BRIDGE_TOKEN, openConsumer, startTronBridge, type TronBridge } from '../../../support/tron-bridge.ts';
-import { startTronNode, type TronNode } from '../../../support/tron-node.ts';
 import { until } from '../../../support/until.ts';
 
 const test = suite('The bridge next to java-tron');
-let node: TronNode;
+let node: SimulatedNode;
 let bridge: TronBridge;
 
 test.before(async () => {
-  node = await startTronNode({ seed: 'bridge' });
+  node = await startSimulatedNode({ family: 'tron', seed: 'bridge' });
   for (let block = 0; block < 5; block++) node.world.mine(3);
   bridge = await startTronBridge(node.url);
   await connectable(bridge);
@@ -101,7 +101,7 @@ test('answers are java-tron’s own bytes, with their sizes, in the order of the
   });
   consumer.say({ id: 41, calls });
   await until('the answer', () => text.startsWith('{"id":41,'));
-  const own = await Promise.all(calls.map(([path, body]) => node.ask(path, body)));
+  const own = await Promise.all(calls.map(([path, body]) => node.post(path, body)));
   assert.ok((own[0]?.length ?? 0) > 3_000);
   assert.is(text, `{"id":41,"sizes":[${own.map((one) => Buffer.byteLength(one))}],"answers":[${own.join(',')}]}`);
   consumer.socket.close();

@@ -9,8 +9,7 @@ import { tronWire } from '../../../../src/chains/tron/wire.ts';
 import type { BlockRef } from '../../../../src/core/block.ts';
 import { Fault } from '../../../../src/core/fault.ts';
 import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
-import { accountKey } from '../../../support/sandbox-node.ts';
-import { startTronNode, type TronNode, tronTokens } from '../../../support/tron-node.ts';
+import { accountKey, type SimulatedNode, startSimulatedNode, tronTokens } from '../../../support/simulated-node.ts';
 import { startTronProxy, type TronProxy } from '../../../support/tron-proxy.ts';
 
 const test = suite('TRON node');
@@ -22,7 +21,7 @@ const INFO = '/wallet/gettransactioninfobyid';
 const CONSTANT = '/wallet/triggerconstantcontract';
 const SOLID = '/walletsolidity/getblock';
 
-let tron: TronNode;
+let tron: SimulatedNode;
 let proxy: TronProxy;
 let node: Node;
 let tx: string;
@@ -33,7 +32,7 @@ const open = (options: Partial<NodeOptions> = {}): Node =>
   openNode({ url: proxy.url, tokens: tronTokens, ...limits, ...options });
 
 test.before(async () => {
-  tron = await startTronNode({ seed: 'client', finalityDistance: 2 });
+  tron = await startSimulatedNode({ family: 'tron', seed: 'client', finalityDistance: 2 });
   tron.world.mine(2);
   tx = tron.pay(payee, 5n);
   tron.world.mine(1);
@@ -97,7 +96,7 @@ test('a block that was reorganised away while it was read is not used', async ()
 });
 
 test('a header of another height or another hash is refused', async () => {
-  const other = JSON.parse(await tron.ask(BLOCK, { id_or_num: '1' }));
+  const other = JSON.parse(await tron.post(BLOCK, { id_or_num: '1' }));
   lie(BLOCK, other);
   assert.is((await faultOf(node.range(2, 2))).code, 'node_nonsense');
   assert.is((await faultOf(node.header(block.hash))).code, 'node_nonsense');
@@ -145,7 +144,7 @@ test('tokens are asked for their decimals; every refusal has its own code', asyn
 });
 
 test('a node that is still syncing does not make the configuration wrong', async () => {
-  const old = JSON.parse(await tron.ask(BLOCK));
+  const old = JSON.parse(await tron.post(BLOCK));
   old.block_header.raw_data.timestamp -= 3_600_000;
   proxy.lies.answer = (path, body) => {
     if (path === CONSTANT) return JSON.stringify({ result: { message: 'Smart contract is not exist.' } });

@@ -5,9 +5,8 @@ import { tronAddress } from '../../../../src/chains/tron/address.ts';
 import { tronSpending } from '../../../../src/chains/tron/spend.ts';
 import { lookalikeKey } from '../../../../src/sandbox/transaction.ts';
 import { BLACK_HOLE } from '../../../../src/sandbox/tron-render.ts';
-import { accountKey } from '../../../support/sandbox-node.ts';
+import { accountKey, tronTokenKeys } from '../../../support/simulated-node.ts';
 import { startTronBridge } from '../../../support/tron-bridge.ts';
-import { tronTokenKeys } from '../../../support/tron-node.ts';
 import { nothingYet, quoted, refused } from '../../seed-wallets.ts';
 import { FINAL_BLOCKS, makePayoutBench, TRX } from '../payout-bench.ts';
 
