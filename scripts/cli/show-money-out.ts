@@ -1,17 +1,14 @@
 /** Money that goes out, or waits for a decision: refunds and returns, payouts with their attempts, held money. */
-import { englishOf } from '../../src/acts/act.ts';
-import { acceptEffect, acceptHeld, acceptJson, heldAmount } from '../../src/acts/held.ts';
+import { heldAmount } from '../../src/acts/held.ts';
 import { amountText } from '../../src/acts/refund-words.ts';
 import { refundJson, whatNext } from '../../src/acts/refunds.ts';
-import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
 import { type Attempt, attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
 import { isPassing } from '../../src/core/reasons.ts';
 import { endOf } from '../../src/database/payouts/holds.ts';
 import type { Refund } from '../../src/database/refunds/refund.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
-import { claimUrl } from '../../src/payments/destination.ts';
-import { type Input, moment, operatorAct } from './command.ts';
+import { moment } from './command.ts';
 import { heldAdvice, heldJson, heldState, meanings } from './held.ts';
 import { freezeText } from './payout-freeze.ts';
 import { amountOf, kindText, shownPayout } from './payouts.ts';
@@ -19,11 +16,10 @@ import { findSession, paymentRows } from './session.ts';
 import { type Link, link, type Mark, type Shown } from './show-link.ts';
 import { at, parText, type Scene } from './show-scene.ts';
 
-/** Shows a refund with its payout; with `--link` also the payer's claim link. */
-export async function refundShown(scene: Scene, input: Input, id: string): Promise<Shown | null> {
+/** Shows a refund with its payout. */
+export async function refundShown(scene: Scene, id: string): Promise<Shown | null> {
   const refund = await scene.database.refunds.findBy({ id });
   if (!refund) return null;
-  const claim = input.options.link === true ? await seenLink(scene, input, refund) : null;
   const payout = await scene.database.payouts.find(id);
   const paying = payout && (await payoutFacts(scene, payout));
   const { destination, heldKind, network, storeId, mode, sessionId, orderId, refundId } = refund;
@@ -31,7 +27,7 @@ export async function refundShown(scene: Scene, input: Input, id: string): Promi
     destination && `${destination.from}${destination.isLinkSeen ? ', through a link that staff had seen' : ''}`;
   return {
     kind: heldKind ? 'return' : 'refund',
-    json: { ...refundJson(refund), ...(claim !== null && { claim_url: claim }), payout: paying?.json ?? null },
+    json: { ...refundJson(refund), payout: paying?.json ?? null },
     facts: [
       [heldKind ? 'return' : 'refund', `${id} (${heldKind ? `${heldKind} money` : `merchant’s id ${refundId}`})`],
       ['session', `${sessionId} (order ${orderId}) of store ${storeId} (${mode})`],
@@ -40,7 +36,6 @@ export async function refundShown(scene: Scene, input: Input, id: string): Promi
       ['to', destination ? `${destination.address} (from the ${from?.replace('_', ' ')})` : '-'],
       ['created', moment(refund.createdAtMs)],
       ...(refund.receiptNumber === null ? [] : [['receipt', refund.receiptNumber]]),
-      ...(claim === null ? [] : [['claim link', claim]]),
     ],
     rows: paying?.rows ?? [],
     links: [await refundLink(scene, refund)],
@@ -87,24 +82,8 @@ function pendingLink(refund: Refund): Link {
   const until = claim && !destination ? ` until ${at(claim.untilS * 1000)}, then it fails` : '';
   const advice = destination
     ? `\`quayside refund approve ${id}\`, or \`quayside refund reject ${id} --reason …\``
-    : `send the claim link of \`quayside show ${id} --link\` to the payer, or name an address: \`quayside refund destination ${id} --address ADDRESS --reason …\``;
+    : `the dashboard has the payer’s link; or name an address: \`quayside refund destination ${id} --address ADDRESS --reason …\``;
   return link('payout', 'waiting', `${waits}${until}`, advice);
-}
-
-/**
- * Returns the payer's claim link and records that the operator has seen it. The link's holder can name the destination.
- * @throws Fault permanent `refused`
- */
-async function seenLink(
-  { database, config, clock }: Scene,
-  input: Input,
-  { id, claim, status, destination }: Refund,
-): Promise<string> {
-  if (!claim || status !== 'pending' || destination) {
-    throw permanent('refused', `refund ${id} waits for no address, so it has no link`);
-  }
-  await database.refunds.recordLinkSeen(id, operatorAct({ name: 'show' }, input, clock));
-  return claimUrl(claim.token, config);
 }
 
 /** Shows a payout that is no refund. */
@@ -191,21 +170,18 @@ async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
   return outcome('waiting', state === 'sent' ? 'it waits for a block and for finality' : 'it is signed next');
 }
 
-/** Shows held money: its session, its transfers, and what accepting it would do. */
-export async function heldShown({ database, clock }: Scene, input: Input, id: string): Promise<Shown | null> {
+/** Shows held money with its session and its transfers. */
+export async function heldShown({ database }: Scene, id: string): Promise<Shown | null> {
   const held = await database.held.find(id);
   if (!held) return null;
   const session = await findSession(database.sessions, held.sessionId);
-  const isOpen = held.state === 'open';
-  const tried = isOpen ? await database.held.accept(held.id, operatorAct(acceptHeld, input, clock), true) : null;
-  const accepting = tried?.kind === 'done' ? tried : null;
   const returns = held.returns.map(({ id: returnId, status, amountMinor, currency, network, tx }) => {
     const amount = formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS);
     return { id: returnId, status, amount, currency, network, transaction_hash: tx };
   });
   return {
     kind: 'held',
-    json: { ...heldJson(held), held_kind: held.kind, accepting: accepting && acceptJson(accepting), returns },
+    json: { ...heldJson(held), held_kind: held.kind, returns },
     facts: [
       ['held', `${held.id} (${heldState(held)})`],
       ['kind', `${held.kind}: ${meanings[held.kind]}`],
@@ -214,13 +190,15 @@ export async function heldShown({ database, clock }: Scene, input: Input, id: st
       ['store', `${held.storeId} (${held.mode})`],
       ['due', `${parText(session.terms.duePar)} in ${session.terms.accepts.join(' or ')}`],
       ['since', moment(held.openedAtMs)],
-      ...(accepting ? [['if accepted', englishOf(acceptEffect(accepting))]] : []),
       ...returns.map((one) => [
         one.status === 'completed' ? 'returned' : 'return',
         `${one.amount} ${one.currency} on ${one.network}: ${one.id} (${one.status})`,
       ]),
     ],
     rows: paymentRows(session),
-    links: isOpen ? [link('credit', 'waiting', `${heldAmount(held)} waits for your decision`, heldAdvice(id))] : [],
+    links:
+      held.state === 'open'
+        ? [link('credit', 'waiting', `${heldAmount(held)} waits for your decision`, heldAdvice(id))]
+        : [],
   };
 }

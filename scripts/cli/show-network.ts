@@ -16,7 +16,6 @@ type BlockRange = Readonly<{ from: number; to: number }>;
 
 /** Blocks by which a range that follows from times is made wider on each side. */
 const MARGIN_BLOCKS = 20;
-const DAY_S = 86_400;
 
 export async function readPlaces(database: Database, networks: readonly NetworkConfig[]): Promise<Places> {
   const reports = new Map((await database.networks.list()).map((one) => [one.network, one]));
@@ -145,14 +144,6 @@ export function sessionRange({ terms }: Pick<Session, 'terms'>, place: Place): B
   const openS = terms.expiresAtS + terms.topUpGraceS - terms.createdAtS;
   const range = { from: Math.max(0, before + 1), to: Math.min(tip.number, before + 2 * blocks(openS)) };
   return range.from > range.to ? null : range;
-}
-
-/** Returns the blocks of the last day, as far as they were read; null if none was. */
-export function lastDay({ network, report }: Place): BlockRange | null {
-  const tip = report?.cursor;
-  return tip
-    ? { from: Math.max(0, tip.number - Math.ceil((DAY_S * 1000) / network.blockTimeMs)), to: tip.number }
-    : null;
 }
 
 /** Returns how the network is followed now. */

@@ -15,7 +15,7 @@ import { moment } from './command.ts';
 import { heldAdvice, meanings } from './held.ts';
 import { type Link, link, type Shown } from './show-link.ts';
 import { refundLinks } from './show-money-out.ts';
-import { gapLinks, lastDay, networkLink, type Place, rereadCommand, sessionRange } from './show-network.ts';
+import { gapLinks, networkLink, rereadCommand, sessionRange } from './show-network.ts';
 import { addressText, at, parText, type Scene, unitsText } from './show-scene.ts';
 import { eventLinks } from './show-webhook.ts';
 
@@ -112,6 +112,11 @@ function creditLink(scene: Scene, session: Session, isAnyKnown: boolean): Link {
   }
 }
 
+/** Advice about a transaction that somebody reports and nothing here knows. */
+export const ASK_PAYER =
+  'look in an explorer which address it pays, and show that: `quayside show ADDRESS`. The payer can paste the transaction ' +
+  'on the payment page, which asks the node';
+
 /** Advice about a payment that somebody reports and nothing here knows. */
 function missedAdvice({ places }: Scene, session: Session): string {
   const proofs = session.options.flatMap(({ networkKey }) => {
@@ -119,7 +124,7 @@ function missedAdvice({ places }: Scene, session: Session): string {
     const range = place ? sessionRange(session, place) : null;
     return place && range ? [rereadCommand(place, range)] : [];
   });
-  const ask = 'if the payer has a transaction hash: `quayside show HASH --ask-node`';
+  const ask = 'a payer who has paid can paste the transaction on the payment page';
   return [ask, ...new Set(proofs)].join('; to compare with the node: ');
 }
 
@@ -139,7 +144,7 @@ export async function transferLink(scene: Scene, transfer: TracedTransfer, sessi
   if (!block.isCanonical) {
     const isRecent = scene.nowMs - block.timeS * 1000 < MINED_AGAIN_MS;
     const lost = `${where} left the chain in a reorg; the transfer counts again if a later block contains it`;
-    const advice = `ask whether the chain still has it: \`quayside show ${tx} --ask-node\``;
+    const advice = `look in an explorer whether the chain still has ${tx}`;
     return link('transfer', 'ok', text, null, [link('block', isRecent ? 'waiting' : 'broken', lost, advice)]);
   }
   if (isDust) {
@@ -211,23 +216,17 @@ export async function addressLinks(
       links.push(await ownLink(scene, name, own));
     links.push(...(await walletLinks(scene, name)));
   }
-  return links.length > 0 ? { links, isKnown: true } : { links: [foreignLink(scene, names)], isKnown: false };
+  return links.length > 0 ? { links, isKnown: true } : { links: [foreignLink(names)], isKnown: false };
 }
 
 /** Returns the link for an address that is not ours. */
-function foreignLink({ config }: Scene, names: readonly Named[]): Link {
-  const text = names[0]?.text ?? '';
-  const contracts = config.networks.flatMap(({ key, tokens }) =>
-    tokens.filter(({ address }) => address === text).map(({ symbol }) => `the contract of ${symbol} on ${key}`),
-  );
-  const what = contracts.join(', ') || `an address of ${names.map(({ family }) => family).join(' or ')}`;
-  return link(
+const foreignLink = (names: readonly Named[]): Link =>
+  link(
     'address',
     'note',
-    `${text} is ${what}, and none of our deposit addresses or wallets: money sent there does not reach us`,
-    'compare with the address on the payment page; `quayside show` has it',
+    `${names[0]?.text ?? ''} is none of our deposit addresses or wallets: money sent there does not reach us`,
+    'compare with the address on the payment page',
   );
-}
 
 const meaningOf = {
   free: 'no session has it yet; it is watched',
@@ -250,16 +249,9 @@ async function ownLink(scene: Scene, { text }: Named, own: TracedAddress): Promi
   const onNetworks = [...places.values()].filter(
     ({ network }) => network.family === own.family && network.mode === own.mode,
   );
-  const empty = traced.length === 0 ? onNetworks.flatMap((place) => emptyLinks(place, scene.nowMs)) : [];
+  const none = link('credit', 'note', 'nothing that came to it is known');
+  const empty = traced.length === 0 ? [...onNetworks.map((place) => networkLink(place, scene.nowMs)), none] : [];
   return link('address', 'ok', `${name}: ${meaningOf[stateOf(own)]}`, null, [...transfers, ...empty]);
-}
-
-/** Nothing is known to have come: the state of a network, and how to compare with its node. */
-function emptyLinks(place: Place, nowMs: number): Link[] {
-  const range = lastDay(place);
-  const proof = range && `to compare the last day with the node: ${rereadCommand(place, range)}`;
-  const none = link('credit', 'note', `${place.network.key}: nothing that came to it is known`, proof);
-  return [networkLink(place, nowMs), ...gapLinks(place, range), none];
 }
 
 async function walletLinks({ database, config }: Scene, { family, key, text }: Named): Promise<Link[]> {

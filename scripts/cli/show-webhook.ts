@@ -14,7 +14,6 @@ import { shownDelivery } from './webhooks.ts';
 
 /** A delivery that was due for this long without an attempt is late. */
 const LATE_MS = 60_000;
-const ANSWERS_SHOWN = 5;
 const TITLE_CHARACTERS_MAX = 100;
 
 const errorTexts: Readonly<Record<string, string>> = {
@@ -137,21 +136,16 @@ export async function deliveryShown(scene: Scene, id: string): Promise<Shown | n
   };
 }
 
-/** Shows an endpoint: its rate, failures and last answers, and what is wrong. */
+/** Shows an endpoint: how it does, and what was wrong with its last answer. */
 export async function endpointShown({ database }: Scene, id: string): Promise<Shown | null> {
   const health = await database.endpoints.health(id);
   if (!health) return null;
   const { recent, waiting, failingSinceMs, disabledAtMs, disabledReason, url, mode } = health;
   const countOf = (state: string) => recent.filter((one) => one.state === state).length;
   const [delivered, failed] = [countOf('delivered'), countOf('failed')];
-  const rate = delivered + failed === 0 ? null : delivered / (delivered + failed);
-  const tried = recent.filter(({ attempts, state }) => attempts > 0 || state === 'delivered').slice(0, ANSWERS_SHOWN);
-  const answers = [];
-  for (const { id: deliveryId, eventType } of tried) {
-    const last = (await database.deliveries.attempts(deliveryId)).at(-1);
-    if (last) answers.push({ ...last, eventType, wrong: wrongWith(last) });
-  }
-  const wrong = answers[0]?.wrong ?? null;
+  const tried = recent.find(({ attempts, state }) => attempts > 0 || state === 'delivered');
+  const last = tried && (await database.deliveries.attempts(tried.id)).at(-1);
+  const wrong = last ? wrongWith(last) : null;
   const verdict = wrong === null ? '' : `: ${wrong}`;
   const again = `once it works, \`quayside webhook resend ${id} --since 1d\` sends at once what failed or waits`;
   const off = `\`quayside webhook set ${id} --state on\` enables it`;
@@ -166,28 +160,11 @@ export async function endpointShown({ database }: Scene, id: string): Promise<Sh
     json: {
       ...{ id, url, mode, disabled_reason: disabledReason },
       failing_since: failingSinceMs === null ? null : moment(failingSinceMs),
-      recent: { delivered, failed, rate },
-      waiting,
-      wrong,
-      answers: answers.map((one) => ({
-        delivery: one.deliveryId,
-        type: one.eventType,
-        at: moment(one.startedAtMs),
-        duration_ms: one.durationMs,
-        status: one.status,
-        error: one.error,
-        wrong: one.wrong,
-      })),
+      ...{ recent: { delivered, failed }, waiting, wrong },
     },
     facts: [
       ['url', `${url} (${mode} mode)`],
       [`last ${RECENT_EVENTS} events`, `${delivered} delivered, ${failed} failed for good, ${waiting} waiting`],
-    ],
-    rows: [
-      ['DELIVERY', 'EVENT', 'AT', 'TOOK', 'RESULT'],
-      ...answers.map((one) => [
-        ...[one.deliveryId, one.eventType, moment(one.startedAtMs), `${one.durationMs} ms`, resultOf(one)],
-      ]),
     ],
     links: [own],
   };

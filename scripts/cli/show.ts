@@ -2,11 +2,9 @@
  * Shows one thing, whatever it is: recognises what was pasted, prints its facts and the way of a payment from block to
  * delivery and refund, and names the link that is broken.
  */
-import { keyJson } from '../../src/acts/keys.ts';
 import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
 import { parseSessionId } from '../../src/lib/id.ts';
-import { type Answer, type Command, type Input, moment, notFound } from './command.ts';
-import { alteredLine, lastUse } from './key.ts';
+import { type Answer, type Command, notFound } from './command.ts';
 import { networkOf } from './network-name.ts';
 import { firstBroken, type Link, link, type Mark, type Shown, worstMark } from './show-link.ts';
 import { heldShown, payoutShown, refundShown } from './show-money-out.ts';
@@ -22,16 +20,12 @@ export const show: Command = {
   args: ['thing'],
   summary: 'Show anything: its facts, what became of it, which link is broken, and what to do.',
   options: {
-    'ask-node': { help: 'of a transaction that is not known here: ask the configured nodes' },
     request: { help: 'of a refund above the signer’s caps: print only what an approver is to sign' },
-    link: {
-      help: 'of a refund: also the link by which the payer names an address; the audit log and the refund keep that you saw it',
-    },
   },
   notes: [
     'A thing is a session, an order, a transaction, an address, a refund, a payout, held money, an event, a delivery, an',
-    'endpoint, a key or a network, by its id or name. ✓ done, … goes on with time, ✗ broken, · note.',
-    'Exit codes: 0 nothing is broken, 1 something is, 3 it is not known here (or, with --ask-node, to any node).',
+    'endpoint or a network, by its id or name. ✓ done, … goes on with time, ✗ broken, · note.',
+    'Exit codes: 0 nothing is broken, 1 something is, 3 it is not known here.',
   ],
   needsSandbox: true,
   async run(input, installation) {
@@ -40,11 +34,11 @@ export const show: Command = {
     const text = (input.args[0] ?? '').trim();
     const sessions = await sessionsNamed(scene, text);
     if (sessions.length > 0) return answer(sessions, true);
-    const named = await recordNamed(scene, input, text);
+    const named = await recordNamed(scene, text);
     if (named) return answer([named], true);
     const candidates = candidatesOf(text);
     if (candidates.length > 0) {
-      const { root, isKnown } = await transactionLink(scene, text, candidates, input.options['ask-node'] === true);
+      const { root, isKnown } = await transactionLink(scene, text, candidates);
       return answer([{ kind: 'transaction', json: {}, links: [root] }], isKnown);
     }
     const names = namesOf(text);
@@ -73,40 +67,19 @@ async function sessionsNamed(scene: Scene, text: string): Promise<Shown[]> {
 }
 
 /** Returns what has this id or name; null if nothing has. */
-async function recordNamed(scene: Scene, input: Input, text: string): Promise<Shown | null> {
+async function recordNamed(scene: Scene, text: string): Promise<Shown | null> {
   const { networks } = scene.config;
   const isNetwork = networks.some(({ key, name }) => key === text || name === text);
   const place = isNetwork ? scene.places.get(networkOf(networks, text).key) : undefined;
   if (place) return networkShown(place, scene.nowMs);
   return (
-    (await refundShown(scene, input, text)) ??
+    (await refundShown(scene, text)) ??
     (await payoutShown(scene, text)) ??
-    (await heldShown(scene, input, text)) ??
+    (await heldShown(scene, text)) ??
     (await endpointShown(scene, text)) ??
     (await deliveryShown(scene, text)) ??
-    (await eventShown(scene, text)) ??
-    (await keyShown(scene, text))
+    (await eventShown(scene, text))
   );
-}
-
-/** Shows an API key: who created it, what it may do, from where and until when, and its last use. */
-async function keyShown({ database }: Scene, id: string): Promise<Shown | null> {
-  const key = await database.keys.show(id);
-  if (!key) return null;
-  return {
-    kind: 'key',
-    json: keyJson(key),
-    facts: [
-      ['key', `${key.id} (${key.mode}) ${key.hint} of store ${key.storeId}`],
-      ['created', `${moment(key.createdAtMs)} by ${key.createdBy ?? 'an unknown person'}`],
-      ['may', key.scopes.join(', ')],
-      ['from', key.sources.join(', ') || 'anywhere'],
-      ['expires', key.expiresAtMs === null ? 'never' : moment(key.expiresAtMs)],
-      ['used', lastUse(key)],
-      ...(key.revokedAtMs === null ? [] : [['revoked', moment(key.revokedAtMs)]]),
-    ],
-    links: key.isAltered ? [link('key', 'broken', alteredLine(key))] : [],
-  };
 }
 
 /** Prints what was found. Several sessions of one order are a list for programs. */

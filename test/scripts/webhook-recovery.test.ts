@@ -117,7 +117,7 @@ test(
   inShop(async (shop) => {
     const endpoint = await shop.addEndpoint('https://shop.example/a');
     const fresh = await run(shop, show, [endpoint]);
-    assert.equal([fresh.isBad, fresh.json.wrong, fresh.json.recent.rate], [false, null, null]);
+    assert.equal([fresh.isBad, fresh.json.wrong], [false, null]);
     await shop.cancelOne();
     await delivered(shop);
     const page = '<html><head><title>\n Attention \u001b[2J\u202erequired | WAF\n</title>';
@@ -136,7 +136,7 @@ test(
       for (const control of ['\u001b', '\u202e']) assert.not.ok(text.includes(control));
     }
     const { json } = await run(shop, show, [endpoint]);
-    assert.equal([json.recent, json.answers.length], [{ delivered: 1, failed: 4, rate: 1 / 5 }, 5]);
+    assert.equal(json.recent, { delivered: 1, failed: 4 });
     await shop.database.endpoints.enable(endpoint, false, 'gone', shop.clock.nowMs());
     await shop.cancelOne();
     const off = await run(shop, show, [endpoint]);
