@@ -64,7 +64,6 @@ const storePages = [
 const operatorPages = [
   ['/operator', 'Installation', 'home'],
   ['/operator/alarms', 'Alarms', 'alarm'],
-  ['/operator/networks', 'Networks', 'network'],
   ['/operator/money', 'Money out', 'wallet'],
   ['/operator/stores', 'Stores and people', 'store'],
   ['/operator/audit', 'Audit log', 'list'],

@@ -11,7 +11,6 @@ import { deliveryPages } from './pages/delivery.ts';
 import { developerPages } from './pages/developers.ts';
 import { endpointPages } from './pages/endpoint.ts';
 import { moneyOutPages } from './pages/money-out.ts';
-import { networkPages } from './pages/networks.ts';
 import { operatorPage } from './pages/operator.ts';
 import { overviewPage } from './pages/overview.ts';
 import { paymentPages } from './pages/payment.ts';
@@ -44,7 +43,6 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     operatorPage(deps),
     ...auditPages(deps, answerFile),
     ...operatorStorePages(deps),
-    ...networkPages(deps),
     ...moneyOutPages(deps),
     payoutPage(deps),
     ...systemPages(deps),

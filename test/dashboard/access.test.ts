@@ -67,8 +67,6 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /operator/stores/:merchant/refuse': ['operator'],
   'post /operator/stores/:merchant/suspend': ['operator'],
   'post /operator/stores/:merchant/resume': ['operator'],
-  'get /operator/networks': ['operator'],
-  'get /operator/networks/:network': ['operator'],
   'get /operator/money': ['operator'],
   'post /operator/money/freeze': ['operator'],
   'post /operator/money/thaw': ['operator'],

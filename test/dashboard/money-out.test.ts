@@ -28,14 +28,12 @@ test('wallets are shown beside the books, with what is low, short or not read', 
     await database.wallets.compareBooks({ network, heldUnits: { USDT: 8_000_000n }, nowMs });
     const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n, readAtMs: nowMs } as const;
     await database.sweeps.recordUnswept(network, [level]);
-    await database.wallets.recordOwn(network, [{ role: 'treasury', key: '4d'.repeat(20) }]);
     const shown = await page();
     const states = rowsOf(shown, 'Wallets').map(({ Wallet, Holds, State }) => [Wallet, Holds, State].join(', '));
     assert.equal(states.sort(), ['gas, 1 native, not read', 'gas, 1.00 native, low', 'refunds, 5.00 USDT, enough']);
     const [book] = rowsOf(shown, 'Balances and books');
     assert.equal([book?.Held, book?.['By the books at least'], book?.State], ['5.00 USDT', '8.00 USDT', 'agrees']);
     assert.is(rowsOf(shown, 'On deposit addresses')[0]?.['To be swept'], '7.50 USDT');
-    assert.match(shown.slice(shown.indexOf('id="treasury"')).toLowerCase(), `0x${'4d'.repeat(20)}`);
     await database.wallets.compareBooks({ network, heldUnits: { USDT: 5_000_000n }, nowMs: nowMs + 1 });
     assert.match(rowsOf(await page(), 'Balances and books')[0]?.State ?? '', 'less than expected');
   }));
@@ -126,15 +124,13 @@ test('a frozen network is explained on one screen: what left its wallets, which 
     assert.match(section, `quayside payout reconcile ${network} --reason REASON`);
   }));
 
-test('a frozen signer is shown with the way out, on the page of money out and of the network that reports it', () =>
+test('a frozen signer is shown with the way out', () =>
   withOperator(async ({ dashboard: { api }, mary }) => {
     const freeze = { reason: 'a stolen key', frozenBy: 'ann', frozenAtMs: Date.UTC(2026, 10, 25, 12) };
     await api.database().engines.reportSignerFreeze(network, freeze, api.clock.nowMs());
-    for (const path of [PAGE, `/operator/networks/${network}`]) {
-      const shown = textOf((await mary.get(path)).text);
-      assert.match(shown, /the signer is frozen Since 2026-11-25 12:00:00 , by ann : a stolen key/, path);
-      assert.match(shown, 'quayside-signer thaw', path);
-    }
+    const shown = textOf((await mary.get(PAGE)).text);
+    assert.match(shown, /the signer is frozen Since 2026-11-25 12:00:00 , by ann : a stolen key/);
+    assert.match(shown, 'quayside-signer thaw');
   }));
 
 test('a stuck payout is shown first, with the commands that resolve it', () =>

@@ -202,11 +202,11 @@ test('an address survives the sign-in, and a session that has ended is said; no 
 test('what is not there is said with the menu, to whoever is signed in', () =>
   withDashboard(async (dashboard) => {
     const ada = await dashboard.person('Ada', operator);
-    for (const path of ['/nothing', '/s/mer_none/test/overview', '/operator/networks/test:none']) {
+    for (const path of ['/nothing', '/s/mer_none/test/overview', '/operator/payouts/none']) {
       const { status, text } = await ada.get(path);
       assert.is(status, 404, path);
       assert.match(text, 'There is no such page');
-      assert.match(text, 'href="/operator/networks"', 'the menu');
+      assert.match(text, 'href="/operator/money"', 'the menu');
     }
     const stranger = await dashboard.visitor().get('/nothing');
     assert.is(stranger.status, 404);

@@ -2,7 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { NetworkReport } from '../../src/database/network-health.ts';
-import { type Dashboard, textOf, withDashboard } from '../support/dashboard.ts';
+import { type Dashboard, rowsOf, textOf, withDashboard } from '../support/dashboard.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
 
 const network = 'test:ethereum' as const;
@@ -42,62 +42,24 @@ test('within a minute the owner reads what it means for payments, without the no
     assert.match(stopped, 'done A test network is connected', 'the list of what to set up does not go back');
   }));
 
-test('the operator reads how old the figures are and which command helps, and nothing claims to pay', () =>
+test('the operator reads how old the figures are and which command helps', () =>
   withRead(async (dashboard) => {
     const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
-    const get = async (path: string) => textOf((await mary.get(path)).text);
+    const page = async () => (await mary.get('/operator')).text;
+    const row = async () => rowsOf(await page(), 'Networks').find((one) => one.Network?.includes(network));
     await report(dashboard, 0, { state: 'following', reason: null, nodeConnected: true });
-    assert.match(await get(`/operator/networks/${network}`), 'State pays');
-    assert.match(await get('/operator/networks'), /Behind .*\d blocks?/);
+    const followed = await row();
+    assert.equal([followed?.State, followed?.['Head of the node'], followed?.Reason], ['following', '900', '']);
 
     await report(dashboard, 300);
-    const overview = await get('/operator');
-    assert.match(overview, /not read Ethereum \(ERC20\) is read up to .*, and its node last answered 5 min\. ago/);
-    assert.match(overview, `quayside network check ${network}`);
-    assert.not.match(overview, 'no open alarm');
-    const list = await get('/operator/networks');
-    assert.match(list, 'as of 5 min. ago');
-    assert.not.match(list, /\d blocks?\b/, 'how far behind it is nobody knows');
-    const page = await get(`/operator/networks/${network}`);
-    assert.match(page, 'does not pay now');
-    assert.not.match(page, 'State pays');
-    assert.match(page, /Head of the node 900 as of 5 min\. ago/);
-    assert.match(page, /Read up to \d+ as of 5 min\. ago/);
-    assert.not.match(page, 'Ways out when reading stops');
-  }));
-
-test('wallets and payouts of a network that stands still say as of when they are', () =>
-  withRead(async (dashboard) => {
-    const database = dashboard.api.database();
-    const nowMs = dashboard.api.clock.nowMs();
-    const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
-    const gas = { kind: 'gas', id: 'ga_1', network, form: 'transfer', index: 0, units: 10n } as const;
-    await database.payouts.plan([{ intent: gas, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
-    const wallet = { network, key: 'ab'.repeat(20), readAtMs: nowMs, role: 'gas' } as const;
-    await database.wallets.recordBalance({ ...wallet, units: { native: 5n }, low: [] });
-    const open = { owners: 1, units: 7n, openUnits: 0n, readAtMs: nowMs } as const;
-    await database.sweeps.recordUnswept(network, [{ network, currency: 'USDT', ...open }]);
-    const marks = async (path: string) => textOf((await mary.get(path)).text).match(/as of 5 min\. ago/g)?.length ?? 0;
-    const all = () => Promise.all(['money', 'payouts/ga_1'].map((page) => marks(`/operator/${page}`)));
-    await report(dashboard, 0, { state: 'following', reason: null, nodeConnected: true });
-    assert.equal(await all(), [0, 0]);
-    await report(dashboard, 300);
-    assert.equal(await all(), [3, 1], 'a balance, what is not swept, the list; the payout');
-  }));
-
-test('ways out are offered where they fit: a rewind for a halted network, a skip where reading stops at a block', () =>
-  withRead(async (dashboard) => {
-    const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
-    const ways = async () => {
-      const { text } = await mary.get(`/operator/networks/${network}`);
-      return ['reread', 'rewind', 'skip'].filter((way) => text.includes(`quayside network ${way} ${network} `));
-    };
-    await report(dashboard, 0, { state: 'following', reason: null, nodeConnected: true });
-    assert.equal(await ways(), ['reread']);
-    await report(dashboard, 0, { reason: { code: 'node_block_missing', message: 'no block 10' } });
-    assert.equal(await ways(), ['reread', 'skip']);
-    await report(dashboard, 0, { state: 'halted', reason: { code: 'reorg_too_deep', message: 'below the floor' } });
-    assert.equal(await ways(), ['reread', 'rewind', 'skip']);
+    const stopped = await row();
+    assert.is(stopped?.State, 'fault');
+    for (const name of ['Head of the node', 'Read to', 'Final to'])
+      assert.match(stopped?.[name] ?? '', /as of 5 min\. ago/);
+    assert.match(stopped?.Reason ?? '', `quayside show ${network}`);
+    const text = textOf(await page());
+    assert.match(text, /not read Ethereum \(ERC20\) is read up to .*quayside network check test:ethereum/);
+    assert.not.match(text, 'no open alarm');
   }));
 
 test.run();

@@ -185,7 +185,7 @@ test('the language that was chosen before signing in is kept, except on pages of
     assert.match(account.text, '<option value="ar" lang="ar" selected>');
     assert.match(account.text, 'الصفحات الخاصة بالتثبيت متاحة بالإنجليزية.');
     assert.match((await visitor.get('/nothing', german)).text, '<html lang="ar" dir="rtl">');
-    for (const path of ['/operator', '/operator/networks/nothing']) {
+    for (const path of ['/operator', '/operator/payouts/nothing']) {
       assert.match((await visitor.get(path, german)).text, '<html lang="en" dir="ltr">', path);
     }
 

@@ -158,8 +158,6 @@ async function addMoneyOut(api: ApiServer): Promise<void> {
 const operatorPages = [
   ['overview', '/operator'],
   ['stores', '/operator/stores'],
-  ['networks', '/operator/networks'],
-  ['network', '/operator/networks/test:ethereum'],
   ['money-out', '/operator/money'],
   ['operator-payout', '/operator/payouts/ga_1'],
   ['operator-sweep', '/operator/payouts/sw_1'],

@@ -12,7 +12,7 @@ import { facts, list, section } from '../../web/list.ts';
 import { changeForm, hidden, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { Reply, Visit } from '../page.ts';
-import { badge, data, shownOnChain, time } from '../show.ts';
+import { badge, data, english, shownOnChain, time } from '../show.ts';
 
 const PATH = '/operator/money';
 
@@ -20,7 +20,7 @@ const PATH = '/operator/money';
 type Back = (fault: string) => Promise<Reply>;
 
 /** Says that the signer itself is frozen, as the engines have last seen it, and what ends that; null if it is not. */
-export function signerFrozen(engines: readonly Pick<PayoutEngine, 'signerFreeze'>[]): Html | null {
+function signerFrozen(engines: readonly Pick<PayoutEngine, 'signerFreeze'>[]): Html | null {
   const freeze = engines.flatMap(({ signerFreeze }) => signerFreeze ?? []).at(0);
   if (!freeze) return null;
   return html`<p class="message attention">${badge('the signer is frozen', 'danger')} Since ${time(freeze.frozenAtMs)}, by ${data(freeze.frozenBy)}: ${data(freeze.reason)}. It signs nothing on any network until an approver ends that: <code>quayside-signer thaw</code> prints what they are to sign.</p>`;
@@ -40,7 +40,12 @@ const reasonField = html`<label>Reason, for the audit log <input name="because" 
 export async function freezeSection(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { database, config } = deps;
   const freezes = await database.holds.list();
-  const signer = signerFrozen(await database.engines.list());
+  const engines = await database.engines.list();
+  const signer = signerFrozen(engines);
+  const waiting = engines.map(
+    ({ network, reason }) =>
+      reason && html`<p>${badge('does not pay now', 'attention')} ${data(network)}: ${english(reason.message)}</p>`,
+  );
   const text = (freeze: Freeze) =>
     html`<p>${badge('frozen', 'danger')} ${data(placeOf(freeze))} since ${time(freeze.sinceMs)}, by ${data(freeze.frozenBy)}: ${data(freeze.reason)}</p>`;
   const thawing = freezes
@@ -64,7 +69,7 @@ ${reasonField}`;
   const freezing = html`<details><summary>Freeze money out</summary>${changeForm(visit, `${PATH}/freeze`, 'Freeze…', { fields })}
 <p class="hint">The signer goes on for whoever has its socket. <code data-copy>quayside-signer freeze --reason REASON</code> stops that too.</p></details>`;
   const state = freezes.length > 0 || signer ? null : html`<p>${badge('not frozen', 'good')}</p>`;
-  return section('freeze', 'Freeze', html`${signer}${state}${reconciling}${thawing}${freezing}`);
+  return section('freeze', 'Freeze', html`${signer}${state}${waiting}${reconciling}${thawing}${freezing}`);
 }
 
 const reasonOf = ({ form }: Visit<null>): string => (form.because ?? '').trim().slice(0, REASON_CHARS_MAX);

@@ -10,14 +10,13 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import { unreadMinutes } from '../../core/wallet-books.ts';
 import type { WalletBalance } from '../../database/payouts/wallets.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { facts, list, section } from '../../web/list.ts';
+import { list, section } from '../../web/list.ts';
 import { commonChange } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, data, faultMessage, moreLink, short, shownOnChain, time } from '../show.ts';
 
 import { freezeSection, planFreeze, planThaw } from './freezes.ts';
-import { readStale } from './networks.ts';
 import { amountOf, kinds, stateBadge } from './payout.ts';
 
 export const MONEY_PATH = '/operator/money';
@@ -41,12 +40,9 @@ export const moneyOutPages = (deps: DashboardDeps): readonly CommonPage[] => {
   ];
 };
 
-type Stale = Awaited<ReturnType<typeof readStale>>;
-
 async function page(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
   const { database } = deps;
   const last = await database.payouts.find(visit.query.get('before') ?? '');
-  const stale = await readStale(deps, visit);
   const stuck = await database.payouts.list({ state: 'stuck', limit: STUCK_MAX });
   const found = await database.payouts.list({ ...(last && { before: last }), limit: ROWS_MAX + 1 });
   const shown = found.slice(0, ROWS_MAX);
@@ -54,14 +50,13 @@ async function page(deps: DashboardDeps, visit: Visit<null>, fault: string | nul
   const payouts = html`${
     stuck.length === 0 || last
       ? null
-      : section('stuck', 'Stuck: they need you', payoutList(deps, 'Stuck payouts', stuck, stale), 'plain')
-  }${section('payouts', last ? 'Older payouts' : 'Payouts', html`${payoutList(deps, 'Payouts', shown, stale)}${older}`, 'plain')}`;
+      : section('stuck', 'Stuck: they need you', payoutList(deps, 'Stuck payouts', stuck), 'plain')
+  }${section('payouts', last ? 'Older payouts' : 'Payouts', html`${payoutList(deps, 'Payouts', shown)}${older}`, 'plain')}`;
   const overview = last
     ? null
     : html`${await freezeSection(deps, visit)}
-${section('wallets', 'Refund and gas wallets', await wallets(deps, visit, stale), 'plain')}
-${section('unswept', 'On deposit addresses', await unswept(deps, visit, stale), 'plain')}
-${await treasuries(deps, visit)}`;
+${section('wallets', 'Refund and gas wallets', await wallets(deps, visit), 'plain')}
+${section('unswept', 'On deposit addresses', await unswept(deps, visit), 'plain')}`;
   return {
     title: 'Money out',
     status: fault === null ? 200 : 400,
@@ -69,12 +64,8 @@ ${await treasuries(deps, visit)}`;
   };
 }
 
-/** Links to a network's page. */
-export const networkLink = (network: NetworkKey): Html =>
-  html`<a href="/operator/networks/${network}">${data(network)}</a>`;
-
 /** Payouts, with what each waits for. */
-const payoutList = (deps: DashboardDeps, caption: string, payouts: readonly Payout[], stale: Stale): Html =>
+const payoutList = (deps: DashboardDeps, caption: string, payouts: readonly Payout[]): Html =>
   list<Payout>({
     caption,
     columns: [
@@ -84,9 +75,9 @@ const payoutList = (deps: DashboardDeps, caption: string, payouts: readonly Payo
         ({ id, intent }) =>
           html`<a href="/operator/payouts/${id}">${short(id)}</a> <span class="hint">${kinds[intent.kind]}</span>`,
       ],
-      ['Network', ({ network }) => networkLink(network)],
+      ['Network', ({ network }) => data(network)],
       ['Amount', (one) => data(amountOf(deps, one)), 'number lead'],
-      ['State', (one) => html`${stateBadge(one)} ${one.settledAtMs === null ? stale(one.network) : null}`, 'lead'],
+      ['State', (one) => stateBadge(one), 'lead'],
       ['Waits for', (one) => html`<code>${delayOf(one)?.code ?? ''}</code>`],
     ],
     rows: payouts,
@@ -115,7 +106,7 @@ function walletState({ readAtMs, isFormer, low }: WalletBalance, nowMs: number):
 }
 
 /** What each wallet holds, and what the wallets of a network hold together beside what the ledger expects. */
-async function wallets(deps: DashboardDeps, visit: Visit<null>, stale: Stale): Promise<Html> {
+async function wallets(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { nowMs, words } = visit;
   const balances = await deps.database.wallets.balances();
   const holds = ({ network, units }: WalletBalance) =>
@@ -127,12 +118,12 @@ async function wallets(deps: DashboardDeps, visit: Visit<null>, stale: Stale): P
   const all = list<WalletBalance>({
     caption: 'Wallets',
     columns: [
-      ['Network', ({ network }) => networkLink(network)],
+      ['Network', ({ network }) => data(network)],
       ['Wallet', ({ role }) => (role === 'gas' ? 'gas' : 'refunds')],
       ['Address', ({ network, key }) => shownAddress(deps, visit, network, key)],
       ['Holds', (one) => html`${holds(one)}`, 'number lead'],
       ['State', (one) => walletState(one, nowMs), 'lead'],
-      ['Read', ({ network, readAtMs }) => stale(network) ?? ago(words, readAtMs, nowMs)],
+      ['Read', ({ readAtMs }) => ago(words, readAtMs, nowMs)],
     ],
     rows: balances,
     empty: 'No wallet was read yet. Without a signer this installation only receives.',
@@ -141,7 +132,7 @@ async function wallets(deps: DashboardDeps, visit: Visit<null>, stale: Stale): P
   const books = list({
     caption: 'Balances and books',
     columns: [
-      ['Network', ({ network }) => networkLink(network)],
+      ['Network', ({ network }) => data(network)],
       ['Held', ({ network, asset }) => amount(deps, network, asset, heldIn(network, asset)), 'number lead'],
       ['By the books at least', ({ network, asset, units }) => amount(deps, network, asset, units), 'number'],
       [
@@ -159,33 +150,17 @@ async function wallets(deps: DashboardDeps, visit: Visit<null>, stale: Stale): P
   return html`${all}<h3>Balances and books</h3>${books}`;
 }
 
-async function unswept(deps: DashboardDeps, { nowMs, words }: Visit<null>, stale: Stale): Promise<Html> {
+async function unswept(deps: DashboardDeps, { nowMs, words }: Visit<null>): Promise<Html> {
   return html`${list({
     caption: 'On deposit addresses',
     columns: [
-      ['Network', ({ network }) => networkLink(network)],
+      ['Network', ({ network }) => data(network)],
       ['Addresses', ({ owners }) => String(owners), 'number'],
       ['To be swept', ({ network, currency, units }) => amount(deps, network, currency, units), 'number lead'],
       ['Being swept', ({ network, currency, openUnits }) => amount(deps, network, currency, openUnits), 'number'],
-      ['Read', ({ network, readAtMs }) => stale(network) ?? ago(words, readAtMs, nowMs)],
+      ['Read', ({ readAtMs }) => ago(words, readAtMs, nowMs)],
     ],
     rows: await deps.database.sweeps.listUnswept(),
     empty: 'Nothing that is final lies on deposit addresses.',
   })}<p class="hint"><code>quayside sweep</code> shows what a sweep brings and costs, <code>quayside sweep --run</code> makes it.</p>`;
-}
-
-/** Where sweeps go, as the signer has said. */
-async function treasuries(deps: DashboardDeps, visit: Visit<null>): Promise<Html | null> {
-  const known = await Promise.all(
-    deps.config.networks.map(async ({ key: network }) => {
-      const newest = (await deps.database.wallets.listOwn(network)).findLast(({ role }) => role === 'treasury');
-      return newest ? [[html`<code>${network}</code>`, shownAddress(deps, visit, network, newest.key)] as const] : [];
-    }),
-  );
-  if (known.flat().length === 0) return null;
-  return section(
-    'treasury',
-    'Treasury',
-    html`${facts(known.flat())}<p class="hint">Sweeps go there. It is in the signer’s policy, and is not changed here.</p>`,
-  );
 }

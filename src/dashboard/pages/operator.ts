@@ -1,14 +1,14 @@
 /** The installation at a glance, for the operator: what needs somebody, money taken, networks. */
-import { isSilent, unseenSinceMs } from '../../database/network-health.ts';
+import { unseenSinceMs } from '../../database/network-health.ts';
 import { isInformed } from '../../database/notices.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { figures, section } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Visit } from '../page.ts';
-import { ago, badge, time } from '../show.ts';
+import { badge, time } from '../show.ts';
 import { alarmTable } from './alarms.ts';
-import { heardAgo, networksList } from './networks.ts';
+import { NETWORKS_PATH, networksList } from './networks.ts';
 import { lastProved, SYSTEM_PATH } from './system.ts';
 
 export const operatorPage = (deps: DashboardDeps): CommonPage => ({
@@ -53,23 +53,17 @@ async function needs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   return html`<ul class="steps">${lines.map((line) => html`<li>${line}</li>`)}</ul>${alarms}${quiet}${noStore(visit, stores)}`;
 }
 
-/** Says which networks are not read, how old what is known of them is, and what to do. */
-async function stoppedNetworks({ database, config }: DashboardDeps, visit: Visit<null>): Promise<readonly Html[]> {
-  const { nowMs, words } = visit;
+/** Says which networks are not read, and what to do. */
+async function stoppedNetworks({ database, config }: DashboardDeps, { nowMs }: Visit<null>): Promise<readonly Html[]> {
   const known = new Map((await database.networks.list()).map((status) => [status.network as string, status]));
   return config.networks.flatMap(({ key, title }) => {
     const status = known.get(key);
-    const network = html`<a href="/operator/networks/${key}">${title}</a>`;
-    const command = html`<code>quayside network check ${key}</code>`;
     const sinceMs = status ? unseenSinceMs(status, nowMs) : 0;
     if (sinceMs === null) return [];
-    if (!status || sinceMs === 0) return [html`${network} was never read. ${command} says what is wrong.`];
-    const read = html`${network} is read up to ${time(sinceMs)}`;
-    return isSilent(status, nowMs)
-      ? [
-          html`${read}: what reads it reported last ${ago(words, status.updatedAtMs, nowMs)}. Restart Quayside; its log says why it ended.`,
-        ]
-      : [html`${read}, and its node last answered ${heardAgo(words, status, nowMs)}. ${command} says what is wrong.`];
+    const read = sinceMs === 0 ? 'was never read' : html`is read up to ${time(sinceMs)}`;
+    return [
+      html`<a href="${NETWORKS_PATH}">${title}</a> ${read}. <code>quayside network check ${key}</code> says what is wrong.`,
+    ];
   });
 }
 

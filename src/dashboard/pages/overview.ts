@@ -3,10 +3,9 @@
  */
 import { shownMinor } from '../../acts/refund-words.ts';
 import { waitsForApproval } from '../../acts/refunds.ts';
-import { coinOf } from '../../chains/coin-text.ts';
 import { isAllowed } from '../../core/access.ts';
 import { parToMinorFloor } from '../../core/money.ts';
-import { type Currency, currencies, type NetworkKey } from '../../core/transfer.ts';
+import { type Currency, currencies } from '../../core/transfer.ts';
 import { unseenSinceMs } from '../../database/network-health.ts';
 import type { CreditTotal } from '../../database/reports.ts';
 import { DAY_MS } from '../../lib/clock.ts';
@@ -19,8 +18,9 @@ import { failingEndpoints, storeEndpoints } from '../endpoints.ts';
 import { may, pathIn, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { coinNames } from '../received.ts';
 import { setupList } from '../setup.ts';
-import { badge, data, english, networkTitle, time } from '../show.ts';
+import { badge, data, english, time } from '../show.ts';
 import type { Words } from '../texts.ts';
+import { NETWORKS_PATH } from './networks.ts';
 
 const DAYS_SHOWN = 30;
 /** Held amounts and refunds are counted up to this many: the count costs the same in every shop. */
@@ -51,7 +51,7 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
       content: html`${glance(visit, days, waiting, (created?.created ?? 0) - (created?.paid ?? 0) - (created?.unpaid ?? 0))}
 ${await needs(deps, visit, waiting)}
 ${await setupList(deps, visit)}
-${section('money', words.say('overview.money', { days: DAYS_SHOWN }), money(deps.config, visit, days, dates))}`,
+${section('money', words.say('overview.money', { days: DAYS_SHOWN }), money(visit, days, dates))}`,
     };
   },
 });
@@ -71,12 +71,9 @@ const upTo = (count: number): string => (count > COUNTED_MAX ? `${COUNTED_MAX}+`
 /** Figures first: what was taken, and what is open. @param open payments of the shown days that are not over */
 function glance({ at, words }: Visit<StoreAt>, totals: Totals, { held, refunds }: Waiting, open: number): Html {
   const symbols = coinsOf(totals);
-  const taken = (days: number): string => {
-    const { creditedPar, reversedPar } = totals.slice(-days).flat().reduce(plus, NO_MONEY);
-    return `${signed(creditedPar - reversedPar)} ${coinNames(symbols.length === 0 ? ['USD'] : symbols)}`;
-  };
-  const base = `/s/${at.storeId}/${at.mode}`;
-  const link = (path: string, count: string) => html`<a href="${base}/${path}">${count}</a>`;
+  const taken = (days: number): string =>
+    `${signed(netPar(totals.slice(-days).flat()))} ${coinNames(symbols.length === 0 ? ['USD'] : symbols)}`;
+  const link = (path: string, count: string) => html`<a href="${pathIn(at, path)}">${count}</a>`;
   return html`<div class="card">${figures([
     [words.say('overview.today'), data(taken(1))],
     [words.say('overview.last_days', { days: 7 }), data(taken(7))],
@@ -102,7 +99,6 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds
     ...(held > 0 ? [html`<a href="${base}/payments?flag=held">${counted(words, 'held', held)}</a>`] : []),
     ...(refunds > 0 ? [html`<a href="${base}/refunds?status=approval">${counted(words, 'refund', refunds)}</a>`] : []),
     ...(await undelivered(deps, visit)),
-    ...(await lowWallets(deps, visit)),
     ...alarms.map(
       ({ atMs, message, sessionId }) =>
         html`${time(atMs)} ${english(message.replace(PAYOUT_ID, ''))} <a href="${base}/payments/${sessionId}">${words.say('overview.alarm_payment')}</a>`,
@@ -142,7 +138,7 @@ async function stoppedNetworks({ database, config }: DashboardDeps, visit: Visit
   return config.networks
     .filter(({ mode }) => mode === at.mode)
     .flatMap(({ key, title }) => {
-      const network = isOperator ? html`<a href="/operator/networks/${key}">${title}</a>` : data(title);
+      const network = isOperator ? html`<a href="${NETWORKS_PATH}">${title}</a>` : data(title);
       const status = known.get(key);
       const sinceMs = status ? unseenSinceMs(status, nowMs) : 0;
       if (sinceMs === null) return [];
@@ -154,29 +150,13 @@ async function stoppedNetworks({ database, config }: DashboardDeps, visit: Visit
 
 /** The credits of each shown day, the last is today. */
 type Totals = readonly (readonly CreditTotal[])[];
-type Day = Omit<CreditTotal, 'network' | 'currency'>;
-const NO_MONEY: Day = { credits: 0, creditedPar: 0n, reversals: 0, reversedPar: 0n };
 
-const plus = (one: Day, other: Day): Day => ({
-  credits: one.credits + other.credits,
-  creditedPar: one.creditedPar + other.creditedPar,
-  reversals: one.reversals + other.reversals,
-  reversedPar: one.reversedPar + other.reversedPar,
-});
+/** Adds up credits at par; what a reorg took back is subtracted. */
+const netPar = (totals: readonly CreditTotal[]): bigint =>
+  totals.reduce((sum, { creditedPar, reversedPar }) => sum + creditedPar - reversedPar, 0n);
 
 const coinsOf = (totals: Totals): readonly Currency[] =>
   currencies.filter((one) => totals.flat().some(({ currency }) => currency === one));
-
-/** Sums over the shown days by network and coin, the greatest first. */
-function byAsset(totals: readonly CreditTotal[]) {
-  const sums = new Map<string, Readonly<{ network: NetworkKey; currency: string; par: bigint }>>();
-  for (const { network, currency, creditedPar, reversedPar } of totals) {
-    const key = `${network} ${currency}`;
-    const par = (sums.get(key)?.par ?? 0n) + creditedPar - reversedPar;
-    sums.set(key, { network, currency, par });
-  }
-  return [...sums.values()].sort((one, other) => (one.par < other.par ? 1 : -1));
-}
 
 /** Writes a sum in whole cents: what is below one is left out of a headline. */
 const signed = (par: bigint): string => {
@@ -185,48 +165,31 @@ const signed = (par: bigint): string => {
 };
 
 /** @param totals of each day */
-function money(
-  config: DashboardDeps['config'],
-  { at, words }: Visit<StoreAt>,
-  totals: Totals,
-  dates: readonly string[],
-): Html {
+function money({ at, words }: Visit<StoreAt>, totals: Totals, dates: readonly string[]): Html {
   if (totals.flat().length === 0) {
     const test_mode = html`<a href="/s/${at.storeId}/test/overview">${words.say('overview.test_mode')}</a>`;
     return html`<p>${at.mode === 'test' ? words.html('overview.no_money_test') : words.html('overview.no_money_live', { test_mode })}</p>`;
   }
-  const shares = byAsset(totals.flat());
-  const symbols = coinsOf(totals);
-  const inCoins = (par: bigint): string => `${signed(par)} ${coinNames(symbols)}`;
-  const days = dates.map((date, day) => [date, (totals[day] ?? []).reduce(plus, NO_MONEY)] as const);
-  const all = days.map(([, day]) => day).reduce(plus);
-  const numbers = list<readonly [string, Day]>({
+  const symbols = coinNames(coinsOf(totals));
+  const inCoins = (par: bigint): string => `${signed(par)} ${symbols}`;
+  const days = dates.map((date, day) => ({
+    date,
+    par: netPar(totals[day] ?? []),
+    transfers: (totals[day] ?? []).reduce((sum, { credits }) => sum + credits, 0),
+  }));
+  const numbers = list({
     caption: words.say('overview.by_day'),
     columns: [
-      [words.say('overview.day'), ([day]) => data(day)],
-      [words.say('overview.credited'), ([, { creditedPar }]) => data(inCoins(creditedPar)), 'number'],
-      [words.say('overview.transfers'), ([, { credits }]) => String(credits), 'number'],
-      [
-        words.say('overview.reversed'),
-        ([, one]) => (one.reversals === 0 ? '–' : data(`${inCoins(one.reversedPar)} (${one.reversals})`)),
-        'number',
-      ],
+      [words.say('overview.day'), ({ date }) => data(date)],
+      [words.say('overview.credited'), ({ par }) => data(inCoins(par)), 'number'],
+      [words.say('overview.transfers'), ({ transfers }) => String(transfers), 'number'],
     ],
-    rows: days.filter(([, { credits, reversals }]) => credits + reversals > 0).reverse(),
+    rows: days.filter((_, day) => (totals[day] ?? []).length > 0).reverse(),
     empty: '',
   });
-  const bars = days.map(([day, { creditedPar }]) => ({ label: day, size: creditedPar }));
-  const counts = {
-    sum: html`<bdi class="sum">${inCoins(all.creditedPar - all.reversedPar)}</bdi>`,
-    count: all.credits,
-  };
+  const bars = days.map(({ date, par }) => ({ label: date, size: par > 0n ? par : 0n }));
   const title = words.say('overview.chart', { from: dates[0] ?? '', to: dates.at(-1) ?? '' });
-  return html`<p class="hint">${words.html(all.reversals === 0 ? 'overview.sum' : 'overview.sum_reversed', counts)}</p>
-${barChart({ title, bars, text: inCoins, numbers, numbersTitle: words.say('overview.numbers') })}
-<ul>${shares.map(
-    ({ network, currency, par }) =>
-      html`<li>${words.html('general.on_network', { currency: `${signed(par)} ${currency}`, network: networkTitle(config, network) })}</li>`,
-  )}</ul>`;
+  return barChart({ title, bars, text: inCoins, numbers, numbersTitle: words.say('overview.numbers') });
 }
 
 /** Says how many deliveries did not arrive, to who may look at them. */
@@ -239,20 +202,4 @@ async function undelivered({ database }: DashboardDeps, visit: Visit<StoreAt>): 
   const number = failed > DELIVERIES_COUNTED_MAX ? `${DELIVERIES_COUNTED_MAX}+` : failed;
   const text = words.say('overview.failed_deliveries', { number, days: FAILURE_DAYS });
   return [html`<a href="${pathIn(at, 'webhooks')}?state=failed">${text}</a>`];
-}
-
-/** Wallets of the mode that need more, for who may see the operator's pages. */
-async function lowWallets({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
-  const { at, visitor, words } = visit;
-  if (!isAllowed(visitor.person.memberships, { permission: 'installation:read' })) return [];
-  const low = (await database.wallets.balances()).filter(
-    (one) => one.low.length > 0 && one.isFormer !== true && one.network.startsWith(`${at.mode}:`),
-  );
-  return low.map(({ network, role, low: assets }) =>
-    words.html('overview.low_wallet', {
-      wallet: html`<a href="/operator/money">${words.say(`overview.wallet_${role}`)}</a>`,
-      network: networkTitle(config, network),
-      coins: assets.map((asset) => coinOf(config.networks, network, asset).symbol).join(', '),
-    }),
-  );
 }

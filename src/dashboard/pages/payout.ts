@@ -3,13 +3,11 @@ import { coinText } from '../../chains/coin-text.ts';
 import { isPayback } from '../../core/intent.ts';
 import { assetOf, unitsOf } from '../../core/ledger.ts';
 import { type Attempt, attemptName, delayOf, type Payout } from '../../core/payout.ts';
-import { isUnsigned } from '../../core/payout-exit.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Reply, Visit } from '../page.ts';
 import { badge, data, english, short, shownOnChain, type Tone, time } from '../show.ts';
-import { readStale } from './networks.ts';
 
 export const payoutPage = (deps: DashboardDeps): CommonPage => ({
   method: 'get',
@@ -48,13 +46,12 @@ async function page(deps: DashboardDeps, visit: Visit<null>, payout: Payout): Pr
   const refund = isPayback(payout.intent) ? await database.refunds.findBy({ id: payout.id }) : null;
   const delay = delayOf(payout);
   const { id, network, intent, createdAtMs, feeUnits, settledAtMs, tx } = payout;
-  const stale = settledAtMs === null ? (await readStale(deps, visit))(network) : null;
   const onChain = (text: string, how?: 'whole') =>
     shownOnChain({ config, words: visit.words }, { network, kind: 'tx', text }, how);
   const described = facts([
     ['Id', html`<code>${id}</code>`],
     ['Kind', kinds[intent.kind]],
-    ['Network', html`<a href="/operator/networks/${network}">${data(network)}</a>`],
+    ['Network', data(network)],
     ['Planned', time(createdAtMs)],
     settledAtMs === null ? null : ['Ended', time(settledAtMs)],
     tx === null ? null : ['Transaction', onChain(tx, 'whole')],
@@ -81,38 +78,29 @@ async function page(deps: DashboardDeps, visit: Visit<null>, payout: Payout): Pr
     content: html`<p><a href="/operator/money">Money out</a></p>
 ${section(
   'state',
-  html`${stateBadge(payout)} ${stale}`,
+  stateBadge(payout),
   html`${described}${delay ? html`<p class="message attention"><code>${delay.code}</code> ${english(delay.message)}</p>` : null}`,
 )}
 ${section('attempts', 'Attempts', signed, 'plain')}
-${waysOut(payout, attempts)}`,
+${waysOut(payout)}`,
   };
 }
 
-/** The commands that fit the payout; none once it is over for good. */
-function waysOut(
-  { id, state, settledAtMs, intent, generation, wait }: Payout,
-  attempts: readonly Attempt[],
-): Html | null {
-  if (state === 'canceled' || (state === 'succeeded' && settledAtMs !== null)) return null;
-  // Nothing of its generation is signed, and all before has ended without effect.
-  const isRejectable =
-    isPayback(intent) && isUnsigned(state, attempts.filter((one) => one.generation === generation).length);
+/** The commands that end a payout that does not end by itself. */
+function waysOut({ id, state, intent, wait }: Payout): Html | null {
+  if (isPayback(intent) && wait?.code === 'signer_refused_approval') {
+    return html`<p class="card"><code data-copy>quayside show ${id} --request</code> writes the file that an approver signs.</p>`;
+  }
+  if (state !== 'stuck') return null;
   const commands = [
-    ...(isPayback(intent) && wait?.code === 'signer_refused_approval'
-      ? [[`show ${id} --request`, 'writes the file that an approver signs.'] as const]
-      : []),
-    ...(isRejectable
-      ? [[`refund reject ${id} --reason REASON`, 'fails it. Its amount can be refunded again.'] as const]
-      : []),
-    [`payout resolve ${id} --paid TRANSACTION --reason REASON`, 'ends it as paid, if every node shows that.'] as const,
-    [`payout resolve ${id} --never --reason REASON`, 'ends it as never paid, if every node shows that.'] as const,
-    ...(state === 'stuck' ? [[`payout resolve ${id} --retry --reason REASON`, 'tries it again.'] as const] : []),
-  ];
+    ['--paid TRANSACTION', 'ends it as paid, if every node shows that.'],
+    ['--never', 'ends it as never paid, if every node shows that.'],
+    ['--retry', 'tries it again.'],
+  ] as const;
   return section(
     'resolve',
     'Commands that end it',
-    html`${commands.map(([command, effect]) => html`<p><code data-copy>quayside ${command}</code><br><span class="hint">${effect}</span></p>`)}
+    html`${commands.map(([how, effect]) => html`<p><code data-copy>quayside payout resolve ${id} ${how} --reason REASON</code><br><span class="hint">${effect}</span></p>`)}
 <p class="hint">With <code>--dry-run</code> it is only checked.</p>`,
   );
 }

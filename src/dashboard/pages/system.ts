@@ -123,7 +123,7 @@ ${may ? drill : null}</div>
 ${list({
   caption: 'Final blocks compared with the database',
   columns: [
-    ['Network', ({ key }) => html`<a href="/operator/networks/${key}">${data(key)}</a>`],
+    ['Network', ({ key }) => data(key)],
     [
       'State',
       ({ one }) =>
