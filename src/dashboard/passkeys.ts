@@ -6,7 +6,8 @@
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { Passkey, Person, UsedFactor } from '../database/people/person.ts';
+import type { Passkey } from '../database/column-values.ts';
+import type { Person, UsedFactor } from '../database/people/person.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
 import type { Words } from './texts.ts';

@@ -56,3 +56,16 @@ export type PageSettings = Readonly<{
   /** Where answers to receipts by mail go; null: payers cannot have one. */
   receiptsReplyTo: string | null;
 }>;
+
+/**
+ * A passkey (WebAuthn). `id` and `publicKey` (COSE) are base64url; `counter` is the newest that it signed with, or 0 if
+ * it does not count.
+ */
+export type Passkey = Readonly<{
+  id: string;
+  name: string;
+  publicKey: string;
+  counter: number;
+  createdAtMs: number;
+  usedAtMs: number | null;
+}>;

@@ -661,6 +661,7 @@ CREATE INDEX sweep_parts_by_owner ON sweep_parts (network, derivation_index);
 CREATE TABLE people (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL COLLATE NOCASE,
+  memberships TEXT NOT NULL CHECK (json_valid(memberships)), --> readonly Membership[]
   language TEXT, -- null: that of the browser
   password TEXT, -- scrypt, as a PHC string; null until the one-time link is used
   totp_secret TEXT, -- sealed; null until an authenticator app is set up
@@ -668,6 +669,7 @@ CREATE TABLE people (
   failures INTEGER NOT NULL, -- attempts to sign in since the last that succeeded
   locked_until_ms INTEGER NOT NULL,
   recovery_hashes TEXT NOT NULL CHECK (json_valid(recovery_hashes)), --> readonly string[]
+  passkeys TEXT NOT NULL CHECK (json_valid(passkeys)), --> readonly Passkey[]
   -- The one-time link that sets password and second factor. It makes the second factor with its random salt.
   link_hash TEXT UNIQUE, -- SHA-256
   link_salt TEXT,
@@ -677,27 +679,6 @@ CREATE TABLE people (
   CHECK (password IS NOT NULL OR totp_secret IS NULL)
 ) STRICT;
 CREATE UNIQUE INDEX people_by_name ON people (name) WHERE removed_at_ms IS NULL;
-
--- What a person may do, in a store or (null) in the installation.
-CREATE TABLE memberships (
-  person_id TEXT NOT NULL REFERENCES people (id),
-  store_id TEXT REFERENCES stores (id),
-  role TEXT NOT NULL CHECK (role IN ('owner', 'staff', 'accountant', 'operator')),
-  CHECK ((role = 'operator') = (store_id IS NULL))
-) STRICT;
-CREATE UNIQUE INDEX memberships_of_person ON memberships (person_id, ifnull(store_id, ''));
-
--- A passkey (WebAuthn): a second factor, and a way to sign in by itself.
-CREATE TABLE passkeys (
-  id TEXT PRIMARY KEY, -- the credential's, base64url
-  person_id TEXT NOT NULL REFERENCES people (id),
-  name TEXT NOT NULL,
-  public_key TEXT NOT NULL, -- COSE, base64url
-  counter INTEGER NOT NULL, -- signatures, as the authenticator counts them; 0 for those that do not count
-  created_at_ms INTEGER NOT NULL,
-  used_at_ms INTEGER
-) STRICT, WITHOUT ROWID;
-CREATE INDEX passkeys_of_person ON passkeys (person_id, created_at_ms);
 
 -- A session of a signed-in person in a browser.
 CREATE TABLE web_sessions (
@@ -713,7 +694,6 @@ CREATE TABLE web_sessions (
   previous_hash TEXT,
   previous_until_ms INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX web_sessions_of_person ON web_sessions (person_id, started_at_ms);
 CREATE UNIQUE INDEX web_sessions_previous ON web_sessions (previous_hash) WHERE previous_hash IS NOT NULL;
 
 -- Work that is done once, soon, and tried again after a failure: receipts to mail, transactions to look up for payers.

@@ -2,7 +2,7 @@
  * Merchants' stores: their settings, payment page, approval and suspension.
  */
 
-import { and, asc, count, eq, getTableColumns, isNull, sql } from 'drizzle-orm';
+import { and, asc, count, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../core/refund.ts';
 import type { Mode } from '../core/transfer.ts';
@@ -13,8 +13,9 @@ import type { AuditedState, PageSettings, StoreSettings } from './column-values.
 import { writeOrTry } from './engine/dry-run.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, given, preparedInsert } from './engine/prepared.ts';
+import { personRows, withMembership } from './people/person.ts';
 import type { MacedRow, RowGuard } from './row-macs.ts';
-import { memberships, stores } from './tables.ts';
+import { stores } from './tables.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
 /** Stores that somebody is a member of and that wait for approval at a time. */
@@ -241,6 +242,7 @@ export function storeCommands(db: Db, parts: Parts) {
 function decisionCommands(db: Db, parts: Parts) {
   const { rows, guard, recordAct, alarms } = parts;
   const toStore = viewer(rows);
+  const people = personRows(db);
   const set = (id: string, values: Partial<StoreRow>) =>
     void db.orm.update(stores).set(values).where(eq(stores.id, id)).run();
 
@@ -267,8 +269,9 @@ function decisionCommands(db: Db, parts: Parts) {
 
   /** How many stores wait that somebody is a member of. */
   function countWaiting(personId: string): number {
-    const own = db.orm.select({ of: count() }).from(memberships).innerJoin(stores, eq(stores.id, memberships.storeId));
-    return own.where(and(eq(memberships.personId, personId), isWaiting)).get()?.of ?? 0;
+    const own = people.byId(personId)?.memberships.flatMap(({ storeId }) => storeId ?? []) ?? [];
+    const waiting = and(inArray(stores.id, own), isWaiting);
+    return db.orm.select({ of: count() }).from(stores).where(waiting).get()?.of ?? 0;
   }
 
   return {
@@ -281,7 +284,11 @@ function decisionCommands(db: Db, parts: Parts) {
       return db.write(() => {
         if (countWaiting(ownerId) >= WAITING_STORES_MAX) return false;
         createStore(db, parts, { ...input, status: 'pending' }, act, ownerId);
-        db.orm.insert(memberships).values({ personId: ownerId, storeId: input.id, role: 'owner' }).run();
+        const owner = people.byId(ownerId);
+        invariant(owner, `there is an account ${ownerId}`);
+        people.set(ownerId, {
+          memberships: withMembership(owner.memberships, { storeId: input.id, role: 'owner' }),
+        });
         alarmNext(act.atMs);
         return true;
       });

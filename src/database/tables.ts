@@ -1,5 +1,6 @@
 /** The tables for the query builder. Made of `schema.sql` by `npm run tables`; change that, not this. */
 import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { Membership } from '../core/access.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { BlockGap } from '../core/gap.ts';
 import type { Account, Asset, EntryKind } from '../core/ledger.ts';
@@ -12,6 +13,7 @@ import type {
   AuditedState,
   ChannelKind,
   PageSettings,
+  Passkey,
   RefundApproval,
   Scope,
   SeenSignerFreeze,
@@ -457,6 +459,7 @@ export const sweepParts = sqliteTable('sweep_parts', {
 export const people = sqliteTable('people', {
   id: text().primaryKey(),
   name: text().notNull(),
+  memberships: json<readonly Membership[]>().notNull(),
   language: text(),
   password: text(),
   totpSecret: text(),
@@ -464,27 +467,12 @@ export const people = sqliteTable('people', {
   failures: integer().notNull(),
   lockedUntilMs: integer().notNull(),
   recoveryHashes: json<readonly string[]>().notNull(),
+  passkeys: json<readonly Passkey[]>().notNull(),
   linkHash: text(),
   linkSalt: text(),
   linkExpiresAtMs: integer(),
   createdAtMs: integer().notNull(),
   removedAtMs: integer(),
-});
-
-export const memberships = sqliteTable('memberships', {
-  personId: text().notNull(),
-  storeId: text(),
-  role: text().$type<'owner' | 'staff' | 'accountant' | 'operator'>().notNull(),
-});
-
-export const passkeys = sqliteTable('passkeys', {
-  id: text().primaryKey(),
-  personId: text().notNull(),
-  name: text().notNull(),
-  publicKey: text().notNull(),
-  counter: integer().notNull(),
-  createdAtMs: integer().notNull(),
-  usedAtMs: integer(),
 });
 
 export const webSessions = sqliteTable('web_sessions', {

@@ -3,7 +3,7 @@
  * asks for the present password, and passkeys. Each change asks for the second factor and ends the other sessions. For
  * what is lost there are recovery codes and `quayside user link`.
  */
-import type { Passkey } from '../../database/people/person.ts';
+import type { Passkey } from '../../database/column-values.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { sortableId } from '../../lib/id.ts';
 import { facts, list } from '../../web/list.ts';

@@ -2,10 +2,10 @@
  * People of the dashboard, how they prove who they are, and where they are signed in. Tokens and codes are stored as
  * their SHA-256 (hex), passwords as the caller's scrypt text, and the secret of the one-time codes encrypted.
  */
-import { and, eq, isNull } from 'drizzle-orm';
+import { and, eq, isNull, type SQL } from 'drizzle-orm';
 import type { Membership } from '../../core/access.ts';
 import type { Db } from '../engine/open.ts';
-import { memberships, people } from '../tables.ts';
+import { people } from '../tables.ts';
 
 /** `isReady`: a password is set. `hasFactor`: so is an authenticator app, without which there are no passkeys. */
 export type Person = Readonly<{
@@ -55,20 +55,6 @@ export type UsedFactor =
   | Readonly<{ totpStep: number; totpSecret: string }>
   | Readonly<{ passkeyId: string; counter: number }>;
 
-/**
- * A passkey (WebAuthn). `id` and `publicKey` (COSE) are base64url; `counter` is the newest that it signed with, or 0 if
- * it does not count.
- */
-export type Passkey = Readonly<{
-  id: string;
-  personId: string;
-  name: string;
-  publicKey: string;
-  counter: number;
-  createdAtMs: number;
-  usedAtMs: number | null;
-}>;
-
 /** An authenticator app, with the recovery codes that stand for it. */
 export type NewFactor = Readonly<{ totpSecret: string; totpStep: number; recoveryHashes: readonly string[] }>;
 
@@ -82,41 +68,42 @@ export type ChangedSecrets = Partial<NewFactor & Readonly<{ password: string }>>
 export type NewLink = Readonly<{ hash: string; salt: string; expiresAtMs: number }>;
 
 export type PersonRow = typeof people.$inferSelect;
+/** Values to change; what is undefined stays. */
+type PersonValues = Readonly<{ [Name in keyof PersonRow]?: PersonRow[Name] | undefined }>;
 
 /** The name under which the secret of a person's one-time codes is sealed. */
 export const totpSecretName = (personId: string): string => `one-time codes of ${personId}`;
 
-/** Reads people within a transaction. */
-export function personReader({ orm }: Pick<Db, 'orm'>) {
-  const rowOf = (id: string): PersonRow | undefined =>
+export function toPerson(row: PersonRow): Person {
+  const { id, name, memberships, password, totpSecret, recoveryHashes, language, createdAtMs, removedAtMs } = row;
+  return {
+    ...{ id, name, memberships, language, createdAtMs, removedAtMs },
+    isReady: password !== null,
+    hasFactor: totpSecret !== null,
+    recoveryCodes: recoveryHashes.length,
+  };
+}
+
+/** Reads and changes people within a transaction: those whose accounts have not ended. */
+export function personRows({ orm }: Pick<Db, 'orm'>) {
+  const select = (which?: SQL) =>
     orm
       .select()
       .from(people)
-      .where(and(eq(people.id, id), isNull(people.removedAtMs)))
-      .get();
+      .where(and(which, isNull(people.removedAtMs)));
   return {
-    rowOf,
+    find: (which: SQL | undefined): PersonRow | undefined => select(which).get(),
+    byId: (id: string): PersonRow | undefined => select(eq(people.id, id)).get(),
     /** @param name in any case */
-    rowNamed: (name: string): PersonRow | undefined =>
-      orm
-        .select()
-        .from(people)
-        .where(and(eq(people.name, name), isNull(people.removedAtMs)))
-        .get(),
-    toPerson(row: PersonRow): Person {
-      const own = eq(memberships.personId, row.id);
-      const all = orm.select().from(memberships).where(own).orderBy(memberships.storeId).all();
-      return {
-        id: row.id,
-        name: row.name,
-        memberships: all.map(({ role, storeId }) => ({ role, storeId }) as Membership),
-        isReady: row.password !== null,
-        hasFactor: row.totpSecret !== null,
-        recoveryCodes: row.recoveryHashes.length,
-        language: row.language,
-        createdAtMs: row.createdAtMs,
-        removedAtMs: row.removedAtMs,
-      };
-    },
+    named: (name: string): PersonRow | undefined => select(eq(people.name, name)).get(),
+    all: (): readonly PersonRow[] => select().all(),
+    set: (id: string, values: PersonValues): void =>
+      void orm.update(people).set(values).where(eq(people.id, id)).run(),
   };
 }
+
+/** Returns memberships with one more, which replaces that of the same store. */
+export const withMembership = (all: readonly Membership[], one: Membership): readonly Membership[] =>
+  [...all.filter(({ storeId }) => storeId !== one.storeId), one].sort((a, b) =>
+    (a.storeId ?? '') < (b.storeId ?? '') ? -1 : 1,
+  );

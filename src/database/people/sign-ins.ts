@@ -1,23 +1,23 @@
 /**
  * How people sign in: one-time links, attempts, what they sign in with, and the sessions of their browsers.
  */
-import { and, asc, count, desc, eq, gt, isNull, lt, ne, or } from 'drizzle-orm';
+import { and, desc, eq, gt, lt, ne, or } from 'drizzle-orm';
 import { signInDelayS } from '../../core/access.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { OperatorAct, RecordAct } from '../audit-log.ts';
-import type { AuditedState } from '../column-values.ts';
+import type { AuditedState, Passkey } from '../column-values.ts';
 import type { Db } from '../engine/open.ts';
-import { passkeys, people, webSessions } from '../tables.ts';
+import { people, webSessions } from '../tables.ts';
 import type { Vault } from '../vault.ts';
 import {
   type ChangedSecrets,
   type NewLink,
   type NewSecrets,
-  type Passkey,
   type Person,
   type PersonRow,
-  personReader,
+  personRows,
   type SignInSecrets,
+  toPerson,
   totpSecretName,
   type UsedFactor,
   type WebSession,
@@ -31,15 +31,16 @@ const PASSKEYS_MAX = 10;
 const SEEN_EVERY_MS = 60_000;
 
 const noLink = { linkHash: null, linkSalt: null, linkExpiresAtMs: null };
+const noFailures = { failures: 0, lockedUntilMs: 0 };
 const noFactor = { totpSecret: null, totpStep: 0, recoveryHashes: [] };
 
 type Parts = Readonly<{ vault: Vault; recordAct: RecordAct; raiseAlarm: RaiseAlarm }>;
 type Session = Pick<WebSession, 'personId' | 'formToken'>;
 
 /** Signs a person out everywhere, links included. To be used within a transaction. */
-export function endAccess({ orm }: Pick<Db, 'orm'>, personId: string): void {
-  orm.update(people).set(noLink).where(eq(people.id, personId)).run();
-  orm.delete(webSessions).where(eq(webSessions.personId, personId)).run();
+export function endAccess(db: Pick<Db, 'orm'>, personId: string): void {
+  personRows(db).set(personId, noLink);
+  db.orm.delete(webSessions).where(eq(webSessions.personId, personId)).run();
 }
 
 /** A session that may not do what needs a second factor. */
@@ -67,17 +68,13 @@ export const signInCommands = (db: Db, parts: Parts) => ({
 
 /** Writes what a person signs in with; what is undefined stays. Clears the account's count of attempts. */
 function writeSecrets(
-  { orm }: Pick<Db, 'orm'>,
+  db: Pick<Db, 'orm'>,
   vault: Vault,
   personId: string,
   { totpSecret, ...rest }: Omit<ChangedSecrets, 'totpSecret'> & Readonly<{ totpSecret?: string | null }>,
 ): void {
   const sealed = totpSecret && vault.seal(totpSecret, totpSecretName(personId));
-  orm
-    .update(people)
-    .set({ ...rest, totpSecret: sealed, failures: 0, lockedUntilMs: 0 })
-    .where(eq(people.id, personId))
-    .run();
+  personRows(db).set(personId, { ...rest, totpSecret: sealed, ...noFailures });
 }
 
 function startSession({ orm }: Pick<Db, 'orm'>, session: WebSession): void {
@@ -90,20 +87,14 @@ function startSession({ orm }: Pick<Db, 'orm'>, session: WebSession): void {
 }
 
 function linkCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
-  const { orm } = db;
-  const { rowOf, toPerson } = personReader(db);
+  const rows = personRows(db);
 
   const rowOfLink = (hash: string, nowMs: number): PersonRow | undefined =>
-    orm
-      .select()
-      .from(people)
-      .where(and(eq(people.linkHash, hash), gt(people.linkExpiresAtMs, nowMs), isNull(people.removedAtMs)))
-      .get();
+    rows.find(and(eq(people.linkHash, hash), gt(people.linkExpiresAtMs, nowMs)));
 
   function setLink(personId: string, { hash, salt, expiresAtMs }: NewLink): void {
     endAccess(db, personId);
-    const own = { linkHash: hash, linkSalt: salt, linkExpiresAtMs: expiresAtMs };
-    orm.update(people).set(own).where(eq(people.id, personId)).run();
+    rows.set(personId, { linkHash: hash, linkSalt: salt, linkExpiresAtMs: expiresAtMs });
   }
 
   return {
@@ -131,7 +122,7 @@ function linkCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
         const { password, factor } = secrets;
         endAccess(db, personId);
         writeSecrets(db, vault, personId, { password, ...(factor ?? noFactor) });
-        orm.delete(passkeys).where(eq(passkeys.personId, personId)).run();
+        rows.set(personId, { passkeys: [] });
         startSession(db, factor ? session : unproved(session));
         const after = { password: 'set', second_factor: factor ? 'set' : 'none' };
         recordAct(act, { target: personId, before: null, after });
@@ -149,14 +140,10 @@ function linkCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
       act: OperatorAct,
     ): Promise<boolean> {
       return db.write(() => {
-        const row = rowOf(personId);
+        const row = rows.byId(personId);
         const left = row?.recoveryHashes.filter((hash) => hash !== used.recoveryHash) ?? [];
         if (row?.password !== used.password || left.length === row.recoveryHashes.length) return false;
-        orm
-          .update(people)
-          .set({ recoveryHashes: left, failures: 0, lockedUntilMs: 0 })
-          .where(eq(people.id, personId))
-          .run();
+        rows.set(personId, { recoveryHashes: left, ...noFailures });
         setLink(personId, used.link);
         const message =
           `${row.name} used a recovery code of the dashboard, from ${used.address}, and can set a new password and app ` +
@@ -171,7 +158,7 @@ function linkCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
 
 function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
   const { orm } = db;
-  const { rowOf, rowNamed, toPerson } = personReader(db);
+  const rows = personRows(db);
 
   /**
    * Notes the use of a passkey that was found right. One that counts its signatures must have counted on: if not, it
@@ -179,20 +166,21 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
    * @returns false when it was removed or has not counted on
    */
   function usePasskey(
-    { id, name }: Pick<PersonRow, 'id' | 'name'>,
+    { id, name, passkeys }: PersonRow,
     { passkeyId, counter }: Extract<UsedFactor, { passkeyId: string }>,
     atMs: number,
   ): boolean {
-    const isIt = and(eq(passkeys.id, passkeyId), eq(passkeys.personId, id));
-    const hasCounted = counter === 0 ? eq(passkeys.counter, 0) : lt(passkeys.counter, counter);
-    const { changes } = orm.update(passkeys).set({ counter, usedAtMs: atMs }).where(and(isIt, hasCounted)).run();
-    if (changes === 1) return true;
-    if (orm.select().from(passkeys).where(isIt).get()) {
-      const message =
-        `A passkey of ${name} was used with a signature count that is not newer than the last: it may have been copied. ` +
-        `It was refused. Remove it under My account, or run \`quayside user link ${name}\`.`;
-      raiseAlarm({ atMs, code: 'passkey_copied', message, network: null, sessionId: null });
+    const own = passkeys.find((one) => one.id === passkeyId);
+    if (!own) return false;
+    if (counter === 0 ? own.counter === 0 : own.counter < counter) {
+      const used = { ...own, counter, usedAtMs: atMs };
+      rows.set(id, { passkeys: passkeys.map((one) => (one === own ? used : one)) });
+      return true;
     }
+    const message =
+      `A passkey of ${name} was used with a signature count that is not newer than the last: it may have been copied. ` +
+      `It was refused. Remove it under My account, or run \`quayside user link ${name}\`.`;
+    raiseAlarm({ atMs, code: 'passkey_copied', message, network: null, sessionId: null });
     return false;
   }
 
@@ -211,7 +199,7 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
       const isNewer = and(eq(people.id, id), lt(people.totpStep, totpStep));
       if (orm.update(people).set({ totpStep }).where(isNewer).run().changes !== 1) return false;
     } else if (!usePasskey(row, factor, atMs)) return false;
-    orm.update(people).set({ failures: 0, lockedUntilMs: 0 }).where(eq(people.id, id)).run();
+    rows.set(id, noFailures);
     return true;
   }
 
@@ -223,11 +211,10 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
      */
     async attempt(name: string, nowMs: number): Promise<SignInSecrets | null> {
       return db.write(() => {
-        const row = rowNamed(name);
+        const row = rows.named(name);
         if (!row || row.password === null || row.lockedUntilMs > nowMs) return null;
         const failures = row.failures + 1;
-        const counted = { failures, lockedUntilMs: nowMs + signInDelayS(failures) * 1000 };
-        orm.update(people).set(counted).where(eq(people.id, row.id)).run();
+        rows.set(row.id, { failures, lockedUntilMs: nowMs + signInDelayS(failures) * 1000 });
         const totpSecret = row.totpSecret && vault.open(row.totpSecret, totpSecretName(row.id));
         return { person: toPerson(row), password: row.password, totpSecret, totpStep: row.totpStep };
       });
@@ -244,7 +231,7 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
       act: OperatorAct,
     ): Promise<boolean> {
       return db.write(() => {
-        const row = rowOf(session.personId);
+        const row = rows.byId(session.personId);
         if (!row || (password !== null && row.password !== password)) return false;
         if (!useFactor(row, factor, act)) return false;
         startSession(db, factor ? session : unproved(session));
@@ -268,7 +255,7 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
     ): Promise<boolean> {
       return db.write(() => {
         const isIt = and(eq(webSessions.hash, hash), eq(webSessions.personId, personId));
-        const [row, session] = [rowOf(personId), orm.select().from(webSessions).where(isIt).get()];
+        const [row, session] = [rows.byId(personId), orm.select().from(webSessions).where(isIt).get()];
         if (!row || !session || !useFactor(row, factor, act)) return false;
         const changed = { ...renewed, previousHash: hash };
         orm.update(webSessions).set(changed).where(isIt).run();
@@ -281,7 +268,7 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
 
 function ownSecretCommands(db: Db, { vault, recordAct }: Parts) {
   const { orm } = db;
-  const { rowOf, toPerson } = personReader(db);
+  const rows = personRows(db);
   type Recorded = Readonly<{ before: AuditedState; after: AuditedState }>;
 
   /**
@@ -296,7 +283,7 @@ function ownSecretCommands(db: Db, { vault, recordAct }: Parts) {
   ): Promise<boolean> => {
     return db.write(() => {
       const own = eq(webSessions.personId, personId);
-      const row = rowOf(personId);
+      const row = rows.byId(personId);
       const isOpen = orm
         .select()
         .from(webSessions)
@@ -312,6 +299,9 @@ function ownSecretCommands(db: Db, { vault, recordAct }: Parts) {
       return true;
     });
   };
+
+  const rowOfPasskey = (id: string): PersonRow | undefined =>
+    rows.all().find(({ passkeys }) => passkeys.some((one) => one.id === id));
 
   return {
     /**
@@ -332,46 +322,36 @@ function ownSecretCommands(db: Db, { vault, recordAct }: Parts) {
         return { before: null, after };
       }),
     /** Adds a passkey. @returns false when the person has too many, or the passkey is known already */
-    addPasskey: (session: Session, passkey: Omit<Passkey, 'usedAtMs' | 'personId'>, act: OperatorAct) =>
-      changeOwn(session, act, () => {
-        const { personId } = session;
-        const own = orm.select({ of: count() }).from(passkeys).where(eq(passkeys.personId, personId)).get();
-        if ((own?.of ?? 0) >= PASSKEYS_MAX) return null;
-        const added = orm
-          .insert(passkeys)
-          .values({ ...passkey, personId })
-          .onConflictDoNothing()
-          .run();
-        return added.changes === 0 ? null : { before: null, after: { passkey: passkey.id, name: passkey.name } };
+    addPasskey: (session: Session, passkey: Omit<Passkey, 'usedAtMs'>, act: OperatorAct) =>
+      changeOwn(session, act, ({ id, passkeys }) => {
+        if (passkeys.length >= PASSKEYS_MAX || rowOfPasskey(passkey.id)) return null;
+        rows.set(id, { passkeys: [...passkeys, { ...passkey, usedAtMs: null }] });
+        return { before: null, after: { passkey: passkey.id, name: passkey.name } };
       }),
     /** @returns false when the person has no such passkey */
     removePasskey: (session: Session, id: string, act: OperatorAct) =>
-      changeOwn(session, act, () => {
-        const isIt = and(eq(passkeys.id, id), eq(passkeys.personId, session.personId));
-        const row = orm.select().from(passkeys).where(isIt).get();
-        if (!row) return null;
-        orm.delete(passkeys).where(isIt).run();
-        return { before: { passkey: id, name: row.name }, after: { passkey: null } };
+      changeOwn(session, act, (row) => {
+        const removed = row.passkeys.find((one) => one.id === id);
+        if (!removed) return null;
+        rows.set(row.id, { passkeys: row.passkeys.filter((one) => one !== removed) });
+        return { before: { passkey: id, name: removed.name }, after: { passkey: null } };
       }),
     /** Returns a person's passkeys, the oldest first. */
     async listPasskeys(personId: string): Promise<readonly Passkey[]> {
-      const own = orm.select().from(passkeys).where(eq(passkeys.personId, personId));
-      return db.read(() => own.orderBy(asc(passkeys.createdAtMs), asc(passkeys.id)).all());
+      return db.read(() => rows.byId(personId)?.passkeys ?? []);
     },
     /** Finds a passkey and whose it is; not of an account that has ended. */
     async findPasskey(id: string): Promise<Readonly<{ passkey: Passkey; person: Person }> | null> {
-      return db.read(() => {
-        const passkey = orm.select().from(passkeys).where(eq(passkeys.id, id)).get();
-        const row = passkey && rowOf(passkey.personId);
-        return passkey && row ? { passkey, person: toPerson(row) } : null;
-      });
+      const row = db.read(() => rowOfPasskey(id));
+      const passkey = row?.passkeys.find((one) => one.id === id);
+      return row && passkey ? { passkey, person: toPerson(row) } : null;
     },
   };
 }
 
 function webSessionCommands(db: Db, { recordAct }: Parts) {
   const { orm } = db;
-  const { rowOf, toPerson } = personReader(db);
+  const rows = personRows(db);
   return {
     /**
      * Returns who a session belongs to, while it lasts, and notes its use at most once a minute.
@@ -391,7 +371,7 @@ function webSessionCommands(db: Db, { recordAct }: Parts) {
           .where(or(eq(webSessions.hash, hash), before))
           .get();
         const session = row && toSession(row, row.hash === hash);
-        const person = session && isAlive(session, nowMs, limits) ? rowOf(session.personId) : undefined;
+        const person = session && isAlive(session, nowMs, limits) ? rows.byId(session.personId) : undefined;
         return session && person ? { session, person: toPerson(person) } : null;
       });
       if (isUse && found && found.session.seenAtMs + SEEN_EVERY_MS <= nowMs) {
