@@ -23,6 +23,22 @@ export const channelKinds = ['email', 'telegram', 'ntfy', 'slack', 'discord', 'w
 
 export type ChannelKind = (typeof channelKinds)[number];
 
+/** How far a target of notices has been informed, and how its messages fare. */
+export type NoticeProgress = Readonly<{
+  /** Up to this id, alarms were told or need not be. */
+  throughAlarmId: number;
+  /** Alarms that it has heard of, by id, until it hears of their end. */
+  toldAtMs: Readonly<Record<string, number>>;
+  /** When a message was last tried, and how long the next one waits. */
+  triedAtMs: number | null;
+  waitMs: number;
+  /** Failures in a row. */
+  tries: number;
+  failingSinceMs: number | null;
+  lastError: string | null;
+  lastSentAtMs: number | null;
+}>;
+
 /** An approver's approval as stored with a refund; the signer verifies it. */
 export type RefundApproval = Readonly<{ approver: string; untilS: number; signature: string }>;
 

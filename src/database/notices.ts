@@ -3,13 +3,12 @@
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { and, asc, eq, gt, isNull, lte, max, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, max, type SQL } from 'drizzle-orm';
 import type { Severity, Told, WatchedAlarm } from '../core/notice.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
-import type { ChannelKind } from './column-values.ts';
+import type { ChannelKind, NoticeProgress } from './column-values.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse } from './engine/prepared.ts';
-import { alarms, notices, noticeTargets } from './tables.ts';
+import { alarms, noticeTargets } from './tables.ts';
 import type { Vault } from './vault.ts';
 
 /** What a person types to add a target. `secret`: a token, topic, password or URL; `token`: ntfy's access token. */
@@ -35,19 +34,10 @@ export type NewNoticeTarget = Readonly<{
 }>;
 
 export type NoticeTarget = Omit<NewNoticeTarget, 'address' | 'code'> &
+  NoticeProgress &
   Readonly<{
     /** Until then nothing but the code is sent. */
     provedAtMs: number | null;
-    /** Up to this id, alarms were told or need not be. */
-    throughAlarmId: number;
-    /** When a message was last tried, and how long the next one waits. */
-    triedAtMs: number | null;
-    waitMs: number;
-    /** How often in a row it failed. */
-    tries: number;
-    failingSinceMs: number | null;
-    lastError: string | null;
-    lastSentAtMs: number | null;
   }>;
 
 /** Whether a target is informed about alarms. A URL that is only called never is. */
@@ -63,7 +53,7 @@ export type NoticeOutcome =
   | Readonly<{ kind: 'failed'; error: string; waitMs: number }>;
 
 const WRONG_CODES_MAX = 5;
-/** Alarms that a target has heard of, so many of the newest. Older events are not repeated; what lasts always is. */
+/** Newest alarms that a target has heard of. Older events are not repeated; what lasts always is. */
 const TOLD_KEPT_MAX = 1_000;
 
 type TargetRow = typeof noticeTargets.$inferSelect;
@@ -72,6 +62,17 @@ type AlarmRow = typeof alarms.$inferSelect;
 /** The names under which a target's address and code are sealed. */
 export const noticeAddressName = (id: string): string => `where notices of ${id} go`;
 export const noticeCodeName = (id: string): string => `code of notices to ${id}`;
+
+const nothingSent: NoticeProgress = {
+  throughAlarmId: 0,
+  toldAtMs: {},
+  triedAtMs: null,
+  waitMs: 0,
+  tries: 0,
+  failingSinceMs: null,
+  lastError: null,
+  lastSentAtMs: null,
+};
 
 const isSame = (a: string, b: string): boolean => {
   const digest = (text: string) => createHash('sha256').update(text).digest();
@@ -93,11 +94,9 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
         };
         // A person sees nothing of a call, so there is no code to type.
         const provedAtMs = target.kind === 'dead-man' ? act.atMs : null;
-        const untold = { throughAlarmId: 0, triedAtMs: null, waitMs: 0, tries: 0, lastSentAtMs: null };
-        const fresh = { wrongCodes: 0, provedAtMs, ...untold, failingSinceMs: null, lastError: null };
         orm
           .insert(noticeTargets)
-          .values({ ...target, ...sealed, ...fresh })
+          .values({ ...target, ...sealed, wrongCodes: 0, provedAtMs, progress: nothingSent })
           .run();
         const { kind, name, severity } = target;
         recordAct(act, { target: target.id, before: null, after: { kind, name, severity } });
@@ -107,7 +106,10 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
       const rows = db.read(() =>
         orm.select().from(noticeTargets).orderBy(asc(noticeTargets.createdAtMs), asc(noticeTargets.id)).all(),
       );
-      return rows.map(({ address: _address, code: _code, wrongCodes: _wrong, ...shown }) => shown);
+      return rows.map(({ address: _address, code: _code, wrongCodes: _wrong, progress, ...shown }) => ({
+        ...shown,
+        ...progress,
+      }));
     },
     /** Returns where a target's messages go, with its secrets; null if there is none. */
     async addressOf(id: string): Promise<string | null> {
@@ -136,7 +138,6 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
       return db.write(() => {
         const row = rowOf(id);
         if (!row) return false;
-        orm.delete(notices).where(eq(notices.targetId, id)).run();
         orm.delete(noticeTargets).where(eq(noticeTargets.id, id)).run();
         recordAct(act, { target: id, before: { kind: row.kind, name: row.name }, after: null });
         return true;
@@ -148,12 +149,8 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
         const row = rowOf(targetId);
         // It was removed meanwhile.
         if (!row) return;
-        orm
-          .update(noticeTargets)
-          .set(changeOf(row, outcome, nowMs))
-          .where(eq(noticeTargets.id, targetId))
-          .run();
-        if (outcome.kind === 'sent') recordTold(db, targetId, outcome.told, nowMs);
+        const progress = { ...row.progress, ...changeOf(db, row.progress, outcome, nowMs) };
+        orm.update(noticeTargets).set({ progress }).where(eq(noticeTargets.id, targetId)).run();
       });
     },
   };
@@ -165,79 +162,72 @@ const watched = ({ id, key, code, message, network, endedAtMs, resolvedAtMs, ack
   isAcknowledged: acknowledgedAtMs !== null,
 });
 
-function createAlarmWatch(db: Db) {
-  const { orm } = db;
-  const told = atFirstUse(
-    orm
-      .select({ alarm: alarms, toldAtMs: notices.toldAtMs })
-      .from(notices)
-      .innerJoin(alarms, eq(alarms.id, notices.alarmId))
-      .where(eq(notices.targetId, sql.placeholder('targetId')))
-      .orderBy(asc(notices.alarmId)),
-  );
-  const last = atFirstUse(orm.select({ id: max(alarms.id) }).from(alarms));
-  const isNew = and(gt(alarms.id, sql.placeholder('after')), lte(alarms.id, sql.placeholder('last')));
-  const untold = atFirstUse(
-    orm
-      .select()
-      .from(alarms)
-      .where(and(isNew, isNull(alarms.endedAtMs), isNull(alarms.resolvedAtMs), isNull(alarms.acknowledgedAtMs)))
-      .orderBy(asc(alarms.id))
-      .limit(sql.placeholder('limit')),
-  );
+function createAlarmWatch({ orm, read }: Db) {
+  const needsSomebody = and(isNull(alarms.endedAtMs), isNull(alarms.resolvedAtMs), isNull(alarms.acknowledgedAtMs));
   return {
     /** Returns all alarms that a target has heard of, and at most `limit` newer ones that need somebody. */
     async watchedAlarms(
-      { id: targetId, throughAlarmId: after }: Pick<NoticeTarget, 'id' | 'throughAlarmId'>,
+      { throughAlarmId: after, toldAtMs }: Pick<NoticeTarget, 'throughAlarmId' | 'toldAtMs'>,
       limit: number,
     ): Promise<WatchedAlarms> {
-      return db.read(() => {
+      return read(() => {
+        const inOrder = (which: SQL | undefined) => orm.select().from(alarms).where(which).orderBy(asc(alarms.id));
         // Read first: an alarm that another process raises meanwhile is not passed over.
-        const lastId = Math.max(last.get()?.id ?? 0, after);
-        const before = told.all({ targetId });
-        const fresh = untold.all({ after, last: lastId, limit });
-        const known = before.map(({ alarm, toldAtMs }): WatchedAlarm => ({ ...watched(alarm), toldAtMs }));
-        const added = fresh.map((alarm): WatchedAlarm => ({ ...watched(alarm), toldAtMs: null }));
-        return { alarms: [...known, ...added], throughId: fresh.length < limit ? lastId : (fresh.at(-1)?.id ?? after) };
+        const newest =
+          orm
+            .select({ id: max(alarms.id) })
+            .from(alarms)
+            .get()?.id ?? 0;
+        const lastId = Math.max(newest, after);
+        const before = inOrder(inArray(alarms.id, Object.keys(toldAtMs).map(Number))).all();
+        const isNew = and(gt(alarms.id, after), lte(alarms.id, lastId));
+        const fresh = inOrder(and(isNew, needsSomebody)).limit(limit).all();
+        const all = [...before, ...fresh].map((row) => ({ ...watched(row), toldAtMs: toldAtMs[row.id] ?? null }));
+        return { alarms: all, throughId: fresh.length < limit ? lastId : (fresh.at(-1)?.id ?? after) };
       });
     },
   };
 }
 
-/** Returns what a message changes in its target's row. */
-function changeOf(row: TargetRow, outcome: NoticeOutcome, nowMs: number): Partial<TargetRow> {
+/** Returns what a message changes in its target's progress. */
+function changeOf(db: Db, before: NoticeProgress, outcome: NoticeOutcome, nowMs: number): Partial<NoticeProgress> {
   switch (outcome.kind) {
     case 'read':
       return { throughAlarmId: outcome.throughId };
     case 'sent': {
-      const working = { tries: 0, failingSinceMs: null, lastError: null, lastSentAtMs: nowMs };
-      return { throughAlarmId: outcome.throughId, triedAtMs: nowMs, waitMs: outcome.waitMs, ...working };
+      const { throughId: throughAlarmId, waitMs } = outcome;
+      const working = { tries: 0, failingSinceMs: null, lastError: null, lastSentAtMs: nowMs, triedAtMs: nowMs };
+      return { throughAlarmId, waitMs, ...working, toldAtMs: toldAfter(db, before.toldAtMs, outcome.told, nowMs) };
     }
     case 'failed': {
-      const failing = { failingSinceMs: row.failingSinceMs ?? nowMs, lastError: outcome.error };
-      return { triedAtMs: nowMs, waitMs: outcome.waitMs, tries: row.tries + 1, ...failing };
+      const failing = { failingSinceMs: before.failingSinceMs ?? nowMs, lastError: outcome.error };
+      return { triedAtMs: nowMs, waitMs: outcome.waitMs, tries: before.tries + 1, ...failing };
     }
   }
 }
 
-function recordTold({ orm }: Db, targetId: string, told: readonly Told[], toldAtMs: number): void {
-  for (const { id: alarmId, change } of told) {
-    if (change === 'ended') {
-      orm
-        .delete(notices)
-        .where(and(eq(notices.targetId, targetId), eq(notices.alarmId, alarmId)))
-        .run();
-    } else {
-      orm
-        .insert(notices)
-        .values({ targetId, alarmId, toldAtMs })
-        .onConflictDoUpdate({ target: [notices.targetId, notices.alarmId], set: { toldAtMs } })
-        .run();
-    }
+type ToldAtMs = NoticeProgress['toldAtMs'];
+
+/** Returns when a target last heard of which alarm, after a message. */
+function toldAfter({ orm }: Db, before: ToldAtMs, told: readonly Told[], nowMs: number): ToldAtMs {
+  const all = new Map(Object.entries(before).map(([id, atMs]) => [Number(id), atMs]));
+  for (const { id, change } of told) {
+    if (change === 'ended') all.delete(id);
+    else all.set(id, nowMs);
   }
   // However many events come that nobody acknowledges, a pass reads few of them again.
-  orm.run(sql`
-    DELETE FROM notices WHERE target_id = ${targetId} AND alarm_id <= (
-      SELECT alarm_id FROM notices WHERE target_id = ${targetId} ORDER BY alarm_id DESC LIMIT 1 OFFSET ${TOLD_KEPT_MAX}
-    ) AND NOT EXISTS (SELECT 1 FROM alarms WHERE alarms.id = notices.alarm_id AND alarms.key IS NOT NULL)`);
+  const oldest = [...all.keys()].sort((a, b) => b - a).slice(TOLD_KEPT_MAX);
+  const lasts = and(inArray(alarms.id, oldest), isNotNull(alarms.key));
+  const lasting = new Set(
+    oldest.length === 0
+      ? []
+      : orm
+          .select()
+          .from(alarms)
+          .where(lasts)
+          .all()
+          .map(({ id }) => id),
+  );
+  for (const id of oldest) if (!lasting.has(id)) all.delete(id);
+  return Object.fromEntries(all);
 }

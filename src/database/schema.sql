@@ -735,7 +735,7 @@ CREATE TABLE alarms (
 CREATE UNIQUE INDEX alarms_open ON alarms (key) WHERE key IS NOT NULL AND ended_at_ms IS NULL;
 CREATE INDEX alarms_of_key ON alarms (key, at_ms) WHERE key IS NOT NULL;
 
--- A target of notices about alarms, or a URL that is called while none is open that is money or custody at risk.
+-- A target of notices about alarms, or a URL that is called while no open alarm puts money or custody at risk.
 CREATE TABLE notice_targets (
   id TEXT PRIMARY KEY,
   kind TEXT NOT NULL, --> ChannelKind
@@ -746,21 +746,7 @@ CREATE TABLE notice_targets (
   wrong_codes INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   proved_at_ms INTEGER,
-  through_alarm_id INTEGER NOT NULL, -- up to this one, alarms were told or need not be
-  tried_at_ms INTEGER,
-  wait_ms INTEGER NOT NULL, -- so long after tried_at_ms the next message waits
-  tries INTEGER NOT NULL, -- that failed in a row
-  failing_since_ms INTEGER,
-  last_error TEXT,
-  last_sent_at_ms INTEGER
-) STRICT, WITHOUT ROWID;
-
--- Alarms that a target has heard of, until it hears of their end.
-CREATE TABLE notices (
-  target_id TEXT NOT NULL REFERENCES notice_targets (id),
-  alarm_id INTEGER NOT NULL,
-  told_at_ms INTEGER NOT NULL,
-  PRIMARY KEY (target_id, alarm_id)
+  progress TEXT NOT NULL CHECK (json_valid(progress)) --> NoticeProgress
 ) STRICT, WITHOUT ROWID;
 
 -- What operators changed: saved in the transaction of the change, never changed or deleted.

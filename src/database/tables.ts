@@ -12,6 +12,7 @@ import type { Currency, NetworkKey } from '../core/transfer.ts';
 import type {
   AuditedState,
   ChannelKind,
+  NoticeProgress,
   PageSettings,
   Passkey,
   RefundApproval,
@@ -525,19 +526,7 @@ export const noticeTargets = sqliteTable('notice_targets', {
   wrongCodes: integer().notNull(),
   createdAtMs: integer().notNull(),
   provedAtMs: integer(),
-  throughAlarmId: integer().notNull(),
-  triedAtMs: integer(),
-  waitMs: integer().notNull(),
-  tries: integer().notNull(),
-  failingSinceMs: integer(),
-  lastError: text(),
-  lastSentAtMs: integer(),
-});
-
-export const notices = sqliteTable('notices', {
-  targetId: text().notNull(),
-  alarmId: integer().notNull(),
-  toldAtMs: integer().notNull(),
+  progress: json<NoticeProgress>().notNull(),
 });
 
 export const auditLog = sqliteTable('audit_log', {

@@ -97,8 +97,7 @@ export function personRows({ orm }: Pick<Db, 'orm'>) {
     /** @param name in any case */
     named: (name: string): PersonRow | undefined => select(eq(people.name, name)).get(),
     all: (): readonly PersonRow[] => select().all(),
-    set: (id: string, values: PersonValues): void =>
-      void orm.update(people).set(values).where(eq(people.id, id)).run(),
+    set: (id: string, values: PersonValues): void => void orm.update(people).set(values).where(eq(people.id, id)).run(),
   };
 }
 
