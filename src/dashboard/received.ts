@@ -5,7 +5,7 @@
 import { shownMinor } from '../acts/refund-words.ts';
 import type { EarlierRefund } from '../core/refund.ts';
 import { sortOut, sumPar } from '../core/session.ts';
-import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';
+import { currencies, type NetworkKey } from '../core/transfer.ts';
 import type { SessionSummary } from '../database/session.ts';
 import { coins } from './show.ts';
 
@@ -44,20 +44,11 @@ function text({ terms, life, sums }: Came, which: 'counted' | 'late', states: St
 export const confirmedText = (session: Came): string | null =>
   text(session, 'counted', ['confirmed', 'final'], session.standing.confirmedPar);
 
-/**
- * Returns what counts and is confirmed, by coin, at par. Of several coins of which part was returned, it is not known
- * how much of each is left: `par` is then null.
- */
-export function confirmedByCoin(session: Came): readonly Readonly<{ currency: Currency; par: bigint | null }>[] {
-  const all = session.standing.confirmedPar;
-  if (all === 0n) return [];
+/** Returns the coins of what counts and is confirmed. */
+export function confirmedCoins(session: Came): readonly string[] {
+  if (session.standing.confirmedPar === 0n) return [];
   const parts = partsOf(session, 'counted', ['confirmed', 'final']);
-  const [only, ...others] = parts.length > 0 ? parts.map(({ currency }) => currency) : session.terms.accepts;
-  if (only !== undefined && others.length === 0) return [{ currency: only, par: all }];
-  const isWhole = parts.length > 0 && parts.reduce((sum, { par }) => sum + par, 0n) === all;
-  return isWhole
-    ? parts
-    : [only, ...others].flatMap((one) => (one === undefined ? [] : [{ currency: one, par: null }]));
+  return parts.length > 0 ? parts.map(({ currency }) => currency) : session.terms.accepts;
 }
 
 /** Returns what counts and is not confirmed yet; null if nothing is. */

@@ -43,7 +43,6 @@ for (const isKnown of [true, false]) {
         assert.match(shown.text, `<code title="${payment?.tx}" data-copy>`);
         const linked = [
           [shown.text, `https://scan.example/tx/${payment?.tx}?cluster=devnet`],
-          [shown.text, `https://scan.example/address/${PAYEE}`],
           [(await owner.get(`${store}/refunds`)).text, `https://scan.example/address/${PAYEE}`],
           [(await owner.get(`${store}/refunds/${refund?.id}`)).text, `https://scan.example/address/${PAYEE}`],
         ] as const;

@@ -1,10 +1,10 @@
-/** One payment: what was asked, what came, and everything that happened, in order of time. */
-import { MINOR_DECIMALS, shownUnits } from '../../core/money.ts';
+/** One payment: what was asked, what came, what is held of it, and the shop's side of it in order of time. */
+import { amountText } from '../../acts/refund-words.ts';
+import { shownUnits } from '../../core/money.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Delivery } from '../../database/deliveries.ts';
 import type { StoredEvent } from '../../database/events.ts';
 import type { Lookup } from '../../database/lookups.ts';
-import type { SessionSweep } from '../../database/payouts/sweeps.ts';
 import type { Refund } from '../../database/refunds/refund.ts';
 import type { Payment, Session } from '../../database/session.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -19,6 +19,7 @@ import { deliveryState } from '../endpoints.ts';
 import { replayOf } from '../once.ts';
 import { may, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { coinNames, confirmedText, lateText, seenText } from '../received.ts';
+import { refundState } from '../refund-text.ts';
 import {
   badge,
   coins,
@@ -96,7 +97,7 @@ async function showPayment(
 ${copied(words.say('payment.page'), paymentUrl(session, config))}${isCancelable ? canceling : null}</section>
 ${section('came', words.say('payment.came'), transferTable(shown, session))}
 ${await heldSection(deps, visit, session)}
-${section('history', words.say('payment.history'), history(shown, session, await readHistory(deps, session)))}
+${section('history', words.say('payment.history'), await history(deps, shown, session))}
 ${metadata(words, session.request.metadata ?? {})}`,
   };
 }
@@ -127,8 +128,7 @@ const addressOf = (network: NetworkKey, text: string) => ({ network, kind: 'addr
 
 function asked(shown: Shown, session: Session): Html {
   const { config, words } = shown;
-  const { request, terms, conversion, options, life } = session;
-  const none = `${coins(0n)} ${coinNames(terms.accepts)}`;
+  const { request, terms, options, life } = session;
   const [seen, late] = [seenText(session), lateText(session)];
   const ways = options.map((option) => {
     const network = `${session.mode}:${option.network}` as const;
@@ -143,8 +143,6 @@ function asked(shown: Shown, session: Session): Html {
       words.say('payment.due'),
       words.html('payment.due_in', { amount: coins(terms.duePar), coins: coinNames(terms.accepts) }),
     ],
-    conversion && [words.say('payment.rate'), data(`${conversion.rate} ${conversion.currency}`)],
-    [words.say('payment.confirmed'), data(confirmedText(session) ?? none)],
     seen === null ? null : [words.say('payment.seen'), data(seen)],
     late === null ? null : [words.say('payment.late'), data(late)],
     [words.say('payment.expires'), time(terms.expiresAtS * 1000)],
@@ -160,14 +158,13 @@ const receiptTones: Readonly<Record<Payment['state'], Tone>> = {
   orphaned: 'attention',
 };
 
-/** When a transfer's block came, against the deadline or the cancel before it. */
-function timing(words: Words, { terms, life }: Session, { blockTimeS }: Payment): Html {
+/** Says by how much a transfer's block came after the deadline, or after the cancel before it; null if it did not. */
+function lateBy(words: Words, { terms, life }: Session, { blockTimeS }: Payment): Html | null {
   const { canceledAtS } = life;
   const isCanceled = canceledAtS !== null && canceledAtS < terms.expiresAtS;
   const afterMs = (blockTimeS - (isCanceled ? canceledAtS : terms.expiresAtS)) * 1000;
-  const values = { span: span(words, Math.abs(afterMs)) };
-  if (isCanceled) return words.html(afterMs > 0 ? 'transfers.after_cancel' : 'transfers.before_cancel', values);
-  return words.html(afterMs > 0 ? 'transfers.after' : 'transfers.before', values);
+  if (afterMs <= 0) return null;
+  return html`<small>${words.html(isCanceled ? 'transfers.after_cancel' : 'transfers.after', { span: span(words, afterMs) })}</small>`;
 }
 
 /** Returns what came for a session, the oldest first. */
@@ -183,8 +180,7 @@ function transferTable(shown: Shown, session: Session): Html {
   return html`${list<Payment>({
     caption: words.say('transfers.title'),
     columns: [
-      [words.say('transfers.block_time'), ({ blockTimeS }) => time(blockTimeS * 1000)],
-      [words.say('transfers.deadline'), (one) => timing(words, session, one)],
+      [words.say('transfers.block_time'), (one) => html`${time(one.blockTimeS * 1000)}${lateBy(words, session, one)}`],
       [words.say('transfers.amount'), (one) => data(unitsText(one)), 'number lead'],
       [words.say('transfers.network'), ({ networkKey }) => data(networkTitle(config, networkKey))],
       [words.say('transfers.transaction'), (one) => shownOnChain(shown, transactionOf(one))],
@@ -212,76 +208,27 @@ const lookupText = (shown: Shown, { network, tx, finding }: Lookup): Html =>
     finding: finding === null ? html`${shown.words.say('transfers.look_waits')}` : html`<code>${finding}</code>`,
   });
 
-type Happened = Readonly<{
-  events: readonly StoredEvent[];
-  deliveries: readonly Delivery[];
-  refunds: readonly Refund[];
-  sweeps: readonly SessionSweep[];
-  lookups: readonly Lookup[];
-}>;
-
-async function readHistory({ database }: DashboardDeps, { id, options }: Session): Promise<Happened> {
-  const places = [...new Map(options.map(({ networkKey, family }) => [networkKey, family]))];
-  const swept = places.map(([network, family]) => ({ network, family }));
-  return {
-    events: await database.sessions.listEvents(id, SHOWN_MAX),
-    deliveries: await database.deliveries.list({ sessionId: id, limit: SHOWN_MAX }),
-    refunds: await database.refunds.list({ sessionId: id, limit: SHOWN_MAX }),
-    sweeps: await database.sweeps.ofSession(id, swept, SHOWN_MAX),
-    lookups: await database.lookups.list(id),
-  };
-}
-
-/** Every step that has a time, oldest first. */
-function history(shown: Shown, session: Session, { events, deliveries, refunds, sweeps, lookups }: Happened): Html {
+/** Returns every step of the shop's side that has a time, oldest first: the transfers are in their table. */
+async function history({ database }: DashboardDeps, shown: Shown, session: Session): Promise<Html> {
   const { words } = shown;
-  const { request, createdAtS, life, payments } = session;
+  const { id, request, createdAtS, life } = session;
+  const deliveries = await database.deliveries.list({ sessionId: id, limit: SHOWN_MAX });
   const steps: (readonly [number, Html])[] = [
     [createdAtS * 1000, words.html('payment.created', { order: request.orderId })],
-    ...payments.flatMap((payment) => paymentSteps(shown, payment)),
     ...(life.paidAtS === null
       ? []
       : [[life.paidAtS * 1000, words.html(life.paidLate ? 'payment.paid_late' : 'payment.paid')] as const]),
     ...(life.canceledAtS === null ? [] : [[life.canceledAtS * 1000, words.html('payment.canceled')] as const]),
-    ...events.map((event) => [event.createdAtMs, eventStep(shown, event, deliveries)] as const),
-    ...refunds.flatMap((refund) => refundSteps(shown, refund)),
-    ...sweeps.flatMap((sweep) => sweepSteps(shown, session, sweep)),
-    ...lookups.map((lookup) => [lookup.askedAtMs, lookupText(shown, lookup)] as const),
+    ...(await database.sessions.listEvents(id, SHOWN_MAX)).map(
+      (event) => [event.createdAtMs, eventStep(shown, event, deliveries)] as const,
+    ),
+    ...(await database.refunds.list({ sessionId: id, limit: SHOWN_MAX })).map(
+      (refund) => [refund.createdAtMs, refundStep(words, refund)] as const,
+    ),
+    ...(await database.lookups.list(id)).map((lookup) => [lookup.askedAtMs, lookupText(shown, lookup)] as const),
   ];
   const ordered = steps.toSorted(([one], [other]) => one - other);
   return html`<ol class="history">${ordered.map(([ms, what]) => html`<li>${time(ms)} <div>${what}</div></li>`)}</ol>`;
-}
-
-/** When a transfer was first read, its block, and when it was confirmed. */
-function paymentSteps(shown: Shown, payment: Payment): (readonly [number, Html])[] {
-  const { words } = shown;
-  const what = { amount: unitsText(payment), network: networkTitle(shown.config, payment.networkKey) };
-  const block = words.html('payment.block', {
-    ...what,
-    state: words.say(`payment.state_${payment.state}`),
-    confirmations: words.html('payment.confirmations', { count: payment.confirmations }),
-    tx: shownOnChain(shown, transactionOf(payment), 'whole'),
-  });
-  const { seenAtMs, confirmedAtMs } = payment;
-  return [
-    [payment.blockTimeS * 1000, block],
-    ...(seenAtMs === null ? [] : [[seenAtMs, words.html('payment.first_seen', what)] as const]),
-    ...(confirmedAtMs === null ? [] : [[confirmedAtMs, words.html('payment.credited', what)] as const]),
-  ];
-}
-
-/** A sweep that took the money, or is to take it; nothing of one that moved nothing. */
-function sweepSteps(shown: Shown, { options }: Session, sweep: SessionSweep): (readonly [number, Html])[] {
-  const { network, currency, units, state, tx, atMs } = sweep;
-  if (state === 'failed' || state === 'canceled') return [];
-  const decimals = options.find((one) => one.networkKey === network && one.currency === currency)?.decimals;
-  if (decimals === undefined) return [];
-  const said = shown.words.html(state === 'succeeded' ? 'payment.swept' : 'payment.sweep_open', {
-    amount: unitsText({ units, decimals, currency }),
-    network: networkTitle(shown.config, network),
-    tx: tx === null ? '' : shownOnChain(shown, { network, kind: 'tx', text: tx }, 'whole'),
-  });
-  return [[atMs, said]];
 }
 
 function eventStep({ words, webhooks }: Shown, event: StoredEvent, deliveries: readonly Delivery[]): Html {
@@ -299,32 +246,8 @@ function eventStep({ words, webhooks }: Shown, event: StoredEvent, deliveries: r
   return html`${words.html('payment.event', { type })}${sent}`;
 }
 
-function refundSteps(shown: Shown, refund: Refund): (readonly [number, Html])[] {
-  const { words } = shown;
-  const amount = `${shownUnits(refund.amountMinor, MINOR_DECIMALS)} ${refund.currency}`;
-  const { destination, tx, status, failureReason } = refund;
-  const named = { refund: refund.refundId };
-  const link = html`<a href="/s/${refund.storeId}/${refund.mode}/refunds/${refund.id}">${words.html('payment.refund_name', named)}</a>`;
-  const made = destination
-    ? words.html('payment.refund_made', {
-        refund: link,
-        amount,
-        address: shownOnChain(shown, addressOf(refund.network, destination.address), 'whole'),
-      })
-    : words.html('payment.refund_unsent', { refund: link, amount });
-  const ended = words.html(status === 'completed' ? 'payment.refund_completed' : 'payment.refund_failed', named);
-  const steps: (readonly [number | null, Html])[] = [
-    [refund.createdAtMs, made],
-    [refund.approvedAtMs, words.html('payment.refund_approved', named)],
-    [refund.processingAtMs, words.html('payment.refund_processing', named)],
-    [refund.canceledAtMs, words.html('payment.refund_canceled', named)],
-    [
-      refund.processedAtMs,
-      html`${ended}${tx === null ? null : html` ${shownOnChain(shown, { network: refund.network, kind: 'tx', text: tx }, 'whole')}`}${failureReason === null ? null : html` ${data(failureReason)}`}`,
-    ],
-  ];
-  return steps.flatMap(([ms, what]) => (ms === null ? [] : [[ms, what] as const]));
-}
+const refundStep = (words: Words, refund: Refund): Html =>
+  html`<a href="/s/${refund.storeId}/${refund.mode}/refunds/${refund.id}">${words.html('payment.refund_name', { refund: refund.refundId })}</a> ${data(amountText(refund))} ${refundState(words, refund)}`;
 
 const metadata = (words: Words, given: Readonly<Record<string, string>>): Html | null => {
   const all = Object.entries(given).map(([name, value]) => [data(name), data(value)] as const);

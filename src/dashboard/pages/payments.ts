@@ -24,7 +24,7 @@ import {
 } from '../listing.ts';
 import { replayOf } from '../once.ts';
 import { may, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
-import { confirmedByCoin, confirmedText, networksOf, refundedText } from '../received.ts';
+import { confirmedCoins, confirmedText, networksOf, refundedText } from '../received.ts';
 import { findPayments, findPlaces, SEARCHED_CHARS_MAX } from '../search.ts';
 import { data, english, faultMessage, networkTitle, oddities, price, sessionState, time } from '../show.ts';
 import type { Words } from '../texts.ts';
@@ -225,9 +225,8 @@ async function rows(
 }
 
 const fileColumns = [
-  ...['created', 'session', 'order', 'mode', 'status', 'flags', 'description', 'amount', 'currency'],
-  ...['rate', 'rate_source', 'due', 'received', 'coins', ...currencies.map((one) => `received_${one.toLowerCase()}`)],
-  ...['late', 'expires', 'paid', 'network', 'tx', 'refunded'],
+  ...['created', 'session', 'order', 'status', 'flags', 'description', 'amount', 'currency', 'rate', 'rate_source'],
+  ...['received', 'coins', 'paid', 'network', 'tx', 'refunded'],
 ];
 
 /** Transactions of one payment that the file names. */
@@ -241,7 +240,6 @@ async function cellsOf({ database }: DashboardDeps, sessions: readonly SessionSu
 }
 
 const isoTime = (s: number): string => new Date(s * 1000).toISOString();
-const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
 
 /** Where the rate is from: `par` where one coin stands for one unit of the currency, else the sources of the median. */
 const rateSource = ({ conversion }: SessionSummary): string =>
@@ -252,20 +250,16 @@ function paymentCells(
   transactions: readonly string[],
   refunds: readonly EarlierRefund[],
 ): Cells {
-  const { request, life, standing, terms, conversion } = session;
+  const { request, life, standing, conversion } = session;
   const exponent = exponentOf(request.currency) ?? 0;
-  const received = confirmedByCoin(session);
   return [
-    ...[isoTime(session.createdAtS), session.id, request.orderId, session.mode, life.status],
+    ...[isoTime(session.createdAtS), session.id, request.orderId, life.status],
     ...[oddities(session).join(', ').replaceAll('_', ' ') || null, request.description ?? null],
     ...[formatUnits(request.amountMinor, exponent, exponent), request.currency],
-    ...[conversion?.rate ?? null, rateSource(session), parText(terms.duePar), parText(standing.confirmedPar)],
-    received.map(({ currency }) => currency).join(' + ') || null,
-    ...currencies.map((one) => {
-      const par = received.find(({ currency }) => currency === one)?.par;
-      return par == null ? null : parText(par);
-    }),
-    ...[parText(standing.latePar), isoTime(terms.expiresAtS), life.paidAtS === null ? null : isoTime(life.paidAtS)],
+    ...[conversion?.rate ?? null, rateSource(session)],
+    formatUnits(standing.confirmedPar, PAR_DECIMALS, MINOR_DECIMALS),
+    confirmedCoins(session).join(' + ') || null,
+    life.paidAtS === null ? null : isoTime(life.paidAtS),
     ...[networksOf(session).map(nameOf).join(' ') || null, transactions.join(' ') || null],
     refundedText(refunds, minorText) || null,
   ];

@@ -3,7 +3,6 @@
  */
 import { permanent } from '../../core/fault.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../core/intent.ts';
-import type { PayoutState } from '../../core/payout.ts';
 import { isPlanStale, PLAN_MS_MAX, type SweepOwner } from '../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import type { PoolKey } from '../addresses.ts';
@@ -40,18 +39,6 @@ export type UnsweptLevel = Readonly<{
   readAtMs: number;
 }>;
 
-/** A sweep that takes, or took, what came to a session's address. */
-export type SessionSweep = Readonly<{
-  id: string;
-  network: NetworkKey;
-  currency: Currency;
-  units: bigint;
-  state: PayoutState;
-  tx: string | null;
-  /** When it ended, or was planned. */
-  atMs: number;
-}>;
-
 type Given = Readonly<{ id: number; index: number; key: string }>;
 type Received = Readonly<{ currency: Currency; units: string; timeS: number }>;
 type Part = Readonly<{ currency: Currency; units: string; state: string }>;
@@ -73,7 +60,7 @@ const without = ['failed', 'canceled'];
 export function sweepCommands(db: Db, payouts: PayoutSteps) {
   const meta = createMeta(db);
   const { client } = db;
-  const { findPool, given, givenAt, received, parts, ofSession, isDepositAddress, waitingSweeps, giversOf, gasStates } =
+  const { findPool, given, givenAt, received, parts, isDepositAddress, waitingSweeps, giversOf, gasStates } =
     sweepStatements(client);
 
   /** Returns what one address holds, by currency. */
@@ -173,21 +160,6 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
         };
       });
     },
-    /** Returns the sweeps of a session's addresses on networks of a family, newest first. */
-    async ofSession(
-      sessionId: string,
-      places: readonly Readonly<{ network: NetworkKey; family: string }>[],
-      limit: number,
-    ): Promise<readonly SessionSweep[]> {
-      type Row = Omit<SessionSweep, 'units'> & Readonly<{ units: string }>;
-      return db.read(() =>
-        places
-          .flatMap(({ network, family }) => ofSession.all(network, sessionId, family, limit) as Row[])
-          .map(({ units, ...row }): SessionSweep => ({ ...row, units: BigInt(units) }))
-          .sort((one, other) => other.atMs - one.atMs)
-          .slice(0, limit),
-      );
-    },
     /** @throws Fault permanent `treasury_collects` if the treasury is a deposit address: its sweeps would be income */
     async checkTreasury(pool: PoolKey, treasury: string): Promise<void> {
       db.read(() => refuseTreasury(pool, treasury));
@@ -281,14 +253,6 @@ function sweepStatements(client: Client) {
      FROM sweep_parts AS p JOIN payouts AS y ON y.id = p.payout_id
      WHERE p.network = ? AND p.derivation_index = ? AND (p.pool_id IS NULL OR p.pool_id = ?)`,
   );
-  const ofSession = client.prepare(
-    `SELECT y.id, p.network, p.currency, p.units, y.state, y.tx, coalesce(y.settled_at_ms, y.created_at_ms) AS atMs
-     FROM addresses AS a
-     JOIN sweep_parts AS p ON p.network = ? AND p.derivation_index = a.derivation_index
-       AND (p.pool_id IS NULL OR p.pool_id = a.pool_id)
-     JOIN payouts AS y ON y.id = p.payout_id
-     WHERE a.session_id = ? AND a.family = ? ORDER BY atMs DESC LIMIT ?`,
-  );
   const isDepositAddress = client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck();
   const waitingSweeps = client
     .prepare(
@@ -304,7 +268,6 @@ function sweepStatements(client: Client) {
     givenAt,
     received,
     parts,
-    ofSession,
     isDepositAddress,
     waitingSweeps,
     giversOf,

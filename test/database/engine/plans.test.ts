@@ -172,7 +172,6 @@ test('lists and searches of payments seek in an index that has their order', asy
     assert.is((await database.sessions.transactionsOf([session?.id ?? ''], 9)).get(session?.id ?? '')?.length, 1);
     await database.refunds.ofSession([session?.id ?? '']);
     await database.refunds.room(session?.id ?? '', 1);
-    await database.sweeps.ofSession(session?.id ?? '', [{ network: 'test:one', family: 'evm' }], 9);
     await database.refunds.findNamed(at, 'rf_1', ['0x1', '1']);
     await database.events.find('evt_1');
     await database.reports.sumCredits(at, [0, 1]);
