@@ -1,19 +1,18 @@
 /** Payouts on the simulated node of any family, over real sockets, by a clock that is moved by hand. */
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
-import type { PayoutNode, PayoutNodeOptions, Spending, SpendNetwork } from '../../src/chains/spend.ts';
+import { solanaOfflineKeys } from '../../src/chains/solana/offline-keys.ts';
+import type { PayoutNode, PayoutNodeOptions, SpendNetwork } from '../../src/chains/spend.ts';
 import { invariant } from '../../src/core/fault.ts';
-import type { Token } from '../../src/core/transfer.ts';
-import type { PayoutNodeBench } from '../conformance/payout-node.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { startSimulatedNode, writtenBy } from '../support/simulated-node.ts';
+import { simulatedChains, startSimulatedNode, writtenBy } from '../support/simulated-node.ts';
+import { startTronBridge } from '../support/tron-bridge.ts';
+import { startTronProxy } from '../support/tron-proxy.ts';
+import { withClient } from './payout-bench.ts';
 import { createSeedWallets } from './seed-wallets.ts';
 
-export type SimulatedPayouts = Readonly<{
-  family: Family;
-  chainId: string;
+type Setup = Readonly<{
   otherChainId: string;
-  tokens: readonly Token[];
   /** Address key of the treasury, which holds the token already. */
   treasury: string;
   payee?(number: number): string;
@@ -29,73 +28,120 @@ export type SimulatedPayouts = Readonly<{
   reorgs: boolean;
 }>;
 
+const strangers = new Uint8Array(64).fill(77);
+const strangerAt = (index: number): string => solanaOfflineKeys.derive(strangers, index, 1)[0] ?? '';
+
+const setups: Readonly<Record<Family, Setup>> = {
+  evm: {
+    otherChainId: '1',
+    treasury: '71'.repeat(20),
+    unpayable: ['0'.repeat(40)],
+    finalBlocks: 3,
+    blockMs: 12_000,
+    nativeUnits: 10n ** 18n,
+    reorgs: true,
+  },
+  solana: {
+    otherChainId: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG',
+    treasury: strangerAt(900),
+    payee: (number) => strangerAt(1_000 + number),
+    unpayable: ['0'.repeat(64)],
+    finalBlocks: 31,
+    blockMs: 400,
+    nativeUnits: 1_000_000_000n,
+    life: { blocks: 165, blockMs: 400 },
+    reorgs: false,
+  },
+  tron: {
+    otherChainId: '1',
+    treasury: '71'.repeat(20),
+    unpayable: ['0'.repeat(40)],
+    finalBlocks: 3,
+    blockMs: 3_000,
+    nativeUnits: 100_000_000n,
+    life: { blocks: 17, blockMs: 120_000 },
+    bridge: startTronBridge,
+    reorgs: true,
+  },
+};
+
 /** Starts the node, and another of the same network that has none of our transactions. */
-export async function makeSimulatedPayouts(setup: SimulatedPayouts): Promise<PayoutNodeBench> {
-  const { family, chainId, tokens, treasury, finalBlocks } = setup;
+export async function makeSimulatedPayouts(family: Family, seed = 'payouts') {
+  const setup = setups[family];
+  const { treasury, finalBlocks, life } = setup;
+  const { chainId, tokens } = simulatedChains[family];
   const clock = handClock();
   const chain = chains[family];
   const [spending, payouts] = await Promise.all([chain.spending?.(), chain.payouts?.()]);
   invariant(spending && payouts, `${family} pays out`);
-  const start = () =>
-    startSimulatedNode({ family, seed: 'payouts', chainId, tokens, clock, finalityDistance: finalBlocks });
-  const [sim, blind] = [await start(), await start()];
-  const bridge = await setup.bridge?.(sim.httpUrl);
-  const { world } = sim;
+  const start = () => startSimulatedNode({ family, seed, clock, finalityDistance: finalBlocks });
+  const [sandbox, blind] = [await start(), await start()];
+  const bridge = await setup.bridge?.(sandbox.httpUrl);
+  const { world } = sandbox;
   const token = chain.address.parse(tokens[0]?.address ?? '') ?? '';
   const network: SpendNetwork = { chainId, tokens, treasury, feeUnitsMax: 10n * setup.nativeUnits };
   const opened: PayoutNode[] = [];
 
-  async function mine(blocks = 1, blockMs = setup.blockMs): Promise<void> {
+  function mine(blocks = 1, blockMs = setup.blockMs): void {
     for (let left = blocks; left > 0; left--) {
       clock.advance(blockMs);
       world.mine();
       blind.world.mine();
     }
   }
-  await mine(finalBlocks + 2);
-  sim.pay(treasury, 1n);
-  await mine();
-  const { life } = setup;
+  mine(finalBlocks + 2);
+  sandbox.pay(treasury, 1n);
+  mine();
 
   return {
-    ...createSeedWallets(network, spending as Spending, setup.payee),
-    ...{ chain, network, finalBlocks, mine },
+    ...createSeedWallets(network, spending, setup.payee),
+    ...{ chain, network, finalBlocks, mine, sandbox, world },
     otherChainId: setup.otherChainId,
     unpayable: [...setup.unpayable, token],
     nativeUnits: setup.nativeUnits,
-    urls: [sim.httpUrl, ...(bridge ? [bridge.url] : [])],
+    urls: [sandbox.httpUrl, ...(bridge ? [bridge.url] : [])],
     blindUrl: blind.httpUrl,
     unknownTx: writtenBy[family].transaction('ab'.repeat(32)),
     open(more: Partial<PayoutNodeOptions> = {}) {
       const limits = { finalDepth: finalBlocks, requestTimeoutMs: 10_000, responseBytesMax: 1 << 20 };
-      const node = payouts.openPayoutNode({ url: sim.httpUrl, chainId, tokens, ...limits, ...more });
+      const node = payouts.openPayoutNode({ url: sandbox.httpUrl, chainId, tokens, ...limits, ...more });
       opened.push(node);
       return node;
     },
-    async giveNative(key, units) {
-      world.fund(key, units);
-    },
-    async giveTokens(key, units) {
-      sim.pay(key, units);
-    },
-    ...(setup.reorgs && {
-      async reorg(depth: number) {
-        world.reorg({ depth, keep: 'none' });
-      },
-    }),
+    giveNative: (key: string, units: bigint) => world.fund(key, units),
+    giveTokens: (key: string, units: bigint) => sandbox.pay(key, units),
+    ...(setup.reorgs && { reorg: (depth: number) => world.reorg({ depth, keep: 'none' }) }),
     ...(life && {
-      async outlive() {
-        await mine(life.blocks, life.blockMs);
-        await mine(finalBlocks + 1);
+      outlive() {
+        mine(life.blocks, life.blockMs);
+        mine(finalBlocks + 1);
       },
     }),
-    held: async (key) => world.accounts().token(token, key),
-    native: async (key) => world.accounts().native(key),
+    held: (key: string): bigint => world.accounts().token(token, key),
+    native: (key: string): bigint => world.accounts().native(key),
     head: async () => world.tip().number,
     async close() {
       for (const node of opened) await node.close();
       await bridge?.stop();
-      await Promise.all([sim.close(), blind.close()]);
+      await Promise.all([sandbox.close(), blind.close()]);
+    },
+  };
+}
+
+/** A bench for TRON's own tests, with a proxy that may lie. */
+export async function makeTronPayouts(seed: string) {
+  const bench = withClient(await makeSimulatedPayouts('tron', seed));
+  const { outlive } = bench;
+  invariant(outlive, 'transactions of TRON expire');
+  const proxy = await startTronProxy(bench.sandbox.url);
+  return {
+    ...bench,
+    ...{ proxy, outlive },
+    /** Makes the newest block final. */
+    mineFinal: () => bench.mine(bench.finalBlocks),
+    async close() {
+      await proxy.close();
+      await bench.close();
     },
   };
 }

@@ -1,115 +1,40 @@
 /**
  * What every family's `PayoutNode` must do: the rules of `src/chains/spend.ts`, over a chain that the bench drives.
  */
-import { test } from 'uvu';
+import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Chain } from '../../src/chains/chain.ts';
-import type { PayoutNode, PayoutNodeOptions, SentAttempt, SpendNetwork } from '../../src/chains/spend.ts';
+import type { PayoutNode } from '../../src/chains/spend.ts';
 import { Fault } from '../../src/core/fault.ts';
-import type { Intent, RefundIntent, SweepIntent } from '../../src/core/intent.ts';
+import type { RefundIntent } from '../../src/core/intent.ts';
 import type { Outcome } from '../../src/core/spend.ts';
-import {
-  type Attempt,
-  type createSeedWallets,
-  nothingYet,
-  quoted,
-  refused,
-  type SeedWallets,
-} from '../chains/seed-wallets.ts';
+import { type PayoutNodeBench, sweepOf, TOKENS, withClient } from '../chains/payout-bench.ts';
+import { type Attempt, nothingYet, quoted, refused, type SeedWallets } from '../chains/seed-wallets.ts';
 import { faultOf } from './chain.ts';
 
-export type PayoutNodeBench = ReturnType<typeof createSeedWallets> &
-  Readonly<{
-    chain: Chain;
-    network: SpendNetwork;
-    /** Opens a client; the bench closes it. */
-    open(more?: Partial<PayoutNodeOptions>): PayoutNode;
-    /** Each way to reach the node. */
-    urls: readonly string[];
-    /** Another node of the same chain, which shows none of our transactions. */
-    blindUrl: string;
-    otherChainId: string;
-    /** An id that no transaction has. */
-    unknownTx: string;
-    /** Address keys that no payout can go to. */
-    unpayable: readonly string[];
-    /** Gives native coin, or base units of the first token, with the next block. */
-    giveNative(key: string, units: bigint): Promise<void>;
-    giveTokens(key: string, units: bigint): Promise<void>;
-    /** Mines blocks; the first takes what is in the pool. */
-    mine(blocks?: number): Promise<void>;
-    /** Blocks on top that make one final. */
-    finalBlocks: number;
-    /** Removes the newest blocks with what is in them; absent where no block that a client sees is ever removed. */
-    reorg?(depth: number): Promise<void>;
-    /** Lets everything that was signed expire, at finality; absent where nothing expires. */
-    outlive?(): Promise<void>;
-    /** Base units of the first token, and of the native coin, that an account holds. */
-    held(key: string): Promise<bigint>;
-    native(key: string): Promise<bigint>;
-    /** Number of the newest block. */
-    head(): Promise<number>;
-    /** What pays for several transactions of a wallet. */
-    nativeUnits: bigint;
-    close(): Promise<void>;
-  }>;
-
-const TOKENS = 1_000_000_000n;
-
-/** A bench with one client, and what tests do with it. */
-type Scene = PayoutNodeBench & Readonly<{ node: PayoutNode }>;
-
-async function fundedWallets({ openWallets, giveNative, giveTokens, nativeUnits, mine }: Scene): Promise<SeedWallets> {
-  const wallets = openWallets();
-  const wallet = wallets.keyOf({ role: 'refund' });
-  await giveNative(wallet, nativeUnits);
-  await giveTokens(wallet, TOKENS);
-  await mine();
-  return wallets;
-}
-
-const finalize = ({ mine, finalBlocks }: Scene): Promise<void> => mine(finalBlocks + 1);
-
-async function send({ node }: Scene, { bytes }: Attempt): Promise<void> {
-  assert.equal(await node.broadcast(bytes), { kind: 'accepted' });
-}
-
-const outcomeOf = ({ node }: Scene, wallets: SeedWallets, intent: Intent, attempts: readonly SentAttempt[]) =>
-  node.outcome(wallets.draft(intent), attempts);
-
-/** Signs, sends and mines a payout. */
-async function carry(scene: Scene, wallets: SeedWallets, intent: Intent): Promise<Outcome> {
-  const attempt = await scene.prepareOn(scene.node, wallets, intent);
-  await send(scene, attempt);
-  await scene.mine();
-  await finalize(scene);
-  return outcomeOf(scene, wallets, intent, [attempt]);
-}
+type Scene = ReturnType<typeof withClient<PayoutNodeBench>>;
 
 type Paid = Readonly<{ wallets: SeedWallets; intent: RefundIntent; attempt: Attempt }>;
 
 async function paid(scene: Scene): Promise<Paid> {
-  const wallets = await fundedWallets(scene);
+  const wallets = await scene.openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
-  const attempt = await scene.prepareOn(scene.node, wallets, intent);
-  await send(scene, attempt);
+  const attempt = await scene.prepare(wallets, intent);
+  await scene.send(attempt);
   await scene.mine();
-  await finalize(scene);
+  await scene.finalize();
   return { wallets, intent, attempt };
 }
 
 /** Registers the tests of one family. */
 export function payoutNodeConformance(name: string, makeBench: () => Promise<PayoutNodeBench>): void {
-  let bench: PayoutNodeBench;
-  let node: PayoutNode;
-  const it = (what: string, check: (scene: Scene) => Promise<void>) =>
-    test(`${name}: ${what}`, () => check({ ...bench, node }));
+  const test = suite(name);
+  let scene: Scene;
+  const it = (what: string, check: (scene: Scene) => Promise<void>) => test(what, () => check(scene));
 
   test.before(async () => {
-    bench = await makeBench();
-    node = bench.open();
+    scene = withClient(await makeBench());
   });
-  test.after(() => bench.close());
+  test.after(() => scene.close());
   registerPayments(it);
   registerRefusals(it);
   registerTrouble(it);
@@ -125,7 +50,7 @@ function registerPayments(it: It): void {
 
   it('a count follows the wallet’s transactions, where they are numbered', async (scene) => {
     const { node, chain, mine } = scene;
-    const wallets = await fundedWallets(scene);
+    const wallets = await scene.openFundedWallets();
     const key = wallets.keyOf({ role: 'refund' });
     const counts = async () => {
       const count = await node.count(key);
@@ -133,28 +58,28 @@ function registerPayments(it: It): void {
     };
     const expected = (...count: number[]) => (chain.spendRules.lane === 'sequence' ? count : null);
     assert.equal(await counts(), expected(0, 0, 0));
-    await send(scene, await scene.prepareOn(node, wallets, wallets.refund('USDT', 5n)));
+    await scene.send(await scene.prepare(wallets, wallets.refund('USDT', 5n)));
     assert.equal(await counts(), expected(0, 0, 1));
     await mine();
     assert.equal(await counts(), expected(0, 1, 1));
-    await finalize(scene);
+    await scene.finalize();
     assert.equal(await counts(), expected(1, 1, 1));
   });
 
   it('refunds of one wallet that are under way at once all arrive', async (scene) => {
     const { node, chain } = scene;
-    const wallets = await fundedWallets(scene);
+    const wallets = await scene.openFundedWallets();
     const intents = [3n, 4n, 5n, 6n].map((units) => wallets.refund('USDT', units));
     const attempts: Attempt[] = [];
     for (const [at, intent] of intents.entries()) {
       const nonce = chain.spendRules.lane === 'sequence' ? at : null;
       attempts.push(scene.signOn(wallets, intent, quoted(await node.quote(wallets.draft(intent), nonce, [])).terms));
     }
-    for (const attempt of attempts) await send(scene, attempt);
+    for (const attempt of attempts) await scene.send(attempt);
     await scene.mine(2);
-    await finalize(scene);
+    await scene.finalize();
     for (const [at, intent] of intents.entries()) {
-      assert.is((await outcomeOf(scene, wallets, intent, attempts.slice(at, at + 1))).kind, 'succeeded');
+      assert.is((await scene.outcomeOf(wallets, intent, attempts.slice(at, at + 1))).kind, 'succeeded');
       assert.is(await scene.held(intent.to), intent.units);
     }
   });
@@ -165,8 +90,7 @@ function registerPayments(it: It): void {
     const owner = wallets.keyOf({ role: 'collection', index: 4 });
     await scene.giveTokens(owner, 77_000n);
     await mine();
-    const from = [{ index: 4, units: 77_000n }];
-    const sweep: SweepIntent = { kind: 'sweep', id: 'sw_1', network: 'test:any', currency: 'USDT', from };
+    const sweep = sweepOf({ index: 4, units: 77_000n });
     const draft = wallets.draft(sweep);
     const poor = refused(await node.quote(draft, 0, []));
     assert.is(poor.refused, 'native_short');
@@ -174,7 +98,7 @@ function registerPayments(it: It): void {
     await scene.giveNative(draft.payer, poor.missingUnits);
     await mine();
     const before = await scene.held(network.treasury);
-    assert.is((await carry(scene, wallets, sweep)).kind, 'succeeded');
+    assert.is((await scene.carry(wallets, sweep)).kind, 'succeeded');
     assert.is(await scene.held(network.treasury), before + 77_000n);
     assert.is(await scene.held(owner), 0n);
     assert.is(refused(await node.quote(draft, 1, [])).refused, 'token_short');
@@ -184,7 +108,7 @@ function registerPayments(it: It): void {
 /** Follows one refund from its quote to its cost. */
 async function followRefund(scene: Scene, over: PayoutNode): Promise<void> {
   const { mine, native, held, chain } = scene;
-  const wallets = await fundedWallets(scene);
+  const wallets = await scene.openFundedWallets();
   const wallet = wallets.keyOf({ role: 'refund' });
   const intent = wallets.refund('USDT', 12_345_678n);
   const draft = wallets.draft(intent);
@@ -201,7 +125,7 @@ async function followRefund(scene: Scene, over: PayoutNode): Promise<void> {
   const number = await scene.head();
   assert.equal(await over.outcome(draft, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
   assert.is(await over.paidBy(draft, attempt.tx), null, 'not final');
-  await finalize(scene);
+  await scene.finalize();
   const feeUnits = before - (await native(wallet));
   assert.ok(feeUnits > 0n && feeUnits <= quote.feeUnitsMax);
   assert.equal(await over.outcome(draft, [attempt]), { kind: 'succeeded', tx: attempt.tx, number, feeUnits });
@@ -217,7 +141,7 @@ async function followRefund(scene: Scene, over: PayoutNode): Promise<void> {
 
 function registerRefusals(it: It): void {
   it('too little of a token is refused with the exact missing amount', async (scene) => {
-    const wallets = await fundedWallets(scene);
+    const wallets = await scene.openFundedWallets();
     const quote = refused(await scene.node.quote(wallets.draft(wallets.refund('USDT', TOKENS + 1n)), 0, []));
     assert.equal([quote.refused, quote.missingUnits], ['token_short', 1n]);
     assert.match(quote.message, '0.000001 USDT');
@@ -242,11 +166,11 @@ function registerRefusals(it: It): void {
     assert.ok(second.missingUnits <= first.missingUnits - half);
     await scene.giveNative(wallet, second.missingUnits);
     await mine();
-    assert.is((await carry(scene, wallets, intent)).kind, 'succeeded');
+    assert.is((await scene.carry(wallets, intent)).kind, 'succeeded');
   });
 
   it('a payee that cannot be paid is refused', async (scene) => {
-    const wallets = await fundedWallets(scene);
+    const wallets = await scene.openFundedWallets();
     for (const to of scene.unpayable) {
       const quote = refused(await scene.node.quote(wallets.draft(wallets.refund('USDT', 5n, to)), 0, []));
       assert.is(quote.refused, 'destination_invalid', to);
@@ -258,33 +182,33 @@ function registerTrouble(it: It): void {
   it('a reorg removes an inclusion; the same bytes are sent again and paid once', async (scene) => {
     const { reorg, node } = scene;
     if (!reorg) return;
-    const wallets = await fundedWallets(scene);
+    const wallets = await scene.openFundedWallets();
     const intent = wallets.refund('USDT', 31n);
-    const attempt = await scene.prepareOn(node, wallets, intent);
-    await send(scene, attempt);
+    const attempt = await scene.prepare(wallets, intent);
+    await scene.send(attempt);
     await scene.mine(2);
     await reorg(2);
-    assert.equal(await outcomeOf(scene, wallets, intent, [attempt]), nothingYet);
+    assert.equal(await scene.outcomeOf(wallets, intent, [attempt]), nothingYet);
     // A node may keep what a reorg has removed.
     assert.is.not((await node.broadcast(attempt.bytes)).kind, 'rejected');
     await scene.mine();
-    await finalize(scene);
-    assert.is((await outcomeOf(scene, wallets, intent, [attempt])).kind, 'succeeded');
+    await scene.finalize();
+    assert.is((await scene.outcomeOf(wallets, intent, [attempt])).kind, 'succeeded');
     assert.is(await scene.held(intent.to), 31n);
   });
 
   it('an attempt that was never sent is dead once it has expired at finality, and never where none expires', async (scene) => {
     const { node, outlive } = scene;
-    const wallets = await fundedWallets(scene);
+    const wallets = await scene.openFundedWallets();
     const intent = wallets.refund('USDT', 5n);
-    const attempt = await scene.prepareOn(node, wallets, intent);
-    await finalize(scene);
-    assert.equal(await outcomeOf(scene, wallets, intent, [attempt]), nothingYet);
+    const attempt = await scene.prepare(wallets, intent);
+    await scene.finalize();
+    assert.equal(await scene.outcomeOf(wallets, intent, [attempt]), nothingYet);
     if (!outlive) return;
     await outlive();
-    assert.equal(await outcomeOf(scene, wallets, intent, [attempt]), { kind: 'dead' });
+    assert.equal(await scene.outcomeOf(wallets, intent, [attempt]), { kind: 'dead' });
     assert.is((await node.broadcast(attempt.bytes)).kind, 'rejected');
-    assert.is((await carry(scene, wallets, intent)).kind, 'succeeded');
+    assert.is((await scene.carry(wallets, intent)).kind, 'succeeded');
     assert.is(await scene.held(intent.to), 5n);
   });
 
@@ -292,7 +216,7 @@ function registerTrouble(it: It): void {
     const { wallets, intent, attempt } = await paid(scene);
     const [url = ''] = scene.urls;
     const agreeing = scene.open({ witnessUrl: url });
-    assert.is((await outcomeOf({ ...scene, node: agreeing }, wallets, intent, [attempt])).kind, 'succeeded');
+    assert.is((await scene.outcomeOf(wallets, intent, [attempt], agreeing)).kind, 'succeeded');
     for (const pair of [
       scene.open({ witnessUrl: scene.blindUrl }),
       scene.open({ url: scene.blindUrl, witnessUrl: url }),

@@ -160,8 +160,12 @@ test('a taken port is replaced by a free one', async () => {
   await new Promise((resolve) => squatter.close(resolve));
 });
 
-test('the control methods pay, mine and reorganise', async () => {
+test('the control methods fund, pay, mine and reorganise', async () => {
   const to = evmAddress.format(payee);
+  await result('sandbox_fund', [{ to: evmAddress.format(accountKey('signer')), amount: '7' }]);
+  assert.is(node.world.pending().length, 1);
+  node.world.mine();
+  assert.is(node.world.accounts().native(accountKey('signer')), 7n);
   const { transactionHash } = await result('sandbox_pay', [{ to, symbol: 'USDC', amount: '1000000000000000000000' }]);
   await node.ask('sandbox_pay', { to, token: hex(usdtKey), amount: '0' });
   await node.ask('sandbox_pay', { to, amount: '9', kind: 'failed' });
@@ -169,7 +173,7 @@ test('the control methods pay, mine and reorganise', async () => {
   await node.ask('sandbox_pay', { outputs, from: evmAddress.format(accountKey('batch')) });
   assert.is(node.world.pending().length, 4);
   const mined = await result('sandbox_mine', [{ blocks: 2, noise: 3 }]);
-  assert.is(mined.number, 2);
+  assert.is(mined.number, 3);
   assert.is(mined.hash, hex(node.world.tip().hash));
   const truth = () => node.world.transfers().filter((transfer) => transfer.to === payee);
   assert.is(node.world.pending().length, 0);
@@ -188,7 +192,7 @@ test('the control methods pay, mine and reorganise', async () => {
   assert.is(added.length, 2);
   assert.equal(truth(), []);
   node.world.finalize();
-  assert.equal(await refusal('sandbox_reorg', [{ depth: 1 }]), [-32602, 'block 2 is final']);
+  assert.equal(await refusal('sandbox_reorg', [{ depth: 1 }]), [-32602, 'block 3 is final']);
 });
 
 test('invalid control calls are refused with the reason', async () => {

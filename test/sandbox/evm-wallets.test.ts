@@ -4,74 +4,14 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openPayoutNode } from '../../src/chains/evm/node/payout-node.ts';
-import type { PayoutNode, SentAttempt, SpendNetwork } from '../../src/chains/spend.ts';
-import type { Intent } from '../../src/core/intent.ts';
-import type { Outcome } from '../../src/core/spend.ts';
-import { type Attempt, createSeedWallets, quoted, type SeedWallets } from '../chains/seed-wallets.ts';
-import {
-  SANDBOX_CHAIN_ID,
-  type SimulatedNode,
-  sandboxTokens,
-  startSimulatedNode,
-  usdtKey,
-} from '../support/simulated-node.ts';
+import { withClient } from '../chains/payout-bench.ts';
+import { nothingYet, quoted } from '../chains/seed-wallets.ts';
+import { makeSimulatedPayouts } from '../chains/simulated-payouts.ts';
 
-const FINAL_BLOCKS = 3;
-const ETHER = 10n ** 18n;
-const network: SpendNetwork = {
-  chainId: SANDBOX_CHAIN_ID,
-  tokens: sandboxTokens,
-  treasury: '71'.repeat(20),
-  feeUnitsMax: 100n * ETHER,
-};
-const { openWallets, signOn, prepareOn } = createSeedWallets(network);
-const nothingYet: Outcome = { kind: 'waiting', included: null };
-
-let sandbox: SimulatedNode;
-let node: PayoutNode;
-test.before.each(async () => {
-  sandbox = await startSimulatedNode({ family: 'evm', seed: 'wallets', finalityDistance: FINAL_BLOCKS });
-  node = openPayoutNode({
-    url: sandbox.httpUrl,
-    chainId: SANDBOX_CHAIN_ID,
-    tokens: sandboxTokens,
-    finalDepth: FINAL_BLOCKS,
-    requestTimeoutMs: 10_000,
-    responseBytesMax: 1_000_000,
-  });
-});
-test.after.each(async () => {
-  await node.close();
-  await sandbox.close();
-});
-
-const mine = (blocks = 1): void => {
-  for (let left = blocks; left > 0; left--) sandbox.world.mine();
-};
-const control = async (method: string, params: Record<string, unknown>) => {
-  const { error } = await sandbox.ask(method, [params]);
-  assert.is(error, undefined, `${method}: ${error?.message}`);
-};
-const held = (key: string): bigint => sandbox.world.accounts().token(usdtKey, key);
-
-/** Wallets of a seed whose refund wallet holds an ether and 1000 USDT. */
-async function openFundedWallets(): Promise<SeedWallets> {
-  const wallets = openWallets();
-  const wallet = `0x${wallets.keyOf({ role: 'refund' })}`;
-  await control('sandbox_fund', { to: wallet, amount: ETHER.toString() });
-  await control('sandbox_pay', { to: wallet, amount: '1000000000' });
-  mine();
-  return wallets;
-}
-
-const prepare = (wallets: SeedWallets, intent: Intent, outbid: readonly Attempt[] = []) =>
-  prepareOn(node, wallets, intent, outbid);
-const outcomeOf = (wallets: SeedWallets, intent: Intent, attempts: readonly SentAttempt[]) =>
-  node.outcome(wallets.draft(intent), attempts);
-async function send(attempt: Attempt): Promise<void> {
-  assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
-}
+const bench = withClient(await makeSimulatedPayouts('evm'));
+const { sandbox, node, signOn, mine, held, openFundedWallets, prepare, send, outcomeOf, finalOutcome } = bench;
+test.after.each(() => sandbox.faults.heal());
+test.after(() => bench.close());
 
 test('replacements are accepted from 10 % more, and the one that is mined is found', async () => {
   const wallets = await openFundedWallets();
@@ -85,8 +25,8 @@ test('replacements are accepted from 10 % more, and the one that is mined is fou
   const second = await prepare(wallets, intent, [first]);
   await send(second);
   assert.is(sandbox.world.pending().length, 1);
-  mine(1 + FINAL_BLOCKS);
-  const outcome = await outcomeOf(wallets, intent, [first, meagre, second]);
+  mine();
+  const outcome = await finalOutcome(wallets, intent, [first, meagre, second]);
   assert.is(outcome.kind === 'succeeded' && outcome.tx, second.tx);
   assert.is(held(intent.to), 5n);
 });
@@ -128,8 +68,8 @@ test('full blocks raise the base fee by an eighth each, and an offer that it has
   assert.equal(await outcomeOf(wallets, intent, [tight]), nothingYet);
   const second = await prepare(wallets, intent, [tight]);
   await send(second);
-  mine(1 + FINAL_BLOCKS);
-  const outcome = await outcomeOf(wallets, intent, [tight, second]);
+  mine();
+  const outcome = await finalOutcome(wallets, intent, [tight, second]);
   assert.is(outcome.kind === 'succeeded' && outcome.tx, second.tx);
   mine(20);
   assert.is(await baseFee(), before, 'empty blocks lower it again');
@@ -181,8 +121,8 @@ test('a node may lie about a broadcast in three ways', async () => {
   sandbox.faults.set({ rates: { send_denied: 1 } });
   const denied = await node.broadcast(attempt.bytes);
   assert.is(denied.kind, 'rejected');
-  mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded', 'refused, and mined');
+  mine();
+  assert.is((await finalOutcome(wallets, intent, [attempt])).kind, 'succeeded', 'refused, and mined');
 
   sandbox.faults.heal();
   sandbox.faults.set({ rates: { unknown_block: 1 } });
@@ -201,10 +141,8 @@ test('a missing answer does not undo the broadcast', async () => {
   );
   assert.is(code, 'node_unreachable');
   sandbox.faults.heal();
-  mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded');
+  mine();
+  assert.is((await finalOutcome(wallets, intent, [attempt])).kind, 'succeeded');
 });
-
-// ── The reader ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test.run();

@@ -9,15 +9,17 @@ import { tronSpending } from '../../src/chains/tron/spend.ts';
 import { signedTransaction, transactionDigest, wireSignature } from '../../src/chains/tron/transaction-bytes.ts';
 import { tronMethods } from '../../src/sandbox/tron-methods.ts';
 import { BLACK_HOLE } from '../../src/sandbox/tron-render.ts';
+import { gasOf } from '../chains/payout-bench.ts';
 import { createSeedWallets } from '../chains/seed-wallets.ts';
-import { makePayoutBench, TRX } from '../chains/tron/payout-bench.ts';
+import { makeTronPayouts } from '../chains/simulated-payouts.ts';
 import { type Json, readRecording } from '../support/java-tron-recordings.ts';
 import { accountKey, TRON_CHAIN_ID, tronTokenKeys } from '../support/simulated-node.ts';
 
 const test = suite('the simulated java-tron and its recorded answers');
 
-const bench = await makePayoutBench('recorded');
-const { sandbox, world, prepare, send, signOn, gas, mine, openWallets, openFundedWallets } = bench;
+const TRX = 1_000_000n;
+const bench = await makeTronPayouts('recorded');
+const { sandbox, world, prepare, send, signOn, mine, openWallets, openFundedWallets } = bench;
 const [usdt, usdc] = tronTokenKeys;
 const compared = new Set<string>();
 test.after.each(() => sandbox.faults.heal());
@@ -162,7 +164,7 @@ test('infos: of payments that succeeded, and of those that failed in each way', 
 });
 
 test('what wallets sign: transfers, loans, and their infos', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const [owner, borrower] = [wallets.keyOf({ role: 'gas' }), wallets.keyOf({ role: 'collection', index: 0 })];
   world.fund(owner, 100n * TRX);
   world.fund(owner, 20_000n * TRX, true);
@@ -173,10 +175,10 @@ test('what wallets sign: transfers, loans, and their infos', async () => {
     mine();
     return [await transactionOf(attempt.tx), await infoOf(attempt.tx)];
   };
-  const [transfer, transferInfo] = await sent(gas('transfer', 0, 3n * TRX));
+  const [transfer, transferInfo] = await sent(gasOf('transfer', 0, 3n * TRX));
   agree('gettransactionbyid.trx', transfer);
   agree('gettransactioninfobyid.trx', transferInfo);
-  const [loan, loanInfo] = await sent(gas('delegate', 0, 5_000n * TRX));
+  const [loan, loanInfo] = await sent(gasOf('delegate', 0, 5_000n * TRX));
   agree('gettransactionbyid.delegate', loan);
   // Free bytes are used where the recorded account had none left.
   const bytes = /^\.fee$|receipt\.net_(fee|usage)$/;
@@ -199,7 +201,7 @@ test('what wallets sign: transfers, loans, and their infos', async () => {
   agree('getaccountresource.borrower', await ask('/wallet/getaccountresource', { address: wire(borrower) }), weights);
   const [, refundInfo] = await sent(wallets.refund('USDT', 1n));
   agree('gettransactioninfobyid.exact', refundInfo, /net_(fee|usage)$|energy_penalty_total$/);
-  const [, reclaimInfo] = await sent(gas('reclaim', 0, 5_000n * TRX));
+  const [, reclaimInfo] = await sent(gasOf('reclaim', 0, 5_000n * TRX));
   agree('gettransactioninfobyid.undelegate', reclaimInfo, bytes);
 });
 
@@ -301,7 +303,7 @@ test('constant calls: values, reverts with and without a reason, and what cannot
 const broadcast = (transaction: string) => ask('/wallet/broadcasthex', { transaction });
 
 test('broadcasts that are taken or known', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const attempt = await prepare(wallets, wallets.refund('USDT', 1n));
   const bytes = hex(attempt.bytes);
   agree('broadcasthex.accepted-trigger', await broadcast(bytes));
@@ -325,13 +327,13 @@ test('broadcasts that are taken or known', async () => {
 });
 
 test('broadcasts that are refused, in java-tron’s words', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const gasKey = wallets.keyOf({ role: 'gas' });
   world.fund(gasKey, 5n * TRX);
   mine();
-  const { terms } = await prepare(wallets, gas('transfer', 0, 1n));
+  const { terms } = await prepare(wallets, gasOf('transfer', 0, 1n));
   const signed = (units: bigint, other: object = {}) =>
-    hex(signOn(wallets, gas('transfer', 0, units), { ...terms, ...other }).bytes);
+    hex(signOn(wallets, gasOf('transfer', 0, units), { ...terms, ...other }).bytes);
   const good = signed(7n);
   const raw = good.slice(0, -134);
   const stranger = openWallets();
@@ -356,7 +358,7 @@ test('broadcasts that are refused, in java-tron’s words', async () => {
     ['expired', signed(10n, { timestamp_ms: String(headMs - 60_000), expiration_ms: String(headMs - 1) })],
     ['expires-in-25-hours', signed(11n, later)],
     ['more-trx-than-there-is', signed(1_000n * TRX)],
-    ['trx-of-an-unknown-account', hex(signOn(stranger, gas('transfer', 0, 7n), terms).bytes)],
+    ['trx-of-an-unknown-account', hex(signOn(stranger, gasOf('transfer', 0, 7n), terms).bytes)],
     [
       'trigger-of-an-unknown-account',
       hex(signOn(stranger, stranger.refund('USDT', 1n), { ...terms, fee_limit: '1000000' }).bytes),

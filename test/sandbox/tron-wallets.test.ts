@@ -14,15 +14,17 @@ import { readTransaction } from '../../src/chains/tron/transaction-bytes.ts';
 import { worldShape } from '../../src/sandbox/families.ts';
 import { openDurableWorld } from '../../src/sandbox/journal.ts';
 import { openTronPool } from '../../src/sandbox/tron-pool.ts';
-import { makePayoutBench, TRX } from '../chains/tron/payout-bench.ts';
+import { gasOf } from '../chains/payout-bench.ts';
+import { makeTronPayouts } from '../chains/simulated-payouts.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../support/simulated-node.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked into freely; every field used is asserted
 type Json = any;
 
-const bench = await makePayoutBench('wallets');
-const { sandbox, world, node, openWallets, openFundedWallets, signOn, prepare, send, gas, mine } = bench;
+const TRX = 1_000_000n;
+const bench = await makeTronPayouts('wallets');
+const { sandbox, world, node, openWallets, openFundedWallets, signOn, prepare, send, mine } = bench;
 test.after.each(() => sandbox.faults.heal());
 test.after(() => bench.close());
 
@@ -38,7 +40,7 @@ function asJson(bytes: Uint8Array): object {
 }
 
 test('a transaction is accepted as bytes or as JSON, and a second time as neither', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const [one, other] = [
     await prepare(wallets, wallets.refund('USDT', 1n)),
     await prepare(wallets, wallets.refund('USDT', 2n)),
@@ -57,7 +59,7 @@ test('a transaction is accepted as bytes or as JSON, and a second time as neithe
 });
 
 test('a block shows what was signed, byte by byte, and what it cost', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const attempt = await prepare(wallets, wallets.refund('USDT', 1n));
   await send(attempt);
   mine();
@@ -86,7 +88,7 @@ test('a block shows what was signed, byte by byte, and what it cost', async () =
 });
 
 test('lent energy is listed and used before TRX is burned; allowances regenerate within a day', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const wallet = wallets.keyOf({ role: 'refund' });
   assert.equal(await ask('/wallet/getcandelegatedmaxsize', { owner_address: wire(wallet), type: 1 }), {});
   world.fund(wallet, 20_000n * TRX, true);
@@ -115,17 +117,17 @@ test('a loan is listed until it is reclaimed', async () => {
   mine();
   const list = () => ask('/wallet/getdelegatedresourcev2', { fromAddress: wire(lender), toAddress: wire(borrower) });
   assert.equal(await list(), {});
-  await send(await prepare(wallets, gas('delegate', 0, 2n * TRX)));
+  await send(await prepare(wallets, gasOf('delegate', 0, 2n * TRX)));
   mine();
   assert.equal((await list()).delegatedResource, [
     { from: wire(lender), to: wire(borrower), frozen_balance_for_energy: 2_000_000 },
   ]);
   const { EnergyLimit } = await ask('/wallet/getaccountresource', { address: wire(borrower) });
   assert.is(EnergyLimit, 20);
-  const { terms } = await prepare(wallets, gas('reclaim', 0, 1n * TRX));
-  const tooMuch = signOn(wallets, gas('reclaim', 0, 3n * TRX), terms);
+  const { terms } = await prepare(wallets, gasOf('reclaim', 0, 1n * TRX));
+  const tooMuch = signOn(wallets, gasOf('reclaim', 0, 3n * TRX), terms);
   assert.is((await ask('/wallet/broadcasthex', { transaction: hex(tooMuch.bytes) })).code, 'CONTRACT_VALIDATE_ERROR');
-  await send(signOn(wallets, gas('reclaim', 0, 2n * TRX), terms));
+  await send(signOn(wallets, gasOf('reclaim', 0, 2n * TRX), terms));
   mine();
   assert.equal(await list(), {});
 });
@@ -135,14 +137,14 @@ test('what cannot be executed is refused with java-tron’s code', async () => {
   const owner = wallets.keyOf({ role: 'gas' });
   world.fund(owner, TRX);
   mine();
-  const { terms } = await prepare(openFundedWallets(), openWallets().refund('USDT', 1n));
+  const { terms } = await prepare(await openFundedWallets(), openWallets().refund('USDT', 1n));
   const free = { ...terms, fee_limit: '0' };
   const codeOf = async (bytes: Uint8Array) => {
     const { code, message } = await ask('/wallet/broadcasthex', { transaction: hex(bytes) });
     return `${code}: ${message}`;
   };
   const codeOfGas = (form: 'transfer' | 'delegate', index: number, units: bigint) =>
-    codeOf(signOn(wallets, gas(form, index, units), free).bytes);
+    codeOf(signOn(wallets, gasOf(form, index, units), free).bytes);
   assert.match(await codeOfGas('transfer', 0, TRX), /^BANDWITH_ERROR/, 'creating an account costs 1.1 TRX');
   assert.match(await codeOfGas('delegate', 0, 100n), /^CONTRACT_VALIDATE_ERROR.*1 TRX/);
   assert.match(await codeOfGas('delegate', 0, TRX), /^CONTRACT_VALIDATE_ERROR.*available FreezeEnergyV2/);
@@ -160,7 +162,7 @@ test('what cannot be executed is refused with java-tron’s code', async () => {
 });
 
 test('a block includes what had not expired when the one before was made, and nothing else', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const [one, other] = [
     await prepare(wallets, wallets.refund('USDT', 1n)),
     await prepare(wallets, wallets.refund('USDT', 2n)),

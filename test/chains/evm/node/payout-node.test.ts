@@ -2,35 +2,30 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../../../src/chains/evm/address.ts';
 import { UnclearOutcome } from '../../../../src/chains/spend.ts';
-import type { GasIntent, Intent, SweepIntent } from '../../../../src/core/intent.ts';
+import type { Intent } from '../../../../src/core/intent.ts';
 import type { Terms } from '../../../../src/core/spend.ts';
 import { faultOf } from '../../../conformance/chain.ts';
+import { gasOf, sweepOf } from '../../payout-bench.ts';
 import { nothingYet, quoted, refused, type SeedWallets } from '../../seed-wallets.ts';
-import { ETHER, makePayoutBench } from '../payout-bench.ts';
+import { makePayoutBench } from '../payout-bench.ts';
 
 const bench = await makePayoutBench();
-const { anvil, usdt, usdc, contracts, node, openWallets, openFundedWallets, prepare, send } = bench;
+const { anvil, usdt, usdc, node, openWallets, openFundedWallets, prepare, send } = bench;
 const { outcomeOf, finalOutcome, native, spendElsewhere } = bench;
 test.after(() => bench.close());
 
 test('a deposit address gets the gas that its sweep lacks', async () => {
   const wallets = openWallets();
   const [gasWallet, owner] = [wallets.keyOf({ role: 'gas' }), wallets.keyOf({ role: 'collection', index: 4 })];
-  await anvil.rpc('anvil_setBalance', [`0x${gasWallet}`, `0x${ETHER.toString(16)}`]);
+  await bench.giveNative(gasWallet, bench.nativeUnits);
   await usdt.transfer(`0x${owner}`, 77_000_000n);
   await anvil.mine();
-  const sweep: SweepIntent = {
-    kind: 'sweep',
-    id: 'sw_1',
-    network: 'test:any',
-    currency: 'USDT',
-    from: [{ index: 4, units: 77_000_000n }],
-  };
+  const sweep = sweepOf({ index: 4, units: 77_000_000n });
   const poor = refused(await node.quote(wallets.draft(sweep), 0, []));
   assert.is(poor.refused, 'native_short');
   assert.match(poor.message, evmAddress.format(owner));
   const units = poor.missingUnits;
-  const gas: GasIntent = { kind: 'gas', id: 'gas_1', network: 'test:any', form: 'transfer', index: 4, units };
+  const gas = gasOf('transfer', 4, units);
   const topUp = await prepare(wallets, gas);
   await send(topUp);
   await anvil.mine();
@@ -61,7 +56,7 @@ const refusal = async (wallets: SeedWallets, intent: Intent) => {
 test('an empty gas wallet cannot send gas', async () => {
   const wallets = openWallets();
   const units = 10n ** 15n;
-  const intent: GasIntent = { kind: 'gas', id: 'g', network: 'test:any', form: 'transfer', index: 0, units };
+  const intent = gasOf('transfer', 0, units);
   const quote = await refusal(wallets, intent);
   assert.is(quote.refused, 'native_short');
   assert.is(quote.missingUnits, units);
@@ -71,7 +66,7 @@ test('a frozen payee is refused, by either issuer’s list', async () => {
   const wallets = await openFundedWallets();
   for (const currency of ['USDT', 'USDC'] as const) {
     const intent = wallets.refund(currency, 5n);
-    await contracts[currency].freeze(`0x${intent.to}`);
+    await { USDT: usdt, USDC: usdc }[currency].freeze(`0x${intent.to}`);
     await anvil.mine();
     const quote = await refusal(wallets, intent);
     assert.is(quote.refused, 'destination_frozen');

@@ -11,7 +11,7 @@ import { type Attempt, nothingYet, type SeedWallets } from '../../seed-wallets.t
 import { makePayoutBench } from '../payout-bench.ts';
 
 const bench = await makePayoutBench();
-const { anvil, open, openFundedWallets, prepare, send, outcomeOf, mineFinal, spendElsewhere } = bench;
+const { anvil, open, openFundedWallets, prepare, send, outcomeOf, finalize, spendElsewhere } = bench;
 const proxy = await startLyingProxy(anvil);
 test.before.each(() => proxy.heal());
 test.after(async () => {
@@ -28,7 +28,7 @@ async function paid(): Promise<Readonly<{ wallets: SeedWallets; intent: RefundIn
   const attempt = await prepare(wallets, intent);
   await send(attempt);
   await anvil.mine();
-  await mineFinal();
+  await finalize();
   return { wallets, intent, attempt };
 }
 
@@ -183,7 +183,7 @@ async function scenes(): Promise<LiedScene[]> {
   await bench.usdc.stop(true, { feeWei: 10n ** 11n });
   await anvil.mine();
   await bench.usdc.stop(false);
-  await mineFinal();
+  await finalize();
   return [
     { wallets: done.wallets, intent: done.intent, attempts: [done.attempt], truth: 'succeeded' },
     { wallets: waiting, intent: unsent, attempts: [first], truth: 'waiting' },

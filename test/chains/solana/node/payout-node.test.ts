@@ -5,48 +5,24 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../../../src/chains/index.ts';
-import { openPayoutNode } from '../../../../src/chains/solana/node/payout-node.ts';
-import { solanaOfflineKeys } from '../../../../src/chains/solana/offline-keys.ts';
-import { solanaSpending } from '../../../../src/chains/solana/spend.ts';
 import { tokenAddress } from '../../../../src/chains/solana/token-account.ts';
-import type { SentAttempt, SpendNetwork } from '../../../../src/chains/spend.ts';
-import type { Intent, RefundIntent, SweepIntent } from '../../../../src/core/intent.ts';
-import type { Token } from '../../../../src/core/transfer.ts';
+import type { SentAttempt } from '../../../../src/chains/spend.ts';
+import type { Intent, RefundIntent } from '../../../../src/core/intent.ts';
 import { faultOf } from '../../../conformance/chain.ts';
-import { startSimulatedNode } from '../../../support/simulated-node.ts';
-import { createSeedWallets, quoted, refused } from '../../seed-wallets.ts';
+import { sweepOf, withClient } from '../../payout-bench.ts';
+import { quoted, refused } from '../../seed-wallets.ts';
+import { makeSimulatedPayouts } from '../../simulated-payouts.ts';
 
-const chainId = '4Hn1NfY4KzqTSxFKpBQNX5zdu4vcLxqPUsDQzYrim1pd';
-const tokens: readonly Token[] = [
-  { symbol: 'USDT', address: 'B2H5v132f9W36GvwggbZLSNmo7FRVab5fMZSBmvtoeQe', decimals: 6 },
-  { symbol: 'USDC', address: '3SMCgcukXvR6bD6scBhQRDWUtZ2d3U4faQoweXAqb8uJ', decimals: 6 },
-];
+const bench = withClient(await makeSimulatedPayouts('solana'));
+test.after(() => bench.close());
+const { node, sandbox: sim, world, network, signOn, mine, held, finalBlocks: FINAL } = bench;
+const { treasury, tokens } = network;
 const usdt = chains.solana.address.parse(tokens[0]?.address ?? '') ?? '';
-const SOL = 1_000_000_000n;
-const FINAL = 31;
-
-const sim = await startSimulatedNode({ family: 'solana', seed: 'payouts', chainId, tokens });
-const limits = { finalDepth: 32, requestTimeoutMs: 5_000, responseBytesMax: 1 << 20 };
-const node = openPayoutNode({ url: sim.httpUrl, chainId, tokens, ...limits });
-test.after(async () => {
-  await node.close();
-  await sim.close();
-});
-
-const strangers = new Uint8Array(64).fill(77);
-const strangerAt = (index: number): string => solanaOfflineKeys.derive(strangers, index, 1)[0] ?? '';
-const treasury = strangerAt(900);
-const network: SpendNetwork = { chainId, tokens, treasury, feeUnitsMax: 10_000_000n };
-const { openWallets, signOn } = createSeedWallets(network, solanaSpending, (number) => strangerAt(1_000 + number));
-const wallets = openWallets();
+const wallets = await bench.openFundedWallets();
 const { keyOf } = wallets;
-const [refundWallet, gasWallet] = [keyOf({ role: 'refund' }), keyOf({ role: 'gas' })];
+bench.giveNative(keyOf({ role: 'gas' }), bench.nativeUnits);
+mine();
 
-const { world } = sim;
-const mine = (blocks = 1): void => {
-  for (let left = blocks; left > 0; left--) world.mine();
-};
-const held = (key: string): bigint => world.accounts().token(usdt, key);
 const refund = (units: bigint, to?: string): RefundIntent => wallets.refund('USDT', units, to);
 const draftOf = (intent: Intent) => wallets.draft(intent);
 const lockOf = (intent: Intent): string => draftOf(intent).lock ?? '';
@@ -70,13 +46,6 @@ async function withFault<T>(fault: string, run: () => Promise<T>): Promise<T> {
     sim.faults.set({ rates: {} });
   }
 }
-
-// Wallets with a float, and a treasury that has held the token before.
-mine(2);
-world.fund(refundWallet, SOL);
-world.fund(gasWallet, SOL);
-for (const to of [refundWallet, treasury]) sim.pay(to, 50_000_000n);
-mine();
 
 test('a second transaction for the same refund fails, and the first still counts', async () => {
   const intent = refund(1_000_000n);
@@ -182,13 +151,7 @@ test('a sweep empties three owners into the treasury, and the gas wallet pays', 
   const indices = [3, 4, 5];
   for (const index of indices) sim.pay(keyOf({ role: 'collection', index }), BigInt(index) * 1_000_000n);
   mine();
-  const sweep: SweepIntent = {
-    kind: 'sweep',
-    id: 'sw_1',
-    network: 'test:any',
-    currency: 'USDT',
-    from: indices.map((index) => ({ index, units: BigInt(index) * 1_000_000n })),
-  };
+  const sweep = sweepOf(...indices.map((index) => ({ index, units: BigInt(index) * 1_000_000n })));
   const before = held(treasury);
   const { quote, attempt } = await prepare(sweep);
   assert.ok(quote.feeUnitsMax < 30_000n, 'no deposits');

@@ -6,23 +6,20 @@ import { tronSpending } from '../../../../src/chains/tron/spend.ts';
 import { lookalikeKey } from '../../../../src/sandbox/transaction.ts';
 import { BLACK_HOLE } from '../../../../src/sandbox/tron-render.ts';
 import { accountKey, tronTokenKeys } from '../../../support/simulated-node.ts';
-import { startTronBridge } from '../../../support/tron-bridge.ts';
+import { gasOf, sweepOf } from '../../payout-bench.ts';
 import { nothingYet, quoted, refused } from '../../seed-wallets.ts';
-import { FINAL_BLOCKS, makePayoutBench, TRX } from '../payout-bench.ts';
+import { makeTronPayouts } from '../../simulated-payouts.ts';
 
-const bench = await makePayoutBench('payouts');
+const TRX = 1_000_000n;
+const bench = await makeTronPayouts('payouts');
 const { sandbox, world, proxy, network, node, open, openWallets, openFundedWallets, signOn, prepare, send, carry } =
   bench;
-const { gas, sweep, outcomeOf, mine, mineFinal, outlive, held, native } = bench;
-const bridge = await startTronBridge(sandbox.url);
+const { outcomeOf, mine, mineFinal, finalBlocks, outlive, held, native } = bench;
 test.after.each(() => {
   sandbox.faults.heal();
   delete proxy.lies.answer;
 });
-test.after(async () => {
-  await bridge.stop();
-  await bench.close();
-});
+test.after(() => bench.close());
 
 const { treasury } = network;
 
@@ -37,7 +34,7 @@ const withReserve = (sun: bigint): bigint => (((sun / ENERGY_SUN) * 5n + 3n) / 4
 // ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test('paying a holder of the token takes less energy, and bytes cost TRX once the day’s are used', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const first = wallets.refund('USDT', 5n);
   const quote = quoted(await node.quote(wallets.draft(first), null, []));
   assert.is(quote.feeUnits, TO_OTHERS, 'its bytes are free');
@@ -52,13 +49,13 @@ test('paying a holder of the token takes less energy, and bytes cost TRX once th
 });
 
 test('the signer’s own reading never exceeds what was quoted', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const gasWallet = wallets.keyOf({ role: 'gas' });
   world.fund(gasWallet, 100n * TRX);
   world.fund(gasWallet, 1_000n * TRX, true);
   world.fund(wallets.keyOf({ role: 'collection', index: 0 }), 1n);
   mine();
-  for (const intent of [wallets.refund('USDT', 5n), gas('transfer', 1, TRX), gas('delegate', 0, 2n * TRX)]) {
+  for (const intent of [wallets.refund('USDT', 5n), gasOf('transfer', 1, TRX), gasOf('delegate', 0, 2n * TRX)]) {
     const { terms, feeUnits, feeUnitsMax } = quoted(await node.quote(wallets.draft(intent), null, []));
     const read = tronSpending.read(signOn(wallets, intent, terms).bytes, network);
     assert.ok(feeUnits <= feeUnitsMax);
@@ -72,16 +69,17 @@ test('a deposit address gets the TRX that its sweep lacks, and is swept to the t
   world.fund(wallets.keyOf({ role: 'gas' }), 100n * TRX);
   sandbox.pay(owner, 77n);
   mine();
-  const intent = sweep(4, 77n);
+  const intent = sweepOf({ index: 4, units: 77n });
   const poor = refused(await node.quote(wallets.draft(intent), null, []));
   assert.is(poor.refused, 'native_short');
   assert.match(poor.message, tronAddress.format(owner));
   const missing = poor.missingUnits;
-  assert.is(missing, withReserve(TO_OTHERS), 'once the account exists, its bytes are free');
-  const given = await carry(wallets, gas('transfer', 4, missing));
+  assert.is(missing, withReserve(TO_HOLDER), 'once the account exists, its bytes are free');
+  const given = await carry(wallets, gasOf('transfer', 4, missing));
   assert.is(given.kind === 'succeeded' && given.feeUnits, 1_100_000n, 'it created the account');
+  const before = held(treasury);
   assert.is((await carry(wallets, intent)).kind, 'succeeded');
-  assert.is(held(treasury), 77n);
+  assert.is(held(treasury), before + 77n);
   assert.is(held(owner), 0n);
   assert.is(refused(await node.quote(wallets.draft(intent), null, [])).refused, 'token_short');
 });
@@ -92,21 +90,20 @@ test('a deposit address is lent energy for its sweep, pays nothing, and the loan
   world.fund(gasWallet, 10n * TRX);
   world.fund(gasWallet, 10_000n * TRX, true);
   sandbox.pay(owner, 5_000n);
-  sandbox.pay(treasury, 1n);
   mine();
-  const intent = sweep(2, 5_000n);
+  const intent = sweepOf({ index: 2, units: 5_000n });
   const loan = refused(await node.quote(wallets.draft(intent), null, [])).missing?.loan;
   assert.ok(loan);
   assert.is(loan.coinUnits, 1n, 'the account must exist');
   assert.is(loan.units / TRX, (64_285n * 5n) / 4n / 10n + 2n, 'a staked TRX gives ten units of energy a day');
-  const early = refused(await node.quote(wallets.draft(gas('delegate', 2, loan.units)), null, []));
+  const early = refused(await node.quote(wallets.draft(gasOf('delegate', 2, loan.units)), null, []));
   assert.is(early.refused, 'would_fail');
   assert.match(early.message, 'before it can be lent energy');
-  assert.is((await carry(wallets, gas('transfer', 2, loan.coinUnits))).kind, 'succeeded');
-  const greedy = refused(await node.quote(wallets.draft(gas('delegate', 2, 10_001n * TRX)), null, []));
+  assert.is((await carry(wallets, gasOf('transfer', 2, loan.coinUnits))).kind, 'succeeded');
+  const greedy = refused(await node.quote(wallets.draft(gasOf('delegate', 2, 10_001n * TRX)), null, []));
   assert.match(greedy.message, 'stake 1 TRX more');
   assert.is(refused(await node.quote(wallets.draft(intent), null, [])).missing?.loan?.coinUnits, 0n);
-  assert.is((await carry(wallets, gas('delegate', 2, loan.units))).kind, 'succeeded');
+  assert.is((await carry(wallets, gasOf('delegate', 2, loan.units))).kind, 'succeeded');
   assert.is(world.accounts().usable(owner), loan.units);
 
   const quote = quoted(await node.quote(wallets.draft(intent), null, []));
@@ -117,14 +114,14 @@ test('a deposit address is lent energy for its sweep, pays nothing, and the loan
   assert.is(outcome.kind === 'succeeded' && outcome.feeUnits, 0n);
   assert.is(held(treasury), before + 5_000n);
 
-  assert.is((await carry(wallets, gas('reclaim', 2, loan.units))).kind, 'succeeded');
+  assert.is((await carry(wallets, gasOf('reclaim', 2, loan.units))).kind, 'succeeded');
   assert.is(world.accounts().usable(owner), 0n);
-  const again = refused(await node.quote(wallets.draft(gas('reclaim', 2, loan.units)), null, []));
+  const again = refused(await node.quote(wallets.draft(gasOf('reclaim', 2, loan.units)), null, []));
   assert.is(again.refused, 'would_fail');
 });
 
 test('two refunds of one amount to one payee are two transactions', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const one = wallets.refund('USDT', 5n);
   const other = wallets.refund('USDT', 5n, one.to);
   const attempts = [await prepare(wallets, one), await prepare(wallets, other)];
@@ -133,14 +130,14 @@ test('two refunds of one amount to one payee are two transactions', async () => 
   attempts.push(signOn(wallets, other, terms));
   assert.is(new Set(attempts.map(({ tx }) => tx)).size, 3, 'also after a restart');
   for (const attempt of attempts.slice(0, 2)) await send(attempt);
-  mine(1 + FINAL_BLOCKS);
+  mine(1 + finalBlocks);
   assert.is(held(one.to), 10n);
 });
 
 // ── Refused quotes ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 test('a payee that is frozen, a contract or cannot be paid is refused', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const codeTo = async (to: string, over = node) =>
     refused(await over.quote(wallets.draft(wallets.refund('USDT', 5n, to)), null, [])).refused;
   for (const to of [
@@ -171,7 +168,7 @@ test('a payee that is frozen, a contract or cannot be paid is refused', async ()
 // ── Trouble on the chain ─────────────────────────────────────────────────────────────────────────────────────────────
 
 test('a transaction that runs out of energy is failed once that is final, costs its limit, and is signed again', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const payee = accountKey('trader');
   sandbox.pay(payee, 8n);
   mine();
@@ -194,11 +191,11 @@ test('a transaction that runs out of energy is failed once that is final, costs 
 });
 
 test('a transfer whose tokens were spent meanwhile is reverted, and failed', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const [one, other] = [wallets.refund('USDT', 600_000_000n), wallets.refund('USDT', 600_000_000n)];
   const attempts = [await prepare(wallets, one), await prepare(wallets, other)];
   for (const attempt of attempts) await send(attempt);
-  mine(1 + FINAL_BLOCKS);
+  mine(1 + finalBlocks);
   const outcomes = [
     await outcomeOf(wallets, one, attempts.slice(0, 1)),
     await outcomeOf(wallets, other, attempts.slice(1)),
@@ -208,13 +205,13 @@ test('a transfer whose tokens were spent meanwhile is reverted, and failed', asy
 });
 
 test('an attempt that a node accepted and denied is found', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const attempt = await prepare(wallets, intent);
   sandbox.faults.set({ rates: { send_denied: 1 } });
   const answer = await node.broadcast(attempt.bytes);
   assert.is(answer.kind === 'rejected' && answer.code, 'node_refused');
-  mine(1 + FINAL_BLOCKS);
+  mine(1 + finalBlocks);
   assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded');
 });
 
@@ -238,7 +235,7 @@ test('money in the pool is quoted on; if it never comes, neither does the payout
 });
 
 test('a payee of any balance is paid, also one that no double holds, and one below zero', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const rich = wallets.refund('USDT', 5n);
   world.fund(rich.to, 98_749_999_999_900_000n);
   mine();
@@ -250,7 +247,7 @@ test('a payee of any balance is paid, also one that no double holds, and one bel
 });
 
 test('a rejection has a code', async () => {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const { terms } = quoted(await node.quote(wallets.draft(intent), null, []));
   const codeOf = async (bytes: Uint8Array) => {

@@ -9,15 +9,28 @@ import { createRandom } from '../../../../src/sandbox/random.ts';
 import { faultOf } from '../../../conformance/chain.ts';
 import { faultsOf, type LiedScene, spoiler, survivesLiar } from '../../random-lies.ts';
 import { type Attempt, nothingYet, type SeedWallets } from '../../seed-wallets.ts';
-import { FINAL_BLOCKS, makePayoutBench } from '../payout-bench.ts';
+import { makeTronPayouts } from '../../simulated-payouts.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are changed at will
 type Json = any;
 type Lie = (path: string, body: Json, answer: Json) => Json;
 
-const bench = await makePayoutBench('witness');
-const { sandbox, world, proxy, open, openFundedWallets, signOn, prepare, send, outcomeOf, mine, mineFinal, outlive } =
-  bench;
+const bench = await makeTronPayouts('witness');
+const {
+  sandbox,
+  world,
+  proxy,
+  open,
+  openFundedWallets,
+  signOn,
+  prepare,
+  send,
+  outcomeOf,
+  mine,
+  mineFinal,
+  finalBlocks,
+  outlive,
+} = bench;
 const alone = open({ url: proxy.url });
 const paired = open({ witnessUrl: proxy.url });
 /** The liar is the main node and the witness is honest. */
@@ -39,7 +52,7 @@ function tell(lie: Lie): void {
 type Scene = Readonly<{ wallets: SeedWallets; intent: RefundIntent; attempt: Attempt }>;
 
 async function prepared(): Promise<Scene> {
-  const wallets = openFundedWallets();
+  const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   return { wallets, intent, attempt: await prepare(wallets, intent) };
 }
@@ -47,7 +60,7 @@ async function prepared(): Promise<Scene> {
 async function paid(): Promise<Scene> {
   const scene = await prepared();
   await send(scene.attempt);
-  mine(1 + FINAL_BLOCKS);
+  mine(1 + finalBlocks);
   return scene;
 }
 
@@ -269,7 +282,7 @@ test(`one honest node of two is enough: whatever the other answers, no false out
   const broken = await prepared();
   const starved = signOn(broken.wallets, broken.intent, { ...broken.attempt.terms, fee_limit: '1000000' });
   await send(starved);
-  mine(1 + FINAL_BLOCKS);
+  mine(1 + finalBlocks);
   const scenes = (
     [
       [done, 'succeeded'],
