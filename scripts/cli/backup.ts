@@ -1,25 +1,19 @@
 /**
  * Makes, proves and restores backups.
  */
-import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { readPassphrase } from '../../src/app/backup/archive.ts';
-import { makeBackup, writeSignerPart } from '../../src/app/backup/make.ts';
-import { rememberBackup, rememberProof } from '../../src/app/backup/report.ts';
+import { makeProvedBackup } from '../../src/app/backup/make.ts';
 import { type Restored, restoreBackup } from '../../src/app/backup/restore.ts';
 import { runScheduledBackup } from '../../src/app/backup/scheduled.ts';
 import { proveBackup } from '../../src/app/backup/unpacked.ts';
 import { sandboxFiles } from '../../src/app/sandbox-credentials.ts';
-import { loadConfig } from '../../src/config/config.ts';
-import { Fault } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
-import { databaseFile } from '../../src/lib/secret-key.ts';
 import {
   type Answer,
   type Command,
   type Input,
-  type Installation,
   moment,
   type OfflineCommand,
   type Option,
@@ -42,125 +36,65 @@ export const passphraseOption: Option = {
 export const backup: Command = {
   name: 'backup',
   args: [],
-  summary: 'Write one encrypted backup of database, keys, settings and the signer’s part, while everything runs.',
+  summary: 'Write one encrypted backup of database, keys, settings and the signer’s part, and restore it on trial.',
   options: {
     to: {
       value: 'FOLDER',
       help: 'where the file is written; without it, as the settings `backup` say, like every night',
     },
     'passphrase-file': passphraseOption,
-    'without-signer': { help: 'leave out the signer’s part, if the signer does not run' },
-    prove: { help: 'restore it into a scratch folder at once and check it, as `restore --check` does' },
     reason: reasonOption,
   },
   notes: [
-    'It never holds the signer’s seed: keep the seed phrase on paper, and the passphrase of backups elsewhere.',
-    'For a while it needs as much space in the data folder as the database.',
+    'Everything goes on meanwhile. It never holds the signer’s seed: keep the seed phrase on paper, and the passphrase of',
+    'backups elsewhere. For a while it needs twice the space of the database in the data folder.',
   ],
-  async run(input, installation) {
-    const { config, database, clock } = installation;
-    const to = textOption(input, 'to');
-    if (to === undefined) return runAsConfigured(input, installation);
-    const signer = input.options['without-signer'] === true ? null : config.signer;
+  async run(input, { config, database: { audit }, clock }) {
     const act = operatorAct(backup, input, clock);
     const progress = openProgress();
-    const { file, bytes, manifest, proof } = await withPassphrase(input, true, async (passphrase) => {
-      try {
-        const made = await makeBackup(resolve(input.cwd, to), {
-          config,
-          env: input.env,
-          settingsFile: input.env.QUAYSIDE_CONFIG ? resolve(input.cwd, input.env.QUAYSIDE_CONFIG) : null,
-          signerPart: signer && ((path) => writeSignerPart(signer, path, (done) => progress.show(received(done)))),
-          passphrase,
-          nowMs: act.atMs,
-          onProgress: (done, total) => progress.show(`packed ${mebibytes(done)} of ${mebibytes(total)}`),
-        });
-        progress.end();
-        const isWanted = input.options.prove === true;
-        return { ...made, proof: isWanted ? await prove(made.file, config.dataDir, passphrase) : null };
-      } finally {
-        progress.end();
-      }
-    });
-    const names = manifest.files.map(({ name }) => name);
-    const isBad = proof?.isBad === true;
-    const provedAtMs = proof && !isBad ? clock.nowMs() : null;
-    if (!isBad) {
-      rememberBackup(config.dataDir, { file, made_at_ms: act.atMs, proved_at_ms: provedAtMs, sent_at_ms: null });
-    }
-    await database.audit.record(act, {
-      target: file,
-      before: null,
-      after: { bytes, files: names.join(' ') },
-    });
-    return {
-      json: {
-        ...{ file, bytes, made_at: moment(manifest.made_at_ms), files: names, sessions: manifest.counts.sessions },
-        proved: proof ? !isBad : null,
-      },
-      lines: [
-        `wrote ${file}: ${mebibytes(bytes)} with ${names.join(', ')}`,
-        ...(config.signer && !signer ? ['The signer’s part is missing: run `quayside-signer backup` too.'] : []),
-        ...(proof ? proof.lines : [`Prove it: quayside restore ${file} --check`]),
-      ],
-      isBad,
+    const parts = {
+      ...{ config, env: input.env, act, clock, log: openLog('backup', config.logLevel) },
+      onProgress: (done: number, total: number) => progress.show(`packed ${mebibytes(done)} of ${mebibytes(total)}`),
+      onReceived: (bytes: number) => progress.show(`received ${mebibytes(bytes)} from the signer`),
     };
+    const to = textOption(input, 'to');
+    if (to === undefined && input.options['passphrase-file'] !== undefined)
+      throw usage('--passphrase-file needs --to; without it, the settings `backup` name the file');
+    try {
+      const made = to === undefined ? await runScheduledBackup({ ...parts, audit }) : await makeIn(to);
+      const { file, bytes, files, sessions, deleted, isSent, signerFault } = made;
+      return {
+        json: { file, bytes, made_at: moment(act.atMs), files, sessions, proved: true, sent: isSent, deleted },
+        lines: [
+          `wrote ${file}: ${mebibytes(bytes)} with ${files.join(', ')}; it is sound${isSent ? ', and was sent' : ''}`,
+          ...(signerFault === null ? [] : [`The signer’s part is missing: ${signerFault}`]),
+          ...(deleted.length > 0 ? [`deleted ${deleted.join(', ')}`] : []),
+        ],
+        isBad: signerFault !== null,
+      };
+    } finally {
+      progress.end();
+    }
+
+    async function makeIn(folder: string) {
+      const made = await withPassphrase(input, true, (passphrase) =>
+        makeProvedBackup(parts, resolve(input.cwd, folder), passphrase),
+      );
+      const after = { bytes: made.bytes, files: made.files.join(' ') };
+      await audit.record(act, { target: made.file, before: null, after });
+      return { ...made, deleted: [], isSent: false };
+    }
   },
 };
 
-/** Does what happens every night. @throws Fault permanent `usage`; see `runScheduledBackup` */
-async function runAsConfigured(input: Input, { config, database, clock }: Installation): Promise<Answer> {
-  const [given] = ['prove', 'passphrase-file', 'without-signer'].filter((name) => name in input.options);
-  if (given) throw usage(`--${given} needs --to; without it, the settings \`backup\` say what is done`);
-  const progress = openProgress();
-  const act = operatorAct(backup, input, clock);
-  const onProgress = (done: number, total: number) => progress.show(`packed ${mebibytes(done)} of ${mebibytes(total)}`);
-  const onReceived = (done: number) => progress.show(received(done));
-  const log = openLog('backup', config.logLevel);
-  try {
-    const parts = { config, audit: database.audit, env: input.env, act, clock, log, onProgress, onReceived };
-    const { file, bytes, files, sessions, deleted, isSent, signerFault } = await runScheduledBackup(parts);
-    return {
-      json: { file, bytes, made_at: moment(act.atMs), files, sessions, proved: true, sent: isSent, deleted },
-      lines: [
-        `wrote ${file}: ${mebibytes(bytes)} with ${files.join(', ')}; it is sound${isSent ? ', and was sent' : ''}`,
-        ...(signerFault === null ? [] : [`The signer’s part is missing: ${signerFault}`]),
-        ...(deleted.length > 0 ? [`deleted ${deleted.join(', ')}`] : []),
-      ],
-      isBad: signerFault !== null,
-    };
-  } finally {
-    progress.end();
-  }
-}
-
 async function checkBackup(input: Input, file: string): Promise<Answer> {
-  const parent = resolve(input.cwd, textOption(input, 'scratch') ?? dirname(file));
-  const proof = await withPassphrase(input, false, (passphrase) => prove(file, parent, passphrase));
-  const dataDir = proof.isBad ? null : installationOf(input);
-  if (dataDir !== null) rememberProof(dataDir, proof.madeAtMs, systemClock.nowMs());
-  return proof;
-}
-
-/** Returns the data folder of the installation on this machine; null where there is none. */
-function installationOf({ env, cwd }: Input): string | null {
-  try {
-    const { dataDir } = loadConfig({ env, cwd, beforeSandbox: true });
-    return existsSync(databaseFile(dataDir)) ? dataDir : null;
-  } catch (error) {
-    if (error instanceof Fault) return null;
-    throw error;
-  }
-}
-
-/** Restores a backup into a scratch folder within `parent`, and checks it. */
-export async function prove(file: string, parent: string, passphrase: Uint8Array) {
-  const { manifest, ledgerEntries, problems } = await proveBackup(file, parent, passphrase);
-  const { made_at_ms, counts, files } = manifest;
-  const names = files.map(({ name }) => name);
+  const { manifest, ledgerEntries, problems } = await withPassphrase(input, false, (passphrase) =>
+    proveBackup(file, dirname(file), passphrase),
+  );
+  const { made_at_ms, counts } = manifest;
+  const names = manifest.files.map(({ name }) => name);
   const isSound = problems.length === 0;
   return {
-    madeAtMs: made_at_ms,
     json: { file, sound: isSound, made_at: moment(made_at_ms), files: names, counts, problems },
     lines: [
       `${file} of ${moment(made_at_ms)}: ${names.join(', ')}`,
@@ -180,8 +114,7 @@ export const restore: OfflineCommand = {
   summary: 'Restore a backup as a new data folder: retires addresses that may have been given since, freezes payouts.',
   options: {
     'passphrase-file': passphraseOption,
-    check: { help: 'restore it into a scratch folder, check the database and the ledger, and remove the folder' },
-    scratch: { value: 'FOLDER', help: 'with --check: where the scratch folder is made (default: beside the file)' },
+    check: { help: 'restore it on trial beside the file, check the database and the ledger, and remove that again' },
     through: { value: 'INDEX', help: 'retire the addresses of every pool through this one, instead of an estimate' },
     reason: reasonOption,
   },
@@ -273,5 +206,3 @@ export async function withPassphrase<T>(
     passphrase.fill(0);
   }
 }
-
-const received = (bytes: number): string => `received ${mebibytes(bytes)} from the signer`;

@@ -13,7 +13,6 @@ import type { AnyCommand, Tool } from './command.ts';
 import { doctor } from './doctor.ts';
 import { exportBooks } from './export.ts';
 import { ledgerVerify } from './ledger.ts';
-import { listenCommand } from './listen-program.ts';
 import { alarmList, auditList, heldList, keyList, payoutsList, refundsList, storeList, webhooksList } from './lists.ts';
 import { networksReread, networksRewind } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
@@ -116,7 +115,6 @@ const commands: readonly AnyCommand[] = [
   restore,
   addressPoolDerive,
   addressPoolImport,
-  listenCommand,
   tronWs,
 ];
 
@@ -124,7 +122,7 @@ const commands: readonly AnyCommand[] = [
 const sections: Tool['sections'] = [
   ['Every day', ['status', 'show', 'alarm', 'refund', 'held', 'webhook', 'payout', 'sweep', 'export']],
   ['Setting up', ['store', 'key', 'user', 'network', 'address-pool']],
-  ['Now and then', ['doctor', 'backup', 'restore', 'audit', 'ledger', 'secret-key', 'pay', 'listen', 'tron-ws']],
+  ['Now and then', ['doctor', 'backup', 'restore', 'audit', 'ledger', 'secret-key', 'pay', 'tron-ws']],
 ];
 
 export const quaysideTool: Tool = {

@@ -3,13 +3,14 @@
  */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { makeBackup } from '../../src/app/backup/make.ts';
+import { makeProvedBackup } from '../../src/app/backup/make.ts';
 import { type RotationParts, rotateSecretKey } from '../../src/app/secret-key-rotation.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
-import { passphraseOption, prove, withPassphrase } from './backup.ts';
+import { passphraseOption, withPassphrase } from './backup.ts';
 import { type Input, type OfflineCommand, operatorAct, reasonOption, textOption } from './command.ts';
 import { openProgress } from './output.ts';
 import { withSigner } from './signer-freeze.ts';
@@ -62,14 +63,12 @@ function partsOf(config: Config, input: Input, onStep: (name: string) => void): 
   const { dataDir } = config;
   const act = operatorAct(secretKeyRotate, input, systemClock);
   const folder = resolve(cwd, textOption(input, 'backup') ?? '');
-  const settingsFile = env.QUAYSIDE_CONFIG ? resolve(cwd, env.QUAYSIDE_CONFIG) : null;
-  const backup = () =>
-    withPassphrase(input, true, async (passphrase) => {
-      const parts = { config, env, settingsFile, signerPart: null, passphrase, nowMs: act.atMs, onProgress: () => {} };
-      const { file } = await makeBackup(folder, parts);
-      const { isBad, lines } = await prove(file, dataDir, passphrase);
-      if (isBad) throw permanent('backup_damaged', `${lines.join('\n')}\nThe secret key was not rotated.`);
-    });
+  const log = openLog('backup', config.logLevel);
+  // The signer is stopped, and its part does not depend on the secret key.
+  const parts = { config: { ...config, signer: null }, env, act, clock: systemClock, log };
+  const backup = async () => {
+    await withPassphrase(input, true, (passphrase) => makeProvedBackup(parts, folder, passphrase));
+  };
   return { dataDir, env, act, backup, onStep };
 }
 

@@ -1,4 +1,4 @@
-/** Backs up the signer's journal and policy, restores them into a new folder, and checks the seed phrase. */
+/** Restores a signer from its part of a backup, and checks the seed phrase. */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
@@ -8,61 +8,19 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { counted } from '../../src/lib/parts.ts';
-import { openConfiguredSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { fingerprintOf, readKeystore } from '../../src/signer/keystore.ts';
 import { refuseExistingSigner, restoreSigner } from '../../src/signer/setup.ts';
-import { type Command, moment, notFound, type OfflineCommand, operatorAct, textOption, usage } from './command.ts';
-import { mebibytes, openProgress, toNewFile, toStandardOutput } from './output.ts';
+import { type Command, moment, notFound, type OfflineCommand, operatorAct } from './command.ts';
+import { mebibytes, openProgress } from './output.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
 import { table } from './table.ts';
 import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
-export const signerBackup: OfflineCommand = {
-  name: 'backup',
-  args: [],
-  summary: 'Write an encrypted backup of the running signer’s journal and policy; it goes on signing meanwhile.',
-  options: {
-    dir: dirOption,
-    output: { value: 'FILE', help: 'write to a new file that only you can read (default: standard output)' },
-  },
-  notes: [
-    'It holds neither the seed nor the keystore. Only the seed phrase opens it, with `quayside-signer restore`.',
-    'Back up the database with it: `quayside backup` makes one file of both. A file of --output is always whole; what was',
-    'redirected is not if the exit code is 1. --json prints a summary beside the file, and needs --output.',
-  ],
-  async runOffline(input) {
-    const output = textOption(input, 'output');
-    if (output === undefined && (input.options.json || process.stdout.isTTY)) {
-      throw usage('a backup is not text: name a file with --output, or redirect it to one');
-    }
-    const signer = openConfiguredSigner({ dir: filesOf(input).dir });
-    const progress = openProgress();
-    let bytes = 0;
-    const parts = counted(signer.backup(), (done) => {
-      bytes = done;
-      progress.show(`received ${mebibytes(done)} from the signer`);
-    });
-    try {
-      if (output === undefined) {
-        await toStandardOutput(parts);
-        return { json: undefined, lines: [] };
-      }
-      const file = resolve(input.cwd, output);
-      await toNewFile(parts, file);
-      return { json: { file, bytes }, lines: [`wrote ${file}: ${mebibytes(bytes)}`] };
-    } finally {
-      progress.end();
-      await signer.close();
-    }
-  },
-};
-
 export const signerRestore: OfflineCommand = {
   name: 'restore',
   args: ['file'],
-  summary: 'Create a signer’s folder from a backup and the seed phrase, which you type, with a new passphrase.',
+  summary: 'Create a signer’s folder from the signer.backup of `quayside restore` and the seed phrase, which you type.',
   options: { dir: dirOption },
   runOffline: (input) =>
     withTerminal(async (terminal) => {

@@ -25,7 +25,7 @@ export const webhooksTest: Command = {
   optionalArgs: ['endpoint'],
   summary: 'Send a signed test event to an endpoint now and show its answer; with --event, to all of test mode.',
   options: {
-    event: { choices: eventTypes, help: 'an event of this type goes to the endpoints of test mode and to `listen`' },
+    event: { choices: eventTypes, help: 'an event of this type goes to the endpoints of test mode' },
     store: storeOption,
     session: { value: 'ID', help: 'with --event: the test session that it is about (the newest)' },
     override: { value: 'LIST', help: 'with --event: fields of data.object, such as order_id=order-7,amount=500' },

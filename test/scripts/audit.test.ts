@@ -158,8 +158,8 @@ const readers = [
 /** Changes a folder of no installation yet, the signer's, what is installed, or nothing (docs/operate.md). */
 const unrecorded = [
   ...['restore', 'address-pool derive', 'doctor'],
-  ...['network check', 'network sync', 'listen', 'tron-ws'],
-  ...['approve', 'backup', 'restore', 'init', 'show', 'freeze', 'thaw', 'policy'],
+  ...['network check', 'network sync', 'tron-ws'],
+  ...['approve', 'restore', 'init', 'show', 'freeze', 'thaw', 'policy'],
 ];
 
 test('every command is known here, as one that changes something or as one that does not', () => {

@@ -1,7 +1,6 @@
 /**
  * Makes a backup: one encrypted file with what a new machine needs, while everything runs.
  */
-import { once } from 'node:events';
 import {
   chmodSync,
   copyFileSync,
@@ -14,39 +13,97 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Config, SignerConfig } from '../../config/config.ts';
-import { permanent, transient } from '../../core/fault.ts';
+import { Fault, permanent, transient } from '../../core/fault.ts';
+import type { OperatorAct } from '../../database/audit-log.ts';
 import { copyDatabase, describeSnapshot } from '../../database/engine/snapshot.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { readShipped } from '../../lib/installation.ts';
+import type { Log } from '../../lib/log.ts';
 import { counted } from '../../lib/parts.ts';
 import { syncFolder } from '../../lib/secret-file.ts';
 import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
 import { openConfiguredSigner } from '../../signer/client.ts';
+import { readRoom } from '../watches/disk.ts';
 import { filesIn, type Manifest, packArchive } from './archive.ts';
+import { rememberBackup } from './report.ts';
 import { openScratch, removeAbandoned } from './scratch.ts';
+import { proveBackup } from './unpacked.ts';
 
-type BackupParts = Readonly<{
-  config: Pick<Config, 'dataDir' | 'limits' | 'networks'>;
+/** The copy, and the backup itself where its folder is on the same disk. */
+const COPIES = 2;
+const MIB = 2 ** 20;
+
+export type BackupParts = Readonly<{
+  config: Config;
   env: NodeJS.ProcessEnv;
-  /** The operator's settings file; null in the sandbox. */
-  settingsFile: string | null;
-  /** Writes the signer's part into a new file, or leaves none there; null without a signer. */
-  signerPart: ((file: string) => Promise<void>) | null;
-  passphrase: Uint8Array;
-  nowMs: number;
+  act: OperatorAct;
+  clock: Clock;
+  log: Log;
   /** Called with the bytes that were packed, and with how many there are. */
-  onProgress: (done: number, total: number) => void;
+  onProgress?: (done: number, total: number) => void;
+  /** Called with the number of bytes that came from the signer. */
+  onReceived?: (bytes: number) => void;
+  /** Called with the file before it is proved. */
+  onMade?: (file: string) => void;
+}>;
+
+export type ProvedBackup = Readonly<{
+  file: string;
+  bytes: number;
+  files: readonly string[];
+  sessions: number;
+  /** Why the signer's part is missing; null if it is there, or there is no signer. */
+  signerFault: string | null;
 }>;
 
 /**
- * Writes the backup into a folder, which is created if missing.
- * @returns the file, its size, and what it holds
- * @throws Fault permanent `passphrase_weak`, `backup_target`; transient `storage_unavailable`, and those of the signer
+ * Makes one backup in a folder, which is created if missing, and proves it: restores it on trial.
+ * @throws Fault permanent `passphrase_weak`, `backup_target`, `backup_unsound`; transient `backup_no_room`,
+ * `storage_unavailable`; see `withUnpacked`
  */
-export async function makeBackup(folder: string, parts: BackupParts) {
-  const { config, nowMs, passphrase, onProgress } = parts;
+export async function makeProvedBackup(
+  parts: BackupParts,
+  folder: string,
+  passphrase: Uint8Array,
+): Promise<ProvedBackup> {
+  const { config, act, clock } = parts;
+  await refuseWithoutRoom(config);
+  const { file, bytes, manifest, signerFault } = await makeBackup(folder, parts, passphrase);
+  const made = { file, made_at_ms: act.atMs, proved_at_ms: null, sent_at_ms: null };
+  rememberBackup(config.dataDir, made);
+  parts.onMade?.(file);
+  const { problems } = await proveBackup(file, config.dataDir, passphrase);
+  if (problems.length > 0) {
+    throw permanent(
+      'backup_unsound',
+      `${file} is not sound (${problems.join('; ')}): run \`quayside ledger verify\` and \`quayside doctor\``,
+    );
+  }
+  rememberBackup(config.dataDir, { ...made, proved_at_ms: clock.nowMs() });
+  const files = manifest.files.map(({ name }) => name);
+  return { file, bytes, files, sessions: manifest.counts.sessions ?? 0, signerFault };
+}
+
+/**
+ * A copy of the database, and then what the backup is restored to, are in the data folder for a while. A full disk
+ * would refuse payments.
+ * @throws Fault transient `backup_no_room`, `disk_unreadable`
+ */
+async function refuseWithoutRoom({ dataDir, alarms }: Config): Promise<void> {
+  const { freeBytes, usedBytes } = await readRoom(dataDir);
+  const neededBytes = COPIES * usedBytes + alarms.diskFreeBytesMin;
+  if (freeBytes >= neededBytes) return;
+  const [free, needed] = [freeBytes, neededBytes].map((bytes) => `${Math.ceil(bytes / MIB)} MiB`);
+  throw transient('backup_no_room', `${dataDir} has ${free} free, and a backup needs ${needed} there. Free some`);
+}
+
+/** Writes the backup into a folder. */
+async function makeBackup(folder: string, parts: BackupParts, passphrase: Uint8Array) {
+  const { config, env, act, onProgress = () => {} } = parts;
+  const nowMs = act.atMs;
   const file = join(folder, `quayside-${new Date(nowMs).toISOString().replaceAll(/[-:.]/g, '')}.tar.gz.age`);
   const partial = `${file}.${process.pid}.partial`;
   prepareTarget(folder, file);
@@ -56,9 +113,9 @@ export async function makeBackup(folder: string, parts: BackupParts) {
     copyDatabase(databaseFile(config.dataDir), inside('quayside.db'));
     const content = describeSnapshot(inside('quayside.db'), nowMs);
     // After the database: a journal that knows more than the database is what `payout reconcile` is for.
-    await parts.signerPart?.(inside('signer.backup'));
-    copyFileSync(secretKeyFile(config.dataDir, parts.env), inside('secret.key'));
-    if (parts.settingsFile !== null) copyFileSync(parts.settingsFile, inside('settings.json'));
+    const signerFault = config.signer ? await writeSignerPart(config.signer, inside('signer.backup'), parts) : null;
+    copyFileSync(secretKeyFile(config.dataDir, env), inside('secret.key'));
+    if (env.QUAYSIDE_CONFIG) copyFileSync(resolve(env.QUAYSIDE_CONFIG), inside('settings.json'));
     const files = filesIn(scratch.folder);
     const manifest: Manifest = {
       version: 1,
@@ -81,7 +138,7 @@ export async function makeBackup(folder: string, parts: BackupParts) {
     });
     renameSync(partial, file);
     syncFolder(folder);
-    return { file, bytes: statSync(file).size, manifest };
+    return { file, bytes: statSync(file).size, manifest, signerFault };
   } finally {
     rmSync(partial, { force: true });
     scratch.remove();
@@ -103,30 +160,28 @@ function prepareTarget(folder: string, file: string): void {
 }
 
 /**
- * Asks the running signer for its part, a file that only the seed phrase opens, and writes it into a new file, which is
- * whole when this resolves.
- * @param onBytes called with the number of bytes received so far
- * @throws Fault those of the signer's client; transient `storage_unavailable`
+ * Asks the running signer for its part, a file that only the seed phrase opens, and writes it into a new file. A backup
+ * without it is better than none.
+ * @returns why it is missing; null if it is there
  */
-export async function writeSignerPart(
-  { dir }: Pick<SignerConfig, 'dir'>,
+async function writeSignerPart(
+  { dir }: SignerConfig,
   file: string,
-  onBytes: (bytes: number) => void = () => {},
-): Promise<void> {
+  { log, onReceived = () => {} }: BackupParts,
+): Promise<string | null> {
   const signer = openConfiguredSigner({ dir });
   const out = createWriteStream(file, { flags: 'wx', mode: 0o600 });
   try {
-    await pipeline(counted(signer.backup(), onBytes), out);
+    await pipeline(counted(signer.backup(), onReceived), out);
+    return null;
   } catch (error) {
-    if (!(error instanceof Error && 'syscall' in error)) throw error;
-    throw transient(
-      'storage_unavailable',
-      `the signer’s part cannot be written (${error.message}): make room, then run \`quayside backup\` again`,
-      error,
-    );
+    if (!(error instanceof Fault) && !(error instanceof Error && 'syscall' in error)) throw error;
+    log.error({ error: error.message }, 'the backup is made without the signer’s part');
+    return error.message;
   } finally {
-    // A failure may come before the file is opened, which would then appear after the caller has removed it.
-    if (!out.closed) await once(out, 'close');
+    // A failure may come before the file is opened, which would then appear after it was removed.
+    if (!out.closed) await new Promise<void>((done) => out.once('close', () => done()));
+    if (!out.writableFinished) rmSync(file, { force: true });
     await signer.close();
   }
 }

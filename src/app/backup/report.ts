@@ -60,13 +60,3 @@ export function updateBackupReport(dataDir: string, change: (report: BackupRepor
 /** Remembers a backup that was just made, and proved if it says so. */
 export const rememberBackup = (dataDir: string, made: MadeBackup): void =>
   updateBackupReport(dataDir, ({ proved }) => ({ newest: made, proved: made.proved_at_ms === null ? proved : made }));
-
-/** Remembers that the backup of this moment, wherever its copy is, was proved; nothing if it is none of the newest. */
-export function rememberProof(dataDir: string, madeAtMs: number, nowMs: number): void {
-  updateBackupReport(dataDir, ({ newest, proved }) => {
-    const of = [newest, proved].find((one) => one?.made_at_ms === madeAtMs);
-    if (!of || of.made_at_ms < (proved?.made_at_ms ?? 0)) return {};
-    const now = { ...of, proved_at_ms: nowMs };
-    return { proved: now, newest: of.made_at_ms === newest?.made_at_ms ? now : newest };
-  });
-}

@@ -70,7 +70,7 @@ async function stoppedNetworks({ database, config }: DashboardDeps, { nowMs }: V
 /** What keeps trouble from being noticed or mended, and how to get it. */
 async function missingGuards({ database, readBackups }: DashboardDeps): Promise<readonly Html[]> {
   const isTold = (await database.notices.listTargets()).some(isInformed);
-  const backup = html`${badge('no backup was proved', 'attention')} <code>quayside backup --prove</code> makes one and restores it on trial. <a href="${SYSTEM_PATH}">Backups and proofs</a>`;
+  const backup = html`${badge('no backup was proved', 'attention')} <code>quayside backup</code> makes one and restores it on trial. <a href="${SYSTEM_PATH}">Backups and proofs</a>`;
   const notice = html`${badge('nobody is informed about alarms', 'attention')} <a href="/operator/alarms#targets">Add somebody</a>, and type the code that arrives.`;
   return [...(readBackups().proved === null ? [backup] : []), ...(isTold ? [] : [notice])];
 }

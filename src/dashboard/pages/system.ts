@@ -86,7 +86,7 @@ export function lastProved({ readBackups }: DashboardDeps, { nowMs, words }: Vis
   const { proved, failure } = readBackups();
   const when = proved
     ? html`${time(proved.provedAtMs)}, ${ago(words, proved.provedAtMs, nowMs)} (made ${time(proved.madeAtMs)})`
-    : html`${badge('never', 'attention')} <code>quayside backup --prove</code>`;
+    : html`${badge('never', 'attention')} <code>quayside backup</code>`;
   return failure === null ? when : html`${when}. ${badge('the last one failed', 'danger')} ${english(failure)}`;
 }
 
