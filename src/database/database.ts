@@ -210,7 +210,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
     },
     addresses: poolCommands(db, guard, raiseAlarm, addresses),
     stores: storeCommands(db, storeParts),
-    keys: keyCommands(db, vault, storeParts),
+    keys: keyCommands(db, vault, { ...storeParts, replays }),
     ...chainRepositories(db, { ...facts, ...own, ...formats, jobs, transitions, raiseAlarm, freezer }),
     held: { ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }), giveBack },
     refunds,

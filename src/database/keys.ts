@@ -1,5 +1,5 @@
 /**
- * API keys and their used nonces.
+ * API keys, and the nonces of requests that they sign.
  */
 
 import { and, asc, eq, getTableColumns, isNotNull, isNull, lt } from 'drizzle-orm';
@@ -8,6 +8,7 @@ import type { OperatorAct, RecordAct } from './audit-log.ts';
 import type { Scope } from './column-values.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
+import type { NonceUse, Replays } from './replays.ts';
 import type { MacedRow, RowGuard } from './row-macs.ts';
 import type { MerchantStore } from './stores.ts';
 import { keys, stores } from './tables.ts';
@@ -51,11 +52,6 @@ export type NewApiKey = Omit<ApiKey, Optional | 'createdBy' | 'lastUsedAtMs' | '
 /** A key with what authentication needs. `secret` signs requests and is stored encrypted. */
 export type ApiKeyWithSecret = ApiKey & Readonly<{ secret: string; storeStatus: MerchantStore['status'] }>;
 
-/** Expired nonces are removed this often at most, and by so many for each new one: their number falls. */
-const CLEAR_NONCES_MS = 1_000;
-const NONCES_CLEARED_PER_NEW = 8;
-const NONCES_CLEARED_MAX = 1_000;
-
 /** The name under which a key's secret is sealed. */
 export const apiSecretName = (keyId: string): string => `key ${keyId}`;
 
@@ -71,9 +67,9 @@ export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedR
   return { table: 'keys', key: [id], fields: [storeId, mode, keyHash, secret, ...lists, expiresAtMs, revokedAtMs] };
 };
 
-type Parts = Readonly<{ guard: RowGuard; recordAct: RecordAct }>;
+type Parts = Readonly<{ guard: RowGuard; recordAct: RecordAct; replays: Replays }>;
 
-export function keyCommands(db: Db, vault: Vault, { guard, recordAct }: Parts) {
+export function keyCommands(db: Db, vault: Vault, { guard, recordAct, replays }: Parts) {
   const insert = preparedInsert(db, keys);
   const find = findBy(db, keys, 'id');
   const findByHash = atFirstUse(
@@ -152,32 +148,13 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct }: Parts) {
      * afterwards; for requests that change nothing. `from`: the client's address; in the same transaction, it is noted
      * as the key's last use, unless one was noted within `USE_NOTED_EVERY_MS`
      */
-    useNonce: createNonces(db),
+    useNonce: createNonces(db, replays),
   };
 }
 
-type NonceUse = Readonly<{
-  keyId: string;
-  nonce: string;
-  nowMs: number;
-  keepUntilMs: number;
-  mayBeSavedLater?: boolean;
-  from?: string;
-}>;
+type Use = NonceUse & Readonly<{ mayBeSavedLater?: boolean; from?: string }>;
 
-function createNonces(db: Db) {
-  // An expired row of the same nonce counts as removed.
-  const insert = db.client.prepare(
-    `INSERT INTO nonces (key_id, nonce, keep_until_ms) VALUES (:keyId, :nonce, :keepUntilMs)
-     ON CONFLICT (key_id, nonce) DO UPDATE SET keep_until_ms = excluded.keep_until_ms WHERE keep_until_ms <= :nowMs`,
-  );
-  const clear = db.client.prepare(
-    `DELETE FROM nonces WHERE (key_id, nonce) IN
-     (SELECT key_id, nonce FROM nonces WHERE keep_until_ms <= :nowMs ORDER BY keep_until_ms LIMIT :limit)`,
-  );
-  const find = db.client.prepare(
-    'SELECT 1 FROM nonces WHERE key_id = :keyId AND nonce = :nonce AND keep_until_ms > :nowMs',
-  );
+function createNonces(db: Db, replays: Replays) {
   const noteUse = db.client.prepare(
     `UPDATE keys SET last_used_at_ms = :nowMs, last_used_from = :from
      WHERE id = :keyId AND (last_used_at_ms IS NULL OR last_used_at_ms <= :nowMs - ${USE_NOTED_EVERY_MS})`,
@@ -185,19 +162,8 @@ function createNonces(db: Db) {
   /** Nonces that are used up but not saved, with the time until which that matters; oldest first. */
   const unsaved = new Map<string, number>();
 
-  /** New nonces since expired ones were last removed, and when that was. */
-  let added = 0;
-  let clearedAtMs = 0;
   /** When the use of each key was last noted. */
   const notedAtMs = new Map<string, number>();
-
-  function clearExpired(nowMs: number): void {
-    added += 1;
-    if (Math.abs(nowMs - clearedAtMs) < CLEAR_NONCES_MS) return;
-    clear.run({ nowMs, limit: Math.min(added * NONCES_CLEARED_PER_NEW, NONCES_CLEARED_MAX) });
-    added = 0;
-    clearedAtMs = nowMs;
-  }
 
   function noteUseOf(keyId: string, nowMs: number, from: string): void {
     if (nowMs - (notedAtMs.get(keyId) ?? 0) < USE_NOTED_EVERY_MS) return;
@@ -212,14 +178,14 @@ function createNonces(db: Db) {
     }
   }
 
-  return async ({ keyId, nonce, nowMs, keepUntilMs, mayBeSavedLater = false, from }: NonceUse): Promise<boolean> => {
+  return async ({ mayBeSavedLater = false, from, ...use }: Use): Promise<boolean> => {
+    const { keyId, nonce, nowMs, keepUntilMs } = use;
     clearUnsaved(nowMs);
     const name = `${keyId} ${nonce}`;
     if (unsaved.has(name)) return false;
     unsaved.set(name, keepUntilMs);
     const save = (): boolean => {
-      clearExpired(nowMs);
-      const isFresh = insert.run({ keyId, nonce, nowMs, keepUntilMs }).changes === 1;
+      const isFresh = replays.useNonce(use);
       if (isFresh && from !== undefined) noteUseOf(keyId, nowMs, from);
       return isFresh;
     };
@@ -237,7 +203,7 @@ function createNonces(db: Db) {
     }
     // If saving fails at last, the nonce stays used up until this process ends.
     saved.catch(() => {});
-    return db.read(() => find.get({ keyId, nonce, nowMs })) === undefined;
+    return !db.read(() => replays.isUsed(use));
   };
 }
 

@@ -1,51 +1,84 @@
 /**
- * Idempotency keys: which result a POST had, remembered for a day.
+ * Keys that a request uses up: the nonce of its signature, and the Idempotency-Key of a POST with what it led to.
  */
 import type { Mode } from '../core/transfer.ts';
+import { DAY_MS } from '../lib/clock.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
-import { replays } from './tables.ts';
 
 /** Identifies a repeated POST. `bodyHash` covers the parsed body with defaults applied. */
 export type Replay = Readonly<{ idempotencyKey: string | null; path: string; bodyHash: string }>;
-
-const KEPT_MS = 24 * 3600 * 1000;
-
-/** Expired keys that one new key removes: more than one, so that their number falls. */
-const CLEARED_MAX = 4;
 
 /** A key belongs to one store, mode and path. */
 export type ReplayScope = Readonly<{ storeId: string; mode: Mode; replay: Replay; nowMs: number }>;
 
 type Recalled = Readonly<{ kind: 'new' | 'other_body' } | { kind: 'same_body'; madeId: string }>;
 
+/** A nonce of an API key, until a request that has it would be too old anyhow. */
+export type NonceUse = Readonly<{ keyId: string; nonce: string; nowMs: number; keepUntilMs: number }>;
+
+/** A day, its last moment included. */
+const KEPT_MS = DAY_MS + 1;
+/** Expired keys that one new key removes: more than one, so that their number falls. */
+const CLEARED_PER_NEW = 8;
+/** Nonces are many: they remove expired keys together, this often and this many at most. */
+const CLEAR_EVERY_MS = 1_000;
+const CLEARED_MAX = 1_000;
+
+const scopeOf = ({ storeId, mode, replay: { path } }: ReplayScope): string => `${storeId} ${mode} ${path}`;
+
 /** Returns functions that are called within a transaction. */
-export function createReplays(db: Db) {
-  const insert = preparedInsert(db, replays);
-  const find = findBy(db, replays, 'storeId', 'mode', 'path', 'idempotencyKey');
-  const isOfScope = given(replays, 'storeId', 'mode', 'path', 'idempotencyKey');
-  const remove = atFirstUse(db.orm.delete(replays).where(isOfScope));
-  const clear = db.client.prepare(
-    `DELETE FROM replays WHERE (store_id, mode, path, idempotency_key) IN
-     (SELECT store_id, mode, path, idempotency_key FROM replays
-      WHERE created_at_ms < ? ORDER BY created_at_ms LIMIT ${CLEARED_MAX})`,
+export function createReplays({ client }: Pick<Db, 'client'>) {
+  // An expired row of the same key counts as removed.
+  const insert = client.prepare(
+    `INSERT INTO replays (scope, key, body_hash, made_id, keep_until_ms)
+     VALUES (:scope, :key, :bodyHash, :madeId, :keepUntilMs)
+     ON CONFLICT (scope, key) DO UPDATE
+     SET body_hash = excluded.body_hash, made_id = excluded.made_id, keep_until_ms = excluded.keep_until_ms
+     WHERE keep_until_ms <= :nowMs`,
   );
+  const find = client.prepare(
+    `SELECT body_hash AS bodyHash, made_id AS madeId FROM replays
+     WHERE scope = :scope AND key = :key AND keep_until_ms > :nowMs`,
+  );
+  const clear = client.prepare(
+    `DELETE FROM replays WHERE (scope, key) IN
+     (SELECT scope, key FROM replays WHERE keep_until_ms <= :nowMs ORDER BY keep_until_ms LIMIT :limit)`,
+  );
+  /** New nonces since expired ones were last removed, and when that was. */
+  let added = 0;
+  let clearedAtMs = 0;
+
+  function clearTogether(nowMs: number): void {
+    added += 1;
+    if (Math.abs(nowMs - clearedAtMs) < CLEAR_EVERY_MS) return;
+    clear.run({ nowMs, limit: Math.min(added * CLEARED_PER_NEW, CLEARED_MAX) });
+    added = 0;
+    clearedAtMs = nowMs;
+  }
+
   return {
+    /** Uses up a nonce. @returns false when it was used before */
+    useNonce({ keyId: scope, nonce: key, nowMs, keepUntilMs }: NonceUse): boolean {
+      clearTogether(nowMs);
+      return insert.run({ scope, key, bodyHash: null, madeId: null, keepUntilMs, nowMs }).changes === 1;
+    },
+    isUsed: ({ keyId: scope, nonce: key, nowMs }: NonceUse): boolean => find.get({ scope, key, nowMs }) !== undefined,
     /** Returns what this key led to within its day. */
-    recall({ storeId, mode, replay: { path, idempotencyKey, bodyHash }, nowMs }: ReplayScope): Recalled {
-      if (idempotencyKey === null) return { kind: 'new' };
-      const known = find.get({ storeId, mode, path, idempotencyKey });
-      if (!known || known.createdAtMs < nowMs - KEPT_MS) return { kind: 'new' };
+    recall(scope: ReplayScope): Recalled {
+      const { idempotencyKey: key, bodyHash } = scope.replay;
+      if (key === null) return { kind: 'new' };
+      type Known = Readonly<{ bodyHash: string; madeId: string }>;
+      const known = find.get({ scope: scopeOf(scope), key, nowMs: scope.nowMs }) as Known | undefined;
+      if (!known) return { kind: 'new' };
       return known.bodyHash === bodyHash ? { kind: 'same_body', madeId: known.madeId } : { kind: 'other_body' };
     },
-    /** Remembers a success and what it made, or changed; does nothing for a request without a key. */
-    remember({ storeId, mode, replay: { path, idempotencyKey, bodyHash }, nowMs }: ReplayScope, madeId: string): void {
-      if (idempotencyKey === null) return;
-      const row = { storeId, mode, path, idempotencyKey, bodyHash, madeId, createdAtMs: nowMs };
-      // A row with this key has expired, or `recall` would have found it.
-      remove.run(row);
-      insert(row);
-      clear.run(nowMs - KEPT_MS);
+    /** Remembers a success and what it made, or changed, for a day; does nothing for a request without a key. */
+    remember(scope: ReplayScope, madeId: string): void {
+      const { idempotencyKey: key, bodyHash } = scope.replay;
+      const { nowMs } = scope;
+      if (key === null) return;
+      insert.run({ scope: scopeOf(scope), key, bodyHash, madeId, nowMs, keepUntilMs: nowMs + KEPT_MS });
+      clear.run({ nowMs, limit: CLEARED_PER_NEW });
     },
   };
 }

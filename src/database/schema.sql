@@ -68,14 +68,16 @@ CREATE TABLE keys (
 ) STRICT;
 CREATE INDEX keys_by_store ON keys (store_id);
 
--- A nonce that a signed request has used; removed once the request would be too old anyhow.
-CREATE TABLE nonces (
-  key_id TEXT NOT NULL REFERENCES keys (id),
-  nonce TEXT NOT NULL,
+-- A key that a request used up: the nonce of its signature, or an Idempotency-Key with the id that it made. Successes only.
+CREATE TABLE replays (
+  scope TEXT NOT NULL, -- of a nonce: the API key; of an Idempotency-Key: store, mode and path
+  key TEXT NOT NULL,
+  body_hash TEXT,
+  made_id TEXT,
   keep_until_ms INTEGER NOT NULL,
-  PRIMARY KEY (key_id, nonce)
+  PRIMARY KEY (scope, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX nonces_by_end ON nonces (keep_until_ms);
+CREATE INDEX replays_by_end ON replays (keep_until_ms);
 
 -- ── Deposit addresses ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -169,19 +171,6 @@ CREATE INDEX sessions_over ON sessions (store_id, mode, id) WHERE funded = 'over
 CREATE INDEX sessions_under ON sessions (store_id, mode, id) WHERE funded = 'part';
 CREATE INDEX sessions_late ON sessions (store_id, mode, id) WHERE late + paid_late > 0;
 CREATE INDEX sessions_with_payments ON sessions (store_id, mode, id) WHERE payment_count > 0;
-
--- An Idempotency-Key and the session or webhook endpoint that it made. Successes only, for a day.
-CREATE TABLE replays (
-  store_id TEXT NOT NULL REFERENCES stores (id),
-  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-  path TEXT NOT NULL,
-  idempotency_key TEXT NOT NULL,
-  body_hash TEXT NOT NULL,
-  made_id TEXT NOT NULL,
-  created_at_ms INTEGER NOT NULL,
-  PRIMARY KEY (store_id, mode, path, idempotency_key)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX replays_by_age ON replays (created_at_ms);
 
 -- ── Networks, blocks and payments ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -348,7 +337,6 @@ CREATE TABLE events (
   created_at_ms INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX events_by_session ON events (session_id, id);
-CREATE INDEX events_by_store ON events (store_id, id);
 CREATE INDEX events_by_mode ON events (store_id, mode, id);
 CREATE INDEX events_by_type ON events (store_id, mode, type, id);
 

@@ -72,9 +72,11 @@ export const keys = sqliteTable('keys', {
   mac: text(),
 });
 
-export const nonces = sqliteTable('nonces', {
-  keyId: text().notNull(),
-  nonce: text().notNull(),
+export const replays = sqliteTable('replays', {
+  scope: text().notNull(),
+  key: text().notNull(),
+  bodyHash: text(),
+  madeId: text(),
   keepUntilMs: integer().notNull(),
 });
 
@@ -132,16 +134,6 @@ export const sessions = sqliteTable('sessions', {
   deadlineS: integer(),
   sums: receiptSums().notNull(),
   paymentCount: integer().notNull(),
-});
-
-export const replays = sqliteTable('replays', {
-  storeId: text().notNull(),
-  mode: text().$type<'live' | 'test'>().notNull(),
-  path: text().notNull(),
-  idempotencyKey: text().notNull(),
-  bodyHash: text().notNull(),
-  madeId: text().notNull(),
-  createdAtMs: integer().notNull(),
 });
 
 export const networks = sqliteTable('networks', {

@@ -45,7 +45,7 @@ test('a signed create and a signed read run few statements', () =>
       id = (json as { id: string }).id;
     });
     assert.ok(created.some((text) => text.includes('into "sessions"')));
-    assert.ok(created.some((text) => text.includes('INTO nonces')));
+    assert.ok(created.some((text) => text.includes('INTO replays')));
     assert.ok(created.length <= STATEMENTS_OF_CREATE_MAX, created.join('\n'));
     const read = await statementsOf(() => api.send('GET', `/api/v1/checkout/sessions/${id}`));
     assert.ok(read.some((text) => text.includes('from "sessions"')));

@@ -71,7 +71,7 @@ function makeOlder(): void {
         '10000000000000000000', '0', NULL, '[]', 1, '{}', 0 FROM n;
     INSERT INTO addresses (id, pool_id, family, mode, key, derivation_index, state, session_id, mac)
       SELECT i, 1, 'evm', 'test', hex(randomblob(20)), i, 'taken', 'cs_' || i, 'v1.' || hex(randomblob(16)) FROM n;
-    INSERT INTO replays SELECT 'm1', 'test', '/create', 'idem' || i, 'b', 'cs_' || i, 4900000 FROM n;
+    INSERT INTO replays SELECT 'm1 test /create', 'idem' || i, 'b', 'cs_' || i, 4900000 FROM n;
     INSERT INTO events (id, store_id, session_id, type, body, created_at_ms, mode)
       SELECT 'evt_' || i, 'm1', 'cs_' || i, 'payment.completed', hex(randomblob(200)), 5000000, 'test' FROM n;
     INSERT INTO ledger_entries (id, kind, cause, occurrence, at_ms, store_id, mode)
