@@ -40,9 +40,8 @@ import { openLog } from './lib/log.ts';
 import { awaitStart } from './lib/start-signal.ts';
 import { runNotices } from './notifications/courier.ts';
 import { runMails } from './notifications/mails.ts';
-import { createTargetMaker } from './notifications/new-target.ts';
 import { createSend } from './notifications/post.ts';
-import { sendTestNotice } from './notifications/test-notice.ts';
+import { createTargetMaker } from './notifications/targets.ts';
 import { createDestinationCheck } from './payments/destination.ts';
 import { createRates, type Rates, usualRates } from './rates/rates.ts';
 import { openSources } from './rates/sources.ts';
@@ -87,8 +86,8 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   const watchingTime = watchForGaps({ dataDir: config.dataDir, clock, log, signal });
   const refreshing = rates.start();
   const watching = runWatches({ database, config, rates, clock, log }, signal);
-  const send = createSend(createUrlGuard(config.webhooks.allowCidrs));
-  const notifying = runNotices({ database, send, clock, log, sender: new URL(baseUrl).host, signal });
+  const ways = { send: createSend(createUrlGuard(config.webhooks.allowCidrs)), mail: config.mail };
+  const notifying = runNotices({ database, ways, clock, log, sender: new URL(baseUrl).host, signal });
 
   const mailing = runMails({ mails: database.mails, mail: config.mail, clock, log, signal });
   const funding = fundSandboxWallets(config, clock, log, signal);
@@ -191,8 +190,7 @@ async function listenForPeople(config: Config, database: Database, rates: Rates)
       createPayment: (own, ...order) =>
         createPayment({ database: own, config, rates, clock, log, checkWebhookUrl: guard.check }, ...order),
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
-      sendTestNotice: (target) => sendTestNotice({ notices: database.notices, send: createSend(guard), clock }, target),
-      newNotices: createTargetMaker({ guard, clock }),
+      newNotices: createTargetMaker({ ways: { send: createSend(guard), mail: config.mail }, clock }),
       readPools: () =>
         Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database.addresses, network))),
       readRates: rates.status,

@@ -63,7 +63,7 @@ export type Config = Plain &
       /** Null: nothing is configured. */
       scheduled: ScheduledBackup | null;
     }>;
-    /** Null: no mail is sent, but to those who are informed about alarms. */
+    /** The server of receipts and of alarms by e-mail. Null: no mail is sent. */
     mail: MailSettings | null;
     alarms: Readonly<{
       /** How long most troubles last before an alarm is raised. */

@@ -9,7 +9,7 @@ import type { OperatorAct } from '../database/audit-log.ts';
 import type { ChannelKind } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
 import type { Endpoint } from '../database/endpoints.ts';
-import type { NewNoticeTarget, NoticeTarget, TargetField, TargetText } from '../database/notices.ts';
+import type { NewNoticeTarget, TargetField, TargetText } from '../database/notices.ts';
 import type { Person } from '../database/people/person.ts';
 import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -55,8 +55,6 @@ export type DashboardDeps = Readonly<{
   ): Promise<Readonly<{ id: string }> | Readonly<{ refusal: string }>>;
   /** Sends a signed test event to an endpoint now. @returns null if it was removed */
   sendTestEvent(endpoint: Endpoint): Promise<TestAnswer | null>;
-  /** Sends test messages to somebody who is informed about alarms. @returns null if the target was removed */
-  sendTestNotice(target: NoticeTarget): Promise<NoticeAnswer | null>;
   newNotices: NewNotices;
   /** Returns when a backup was last made and which was last proved, and why the last scheduled one failed; or nulls. */
   readBackups(): Readonly<{
@@ -72,25 +70,20 @@ export type DashboardDeps = Readonly<{
 /** A pool of deposit addresses. `source`: an xpub's fingerprint, or the signer of imported lists. */
 export type PoolShown = PoolLevel & Readonly<{ imported: boolean; source: string | null; isLow: boolean }>;
 
-/** A service's answer to a test message. `status` is null if it gave no answer. */
-export type NoticeAnswer = Readonly<{
-  ok: boolean;
-  status: number | null;
-  text: string;
-  ms: number;
-}>;
-
 /** Adding somebody who is informed about alarms: what needs the channels. */
 export type NewNotices = Readonly<{
-  /** Returns where messages of a kind go, as it is saved; or which field is wrong, and why (null: it is missing). */
+  /** Returns where messages of a kind go, as it is saved; or which field is wrong, and why. */
   read(
     kind: ChannelKind,
     typed: TargetText,
-  ): Promise<Readonly<{ address: string }> | Readonly<{ field: TargetField; problem: string | null }>>;
-  /** Makes a new target and sends it its code. @returns also what the service answered */
-  send(
-    wish: Omit<NewNoticeTarget, 'id' | 'code' | 'createdAtMs'>,
-  ): Promise<Readonly<{ target: NewNoticeTarget; answer: Omit<NoticeAnswer, 'ms'> }>>;
+  ): Readonly<{ address: string }> | Readonly<{ field: TargetField; problem: string }>;
+  /** Makes a new target and sends it its code. @returns also what the service answered; `status` is null for nothing */
+  send(wish: Omit<NewNoticeTarget, 'id' | 'code' | 'createdAtMs'>): Promise<
+    Readonly<{
+      target: NewNoticeTarget;
+      answer: Readonly<{ ok: boolean; status: number | null; text: string }>;
+    }>
+  >;
 }>;
 
 /** What an endpoint answered to a test event. `error` is a class such as `timeout`. */

@@ -11,8 +11,8 @@ import type { Db } from './engine/open.ts';
 import { alarms, noticeTargets } from './tables.ts';
 import type { Vault } from './vault.ts';
 
-/** What a person types to add a target. `secret`: a token, topic, password or URL; `token`: ntfy's access token. */
-export type TargetField = 'secret' | 'token' | 'to' | 'from' | 'smtp' | 'user' | 'server';
+/** What a person types to add a target. `to`: a mail address, or Telegram's id of a chat. */
+export type TargetField = 'url' | 'token' | 'to';
 export type TargetText = Readonly<Partial<Record<TargetField, string>>>;
 
 /** A pass sends to all of them side by side. */

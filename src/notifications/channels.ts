@@ -10,6 +10,7 @@ import { webhookHeaders } from '../core/delivery.ts';
 import { excerpt } from '../core/excerpt.ts';
 import type { NoticeText, Severity } from '../core/notice.ts';
 import type { ChannelKind } from '../database/column-values.ts';
+import type { MailSettings } from '../lib/mail-server.ts';
 import { sendMail } from './email.ts';
 import type { Answer, Outgoing, Send } from './post.ts';
 
@@ -17,24 +18,21 @@ const TELEGRAM_CHARACTERS_MAX = 4_096;
 const DISCORD_CHARACTERS_MAX = 2_000;
 /** Longer messages become an attachment. */
 const NTFY_BYTES_MAX = 4_096;
+/** Said where mail would be sent without a server. */
+export const NO_MAIL = 'the settings have no `mail`';
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
-const url = z.url({ protocol: /^https?$/ }).max(2_048);
-const mailAddress = z.email().max(254);
+const TELEGRAM = 'https://api.telegram.org';
 
-/** Fields of each channel's address, secrets included. */
+const url = z.url({ protocol: /^https?$/ }).max(2_048);
+/** The topic is the last part of the path, which is like a password. */
+const topicUrl = url.regex(/^https?:\/\/.+\/[\w-]{1,64}$/, 'Invalid URL of a topic');
+
+/** Fields of each channel's address, as they are typed; `secret` is made here. */
 export const addressShapes = {
-  email: z.strictObject({
-    host: z.string().min(1),
-    port: z.int().min(1).max(65_535),
-    security: z.enum(['tls', 'starttls', 'none']),
-    user: z.string().nullable(),
-    password: z.string().nullable(),
-    from: mailAddress,
-    to: mailAddress,
-  }),
-  telegram: z.strictObject({ server: url, token: z.string().regex(/^\d+:[\w-]+$/), chat: z.string().min(1) }),
-  ntfy: z.strictObject({ server: url, topic: z.string().regex(/^[\w-]{1,64}$/), token: z.string().nullable() }),
+  email: z.strictObject({ to: z.email().max(254) }),
+  telegram: z.strictObject({ token: z.string().regex(/^\d+:[\w-]+$/), to: z.string().min(1) }),
+  ntfy: z.strictObject({ url: topicUrl, token: z.string().optional() }),
   slack: z.strictObject({ url }),
   discord: z.strictObject({ url }),
   webhook: z.strictObject({ url, secret: z.string().min(1) }),
@@ -50,7 +48,7 @@ export type Message = NoticeText & Readonly<{ id: string; atS: number; nonce: st
 export type Delivered = Answer;
 
 /** The parts of addresses that whoever has them can use. */
-const secretParts: ReadonlySet<string> = new Set(['url', 'token', 'topic', 'password', 'secret']);
+const secretParts: ReadonlySet<string> = new Set(['url', 'token', 'secret']);
 /** Shorter texts occur in every answer and hide nothing. */
 const SECRET_CHARACTERS_MIN = 4;
 
@@ -75,27 +73,23 @@ const whole = ({ title, text }: NoticeText): string => `${title}\n\n${text}`;
 /** Returns the request of each channel that speaks HTTP. */
 const requests = {
   // Without parse_mode nothing in the text is markup.
-  telegram: ({ server, token, chat }: Address<'telegram'>, message: Message): Outgoing => ({
-    url: `${server.replace(/\/$/, '')}/bot${token}/sendMessage`,
+  telegram: ({ token, to }: Address<'telegram'>, message: Message): Outgoing => ({
+    url: `${TELEGRAM}/bot${token}/sendMessage`,
     headers: JSON_TYPE,
     body: JSON.stringify({
-      chat_id: chat,
+      chat_id: to,
       text: cut(whole(message), TELEGRAM_CHARACTERS_MAX),
       link_preview_options: { is_disabled: true },
       disable_notification: message.severity === 'know',
     }),
   }),
-  ntfy: ({ server, topic, token }: Address<'ntfy'>, { title, text, severity }: Message): Outgoing => ({
-    url: server,
-    headers: { ...JSON_TYPE, ...(token !== null && { Authorization: `Bearer ${token}` }) },
-    body: JSON.stringify({
-      topic,
-      title,
-      message: cutBytes(text, NTFY_BYTES_MAX),
-      priority: ntfyPriority[severity],
-      tags: [severity],
-    }),
-  }),
+  ntfy: ({ url, token }: Address<'ntfy'>, { title, text, severity }: Message): Outgoing => {
+    const topicAt = url.lastIndexOf('/') + 1;
+    const message = cutBytes(text, NTFY_BYTES_MAX);
+    const body = { topic: url.slice(topicAt), title, message, priority: ntfyPriority[severity], tags: [severity] };
+    const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+    return { url: url.slice(0, topicAt), headers: { ...JSON_TYPE, ...authorization }, body: JSON.stringify(body) };
+  },
   slack: ({ url }: Address<'slack'>, message: Message): Outgoing => {
     const escaped = whole(message).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
     return { url, headers: JSON_TYPE, body: JSON.stringify({ text: escaped, mrkdwn: false }) };
@@ -127,13 +121,15 @@ function telegramRetryMs(text: string): number | null {
   }
 }
 
-/** Returns an address as it was saved. @throws Error if it has another shape */
-export const readAddress = <Kind extends ChannelKind>(kind: Kind, text: string): Address<Kind> =>
+const readAddress = <Kind extends ChannelKind>(kind: Kind, text: string): Address<Kind> =>
   addressShapes[kind].parse(JSON.parse(text)) as Address<Kind>;
 
+/** How messages leave: requests behind the guard, and the installation's mail server; null without one. */
+export type Ways = Readonly<{ send: Send; mail: MailSettings | null }>;
+
 /** Sends a message to a target; a dead-man URL is only called. */
-export async function deliver(send: Send, kind: ChannelKind, address: string, message: Message): Promise<Delivered> {
-  const answer = await sendAs(send, kind, address, message);
+export async function deliver(ways: Ways, kind: ChannelKind, address: string, message: Message): Promise<Delivered> {
+  const answer = await sendAs(ways, kind, address, message);
   const retryAfterMs = answer.retryAfterMs ?? (kind === 'telegram' ? telegramRetryMs(answer.text) : null);
   return { ...answer, text: excerpt(withoutSecrets(answer.text, address)), retryAfterMs };
 }
@@ -142,21 +138,18 @@ export async function deliver(send: Send, kind: ChannelKind, address: string, me
 function withoutSecrets(text: string, address: string): string {
   const parts = Object.entries(JSON.parse(address) as object).flatMap(([name, value]) => {
     if (typeof value !== 'string' || !secretParts.has(name)) return [];
-    const path = URL.canParse(value) ? new URL(value).pathname : '';
+    const path = URL.canParse(value) ? new URL(value).pathname.slice(1) : '';
     return [value, path].filter((part) => part.length >= SECRET_CHARACTERS_MIN);
   });
   return parts.reduce((left, part) => left.replaceAll(part, '…'), text);
 }
 
-function sendAs(send: Send, kind: ChannelKind, address: string, message: Message): Promise<Answer> {
+function sendAs({ send, mail }: Ways, kind: ChannelKind, address: string, message: Message): Promise<Answer> {
   switch (kind) {
-    case 'email': {
-      const { from, to, ...server } = readAddress('email', address);
-      const messageId = `<${message.id}@${from.split('@')[1] ?? 'quayside'}>`;
-      return sendMail(server, { from, to, subject: message.title, text: message.text, messageId });
-    }
+    case 'email':
+      return sendByMail(mail, readAddress(kind, address).to, message);
     case 'dead-man':
-      return send({ url: readAddress('dead-man', address).url });
+      return send({ url: readAddress(kind, address).url });
     case 'telegram':
       return send(requests.telegram(readAddress(kind, address), message));
     case 'ntfy':
@@ -168,4 +161,10 @@ function sendAs(send: Send, kind: ChannelKind, address: string, message: Message
     case 'webhook':
       return send(requests.webhook(readAddress(kind, address), message));
   }
+}
+
+async function sendByMail(mail: MailSettings | null, to: string, { id, title, text }: Message): Promise<Answer> {
+  if (mail === null) return { ok: false, status: null, text: NO_MAIL, retryAfterMs: null };
+  const { server, from } = mail;
+  return sendMail(server, { from, to, subject: title, text, messageId: `<${id}@${from.split('@')[1]}>` });
 }

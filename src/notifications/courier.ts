@@ -12,8 +12,7 @@ import type { NoticeTarget } from '../database/notices.ts';
 import { type Clock, DAY_MS, toSeconds } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
-import { type Delivered, deliver } from './channels.ts';
-import type { Send } from './post.ts';
+import { type Delivered, deliver, type Ways } from './channels.ts';
 
 const LOOK_MS = 5_000;
 /** A flood of alarms becomes one message in this time to each target, which lists them all. */
@@ -23,7 +22,7 @@ const NEW_ALARMS_MAX = 1_000;
 
 type CourierOptions = Readonly<{
   database: Database;
-  send: Send;
+  ways: Ways;
   clock: Clock;
   log: Log;
   /** Names this installation in each message. */
@@ -54,7 +53,7 @@ const ownKey = ({ id }: NoticeTarget): string => alarmKey('notices', id);
 const isWaiting = ({ triedAtMs, waitMs }: NoticeTarget, nowMs: number): boolean =>
   triedAtMs !== null && Math.abs(nowMs - triedAtMs) < waitMs;
 
-export function createCourier({ database, send, clock, log, sender, signal }: CourierOptions): Courier {
+export function createCourier({ database, ways, clock, log, sender, signal }: CourierOptions): Courier {
   const stopped = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(transient('stopped', 'the program is stopping')), { once: true });
   });
@@ -65,7 +64,7 @@ export function createCourier({ database, send, clock, log, sender, signal }: Co
     const address = await database.notices.addressOf(target.id);
     if (address === null) return null;
     const stamp = { id, atS: toSeconds(clock.nowMs()), nonce: randomUUID() };
-    const answer = await Promise.race([deliver(send, target.kind, address, { ...text, ...stamp }), stopped]);
+    const answer = await Promise.race([deliver(ways, target.kind, address, { ...text, ...stamp }), stopped]);
     const line = { target: target.id, kind: target.kind, status: answer.status };
     if (answer.ok) log.info(line, 'notice sent');
     else log.warn({ ...line, answer: answer.text }, 'notice not sent');

@@ -11,6 +11,7 @@ import { type Clock, DAY_MS } from '../lib/clock.ts';
 import { every, type Round } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import type { MailSettings } from '../lib/mail-server.ts';
+import { NO_MAIL } from './channels.ts';
 import { sendMail } from './email.ts';
 import type { Answer } from './post.ts';
 
@@ -40,7 +41,7 @@ export async function sendDueMails(options: MailOptions): Promise<Round> {
   for (const one of due) {
     const outcome = mail
       ? outcomeOf(await unlessStopped(signal, sendOne(mail, one)), one, clock.nowMs())
-      : ({ kind: 'failed', error: 'the settings have no `mail`' } as const);
+      : ({ kind: 'failed', error: NO_MAIL } as const);
     if (outcome.kind === 'sent') log.info({ mail: one.id }, 'mail sent');
     else log.warn({ mail: one.id, answer: outcome.error }, 'mail not sent');
     await mails.settle(one.id, outcome);

@@ -76,7 +76,6 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /operator/alarms': ['operator'],
   'post /operator/notices': ['operator'],
   'post /operator/notices/:target/prove': ['operator'],
-  'post /operator/notices/:target/test': ['operator'],
   'post /operator/notices/:target/remove': ['operator'],
   'post /operator/alarms/acknowledge': ['operator'],
   'get /operator/audit': ['operator'],
@@ -121,7 +120,7 @@ const fieldsOf = (page: string, { test, live }: Readonly<Record<'test' | 'live',
   ...(page.includes('/alarms/') && { alarm: '1' }),
   ...(/\/keys\/revoke$/.test(page) && { key: page.includes('/live/') ? live.key : test.key }),
   ...(page.endsWith('/freeze') && { network: '' }),
-  ...(page.endsWith('/notices') && { kind: 'email' }),
+  ...(page.endsWith('/notices') && { kind: 'slack' }),
 });
 
 test('every page opens to the roles that the table names, and in no other store', () =>

@@ -12,11 +12,11 @@ const by = (command: string) => ({ atMs: 0, operator: 'root', command, reason: n
 const PATH = '/operator/stores';
 
 /** Who is informed about alarms by mail. */
-async function addOperatorTarget({ api }: Dashboard, { server, from }: ReturnType<typeof mailSettings>): Promise<void> {
+async function addOperatorTarget({ api }: Dashboard): Promise<void> {
   await api.database().notices.addTarget(
     {
       ...{ id: 'nt_1', kind: 'email', name: 'on call', severity: 'act', code: '123456', createdAtMs: 0 },
-      address: JSON.stringify({ ...server, from, to: 'operator@installation.example' }),
+      address: JSON.stringify({ to: 'operator@installation.example' }),
     },
     by('notify add'),
   );
@@ -35,10 +35,10 @@ test('a mail tells the operator of a store that waits, and of the decision', asy
       const arrived = async () => {
         const before = server.received.length;
         const parts = { database: api.database(), ...own, signal };
-        await createCourier({ ...parts, send }).look();
+        await createCourier({ ...parts, ways: { send, mail } }).look();
         return server.received.slice(before).map((one) => ({ to: one.to, subject: subjectOf(one), text: textOf(one) }));
       };
-      await addOperatorTarget(dashboard, mail);
+      await addOperatorTarget(dashboard);
       const mary = await dashboard.person('Mary', { role: 'operator', storeId: null });
       const ada = await dashboard.person('Ada', { role: 'staff', storeId: api.merchantId });
 

@@ -7,14 +7,20 @@ import * as assert from 'uvu/assert';
 import { signStandard } from '../../src/core/delivery.ts';
 import type { ChannelKind } from '../../src/database/column-values.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
+import type { MailSettings } from '../../src/lib/mail-server.ts';
 import { deliver, type Message } from '../../src/notifications/channels.ts';
 import { sendMail } from '../../src/notifications/email.ts';
-import { createSend } from '../../src/notifications/post.ts';
+import { createSend, type Outgoing } from '../../src/notifications/post.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
 
-const send = createSend(createUrlGuard(['127.0.0.0/8']));
+const toLocal = createSend(createUrlGuard(['127.0.0.0/8']));
+/** Ways out, with a local server in the place of Telegram's. */
+const by = (origin: string, mail: MailSettings | null = null) => ({
+  mail,
+  send: (one: Outgoing) => toLocal({ ...one, url: one.url.replace('https://api.telegram.org', origin) }),
+});
 const message: Message = {
   id: 'A-7-1-0',
   title: 'pay.example: payment reversed (A-7)',
@@ -27,7 +33,7 @@ const message: Message = {
 /** Sends the message to a service that answers so. @returns its answer as we read it, and the request */
 async function sendTo(kind: ChannelKind, address: (origin: string) => object, answer: Answer) {
   const server = await startMerchantServer(answer);
-  const delivered = await deliver(send, kind, JSON.stringify(address(server.origin)), message);
+  const delivered = await deliver(by(server.origin), kind, JSON.stringify(address(server.origin)), message);
   await server.close();
   const [request] = server.received;
   return { delivered, request, json: request?.body ? JSON.parse(request.body) : null };
@@ -36,7 +42,7 @@ async function sendTo(kind: ChannelKind, address: (origin: string) => object, an
 const ok: Answer = (response) => response.end('{"ok":true}');
 
 test('Telegram gets plain text by sendMessage, and its wait after too many messages is kept', async () => {
-  const to = (server: string) => ({ server, token: '12:ab-C_d', chat: '-100200' });
+  const to = () => ({ token: '12:ab-C_d', to: '-100200' });
   const { request, json, delivered } = await sendTo('telegram', to, ok);
   assert.is(request?.path, '/bot12:ab-C_d/sendMessage');
   assert.is(json.chat_id, '-100200');
@@ -54,7 +60,7 @@ test('Telegram gets plain text by sendMessage, and its wait after too many messa
 });
 
 test('ntfy gets its JSON with topic, priority and token', async () => {
-  const { request, json } = await sendTo('ntfy', (server) => ({ server, topic: 'shop_7', token: 'tk_1' }), ok);
+  const { request, json } = await sendTo('ntfy', (server) => ({ url: `${server}/shop_7`, token: 'tk_1' }), ok);
   assert.is(request?.path, '/');
   assert.is(request?.headers.authorization, 'Bearer tk_1');
   assert.equal(json, { topic: 'shop_7', title: message.title, message: message.text, priority: 5, tags: ['page'] });
@@ -64,13 +70,13 @@ test('long messages are cut where each service would refuse them or make a file 
   const long = { ...message, text: 'ä😀'.repeat(3_000) };
   const sent = async (kind: ChannelKind, address: (origin: string) => object) => {
     const server = await startMerchantServer(ok);
-    await deliver(send, kind, JSON.stringify(address(server.origin)), long);
+    await deliver(by(server.origin), kind, JSON.stringify(address(server.origin)), long);
     await server.close();
     return JSON.parse(server.received[0]?.body ?? '{}');
   };
-  const ntfy = (await sent('ntfy', (server) => ({ server, topic: 'shop', token: null }))).message;
+  const ntfy = (await sent('ntfy', (server) => ({ url: `${server}/shop` }))).message;
   assert.ok(Buffer.byteLength(ntfy) <= 4_096 && Buffer.byteLength(ntfy) > 4_080);
-  const { text } = await sent('telegram', (server) => ({ server, token: '12:ab', chat: '1' }));
+  const { text } = await sent('telegram', () => ({ token: '12:ab', to: '1' }));
   assert.ok(text.length <= 4_096 && text.length > 4_080);
   const { content } = await sent('discord', (url) => ({ url }));
   assert.ok(content.length <= 2_000 && content.length > 1_980);
@@ -85,8 +91,8 @@ test('a service that repeats the URL, the token or the topic does not put it int
     void response.writeHead(400).end(`no ${headers.authorization} for ${path}: ${body}`);
   const secrets: readonly (readonly [ChannelKind, (origin: string) => object])[] = [
     ['slack', (origin) => ({ url: `${origin}/services/T0/B0/hidden` })],
-    ['telegram', (server) => ({ server, token: '12:hidden', chat: '-100' })],
-    ['ntfy', (server) => ({ server, topic: 'hidden_topic', token: 'tk_hidden' })],
+    ['telegram', () => ({ token: '12:hidden', to: '-100' })],
+    ['ntfy', (server) => ({ url: `${server}/hidden_topic`, token: 'tk_hidden' })],
   ];
   for (const [kind, address] of secrets) {
     const { delivered } = await sendTo(kind, address, repeat);
@@ -134,10 +140,15 @@ test('redirects, dead ports, private hosts and endless answers are failures, in 
   assert.equal([moved.delivered.ok, moved.delivered.status], [false, 302]);
   const endless = await sendTo('slack', url, (response) => void response.writeHead(500).write('x'.repeat(100_000)));
   assert.ok(endless.delivered.text.length < 300);
-  const dead = await deliver(send, 'slack', JSON.stringify({ url: 'http://127.0.0.1:1025/secret' }), message);
+  const dead = await deliver(by(''), 'slack', JSON.stringify({ url: 'http://127.0.0.1:1025/secret' }), message);
   assert.equal([dead.ok, dead.status], [false, null]);
   const strict = createSend(createUrlGuard([]));
-  const blocked = await deliver(strict, 'slack', JSON.stringify({ url: 'https://127.0.0.1:8443/secret' }), message);
+  const blocked = await deliver(
+    { send: strict, mail: null },
+    'slack',
+    JSON.stringify({ url: 'https://127.0.0.1:8443/secret' }),
+    message,
+  );
   assert.match(blocked.text, /not on the public Internet/);
   for (const { text } of [dead, blocked]) assert.not.match(text, /secret/);
 });
@@ -148,8 +159,8 @@ test('a mail arrives through a server of this machine, as one plain text to one 
   const server = await startMailServer({});
   const host = { host: '127.0.0.1', port: server.port, security: 'none', user: null, password: null } as const;
   const hostile = { ...message, title: 'x\r\nBcc: eve@evil.example', text: '.\r\nRCPT TO:<eve@evil.example>\r\n.' };
-  const address = JSON.stringify({ ...host, from: mail.from, to: mail.to });
-  const sent = await deliver(send, 'email', address, hostile);
+  const address = JSON.stringify({ to: mail.to });
+  const sent = await deliver(by('', { server: host, from: mail.from }), 'email', address, hostile);
   assert.equal([sent.ok, sent.status], [true, 250]);
   await server.close();
   const [one, ...others] = server.received;

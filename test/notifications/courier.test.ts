@@ -191,7 +191,14 @@ test('a sender that is killed after its message arrived has another one send it 
   const [code, signal] = await once(dying, 'exit');
   assert.equal([code, signal], [null, 'SIGKILL']);
   const clock = handClock(nowMs + 1_000);
-  const courier = createCourier({ database, send: realSend, clock, log, sender: 'x', signal: never });
+  const courier = createCourier({
+    database,
+    ways: { send: realSend, mail: null },
+    clock,
+    log,
+    sender: 'x',
+    signal: never,
+  });
   for (let n = 0; n < 3; n++) await courier.look();
   const ids = server.on('/hook').map(({ headers }) => headers['x-service-event-id']);
   await server.close();
@@ -212,7 +219,7 @@ benchTest(
         ...plainTarget,
         id: 'nt_2',
         kind: 'ntfy',
-        address: JSON.stringify({ server: `${server.origin}/ntfy`, topic: 'secret_topic', token: 'tk_secret' }),
+        address: JSON.stringify({ url: `${server.origin}/ntfy/secret_topic`, token: 'tk_secret' }),
         severity: 'act',
       },
       act(clock.nowMs()),
@@ -236,7 +243,7 @@ benchTest(
     assert.is((await database.notices.listTargets())[0]?.failingSinceMs, null);
     const left = (await database.alarms.listOpen()).filter(({ code }) => code === 'notice_target_failing');
     assert.equal(left, []);
-    const [last] = server.on('/ntfy').slice(-1);
+    const [last] = server.on('/ntfy/').slice(-1);
     assert.is(last?.headers.authorization, 'Bearer tk_secret');
   },
 );

@@ -15,14 +15,12 @@ import { createPasswords } from '../../src/dashboard/passwords.ts';
 import { codeOf, stepAt } from '../../src/dashboard/second-factor.ts';
 import { languages as everyLanguage, type Languages } from '../../src/dashboard/texts.ts';
 import type { Endpoint } from '../../src/database/endpoints.ts';
-import type { NoticeTarget } from '../../src/database/notices.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import { hashOf, newToken, sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
-import { createTargetMaker } from '../../src/notifications/new-target.ts';
 import { createSend } from '../../src/notifications/post.ts';
-import { sendTestNotice } from '../../src/notifications/test-notice.ts';
+import { createTargetMaker } from '../../src/notifications/targets.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
 import { sendTestEvent } from '../../src/webhooks/test-event.ts';
@@ -106,9 +104,7 @@ export async function startDashboard({
         createPayment: (...[own, ...order]: Parameters<DashboardDeps['createPayment']>) =>
           createPayment({ ...api.creating, database: own }, ...order),
         sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
-        sendTestNotice: (target: NoticeTarget) =>
-          sendTestNotice({ notices: database.notices, send: createSend(guard), clock }, target),
-        newNotices: createTargetMaker({ guard, clock }),
+        newNotices: createTargetMaker({ ways: { send: createSend(guard), mail: options.mail ?? null }, clock }),
         readBackups: () => backupsOf(readBackupReport(dirname(api.file))),
         readPools: () => Promise.all(networkOfEachPool(networks).map((one) => readPool(database.addresses, one))),
         readRates: () => [],

@@ -19,7 +19,7 @@ const send = createSend(createUrlGuard(['127.0.0.0/8']));
 const { signal } = new AbortController();
 await createCourier({
   database,
-  send,
+  ways: { send, mail: null },
   clock: systemClock,
   log: openLog('dying', 'silent'),
   sender: 'x',

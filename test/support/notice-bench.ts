@@ -49,7 +49,7 @@ export async function openBench({ targets = [{}], status = () => 200, send = rea
     assert.is(await place.database.notices.proveTarget(id, '123456', act(clock.nowMs())), 'proved');
   }
   const { database, file } = place;
-  const courier = createCourier({ database, send, clock, log, sender: 'x', signal: never });
+  const courier = createCourier({ database, ways: { send, mail: null }, clock, log, sender: 'x', signal: never });
   const texts = (id = 'nt_0') => server.on(`/${id}`).map(({ body }) => String(JSON.parse(body).text).split('\n')[0]);
   return {
     database,

@@ -1,5 +1,5 @@
 /**
- * Who is informed about alarms, on the page of alarms: added, proved by the code that arrives there, tested, removed.
+ * Who is informed about alarms, on the page of alarms: added, proved by the code that arrives there, removed.
  */
 import { type Severity, severities } from '../../core/notice.ts';
 import { type ChannelKind, channelKinds } from '../../database/column-values.ts';
@@ -22,48 +22,34 @@ const BACK = '/operator/alarms';
 const PATH = '/operator/notices';
 const FIELD_CHARS_MAX = 2_048;
 
-type Field = Readonly<{ field: TargetField; label: string; example?: string; isOptional?: true }>;
-
-const mailField = { example: 'name@shop.example' } as const;
-const server: Field = { field: 'server', label: 'Another server than the usual one', isOptional: true };
+type Field = readonly [field: TargetField, label: string, isOptional?: true];
 
 /** What each kind of message needs, in the order of its form. */
 const kinds: Readonly<Record<ChannelKind, Readonly<{ title: string; fields: readonly Field[] }>>> = {
-  email: {
-    title: 'E-mail',
-    fields: [
-      { field: 'to', label: 'To which address', ...mailField },
-      { field: 'from', label: 'From which address', ...mailField },
-      { field: 'smtp', label: 'Mail server', example: 'smtps://mail.example:465' },
-      { field: 'user', label: 'User there, if it wants one', isOptional: true, ...mailField },
-      { field: 'secret', label: 'Password of the user at the mail server', isOptional: true },
-    ],
-  },
+  email: { title: 'E-mail, through the mail server of the settings', fields: [['to', 'To which address']] },
   telegram: {
     title: 'Telegram',
     fields: [
-      { field: 'secret', label: 'Token of the bot, as BotFather gave it' },
-      { field: 'to', label: 'Id of the chat', example: '-1001234567890' },
-      server,
+      ['token', 'Token of the bot, as BotFather gave it'],
+      ['to', 'Id of the chat, such as -1001234567890'],
     ],
   },
   ntfy: {
     title: 'ntfy, a push message',
     fields: [
-      { field: 'secret', label: 'Topic, which is like a password' },
-      { field: 'token', label: 'Access token, if the server wants one', isOptional: true },
-      { ...server, example: 'https://ntfy.example' },
+      ['url', 'URL of the topic, such as https://ntfy.sh/TOPIC'],
+      ['token', 'Access token, if the server wants one', true],
     ],
   },
-  slack: { title: 'Slack', fields: [{ field: 'secret', label: 'URL of the incoming webhook' }] },
-  discord: { title: 'Discord', fields: [{ field: 'secret', label: 'URL of the channel’s webhook' }] },
+  slack: { title: 'Slack', fields: [['url', 'URL of the incoming webhook']] },
+  discord: { title: 'Discord', fields: [['url', 'URL of the channel’s webhook']] },
   webhook: {
     title: 'A URL of yours, by a signed request',
-    fields: [{ field: 'secret', label: 'URL; the secret that signs the messages is made now and shown once' }],
+    fields: [['url', 'URL; the secret that signs the messages is made now and shown once']],
   },
   'dead-man': {
     title: 'A URL that is called each minute while all is well',
-    fields: [{ field: 'secret', label: 'URL of the service that tells you when calls stop' }],
+    fields: [['url', 'URL of the service that tells you when calls stop']],
   },
 };
 
@@ -81,7 +67,6 @@ export const noticeChanges = (deps: DashboardDeps, back: Back): readonly CommonP
   ...(
     [
       ['prove', planProof],
-      ['test', planTest],
       ['remove', planRemoval],
     ] as const
   ).map(([act, planOf]) =>
@@ -133,7 +118,7 @@ function targetForms(visit: Visit<null>, { id, name, provedAtMs }: NoticeTarget)
   const form = (act: string, text: string, fields: Html | null = null) =>
     changeForm(visit, `${PATH}/${id}/${act}`, html`${text} <span class="unseen">${name}</span>`, { fields });
   const code = html`<label>Code that arrived at ${data(name)} <input name="proof" inputmode="numeric" autocomplete="off" maxlength="12" dir="ltr" required></label>`;
-  return html`<div class="actions">${provedAtMs === null ? form('prove', 'Prove', code) : form('test', 'Test')}${form('remove', 'Remove')}</div>`;
+  return html`<div class="actions">${provedAtMs === null ? form('prove', 'Prove', code) : null}${form('remove', 'Remove')}</div>`;
 }
 
 /** What is secret is typed unseen, and never shown again. */
@@ -142,11 +127,8 @@ function addForm(visit: Visit<null>, kind: ChannelKind): Html {
   const { title, fields } = kinds[kind];
   const isOpen = form.kind === kind;
   const typedAs = (name: string): string => (isOpen ? (form[name] ?? '') : '');
-  const inputs = fields.map(({ field, label, example = '', isOptional }) => {
-    const isSecret = field === 'secret' || field === 'token';
-    const look = isSecret
-      ? html`type="password"`
-      : html`spellcheck="false" placeholder="${example}" value="${typedAs(field)}"`;
+  const inputs = fields.map(([field, label, isOptional]) => {
+    const look = field === 'to' ? html`spellcheck="false" value="${typedAs(field)}"` : html`type="password"`;
     return html`<label>${label} <input name="${field}" ${look} autocomplete="off" dir="ltr" maxlength="${FIELD_CHARS_MAX}"${isOptional ? null : html` required`}></label>`;
   });
   const options = severities.map(
@@ -174,11 +156,16 @@ async function planTarget(deps: DashboardDeps, visit: Visit<null>, back: Back): 
   const { fields } = kinds[kind];
   const name = (form.name ?? '').trim();
   if (name === '' || name.length > TARGET_NAME_CHARS_MAX) return again('“What you call it” is missing.');
-  const typed = Object.fromEntries(fields.map(({ field }) => [field, (form[field] ?? '').trim()]));
-  const read = await deps.newNotices.read(kind, typed);
+  const typed = Object.fromEntries(
+    fields.flatMap(([field]) => {
+      const text = (form[field] ?? '').trim();
+      return text === '' ? [] : [[field, text]];
+    }),
+  );
+  const read = deps.newNotices.read(kind, typed);
   if ('field' in read) {
-    const label = fields.find(({ field }) => field === read.field)?.label ?? read.field;
-    return again(read.problem === null ? `“${label}” is missing.` : `“${label}” cannot be used: ${read.problem}.`);
+    const label = fields.find(([field]) => field === read.field)?.[1] ?? read.field;
+    return again(`“${label}” ${typed[read.field] ? `cannot be used: ${read.problem}` : 'is missing'}.`);
   }
   if ((await deps.database.notices.listTargets()).length >= TARGETS_MAX) {
     return again(`There are ${TARGETS_MAX} already. Remove one first.`);
@@ -193,7 +180,7 @@ async function planTarget(deps: DashboardDeps, visit: Visit<null>, back: Back): 
       consequence: html`${facts([
         ['By', data(kind)],
         isCalled ? null : ['Severities', toldText({ severity })],
-        URL.canParse(typed.secret ?? '') ? ['Host', data(new URL(typed.secret ?? '').host)] : null,
+        typed.url ? ['Host', data(new URL(typed.url).host)] : null,
         typed.to ? ['To', data(typed.to)] : null,
       ])}<p>${
         isCalled
@@ -242,16 +229,6 @@ async function planProof(_deps: DashboardDeps, visit: Visit<null>, target: Notic
       return proved && back(visit, `Too many wrong codes: remove ${name}, and add it again.`);
     },
   };
-}
-
-/** Sends outside of the database's turn: the service may take long to answer. */
-async function planTest(deps: DashboardDeps, visit: Visit<null>, target: NoticeTarget, back: Back): Promise<Planned> {
-  // A target that is not proved gets nothing but its code.
-  const answer = target.provedAtMs === null ? null : await deps.sendTestNotice(target);
-  if (!answer) return null;
-  const { ok, status, text, ms } = answer;
-  const said = `${target.name} answered ${status ?? 'nothing'} after ${ms} ms: ${text}`;
-  return ok ? { to: BACK, said: `The test was taken. ${said}` } : back(visit, `The test was refused. ${said}`);
 }
 
 async function planRemoval(deps: DashboardDeps, _visit: Visit<null>, target: NoticeTarget): Promise<Planned> {
