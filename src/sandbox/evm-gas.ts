@@ -29,8 +29,8 @@ export const gasOf = ({ entries, isSystem }: Pick<WorldTransaction, 'entries' | 
 export const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
 /** Returns the price that a signed transaction pays for a unit of gas at a base fee. */
-export const priceOf = ({ maxFee, tip }: Pick<RawTransaction, 'maxFee' | 'tip'>, baseFee: bigint): bigint =>
-  smaller(baseFee + tip, maxFee);
+export const priceOf = ({ maxFeeWei, tipWei }: Pick<RawTransaction, 'maxFeeWei' | 'tipWei'>, baseFee: bigint): bigint =>
+  smaller(baseFee + tipWei, maxFeeWei);
 
 /** The base fee of a block. */
 export const baseFeeOf = ({ price }: WorldBlock, { baseFeeMin }: EvmDialect): bigint => price ?? baseFeeMin ?? 0n;
@@ -46,7 +46,7 @@ export function gasBill(transaction: WorldTransaction, block: WorldBlock, dialec
   if (!transaction.signed) return { gasUsed: needed, price: baseFee + dialect.tip, tip: dialect.tip };
   const raw = readRaw(transaction.signed.bytes);
   const price = priceOf(raw, baseFee);
-  return { gasUsed: Math.min(needed, Number(raw.gasLimit)), price, tip: price - baseFee };
+  return { gasUsed: Math.min(needed, Number(raw.gas)), price, tip: price - baseFee };
 }
 
 export const gasUsedBy = (block: WorldBlock, dialect: EvmDialect): number =>

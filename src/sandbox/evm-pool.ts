@@ -5,7 +5,7 @@
 import { readTransferCall } from './abi.ts';
 import type { EvmDialect } from './evm-dialect.ts';
 import { GAS_BASE, gasOf, nextBaseFee, priceOf, smaller, TRANSACTION_GAS_MAX } from './evm-gas.ts';
-import { idOf, type RawTransaction, readRaw, senderOf } from './evm-raw.ts';
+import { type RawTransaction, readRaw } from './evm-raw.ts';
 import { serverError } from './json-rpc.ts';
 import { type Admit, isSigned } from './mempool.ts';
 import type { SignedTransaction, WorldTransaction } from './transaction.ts';
@@ -16,18 +16,17 @@ const PRICE_BUMP_PER_100 = 10n;
 /** The most that a transaction sent to the node may pay for its gas (`--rpc.txfeecap`). */
 const FEE_WEI_MAX = 10n ** 18n;
 
-const costMax = ({ value, gasLimit, maxFee }: RawTransaction): bigint => value + gasLimit * maxFee;
+const costMax = ({ valueWei, gas, maxFeeWei }: RawTransaction): bigint => valueWei + gas * maxFeeWei;
 
 /** The effect of a transaction: tokens move by `transfer` only, and any other call of a token reverts. */
 function effectOf(
-  { to, value, data }: RawTransaction,
-  sender: string,
+  { to, valueWei, data, sender }: RawTransaction,
   tokens: readonly string[],
 ): Pick<WorldTransaction, 'succeeded' | 'entries' | 'native'> {
   const call = to !== null && tokens.includes(to) ? readTransferCall(data) : null;
-  if (to === null || (tokens.includes(to) && (!call || value > 0n))) return { succeeded: false, entries: [] };
+  if (to === null || (tokens.includes(to) && (!call || valueWei > 0n))) return { succeeded: false, entries: [] };
   if (call) return { succeeded: true, entries: [{ kind: 'transfer', token: to, from: sender, ...call }] };
-  return { succeeded: true, entries: [], native: [{ from: sender, to, units: value }] };
+  return { succeeded: true, entries: [], native: [{ from: sender, to, units: valueWei }] };
 }
 
 type EvmPool = Readonly<{
@@ -49,22 +48,22 @@ const inEther = (wei: bigint): string => `${(Number(wei / 10n ** 14n) / 10_000).
  * @throws RpcError
  */
 function checkShape(raw: RawTransaction, chainId: number, { tipMin }: EvmDialect): void {
-  const fee = raw.gasLimit * raw.maxFee;
+  const fee = raw.gas * raw.maxFeeWei;
   if (fee > FEE_WEI_MAX) {
     throw serverError(`tx fee (${inEther(fee)}) exceeds the configured cap (${inEther(FEE_WEI_MAX)})`);
   }
-  if (raw.gasLimit > TRANSACTION_GAS_MAX) {
-    throw serverError(`transaction gas limit too high (cap: ${TRANSACTION_GAS_MAX}, tx: ${raw.gasLimit})`);
+  if (raw.gas > TRANSACTION_GAS_MAX) {
+    throw serverError(`transaction gas limit too high (cap: ${TRANSACTION_GAS_MAX}, tx: ${raw.gas})`);
   }
-  if (raw.tip > raw.maxFee) throw serverError('max priority fee per gas higher than max fee per gas');
+  if (raw.tipWei > raw.maxFeeWei) throw serverError('max priority fee per gas higher than max fee per gas');
   if (raw.chainId !== BigInt(chainId)) {
     throw serverError(`invalid sender: invalid chain id for signer: have ${raw.chainId} want ${chainId}`);
   }
-  if (raw.gasLimit < BigInt(GAS_BASE)) {
-    throw serverError(`intrinsic gas too low: gas ${raw.gasLimit}, minimum needed ${GAS_BASE}`);
+  if (raw.gas < BigInt(GAS_BASE)) {
+    throw serverError(`intrinsic gas too low: gas ${raw.gas}, minimum needed ${GAS_BASE}`);
   }
-  if (raw.tip < tipMin) {
-    throw serverError(`transaction gas price below minimum: gas tip cap ${raw.tip}, minimum needed ${tipMin}`);
+  if (raw.tipWei < tipMin) {
+    throw serverError(`transaction gas price below minimum: gas tip cap ${raw.tipWei}, minimum needed ${tipMin}`);
   }
 }
 
@@ -80,29 +79,29 @@ export function openEvmPool(
 
   function check(bytes: string): Readonly<{ transaction: SignedTransaction; replaces?: string }> {
     const raw = readRaw(bytes);
-    const id = idOf(bytes);
+    const { id, sender } = raw;
+    const nonce = Number(raw.nonce);
     checkShape(raw, chainId, dialect);
-    const sender = senderOf(raw);
     const waiting = waitingOf(sender);
     if (waiting.some((other) => other.id === id)) throw serverError('already known');
     const accounts = world.accounts();
     const next = accounts.sequence(sender);
-    if (raw.nonce < next) throw serverError(`nonce too low: next nonce ${next}, tx nonce ${raw.nonce}`);
-    const rival = waiting.find(({ signed }) => signed.sequence === raw.nonce);
+    if (nonce < next) throw serverError(`nonce too low: next nonce ${next}, tx nonce ${nonce}`);
+    const rival = waiting.find(({ signed }) => signed.sequence === nonce);
     checkCovered(accounts.native(sender), costMax(raw), queuedCost(waiting.filter((other) => other !== rival)));
     if (rival && !outbids(raw, readRaw(rival.signed.bytes))) throw serverError('replacement transaction underpriced');
-    const effect = effectOf(raw, sender, tokens);
+    const effect = effectOf(raw, tokens);
     const needed = BigInt(gasOf(effect));
-    const gasUsed = smaller(raw.gasLimit, needed);
+    const gasUsed = smaller(raw.gas, needed);
     const transaction: SignedTransaction = {
       id,
       sender,
       target: raw.to ?? sender,
       ...effect,
-      succeeded: effect.succeeded && raw.gasLimit >= needed,
+      succeeded: effect.succeeded && raw.gas >= needed,
       signed: {
         bytes,
-        sequence: raw.nonce,
+        sequence: nonce,
         feeUnits: gasUsed * priceOf(raw, nextBaseFee(world.tip(), dialect)),
       },
     };
@@ -135,19 +134,19 @@ function checkCovered(balance: bigint, cost: bigint, queued: bigint): void {
 
 function outbids(offer: RawTransaction, before: RawTransaction): boolean {
   const beats = (fee: bigint, old: bigint) => fee > old && fee * 100n >= old * (100n + PRICE_BUMP_PER_100);
-  return beats(offer.maxFee, before.maxFee) && beats(offer.tip, before.tip);
+  return beats(offer.maxFeeWei, before.maxFeeWei) && beats(offer.tipWei, before.tipWei);
 }
 
 /** A block includes what has the next number, offers the base fee and can be paid for. */
 export const evmAdmit: Admit = (candidate, accounts, { price = 0n }) => {
   const { sender, succeeded, entries, signed } = candidate;
   const raw = readRaw(signed.bytes);
-  const next = accounts.sequence(sender);
+  const next = BigInt(accounts.sequence(sender));
   if (raw.nonce < next) return 'drop';
-  if (raw.nonce > next || raw.maxFee < price) return 'wait';
+  if (raw.nonce > next || raw.maxFeeWei < price) return 'wait';
   if (accounts.native(sender) < costMax(raw)) return 'drop';
   const isCovered = entries.every(({ token, from, units }) => accounts.token(token, from) >= units);
-  const gasUsed = smaller(raw.gasLimit, BigInt(gasOf(candidate)));
+  const gasUsed = smaller(raw.gas, BigInt(gasOf(candidate)));
   return {
     ...candidate,
     succeeded: succeeded && isCovered,

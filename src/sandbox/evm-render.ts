@@ -3,12 +3,12 @@
  * `core/types`) after the Osaka fork, and those of its dialects. Whatever the world does not have (state, who signed a
  * made-up payment) gets well-formed values; the logs bloom is real.
  */
-import { keccak_256 } from '@noble/hashes/sha3.js';
+import { createBloom } from '../chains/evm/bloom.ts';
 import { callData, topicsOf, word } from './abi.ts';
 import { type LoggedEntry, loggedEntries, type WorldBlock } from './block-tree.ts';
 import type { EvmDialect } from './evm-dialect.ts';
 import { baseFeeOf, gasBill, gasOf, gasUsedBy } from './evm-gas.ts';
-import { readRaw } from './evm-raw.ts';
+import { readRaw, signatureOf } from './evm-raw.ts';
 import { digest } from './random.ts';
 import type { WorldTransaction } from './transaction.ts';
 
@@ -27,22 +27,10 @@ const NO_UNCLES = '0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d
 const EMPTY_TRIE = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421';
 const NO_REQUESTS = '0xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
-/**
- * Returns the 2048-bit filter over addresses and topics: for each, three 11-bit indexes from the first bytes of its
- * keccak256 (Ethereum yellow paper, section 4.4.3, function M).
- */
 function logsBloom(logged: readonly LoggedEntry[]): string {
-  const bloom = Buffer.alloc(256);
-  const items = new Set(logged.flatMap(({ entry }) => [entry.token, ...topicsOf(entry)]));
-  for (const item of items) {
-    const hash = Buffer.from(keccak_256(Buffer.from(item, 'hex')));
-    for (const at of [0, 2, 4]) {
-      const bit = hash.readUInt16BE(at) & 2047;
-      const byte = 255 - (bit >> 3);
-      bloom.writeUInt8(bloom.readUInt8(byte) | (1 << (bit & 7)), byte);
-    }
-  }
-  return hex(bloom.toString('hex'));
+  const bloom = createBloom();
+  for (const { entry } of logged) for (const item of [entry.token, ...topicsOf(entry)]) bloom.add(item);
+  return bloom.text();
 }
 
 /** Blooms cost a few hashes per log and are requested again and again. */
@@ -156,17 +144,18 @@ function systemFields(transaction: WorldTransaction, chainId: number) {
 /** The fields that the sender signed. */
 function signedFields(bytes: string) {
   const raw = readRaw(bytes);
+  const [yParity = 0n, r = 0n, s = 0n] = signatureOf(bytes);
   return {
     input: hex(raw.data),
-    value: quantity(raw.value),
+    value: quantity(raw.valueWei),
     nonce: quantity(raw.nonce),
-    gas: quantity(raw.gasLimit),
-    maxFeePerGas: quantity(raw.maxFee),
-    maxPriorityFeePerGas: quantity(raw.tip),
-    v: quantity(raw.yParity),
-    yParity: quantity(raw.yParity),
-    r: quantity(raw.r),
-    s: quantity(raw.s),
+    gas: quantity(raw.gas),
+    maxFeePerGas: quantity(raw.maxFeeWei),
+    maxPriorityFeePerGas: quantity(raw.tipWei),
+    v: quantity(yParity),
+    yParity: quantity(yParity),
+    r: quantity(r),
+    s: quantity(s),
   };
 }
 
