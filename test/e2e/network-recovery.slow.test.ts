@@ -4,7 +4,7 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type FlowInstallation, openFlowInstallation } from '../support/flow-installation.ts';
+import { type FlowInstallation, openFlowInstallation } from '../support/flow-shop.ts';
 import type { Json } from '../support/instance.ts';
 import { SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { solanaOfflineKeys } from '../../src/chains/solana/offline-keys.ts';
 import type { FlowBench } from '../conformance/flow.ts';
-import { openFlowInstallation } from '../support/flow-installation.ts';
+import { openFlowInstallation } from '../support/flow-shop.ts';
 import type { Instance, Json } from '../support/instance.ts';
 import { openPayoutShop, PHRASE as PAYOUT_PHRASE } from '../support/payout-shop.ts';
 

@@ -4,7 +4,7 @@
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { FlowBench, FlowNetwork } from '../conformance/flow.ts';
-import { openFlowInstallation } from '../support/flow-installation.ts';
+import { openFlowInstallation } from '../support/flow-shop.ts';
 import type { Json } from '../support/instance.ts';
 import { openPayoutShop } from '../support/payout-shop.ts';
 import {

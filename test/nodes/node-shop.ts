@@ -8,7 +8,7 @@ import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressOf, XPUB } from '../e2e/evm.ts';
 import { deployToken, type TokenContract } from '../support/contracts.ts';
 import type { EvmNode } from '../support/evm-node.ts';
-import { type FlowInstallation, openFlowInstallation } from '../support/flow-installation.ts';
+import { type FlowInstallation, openFlowInstallation } from '../support/flow-shop.ts';
 import type { Json } from '../support/instance.ts';
 import { until } from '../support/until.ts';
 

@@ -1,11 +1,11 @@
 /**
- * A merchant of a running instance: creates sessions by signed calls, watches them, and checks the webhooks that
- * arrive.
+ * A running instance, a merchant's server, and the merchant: creates sessions by signed calls, watches them, and checks
+ * the webhooks that arrive.
  */
-import { createHmac } from 'node:crypto';
 import * as assert from 'uvu/assert';
-import type { Instance, Json } from './instance.ts';
-import type { MerchantServer } from './merchant-server.ts';
+import { type Instance, type Json, startInstance } from './instance.ts';
+import { type MerchantServer, startMerchantServer } from './merchant-server.ts';
+import { signature } from './signed-client.ts';
 import { until } from './until.ts';
 
 export type FlowShop = Readonly<{
@@ -30,7 +30,7 @@ export type FlowShop = Readonly<{
  * Opens the shop.
  * @param merchant where the instance sends webhooks, at the path `/hook`
  */
-export function openFlowShop(quayside: Instance, merchant: MerchantServer): FlowShop {
+function openFlowShop(quayside: Instance, merchant: MerchantServer): FlowShop {
   let orders = 0;
 
   async function show(session: Json): Promise<Json> {
@@ -71,15 +71,30 @@ export function openFlowShop(quayside: Instance, merchant: MerchantServer): Flow
         );
       assert.is(others.length, 0, 'announced once');
       const { headers, body } = sent as NonNullable<typeof sent>;
-      const text = `${headers['x-service-timestamp']}.${headers['x-service-nonce']}.${body}`;
-      const expected = createHmac('sha256', quayside.webhookSecret).update(text).digest('hex');
-      assert.is(headers['x-service-signature'], expected);
+      const [timestamp, nonce] = [String(headers['x-service-timestamp']), String(headers['x-service-nonce'])];
+      assert.is(headers['x-service-signature'], signature(quayside.webhookSecret, timestamp, nonce, body));
       assert.is(headers['x-service-event-id'], JSON.parse(body).id);
       return JSON.parse(body).data.object;
     },
     async statusOf(network) {
       const { networks } = await quayside.cli('status');
       return networks.find((one: Json) => one.network === network);
+    },
+  };
+}
+
+export type FlowInstallation = Readonly<{ quayside: Instance; shop: FlowShop; close(): Promise<void> }>;
+
+/** @param settings the operator's file; see `startInstance` */
+export async function openFlowInstallation(settings: Readonly<Record<string, unknown>>): Promise<FlowInstallation> {
+  const merchant = await startMerchantServer((response) => response.writeHead(200).end('{"received":true}'));
+  const quayside = await startInstance(settings, `${merchant.origin}/hook`);
+  return {
+    quayside,
+    shop: openFlowShop(quayside, merchant),
+    async close() {
+      await quayside.close();
+      await merchant.close();
     },
   };
 }

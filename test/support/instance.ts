@@ -2,17 +2,15 @@
  * A whole Quayside: the real supervisor with its child processes, over given networks, in a temporary folder. Stores
  * and keys are created with the operator's tool and requests are signed here, as a merchant would.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { createHmac, randomUUID } from 'node:crypto';
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Tool } from '../../scripts/cli/command.ts';
 import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { signerTool } from '../../scripts/cli/signer-tool.ts';
-import { runTool } from '../../scripts/cli/tool.ts';
-import { installationFolder as root } from '../../src/lib/installation.ts';
-import { built } from './built.ts';
+import { type Supervisor, spawnSupervisor, toolAnswer } from './quayside-process.ts';
+import { signedClient } from './signed-client.ts';
 import { until } from './until.ts';
 
 /** Any JSON answer. */
@@ -25,7 +23,7 @@ export type Instance = Readonly<{
   merchantId: string;
   webhookSecret: string;
   /** Signs and sends one API request. */
-  api(method: 'GET' | 'POST', path: string, body?: unknown): Promise<{ status: number; body: Json }>;
+  api(method: 'GET' | 'POST', path: string, body?: object): Promise<{ status: number; body: Json }>;
   /** Runs the operator's tool with `--json` and parses its answer. */
   cli(...words: string[]): Promise<Json>;
   /** The same with the signer's tool. */
@@ -67,27 +65,17 @@ export async function startInstance(
   const file = join(dataDir, 'config.json');
   const own = { port: 0, data_dir: dataDir, webhooks: { allow_cidrs: ['127.0.0.0/8'] } };
   await writeFile(file, JSON.stringify({ ...settings, ...own }));
-  const env = { ...process.env, QUAYSIDE_CONFIG: file };
-  let child: ChildProcess | null = null;
-  // A test that fails before it closes the instance must not leave it running.
-  process.once('exit', () => child?.kill('SIGKILL'));
-  let output = '';
+  const variables = { QUAYSIDE_CONFIG: file };
+  const started: Supervisor[] = [];
+  let running: Supervisor | null = null;
   let baseUrl = '';
 
   async function start(): Promise<void> {
-    const started = spawn(process.execPath, [built('src/main.ts')], {
-      cwd: root,
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    child = started;
-    for (const stream of [started.stdout, started.stderr]) {
-      stream.on('data', (chunk) => {
-        output += chunk;
-      });
-    }
+    const supervisor = spawnSupervisor(variables);
+    started.push(supervisor);
+    running = supervisor;
     await until('the instance is ready', async () => {
-      if (started.exitCode !== null) throw new Error(`the instance ended with ${started.exitCode}:\n${output}`);
+      if (supervisor.hasEnded()) throw new Error(`the instance ended:\n${supervisor.stdout()}${supervisor.stderr()}`);
       try {
         baseUrl = JSON.parse(await readFile(join(dataDir, 'server.json'), 'utf8')).base_url;
         return (await fetch(`${baseUrl}/readyz`)).status === 200;
@@ -98,26 +86,22 @@ export async function startInstance(
   }
 
   async function stop(): Promise<number | null> {
-    const running = child;
-    child = null;
-    if (!running || running.exitCode !== null) return running?.exitCode ?? null;
-    const ended = new Promise<number | null>((resolve) => running.once('exit', resolve));
-    running.kill('SIGTERM');
-    return ended;
+    const stopping = running;
+    running = null;
+    return stopping?.end('SIGTERM') ?? null;
   }
 
   async function kill(): Promise<void> {
-    const running = child;
-    child = null;
-    if (!running?.pid || running.exitCode !== null) return;
-    const ended = new Promise((resolve) => running.once('exit', resolve));
-    for (const { pid } of processesOf(running.pid)) process.kill(pid, 'SIGKILL');
-    await ended;
+    const killed = running;
+    running = null;
+    if (!killed || killed.hasEnded()) return;
+    for (const { pid } of processesOf(killed.pid)) process.kill(pid, 'SIGKILL');
+    await killed.ended;
   }
 
   async function whileFrozen(work: () => void): Promise<void> {
-    if (!child?.pid || child.exitCode !== null) return work();
-    const { pid: supervisor } = child;
+    if (!running || running.hasEnded()) return work();
+    const { pid: supervisor } = running;
     // From then on it starts no other one.
     process.kill(supervisor, 'SIGSTOP');
     const frozen = processesOf(supervisor);
@@ -130,13 +114,7 @@ export async function startInstance(
     }
   }
 
-  async function run(tool: Tool, words: readonly string[]): Promise<Json> {
-    const { code, out, err } = await runTool(tool, [...words, '--json'], env, root);
-    // What `show` shows may be broken.
-    const isShown = tool === quaysideTool && words[0] === 'show' && code === 1;
-    if (code !== 0 && !isShown) throw new Error(`${tool.name} ${words.join(' ')} ended with ${code}: ${err}${out}`);
-    return JSON.parse(out);
-  }
+  const run = (tool: Tool, words: readonly string[]): Promise<Json> => toolAnswer(tool, words, variables);
   const cli = (...words: string[]) => run(quaysideTool, words);
 
   const store = await cli('store', 'add', 'Test store');
@@ -154,27 +132,13 @@ export async function startInstance(
     merchantId: store.id,
     webhookSecret: endpoint.webhook_secret,
     async api(method, path, body) {
-      const text = body === undefined ? '' : JSON.stringify(body);
-      const timestamp = String(Math.floor(Date.now() / 1000));
-      const nonce = randomUUID();
-      const response = await fetch(`${baseUrl}${path}`, {
-        method,
-        ...(text && { body: text }),
-        headers: {
-          ...(text && { 'content-type': 'application/json' }),
-          authorization: `Bearer ${key.api_key}`,
-          'x-service-timestamp': timestamp,
-          'x-service-nonce': nonce,
-          'x-service-signature': createHmac('sha256', key.api_secret)
-            .update(`${timestamp}.${nonce}.${text}`)
-            .digest('hex'),
-        },
-      });
-      return { status: response.status, body: await response.json() };
+      const client = signedClient({ baseUrl, apiKey: key.api_key, apiSecret: key.api_secret });
+      const { status, json } = await client.send(method, path, body);
+      return { status, body: json };
     },
     cli,
     signer: (...words) => run(signerTool, words),
-    output: () => output,
+    output: () => started.map(({ stdout, stderr }) => stdout() + stderr()).join(''),
     stop,
     kill,
     whileFrozen,

@@ -4,6 +4,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Tool } from '../../scripts/cli/command.ts';
 import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { runTool } from '../../scripts/cli/tool.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
@@ -48,6 +49,20 @@ export function runProgram(words: readonly string[], variables: Variables, cwd =
 export const runQuayside = (words: readonly string[], variables: Variables, cwd = root) =>
   runTool(quaysideTool, words, environment(variables), cwd);
 
+/**
+ * Runs a tool with `--json` in this process.
+ * @returns what it answered
+ * @throws Error when it did not end with 0
+ */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely and assert what they use
+export async function toolAnswer(tool: Tool, words: readonly string[], variables: Variables): Promise<any> {
+  const { code, out, err } = await runTool(tool, [...words, '--json'], environment(variables), root);
+  // What `show` shows may be broken.
+  const isShown = tool === quaysideTool && words[0] === 'show' && code === 1;
+  if (code !== 0 && !isShown) throw new Error(`${tool.name} ${words.join(' ')} ended with ${code}: ${err}${out}`);
+  return JSON.parse(out);
+}
+
 /** Makes the installation that the variables name, without a store in it. */
 export function makeInstallation(variables: Variables): void {
   const env = environment(variables);
@@ -71,10 +86,14 @@ export type Supervisor = Readonly<{
   stderr(): string;
   /** The exit code, once there is one; null after a kill. */
   ended: Promise<number | null>;
+  hasEnded(): boolean;
   end(signal: NodeJS.Signals): Promise<number | null>;
 }>;
 
 const running = new Set<Supervisor>();
+process.once('exit', () => {
+  for (const { pid } of running) process.kill(pid, 'SIGKILL');
+});
 
 /** Ends everything that a test has left running, even if it failed. */
 export async function endAll(): Promise<void> {
@@ -105,6 +124,7 @@ export function spawnSupervisor(variables: Variables): Supervisor {
     stdout: () => said.stdout,
     stderr: () => said.stderr,
     ended,
+    hasEnded: () => !running.has(supervisor),
     end(signal) {
       child.kill(signal);
       return ended;
@@ -194,20 +214,14 @@ export function sandboxInstallation(
   const variables = { ...own, ...settings, ...blocksEvery(BLOCK_MS, networks), ...more };
   let orders = 0;
 
-  async function tool(...words: string[]) {
-    const { code, out, err } = await runQuayside([...words, '--json'], variables);
-    // What `show` shows may be broken.
-    const isShown = words[0] === 'show' && code === 1;
-    if (code !== 0 && !isShown) throw new Error(`quayside ${words.join(' ')} ended with ${code}: ${err}${out}`);
-    return JSON.parse(out);
-  }
+  const tool = (...words: string[]) => toolAnswer(quaysideTool, words, variables);
 
   /** One call as the demo store. */
   async function call<T = SessionAnswer>(method: string, path: string, body?: object): Promise<T> {
     const credentials = readCredentials(dataDir);
     if (!credentials) throw new Error(`there are no credentials in ${dataDir}`);
     const { base_url: baseUrl, api_key: apiKey, api_secret: apiSecret } = credentials;
-    const client = signedClient({ baseUrl, apiKey, apiSecret }, () => Math.floor(Date.now() / 1000));
+    const client = signedClient({ baseUrl, apiKey, apiSecret });
     const { status, text, json } = await client.send(method, `/api/v1/${path}`, body);
     if (status !== 200 && status !== 201) throw new Error(`${method} ${path}: ${status} ${text}`);
     return json as T;
@@ -223,12 +237,8 @@ export function sandboxInstallation(
     showSession,
     async start() {
       const supervisor = spawnSupervisor(variables);
-      let hasEnded = false;
-      supervisor.ended.then(() => {
-        hasEnded = true;
-      });
       await find('the sandbox has introduced itself', async () => {
-        if (hasEnded) throw new Error(`it ended at once: ${supervisor.stderr()}`);
+        if (supervisor.hasEnded()) throw new Error(`it ended at once: ${supervisor.stderr()}`);
         return supervisor.stdout().includes('Try next');
       });
       await find('the server is ready', async () => {

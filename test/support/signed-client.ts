@@ -44,7 +44,7 @@ function requestSignature(secret: string, lines: readonly string[], body: string
  */
 export function signedClient(
   { baseUrl, apiKey, apiSecret }: Credentials,
-  nowS: () => number,
+  nowS = () => Math.floor(Date.now() / 1000),
   signsRequest = false,
 ): SignedClient {
   return {
