@@ -40,9 +40,8 @@ export function auditChain(chain: Chain, endedUnpaid: ReadonlySet<string>): void
 }
 
 /** What an engine broadcasts must be on the disk of its database before. */
-export function auditWire({ raw }: Base, tx: string): void {
-  const row = raw.prepare('SELECT bytes FROM payout_attempts WHERE tx = ?').get(tx) as AttemptRow | undefined;
-  assert.ok(row?.bytes, `${tx} was broadcast, and no database has its bytes`);
+export function auditWire({ bytesOf }: Base, tx: string): void {
+  assert.ok(bytesOf(tx), `${tx} was broadcast, and no database has its bytes`);
 }
 
 const postingsOf = `SELECT entry_id AS entry, asset, units FROM ledger_postings WHERE network = ?`;

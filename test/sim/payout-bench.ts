@@ -24,6 +24,10 @@ export type Base = Readonly<{
   selections: readonly Sqlite.Statement[];
   insertions: readonly Sqlite.Statement[];
   removals: readonly Sqlite.Statement[];
+  /** Returns how many payouts of a network may still be paid. */
+  countOpen(network: NetworkKey): number;
+  /** Returns the bytes of an attempt by its transaction, or undefined. */
+  bytesOf(tx: string): Buffer | null | undefined;
 }>;
 
 export type Bench = Readonly<{
@@ -59,10 +63,14 @@ const parts: readonly (readonly [string, string])[] = [
 const MEMORY = '/dev/shm';
 const folderFor = (): string => mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'quayside-payouts-'));
 
-function statementsOf(raw: Sqlite.Database): Pick<Base, 'selections' | 'insertions' | 'removals'> {
+function statementsOf(raw: Sqlite.Database): Omit<Base, 'database' | 'raw'> {
   const columnsOf = (table: string) =>
     (raw.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name);
+  const open = raw.prepare(`SELECT count(*) FROM payouts WHERE network = ? AND state IN ('waiting', 'sent')`).pluck();
+  const bytes = raw.prepare('SELECT bytes FROM payout_attempts WHERE tx = ?').pluck();
   return {
+    countOpen: (network) => open.get(network) as number,
+    bytesOf: (tx) => bytes.get(tx) as Buffer | null | undefined,
     selections: parts.map(([table, own]) => raw.prepare(`SELECT * FROM ${table} WHERE ${own}`)),
     insertions: parts.map(([table]) => {
       const names = columnsOf(table);

@@ -29,47 +29,49 @@ export type Fuse = {
   isDead: boolean;
 };
 
-/** Wraps every method of `port` so that it dies when the fuse ends. */
+/** Wraps every method of `port`, and of the repositories in it, so that it dies when the fuse ends. */
 function mortal<T extends object>(port: T, fuse: Fuse): T {
   const burn = (): void => {
     if (fuse.left === 0) fuse.isDead = true;
     if (fuse.isDead) throw new Killed();
     if (fuse.left !== null) fuse.left--;
   };
-  return new Proxy(port, {
-    get(target, name) {
-      const method = Reflect.get(target, name) as unknown;
-      if (typeof method !== 'function') return method;
-      return async (...args: unknown[]) => {
-        burn();
-        const result: unknown = await (method as (...args: unknown[]) => unknown).apply(target, args);
-        burn();
-        return result;
-      };
-    },
-  });
+  const wrap = (member: unknown): unknown => {
+    if (typeof member === 'object' && member !== null) return mortal(member, fuse);
+    if (typeof member !== 'function') return member;
+    return async (...args: unknown[]) => {
+      burn();
+      const result: unknown = await member.apply(port, args);
+      burn();
+      return result;
+    };
+  };
+  return Object.fromEntries(Object.entries(port).map(([name, member]) => [name, wrap(member)])) as T;
 }
 
-/** The service as an engine reaches it: an answer may be lost after the service has signed. */
-export const overSocket = (service: SigningService, random: Random, lossy: () => number): FreezableSigner => {
+/**
+ * The service as an engine reaches it: an answer may be lost after the service has signed.
+ * @param running returns the service that answers now
+ */
+export const overSocket = (running: () => SigningService, random: Random, lossy: () => number): FreezableSigner => {
   const lose = (): void => {
     if (random.chance(lossy())) throw transient('signer_unreachable', 'the signer closed the connection');
   };
-  const through = async <T>(work: () => T): Promise<T> => {
+  const through = async <T>(work: (service: SigningService) => T): Promise<T> => {
     lose();
-    const result = work();
+    const result = work(running());
     lose();
     return result;
   };
   return {
-    wallets: (network) => through(() => service.wallets(network)),
-    addresses: (network, indices) => through(() => service.addresses(network, indices)),
-    refundLock: (network, id, index) => through(() => service.refundLock(network, id, index)),
-    sign: (request) => through(() => service.sign(request)),
-    journal: (network, after, limit) => through(() => service.journal(network, after, limit)),
-    freezeState: () => through(() => service.freezeState()),
-    freeze: (reason, frozenBy) => through(() => service.freeze(reason, frozenBy)),
-    fence: (network) => through(() => service.fence(network)),
+    wallets: (network) => through((service) => service.wallets(network)),
+    addresses: (network, indices) => through((service) => service.addresses(network, indices)),
+    refundLock: (network, id, index) => through((service) => service.refundLock(network, id, index)),
+    sign: (request) => through((service) => service.sign(request)),
+    journal: (network, after, limit) => through((service) => service.journal(network, after, limit)),
+    freezeState: () => through((service) => service.freezeState()),
+    freeze: (reason, frozenBy) => through((service) => service.freeze(reason, frozenBy)),
+    fence: (network) => through((service) => service.fence(network)),
     close: async () => {},
   };
 };

@@ -12,6 +12,7 @@ import { type Intent, intentMac } from '../../src/core/intent.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
+import type { SigningService } from '../../src/signer/signing-service.ts';
 import type { HandClock } from '../support/hand-clock.ts';
 import { auditChain, auditEnd, auditWire } from './payout-auditor.ts';
 import { type Base, type Bench, clear, copy } from './payout-bench.ts';
@@ -125,15 +126,14 @@ function openSigner(
   machine: Machine | null,
   { bench, network, lane, random, at }: Pick<Stage, 'bench' | 'network' | 'lane' | 'random' | 'at'>,
 ): FreezableSigner {
-  const open = (signer: SimSigner) => overSocket(signer.service(network, lane), random, () => at.loss);
-  if (!machine) return open(bench.signer);
-  let [running, port] = [machine.signer(), open(machine.signer())];
-  return new Proxy(port, {
-    get(_, name) {
-      if (running !== machine.signer()) [running, port] = [machine.signer(), open(machine.signer())];
-      return Reflect.get(port, name);
-    },
-  });
+  let signer: SimSigner | null = null;
+  let service: SigningService;
+  const running = (): SigningService => {
+    const current = machine?.signer() ?? bench.signer;
+    if (signer !== current) [signer, service] = [current, current.service(network, lane)];
+    return service;
+  };
+  return overSocket(running, random, () => at.loss);
 }
 
 const rarely = (random: Random, most: number): number => (random.chance(0.5) ? 0 : (random.int(100) / 100) * most);
@@ -353,11 +353,7 @@ async function heal(stage: Stage): Promise<void> {
     engine.own.fuse.left = null;
     const fault = await look(stage, 'own');
     if (fault) await operate(stage, fault);
-    const open = bench.main.raw
-      .prepare(`SELECT count(*) FROM payouts WHERE network = ? AND state IN ('waiting', 'sent')`)
-      .pluck()
-      .get(network);
-    if (open === 0 && !(await revive(stage)) && (await rest(stage))) return;
+    if (bench.main.countOpen(network) === 0 && !(await revive(stage)) && (await rest(stage))) return;
     if (step % 10 === 9) await revive(stage);
   }
   const left = bench.main.raw.prepare('SELECT * FROM payouts WHERE network = ?').all(network);

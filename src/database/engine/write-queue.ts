@@ -107,7 +107,7 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
     if (!hasTurn && !isOverdue && !isTurnStuck && lockWaitMs === 0) return null;
     isTurnStuck = !hasTurn;
     let sinceMs = 0;
-    client.pragma(`busy_timeout = ${lockWaitMs}`);
+    client.exec(`PRAGMA busy_timeout = ${lockWaitMs}`);
     try {
       const result = inTransaction.immediate(() => {
         turn.release();
@@ -122,7 +122,7 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
       turn.release();
       throw error;
     } finally {
-      client.pragma(`busy_timeout = ${busyTimeoutMs}`);
+      client.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
       if (sinceMs > 0) {
         lastHeldMs = performance.now() - sinceMs;
         const changed = Number(changedRows.get());

@@ -127,7 +127,9 @@ export function openCommands(
 
 /** The engine's work: sent payouts and due ones, each in the order in which they are looked at next. */
 function openStatements({ orm }: Db) {
-  const isOfNetwork = eq(payouts.network, sql.placeholder('network'));
+  // The condition of the index `payouts_open`, without which SQLite does not use it.
+  const isOpen = sql`${payouts.state} IN ('waiting', 'sent')`;
+  const isOfNetwork = and(eq(payouts.network, sql.placeholder('network')), isOpen);
   const sent = atFirstUse(
     orm
       .select()

@@ -9,7 +9,7 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import type { SeenSignerFreeze } from '../column-values.ts';
 import { type Client, connect } from '../engine/connection.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, findBy } from '../engine/prepared.ts';
+import { atFirstUse, changeBy, findBy } from '../engine/prepared.ts';
 import { guarded } from '../engine/storage-fault.ts';
 import type { Ledger } from '../ledger.ts';
 import { payoutAttempts, payoutEngines } from '../tables.ts';
@@ -53,6 +53,7 @@ export function engineCommands(db: Db) {
   const findEngine = findBy(db, payoutEngines, 'network');
   const allEngines = atFirstUse(orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)));
   const beginSettling = createSettlingStart(client);
+  const saveBeat = changeBy(db, payoutEngines, ['beatAtMs', 'updatedAtMs'], 'network');
 
   type Reported = Partial<typeof payoutEngines.$inferInsert> & Readonly<{ updatedAtMs: number }>;
   const save = (network: NetworkKey, set: Reported): void =>
@@ -91,7 +92,7 @@ export function engineCommands(db: Db) {
     async beat(network: NetworkKey, nowMs: number): Promise<number | null> {
       return write(() => {
         beginSettling(network, nowMs);
-        save(network, { beatAtMs: nowMs, updatedAtMs: nowMs });
+        saveBeat({ network, beatAtMs: nowMs, updatedAtMs: nowMs });
         return findEngine.get({ network })?.settlingUntilMs ?? null;
       });
     },

@@ -186,6 +186,13 @@ export function outgoingCommands(db: Db, parts: Parts) {
   const { orm } = db;
   const { attempted } = createQueries(db);
   const { final, foreign } = createJudgeQueries(db);
+  const walletsOf = atFirstUse(
+    orm
+      .select()
+      .from(ownWallets)
+      .where(eq(ownWallets.network, sql.placeholder('network')))
+      .orderBy(asc(ownWallets.id)),
+  );
   const finalOf = (network: NetworkKey) => final.all({ network, floor: parts.networks.find(network)?.floor ?? 0 });
 
   function judge(row: OutgoingRow, nowMs: number): void {
@@ -200,7 +207,7 @@ export function outgoingCommands(db: Db, parts: Parts) {
     /** Saves the wallets of a network. Known ones stay watched. */
     async recordOwn(network: NetworkKey, wallets: readonly Omit<OwnWallet, 'id'>[]): Promise<void> {
       const lacking = () => {
-        const known = walletsOf(db, network);
+        const known = walletsOf.all({ network });
         return wallets.filter(({ role, key }) => !known.some((one) => one.role === role && one.key === key));
       };
       if (db.read(lacking).length === 0) return;
@@ -210,7 +217,7 @@ export function outgoingCommands(db: Db, parts: Parts) {
       });
     },
     async listOwn(network: NetworkKey): Promise<readonly OwnWallet[]> {
-      return db.read(() => walletsOf(db, network)).map(({ id, role, key }) => ({ id, role, key }));
+      return db.read(() => walletsOf.all({ network })).map(({ id, role, key }) => ({ id, role, key }));
     },
     /**
      * Judges the network's final outgoing transfers, once: forgets what attempts explain, and freezes money out on the
@@ -238,9 +245,6 @@ export function outgoingCommands(db: Db, parts: Parts) {
     },
   };
 }
-
-const walletsOf = ({ orm }: Db, network: NetworkKey) =>
-  orm.select().from(ownWallets).where(eq(ownWallets.network, network)).orderBy(asc(ownWallets.id)).all();
 
 /** Freezes the network of a transfer that nothing explains. */
 function freezeFor({ freezer, raiseAlarm, formatAddress, formatAmount }: Parts, row: OutgoingRow, nowMs: number): void {

@@ -70,20 +70,13 @@ export const onBench =
     const signing = openSimSigner(join(folder, 'signer.db'), clock);
     const { database } = temp;
     const chain = createChain('sequence', createRandom('payer'), () => {});
-    const socketOf = (refund: number) =>
-      overSocket(signing.service(network, 'sequence', { refund, gas: 0 }), createRandom('socket'), () => 0);
-    let socket = socketOf(0);
-    const signer: FreezableSigner = {
-      wallets: (...given) => socket.wallets(...given),
-      addresses: (...given) => socket.addresses(...given),
-      refundLock: (...given) => socket.refundLock(...given),
-      sign: (request) => socket.sign(request),
-      journal: (...given) => socket.journal(...given),
-      fence: (key) => socket.fence(key),
-      freezeState: () => socket.freezeState(),
-      freeze: (...given) => socket.freeze(...given),
-      close: () => socket.close(),
-    };
+    const serviceOf = (refund: number) => signing.service(network, 'sequence', { refund, gas: 0 });
+    let service = serviceOf(0);
+    const signer = overSocket(
+      () => service,
+      createRandom('socket'),
+      () => 0,
+    );
     const payer = createPayer({
       network: {
         key: network,
@@ -149,7 +142,7 @@ export const onBench =
           });
         },
         useWallet(index) {
-          socket = socketOf(index);
+          service = serviceOf(index);
         },
         alarms: async () => (await database.alarms.list(100)).map(({ code }) => code),
       });
