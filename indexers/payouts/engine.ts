@@ -11,7 +11,7 @@ import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, permanent, transient } from '../../src/core/fault.ts';
 import type { PayoutRules } from '../../src/core/payout.ts';
-import { reason } from '../../src/core/reasons.ts';
+import { reason, reasonFault } from '../../src/core/reasons.ts';
 import type { Database } from '../../src/database/database.ts';
 import { isFollowed } from '../../src/database/network-health.ts';
 import type { OpenPayout } from '../../src/database/payouts/attempts.ts';
@@ -78,7 +78,7 @@ export interface Payer {
 }
 
 /** Faults that end by themselves. The follower reports a network that is not followed (yet). */
-const passing: readonly string[] = ['network_not_followed', 'payouts_reading', SETTLING];
+const passing: readonly string[] = ['network_not_followed', SETTLING];
 
 const frozenFault = (freeze: Freeze | null): Fault | null =>
   freeze &&
@@ -127,24 +127,8 @@ export function createPayer(options: PayerOptions): Payer {
     clock,
     log,
   });
-  const walletWatch = createWalletWatch({
-    network,
-    rules,
-    node,
-    chainNode,
-    database,
-    wallets,
-    clock,
-  });
-  const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
-  const balances = createBalanceWatch({
-    network: network.key,
-    node,
-    database,
-    comparesNative: rules.lane === 'expiry',
-    clock,
-    roleOf,
-  });
+  const walletWatch = createWalletWatch({ network, rules, node, chainNode, database, wallets, clock });
+  const balances = createBalanceWatch({ network: network.key, node, database, rules, clock });
   /** When each open payout is due next, what is remembered of it, and its last fault. */
   const schedule = new Map<
     string,
@@ -172,7 +156,6 @@ export function createPayer(options: PayerOptions): Payer {
       allotting,
       clock,
       holdOnNew,
-      isDoubted: () => holdOnNew() !== null,
     });
     return advance;
   }
@@ -186,16 +169,15 @@ export function createPayer(options: PayerOptions): Payer {
     const status = (await database.networks.list()).find((one) => one.network === network.key);
     if (status && isFollowed(status, clock.nowMs())) return status.floor ?? 0;
     const state = status?.state ?? 'not started';
-    throw transient('network_not_followed', reason('network_not_followed', { network: network.key, state }).message);
+    throw reasonFault('network_not_followed', { network: network.key, state });
   }
 
   async function advanceOne(advancePayout: AdvancePayout, open: OpenPayout): Promise<void> {
     const { id } = open.payout;
     const { memory = { sentAtMs: null, outbidAtMs: null }, retryMs = 0 } = schedule.get(id) ?? {};
     try {
-      const { quoted, isRotated, ...progress } = await advancePayout(open, memory);
+      const { quoted, ...progress } = await advancePayout(open, memory);
       if (quoted) balances.recordQuote(quoted.draft, quoted.quote);
-      if (isRotated) walletWatch.expire();
       await recordFault(open, null);
       schedule.set(id, { ...progress, retryMs: 0, fault: null });
     } catch (error) {

@@ -5,8 +5,9 @@
  */
 
 import type { SpendRules } from '../../src/chains/spend.ts';
-import { type Fault, permanent } from '../../src/core/fault.ts';
+import type { Fault } from '../../src/core/fault.ts';
 import { judgeRefusal } from '../../src/core/payout.ts';
+import { reasonFault } from '../../src/core/reasons.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database, Payouts } from '../../src/database/database.ts';
 import type { Adoption } from '../../src/database/payouts/engines.ts';
@@ -16,6 +17,7 @@ import type { Signer } from '../../src/signer/signer.ts';
 const PAGE = 100;
 /** Why an engine does nothing after the database was restored from a backup. */
 export const NOT_ADOPTED = 'payouts_not_adopted';
+const JOURNAL_BEHIND = 'signer_journal_behind';
 
 export interface PayoutLease {
   readonly fence: number;
@@ -27,23 +29,9 @@ export interface PayoutLease {
   follow(): Promise<void>;
 }
 
-/** This database is not the one that the signer served last. Both messages say what the operator must do. */
-const notAdopted = (network: NetworkKey, why: string): Fault =>
-  permanent(
-    NOT_ADOPTED,
-    `${why}, so this database is older than the newest signatures, or another one is in use. Nothing is paid out. Make sure that no other installation uses this signer, then run \`quayside payout reconcile ${network}\``,
-  );
-
-/** The signer's journal is older than this database: it no longer knows everything that it must not sign again. */
-export const journalBehind = (network: NetworkKey, why: string): Fault =>
-  permanent(
-    'signer_journal_behind',
-    `the signer's journal was restored from an older backup: ${why}. Nothing is paid out. Restore the newest signer.db; if it is lost, run \`quayside payout reconcile ${network}\`, and settle by hand what the signer then refuses`,
-  );
-
 /** Returns whether a fault ends the lease: whatever is signed next could be a second payment. */
 export const endsLease = ({ code }: Fault): boolean =>
-  code === NOT_ADOPTED || code === 'signer_journal_behind' || judgeRefusal(code) === 'stop';
+  code === NOT_ADOPTED || code === JOURNAL_BEHIND || judgeRefusal(code) === 'stop';
 
 /**
  * Acquires the next lease.
@@ -57,8 +45,7 @@ export async function acquireLease(
 ): Promise<PayoutLease> {
   const served = await signer.fence(network);
   const fence = await database.engines.nextFence(network, served, nowMs);
-  if (fence === null)
-    throw notAdopted(network, `the signer has served turn ${served} of ${network}, which is unknown here`);
+  if (fence === null) throw reasonFault(NOT_ADOPTED, { network, served });
   let journalId = (await database.engines.list()).find((engine) => engine.network === network)?.journalId ?? 0;
 
   async function follow(): Promise<void> {
@@ -70,10 +57,7 @@ export async function acquireLease(
       if (outcome.kind === 'stray') {
         const { id, intent, generation, attempt } = outcome.signature;
         const name = `${intent.kind} ${intent.id}, generation ${generation}, attempt ${attempt}`;
-        throw notAdopted(
-          network,
-          `entry ${id} of the signer's journal (${name}) was not requested here on these terms`,
-        );
+        throw reasonFault(NOT_ADOPTED, { network, entry: id, attempt: name });
       }
       journalId = Math.max(journalId, last.id);
     }
@@ -81,7 +65,7 @@ export async function acquireLease(
 
   if (journalId > 0) {
     const [known] = await signer.journal(network, journalId - 1, 1);
-    if (known?.id !== journalId) throw journalBehind(network, `entry ${journalId} of ${network} is no longer there`);
+    if (known?.id !== journalId) throw reasonFault(JOURNAL_BEHIND, { network, entry: journalId });
   }
   await follow();
   return { fence, follow };

@@ -7,8 +7,9 @@ import type { Chain } from '../../src/chains/chain.ts';
 import { differencesFrom } from '../../src/chains/second-opinion.ts';
 import type { PayoutNodeOptions, SpendDraft } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { invariant } from '../../src/core/fault.ts';
+import { type Fault, invariant, transient } from '../../src/core/fault.ts';
 import type { SignedAttempt } from '../../src/core/payout.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
 
 const REQUEST_TIMEOUT_MS = 15_000;
 /** Answers about single transactions and wallets are small. */
@@ -33,6 +34,14 @@ export function payoutNodeOptions(network: NetworkConfig): PayoutNodeOptions {
     responseBytesMax: RESPONSE_BYTES_MAX,
   };
 }
+
+/** A node without the final state does not tell which nonces of a wallet are final. */
+export const finalCountLost = (network: NetworkKey, payer: string): Fault =>
+  transient(
+    'node_history_pruned',
+    `the node of ${network} no longer has the final state, which counts the transactions of ${payer}: wait until ` +
+      'finality no longer lags, or use an archive node',
+  );
 
 /** Returns how signed bytes differ from what was ordered, one sentence each; none if they agree. */
 export type SecondOpinion = (draft: SpendDraft, attempt: SignedAttempt) => Promise<readonly string[]>;

@@ -11,11 +11,12 @@ import { Fault, transient } from '../../src/core/fault.ts';
 import { isPayback } from '../../src/core/intent.ts';
 import { isPaidBy } from '../../src/core/outgoing.ts';
 import type { Payout } from '../../src/core/payout.ts';
-import { reason } from '../../src/core/reasons.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { type Freeze, isAutomatic } from '../../src/database/payouts/holds.ts';
 import type { OutgoingRecord } from '../../src/database/payouts/outgoing.ts';
 import { type ExitParts, settlePaid } from './exits.ts';
+import { finalCountLost } from './nodes.ts';
+import { settling } from './settling-in.ts';
 
 /** Transfers that one run lists. With more, the network stays frozen for the rest. */
 const LISTED_MAX = 100;
@@ -132,10 +133,7 @@ async function unknownNonces({ database, network, node }: ReconcileParts): Promi
   const unknown = [];
   for (const { payer, nextNonce: from } of await database.payouts.foreignNonces(network)) {
     const count = await node.count(payer);
-    if (count?.final === null) {
-      const why = `the node of ${network} no longer has the final state, which counts the transactions of ${payer}`;
-      throw transient('node_history_pruned', `${why}: wait until finality no longer lags, or use an archive node`);
-    }
+    if (count?.final === null) throw finalCountLost(network, payer);
     const { final, head, pending } = count ?? { final: from, head: from, pending: from };
     const to = Math.max(from, final ?? from);
     unknown.push({ payer, from, to, isFinal: Math.max(head, pending) <= to });
@@ -152,7 +150,5 @@ export async function refuseUnsettled(
   if (open)
     throw transient('payouts_settling', `transactions of wallet ${open.payer} are not final yet. Reconcile it then`);
   const untilMs = (await database.engines.list()).find((one) => one.network === network)?.settlingUntilMs ?? null;
-  if (untilMs === null) return;
-  const until = untilMs === 0 ? null : new Date(untilMs).toISOString();
-  throw transient('payouts_settling', `${reason('payouts_settling', { network, until }).message}. Reconcile it then`);
+  if (untilMs !== null) throw settling(network, untilMs);
 }

@@ -5,8 +5,8 @@
  * have then expired, or a node has shown them.
  */
 import type { Node } from '../../src/chains/chain.ts';
-import { type Fault, transient } from '../../src/core/fault.ts';
-import { reason } from '../../src/core/reasons.ts';
+import type { Fault } from '../../src/core/fault.ts';
+import { reasonFault } from '../../src/core/reasons.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Engines } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -77,7 +77,6 @@ export function createSettlingIn(parts: SettlingInParts): SettlingIn {
   };
 }
 
-function settling(network: NetworkKey, untilMs: number): Fault {
-  const until = untilMs === 0 ? null : new Date(untilMs).toISOString();
-  return transient(SETTLING, reason(SETTLING, { network, until }).message);
-}
+/** @param untilMs by the chain's time; 0: not known yet */
+export const settling = (network: NetworkKey, untilMs: number): Fault =>
+  reasonFault(SETTLING, { network, until: untilMs === 0 ? null : new Date(untilMs).toISOString() });

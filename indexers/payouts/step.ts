@@ -23,15 +23,14 @@ import {
   type Step,
 } from '../../src/core/payout.ts';
 import type { Reason as EngineReason } from '../../src/core/reasons.ts';
-import { reason } from '../../src/core/reasons.ts';
+import { reason, reasonFault } from '../../src/core/reasons.ts';
 import { isRefused, type Quote } from '../../src/core/spend.ts';
-import { isNothingLent } from '../../src/core/sweep.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { OpenPayout } from '../../src/database/payouts/attempts.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Signer } from '../../src/signer/signer.ts';
-import { journalBehind, type PayoutLease } from './journal.ts';
-import type { SecondOpinion } from './nodes.ts';
+import type { PayoutLease } from './journal.ts';
+import { finalCountLost, type SecondOpinion } from './nodes.ts';
 import type { PayoutWallets } from './wallets.ts';
 
 /** More steps than any payout needs before it must wait for something. */
@@ -55,8 +54,6 @@ type AdvanceParts = Readonly<{
   clock: Clock;
   /** Returns why nothing new is signed now; null if it may be. */
   holdOnNew(): EngineReason | null;
-  /** Whether something that is not known here may still take effect, so that nothing ends as never paid. */
-  isDoubted(): boolean;
 }>;
 
 /** Memory of one run of the engine about a payout, between iterations. */
@@ -68,8 +65,6 @@ export type Progress = Readonly<{
   memory: Memory;
   /** The newest quote of a first attempt, with what it is for; null if none was asked for. */
   quoted: Readonly<{ draft: SpendDraft; quote: Quote }> | null;
-  /** The signer says that another wallet pays now. */
-  isRotated: boolean;
 }>;
 
 export type AdvancePayout = (open: OpenPayout, memory: Memory) => Promise<Progress>;
@@ -83,7 +78,6 @@ type Work = {
   attempts: readonly Attempt[];
   memory: Memory;
   quoted: Progress['quoted'];
-  isRotated: boolean;
   outcome: Awaited<ReturnType<PayoutNode['outcome']>> | null;
 };
 
@@ -91,17 +85,7 @@ export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
   return async ({ payout, approvals, attempts }, memory) => {
     const payer = await payerOf(parts, payout, attempts);
     const draft = await parts.wallets.draft(payout.intent, { payer });
-    const work: Work = {
-      parts,
-      payout,
-      approvals,
-      draft,
-      attempts,
-      memory,
-      quoted: null,
-      isRotated: false,
-      outcome: null,
-    };
+    const work: Work = { parts, payout, approvals, draft, attempts, memory, quoted: null, outcome: null };
     for (let steps = 0; steps < STEPS_MAX; steps++) {
       const next = (await isFrozen(work)) ? decideFrozen : decide;
       const step: Step = next(payout, work.attempts, work.outcome, work.memory, parts.clock.nowMs(), parts.pace);
@@ -128,12 +112,7 @@ async function payerOf(
 
 const isFrozen = async ({ parts, payout }: Work) => (await parts.database.holds.find(payout.network)) !== null;
 const nameOf = ({ payout: { id, generation } }: Work) => ({ id, generation });
-const restUntil = ({ memory, quoted, isRotated }: Work, nextAtMs: number): Progress => ({
-  nextAtMs,
-  memory,
-  quoted,
-  isRotated,
-});
+const restUntil = ({ memory, quoted }: Work, nextAtMs: number): Progress => ({ nextAtMs, memory, quoted });
 const lookAgain = (work: Work): Progress => restUntil(work, work.parts.clock.nowMs());
 const later = ({ parts, payout }: Work): number => nextLookAtMs(payout, parts.clock.nowMs());
 
@@ -182,18 +161,14 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
 
 /** Makes a first attempt: a number, a quote, and the signature, before another payout gets the wallet's next number. */
 async function begin(work: Work): Promise<Progress | null> {
-  const { parts, payout, draft } = work;
+  const { parts, draft } = work;
   const { node, database, clock } = parts;
   const nonce = await nextNonce(work);
   if (nonce === 'soon') return restUntil(work, clock.nowMs() + LANE_WAIT_MS);
-  if (typeof nonce === 'object' && nonce !== null) return waitFor(work, nonce);
   const quote = await node.quote(draft, nonce, []);
   work.quoted = { draft, quote };
-  const refusal = isRefused(quote) ? quote.refused : null;
-  const isUseless = isNothingLent(payout, refusal, clock.nowMs());
-  if (isUseless && (await database.payouts.cancel(payout.id, clock.nowMs()))) return lookAgain(work);
   const judged = judgeQuote(quote);
-  if (judged.kind === 'wait' || (judged.kind === 'fail' && parts.isDoubted())) return waitFor(work, judged);
+  if (judged.kind === 'wait') return waitFor(work, judged);
   if (judged.kind === 'fail') {
     await database.payouts.settle({ ...nameOf(work), outcome: { ...judged, kind: 'failed' }, nowMs: clock.nowMs() });
     return lookAgain(work);
@@ -209,8 +184,11 @@ async function waitFor(work: Work, wait: EngineReason): Promise<Progress> {
   return restUntil(work, nextLookAtMs);
 }
 
-/** Returns the wallet's next number, null if the family has none, or why there is none now. */
-async function nextNonce(work: Work): Promise<number | null | 'soon' | EngineReason> {
+/**
+ * Returns the wallet's next nonce; null if the family has none, `soon` while another one is in use.
+ * @throws Fault transient `node_history_pruned` if nothing shows where the wallet begins
+ */
+async function nextNonce(work: Work): Promise<number | null | 'soon'> {
   const { parts, payout, draft } = work;
   const { node, database, rules, clock } = parts;
   if (rules.lane === 'expiry') return null;
@@ -218,8 +196,8 @@ async function nextNonce(work: Work): Promise<number | null | 'soon' | EngineRea
   const count = await node.count(payer);
   invariant(count, `the node of ${payout.network} counts transactions`);
   const offer = await database.payouts.offerNonce(payout.network, payer, count, clock.nowMs());
-  if (offer.kind === 'free') return offer.nonce;
-  return offer.kind === 'busy' ? 'soon' : reason('payout_nonce_unsettled', { payer, counted: count.head });
+  if (offer.kind === 'unsettled') throw finalCountLost(payout.network, payer);
+  return offer.kind === 'free' ? offer.nonce : 'soon';
 }
 
 async function allot(
@@ -266,7 +244,7 @@ async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress |
   }
   await reload(work);
   if (isSignedHere(work, attempt)) return null;
-  throw journalBehind(work.payout.network, `it signed payout ${id} but has no entry for it`);
+  throw reasonFault('signer_journal_behind', { network: work.payout.network, id });
 }
 
 async function reload(work: Work): Promise<void> {
@@ -290,12 +268,6 @@ async function refused(work: Work, attempt: number, fault: Fault): Promise<Progr
   if (isSignedHere(work, attempt)) return null;
   const wait: PayoutWait = { code, message };
   const nowMs = clock.nowMs();
-  if (code === 'signer_refused_wallet') {
-    // Nothing is wrong with the payout: it is drafted again once the wallets are known that pay now.
-    await database.payouts.withdraw({ ...name, attempt, wait, nextLookAtMs: nowMs + LANE_WAIT_MS, nowMs });
-    work.isRotated = true;
-    return restUntil(work, nowMs + LANE_WAIT_MS);
-  }
   await database.payouts.withdraw({ ...name, attempt, wait, nextLookAtMs: later(work), nowMs });
   if (judged === 'stick') await database.payouts.stick({ ...name, why: wait, freezes: false, nowMs });
   return restUntil(work, attempt === 0 ? later(work) : nowMs + pace.resendMs);

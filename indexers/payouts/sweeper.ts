@@ -1,20 +1,21 @@
 /**
  * Finds the money on a network's deposit addresses and brings it to the treasury: applies the policy, prices sweeps
- * with the gas that they need, and plans them. The same price decides whether what of a sweep is signed later, and more
- * coin that it is sent, are worth it. The payout engine makes them.
+ * with the gas that they need, and plans them. The payout engine makes them.
  */
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { invariant, permanent } from '../../src/core/fault.ts';
-import type { GasIntent, SweepIntent } from '../../src/core/intent.ts';
+import type { SweepIntent } from '../../src/core/intent.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import { divideCeil, toPar } from '../../src/core/money.ts';
-import { isRefused, type Missing, type Quote, type Refused } from '../../src/core/spend.ts';
+import type { Payout } from '../../src/core/payout.ts';
+import { reasonFault } from '../../src/core/reasons.ts';
+import { isRefused, type Missing, type Refused } from '../../src/core/spend.ts';
 import {
   costSharePpm,
   type DueOwner,
-  gasIdOf,
+  gasIntent,
   groupSweeps,
+  isNothingLent,
   isTooDear,
   judgeOwners,
   type LeftOwner,
@@ -30,128 +31,78 @@ import type { PlannedSweep, SweepPlace } from '../../src/database/payouts/sweeps
 import type { Clock } from '../../src/lib/clock.ts';
 import { ADDRESSES_MAX } from '../../src/signer/protocol.ts';
 import type { Signer } from '../../src/signer/signer.ts';
+import { NOT_ADOPTED } from './journal.ts';
 import { createPayoutWallets, type PayoutWallets } from './wallets.ts';
-
-/** Payouts that a sweep needs before it, in this order, and after it. */
-type SweepNeeds = Pick<PlannedSweep, 'before' | 'after'>;
 
 /** The likely cost of a sweep with its gas, in base units of the native coin, or why it is impossible. */
 type Price = Priced | Refused;
-type Priced = Readonly<{ costUnits: bigint; needs: SweepNeeds }>;
-
-/** `sharePpm`: the cost relative to the value, in millionths; null: the coin's price is unknown. */
-type Judged = Readonly<{ sharePpm: bigint | null; isTooDear: boolean }>;
-
-/** Amount that the swept address lacks to pay for its sweep, and what its transaction costs at most. */
-type Short = Readonly<{ index: number; missing: bigint; cost: bigint; loan: Missing['loan'] }>;
+type Priced = Pick<PricedSweep, 'costUnits' | 'before' | 'after'>;
 
 /** Energy that one plan has lent already. */
 type Round = { lentUnits: bigint };
 
-interface SweepCosts {
-  /**
-   * Prices a sweep.
-   * @param round what has been lent to others of the same plan; what is lent for this one is added
-   * @param quote of the sweep now, if known
-   * @throws Fault of the node or the signer
-   */
-  price(sweep: SweepIntent, round: Round, quote?: Quote): Promise<Price>;
-  judge(sweep: SweepIntent, costUnits: bigint, policy: SweepPolicy): Judged;
-  /** Returns what the sweep's own address lacks; null for any other quote. */
-  shortOf(sweep: SweepIntent, quote: Quote): Short | null;
-  /** Returns the native coin that a sweep is sent, for the n-th time. */
-  coinFor(sweep: SweepIntent, short: Pick<Short, 'index' | 'missing'>, topUp: number): GasIntent;
-}
+type Pricing = Pick<SweeperOptions, 'rules' | 'node'> & Readonly<{ wallets: Pick<PayoutWallets, 'draft' | 'own'> }>;
 
 /** Sends a tenth more native coin than is missing now: the price moves until the sweep is signed. */
 const withMargin = (missing: bigint): bigint => divideCeil(missing * 11n, 10n);
 
-const noNeeds: SweepNeeds = { before: [], after: null };
-
-function shortOf(rules: SpendRules, sweep: SweepIntent, quote: Quote): Short | null {
+/**
+ * Prices a sweep with the gas that it needs.
+ * @param round what has been lent to others of the same plan; what is lent for this one is added
+ * @throws Fault of the node or the signer
+ */
+async function priceOf(pricing: Pricing, sweep: SweepIntent, round: Round): Promise<Price> {
+  const { rules, node, wallets } = pricing;
+  const quote = await node.quote(await wallets.draft(sweep), null, []);
+  if (!isRefused(quote)) return { costUnits: quote.feeUnits, before: [], after: null };
   const payer = rules.payer(sweep);
-  if (!isRefused(quote) || quote.refused !== 'native_short' || payer.role !== 'collection') return null;
-  if (!quote.missing) return null;
-  // Count the coin that the address holds, too: otherwise coin sent in small parts would never be too much.
-  const { units: missing, costUnits: cost = missing, loan } = quote.missing;
-  return { index: payer.index, missing, cost, loan };
+  if (quote.refused !== 'native_short' || payer.role !== 'collection' || !quote.missing) return quote;
+  const { units, costUnits = units, loan } = quote.missing;
+  const lent = loan && (await lend(pricing, sweep, payer.index, loan, round));
+  // The coin that the address holds counts, too: otherwise coin sent in small parts would never be too much.
+  return lent ?? give(pricing, sweep, payer.index, units, costUnits);
 }
 
-function createSweepCosts({
-  network: { key, tokens },
-  rules,
-  node,
-  wallets,
-}: Readonly<{
-  network: Pick<NetworkConfig, 'key' | 'tokens'>;
-  rules: SpendRules;
-  node: Pick<PayoutNode, 'quote'>;
-  wallets: Pick<PayoutWallets, 'draft' | 'own'>;
-}>): SweepCosts {
-  const gasIntent = (
-    sweepId: string,
-    form: GasIntent['form'],
-    index: number,
-    topUp: number,
-    units: bigint,
-  ): GasIntent => ({
-    kind: 'gas',
-    id: gasIdOf(sweepId, form, topUp),
-    network: key,
-    form,
-    index,
-    units,
-  });
+/** Plans native coin for what is missing. `sweepUnits`: the cost of the sweep itself. */
+async function give(
+  { node, wallets }: Pricing,
+  sweep: SweepIntent,
+  index: number,
+  missing: bigint,
+  sweepUnits: bigint,
+): Promise<Price> {
+  const gas = gasIntent(sweep, 'transfer', index, withMargin(missing));
+  const quote = await node.quote(await wallets.draft(gas), null, []);
+  return isRefused(quote) ? quote : { costUnits: sweepUnits + quote.feeUnits, before: [gas], after: null };
+}
 
-  const coinFor: SweepCosts['coinFor'] = ({ id }, { index, missing }, topUp) =>
-    gasIntent(id, 'transfer', index, topUp, withMargin(missing));
-
-  /** Plans native coin for what is missing. `cost`: of the sweep itself. */
-  async function give(sweep: SweepIntent, short: Pick<Short, 'index' | 'missing' | 'cost'>): Promise<Price> {
-    const gas = coinFor(sweep, short, 0);
-    const quote = await node.quote(await wallets.draft(gas), null, []);
-    if (isRefused(quote)) return quote;
-    return { costUnits: short.cost + quote.feeUnits, needs: { before: [gas], after: null } };
-  }
-
-  /**
-   * Plans a loan of the gas wallet's stake, reclaimed after the sweep, if enough of the stake is free; null otherwise.
-   * Lent resources cost only the transactions around them.
-   */
-  async function lend(sweep: SweepIntent, { index, loan }: Short, round: Round): Promise<Price | null> {
-    if (!loan) return null;
-    const units = withMargin(loan.units);
-    const delegate = gasIntent(sweep.id, 'delegate', index, 0, units);
-    // Nothing can be lent to an address without an account; the refund wallet, which has one, is quoted instead.
-    const draft = { ...(await wallets.draft(delegate)), to: (await wallets.own()).refund };
-    const asked = { ...draft, intent: { ...delegate, units: round.lentUnits + units } };
-    const quote = await node.quote(asked, null, []);
-    if (isRefused(quote)) return null;
-    const missing = loan.coinUnits;
-    const coin = missing > 0n ? await give(sweep, { index, missing, cost: missing }) : null;
-    if (coin && isRefused(coin)) return coin;
-    round.lentUnits += units;
-    const after = gasIntent(sweep.id, 'reclaim', index, 0, units);
-    const before = [...(coin?.needs.before ?? []), delegate];
-    return { costUnits: (coin?.costUnits ?? 0n) + 2n * quote.feeUnits, needs: { before, after } };
-  }
-
+/**
+ * Plans a loan of the gas wallet's stake, reclaimed after the sweep, if enough of the stake is free; null otherwise.
+ * Lent resources cost only the transactions around them.
+ */
+async function lend(
+  pricing: Pricing,
+  sweep: SweepIntent,
+  index: number,
+  loan: NonNullable<Missing['loan']>,
+  round: Round,
+): Promise<Price | null> {
+  const { node, wallets } = pricing;
+  const units = withMargin(loan.units);
+  const delegate = gasIntent(sweep, 'delegate', index, units);
+  // Nothing can be lent to an address without an account; the refund wallet, which has one, is quoted instead.
+  const draft = { ...(await wallets.draft(delegate)), to: (await wallets.own()).refund };
+  const asked = { ...draft, intent: { ...delegate, units: round.lentUnits + units } };
+  const quote = await node.quote(asked, null, []);
+  if (isRefused(quote)) return null;
+  const { coinUnits } = loan;
+  const coin = coinUnits > 0n ? await give(pricing, sweep, index, coinUnits, coinUnits) : null;
+  if (coin && isRefused(coin)) return coin;
+  round.lentUnits += units;
   return {
-    shortOf: (sweep, quote) => shortOf(rules, sweep, quote),
-    coinFor,
-    async price(sweep, round, known) {
-      const quote = known ?? (await node.quote(await wallets.draft(sweep), null, []));
-      if (!isRefused(quote)) return { costUnits: quote.feeUnits, needs: noNeeds };
-      const short = shortOf(rules, sweep, quote);
-      if (!short) return quote;
-      return (await lend(sweep, short, round)) ?? give(sweep, short);
-    },
-    judge(sweep, costUnits, policy) {
-      const token = tokens.find(({ symbol }) => symbol === sweep.currency);
-      invariant(token, `${sweep.currency} is a token of ${key}`);
-      const sharePpm = costSharePpm(costUnits, rules.nativeDecimals, toPar(unitsOf(sweep), token.decimals), policy);
-      return { sharePpm, isTooDear: isTooDear(sharePpm, policy) };
-    },
+    costUnits: (coin?.costUnits ?? 0n) + 2n * quote.feeUnits,
+    before: [...(coin?.before ?? []), delegate],
+    after: gasIntent(sweep, 'reclaim', index, units),
   };
 }
 
@@ -162,9 +113,7 @@ const percentOf = (ppm: bigint): string => `${Number(ppm) / 10_000} %`;
 const SWEEPS_MAX = 200;
 /** At most this many are priced for them. */
 const PRICED_MAX = 5 * SWEEPS_MAX;
-/** How often a sweep is sent native coin; if it still lacks some, a person must act. */
-const TOP_UPS_MAX = 5;
-/** Reasons to withdraw a sweep, because its address no longer holds what was planned. */
+/** Reasons to withdraw a sweep, because its address does not hold what was planned. */
 const withdrawing: readonly string[] = ['token_short', 'would_fail'];
 
 export type SweeperOptions = Readonly<{
@@ -180,17 +129,17 @@ export type SweeperOptions = Readonly<{
  * A sweep as it would be planned now. `costUnits` is its likely cost including its gas, in base units of the native
  * coin.
  */
-export type PricedSweep = Readonly<{
-  group: SweepGroup;
-  sweep: SweepIntent;
-  needs: SweepNeeds;
-  costUnits: bigint;
-  /** Cost relative to the value, in millionths; null: the coin's price is unknown. */
-  sharePpm: bigint | null;
-}>;
+export type PricedSweep = Omit<PlannedSweep, 'keys'> &
+  Readonly<{
+    group: SweepGroup;
+    costUnits: bigint;
+    /** Cost relative to the value, in millionths; null: the coin's price is unknown. */
+    sharePpm: bigint | null;
+  }>;
 
 /** Sweeps that would be planned, and what would be left. */
-export type SweepPlan = Readonly<{ treasury: string; sweeps: readonly PricedSweep[]; left: readonly LeftOwner[] }>;
+export type SweepPlan = Judged & Readonly<{ treasury: string }>;
+type Judged = Readonly<{ sweeps: readonly PricedSweep[]; left: readonly LeftOwner[] }>;
 
 export interface Sweeper {
   /**
@@ -204,19 +153,20 @@ export interface Sweeper {
    */
   commit(plan: SweepPlan): Promise<readonly string[]>;
   /**
-   * Helps waiting sweeps. Those that lack native coin get more. Withdrawn, to be planned again, are those that are
-   * impossible, because an address holds less or is frozen, and automatic ones that were not signed in time.
+   * Withdraws waiting sweeps, to be planned again: those that are impossible, because an address holds less, is frozen
+   * or lacks native coin, and automatic ones that were not signed in time. Withdraws the return of a loan that was never
+   * made.
+   * @returns how many were withdrawn
    */
-  tend(): Promise<Readonly<{ toppedUp: number; takenBack: number }>>;
+  tend(): Promise<number>;
 }
 
 export function createSweeper({ network, rules, node, signer, database, clock }: SweeperOptions): Sweeper {
   const { key, family, mode, tokens } = network;
   const place: SweepPlace = { network: key, pool: { family, mode } };
   const wallets = createPayoutWallets({ network: key, tokens, rules, signer });
-  const costs = createSweepCosts({ network, rules, node, wallets });
-  const decimalsOf = (currency: Currency): number | undefined =>
-    tokens.find(({ symbol }) => symbol === currency)?.decimals;
+  const pricing = { rules, node, wallets };
+  const decimalsOf = (currency: Currency): number => tokens.find(({ symbol }) => symbol === currency)?.decimals ?? 0;
 
   /**
    * Separates the owners whose key the signer has at their index; the others would be signed for with the wrong key.
@@ -238,80 +188,48 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     return { own, foreign };
   }
 
-  async function judgeGroup(
-    group: SweepGroup,
-    policy: SweepPolicy,
-    round: Round,
-  ): Promise<Omit<SweepPlan, 'treasury'>> {
+  async function judgeGroup(group: SweepGroup, policy: SweepPolicy, round: Round): Promise<Judged> {
     const sweep = sweepIntent(key, group);
-    const priced = await costs.price(sweep, round);
-    const leave = (why: LeftOwner['why'], detail: string) => ({
+    const priced = await priceOf(pricing, sweep, round);
+    const leave = (why: LeftOwner['why'], detail: string): Judged => ({
       sweeps: [],
       left: ownersOf(group).map((owner) => ({ owner, why, detail })),
     });
     if (isRefused(priced)) {
-      const [only] = group.due;
-      if (only && group.due.length === 1 && priced.refused === 'token_short' && priced.missing)
-        return judgeHeld(group, only.owner, priced.missing.units, policy, round);
       // One of them may be frozen, or hold less than it received: the others must not wait for it.
-      if (group.due.length > 1 && (priced.refused === 'would_fail' || priced.refused === 'token_short')) {
-        const singles = groupSweeps(group.due, 1);
-        const judged = [];
-        for (const single of singles) judged.push(await judgeGroup(single, policy, round));
-        return { sweeps: judged.flatMap((one) => one.sweeps), left: judged.flatMap((one) => one.left) };
-      }
+      if (group.due.length > 1 && withdrawing.includes(priced.refused))
+        return judgeGroups(groupSweeps(group.due, 1), policy, round);
       return leave('refused', `${priced.refused}: ${priced.message}`);
     }
-    const { costUnits, needs } = priced;
-    const { sharePpm, isTooDear } = costs.judge(sweep, costUnits, policy);
-    if (isTooDear) return leave('too_dear', `it would cost ${percentOf(sharePpm ?? 0n)} of its value`);
-    return { sweeps: [{ group, sweep, needs, costUnits, sharePpm }], left: [] };
-  }
-
-  /**
-   * An address may hold less than the database calls unswept: a run that was lost when the machine was put back may
-   * have swept it. What it holds is swept then.
-   */
-  async function judgeHeld(
-    group: SweepGroup,
-    owner: SweepOwner,
-    missing: bigint,
-    policy: SweepPolicy,
-    round: Round,
-  ): Promise<Omit<SweepPlan, 'treasury'>> {
-    const held = { ...owner, units: owner.units - missing };
-    if (held.units <= 0n) {
-      const detail = 'the address holds nothing any more: it was swept by a run that is not known here';
-      return { sweeps: [], left: [{ owner, why: 'refused', detail }] };
-    }
-    const { due, left } = judgeOwners([held], policy, (currency) => decimalsOf(currency) ?? 0, clock.nowMs());
-    return due.length === 0 ? { sweeps: [], left } : judgeGroup({ ...group, due }, policy, round);
+    const value = toPar(unitsOf(sweep), decimalsOf(sweep.currency));
+    const sharePpm = costSharePpm(priced.costUnits, rules.nativeDecimals, value, policy);
+    if (isTooDear(sharePpm, policy))
+      return leave('too_dear', `it would cost ${percentOf(sharePpm ?? 0n)} of its value`);
+    return { sweeps: [{ ...priced, group, sweep, sharePpm }], left: [] };
   }
 
   /** Prices groups until there are enough transactions for a round. */
-  async function judgeGroups(groups: readonly SweepGroup[], policy: SweepPolicy) {
-    const round: Round = { lentUnits: 0n };
+  async function judgeGroups(groups: readonly SweepGroup[], policy: SweepPolicy, round: Round): Promise<Judged> {
     const [sweeps, left]: [PricedSweep[], LeftOwner[]] = [[], []];
     for (const [priced, group] of groups.entries()) {
-      const judged =
+      const judged: Judged =
         sweeps.length < SWEEPS_MAX && priced < PRICED_MAX
           ? await judgeGroup(group, policy, round)
-          : { sweeps: [], left: ownersOf(group).map((owner) => ({ owner, why: 'later' }) as const) };
+          : { sweeps: [], left: ownersOf(group).map((owner) => ({ owner, why: 'later' })) };
       sweeps.push(...judged.sweeps);
       left.push(...judged.left);
     }
     return { sweeps, left };
   }
 
-  /** Returns whether more is being sent now: not if the sweep would cost too much by that. */
-  async function topUp(sweep: SweepIntent): Promise<boolean> {
-    const topUp = await database.sweeps.countTopUps(sweep.id);
-    const quote = await node.quote(await wallets.draft(sweep), null, []);
-    const short = costs.shortOf(sweep, quote);
-    if (!short || topUp >= TOP_UPS_MAX) return false;
-    const priced = await costs.price(sweep, { lentUnits: 0n }, quote);
-    if (!isRefused(priced) && costs.judge(sweep, priced.costUnits, network.sweep).isTooDear) return false;
-    return database.sweeps.topUp(sweep.id, costs.coinFor(sweep, short, topUp), clock.nowMs());
+  /** Returns whether a waiting sweep, or the return of its loan, could never be signed as it was planned. */
+  function isImpossible(payout: Payout): boolean {
+    const { intent, wait } = payout;
+    if (intent.kind !== 'sweep') return isNothingLent(payout, clock.nowMs());
+    if (!wait) return false;
+    // The next plan sends the address what it lacks, if it is still worth its cost.
+    const isAddressShort = wait.code === 'native_short' && rules.payer(intent).role === 'collection';
+    return isAddressShort || withdrawing.includes(wait.code);
   }
 
   /**
@@ -322,10 +240,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     const served = await signer.fence(key);
     const engine = (await database.engines.list()).find((one) => one.network === key);
     if (served <= (engine?.fence ?? 0)) return;
-    throw permanent(
-      'payouts_not_adopted',
-      `this database is older than the newest signatures on ${key}: run \`quayside payout reconcile ${key}\` before any sweep`,
-    );
+    throw reasonFault(NOT_ADOPTED, { network: key, served });
   }
 
   return {
@@ -335,31 +250,25 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       await wallets.refresh();
       const { treasury } = await wallets.own();
       await database.sweeps.checkTreasury(place.pool, treasury);
-      const { due, left } = judgeOwners(all, policy, (currency) => decimalsOf(currency) ?? 0, clock.nowMs());
+      const { due, left } = judgeOwners(all, policy, decimalsOf, clock.nowMs());
       const { own, foreign } = await ours(due);
-      const groups = groupSweeps(own, rules.sweepOwnersMax);
-      const judged = await judgeGroups(groups, policy);
+      const judged = await judgeGroups(groupSweeps(own, rules.sweepOwnersMax), policy, { lentUnits: 0n });
       return { treasury, sweeps: judged.sweeps, left: [...foreign, ...judged.left, ...left] };
     },
     async commit({ treasury, sweeps }) {
-      const planned = sweeps.map(({ sweep, needs, group }) => ({
-        sweep,
-        ...needs,
-        keys: ownersOf(group).map((owner) => owner.key),
-      }));
+      const planned = sweeps.map((one) => ({ ...one, keys: ownersOf(one.group).map((owner) => owner.key) }));
       return database.sweeps.plan({ ...place, treasury, sweeps: planned, nowMs: clock.nowMs() });
     },
     async tend() {
       // Sweeps that nobody plans again are not withdrawn.
       const stale = network.sweep.auto ? await database.sweeps.withdrawStale(key, clock.nowMs()) : [];
-      const waiting = await database.payouts.list({ network: key, kind: 'sweep', state: 'waiting', limit: SWEEPS_MAX });
-      let [toppedUp, takenBack] = [0, stale.length];
-      for (const { id, intent, wait } of waiting) {
-        if (!wait || intent.kind !== 'sweep') continue;
-        if (wait.code === 'native_short' && (await topUp(intent))) toppedUp++;
-        if (withdrawing.includes(wait.code) && (await database.payouts.cancel(id, clock.nowMs()))) takenBack++;
+      let withdrawn = stale.length;
+      for (const kind of ['sweep', 'gas'] as const) {
+        const waiting = await database.payouts.list({ network: key, kind, state: 'waiting', limit: SWEEPS_MAX });
+        for (const { id } of waiting.filter(isImpossible))
+          if (await database.payouts.cancel(id, clock.nowMs())) withdrawn++;
       }
-      return { toppedUp, takenBack };
+      return withdrawn;
     },
   };
 }

@@ -9,14 +9,14 @@
  * books.
  */
 import type { Node } from '../../src/chains/chain.ts';
-import type { PayoutNode, SpendDraft, SpendRules, WalletBalance } from '../../src/chains/spend.ts';
+import type { PayoutNode, SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { invariant, transient } from '../../src/core/fault.ts';
-import { hotRoles, isPayback } from '../../src/core/intent.ts';
+import { invariant } from '../../src/core/fault.ts';
+import { type HotRole, hotRoles, type Intent, isPayback } from '../../src/core/intent.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import { watchedWallets } from '../../src/core/outgoing.ts';
 import { WAIT_MS_MAX } from '../../src/core/payout.ts';
-import { reason } from '../../src/core/reasons.ts';
+import { reasonFault } from '../../src/core/reasons.ts';
 import { isRefused, type Quote } from '../../src/core/spend.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -42,13 +42,11 @@ interface WalletWatch {
   /**
    * Judges what has left the wallets since it was last called.
    * @returns whether other wallets pay than before: the signer's policy was changed
-   * @throws Fault transient `payouts_reading` until the chain of the start has been read; others of node and database
+   * @throws Fault transient `payouts_settling` until the chain of the start has been read; others of node and database
    */
   renew(): Promise<boolean>;
   /** Freezes the network if a node counts transactions of the refund and gas wallets that are not known here. */
   compareCounts(): Promise<void>;
-  /** Makes the next `renew` ask the signer at once which wallets pay. */
-  expire(): void;
 }
 
 export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
@@ -94,16 +92,12 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
 
   return {
     compareCounts,
-    expire() {
-      askedAtMs = Number.NEGATIVE_INFINITY;
-    },
     async renew() {
       const isRotated = await followRotation();
       startNumber ??= await begin();
       const floor = await readFloor();
       if (!isRead && floor < startNumber) {
-        const { message } = reason('payouts_reading', { network: network.key, start: startNumber, read: floor });
-        throw transient('payouts_reading', message);
+        throw reasonFault('payouts_settling', { network: network.key, start: startNumber, read: floor });
       }
       await database.wallets.judge(network.key, clock.nowMs());
       if (!isRead || (floor !== countedFloor && clock.nowMs() >= countedAtMs + COUNT_MS_MIN)) {
@@ -122,10 +116,6 @@ const SHORT_MS_MAX = WAIT_MS_MAX + READ_MS;
 /** A wallet that cannot pay for this many more payouts is low. */
 const PAYOUTS_AHEAD = 10n;
 
-const roles = ['refund', 'gas'] as const;
-type Role = (typeof roles)[number];
-type Shortage = Readonly<{ asset: Asset; atMs: number }>;
-
 interface BalanceWatch {
   /** Learns from a quote what payouts cost now, and what is short. */
   recordQuote(draft: SpendDraft, quote: Quote): void;
@@ -140,75 +130,56 @@ export function createBalanceWatch(
     network: NetworkKey;
     node: Pick<PayoutNode, 'balance'>;
     database: Database;
-    /** Where transactions are counted, native coin is watched by that. */
-    comparesNative: boolean;
+    rules: Pick<SpendRules, 'payer' | 'lane'>;
     clock: Clock;
-    roleOf: (draft: SpendDraft) => string;
   }>,
 ): BalanceWatch {
-  const { network, node, database, comparesNative, clock, roleOf } = parts;
+  const { network, node, database, rules, clock } = parts;
+  // By the role of the paying wallet.
   const feeUnitsMax = new Map<string, bigint>();
-  /** The payouts whose newest quote said that the wallet is short, and of what. */
-  const short: Record<Role, Map<string, Shortage>> = { refund: new Map(), gas: new Map() };
+  const shortAtMs = new Map<string, Partial<Record<Asset, number>>>();
   let readAtMs = Number.NEGATIVE_INFINITY;
 
-  function lowAssets(role: Role, { native }: WalletBalance): Asset[] {
-    const needed = (feeUnitsMax.get(role) ?? 0n) * PAYOUTS_AHEAD;
-    for (const [id, { atMs }] of short[role]) if (clock.nowMs() > atMs + SHORT_MS_MAX) short[role].delete(id);
-    const low = new Set([...short[role].values()].map(({ asset }) => asset));
-    if (native < needed) low.add('native');
+  function lowAssets(role: HotRole, native: bigint): Asset[] {
+    const short = Object.entries(shortAtMs.get(role) ?? {}) as [Asset, number][];
+    const low = new Set(short.flatMap(([asset, atMs]) => (clock.nowMs() > atMs + SHORT_MS_MAX ? [] : asset)));
+    if (native < (feeUnitsMax.get(role) ?? 0n) * PAYOUTS_AHEAD) low.add('native');
     return [...low].sort();
   }
 
   return {
-    recordQuote(draft, quote) {
-      const role = roleOf(draft);
+    recordQuote({ intent }, quote) {
+      const { role } = rules.payer(intent);
       if (!isRefused(quote)) feeUnitsMax.set(role, quote.feeUnitsMax);
-      if (role !== 'refund' && role !== 'gas') return;
-      const asset = shortAsset(draft, quote);
-      if (asset) short[role].set(draft.intent.id, { asset, atMs: clock.nowMs() });
-      else short[role].delete(draft.intent.id);
+      const asset = shortAsset(intent, quote);
+      if (asset) shortAtMs.set(role, { ...shortAtMs.get(role), [asset]: clock.nowMs() });
     },
     expire() {
       readAtMs = Number.NEGATIVE_INFINITY;
     },
-    async renew(wallets) {
+    async renew({ former, feeUnitsMax: spentMax, ...own }) {
       const nowMs = clock.nowMs();
       if (nowMs < readAtMs + READ_MS) return;
       readAtMs = nowMs;
-      const sums: Partial<Record<Asset, bigint>> = {};
-      const read = async (key: string): Promise<WalletBalance> => {
-        const held = await node.balance(key);
-        const counted = comparesNative ? { ...held.tokens, native: held.native } : held.tokens;
-        for (const [asset, units] of Object.entries(counted) as [Asset, bigint][])
-          sums[asset] = (sums[asset] ?? 0n) + units;
-        return held;
-      };
-      for (const { role, key, isFormer } of hotWalletsOf(wallets)) {
-        const held = await read(key);
-        await database.wallets.recordBalance({
-          network,
-          role,
-          key,
-          isFormer,
-          units: { native: held.native, ...held.tokens },
-          low: isFormer ? [] : lowAssets(role, held),
-          readAtMs: nowMs,
-        });
+      const heldUnits: Partial<Record<Asset, bigint>> = {};
+      // The books have what the wallets hold together, former ones included.
+      for (const { role, key } of [...hotRoles.map((one) => ({ role: one, key: own[one] })), ...former]) {
+        const { native, tokens } = await node.balance(key);
+        // Where transactions are counted, native coin is watched by that.
+        const compared = rules.lane === 'expiry' ? { ...tokens, native } : tokens;
+        for (const [asset, units] of Object.entries(compared) as [Asset, bigint][])
+          heldUnits[asset] = (heldUnits[asset] ?? 0n) + units;
+        if (key !== own[role]) continue;
+        const read = { units: { native, ...tokens }, low: lowAssets(role, native), readAtMs: nowMs };
+        await database.wallets.recordBalance({ network, role, key, ...read });
       }
-      await database.wallets.compareBooks({ network, heldUnits: sums, feeUnitsMax: wallets.feeUnitsMax, nowMs });
+      await database.wallets.compareBooks({ network, heldUnits, feeUnitsMax: spentMax, nowMs });
     },
   };
 }
 
-/** Returns the wallets that pay, and the former ones: the books have what all of them hold together. */
-const hotWalletsOf = ({ former, ...own }: SignerWallets) => [
-  ...roles.map((role) => ({ role, key: own[role], isFormer: false })),
-  ...former.map(({ role, key }) => ({ role, key, isFormer: true })),
-];
-
 /** Returns what a quote says that the paying wallet lacks; null if nothing. */
-function shortAsset({ intent }: SpendDraft, quote: Quote): Asset | null {
+function shortAsset(intent: Intent, quote: Quote): Asset | null {
   if (!isRefused(quote)) return null;
   if (quote.refused === 'native_short') return 'native';
   return quote.refused === 'token_short' && isPayback(intent) ? intent.currency : null;

@@ -3,8 +3,7 @@
  */
 import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { gasReceiver, type HotRole, hotRoles, type Intent, isPayback, type Wallet } from '../../src/core/intent.ts';
-import type { IndexedWallet } from '../../src/core/outgoing.ts';
+import { gasReceiver, type HotRole, type Intent, isPayback, type Wallet } from '../../src/core/intent.ts';
 import type { NetworkKey, Token } from '../../src/core/transfer.ts';
 import type { Signer, SignerWallets } from '../../src/signer/signer.ts';
 
@@ -23,8 +22,6 @@ export interface PayoutWallets {
   ofRole(role: HotRole): Promise<readonly string[]>;
   /** Returns the intent with the address keys that it involves. */
   draft(intent: Intent, known?: Drafting): Promise<SpendDraft>;
-  /** Returns which refund or gas wallet has a key; null if none. */
-  find(key: string): Promise<IndexedWallet | null>;
   /** Returns what a request to sign says of its payer; nothing for the first wallet of a role. */
   named(payer: string): Promise<Readonly<{ payer?: string }>>;
   /** Asks the signer again. @returns whether other wallets pay now than before */
@@ -118,12 +115,6 @@ export function createPayoutWallets(
         ...(await endsOf(intent, payer)),
         ...(hasLock && { lock: await lockOf(intent.id, payer) }),
       };
-    },
-    async find(key) {
-      const known = await own();
-      const index = indexOf(known, key);
-      const role = known.former.find((one) => one.key === key)?.role ?? hotRoles.find((one) => known[one] === key);
-      return index === null || role === undefined ? null : { role, index };
     },
     async named(payer) {
       const index = indexOf(await own(), payer);

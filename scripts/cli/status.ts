@@ -160,10 +160,9 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
   const waiting = stats.waiting.map(({ network, code, count, oldestAtMs }) => ({
     ...{ network, reason: code, payouts: count, oldest_s: secondsSince(oldestAtMs, nowMs) },
   }));
-  const wallets = balances.map(({ network, role, key, isFormer, units, low, readAtMs }) => ({
+  const wallets = balances.map(({ network, role, key, units, low, readAtMs }) => ({
     network,
     wallet: role,
-    former: isFormer === true,
     address: addressText({ places }, network, key),
     holds: Object.entries(units).map(([asset, value]) => coinText(config.networks, network, asset as Asset, value)),
     low,
@@ -196,9 +195,9 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
         reason ? [`  payouts on ${network} are stopped: ${reason.code}: ${reason.message}`] : [],
       ),
       ...table(
-        wallets.map(({ network, wallet, former, address, holds, low, unread_minutes }) => [
+        wallets.map(({ network, wallet, address, holds, low, unread_minutes }) => [
           `  ${network}`,
-          `${former ? 'former ' : ''}${wallet} wallet`,
+          `${wallet} wallet`,
           ...[address, holds.join(', '), low.length > 0 ? `LOW: ${low.join(', ')}` : ''],
           unread_minutes === null ? '' : `NOT READ for ${unread_minutes} min, so not compared with the books`,
         ]),

@@ -124,14 +124,14 @@ function planTexts(network: NetworkConfig, plan: SweepPlan) {
     totals.set(group.currency, (totals.get(group.currency) ?? 0n) + unitsOfGroup(group));
   return {
     treasury: format(plan.treasury),
-    sweeps: plan.sweeps.map(({ sweep: { id }, group, costUnits, sharePpm, needs }) => ({
+    sweeps: plan.sweeps.map(({ sweep: { id }, group, costUnits, sharePpm, before }) => ({
       id,
       amount: amount(group.currency, unitsOfGroup(group)),
       addresses: ownersOf(group).map(({ key }) => format(key)),
       why: [...new Set(group.due.map(({ why }) => why))].sort().join(', '),
       likely_cost: amount('native', costUnits),
       cost_share: sharePpm === null ? null : `${(Number(sharePpm) / 10_000).toFixed(2)} %`,
-      gas: needs.before.map(({ form, units }) => ({ form, amount: amount('native', units) })),
+      gas: before.map(({ form, units }) => ({ form, amount: amount('native', units) })),
     })),
     left: plan.left.map(({ owner, why, detail = null }) => ({
       address: format(owner.key),

@@ -63,6 +63,3 @@ export function isPaidBy(
     intent.units === units
   );
 }
-
-/** A wallet of the signer's seed by its role and its index. */
-export type IndexedWallet = Readonly<{ role: HotRole; index: number }>;

@@ -3,6 +3,8 @@
  * by itself.
  */
 
+import { type Fault, permanent, transient } from './fault.ts';
+
 /** Why something does not advance, for programs and for people. */
 export type Reason = Readonly<{ code: string; message: string }>;
 
@@ -33,25 +35,37 @@ const reasons = {
     text: ({ network, by, why, end }: Readonly<{ network: string | null; by: string; why: string; end: string }>) =>
       `money out is frozen on ${network ?? 'every network'} by ${by}: ${why}. ${end} ends that`,
   },
+  /** Payments of an earlier run may not be known: after a gap in the heartbeat, or until the chain of the start is read. */
   payouts_settling: {
     passes: true,
-    text: ({ network, until }: NetworkValues & Readonly<{ until: string | null }>) =>
-      `The engine of ${network} left no heartbeat for two minutes, so the machine may have been put back to an earlier ` +
-      'state, and payments may be on their way that are not known here. Payouts wait for these' +
-      (until === null ? '' : `: until ${until} by the chain's time, and some blocks more`),
+    text: ({ network, ...of }: NetworkValues & Readonly<{ until: string | null } | { start: number; read: number }>) =>
+      'start' in of
+        ? `block ${of.start} of ${network} is not read and final yet (${of.read} is): until then, payments of an ` +
+          'earlier run may not be known, and nothing is paid out'
+        : `the engine of ${network} left no heartbeat for two minutes, so the machine may have been restored to an ` +
+          'earlier state, and payments may be on their way that are not known here. Payouts wait for these' +
+          (of.until === null ? '' : `: until ${of.until} by the chain's time, and some blocks more`),
   },
-  payouts_reading: {
-    passes: true,
-    text: ({ network, start, read }: NetworkValues & Readonly<{ start: number; read: number }>) =>
-      `block ${start} of ${network} is not read and final yet (${read} is): until then, payments of an earlier run may ` +
-      'not be known, and nothing is paid out',
+  /** This database is not the one that the signer served last. */
+  payouts_not_adopted: {
+    passes: false,
+    text: ({ network, ...of }: NetworkValues & Readonly<{ served: number } | { entry: number; attempt: string }>) =>
+      ('served' in of
+        ? `the signer has served turn ${of.served} of ${network}, which is unknown here`
+        : `entry ${of.entry} of the signer's journal (${of.attempt}) was not requested here on these terms`) +
+      ', so this database is older than the newest signatures, or another one is in use. Nothing is paid out. Make sure ' +
+      `that no other installation uses this signer, then run \`quayside payout reconcile ${network}\``,
   },
-  payout_nonce_unsettled: {
-    passes: true,
-    text: ({ payer, counted }: Readonly<{ payer: string; counted: number }>) =>
-      `the node counts ${counted} transactions of wallet ${payer}, none of which is known here, and it no longer has the ` +
-      'final state that tells where the wallet begins. Payouts of the wallet go on when finality does, or with an ' +
-      'archive node',
+  /** The signer no longer knows everything that it must not sign again. */
+  signer_journal_behind: {
+    passes: false,
+    text: ({ network, ...of }: NetworkValues & Readonly<{ entry: number } | PayoutValues>) =>
+      `the signer's journal was restored from an older backup: ` +
+      ('entry' in of
+        ? `entry ${of.entry} of ${network} is no longer there`
+        : `it signed payout ${of.id} but has no entry for it`) +
+      `. Nothing is paid out. Restore the newest signer.db; if it is lost, run \`quayside payout reconcile ${network}\`, ` +
+      'and settle by hand what the signer then refuses',
   },
   payout_nonce_foreign: {
     passes: false,
@@ -131,6 +145,12 @@ export function reason<C extends ReasonCode>(code: C, ...values: Values<C>): Rea
   return { code, message: text(...values) };
 }
 
+/** Returns the fault of a reason: transient if it ends by itself. */
+export function reasonFault<C extends ReasonCode>(...of: [C, ...Values<C>]): Fault {
+  const { code, message } = reason<C>(...of);
+  return isPassing(code) ? transient(code, message) : permanent(code, message);
+}
+
 export const reasonCodes = Object.keys(reasons) as readonly ReasonCode[];
 
 /** Returns whether a reason ends without a person. A code that is not listed here needs a person. */
@@ -145,14 +165,6 @@ export const maybePaid: Reason = {
     'the wallet has sent this amount to this address in a transaction that is not known here. If that is final, the ' +
     'refund is settled by it; it goes on by itself',
 };
-
-/** A doubt: payouts of an earlier run may be unknown here. `code`: why. */
-export const unread = (network: string, code: 'payouts_not_adopted' | 'payouts_settling'): Reason => ({
-  code,
-  message:
-    `what was paid out on ${network} by an earlier run may not be known yet, as for some minutes after a start that ` +
-    'follows a longer gap; `quayside status` says what is waited for',
-});
 
 /** Reason that the merchant sees when a refund ends without a payment. */
 export const operatorRejected: Reason = {

@@ -114,16 +114,6 @@ function greatestFirst({ owner: one }: DueOwner, { owner: other }: DueOwner): nu
 }
 
 /**
- * Returns the stablecoin value of a cost, at par and rounded up; null if the coin's price is unknown.
- * @param costUnits base units of the native coin
- */
-const costParOf = (
-  costUnits: bigint,
-  nativeDecimals: number,
-  { nativePricePar }: Pick<SweepPolicy, 'nativePricePar'>,
-): bigint | null => (nativePricePar === null ? null : divideCeil(costUnits * nativePricePar, pow10(nativeDecimals)));
-
-/**
  * Returns a cost as a share of a value, in millionths, rounded up; null if the coin's price is unknown.
  * @param costUnits base units of the native coin
  */
@@ -131,11 +121,11 @@ export function costSharePpm(
   costUnits: bigint,
   nativeDecimals: number,
   valuePar: bigint,
-  policy: Pick<SweepPolicy, 'nativePricePar'>,
+  { nativePricePar }: Pick<SweepPolicy, 'nativePricePar'>,
 ): bigint | null {
-  const costPar = costParOf(costUnits, nativeDecimals, policy);
-  if (costPar === null) return null;
+  if (nativePricePar === null) return null;
   invariant(valuePar > 0n, 'a sweep moves something');
+  const costPar = divideCeil(costUnits * nativePricePar, pow10(nativeDecimals));
   return divideCeil(costPar * 1_000_000n, valuePar);
 }
 
@@ -145,16 +135,14 @@ export const isTooDear = (
 ): boolean => sharePpm !== null && sharePpm > costSharePpmMax;
 
 /**
- * Returns whether a loan has nothing left to take back, because it was never made or was returned before. A node that
- * lags does not see a loan that was made just now.
- * @param refusal the code with which the node refuses the reclaim now; null if it does not
+ * Returns whether a payout takes back a loan of which nothing is left, because it was never made or was returned before.
+ * A node that lags does not see a loan that was made just now.
  */
 export const isNothingLent = (
-  { intent, createdAtMs }: Pick<Payout, 'intent' | 'createdAtMs'>,
-  refusal: string | null,
+  { intent, createdAtMs, wait }: Pick<Payout, 'intent' | 'createdAtMs' | 'wait'>,
   nowMs: number,
 ): boolean =>
-  intent.kind === 'gas' && intent.form === 'reclaim' && refusal === 'would_fail' && nowMs - createdAtMs >= LENT_MS;
+  intent.kind === 'gas' && intent.form === 'reclaim' && wait?.code === 'would_fail' && nowMs - createdAtMs >= LENT_MS;
 
 type Planned = Pick<Payout, 'state' | 'wait' | 'createdAtMs' | 'settledAtMs'>;
 
@@ -187,9 +175,13 @@ export function sweepIntent(network: NetworkKey, group: SweepGroup): SweepIntent
   };
 }
 
-/** Returns the id of the n-th gas payout of a form for a sweep. */
-export const gasIdOf = (sweepId: string, form: GasIntent['form'], topUp: number): string =>
-  `ga_${digest([sweepId, form, String(topUp)])}`;
+/** Returns a gas intent for the sweep of an address. A sweep has at most one of each form. */
+export const gasIntent = (
+  { id, network }: Pick<SweepIntent, 'id' | 'network'>,
+  form: GasIntent['form'],
+  index: number,
+  units: bigint,
+): GasIntent => ({ kind: 'gas', id: `ga_${digest([id, form])}`, network, form, index, units });
 
 /** Hashes parts that contain no line feed. */
 const digest = (parts: readonly string[]): string => bytesToHex(sha256(utf8ToBytes(parts.join('\n')))).slice(0, 26);

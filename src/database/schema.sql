@@ -621,13 +621,11 @@ CREATE TABLE wallet_balances (
   network TEXT NOT NULL,
   role TEXT NOT NULL CHECK (role IN ('refund', 'gas')),
   key TEXT NOT NULL,
-  is_former INTEGER NOT NULL CHECK (is_former IN (0, 1)), -- it paid before another one of its role
   units TEXT NOT NULL CHECK (json_valid(units)), --> Readonly<Partial<Record<Asset, string>>>
   low TEXT NOT NULL CHECK (json_valid(low)), --> readonly Asset[]
   read_at_ms INTEGER NOT NULL,
-  PRIMARY KEY (network, role, key)
+  PRIMARY KEY (network, role)
 ) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX wallet_balances_current ON wallet_balances (network, role) WHERE is_former = 0;
 
 -- What a sweep takes from one address, out of its intent. What an address received, less these without failed sweeps, is
 -- what it holds.

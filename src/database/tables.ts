@@ -434,7 +434,6 @@ export const walletBalances = sqliteTable('wallet_balances', {
   network: text().$type<NetworkKey>().notNull(),
   role: text().$type<'refund' | 'gas'>().notNull(),
   key: text().notNull(),
-  isFormer: integer({ mode: 'boolean' }).notNull(),
   units: json<Readonly<Partial<Record<Asset, string>>>>().notNull(),
   low: json<readonly Asset[]>().notNull(),
   readAtMs: integer().notNull(),

@@ -4,7 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   costSharePpm,
-  gasIdOf,
+  gasIntent,
   groupSweeps,
   isNothingLent,
   isPlanStale,
@@ -80,12 +80,14 @@ test('a sweep that waits ten minutes for its signature is stale, unless somethin
 
 test('a loan that was never made need not be returned, once every node would show it', () => {
   const gas = { kind: 'gas', id: 'ga_1', network: 'test:any', index: 0, units: 5n } as const;
-  const back = { intent: { ...gas, form: 'reclaim' }, createdAtMs: NOW_MS - 600_000 } as const;
-  assert.is(isNothingLent(back, 'would_fail', NOW_MS), true);
-  assert.is(isNothingLent(back, 'would_fail', NOW_MS - 1), false);
-  for (const refusal of [null, 'native_short']) assert.is(isNothingLent(back, refusal, NOW_MS), false);
+  const wait = { code: 'would_fail', message: '' };
+  const back = { intent: { ...gas, form: 'reclaim' }, createdAtMs: NOW_MS - 600_000, wait } as const;
+  assert.is(isNothingLent(back, NOW_MS), true);
+  assert.is(isNothingLent(back, NOW_MS - 1), false);
+  for (const other of [null, { code: 'native_short', message: '' }])
+    assert.is(isNothingLent({ ...back, wait: other }, NOW_MS), false);
   for (const form of ['delegate', 'transfer'] as const) {
-    assert.is(isNothingLent({ ...back, intent: { ...gas, form } }, 'would_fail', NOW_MS), false);
+    assert.is(isNothingLent({ ...back, intent: { ...gas, form } }, NOW_MS), false);
   }
 });
 
@@ -120,8 +122,9 @@ test('the same sweep has the same id; another count, amount, network or currency
   assert.is(new Set(ids).size, ids.length);
   assert.is(idOf({}), ids[0]);
   assert.match(ids[0] ?? '', /^sw_[0-9a-f]{26}$/);
-  const gasIds = [gasIdOf('sw_a', 'transfer', 0), gasIdOf('sw_a', 'transfer', 1), gasIdOf('sw_a', 'delegate', 0)];
-  assert.is(new Set([...gasIds, gasIdOf('sw_b', 'transfer', 0)]).size, 4);
+  const gasIdOf = (id: string, form: 'transfer' | 'delegate') => gasIntent({ id, network: 'test:a' }, form, 1, 5n).id;
+  const gasIds = [gasIdOf('sw_a', 'transfer'), gasIdOf('sw_a', 'delegate'), gasIdOf('sw_b', 'transfer')];
+  assert.is(new Set(gasIds).size, 3);
 });
 
 const anyOwner = fc.record({

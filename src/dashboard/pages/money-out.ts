@@ -99,9 +99,8 @@ const shownAddress = (deps: DashboardDeps, { words }: Visit<null>, network: Netw
 const amount = ({ config }: DashboardDeps, network: NetworkKey, asset: Asset, units: bigint): Html =>
   data(coinText(config.networks, network, asset, units));
 
-function walletState({ readAtMs, isFormer, low }: WalletBalance, nowMs: number): Html {
+function walletState({ readAtMs, low }: WalletBalance, nowMs: number): Html {
   if (unreadMinutes(readAtMs, nowMs) !== null) return badge('not read', 'danger');
-  if (isFormer) return badge('former', 'wait');
   return low.length > 0 ? badge('low', 'attention') : badge('enough', 'good');
 }
 

@@ -4,7 +4,7 @@
  */
 import { isPayback } from '../../core/intent.ts';
 import { LOCK_SET } from '../../core/payout-exit.ts';
-import { maybePaid, type Reason, reason, unread } from '../../core/reasons.ts';
+import { maybePaid, type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Db } from '../engine/open.ts';
 import { findBy } from '../engine/prepared.ts';
@@ -55,9 +55,9 @@ export function createDoubts(
   const engine = findBy(db, payoutEngines, 'network');
 
   const doubtOf: Doubts['doubtOf'] = ({ network }) => {
-    const { reasonCode = null, settlingUntilMs = null } = engine.get({ network }) ?? {};
-    if (reasonCode === NOT_ADOPTED) return unread(network, NOT_ADOPTED);
-    if (settlingUntilMs !== null) return unread(network, 'payouts_settling');
+    const { reasonCode = null, reasonMessage, settlingUntilMs = null } = engine.get({ network }) ?? {};
+    if (reasonCode === NOT_ADOPTED) return { code: reasonCode, message: reasonMessage ?? '' };
+    if (settlingUntilMs !== null) return reason('payouts_settling', { network, until: null });
     const freeze = freezer.of(network).find(isAutomatic);
     return freeze ? { code: freeze.code, message: freeze.reason } : null;
   };

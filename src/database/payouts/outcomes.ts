@@ -126,7 +126,7 @@ function createSettlement(db: Db, { steps, ledger, followRefund, followLost }: P
       insertLearned(row, learned, nowMs);
       succeed(row, learned, nowMs);
     },
-    /** Fails a payout. A refund that may have been paid waits instead: its amount, once freed, could be paid again. */
+    /** Fails a payout. What may have been paid waits instead: its amount, once freed, could be paid again. */
     fail(row: PayoutRow, why: Reason, nowMs: number): void {
       invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
       const { code: waitCode, message: waitMessage } = why;
@@ -136,7 +136,7 @@ function createSettlement(db: Db, { steps, ledger, followRefund, followLost }: P
         steps.hold(row, { ...hold, message }, nowMs);
         return;
       }
-      if (isPayback(row.intent) && steps.doubtOf(row) !== null) {
+      if (steps.doubtOf(row) !== null) {
         steps.waitFor(row, why, { notBeforeMs: Math.round(nextLookAtMs(row, nowMs)) }, nowMs);
         return;
       }

@@ -51,8 +51,6 @@ type Balance = Readonly<{ gone: bigint; units: bigint; oldestAtMs: number }>;
 
 /** Sweeps that one transaction withdraws. */
 const WITHDRAWN_MAX = 50;
-/** States of what has not ended. */
-const open = ['waiting', 'sent', 'stuck'];
 /** States in which a sweep has moved nothing. */
 const without = ['failed', 'canceled'];
 
@@ -60,7 +58,7 @@ const without = ['failed', 'canceled'];
 export function sweepCommands(db: Db, payouts: PayoutSteps) {
   const meta = createMeta(db);
   const { client } = db;
-  const { findPool, given, givenAt, received, parts, isDepositAddress, waitingSweeps, giversOf, gasStates } =
+  const { findPool, given, givenAt, received, parts, isDepositAddress, waitingSweeps, giversOf } =
     sweepStatements(client);
 
   /** Returns what one address holds, by currency. */
@@ -102,14 +100,6 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
     });
   }
 
-  type Own = Readonly<{ servesId: string | null; nowMs: number; poolId?: number }>;
-
-  /** @returns false when it exists */
-  function plan(intent: GasIntent | SweepIntent, { poolId, ...own }: Own): boolean {
-    const input = { ...own, intent, sessionId: null, notBeforeMs: own.nowMs };
-    return payouts.plan(input, poolId).kind === 'planned';
-  }
-
   /** Returns the gas of a sweep in the order in which it is sent. */
   function gasOf(id: string): PayoutRow[] {
     return (giversOf.all(id) as string[]).flatMap((giverId) => {
@@ -131,14 +121,14 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
   }
 
   /** Plans a sweep with its gas. Each payout serves the next, so it waits only for the one before it. */
-  function planChain({ sweep, before, after }: PlannedSweep, own: Omit<Own, 'servesId'>): void {
-    const { nowMs } = own;
-    if (after) plan(after, { servesId: null, nowMs });
-    plan(sweep, { ...own, servesId: after?.id ?? null });
-    before.reduceRight((servesId, gas) => {
-      plan(gas, { servesId, nowMs });
-      return gas.id;
-    }, sweep.id);
+  function planChain({ sweep, before, after }: PlannedSweep, poolId: number, nowMs: number): void {
+    const plan = (intent: GasIntent | SweepIntent, servesId: string | null): string => {
+      payouts.plan({ intent, sessionId: null, servesId, notBeforeMs: nowMs, nowMs }, poolId);
+      return intent.id;
+    };
+    if (after) plan(after, null);
+    plan(sweep, after?.id ?? null);
+    before.reduceRight((servesId, gas) => plan(gas, servesId), sweep.id);
   }
 
   return {
@@ -184,7 +174,7 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
         if (poolId === undefined) return [];
         const planned = sweeps.filter((one) => {
           if (payouts.find(one.sweep.id) !== undefined || !isStillThere(poolId, place, one)) return false;
-          planChain(one, { nowMs, poolId });
+          planChain(one, poolId, nowMs);
           return true;
         });
         return planned.map(({ sweep }) => sweep.id);
@@ -199,22 +189,6 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
         const ids = waitingSweeps.all(network, nowMs - PLAN_MS_MAX, WITHDRAWN_MAX) as string[];
         return ids.filter((id) => withdraw(id, nowMs));
       });
-    },
-    /**
-     * Plans more native coin for a waiting sweep.
-     * @returns false when the sweep was sent or has ended, when coin is already on its way, or when this payout exists
-     */
-    async topUp(sweepId: string, gas: GasIntent, nowMs: number): Promise<boolean> {
-      return db.write(() => {
-        if (payouts.find(sweepId)?.state !== 'waiting') return false;
-        const states = gasStates.all(sweepId) as string[];
-        if (states.some((state) => open.includes(state))) return false;
-        return payouts.find(gas.id) === undefined && plan(gas, { servesId: sweepId, nowMs });
-      });
-    },
-    /** Returns how many payouts of native coin were ever planned for a sweep. */
-    async countTopUps(sweepId: string): Promise<number> {
-      return db.read(() => gasStates.all(sweepId).length);
     },
     /** Replaces the levels of a network with what the engine just read. */
     async recordUnswept(network: NetworkKey, levels: readonly UnsweptLevel[]): Promise<void> {
@@ -261,7 +235,6 @@ function sweepStatements(client: Client) {
     )
     .pluck();
   const giversOf = client.prepare('SELECT id FROM payouts WHERE serves_id = ?').pluck();
-  const gasStates = client.prepare('SELECT state FROM payouts WHERE serves_id = ?').pluck();
   return {
     findPool,
     given,
@@ -271,7 +244,6 @@ function sweepStatements(client: Client) {
     isDepositAddress,
     waitingSweeps,
     giversOf,
-    gasStates,
   };
 }
 

@@ -1,7 +1,7 @@
 /**
  * The refund and gas wallets: what they hold, and whether that is what the ledger expects.
  */
-import { and, asc, eq, getTableColumns, ne, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
 import { type HotRole, isPayback } from '../../core/intent.ts';
 import type { Asset } from '../../core/ledger.ts';
 import { freezeTexts } from '../../core/reasons.ts';
@@ -15,15 +15,11 @@ import { walletBalances, walletBooks } from '../tables.ts';
 import type { FormatAmount } from '../text-formats.ts';
 import { BALANCE_SHORT, type Freezer } from './holds.ts';
 
-/**
- * What a wallet of the signer holds, in base units; `low` lists the assets that it needs more of. `isFormer`: it paid
- * before another one of its role.
- */
+/** What the paying wallet of a role holds, in base units; `low` lists the assets that it needs more of. */
 export type WalletBalance = Readonly<{
   network: NetworkKey;
   role: HotRole;
   key: string;
-  isFormer?: boolean | undefined;
   units: Readonly<Partial<Record<Asset, bigint>>>;
   low: readonly Asset[];
   readAtMs: number;
@@ -54,7 +50,7 @@ type Parts = Readonly<{ raiseAlarm: RaiseAlarm; freezer: Freezer; formatAmount: 
 /** Wallet balances; a part of the repository `wallets`. */
 export function walletCommands(db: Db, parts: Parts) {
   const { orm, read, write } = db;
-  const { retire, save } = balanceStatements(db);
+  const save = balanceStatement(db);
   const reader = createBookReader(db);
 
   function compare({ network, feeUnitsMax, nowMs }: Reading, asset: Asset, heldUnits: bigint): void {
@@ -72,23 +68,16 @@ export function walletCommands(db: Db, parts: Parts) {
   }
 
   return {
-    /** Saves what a wallet holds. Where another one of its role paid before, that is a former one from then on. */
-    async recordBalance({ units, isFormer = false, ...balance }: WalletBalance): Promise<void> {
+    /** Saves what the paying wallet of a role holds. */
+    async recordBalance({ units, ...balance }: WalletBalance): Promise<void> {
       const texts = Object.fromEntries(Object.entries(units).map(([asset, value]) => [asset, value.toString()]));
-      await write(() => {
-        if (!isFormer) retire.run(balance);
-        save.run({ ...balance, isFormer: isFormer ? 1 : 0, units: texts });
-      });
+      await write(() => void save.run({ ...balance, units: texts }));
     },
     async balances(): Promise<readonly WalletBalance[]> {
-      const { network, role, isFormer, readAtMs } = walletBalances;
-      const all = orm.select().from(walletBalances).orderBy(asc(network), asc(role), asc(isFormer), asc(readAtMs));
-      return read(() => all.all()).map(({ units, ...balance }) => ({
-        ...balance,
-        units: Object.fromEntries(Object.entries(units).map(([asset, text]) => [asset, BigInt(text ?? 0)])) as Partial<
-          Record<Asset, bigint>
-        >,
-      }));
+      const all = orm.select().from(walletBalances).orderBy(asc(walletBalances.network), asc(walletBalances.role));
+      const toUnits = (texts: Readonly<Record<string, string>>): WalletBalance['units'] =>
+        Object.fromEntries(Object.entries(texts).map(([asset, text]) => [asset, BigInt(text)]));
+      return read(() => all.all()).map((balance) => ({ ...balance, units: toUnits(balance.units) }));
     },
     async books(): Promise<readonly BookedWallet[]> {
       const { ledgerId: _, missingUnits: __, ...columns } = getTableColumns(walletBooks);
@@ -109,37 +98,23 @@ export function walletCommands(db: Db, parts: Parts) {
   };
 }
 
-function balanceStatements({ orm }: Db) {
-  const isOfRole = and(
-    eq(walletBalances.network, sql.placeholder('network')),
-    eq(walletBalances.role, sql.placeholder('role')),
-    eq(walletBalances.isFormer, sql`0`),
-  );
-  const retire = atFirstUse(
-    orm
-      .update(walletBalances)
-      .set({ isFormer: true, low: [] })
-      .where(and(isOfRole, ne(walletBalances.key, sql.placeholder('key')))),
-  );
-  const save = atFirstUse(
+const balanceStatement = ({ orm }: Db) =>
+  atFirstUse(
     orm
       .insert(walletBalances)
       .values({
         network: sql.placeholder('network'),
         role: sql.placeholder('role'),
         key: sql.placeholder('key'),
-        isFormer: sql.placeholder('isFormer'),
         units: sql.placeholder('units'),
         low: sql.placeholder('low'),
         readAtMs: sql.placeholder('readAtMs'),
       })
       .onConflictDoUpdate({
-        target: [walletBalances.network, walletBalances.role, walletBalances.key],
-        set: laterValues(walletBalances, ['isFormer', 'units', 'low', 'readAtMs']),
+        target: [walletBalances.network, walletBalances.role],
+        set: laterValues(walletBalances, ['key', 'units', 'low', 'readAtMs']),
       }),
   );
-  return { retire, save };
-}
 
 /** Outflow of the wallets by the ledger after an entry: native coin is booked on `hot`, tokens on `refunded`. */
 const spentQuery = `

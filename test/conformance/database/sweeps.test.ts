@@ -184,27 +184,6 @@ readyTest('a treasury that is a deposit address is refused', async (database, on
   assert.equal(await database.payouts.list({ limit: 10 }), []);
 });
 
-readyTest('a sweep waits for its gas, and gets a top-up when none is on its way', async (database, one) => {
-  await receive(one, pays(keyOf(1), 500n));
-  const [owner] = await unswept(database);
-  assert.ok(owner);
-  const bare = planned([owner]);
-  const { id } = bare.sweep;
-  const first = gasOf(id, 'first');
-  await plan(database, { ...bare, before: [first] });
-  const openIds = async () => (await database.payouts.open(network, T0_MS, 10)).map(({ payout }) => payout.id);
-  assert.equal(await openIds(), [first.id]);
-  assert.is(await database.sweeps.topUp(id, gasOf(id, 'second'), T0_MS), false, 'one is on its way');
-  await database.payouts.cancel(first.id, T0_MS);
-  assert.equal(await openIds(), [id]);
-  assert.is(await database.sweeps.topUp(id, first, T0_MS), false, 'it exists');
-  assert.is(await database.sweeps.countTopUps(id), 1);
-  assert.is(await database.sweeps.topUp(id, gasOf(id, 'second'), T0_MS), true);
-  assert.is(await database.sweeps.countTopUps(id), 2);
-  assert.equal(await openIds(), [gasOf(id, 'second').id]);
-  assert.is(await database.sweeps.topUp('sw_none', gasOf('sw_none', 'x'), T0_MS), false);
-});
-
 readyTest('coin, loan, sweep and its return run one after another', async (database, one) => {
   await receive(one, pays(keyOf(1), 500n));
   const [owner] = await unswept(database);

@@ -13,9 +13,7 @@ const paidBy = ({ chain }: Bench) =>
 const payersOf = async ({ database }: Bench, id: string) =>
   (await database.payouts.attempts(id)).map(({ generation, attempt, payer }) => [generation, attempt, payer]);
 const current = async ({ database }: Bench) =>
-  (await database.wallets.balances())
-    .filter(({ role, isFormer }) => role === 'refund' && !isFormer)
-    .map(({ key }) => key);
+  (await database.wallets.balances()).filter(({ role }) => role === 'refund').map(({ key }) => key);
 
 const benchTest = (title: string, ...args: Parameters<typeof onBench>) => test(title, onBench(...args));
 

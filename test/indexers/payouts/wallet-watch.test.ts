@@ -44,9 +44,9 @@ benchTest(
   'after a start nothing is signed until what was on the chain then has been read and is final',
   async (bench) => {
     await bench.plan('r1');
-    assert.is((await bench.pass())?.code, 'payouts_reading');
+    assert.is((await bench.pass())?.code, 'payouts_settling');
     await follow(bench, 7, [], 6);
-    assert.is((await bench.pass())?.code, 'payouts_reading');
+    assert.is((await bench.pass())?.code, 'payouts_settling');
     assert.equal(await bench.database.payouts.attempts('r1'), []);
     assert.equal(await bench.alarms(), []);
     await follow(bench, 8, [], 7);
