@@ -154,8 +154,8 @@ export interface Sweeper {
   commit(plan: SweepPlan): Promise<readonly string[]>;
   /**
    * Withdraws waiting sweeps, to be planned again: those that are impossible, because an address holds less, is frozen
-   * or lacks native coin, and automatic ones that were not signed in time. Withdraws the return of a loan that was never
-   * made.
+   * or lacks native coin, and automatic ones that were not signed in time. The return of a loan that was never made is
+   * withdrawn, too.
    * @returns how many were withdrawn
    */
   tend(): Promise<number>;

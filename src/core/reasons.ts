@@ -35,7 +35,7 @@ const reasons = {
     text: ({ network, by, why, end }: Readonly<{ network: string | null; by: string; why: string; end: string }>) =>
       `money out is frozen on ${network ?? 'every network'} by ${by}: ${why}. ${end} ends that`,
   },
-  /** Payments of an earlier run may not be known: after a gap in the heartbeat, or until the chain of the start is read. */
+  /** Payments of an earlier run may not be known: after a gap, or until the chain of the start is read. */
   payouts_settling: {
     passes: true,
     text: ({ network, ...of }: NetworkValues & Readonly<{ until: string | null } | { start: number; read: number }>) =>

@@ -135,8 +135,8 @@ export const isTooDear = (
 ): boolean => sharePpm !== null && sharePpm > costSharePpmMax;
 
 /**
- * Returns whether a payout takes back a loan of which nothing is left, because it was never made or was returned before.
- * A node that lags does not see a loan that was made just now.
+ * Returns whether a payout takes back a loan of which nothing is left: it was never made, or was returned before. A
+ * node that lags does not see a loan that was made just now.
  */
 export const isNothingLent = (
   { intent, createdAtMs, wait }: Pick<Payout, 'intent' | 'createdAtMs' | 'wait'>,
