@@ -8,7 +8,6 @@ import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { MerchantStore } from '../../src/database/stores.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 
 /** What commands work on: the configuration and database of one installation. */
@@ -71,8 +70,6 @@ export type Tool = Readonly<{
   sections: readonly (readonly [title: string, subjects: readonly string[]])[];
 }>;
 
-export const storeOption: Option = { value: 'ID', help: 'the store; optional if there is only one' };
-
 export const reasonOption: Option = { value: 'REASON', help: 'why, for the audit log (`quayside audit list`)' };
 
 export const requiredReason: Option = { ...reasonOption, required: true };
@@ -123,20 +120,6 @@ export function wholeOption(input: Input, name: string, min: number, max: number
   const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (number >= min && number <= max) return number;
   throw usage(`--${name} is "${text}", expected a whole number from ${min} to ${max}`);
-}
-
-/** Returns the store that `--store` names, or the only one. @throws Fault permanent `usage`, `not_found` */
-export async function storeOf(input: Input, database: Database): Promise<MerchantStore> {
-  const id = textOption(input, 'store');
-  if (id !== undefined) {
-    const found = await database.stores.find(id);
-    if (found) return found;
-    throw notFound(`there is no store ${id}; \`quayside store list\` shows all`);
-  }
-  const [only, ...others] = await database.stores.list();
-  if (!only) throw notFound('there is no store yet; create one with `quayside store add <name>`');
-  if (others.length === 0) return only;
-  throw usage('there are several stores: name one with --store (`quayside store list` shows them)');
 }
 
 /** Returns the error for a wrong command line: exit code 2. */

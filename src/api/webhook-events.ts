@@ -18,10 +18,6 @@ import { currencies } from '../core/transfer.ts';
 import { examples } from './examples.ts';
 import { destinationFields } from './refund-view.ts';
 
-const triggeredField = z.literal(true).optional().meta({
-  description: 'A developer sent it with `quayside webhook test --event`: nothing happened. Only in test mode.',
-});
-
 const sourceField = z.literal('api').meta({ description: 'Always `api`.' });
 
 const paymentEventSchema = z
@@ -34,7 +30,6 @@ const paymentEventSchema = z
       .meta({ description: 'The type of the event.' }),
     created_at: z.int().meta({ description: 'Unix seconds.' }),
     livemode: z.boolean().meta({ description: 'False for an event of test mode: no real money.' }),
-    triggered: triggeredField,
     data: z
       .object({
         object: z
@@ -69,7 +64,6 @@ const refundEventSchema = z
     type: z.enum([...documentedRefundEvents, ...extendedRefundEvents]).meta({ description: 'The type of the event.' }),
     created_at: z.int().meta({ description: 'Unix seconds.' }),
     livemode: z.boolean().meta({ description: 'False for an event of test mode: no real money.' }),
-    triggered: triggeredField,
     data: z
       .object({
         object: z

@@ -24,7 +24,7 @@ import { healthQueries, troubleQueries } from './endpoint-health.ts';
 import { endpointCommands } from './endpoints.ts';
 import { refuseOtherSchema } from './engine/migrate.ts';
 import { changeCounter, type Db, type OpenOptions, openDatabase } from './engine/open.ts';
-import { createOutbox, eventCommands, type Outbox } from './events.ts';
+import { createOutbox, eventQueries } from './events.ts';
 import { heldMoneyCommands } from './held-money.ts';
 import { createHeldRecords } from './held-records.ts';
 import { ingestCommands } from './ingest.ts';
@@ -224,7 +224,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
     traces: traceQueries(db),
     ...moneyOutRepositories(db, { ...changed, ...refundParts, freezer }),
     ledger: ledgerCommands(db),
-    ...webhookRepositories(db, { ...storeParts, vault, refreshDue, replays, raiseAlarm, findSession, outbox }),
+    ...webhookRepositories(db, { ...storeParts, vault, refreshDue, replays, raiseAlarm }),
     /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
     changeCount: changeCounter(db),
     /** Takes and releases the write lock, which proves that the database can be written now. */
@@ -238,7 +238,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
 type WebhookParts = Parameters<typeof endpointCommands>[1] &
   Parameters<typeof webhookSecretCommands>[2] &
   Parameters<typeof sendingCommands>[1] &
-  Readonly<{ vault: Vault; findSession: FindSessionRow; outbox: Outbox }>;
+  Readonly<{ vault: Vault }>;
 
 /** Events, and what is sent to endpoints. */
 const webhookRepositories = (db: Db, parts: WebhookParts) => ({
@@ -247,7 +247,7 @@ const webhookRepositories = (db: Db, parts: WebhookParts) => ({
     ...webhookSecretCommands(db, parts.vault, parts),
     ...healthQueries(db),
   },
-  events: eventCommands(db, parts.findSession, parts.outbox),
+  events: eventQueries(db),
   deliveries: { ...deliveryCommands(db, parts.refreshDue), ...troubleQueries(db) },
   sending: sendingCommands(db, parts),
 });

@@ -3,19 +3,16 @@
  * off gets deliveries too: they wait until it is on.
  */
 
-import { and, eq, max, sql } from 'drizzle-orm';
+import { eq, max, sql } from 'drizzle-orm';
 import { type EventType, isExtended } from '../core/event.ts';
-import { permanent } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
-import { type Overrides, triggeredBody } from '../core/triggered-event.ts';
-import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
 import type { RefreshDue } from './endpoint-due.ts';
 import { type EventEndpoint, prepareEndpointsOf } from './endpoints.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, preparedInsert } from './engine/prepared.ts';
-import { dueOf, type SessionRow } from './session.ts';
-import { deliveries, events, sessions } from './tables.ts';
+import type { SessionRow } from './session.ts';
+import { deliveries, events } from './tables.ts';
 
 /** `body` is the exact text that every endpoint gets. */
 export type StoredEvent = Readonly<{
@@ -90,7 +87,7 @@ export function createOutbox(db: Db, refreshDue: RefreshDue): Outbox {
   };
 }
 
-function eventQueries(db: Db) {
+export function eventQueries(db: Db) {
   // The indexes are named: by another one, a page could read past all events of the other mode.
   const list = (index: string, direction: 'ASC' | 'DESC') =>
     db.client.prepare(
@@ -131,55 +128,6 @@ function eventQueries(db: Db) {
     },
     async find(id: string): Promise<StoredEvent | null> {
       return db.read(() => find.get({ id }) ?? null);
-    },
-  };
-}
-
-/** An event that a developer triggers. `sessionId` null: about the store's newest session of test mode. */
-type Triggered = Readonly<{
-  storeId: string;
-  sessionId: string | null;
-  type: EventType;
-  overrides: Overrides;
-  nowMs: number;
-}>;
-
-export function eventCommands(db: Db, findSession: (id: string) => SessionRow | undefined, outbox: Outbox) {
-  const newest = (storeId: string): string | undefined =>
-    db.orm
-      .select({ id: max(sessions.id) })
-      .from(sessions)
-      .where(and(eq(sessions.storeId, storeId), eq(sessions.mode, 'test')))
-      .get()?.id ?? undefined;
-  return {
-    ...eventQueries(db),
-    /**
-     * Saves an event that a developer triggers, and its deliveries; the session stays as it is.
-     * @throws Fault permanent `not_found` without such a session, `usage` for an override that is wrong
-     */
-    async trigger({ storeId, sessionId, type, overrides, nowMs }: Triggered): Promise<{ id: string; body: string }> {
-      return db.write(() => {
-        const row = findSession(sessionId ?? newest(storeId) ?? '');
-        if (row?.storeId !== storeId || row.mode !== 'test') {
-          throw permanent(
-            'not_found',
-            sessionId === null
-              ? 'the store has no test session yet that the event can be about: create one with a test key first'
-              : `this store has no test session ${sessionId}; without --session the event is about the newest`,
-          );
-        }
-        const { id, orderId, terms, networks } = row;
-        const exchangeRate = terms.conversion?.rate ?? null;
-        const sum = dueOf(row);
-        const subject = { sessionId: id, orderId, exchangeRate, sum, network: networks[0] ?? 'test:none' };
-        let posted = { id: '', body: '' };
-        outbox.post(row, type, nowMs, (eventId) => {
-          const event = { id: eventId, type, createdAtS: toSeconds(nowMs) };
-          posted = { id: eventId, body: triggeredBody(event, subject, overrides) };
-          return posted.body;
-        });
-        return posted;
-      });
     },
   };
 }

@@ -118,7 +118,6 @@ const changes: Readonly<Record<string, Change>> = {
   'webhook set': { words: [endpoint, '--state', 'on', ...why], target: endpoint, states: 'both' },
   'webhook secret': { words: [endpoint, '--rotate', 'start', ...why], target: endpoint, states: 'both' },
   'webhook resend': { words: [delivery], states: 'none' },
-  'webhook test': { words: ['--event', 'payment.completed', '--store', store], states: 'none' },
   'webhook remove': { words: [endpoint, ...why], target: endpoint, states: 'before' },
   'refund destination': { words: [approved, '--address', elsewhere, ...why], target: approved, states: 'both' },
   'refund approve': { words: [approved, ...why], target: approved, states: 'both' },
@@ -148,7 +147,7 @@ const plain = ['payout reconcile', 'sweep', 'address-pool import'];
 /** What changes no row. Some send something, such as `pay`. */
 const readers = [
   ...['status', 'show', 'alarm list', 'store list', 'key list'],
-  ...['pay', 'held list', 'webhook list'],
+  ...['pay', 'held list', 'webhook list', 'webhook test'],
   ...['refund list'],
   ...['payout list'],
   ...['export'],
