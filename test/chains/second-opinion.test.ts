@@ -9,19 +9,13 @@ import * as assert from 'uvu/assert';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { differencesFrom } from '../../src/chains/second-opinion.ts';
-import type { SpendDraft, SpendNetwork } from '../../src/chains/spend.ts';
-import {
-  type GasIntent,
-  gasReceiver,
-  type Intent,
-  isPayback,
-  type RefundIntent,
-  type SweepIntent,
-} from '../../src/core/intent.ts';
+import type { SpendNetwork } from '../../src/chains/spend.ts';
+import { type GasIntent, type Intent, isPayback, type RefundIntent, type SweepIntent } from '../../src/core/intent.ts';
 import { assetOf } from '../../src/core/ledger.ts';
 import type { Terms } from '../../src/core/spend.ts';
 import type { Token } from '../../src/core/transfer.ts';
 import { runs } from '../support/runs.ts';
+import { createSeedWallets } from './seed-wallets.ts';
 
 const seed = Uint8Array.from({ length: 64 }, (_, at) => (at * 31 + 7) & 255);
 const families = ['evm', 'tron', 'solana'] as const satisfies readonly Family[];
@@ -41,24 +35,17 @@ async function benchOf(family: Family) {
     { symbol: 'USDT', address: usdt, decimals: 6 },
     { symbol: 'USDC', address: usdc, decimals: 6 },
   ];
-  const network: SpendNetwork = { chainId: '1', tokens, treasury: keyAt(900), feeUnitsMax: 10n ** 18n };
-  const draftOf = (intent: Intent): SpendDraft => {
-    const [payer] = spending.signers(intent);
-    assert.ok(payer);
-    const payerKey = spending.derive(seed, payer).key;
-    const token = intent.kind === 'gas' ? null : (tokens.find(({ symbol }) => symbol === intent.currency) ?? null);
-    const shared = { intent, payer: payerKey, token };
-    if (isPayback(intent)) return { ...shared, owners: [payerKey], to: intent.to };
-    if (intent.kind === 'gas')
-      return { ...shared, owners: [payerKey], to: spending.derive(seed, gasReceiver(intent)).key };
-    return { ...shared, owners: intent.from.map(({ index }) => keyAt(index)), to: network.treasury };
-  };
-  const sign = (intent: Intent, terms: Terms, chainId = '1') => {
-    const keys = spending.signers(intent).map((wallet) => spending.derive(seed, wallet));
-    return spending.sign({ network: { ...network, chainId }, intent, terms }, keys);
-  };
-  const opinion = (intent: Intent, terms: Terms, signed: Readonly<{ tx: string; bytes: Uint8Array }>, chainId = '1') =>
-    differencesFrom({ draft: draftOf(intent), attempt: { ...signed, terms }, chainId, tokens }, sdk.readBySdk);
+  const networkOf = (chainId: string): SpendNetwork => ({
+    ...{ chainId, tokens, treasury: keyAt(900), feeUnitsMax: 10n ** 18n },
+  });
+  const wallets = createSeedWallets(networkOf('1'), spending, keyAt).openWallets();
+  const sign = (intent: Intent, terms: Terms, chainId = '1') =>
+    createSeedWallets(networkOf(chainId), spending).signOn(wallets, intent, terms);
+  const opinion = (intent: Intent, terms: Terms, signed: Readonly<{ tx: string; bytes: Uint8Array }>) =>
+    differencesFrom(
+      { draft: wallets.draft(intent), attempt: { ...signed, terms }, chainId: '1', tokens },
+      sdk.readBySdk,
+    );
   return { keyAt, sign, opinion };
 }
 

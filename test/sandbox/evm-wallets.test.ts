@@ -84,29 +84,6 @@ test('a suggestion far above what blocks paid is not followed', async () => {
   assert.equal(quoted(await node.quote(draft, 0, [])).terms, usual);
 });
 
-test('refusals have a real node’s texts', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDT', 5n);
-  const { terms } = quoted(await node.quote(wallets.draft(intent), 0, []));
-  const codeOn = async (changes: Record<string, string>) => {
-    const answer = await node.broadcast(signOn(wallets, intent, { ...terms, ...changes }).bytes);
-    return answer.kind === 'rejected' ? answer.code : answer.kind;
-  };
-  assert.is(await codeOn({ gas_limit: '46000000' }), 'gas_limit');
-  assert.is(await codeOn({ max_fee_per_gas: '9999999999999' }), 'accepted');
-  assert.is(await codeOn({ max_fee_per_gas: '12999999999999', max_priority_fee_per_gas: '9000000' }), 'fee_capped');
-  for (const wrong of [
-    new Uint8Array(),
-    Uint8Array.of(1, 2),
-    Uint8Array.of(2, 0xc0),
-    Uint8Array.of(2, 0xf8, 0xff),
-    new Uint8Array(100),
-  ]) {
-    const answer = await node.broadcast(wrong);
-    assert.is(answer.kind === 'rejected' && answer.code, 'node_refused');
-  }
-});
-
 test('a node may lie about a broadcast in three ways', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);

@@ -1,5 +1,5 @@
 /**
- * The contracts of `test/contracts/`, deployed to an node. solc compiles them once, for as long as they do not change
+ * The contracts of `test/contracts/`, deployed to a node. solc compiles them once, for as long as they do not change
  * (`.tmp/`).
  *
  * - `deployToken`: a plain ERC-20, any decimals. `deployFeeToken`: moves return nothing and a fee can be switched on,
@@ -14,8 +14,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { Interface, type JsonFragment } from 'ethers';
 import { installationFolder as root } from '../../src/lib/installation.ts';
-import { type AbiValue, encodeArguments, encodeCall } from './abi.ts';
 import type { EvmNode } from './evm-node.ts';
 
 const GAS_BATCH = '0x4c4b40';
@@ -23,24 +23,24 @@ const GAS_DEPLOY = '0x2dc6c0';
 
 type ContractName = 'StandardToken' | 'FeeToken' | 'GuardedToken' | 'BatchSender' | 'LookAlike';
 
-let compiled: Promise<Record<string, string>> | null = null;
+/** `code` creates the contract: hex without prefix. */
+type Compiled = Readonly<{ abi: readonly JsonFragment[]; code: string }>;
 
-/** Creation code by contract name: hex without prefix. */
-async function creationCode(name: ContractName): Promise<string> {
-  compiled ??= compileOnce();
-  const code = (await compiled)[name];
-  if (!code) throw new Error(`no contract ${name} in test/contracts`);
-  return code;
-}
+let compiled: Promise<Record<string, Compiled>> | null = null;
 
 /** The compiler takes seconds to load, so its output is kept for other processes and later runs. */
-async function compileOnce(): Promise<Record<string, string>> {
+async function compileOnce(): Promise<Record<string, Compiled>> {
   const folder = join(root, 'test/contracts');
   const files = readdirSync(folder).filter((file) => file.endsWith('.sol'));
   const sources = Object.fromEntries(
     files.map((file) => [file, { content: readFileSync(join(folder, file), 'utf8') }]),
   );
-  const kept = join(root, `.tmp/contracts-${createHash('sha256').update(JSON.stringify(sources)).digest('hex')}.json`);
+  const kept = join(
+    root,
+    `.tmp/contracts-${createHash('sha256')
+      .update(JSON.stringify([sources, 'abi']))
+      .digest('hex')}.json`,
+  );
   if (existsSync(kept)) return JSON.parse(readFileSync(kept, 'utf8'));
   const codes = await compile(sources);
   const unfinished = `${kept}.${process.pid}`;
@@ -50,180 +50,137 @@ async function compileOnce(): Promise<Record<string, string>> {
   return codes;
 }
 
-async function compile(sources: object): Promise<Record<string, string>> {
+async function compile(sources: object): Promise<Record<string, Compiled>> {
   const { default: solc } = await import('solc');
   const input = {
     language: 'Solidity',
     sources,
-    settings: { outputSelection: { '*': { '*': ['evm.bytecode.object'] } } },
+    settings: { outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object'] } } },
   };
   type Output = {
     errors?: { severity: string; formattedMessage: string }[];
-    contracts?: Record<string, Record<string, { evm: { bytecode: { object: string } } }>>;
+    contracts?: Record<string, Record<string, { abi: JsonFragment[]; evm: { bytecode: { object: string } } }>>;
   };
   const output = JSON.parse(solc.compile(JSON.stringify(input))) as Output;
   const errors = output.errors?.filter((error) => error.severity === 'error') ?? [];
   if (errors.length > 0) throw new Error(errors.map((error) => error.formattedMessage).join('\n'));
-  const codes: Record<string, string> = {};
+  const codes: Record<string, Compiled> = {};
   for (const file of Object.values(output.contracts ?? {})) {
-    for (const [name, contract] of Object.entries(file)) codes[name] = contract.evm.bytecode.object;
+    for (const [name, { abi, evm }] of Object.entries(file)) codes[name] = { abi, code: evm.bytecode.object };
   }
   return codes;
 }
 
-async function deploy(node: EvmNode, name: ContractName, values: readonly AbiValue[]): Promise<string> {
-  const data = `0x${await creationCode(name)}${encodeArguments(values)}`;
-  const tx = await node.send({ data, gas: GAS_DEPLOY });
+/** `fee` (`maxPriorityFeePerGas` in wei) moves a transaction up within its block: highest first. */
+type CallOptions = Readonly<{ from?: string; feeWei?: bigint; gas?: string }>;
+
+async function deploy(node: EvmNode, name: ContractName, values: readonly unknown[] = []) {
+  compiled ??= compileOnce();
+  const found = (await compiled)[name];
+  if (!found) throw new Error(`no contract ${name} in test/contracts`);
+  const face = new Interface(found.abi);
+  const tx = await node.send({ data: `0x${found.code}${face.encodeDeploy(values).slice(2)}`, gas: GAS_DEPLOY });
   const isMined = (await node.receipt(tx)) !== null;
   if (!isMined) await node.mine();
-  const receipt = await node.receipt(tx);
-  if (receipt?.status !== '0x1' || !receipt.contractAddress) throw new Error(`${name} was not deployed`);
-  return receipt.contractAddress;
-}
-
-/** `fee` (`maxPriorityFeePerGas` in wei) moves a transaction up within its block: highest first. */
-export type CallOptions = Readonly<{ from?: string; feeWei?: bigint; gas?: string }>;
-
-function call(node: EvmNode, to: string, signature: string, values: readonly AbiValue[], options: CallOptions = {}) {
-  const fee = options.feeWei === undefined ? null : `0x${options.feeWei.toString(16)}`;
-  return node.send({
-    to,
-    data: encodeCall(signature, values),
-    ...(options.from ? { from: options.from } : {}),
-    ...(options.gas ? { gas: options.gas } : {}),
-    // The fee cap must cover the tip and the base fee.
-    ...(fee
-      ? { maxPriorityFeePerGas: fee, maxFeePerGas: `0x${((options.feeWei ?? 0n) + 10n ** 12n).toString(16)}` }
-      : {}),
-  });
-}
-
-/** Addresses are `0x` hex; `units` are the token's base units. */
-export type TokenContract = Readonly<{
-  address: string;
-  decimals: number;
-  transfer(to: string, units: bigint, options?: CallOptions): Promise<string>;
-  transferFrom(from: string, to: string, units: bigint, options?: CallOptions): Promise<string>;
-  approve(spender: string, units: bigint, options?: CallOptions): Promise<string>;
-  balanceOf(holder: string): Promise<bigint>;
-}>;
-
-function tokenAt(node: EvmNode, address: string, decimals: number): TokenContract {
+  const { status, contractAddress: address } = (await node.receipt(tx)) ?? {};
+  if (status !== '0x1' || !address) throw new Error(`${name} was not deployed`);
   return {
     address,
-    decimals,
-    transfer: (to, units, options) => call(node, address, 'transfer(address,uint256)', [to, units], options),
-    transferFrom: (from, to, units, options) =>
-      call(node, address, 'transferFrom(address,address,uint256)', [from, to, units], options),
-    approve: (spender, units, options) => call(node, address, 'approve(address,uint256)', [spender, units], options),
-    async balanceOf(holder) {
-      const data = encodeCall('balanceOf(address)', [holder]);
-      return BigInt(await node.rpc<string>('eth_call', [{ to: address, data }, 'latest']));
+    send(method: string, given: readonly unknown[], { feeWei, ...options }: CallOptions = {}): Promise<string> {
+      // The fee cap must cover the tip and the base fee.
+      const fees = feeWei !== undefined && {
+        maxPriorityFeePerGas: `0x${feeWei.toString(16)}`,
+        maxFeePerGas: `0x${(feeWei + 10n ** 12n).toString(16)}`,
+      };
+      return node.send({ to: address, data: face.encodeFunctionData(method, given), ...options, ...fees });
+    },
+    async read(method: string, given: readonly unknown[]): Promise<bigint> {
+      const call = { to: address, data: face.encodeFunctionData(method, given) };
+      return BigInt(await node.rpc<string>('eth_call', [call, 'latest']));
     },
   };
 }
 
-export type TokenOptions = Readonly<{
+type Deployed = Awaited<ReturnType<typeof deploy>>;
+
+/** Addresses are `0x` hex; `units` are the token's base units. */
+const tokenOf = ({ address, send, read }: Deployed, decimals: number) => ({
+  address,
+  decimals,
+  transfer: (to: string, units: bigint, options?: CallOptions) => send('transfer', [to, units], options),
+  transferFrom: (from: string, to: string, units: bigint, options?: CallOptions) =>
+    send('transferFrom', [from, to, units], options),
+  approve: (spender: string, units: bigint, options?: CallOptions) => send('approve', [spender, units], options),
+  balanceOf: (holder: string) => read('balanceOf', [holder]),
+});
+
+export type TokenContract = Readonly<ReturnType<typeof tokenOf>>;
+
+type TokenOptions = Readonly<{
   symbol: string;
   decimals: number;
   /** Base units that the first account holds; a thousand million tokens by default. */
   supply?: bigint;
 }>;
 
-const supplyOf = (options: TokenOptions): bigint => options.supply ?? 10n ** BigInt(9 + options.decimals);
+/** The owner and the holder of everything is `node.accounts[0]`. */
+const deployIssued = (node: EvmNode, name: ContractName, { symbol, decimals, supply }: TokenOptions) =>
+  deploy(node, name, [symbol, decimals, supply ?? 10n ** BigInt(9 + decimals)]);
 
-/** A plain ERC-20; its whole supply belongs to `node.accounts[0]`. */
-export async function deployToken(node: EvmNode, options: TokenOptions): Promise<TokenContract> {
-  const values = [{ text: options.symbol }, options.decimals, supplyOf(options)];
-  return tokenAt(node, await deploy(node, 'StandardToken', values), options.decimals);
-}
+/** A plain ERC-20. */
+export const deployToken = async (node: EvmNode, options: TokenOptions): Promise<TokenContract> =>
+  tokenOf(await deployIssued(node, 'StandardToken', options), options.decimals);
 
-/** A token whose transfers return nothing, with a fee of 0 until `setFee`; owner and holder is `node.accounts[0]`. */
-export async function deployFeeToken(
-  node: EvmNode,
-  options: TokenOptions,
-): Promise<
-  TokenContract &
-    Readonly<{
-      setFee(basisPoints: bigint, unitsMax: bigint): Promise<string>;
-      freeze(holder: string): Promise<string>;
-    }>
-> {
-  const values = [{ text: options.symbol }, options.decimals, supplyOf(options)];
-  const address = await deploy(node, 'FeeToken', values);
+/** A token whose transfers return nothing, with a fee of 0 until `setFee`. */
+export async function deployFeeToken(node: EvmNode, options: TokenOptions) {
+  const contract = await deployIssued(node, 'FeeToken', options);
   return {
-    ...tokenAt(node, address, options.decimals),
-    setFee: (basisPoints, unitsMax) => call(node, address, 'setFee(uint256,uint256)', [basisPoints, unitsMax]),
-    freeze: (holder) => call(node, address, 'addBlackList(address)', [holder]),
+    ...tokenOf(contract, options.decimals),
+    setFee: (basisPoints: bigint, unitsMax: bigint) => contract.send('setFee', [basisPoints, unitsMax]),
+    freeze: (holder: string) => contract.send('addBlackList', [holder]),
   };
 }
 
-export type GuardedToken = TokenContract &
-  Readonly<{
-    freeze(holder: string): Promise<string>;
-    /** Stops all transfers, or allows them again. `options.feeWei` puts it before others in its block. */
-    stop(isStopped: boolean, options?: CallOptions): Promise<string>;
-    /** From now on transfers return false and do nothing, or work again. */
-    silence(isSilent: boolean, options?: CallOptions): Promise<string>;
-  }>;
-
-/** A token whose issuer can intervene; owner and holder is `node.accounts[0]`. */
-export async function deployGuardedToken(node: EvmNode, options: TokenOptions): Promise<GuardedToken> {
-  const values = [{ text: options.symbol }, options.decimals, supplyOf(options)];
-  const address = await deploy(node, 'GuardedToken', values);
+/** A token whose issuer can intervene. */
+export async function deployGuardedToken(node: EvmNode, options: TokenOptions) {
+  const contract = await deployIssued(node, 'GuardedToken', options);
   return {
-    ...tokenAt(node, address, options.decimals),
-    freeze: (holder) => call(node, address, 'setBlacklisted(address,bool)', [holder, 1n]),
-    stop: (isStopped, more) => call(node, address, 'setStopped(bool)', [isStopped ? 1n : 0n], more),
-    silence: (isSilent, more) => call(node, address, 'setSilent(bool)', [isSilent ? 1n : 0n], more),
+    ...tokenOf(contract, options.decimals),
+    freeze: (holder: string) => contract.send('setBlacklisted', [holder, true]),
+    /** Stops all transfers, or allows them again. `more.feeWei` puts it before others in its block. */
+    stop: (isStopped: boolean, more?: CallOptions) => contract.send('setStopped', [isStopped], more),
+    /** From now on transfers return false and do nothing, or work again. */
+    silence: (isSilent: boolean, more?: CallOptions) => contract.send('setSilent', [isSilent], more),
   };
 }
 
 /** One `[address, units]` for each transfer of a batch. */
 export type Batch = readonly (readonly [to: string, units: bigint])[];
 
-export type BatchSender = Readonly<{
-  address: string;
-  /** `transferFrom` with the caller's allowance: `token.approve(batch.address, …)` first. */
-  sendFromCaller(token: string, batch: Batch): Promise<string>;
-  /** `transfer` from the sender contract's own balance: `token.transfer(batch.address, …)` first. */
-  sendOwn(token: string, batch: Batch): Promise<string>;
-  /** The same, then the whole transaction reverts. */
-  sendOwnThenRevert(token: string, batch: Batch): Promise<string>;
-  /** The same, undone inside while the transaction succeeds. */
-  sendOwnUndoneInside(token: string, batch: Batch): Promise<string>;
-}>;
-
-export async function deployBatchSender(node: EvmNode): Promise<BatchSender> {
-  const address = await deploy(node, 'BatchSender', []);
-  const send = (name: string) => (token: string, batch: Batch) => {
-    const values = [token, batch.map(([to]) => to), batch.map(([, units]) => units)];
-    return call(node, address, `${name}(address,address[],uint256[])`, values, { gas: GAS_BATCH });
-  };
+export async function deployBatchSender(node: EvmNode) {
+  const { address, send } = await deploy(node, 'BatchSender');
+  const sending = (method: string) => (token: string, batch: Batch) =>
+    send(method, [token, batch.map(([to]) => to), batch.map(([, units]) => units)], { gas: GAS_BATCH });
   return {
     address,
-    sendFromCaller: send('sendFromCaller'),
-    sendOwn: send('sendOwn'),
-    sendOwnThenRevert: send('sendOwnThenRevert'),
-    sendOwnUndoneInside: send('sendOwnUndoneInside'),
+    /** `transferFrom` with the caller's allowance: `token.approve(batch.address, …)` first. */
+    sendFromCaller: sending('sendFromCaller'),
+    /** `transfer` from the sender contract's own balance: `token.transfer(batch.address, …)` first. */
+    sendOwn: sending('sendOwn'),
+    /** The same, then the whole transaction reverts. */
+    sendOwnThenRevert: sending('sendOwnThenRevert'),
+    /** The same, undone inside while the transaction succeeds. */
+    sendOwnUndoneInside: sending('sendOwnUndoneInside'),
   };
 }
 
-export type LookAlike = Readonly<{
-  address: string;
-  /** Logs an ERC-20 Transfer that moved nothing. */
-  claimTransfer(from: string, to: string, units: bigint): Promise<string>;
-  /** Logs an ERC-721 Transfer: same topic, the id as fourth topic, no data. */
-  claimNftTransfer(from: string, to: string, id: bigint): Promise<string>;
-}>;
-
-export async function deployLookAlike(node: EvmNode): Promise<LookAlike> {
-  const address = await deploy(node, 'LookAlike', []);
+export async function deployLookAlike(node: EvmNode) {
+  const { address, send } = await deploy(node, 'LookAlike');
   return {
     address,
-    claimTransfer: (from, to, units) =>
-      call(node, address, 'claimTransfer(address,address,uint256)', [from, to, units]),
-    claimNftTransfer: (from, to, id) =>
-      call(node, address, 'claimNftTransfer(address,address,uint256)', [from, to, id]),
+    /** Logs an ERC-20 Transfer that moved nothing. */
+    claimTransfer: (from: string, to: string, units: bigint) => send('claimTransfer', [from, to, units]),
+    /** Logs an ERC-721 Transfer: same topic, the id as fourth topic, no data. */
+    claimNftTransfer: (from: string, to: string, id: bigint) => send('claimNftTransfer', [from, to, id]),
   };
 }

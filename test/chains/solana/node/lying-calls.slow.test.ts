@@ -3,7 +3,6 @@
  */
 import { createServer } from 'node:http';
 import * as assert from 'uvu/assert';
-import type { Node } from '../../../../src/chains/chain.ts';
 import { openNode } from '../../../../src/chains/solana/node/node.ts';
 import { rpcUrlOf } from '../../../../src/chains/solana/node/urls.ts';
 import { Fault } from '../../../../src/core/fault.ts';
@@ -12,7 +11,6 @@ import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
 import { startAnsweringServer } from '../../../support/answering-server.ts';
 import { SOLANA_CHAIN_ID, solanaTokens } from '../../../support/simulated-node.ts';
 import { until } from '../../../support/until.ts';
-import type { LyingBench } from '../../lying-bench.ts';
 import { lyingSuite } from '../lying-bench.ts';
 
 /** A block or an account; the tests use only fields that exist. */
@@ -45,48 +43,6 @@ both('the node’s own errors are distinguished, and name method and host', asyn
     assert.match(fault.message, advice);
   }
 });
-
-type Ask = (node: Node, bench: LyingBench) => Promise<unknown>;
-const asks: readonly (readonly [string, Ask])[] = [
-  ['head', (node) => node.head()],
-  ['content', (node, { read }) => read(node, true)],
-  ['attest', (node, { block }) => node.attest(block, [])],
-];
-for (const [name, ask] of asks) {
-  both(
-    `${name}: silence, a page, a cut text, a closed connection and too long an answer each have a code`,
-    async (node, bench) => {
-      const { lies } = bench.proxy;
-      const failing = async (): Promise<string> => {
-        const fault = await faultOf(ask(node, bench));
-        assert.is(fault.kind, 'transient');
-        assert.match(fault.message, /^get\w+ at 127\.0\.0\.1:\d+/);
-        bench.proxy.heal();
-        return fault.code;
-      };
-      lies.text = () => '<html><body>Bad day</body></html>';
-      assert.is(await failing(), 'node_nonsense', 'a page with status 200');
-      for (const [status, code] of [
-        [429, 'node_rate_limited'],
-        [503, 'node_error'],
-        [403, 'node_refused'],
-      ] as const) {
-        lies.status = status;
-        assert.is(await failing(), code);
-      }
-      lies.text = (text) => text.slice(0, -2);
-      assert.is(await failing(), 'node_nonsense', 'cut');
-      lies.breaksOff = () => true;
-      assert.is(await failing(), 'node_unreachable', 'closed in the middle');
-      lies.text = (text) => text + ' '.repeat(200_000);
-      assert.is(await failing(), 'node_response_too_large');
-      lies.text = () => null;
-      assert.is(await failing(), 'node_timeout');
-      await ask(node, bench);
-    },
-    { requestTimeoutMs: 800, responseBytesMax: 150_000 },
-  );
-}
 
 both(
   'while the newest block is being written, the head is the one below it',
