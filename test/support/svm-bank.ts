@@ -7,6 +7,14 @@
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { base58 } from '@scure/base';
+import {
+  type AccountMeta,
+  Message,
+  PublicKey,
+  SystemProgram,
+  TransactionInstruction,
+  TransactionMessage,
+} from '@solana/web3.js';
 import { LiteSVM } from 'litesvm';
 
 export const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
@@ -24,61 +32,45 @@ type SvmTransaction = Parameters<Svm['sendTransaction']>[0];
 
 /** Anyone with a private key: a wallet, or the one-time key of a new account. */
 export type Signer = Readonly<{ address: string; secret: Uint8Array }>;
-type Account = Readonly<{ address: string; isSigner?: boolean; isWritable?: boolean }>;
-export type Instruction = Readonly<{ program: string; accounts: readonly Account[]; data: Uint8Array }>;
 
 export const signerOf = (name: string): Signer => {
   const secret = sha256(new TextEncoder().encode(`signer ${name}`));
   return { secret, address: base58.encode(ed25519.getPublicKey(secret)) };
 };
 
+const publicKey = (address: string): PublicKey => new PublicKey(address);
 const bytesOf = (address: string): Uint8Array => base58.decode(address);
-const u32 = (value: number): Uint8Array => new Uint8Array(new Uint32Array([value]).buffer);
 const u64 = (value: bigint): Uint8Array => new Uint8Array(new BigUint64Array([value]).buffer);
-const join = (...parts: readonly (Uint8Array | number)[]): Uint8Array =>
+const join = (...parts: readonly (Uint8Array | number)[]): Buffer =>
   Buffer.concat(parts.map((part) => (typeof part === 'number' ? Buffer.from([part]) : Buffer.from(part))));
 
-const signer = (address: string, isWritable = false): Account => ({ address, isSigner: true, isWritable });
-const writable = (address: string): Account => ({ address, isWritable: true });
-const reader = (address: string): Account => ({ address });
+const signer = (address: string, isWritable = false) => ({ pubkey: publicKey(address), isSigner: true, isWritable });
+const writable = (address: string) => ({ pubkey: publicKey(address), isSigner: false, isWritable: true });
+const reader = (address: string) => ({ pubkey: publicKey(address), isSigner: false, isWritable: false });
+
+/** @param keys in the order in which the program reads them */
+const call = (program: string, keys: readonly AccountMeta[], data: Buffer): TransactionInstruction =>
+  new TransactionInstruction({ programId: publicKey(program), keys: [...keys], data });
 
 // ── Instructions, as the programs read them (spl-token `instruction.rs`) ─────────────────────────────────────────────
 
-export const createAccount = (
-  payer: string,
-  account: string,
-  lamports: bigint,
-  space: number,
-  program: string,
-): Instruction => ({
-  program: SYSTEM,
-  accounts: [signer(payer, true), signer(account, true)],
-  data: join(u32(0), u64(lamports), u64(BigInt(space)), bytesOf(program)),
-});
+export const createAccount = (payer: string, account: string, lamports: bigint, space: number, program: string) =>
+  SystemProgram.createAccount({
+    ...{ fromPubkey: publicKey(payer), newAccountPubkey: publicKey(account), programId: publicKey(program) },
+    ...{ lamports: Number(lamports), space },
+  });
 
-const initializeMint = (mint: string, decimals: number, authority: string, program: string): Instruction => ({
-  program,
-  accounts: [writable(mint)],
-  data: join(20, decimals, bytesOf(authority), 0),
-});
+const initializeMint = (mint: string, decimals: number, authority: string, program: string) =>
+  call(program, [writable(mint)], join(20, decimals, bytesOf(authority), 0));
 
-export const initializeAccount = (account: string, mint: string, owner: string, program = TOKEN): Instruction => ({
-  program,
-  accounts: [writable(account), reader(mint)],
-  data: join(18, bytesOf(owner)),
-});
+export const initializeAccount = (account: string, mint: string, owner: string, program = TOKEN) =>
+  call(program, [writable(account), reader(mint)], join(18, bytesOf(owner)));
 
-const mintTo = (mint: string, account: string, authority: string, units: bigint, program: string): Instruction => ({
-  program,
-  accounts: [writable(mint), writable(account), signer(authority)],
-  data: join(7, u64(units)),
-});
+const mintTo = (mint: string, account: string, authority: string, units: bigint, program: string) =>
+  call(program, [writable(mint), writable(account), signer(authority)], join(7, u64(units)));
 
-export const transfer = (from: string, to: string, owner: string, units: bigint, program = TOKEN): Instruction => ({
-  program,
-  accounts: [writable(from), writable(to), signer(owner)],
-  data: join(3, u64(units)),
-});
+export const transfer = (from: string, to: string, owner: string, units: bigint, program = TOKEN) =>
+  call(program, [writable(from), writable(to), signer(owner)], join(3, u64(units)));
 
 export const transferChecked = (
   from: string,
@@ -88,138 +80,44 @@ export const transferChecked = (
   units: bigint,
   decimals: number,
   program = TOKEN,
-): Instruction => ({
-  program,
-  accounts: [writable(from), reader(mint), writable(to), signer(owner)],
-  data: join(12, u64(units), decimals),
-});
+) => call(program, [writable(from), reader(mint), writable(to), signer(owner)], join(12, u64(units), decimals));
 
-export const setOwner = (account: string, owner: string, newOwner: string): Instruction => ({
-  program: TOKEN,
-  accounts: [writable(account), signer(owner)],
-  data: join(6, ACCOUNT_OWNER, 1, bytesOf(newOwner)),
-});
+export const setOwner = (account: string, owner: string, newOwner: string) =>
+  call(TOKEN, [writable(account), signer(owner)], join(6, ACCOUNT_OWNER, 1, bytesOf(newOwner)));
 
-export const closeAccount = (account: string, destination: string, owner: string): Instruction => ({
-  program: TOKEN,
-  accounts: [writable(account), writable(destination), signer(owner)],
-  data: join(9),
-});
+export const closeAccount = (account: string, destination: string, owner: string) =>
+  call(TOKEN, [writable(account), writable(destination), signer(owner)], join(9));
 
 /** Returns the owner's own token account for a mint: a program-derived address, off the curve. */
 export function ataOf(owner: string, mint: string, program = TOKEN): string {
   const seeds = [owner, program, mint].map(bytesOf);
-  for (let bump = 255; bump > 0; bump--) {
-    const hash = sha256(join(...seeds, bump, bytesOf(ATA_PROGRAM), new TextEncoder().encode('ProgramDerivedAddress')));
-    try {
-      ed25519.Point.fromBytes(hash);
-    } catch {
-      return base58.encode(hash);
-    }
-  }
-  throw new Error('every bump is on the curve');
+  return PublicKey.findProgramAddressSync(seeds, publicKey(ATA_PROGRAM))[0].toBase58();
 }
 
-export const createAta = (payer: string, owner: string, mint: string, program = TOKEN): Instruction => ({
-  program: ATA_PROGRAM,
-  accounts: [
-    signer(payer, true),
-    writable(ataOf(owner, mint, program)),
-    reader(owner),
-    reader(mint),
-    reader(SYSTEM),
-    reader(program),
-  ],
-  data: join(1),
-});
+export const createAta = (payer: string, owner: string, mint: string, program = TOKEN) => {
+  const account = ataOf(owner, mint, program);
+  const others = [owner, mint, SYSTEM, program].map(reader);
+  return call(ATA_PROGRAM, [signer(payer, true), writable(account), ...others], join(1));
+};
 
 /**
  * Moves tokens in an account of an account back to the wallet: the program calls the token program, signing for itself.
  */
-export const recoverNested = (wallet: string, mint: string): Instruction => {
+export const recoverNested = (wallet: string, mint: string) => {
   const ownerAta = ataOf(wallet, mint);
-  return {
-    program: ATA_PROGRAM,
-    accounts: [
-      writable(ataOf(ownerAta, mint)),
-      reader(mint),
-      writable(ownerAta),
-      reader(ownerAta),
-      reader(mint),
-      signer(wallet, true),
-      reader(TOKEN),
-    ],
-    data: join(2),
-  };
+  const nested = [writable(ataOf(ownerAta, mint)), reader(mint), writable(ownerAta), reader(ownerAta), reader(mint)];
+  return call(ATA_PROGRAM, [...nested, signer(wallet, true), reader(TOKEN)], join(2));
 };
 
 /** Several token instructions as one: the token program executes them inside. */
-export const batch = (instructions: readonly Instruction[]): Instruction => ({
-  program: TOKEN,
-  accounts: instructions.flatMap(({ accounts }) => accounts),
-  data: join(255, ...instructions.flatMap(({ accounts, data }) => [accounts.length, data.length, data])),
-});
+export const batch = (instructions: readonly TransactionInstruction[]) =>
+  call(
+    TOKEN,
+    instructions.flatMap(({ keys }) => keys),
+    join(255, ...instructions.flatMap(({ keys, data }) => [keys.length, data.length, data])),
+  );
 
 // ── The bank ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/**
- * Returns accounts in the order that the message's header requires: writable signers, signers, writable, the rest; the
- * payer first.
- */
-function rank(payer: string, instructions: readonly Instruction[]) {
-  const known = new Map<string, { isSigner: boolean; isWritable: boolean }>();
-  const note = ({ address, isSigner = false, isWritable = false }: Account): void => {
-    const before = known.get(address);
-    known.set(address, {
-      isSigner: isSigner || before?.isSigner === true,
-      isWritable: isWritable || before?.isWritable === true,
-    });
-  };
-  note(signer(payer, true));
-  for (const { accounts } of instructions) accounts.forEach(note);
-  for (const { program } of instructions) note(reader(program));
-  const all = [...known].map(([address, role]) => ({ address, ...role }));
-  const place = ({ isSigner, isWritable }: { isSigner: boolean; isWritable: boolean }) =>
-    (isSigner ? 0 : 2) + (isWritable ? 0 : 1);
-  return all.sort((a, b) => place(a) - place(b));
-}
-
-/**
- * A legacy message (https://solana.com/docs/core/transactions); all lengths stay below 128, where they are one byte.
- */
-function messageOf(keys: ReturnType<typeof rank>, blockhash: string, instructions: readonly Instruction[]): Uint8Array {
-  const at = (address: string) => keys.findIndex((key) => key.address === address);
-  const signers = keys.filter(({ isSigner }) => isSigner);
-  const header = [
-    signers.length,
-    signers.filter(({ isWritable }) => !isWritable).length,
-    keys.filter((key) => !key.isSigner && !key.isWritable).length,
-  ];
-  return join(
-    ...header,
-    keys.length,
-    ...keys.map(({ address }) => bytesOf(address)),
-    bytesOf(blockhash),
-    instructions.length,
-    ...instructions.flatMap(({ program, accounts, data }) => [
-      at(program),
-      accounts.length,
-      ...accounts.map(({ address }) => at(address)),
-      data.length,
-      data,
-    ]),
-  );
-}
-
-/** The accounts of a legacy message with the roles that its header gives them. */
-function keysOf(message: Uint8Array): ReturnType<typeof rank> {
-  const [signers = 0, readSigners = 0, readOthers = 0, count = 0] = message;
-  return Array.from({ length: count }, (_, at) => ({
-    address: base58.encode(message.subarray(4 + 32 * at, 36 + 32 * at)),
-    isSigner: at < signers,
-    isWritable: at < signers - readSigners || (at >= signers && at < count - readOthers),
-  }));
-}
 
 /** A bank with money to mint. */
 export type SvmBank = ReturnType<typeof openSvmBank>;
@@ -266,14 +164,21 @@ export function openSvmBank() {
   const lamports = (addresses: readonly string[]) => addresses.map((address) => Number(read(address)?.lamports ?? 0n));
 
   /** Executes a transaction that the first signer pays for. */
-  function run(signers: readonly Signer[], instructions: readonly Instruction[]) {
+  function run(signers: readonly Signer[], instructions: readonly TransactionInstruction[]) {
     const [payer] = signers;
     if (!payer) throw new Error('a transaction has a payer');
-    const keys = rank(payer.address, instructions);
-    return execute(keys, messageOf(keys, svm.latestBlockhash(), instructions), signers);
+    const content = { payerKey: publicKey(payer.address), recentBlockhash: svm.latestBlockhash() };
+    const message = new TransactionMessage({ ...content, instructions: [...instructions] });
+    return execute(message.compileToLegacyMessage(), signers);
   }
 
-  function execute(keys: ReturnType<typeof rank>, messageBytes: Uint8Array, signers: readonly Signer[]) {
+  function execute(message: Message, signers: readonly Signer[]) {
+    const messageBytes = message.serialize();
+    const keys = message.accountKeys.map((key, at) => ({
+      address: key.toBase58(),
+      isSigner: message.isAccountSigner(at),
+      isWritable: message.isAccountWritable(at),
+    }));
     const addresses = keys.map(({ address }) => address);
     const signatures = Object.fromEntries(
       keys
@@ -315,14 +220,13 @@ export function openSvmBank() {
   /** Signs and executes a transaction that somebody else built, as the payer's wallet and a node do. */
   function sendUnsigned(transaction: Uint8Array, signers: readonly Signer[]) {
     const places = transaction[0] ?? 0;
-    const message = transaction.slice(1 + 64 * places);
-    return execute(keysOf(message), message, signers);
+    return execute(Message.from(transaction.slice(1 + 64 * places)), signers);
   }
 
   const rent = (space: number): bigint => svm.minimumBalanceForRentExemption(BigInt(space));
 
   /** Executes what must succeed. */
-  function prepare(signers: readonly Signer[], instructions: readonly Instruction[]): void {
+  function prepare(signers: readonly Signer[], instructions: readonly TransactionInstruction[]): void {
     const { meta } = run(signers, instructions);
     if (meta.err !== null) throw new Error(`a preparation failed: ${JSON.stringify(meta.err)}`);
   }

@@ -4,7 +4,7 @@
  * payer.
  */
 import { pbkdf2Sync } from 'node:crypto';
-import { PublicKey, SystemProgram } from '@solana/web3.js';
+import { PublicKey, SystemProgram, TransactionInstruction } from '@solana/web3.js';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
@@ -116,13 +116,16 @@ test('only the refund wallet can allocate data in a lock, even for somebody who 
     ...{ accountPubkey: new PublicKey(lock), basePubkey: new PublicKey(refundWallet), seed: text, space: 1 },
     programId: system,
   });
-  const allocate = (base: Readonly<{ address: string; isSigner: boolean }>) => ({
-    program: system.toBase58(),
-    accounts: [{ address: lock, isWritable: true }, base],
-    data,
-  });
-  const err = (signer: Signer, isSigner: boolean) =>
-    bank.run([griefer, signer], [allocate({ address: refundWallet, isSigner })]).meta.err;
+  const allocate = (isSigner: boolean) =>
+    new TransactionInstruction({
+      programId: system,
+      keys: [
+        { pubkey: new PublicKey(lock), isSigner: false, isWritable: true },
+        { pubkey: new PublicKey(refundWallet), isSigner, isWritable: false },
+      ],
+      data,
+    });
+  const err = (signer: Signer, isSigner: boolean) => bank.run([griefer, signer], [allocate(isSigner)]).meta.err;
   assert.is.not(err(griefer, false), null);
   assert.is(err({ address: refundWallet, secret }, true), null, 'the same instruction with its signature');
 });
