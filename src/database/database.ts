@@ -224,7 +224,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
     traces: traceQueries(db),
     ...moneyOutRepositories(db, { ...changed, ...refundParts, freezer }),
     ledger: ledgerCommands(db),
-    ...webhookRepositories(db, { ...storeParts, vault, refreshDue, replays, raiseAlarm }),
+    ...webhookRepositories(db, { ...storeParts, refreshDue, replays, raiseAlarm }),
     /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
     changeCount: changeCounter(db),
     /** Takes and releases the write lock, which proves that the database can be written now. */
@@ -236,15 +236,14 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
 }
 
 type WebhookParts = Parameters<typeof endpointCommands>[1] &
-  Parameters<typeof webhookSecretCommands>[2] &
-  Parameters<typeof sendingCommands>[1] &
-  Readonly<{ vault: Vault }>;
+  Parameters<typeof webhookSecretCommands>[1] &
+  Parameters<typeof sendingCommands>[1];
 
 /** Events, and what is sent to endpoints. */
 const webhookRepositories = (db: Db, parts: WebhookParts) => ({
   endpoints: {
     ...endpointCommands(db, parts),
-    ...webhookSecretCommands(db, parts.vault, parts),
+    ...webhookSecretCommands(db, parts),
     ...healthQueries(db),
   },
   events: eventQueries(db),

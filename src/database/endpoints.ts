@@ -106,7 +106,7 @@ export function prepareEndpointsOf(db: Db): (named: Named) => readonly EventEndp
     const url = new URL(webhookUrl).origin;
     const known = ofOrigin.get({ storeId, mode, url });
     if (known) return [...found, known];
-    const added = { id: `we_${sortableId(nowMs)}`, url, extendedEvents: [] };
+    const added = { id: `we_${sortableId(nowMs)}`, url, extendedEvents: [], secret: null };
     const on = { perSession: true, disabledAtMs: null, disabledReason: null, createdAtMs: nowMs };
     insert({ ...added, storeId, mode, ...on, ...fresh, silences: SILENT_COUNT });
     return [...found, added];
@@ -135,11 +135,10 @@ export function endpointCommands(db: Db, { secrets, refreshDue, replays }: Parts
   function add({ secret, ...endpoint }: NewEndpoint): EndpointAdded {
     const endpointId = findOfOtherMode(endpoint);
     if (endpointId !== null) return { kind: 'other_mode', endpointId };
-    insert({ ...endpoint, ...fresh });
     const { id, storeId, mode, url } = endpoint;
+    insert({ ...endpoint, ...fresh, secret: secret === undefined ? null : secrets.seal(id, mode, secret) });
     const extendedEvents = endpoint.extendedEvents.join(',');
     db.describe({ target: id, before: null, after: { storeId, mode, url, extendedEvents } });
-    if (secret !== undefined) secrets.add(endpoint.id, endpoint.mode, secret);
     return { kind: 'added' };
   }
 
@@ -151,7 +150,7 @@ export function endpointCommands(db: Db, { secrets, refreshDue, replays }: Parts
     const endpoint = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
     if (!endpoint) return { kind: 'removed' };
     const { storeId, mode } = endpoint;
-    const { secret } = secrets.open(secrets.signing({ endpointId: id, storeId, mode }));
+    const { secret } = secrets.signing({ endpointId: id, storeId, mode });
     return { kind: 'replayed', endpoint, secret };
   }
 

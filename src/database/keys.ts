@@ -10,7 +10,7 @@ import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
 import type { NonceUse, Replays } from './replays.ts';
 import type { MacedRow, RowGuard } from './row-macs.ts';
-import type { MerchantStore } from './stores.ts';
+import { isApproved, type MerchantStore } from './stores.ts';
 import { keys, stores } from './tables.ts';
 import type { Vault } from './vault.ts';
 
@@ -139,8 +139,9 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct, replays }:
     async find(keyHash: string): Promise<ApiKeyWithSecret | null> {
       const row = db.read(() => findByHash.get({ keyHash }));
       if (!row || !isIntact(row)) return null;
-      const { keyHash: _hash, mac: _mac, secret, ...key } = row;
-      return { ...key, secret: vault.open(secret, apiSecretName(key.id)) };
+      const { keyHash: _hash, mac: _mac, secret, storeStatus: status, ...key } = row;
+      const storeStatus = isApproved(status) ? 'approved' : 'pending';
+      return { ...key, storeStatus, secret: vault.open(secret, apiSecretName(key.id)) };
     },
     /**
      * Uses up a nonce until `keepUntilMs`; false when it was used before. Removes a bounded number of expired nonces.

@@ -16,9 +16,10 @@ import { totpSecretName } from './people/person.ts';
 import { macedRefundAddress } from './refunds/destinations.ts';
 import { macedDestination } from './refunds/rows.ts';
 import { createRowMacs, type MacedRow, type RowMacs } from './row-macs.ts';
-import { macedSuspension } from './stores.ts';
+import { macedDecision } from './stores.ts';
 import {
   addresses,
+  endpoints,
   jobs,
   keys,
   noticeTargets,
@@ -28,7 +29,6 @@ import {
   refunds,
   stores,
   transfers,
-  webhookSecrets,
 } from './tables.ts';
 import { createTokens, type Tokens } from './tokens.ts';
 import { macedTransfer } from './transfers.ts';
@@ -209,9 +209,10 @@ const sealedTables: readonly SealedTable[] = [
       return sealed && { ...sealed, mac: to.macs.seal(macedKey({ ...row, ...sealed })) };
     },
   },
-  withSecrets(webhookSecrets, [webhookSecrets.owner, webhookSecrets.mode], ({ owner, mode }) => ({
-    secret: webhookSecretName(owner, mode),
-    nextSecret: webhookSecretName(owner, mode),
+  withSecrets(endpoints, [endpoints.id], ({ id, mode }) => ({ secret: webhookSecretName(id, mode) })),
+  withSecrets(stores, [stores.id], ({ id }) => ({
+    liveSecret: webhookSecretName(id, 'live'),
+    testSecret: webhookSecretName(id, 'test'),
   })),
   withSecrets(people, [people.id], ({ id }) => ({ totpSecret: totpSecretName(id) })),
   withSecrets(jobs, [jobs.kind, jobs.key], ({ kind, key }) => (kind === 'mail' ? { payload: mailName(key) } : {})),
@@ -221,7 +222,7 @@ const sealedTables: readonly SealedTable[] = [
   })),
   withMacs(addresses, [addresses.id], macedAddress, sql`${addresses.mac} IS NOT ${NOT_DERIVED}`),
   withMacs(transfers, [transfers.id], macedTransfer),
-  withMacs(stores, [stores.id], macedSuspension),
+  withMacs(stores, [stores.id], macedDecision),
   withMacs(refundAddresses, [refundAddresses.sessionId, refundAddresses.network], macedRefundAddress),
   {
     table: refunds,

@@ -27,24 +27,23 @@ CREATE TABLE migrations (
 
 -- ── Stores and their keys ───────────────────────────────────────────────────────────────────────────────────────────────
 
--- A merchant's shop.
+-- A merchant's shop. The keys of a suspended one create neither sessions nor refunds.
 CREATE TABLE stores (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
-  status TEXT NOT NULL CHECK (status IN ('pending', 'approved')),
+  status TEXT NOT NULL CHECK (status IN ('pending', 'approved', 'refused', 'suspended')),
+  decided_at_ms INTEGER, -- when it was refused or suspended
+  decided_because TEXT,
   settings TEXT NOT NULL CHECK (json_valid(settings)), --> StoreSettings
   refund_policy TEXT NOT NULL CHECK (json_valid(refund_policy)), --> RefundPolicy
   page TEXT NOT NULL CHECK (json_valid(page)), --> PageSettings
   zone TEXT NOT NULL, -- of its days
   next_receipt_number INTEGER NOT NULL CHECK (next_receipt_number > 0), -- gapless
   created_at_ms INTEGER NOT NULL,
-  suspended_at_ms INTEGER, -- from then on, its keys create neither sessions nor refunds
-  suspended_because TEXT,
   mac TEXT,
-  refused_at_ms INTEGER,
-  refused_because TEXT,
-  logo BLOB, -- of the page; last, because most reads leave it out
-  CHECK ((suspended_because IS NULL) = (suspended_at_ms IS NULL))
+  live_secret TEXT NOT NULL, -- signs webhooks of endpoints without a secret of their own; sealed, with its rotation
+  test_secret TEXT NOT NULL,
+  logo BLOB -- of the page; last, because most reads leave it out
 ) STRICT;
 
 -- An API key. The key itself is not kept.
@@ -297,6 +296,7 @@ CREATE TABLE endpoints (
   mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
   url TEXT NOT NULL,
   extended_events TEXT NOT NULL CHECK (json_valid(extended_events)), --> readonly ExtendedEventType[]
+  secret TEXT, -- sealed, with its rotation; null: its store's signs
   per_session INTEGER NOT NULL CHECK (per_session IN (0, 1)),
   created_at_ms INTEGER NOT NULL,
   disabled_at_ms INTEGER,
@@ -314,17 +314,6 @@ CREATE UNIQUE INDEX endpoints_per_session ON endpoints (store_id, mode, url) WHE
 CREATE INDEX endpoints_due ON endpoints (CASE WHEN silences >= 5 THEN 1 ELSE 0 END, due_at_ms) WHERE due_at_ms IS NOT NULL;
 CREATE INDEX endpoints_failing ON endpoints (failing_since_ms, id) WHERE failing_since_ms IS NOT NULL;
 CREATE INDEX endpoints_off ON endpoints (disabled_at_ms, id) WHERE disabled_at_ms IS NOT NULL;
-
--- The secret that signs for an endpoint, or for a store's endpoints without one of their own. Sealed.
-CREATE TABLE webhook_secrets (
-  owner TEXT NOT NULL, -- an endpoint's id, or a store's
-  mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-  secret TEXT NOT NULL,
-  next_secret TEXT, -- valid too, while the secret is being rotated
-  rotated_at_ms INTEGER,
-  PRIMARY KEY (owner, mode),
-  CHECK ((next_secret IS NULL) = (rotated_at_ms IS NULL))
-) STRICT;
 
 -- An event with the exact bytes to send. Ids rise strictly in the order of commits.
 CREATE TABLE events (

@@ -153,9 +153,19 @@ function prepareOpening({ client }: Db, secrets: WebhookSecrets) {
     return leased.map((one) => {
       const { endpoint, attempts, isUnproven, ...row } = one;
       const { id: endpointId, storeId, mode } = endpoint;
-      const pair = pairs.get(endpointId) ?? secrets.open(secrets.signing({ endpointId, storeId, mode }));
-      pairs.set(endpointId, pair);
-      return { ...row, ...pair, endpointId, isUnproven, url: urlOf(one), mode, attempt: attempts + 1, leaseUntilMs };
+      const { secret, nextSecret } = pairs.get(endpointId) ?? secrets.signing({ endpointId, storeId, mode });
+      pairs.set(endpointId, { secret, nextSecret });
+      return {
+        ...row,
+        secret,
+        nextSecret,
+        endpointId,
+        isUnproven,
+        url: urlOf(one),
+        mode,
+        attempt: attempts + 1,
+        leaseUntilMs,
+      };
     });
   };
 }

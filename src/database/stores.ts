@@ -2,7 +2,7 @@
  * Merchants' stores: their settings, payment page, approval and suspension.
  */
 
-import { and, asc, count, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm';
+import { and, asc, count, eq, getTableColumns, inArray } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../core/refund.ts';
 import type { Mode } from '../core/transfer.ts';
@@ -59,21 +59,28 @@ export type Logo = Readonly<{ hash: string; bytes: Uint8Array }>;
 /** Omitted settings stay as they are. */
 export type PageSettingsChange = Partial<Omit<PageSettings, 'logo'>> & Readonly<{ logo?: Logo | null }>;
 
-const { logo: _logo, ...storeColumns } = getTableColumns(stores);
+const { logo: _logo, liveSecret: _live, testSecret: _test, ...storeColumns } = getTableColumns(stores);
 
-type StoreRow = Omit<typeof stores.$inferSelect, 'logo'>;
-type Suspension = Pick<StoreRow, 'id' | 'suspendedAtMs' | 'suspendedBecause'>;
+type StoreRow = Omit<typeof stores.$inferSelect, 'logo' | 'liveSecret' | 'testSecret'>;
 
 const noPage: PageSettings = { accent: null, embedOrigins: [], logo: null, receiptsReplyTo: null };
 
-/** What the MAC of a store covers: its suspension. */
-export const macedSuspension = ({ id, suspendedAtMs, suspendedBecause }: Suspension): MacedRow => ({
+/** The fields of a store that its MAC covers: what the operator decided about it. */
+export const macedDecision = ({
+  id,
+  status,
+  decidedAtMs,
+  decidedBecause,
+}: Pick<StoreRow, 'id' | 'status' | 'decidedAtMs' | 'decidedBecause'>): MacedRow => ({
   table: 'stores',
   key: [id],
-  fields: [suspendedAtMs, suspendedBecause],
+  fields: [status, decidedAtMs, decidedBecause],
 });
 
-/** Stands for a suspension that was altered: nobody knows whether the operator ended it, so the store is suspended. */
+/** Returns whether a store is approved, suspended or not. */
+export const isApproved = (status: StoreRow['status']): boolean => status === 'approved' || status === 'suspended';
+
+/** The reason of a store whose row was altered: nobody knows what the operator decided, so it is suspended. */
 const ALTERED = 'its row in the database was altered';
 
 /** Returns functions that are called within a transaction. */
@@ -81,12 +88,12 @@ export function createStoreRows(db: Db, guard: RowGuard) {
   const select = atFirstUse(db.orm.select(storeColumns).from(stores).where(given(stores, 'id')));
   const find = (id: string): StoreRow | undefined => select.get({ id });
 
-  /** Checks a store's suspension; raises an alarm for one that was altered. */
+  /** Checks what was decided about a store; raises an alarm if it was altered. */
   const isIntact = (row: StoreRow): boolean =>
     guard.accepts(
-      macedSuspension(row),
+      macedDecision(row),
       row.mac,
-      `the suspension of store ${row.id}, which counts as suspended`,
+      `the decision about store ${row.id}, which counts as suspended`,
       `run \`quayside store set ${row.id} --decide suspend --reason …\`, or \`quayside store set ${row.id} --decide resume\` if it was not suspended`,
     );
   return {
@@ -97,15 +104,14 @@ export function createStoreRows(db: Db, guard: RowGuard) {
       const row = find(id);
       invariant(row, `store ${id} exists`);
       const { settings, refundPolicy: policy } = row;
-      return { settings, policy, isSuspended: () => !isIntact(row) || row.suspendedAtMs !== null };
+      return { settings, policy, isSuspended: () => !isIntact(row) || row.status === 'suspended' };
     },
   };
 }
 
 export type StoreRows = ReturnType<typeof createStoreRows>;
 
-/** As text, so that the partial index fits. */
-const isWaiting = and(sql`${stores.status} = 'pending'`, isNull(stores.refusedAtMs));
+const isWaiting = eq(stores.status, 'pending');
 
 const ALARMS = `${alarmKey('store', '')}:`;
 
@@ -126,12 +132,14 @@ type Parts = Readonly<{
 const viewer =
   ({ isIntact }: StoreRows) =>
   (row: StoreRow): MerchantStore => {
-    const { id, name, status, settings, zone, createdAtMs } = row;
-    const because = isIntact(row) ? row.suspendedBecause : ALTERED;
+    const { id, name, settings, zone, createdAtMs, decidedAtMs, decidedBecause } = row;
+    const isAltered = !isIntact(row);
+    const decision = { atMs: decidedAtMs ?? 0, because: isAltered ? ALTERED : (decidedBecause ?? '') };
     return {
-      ...{ id, name, status, settings, zone, createdAtMs },
-      ...(because !== null && { suspension: { atMs: row.suspendedAtMs ?? 0, because } }),
-      ...(row.refusedAtMs !== null && { refusal: { atMs: row.refusedAtMs, because: row.refusedBecause ?? '' } }),
+      ...{ id, name, settings, zone, createdAtMs },
+      status: isApproved(row.status) ? 'approved' : 'pending',
+      ...((isAltered || row.status === 'suspended') && { suspension: decision }),
+      ...(row.status === 'refused' && { refusal: decision }),
     };
   };
 
@@ -149,18 +157,20 @@ const pick = (values: StoreValues, keys: readonly (keyof StoreValues)[]) =>
   Object.fromEntries(keys.map((key) => [key, values[key]]));
 
 function createStore(db: Db, { guard, recordAct, secrets }: Parts, input: NewStore, act?: OperatorAct, owner?: string) {
-  const { settings, webhookSecrets, suspension, refusal, ...store } = input;
+  const { webhookSecrets, suspension, refusal, ...store } = input;
+  const { settings } = store;
+  const decision = suspension ?? refusal;
   const row = {
-    ...{ ...store, settings, refundPolicy: defaultRefundPolicy, page: noPage, logo: null, nextReceiptNumber: 1 },
-    suspendedAtMs: suspension?.atMs ?? null,
-    suspendedBecause: suspension?.because ?? null,
-    refusedAtMs: refusal?.atMs ?? null,
-    refusedBecause: refusal?.because ?? null,
+    ...{ ...store, refundPolicy: defaultRefundPolicy, page: noPage, logo: null, nextReceiptNumber: 1 },
+    status: suspension ? ('suspended' as const) : refusal ? ('refused' as const) : store.status,
+    decidedAtMs: decision?.atMs ?? null,
+    decidedBecause: decision?.because ?? null,
+    liveSecret: secrets.seal(store.id, 'live', webhookSecrets.live),
+    testSecret: secrets.seal(store.id, 'test', webhookSecrets.test),
   };
-  preparedInsert(db, stores)({ ...row, mac: guard.seal(macedSuspension(row)) });
+  preparedInsert(db, stores)({ ...row, mac: guard.seal(macedDecision(row)) });
   const { id: target, name, zone } = store;
   if (act) recordAct(act, { target, before: null, after: { name, zone, ...(owner && { owner }), ...settings } });
-  for (const mode of ['live', 'test'] as const) secrets.add(target, mode, webhookSecrets[mode]);
 }
 
 export function storeCommands(db: Db, parts: Parts) {
@@ -243,9 +253,6 @@ function decisionCommands(db: Db, parts: Parts) {
   const { rows, guard, recordAct, alarms } = parts;
   const toStore = viewer(rows);
   const people = personRows(db);
-  const set = (id: string, values: Partial<StoreRow>) =>
-    void db.orm.update(stores).set(values).where(eq(stores.id, id)).run();
-
   const alarmNext = (nowMs: number): void =>
     alarms.raiseNext(ALARMS, nowMs, (isUntold, limit) => {
       const untold = db.orm
@@ -259,12 +266,34 @@ function decisionCommands(db: Db, parts: Parts) {
       }));
     });
 
-  function decide(row: StoreRow, values: Partial<StoreRow>, to: string, act: OperatorAct): MerchantStore {
-    set(row.id, values);
-    recordAct(act, { target: row.id, before: { status: row.status }, after: { status: to } });
+  /** Saves a decision and records it. @returns the store after it */
+  function decide(row: StoreRow, status: StoreRow['status'], act: OperatorAct): MerchantStore {
+    const isAgainst = status === 'refused' || status === 'suspended';
+    const decision = {
+      decidedAtMs: isAgainst ? act.atMs : null,
+      decidedBecause: isAgainst ? (act.reason ?? '') : null,
+    };
+    const after = { ...row, status, ...decision };
+    const mac = guard.seal(macedDecision(after));
+    db.orm
+      .update(stores)
+      .set({ status, ...decision, mac })
+      .where(eq(stores.id, row.id))
+      .run();
+    const shown = (one: StoreRow) => ({
+      status: one.status,
+      ...(one.decidedBecause !== null && { because: one.decidedBecause }),
+    });
+    recordAct(act, { target: row.id, before: shown(row), after: shown(after) });
+    return toStore({ ...after, mac });
+  }
+
+  /** Decides about a store that waits, and ends its alarm. */
+  function decideWaiting(row: StoreRow, status: 'approved' | 'refused', act: OperatorAct): MerchantStore {
+    const store = decide(row, status, act);
     alarms.end(ALARMS, row.id, act.atMs);
     alarmNext(act.atMs);
-    return toStore({ ...row, ...values });
+    return store;
   }
 
   /** How many stores wait that somebody is a member of. */
@@ -301,9 +330,8 @@ function decisionCommands(db: Db, parts: Parts) {
       return writeOrTry(db, isDryRun, () => {
         const row = rows.find(id);
         if (!row) return null;
-        if (row.status === 'approved') return { store: toStore(row), hasChanged: false };
-        const approved = { status: 'approved', refusedAtMs: null, refusedBecause: null } as const;
-        return { store: decide(row, approved, 'approved', act), hasChanged: true };
+        if (isApproved(row.status)) return { store: toStore(row), hasChanged: false };
+        return { store: decideWaiting(row, 'approved', act), hasChanged: true };
       });
     },
     /**
@@ -315,16 +343,15 @@ function decisionCommands(db: Db, parts: Parts) {
       return writeOrTry(db, isDryRun, () => {
         const row = rows.find(id);
         if (!row) return null;
-        if (row.status === 'approved') return { store: toStore(row), outcome: 'approved' };
-        if (row.refusedAtMs !== null) return { store: toStore(row), outcome: 'already' };
-        const refused = { refusedAtMs: act.atMs, refusedBecause: act.reason ?? '' };
-        return { store: decide(row, refused, 'refused', act), outcome: 'refused' };
+        if (isApproved(row.status)) return { store: toStore(row), outcome: 'approved' };
+        if (row.status === 'refused') return { store: toStore(row), outcome: 'already' };
+        return { store: decideWaiting(row, 'refused', act), outcome: 'refused' };
       });
     },
     /**
-     * Suspends a store for the act's reason, or resumes it. Its sessions are watched and credited, and its webhooks are
-     * sent; its refunds that are not signed yet are held until it is resumed. Suspending it again keeps the first
-     * reason and is not recorded.
+     * Suspends an approved store for the act's reason, or resumes it. Its sessions are watched and credited, and its
+     * webhooks are sent; its refunds that are not signed yet are held until it is resumed. Suspending it again keeps
+     * the first reason and is not recorded.
      * @returns null when there is no such store
      */
     async suspend(
@@ -336,17 +363,10 @@ function decisionCommands(db: Db, parts: Parts) {
       return writeOrTry(db, isDryRun, () => {
         const row = rows.find(id);
         if (!row) return null;
-        const isWanted = to === 'suspended';
-        const { suspendedAtMs, suspendedBecause } = row;
-        if (rows.isIntact(row) && (suspendedAtMs !== null) === isWanted)
-          return { store: toStore(row), hasChanged: false };
-        const own = isWanted
-          ? { suspendedAtMs: act.atMs, suspendedBecause: act.reason ?? '' }
-          : { suspendedAtMs: null, suspendedBecause: null };
-        const mac = guard.seal(macedSuspension({ id, ...own }));
-        set(id, { ...own, mac });
-        recordAct(act, { target: id, before: { suspendedAtMs, suspendedBecause }, after: own });
-        return { store: toStore({ ...row, ...own, mac }), hasChanged: true };
+        const status = to === 'suspended' ? 'suspended' : 'approved';
+        const isPointless = row.status === status || !isApproved(row.status);
+        if (rows.isIntact(row) && isPointless) return { store: toStore(row), hasChanged: false };
+        return { store: decide(row, status, act), hasChanged: true };
       });
     },
   };

@@ -38,18 +38,18 @@ export const migrations = sqliteTable('migrations', {
 export const stores = sqliteTable('stores', {
   id: text().primaryKey(),
   name: text().notNull(),
-  status: text().$type<'pending' | 'approved'>().notNull(),
+  status: text().$type<'pending' | 'approved' | 'refused' | 'suspended'>().notNull(),
+  decidedAtMs: integer(),
+  decidedBecause: text(),
   settings: json<StoreSettings>().notNull(),
   refundPolicy: json<RefundPolicy>().notNull(),
   page: json<PageSettings>().notNull(),
   zone: text().notNull(),
   nextReceiptNumber: integer().notNull(),
   createdAtMs: integer().notNull(),
-  suspendedAtMs: integer(),
-  suspendedBecause: text(),
   mac: text(),
-  refusedAtMs: integer(),
-  refusedBecause: text(),
+  liveSecret: text().notNull(),
+  testSecret: text().notNull(),
   logo: blob({ mode: 'buffer' }),
 });
 
@@ -226,6 +226,7 @@ export const endpoints = sqliteTable('endpoints', {
   mode: text().$type<'live' | 'test'>().notNull(),
   url: text().notNull(),
   extendedEvents: json<readonly ExtendedEventType[]>().notNull(),
+  secret: text(),
   perSession: integer({ mode: 'boolean' }).notNull(),
   createdAtMs: integer().notNull(),
   disabledAtMs: integer(),
@@ -237,14 +238,6 @@ export const endpoints = sqliteTable('endpoints', {
   silences: integer().notNull(),
   pausedUntilMs: integer().notNull(),
   dueAtMs: integer(),
-});
-
-export const webhookSecrets = sqliteTable('webhook_secrets', {
-  owner: text().notNull(),
-  mode: text().$type<'live' | 'test'>().notNull(),
-  secret: text().notNull(),
-  nextSecret: text(),
-  rotatedAtMs: integer(),
 });
 
 export const events = sqliteTable('events', {

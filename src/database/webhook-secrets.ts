@@ -1,28 +1,24 @@
 /**
- * The secrets that sign webhooks, encrypted at rest.
+ * The secrets that sign webhooks, sealed in the rows of the endpoints and stores that they sign for.
  */
-
-import { and, eq, sql } from 'drizzle-orm';
+import { eq } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
 import { writeOrTry } from './engine/dry-run.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, preparedInsert } from './engine/prepared.ts';
-import { endpoints, stores, webhookSecrets } from './tables.ts';
+import { atFirstUse, given } from './engine/prepared.ts';
+import { endpoints, stores } from './tables.ts';
 import type { Vault } from './vault.ts';
 
 /** `nextSecret` is set while a rotation is under way: Standard Webhooks signatures are made with both. */
 export type SecretPair = Readonly<{ secret: string; nextSecret: string | null }>;
 
-/** The secret that signs for an endpoint or store. */
-export type WebhookSecret = SecretPair &
-  Readonly<{
-    /** Whose it is: an endpoint's id, or a store's. */
-    owner: string;
-    mode: Mode;
-    rotatedAtMs: number | null;
-  }>;
+/** What is sealed. */
+type KeptSecret = SecretPair & Readonly<{ rotatedAtMs: number | null }>;
+
+/** The secret that signs for an endpoint or store. `owner`: an endpoint's id, or a store's. */
+export type WebhookSecret = KeptSecret & Readonly<{ owner: string; mode: Mode }>;
 
 /** `start` makes a second secret valid, `finish` ends the first one's validity, `cancel` the second one's. */
 export type RotationStep = Readonly<{ kind: 'start'; secret: string }> | Readonly<{ kind: 'finish' | 'cancel' }>;
@@ -31,58 +27,53 @@ export type RotationOutcome =
   | Readonly<{ kind: 'done'; secret: WebhookSecret }>
   | Readonly<{ kind: 'unknown' | 'one_off' | 'under_way' | 'not_under_way' }>;
 
-type SecretRow = typeof webhookSecrets.$inferSelect;
 type Signed = Readonly<{ endpointId: string; storeId: string; mode: Mode }>;
 
-/** To be called within a transaction, except `open`. */
+/** To be called within a transaction. */
 export type WebhookSecrets = Readonly<{
-  add(owner: string, mode: Mode, secret: string): void;
+  /** Seals a new secret, for the row of its owner. */
+  seal(owner: string, mode: Mode, secret: string): string;
   /** Returns an endpoint's own secret, otherwise its store's for the mode. */
-  signing(signed: Signed): SecretRow;
-  ofStore(storeId: string, mode: Mode): SecretRow;
-  open(row: SecretRow): SecretPair;
+  signing(signed: Signed): WebhookSecret;
+  /** Replaces the secret of an endpoint, or of a store in one mode. */
+  save(secret: WebhookSecret): void;
 }>;
 
 /** The name under which the secret is sealed. */
 export const webhookSecretName = (owner: string, mode: Mode): string => `${owner}, ${mode} webhook secret`;
 
-export function createWebhookSecrets(db: Db, vault: Vault): WebhookSecrets {
-  const insert = preparedInsert(db, webhookSecrets);
-  const find = atFirstUse(
-    db.orm
-      .select()
-      .from(webhookSecrets)
-      .where(and(eq(webhookSecrets.owner, sql.placeholder('owner')), eq(webhookSecrets.mode, sql.placeholder('mode')))),
-  );
-
-  function ofStore(storeId: string, mode: Mode): SecretRow {
-    const row = find.get({ owner: storeId, mode });
-    invariant(row, `store ${storeId} has a ${mode} webhook secret`);
-    return row;
-  }
+export function createWebhookSecrets({ orm }: Pick<Db, 'orm'>, vault: Vault): WebhookSecrets {
+  const ofEndpoint = atFirstUse(orm.select({ secret: endpoints.secret }).from(endpoints).where(given(endpoints, 'id')));
+  const { liveSecret: live, testSecret: test } = stores;
+  const ofStore = atFirstUse(orm.select({ live, test }).from(stores).where(given(stores, 'id')));
+  const sealed = ({ owner, mode, ...kept }: WebhookSecret): string =>
+    vault.seal(JSON.stringify(kept), webhookSecretName(owner, mode));
+  const opened = (owner: string, mode: Mode, text: string): WebhookSecret => ({
+    ...{ owner, mode },
+    ...(JSON.parse(vault.open(text, webhookSecretName(owner, mode))) as KeptSecret),
+  });
 
   return {
-    add(owner, mode, secret) {
-      insert({
-        owner,
-        mode,
-        secret: vault.seal(secret, webhookSecretName(owner, mode)),
-        nextSecret: null,
-        rotatedAtMs: null,
-      });
+    seal: (owner, mode, secret) => sealed({ owner, mode, secret, nextSecret: null, rotatedAtMs: null }),
+    signing({ endpointId, storeId, mode }) {
+      const own = ofEndpoint.get({ id: endpointId })?.secret;
+      if (own) return opened(endpointId, mode, own);
+      const store = ofStore.get({ id: storeId });
+      invariant(store, `store ${storeId} exists`);
+      return opened(storeId, mode, store[mode]);
     },
-    signing: ({ endpointId, storeId, mode }) => find.get({ owner: endpointId, mode }) ?? ofStore(storeId, mode),
-    ofStore,
-    open({ owner, mode, secret, nextSecret }) {
-      const name = webhookSecretName(owner, mode);
-      return { secret: vault.open(secret, name), nextSecret: nextSecret && vault.open(nextSecret, name) };
+    save(one) {
+      const secret = sealed(one);
+      if (orm.update(endpoints).set({ secret }).where(eq(endpoints.id, one.owner)).run().changes > 0) return;
+      const ofMode = one.mode === 'live' ? { liveSecret: secret } : { testSecret: secret };
+      orm.update(stores).set(ofMode).where(eq(stores.id, one.owner)).run();
     },
   };
 }
 
 type Parts = Readonly<{ secrets: WebhookSecrets; recordAct: RecordAct }>;
 
-export function webhookSecretCommands(db: Db, vault: Vault, { secrets, recordAct }: Parts) {
+export function webhookSecretCommands(db: Db, { secrets, recordAct }: Parts) {
   /** Returns the endpoint with this id, or the store with the mode. */
   function findOwner(id: string, mode: Mode): (Signed & { readonly kind: 'endpoint' | 'one_off' | 'store' }) | null {
     const { storeId, mode: ofEndpoint, perSession, removed } = endpoints;
@@ -96,21 +87,10 @@ export function webhookSecretCommands(db: Db, vault: Vault, { secrets, recordAct
     return store ? { kind: 'store', endpointId: id, storeId: id, mode } : null;
   }
 
-  const show = (row: SecretRow) => {
-    const { owner, mode, rotatedAtMs } = row;
-    return { owner, mode, rotatedAtMs, ...secrets.open(row) };
-  };
-
-  function take(row: SecretRow, step: RotationStep, nowMs: number): SecretRow {
-    const none = { nextSecret: null, rotatedAtMs: null };
-    if (step.kind === 'start') {
-      return {
-        ...row,
-        nextSecret: vault.seal(step.secret, webhookSecretName(row.owner, row.mode)),
-        rotatedAtMs: nowMs,
-      };
-    }
-    return step.kind === 'finish' ? { ...row, ...none, secret: row.nextSecret ?? row.secret } : { ...row, ...none };
+  function take(now: WebhookSecret, step: RotationStep, nowMs: number): WebhookSecret {
+    if (step.kind === 'start') return { ...now, nextSecret: step.secret, rotatedAtMs: nowMs };
+    const ended = { ...now, nextSecret: null, rotatedAtMs: null };
+    return step.kind === 'finish' ? { ...ended, secret: now.nextSecret ?? now.secret } : ended;
   }
 
   return {
@@ -120,11 +100,10 @@ export function webhookSecretCommands(db: Db, vault: Vault, { secrets, recordAct
      * @returns null when there is neither an endpoint nor a store with this id
      */
     async findSecret(id: string, mode: Mode): Promise<WebhookSecret | null> {
-      const row = db.read(() => {
+      return db.read(() => {
         const owner = findOwner(id, mode);
         return owner && secrets.signing(owner);
       });
-      return row && show(row);
     },
     /**
      * Takes one step of a rotation. An endpoint that the store's secret signs for gets a secret of its own by it.
@@ -147,21 +126,15 @@ export function webhookSecretCommands(db: Db, vault: Vault, { secrets, recordAct
         const owner = findOwner(id, mode);
         if (!owner) return { kind: 'unknown' };
         if (owner.kind === 'one_off') return { kind: 'one_off' };
-        let row = secrets.signing(owner);
-        const isShared = row.owner !== id;
-        if (isShared && step.kind === 'start') {
-          secrets.add(id, owner.mode, secrets.open(row).secret);
-          row = secrets.signing(owner);
-        }
-        if (step.kind === 'start' && row.nextSecret !== null) return { kind: 'under_way' };
-        if (step.kind !== 'start' && (isShared || row.nextSecret === null)) return { kind: 'not_under_way' };
-        const { owner: rowOwner, mode: rowMode, ...values } = take(row, step, act.atMs);
-        const isRow = and(eq(webhookSecrets.owner, rowOwner), eq(webhookSecrets.mode, rowMode));
-        db.orm.update(webhookSecrets).set(values).where(isRow).run();
-        const valid = (count: number) => ({ mode: rowMode, secrets: count });
+        const now = secrets.signing(owner);
+        if (step.kind === 'start' && now.owner === id && now.nextSecret !== null) return { kind: 'under_way' };
+        if (step.kind !== 'start' && (now.owner !== id || now.nextSecret === null)) return { kind: 'not_under_way' };
+        const secret = take({ ...now, owner: id }, step, act.atMs);
+        secrets.save(secret);
+        const valid = (count: number) => ({ mode: now.mode, secrets: count });
         const [before, after] = step.kind === 'start' ? [1, 2] : [2, 1];
         recordAct(act, { target: id, before: valid(before), after: { ...valid(after), step: step.kind } });
-        return { kind: 'done', secret: show(secrets.signing(owner)) };
+        return { kind: 'done', secret };
       });
     },
   };

@@ -63,6 +63,7 @@ function sealedValues(file: string): Map<string, string[]> {
 
 const sealedColumns = [
   'addresses.mac',
+  'endpoints.secret',
   'keys.mac',
   'keys.secret',
   'meta.value',
@@ -72,10 +73,10 @@ const sealedColumns = [
   'people.totp_secret',
   'refund_addresses.mac',
   'refunds.mac',
+  'stores.live_secret',
   'stores.mac',
+  'stores.test_secret',
   'transfers.mac',
-  'webhook_secrets.next_secret',
-  'webhook_secrets.secret',
 ];
 
 test('everything that the key sealed is sealed with the new one, and works', () =>
@@ -131,7 +132,7 @@ const sealers: Readonly<Record<string, number>> = {
   'stores.ts': 2,
   'transfers.ts': 1,
   'vault.ts': 2,
-  'webhook-secrets.ts': 2,
+  'webhook-secrets.ts': 1,
 };
 
 test('no other place in the sources seals anything: a new one needs its table in `rotate-secret-key.ts`', () => {

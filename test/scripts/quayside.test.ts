@@ -133,7 +133,7 @@ test('a store is suspended with a reason, which `store list` and `status` show, 
   const [listed] = await answer('store', 'list');
   assert.equal([listed.status, listed.suspended_because], ['suspended', 'fraud']);
   const [entry] = await answer('audit', 'list', '--limit', '1');
-  assert.equal([entry.command, entry.target, entry.after.suspendedBecause], ['store set', id, 'fraud']);
+  assert.equal([entry.command, entry.target, entry.after.because], ['store set', id, 'fraud']);
   assert.is((await answer('store', 'set', id, '--decide', 'resume')).status, 'approved');
   assert.is((await decide('resume')).code, 1);
   assert.is((await decide('close')).code, 2);

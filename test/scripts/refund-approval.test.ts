@@ -72,9 +72,10 @@ const terms = {
 };
 const raw = new Sqlite(databaseFile(dataDir));
 raw.exec(`
-  INSERT INTO stores (id, name, status, settings, refund_policy, page, zone, next_receipt_number, created_at_ms)
+  INSERT INTO stores (id, name, status, settings, refund_policy, page, zone, next_receipt_number, created_at_ms,
+      live_secret, test_secret)
     VALUES ('m1', 'Shop', 'approved', '${JSON.stringify(defaultStoreSettings)}', '${JSON.stringify(defaultRefundPolicy)}',
-      '{}', 'UTC', 1, 0);
+      '{}', 'UTC', 1, 0, '', '');
   INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, terms, networks, created_at_ms,
       status, ended_at_s,
       paid_at_s, paid_late, funded, firm, touched, late, seen_par, confirmed_par, late_par, deadline_s, sums, payment_count,

@@ -209,8 +209,8 @@ test('a store is suspended with a reason and resumed, each recorded once', async
   assert.is((await suspend('resumed', 5))?.hasChanged, true);
   assert.equal([await found(), await database.stores.listSuspended()], [undefined, []]);
   assert.is((await database.sessions.create(newSession('o1'))).kind, 'created');
-  const none = { suspendedAtMs: null, suspendedBecause: null };
-  const since = { suspendedAtMs: 3, suspendedBecause: 'at 3' };
+  const none = { status: 'approved' };
+  const since = { status: 'suspended', because: 'at 3' };
   assert.equal(
     (await database.audit.list(9)).map(({ atMs, target, before, after }) => [atMs, target, before, after]),
     [

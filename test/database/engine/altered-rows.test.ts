@@ -44,12 +44,7 @@ for (const change of [`key = '${payee}'`, 'derivation_index = 77']) {
   });
 }
 
-for (const change of [
-  'suspended_at_ms = NULL, suspended_because = NULL',
-  `suspended_because = 'nothing'`,
-  'suspended_at_ms = 5',
-  'mac = NULL',
-]) {
+for (const change of [`status = 'approved'`, `decided_because = 'nothing'`, 'decided_at_ms = 5', 'mac = NULL']) {
   scene(`a store whose suspension was altered (${change}) stays suspended`, async ({ database, alter }) => {
     await database.stores.suspend('m1', 'suspended', act('store suspend'), false);
     assert.equal(await database.stores.listSuspended(), ['m1']);
