@@ -5,8 +5,6 @@
  */
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { mnemonicToSeed, validateMnemonic } from '@scure/bip39';
-import { wordlist } from '@scure/bip39/wordlists/english.js';
 import * as z from 'zod';
 import {
   type AddressList,
@@ -21,7 +19,7 @@ import { chains } from '../../src/chains/index.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
 import { type Command, type Input, notFound, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
-import { withSecret, withTerminal } from './terminal.ts';
+import { askMnemonic, withSecret, withTerminal } from './terminal.ts';
 
 const INDEX_MAX = 2 ** 31 - 2;
 
@@ -33,20 +31,21 @@ export const addressPoolDerive: OfflineCommand = {
     network: { value: 'PRESET', help: 'a preset in config/networks that the addresses are for', required: true },
     from: { value: 'N', help: 'the index of the first address (0); `quayside status` shows where the pool ends' },
     count: { value: 'N', help: `how many addresses to derive (1000), at most ${LIST_ADDRESSES_MAX}` },
-    out: { value: 'FILE', help: 'where to write the list; an existing file is never overwritten', required: true },
-    'seed-file': { value: 'FILE', help: 'a file with the seed phrase; if left out, you are asked for it' },
+    output: { value: 'FILE', help: 'where to write the list; an existing file is never overwritten', required: true },
   },
   async runOffline(input) {
     const pool = readPool(input);
     const from = wholeOption(input, 'from', 0, INDEX_MAX, 0);
     const count = wholeOption(input, 'count', 1, LIST_ADDRESSES_MAX, 1000);
-    const out = textOption(input, 'out') ?? '';
+    const out = textOption(input, 'output') ?? '';
     const file = resolve(input.cwd, out);
     if (existsSync(file)) throw permanent('refused', `${out} exists already; name another file`);
     // Check before somebody types the phrase.
     attempt(`${out} cannot be written`, () => accessSync(dirname(file), constants.W_OK));
     const { path } = await offlineKeysOf(pool.family);
-    const list = await makeAddressList(pool, await readSeed(input), from, count);
+    const list = await withTerminal((terminal) =>
+      withSecret(askMnemonic(terminal), (seed) => makeAddressList(pool, seed, from, count)),
+    );
     const text = `${JSON.stringify(list, null, 1)}\n`;
     attempt(`${out} cannot be written`, () => writeFileSync(file, text, { flag: 'wx' }));
     const [first = ''] = list.addresses;
@@ -109,21 +108,4 @@ function attempt<T>(what: string, work: () => T): T {
   } catch (error) {
     throw permanent('file_unusable', `${what}: ${error instanceof Error ? error.message : error}`, error);
   }
-}
-
-/** @throws Fault permanent `seed_invalid`, `not_found`, `file_unusable`, `input_ended`, `interrupted` */
-async function readSeed(input: Input): Promise<Uint8Array> {
-  const file = textOption(input, 'seed-file');
-  const text =
-    file === undefined
-      ? await withTerminal((terminal) =>
-          withSecret(terminal.askHidden('Seed phrase (not shown): '), (typed) => typed.toString('utf8')),
-        )
-      : readText(file, input.cwd);
-  const words = text.trim().toLowerCase().split(/\s+/).join(' ');
-  if (validateMnemonic(words, wordlist)) return mnemonicToSeed(words);
-  throw permanent(
-    'seed_invalid',
-    'this is not a seed phrase of 12 to 24 English words (BIP-39): check the words and their order',
-  );
 }

@@ -196,11 +196,11 @@ export const refundsList: Command = {
   name: 'refund list',
   args: [],
   summary: 'List refunds and returns of held money (rt_…), newest first.',
-  options: { store, session, status: { choices: refundStatuses, help: 'only with this status' }, limit },
+  options: { store, session, state: { choices: refundStatuses, help: 'only in this state' }, limit },
   async run(input, installation) {
     const filter = await filterOf(input, installation);
-    const wanted = chosen(input, 'status', refundStatuses);
-    const refunds = await installation.database.refunds.list({ ...filter, ...wanted });
+    const { state: status } = chosen(input, 'state', refundStatuses);
+    const refunds = await installation.database.refunds.list({ ...filter, ...(status && { status }) });
     return {
       json: refunds.map(refundJson),
       lines: lines(refunds, [

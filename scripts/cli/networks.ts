@@ -9,6 +9,7 @@ import { REWOUND_TRANSFERS_MAX, type Rewound } from '../../src/database/recovery
 import {
   type Answer,
   type Command,
+  dryRunOption,
   type Input,
   type Installation,
   operatorAct,
@@ -24,7 +25,6 @@ import { table } from './table.ts';
 
 const NUMBER_MAX = 999_999_999_999_999;
 const DIFFERENCES_SHOWN = 50;
-const dryRunOption = { help: 'show what would happen, and change nothing' };
 
 export const networksRewind: Command = {
   name: 'network rewind',
@@ -117,12 +117,11 @@ export const networksReread: Command = {
   summary: 'Read blocks again and add the transfers that were missed, to our addresses and out of our wallets.',
   options: {
     from: { value: 'BLOCK', help: 'the first block', required: true },
-    to: { value: 'BLOCK', help: 'the last block (with --skip: the first)' },
-    check: { help: 'only compare, and list the differences; exit code 1 if there are any' },
+    to: { value: 'BLOCK', help: 'the last block (default: the first)' },
     url: { value: 'URL', help: 'another node to read from (default: the configured one)' },
     skip: { help: 'go on without these blocks, which no node can serve; payments in them are not seen' },
     reason: reasonOption,
-    'dry-run': { help: 'the same as --check; with --skip, show what would change' },
+    'dry-run': { help: 'only compare, and list the differences; exit code 1 if there are any' },
   },
   notes: [
     'For a payment that was missed (the alarm `transfer_missed`), for blocks that were skipped, and for those before the',
@@ -137,7 +136,7 @@ export const networksReread: Command = {
     const network = networkOf(config.networks, input.args[0] ?? '');
     const isSkip = input.options.skip === true;
     const from = numberOption(input, 'from');
-    const to = isSkip && textOption(input, 'to') === undefined ? from : numberOption(input, 'to');
+    const to = textOption(input, 'to') === undefined ? from : numberOption(input, 'to');
     if (to < from) throw usage(`--to is ${to}, below --from ${from}`);
     if (isSkip) return skipBlocks(input, installation, network, { from, to });
     const report = (await database.networks.list()).find((one) => one.network === network.key);
@@ -164,7 +163,7 @@ async function reread(
   to: number,
 ) {
   const { rereadBlocks } = await import('../../indexers/reread.ts');
-  const isCheck = input.options.check === true || input.options['dry-run'] === true;
+  const isCheck = input.options['dry-run'] === true;
   const act = operatorAct(networksReread, input, clock);
   const progress = openProgress();
   try {
@@ -199,7 +198,7 @@ async function reread(
         network: network.key,
         from,
         to,
-        check: isCheck,
+        dry_run: isCheck,
         ...counts,
         closed_gaps: closed.length,
         differences: listed,
@@ -237,7 +236,4 @@ function required(input: Input): Input {
   throw usage('--reason is missing: say why, for the audit log');
 }
 
-function numberOption(input: Input, name: string): number {
-  if (textOption(input, name) === undefined) throw usage(`--${name} is missing`);
-  return wholeOption(input, name, 0, NUMBER_MAX, 0);
-}
+const numberOption = (input: Input, name: string): number => wholeOption(input, name, 0, NUMBER_MAX, 0);

@@ -36,11 +36,6 @@ export const nodeCheck: OfflineCommand = {
     },
     for: { value: 'TIME', help: 'repeat the check for this long, such as 30m; Ctrl-C ends it earlier (default: once)' },
     save: { help: 'write --url into the file that QUAYSIDE_CONFIG names, unless the check finds errors' },
-    fallback: {
-      value: 'URL',
-      help: 'with --save: a second node for blocks that the first no longer has (fallback_url)',
-    },
-    xpub: { value: 'XPUB', help: 'with --save: the xpub of the network, if the settings have none' },
     reason: reasonOption,
   },
   notes: [
@@ -66,40 +61,28 @@ export const nodeCheck: OfflineCommand = {
 
 const checksJson = (findings: readonly Finding[]) => findings.map(({ area, ...rest }) => ({ check: area, ...rest }));
 
-/** Checks the node, and the fallback alone, and writes both. */
+/** Checks the node, and writes its address. */
 async function checkAndSave(input: Input): Promise<Answer> {
-  const [url, fallback, xpub] = ['url', 'fallback', 'xpub'].map((name) => textOption(input, name));
+  const url = textOption(input, 'url');
   if (url === undefined) throw usage('--save needs --url');
-  const plan = await planSave(input, {
-    url: nodeUrl(url),
-    ...(fallback !== undefined && { fallback_url: nodeUrl(fallback) }),
-    ...(xpub !== undefined && { xpub }),
-  });
-  const { finalityUrl: _, rpcUrl: __, fallbackUrl, ...rest } = plan.network;
-  const [own, other] = await Promise.all([
-    check(input, plan.network),
-    fallbackUrl === undefined ? [] : check(input, { ...rest, url: fallbackUrl }),
-  ]);
-  const findings = [...own, ...other.map((one) => ({ ...one, area: `fallback ${one.area}` }))];
+  const plan = await planSave(input, nodeUrl(url));
+  const findings = await check(input, plan.network);
+  const { file, change, network } = plan;
   const isRefused = exitCodeOf(findings) === 2;
-  const outcome = isRefused ? 'refused' : plan.changes.length > 0 ? 'written' : 'unchanged';
+  const outcome = isRefused ? 'refused' : change ? 'written' : 'unchanged';
   const backup = outcome === 'written' ? save(plan) : null;
   if (backup !== null) await recordSave(input, plan, operatorAct(nodeCheck, input, systemClock));
   const said = {
-    refused: `refused: correct what is marked ✗. ${plan.file} stays as it was`,
-    unchanged: `${plan.file} says so already`,
-    written: `written to ${plan.file}; the old one is ${backup}. Restart Quayside to use the node`,
+    refused: `refused: correct what is marked ✗. ${file} stays as it was`,
+    unchanged: `${file} says so already`,
+    written: `written to ${file}; the old one is ${backup}. Restart Quayside to use the node`,
   }[outcome];
   return {
-    json: {
-      network: plan.network.key,
-      ...{ outcome, file: plan.file, backup, changes: plan.changes },
-      checks: checksJson(findings),
-    },
+    json: { network: network.key, outcome, file, backup, change, checks: checksJson(findings) },
     lines: [
       ...findingLines(findings),
       '',
-      ...plan.changes.map(({ setting, before, after }) => `${setting}: ${before ?? 'not set'} → ${after}`),
+      ...(change ? [`${change.setting}: ${change.before ?? 'not set'} → ${change.after}`] : []),
       said,
     ],
     code: exitCodeOf(findings),

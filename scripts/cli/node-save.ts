@@ -29,13 +29,13 @@ type Change = Readonly<{ setting: string; before: unknown; after: string }>;
 type Plan = Readonly<{
   file: string;
   text: string;
-  changes: readonly Change[];
+  change: Change | null;
   network: NetworkConfig;
   old: NetworkConfig | null;
 }>;
 
-/** Plans to set values of the network that is named first. @throws Fault permanent `usage`, `config_invalid` */
-export async function planSave(input: Input, values: Readonly<{ url: string }> & Readonly<Record<string, string>>) {
+/** Plans to set the url of the network that is named first. @throws Fault permanent `usage`, `config_invalid` */
+export async function planSave(input: Input, url: string): Promise<Plan> {
   const { readNetwork, settingsName } = await import('../nodes/network.ts');
   const { env, cwd } = input;
   const [wanted = ''] = input.args;
@@ -43,7 +43,7 @@ export async function planSave(input: Input, values: Readonly<{ url: string }> &
     throw usage('there are no settings to change: name your file in QUAYSIDE_CONFIG (docs/networks.md has an example)');
   }
   const file = realpathSync(resolve(cwd, env.QUAYSIDE_CONFIG));
-  const { text, changes } = setInNetwork(readFileSync(file, 'utf8'), settingsName(input, wanted), values);
+  const { text, change } = setUrl(readFileSync(file, 'utf8'), settingsName(input, wanted), url);
   const readOld = (): NetworkConfig | null => {
     try {
       return readNetwork(input, wanted, undefined);
@@ -57,24 +57,23 @@ export async function planSave(input: Input, values: Readonly<{ url: string }> &
     loadConfig(changed);
     return readNetwork(changed, wanted, undefined);
   });
-  if (network.url !== values.url)
-    throw usage('a QUAYSIDE_NETWORKS__… variable sets the url of this network: change it there');
-  return { file, text, changes, network, old: readOld() } satisfies Plan;
+  if (network.url !== url) throw usage('a QUAYSIDE_NETWORKS__… variable sets the url of this network: change it there');
+  return { file, text, change, network, old: readOld() };
 }
 
-/** Sets values of a network in a settings file, which keeps its indentation. */
-function setInNetwork(text: string, name: string, values: Readonly<Record<string, string>>) {
+/** Sets the url of a network in a settings file, which keeps its indentation. */
+function setUrl(text: string, name: string, url: string): Pick<Plan, 'text' | 'change'> {
   const settings: unknown = JSON.parse(text);
   const root = isFields(settings) ? settings : {};
   const networks = isFields(root.networks) ? root.networks : {};
   const network = isFields(networks[name]) ? networks[name] : {};
-  const changes = Object.entries(values).flatMap(([key, after]): Change[] => {
-    const before = network[key] ?? null;
-    return before === after ? [] : [{ setting: `networks.${name}.${key}`, before, after }];
-  });
+  const before = network.url ?? null;
   const [, indent = '  '] = /^([ \t]+)"/m.exec(text) ?? [];
-  const changed = { ...root, networks: { ...networks, [name]: { ...network, ...values } } };
-  return { text: `${JSON.stringify(changed, null, indent)}\n`, changes };
+  const changed = { ...root, networks: { ...networks, [name]: { ...network, url } } };
+  return {
+    text: `${JSON.stringify(changed, null, indent)}\n`,
+    change: before === url ? null : { setting: `networks.${name}.url`, before, after: url },
+  };
 }
 
 /** Reads changed settings from a draft beside the file, so that relative paths in it mean the same. */
@@ -114,8 +113,7 @@ export function save({ file, text }: Plan): string {
 export async function recordSave(input: Input, { network, old }: Plan, act: OperatorAct): Promise<void> {
   const config = loadConfig(input);
   if (!existsSync(databaseFile(config.dataDir))) return;
-  const hostOf = (url: string | undefined) => (url === undefined ? null : new URL(url).host);
-  const hosts = (one: NetworkConfig) => ({ url: hostOf(one.url), fallbackUrl: hostOf(one.fallbackUrl) });
+  const hosts = ({ url }: NetworkConfig) => ({ url: new URL(url).host });
   const database = openDatabase(config, input.env);
   try {
     await database.audit.record(act, { target: network.key, before: old && hosts(old), after: hosts(network) });

@@ -20,7 +20,6 @@ export const nodeSync: OfflineCommand = {
   options: {
     url: { value: 'URL', help: 'the node of the network (default: the configured one)' },
     for: { value: 'TIME', help: 'end after this long, ready or not, such as 10m (default: never)' },
-    once: { help: 'look once; without a rate and a time left' },
   },
   notes: [
     'A node is ready when its newest block has been young for two minutes, or for as long as it was looked at. Times left',
@@ -48,7 +47,7 @@ async function watch(input: Input, networks: readonly NetworkConfig[], stop: Abo
     for (;;) {
       const rows = await Promise.all(watches.map((one) => one.look()));
       const isDone = rows.every(isReady);
-      const isLast = isDone || input.options.once === true || stop.aborted || systemClock.nowMs() >= endMs;
+      const isLast = isDone || stop.aborted || systemClock.nowMs() >= endMs;
       const lines = syncLines(rows);
       if (isLast) return { json: { ready: isDone, networks: rows.map(syncJson) }, lines, code: isDone ? 0 : 1 };
       progress.show(...lines);

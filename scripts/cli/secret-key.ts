@@ -20,7 +20,7 @@ export const secretKeyRotate: OfflineCommand = {
   args: [],
   summary: 'Replace the secret key while Quayside is stopped, after a backup.',
   options: {
-    backup: { value: 'FOLDER', help: 'where the backup with the old key is written', required: true },
+    to: { value: 'FOLDER', help: 'where the backup with the old key is written', required: true },
     'passphrase-file': passphraseOption,
     reason: reasonOption,
   },
@@ -62,7 +62,7 @@ function partsOf(config: Config, input: Input, onStep: (name: string) => void): 
   const { env, cwd } = input;
   const { dataDir } = config;
   const act = operatorAct(secretKeyRotate, input, systemClock);
-  const folder = resolve(cwd, textOption(input, 'backup') ?? '');
+  const folder = resolve(cwd, textOption(input, 'to') ?? '');
   const log = openLog('backup', config.logLevel);
   // The signer is stopped, and its part does not depend on the secret key.
   const parts = { config: { ...config, signer: null }, env, act, clock: systemClock, log };

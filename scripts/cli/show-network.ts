@@ -129,7 +129,7 @@ function withoutSecrets(text: string): string {
 
 /** Returns the command that compares blocks with a node. */
 export const rereadCommand = ({ network }: Place, { from, to }: BlockRange, isCheck = true): string =>
-  `\`quayside network reread ${network.key} --from ${from} --to ${to}${isCheck ? ' --check' : ''}\``;
+  `\`quayside network reread ${network.key} --from ${from} --to ${to}${isCheck ? ' --dry-run' : ''}\``;
 
 /**
  * Returns the blocks that were made while a session could be paid, as far as they were read; null if none was. Numbers

@@ -2,7 +2,6 @@
 import { resolve } from 'node:path';
 import { permanent } from '../../src/core/fault.ts';
 import { systemClock, toSeconds } from '../../src/lib/clock.ts';
-import { APPROVAL_S_MAX } from '../../src/signer/approval.ts';
 import {
   type ApprovalRequest,
   readApprovalFile,
@@ -13,9 +12,11 @@ import {
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import type { FreezeState, SignerControl } from '../../src/signer/signer.ts';
-import { moment, type OfflineCommand, operatorAct, requiredReason, textOption, usage, wholeOption } from './command.ts';
+import { moment, type OfflineCommand, operatorAct, requiredReason, textOption, usage } from './command.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
 import { withSecret, withTerminal } from './terminal.ts';
+
+const APPROVAL_S = 24 * 3600;
 
 export const signerFreeze: OfflineCommand = {
   name: 'freeze',
@@ -24,19 +25,16 @@ export const signerFreeze: OfflineCommand = {
   options: {
     dir: dirOption,
     reason: { ...requiredReason, help: 'why; the signer’s journal keeps it, and approvers see it' },
-    'dry-run': { help: 'show whether the signer is frozen and who could end it, and change nothing' },
   },
   notes: ['It holds across restarts. The signer needs no approver to be frozen, but one to be thawed.'],
   async runOffline(input) {
     const { operator, reason } = operatorAct(signerFreeze, input, systemClock);
-    const isDryRun = input.options['dry-run'] === true;
     if (reason === null) throw usage('--reason is missing: say why, for the approver who is to end it');
     const { before, state } = await withSigner(filesOf(input).dir, async (signer) => {
       const before = await signer.freezeState();
-      return { before, state: isDryRun ? before : await signer.freeze(reason, operator) };
+      return { before, state: await signer.freeze(reason, operator) };
     });
-    const changed = !isDryRun && before.freeze === null;
-    return { json: { ...state, changed, dry_run: isDryRun }, lines: freezeLines(state) };
+    return { json: { ...state, changed: before.freeze === null }, lines: freezeLines(state) };
   },
 };
 
@@ -79,14 +77,15 @@ export const signerApprove: OfflineCommand = {
       help: 'a key made by `quayside-signer init --approver FILE`; you are asked for its passphrase',
       required: true,
     },
-    hours: { value: 'N', help: 'how many hours the approval is valid (24)' },
   },
-  notes: ['Needs no installation and no network. What is shown is, line by line, what is signed.'],
+  notes: [
+    'Needs no installation and no network. What is shown is, line by line, what is signed; it is valid for a day.',
+  ],
   async runOffline(input) {
     const request = readRequestFile(resolve(input.cwd, input.args[0] ?? ''));
     const keyFile = textOption(input, 'key') ?? '';
     const key = readOperatorKey(resolve(input.cwd, keyFile));
-    const untilS = toSeconds(systemClock.nowMs()) + wholeOption(input, 'hours', 1, APPROVAL_S_MAX / 3600, 24) * 3600;
+    const untilS = toSeconds(systemClock.nowMs()) + APPROVAL_S;
     const text = textOf(request);
     const lines = text(untilS);
     return withTerminal(async (terminal) => {

@@ -12,35 +12,33 @@ import { type Input, type OfflineCommand, textOption, usage, wholeOption } from 
 import { printLine, untilStopped } from './output.ts';
 
 const TOKEN_CHARS_MIN = 16;
+/** How often the node is asked for its head. */
+const POLL_MS = 300;
 
 export const tronWs: OfflineCommand = {
   name: 'tron-ws',
   args: [],
   summary: 'Serve a WebSocket for a java-tron node, on the node’s machine.',
   options: {
-    node: { value: 'URL', help: 'java-tron’s HTTP interface (http://127.0.0.1:8090)' },
-    solid: { value: 'URL', help: 'its solidified interface (port 8091 if the node’s is 8090, otherwise the same URL)' },
+    url: { value: 'URL', help: 'java-tron’s HTTP interface (http://127.0.0.1:8090)' },
     host: { value: 'ADDRESS', help: 'the address to listen on (127.0.0.1; 0.0.0.0 for every interface)' },
     port: { value: 'N', help: 'the port to listen on (8190; 0 for any free one)' },
-    'poll-ms': { value: 'N', help: 'how often to ask the node for its head (300)' },
     'token-file': {
       value: 'FILE',
       help: 'the token that indexers must send; created at the first start (tron-ws.token)',
     },
-    'log-level': { choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace'], help: 'how much is logged (info)' },
   },
   notes: ['TRON_WS_TOKEN, if set, replaces the token file. The indexer’s "url" is ws://HOST:PORT/?token=TOKEN'],
   async runOffline(input) {
-    const nodeUrl = urlOption(input, 'node') ?? new URL('http://127.0.0.1:8090');
-    const solidUrl = urlOption(input, 'solid') ?? solidUrlOf(nodeUrl);
+    const nodeUrl = nodeUrlOf(input);
+    const solidUrl = solidUrlOf(nodeUrl);
     const host = textOption(input, 'host') ?? '127.0.0.1';
     const port = wholeOption(input, 'port', 0, 65_535, 8190);
-    const pollMs = wholeOption(input, 'poll-ms', 50, 60_000, 300);
     const file = textOption(input, 'token-file') ?? 'tron-ws.token';
     const { token, isNew } = readToken(file, input.env);
-    const log = openLog('tron-ws', textOption(input, 'log-level') ?? 'info');
+    const log = openLog('tron-ws', 'info');
     await untilStopped(async (stop) => {
-      const options = { host, port, token, nodeUrl, solidUrl, pollMs, clock: systemClock, log };
+      const options = { host, port, token, nodeUrl, solidUrl, pollMs: POLL_MS, clock: systemClock, log };
       const bridge = await startBridge(options).catch((error: NodeJS.ErrnoException) => {
         throw error.code ? permanent('cannot_start', error.message, error) : error;
       });
@@ -53,11 +51,11 @@ export const tronWs: OfflineCommand = {
   },
 };
 
-function urlOption(input: Input, name: string): URL | null {
-  const text = textOption(input, name);
-  if (text === undefined) return null;
+/** @throws Fault permanent `usage` */
+function nodeUrlOf(input: Input): URL {
+  const text = textOption(input, 'url') ?? 'http://127.0.0.1:8090';
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return new URL(text);
-  throw usage(`--${name} is not an http:// or https:// URL`);
+  throw usage('--url is not an http:// or https:// URL');
 }
 
 /** Returns the token from the variable or the file; creates a file that does not exist. */

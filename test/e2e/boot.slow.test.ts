@@ -119,7 +119,7 @@ test('the secret key is rotated between a payment and its refunds, one of which 
   const passphraseFile = join(folder, 'passphrase');
   writeFileSync(passphraseFile, 'correct horse battery staple\n', { mode: 0o600 });
   const backups = join(folder, 'backups');
-  await sandbox.tool('secret-key', 'rotate', '--backup', backups, '--passphrase-file', passphraseFile);
+  await sandbox.tool('secret-key', 'rotate', '--to', backups, '--passphrase-file', passphraseFile);
   quayside = await sandbox.start();
   await sandbox.refund(id, 'asked-after', '2.00');
 });

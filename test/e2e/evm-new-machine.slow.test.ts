@@ -24,7 +24,7 @@ async function rotateSecretKey(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-rotated-'));
   const passphraseFile = join(folder, 'passphrase');
   writeFileSync(passphraseFile, 'correct horse battery staple\n', { mode: 0o600 });
-  await quayside.cli('secret-key', 'rotate', '--backup', folder, '--passphrase-file', passphraseFile);
+  await quayside.cli('secret-key', 'rotate', '--to', folder, '--passphrase-file', passphraseFile);
   rmSync(folder, { recursive: true });
   await quayside.start();
   await untilUnlocked();

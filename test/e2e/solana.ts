@@ -5,7 +5,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
+import { makeAddressList } from '../../src/addresses/address-list.ts';
 import { solanaOfflineKeys } from '../../src/chains/solana/offline-keys.ts';
+import { seedOf } from '../../src/signer/keystore.ts';
 import type { FlowBench } from '../conformance/flow.ts';
 import { openFlowInstallation } from '../support/flow-shop.ts';
 import type { Instance, Json } from '../support/instance.ts';
@@ -20,15 +22,14 @@ const FINALITY = 12;
 const SLOTS_PER_BLOCK_MAX = 3;
 const PHRASE = `${'abandon '.repeat(11)}about`;
 
-/** Imports a list of addresses that was derived on the offline machine. @returns the command's output */
+/** Imports a list of addresses, as the offline machine derives it. @returns the command's output */
 export async function importAddresses(quayside: Instance, count: number, phrase = PHRASE): Promise<Json> {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-addresses-'));
-  const [phraseFile, list] = [join(folder, 'phrase'), join(folder, 'list.json')];
+  const file = join(folder, 'list.json');
   try {
-    writeFileSync(phraseFile, `${phrase}\n`);
-    const made = ['--network', 'solana-devnet', '--count', String(count), '--out', list, '--seed-file', phraseFile];
-    await quayside.cli('address-pool', 'derive', ...made);
-    return await quayside.cli('address-pool', 'import', list);
+    const list = await makeAddressList({ family: 'solana', mode: 'test' }, seedOf(phrase), 0, count);
+    writeFileSync(file, JSON.stringify(list));
+    return await quayside.cli('address-pool', 'import', file);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -107,7 +107,7 @@ test('all nodes of the settings are looked at, and only if all are ready the exi
     assert.match(two.out, /test:ethereum +ready +3 /);
     assert.match(two.out, /test:bsc +no answer +- /);
     assert.match(two.out, /test:bsc: .*127\.0\.0\.1:9/);
-    assert.is((await sync(both, 'bsc-testnet', '--url', node.httpUrl, '--once')).code, 0);
+    assert.is((await sync(both, 'bsc-testnet', '--url', node.httpUrl)).code, 0);
     assert.is((await runQuayside(['network', 'sync', '--url', node.wsUrl], { QUAYSIDE_CONFIG: file })).code, 2);
   } finally {
     await node.close();

@@ -23,7 +23,7 @@ const backups = join(folder, 'backups');
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
 const rotate = (more: NodeJS.ProcessEnv = {}) =>
-  runQuayside(['secret-key', 'rotate', '--backup', backups, '--passphrase-file', passphraseFile], {
+  runQuayside(['secret-key', 'rotate', '--to', backups, '--passphrase-file', passphraseFile], {
     ...variables,
     ...more,
   });

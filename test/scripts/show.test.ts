@@ -106,7 +106,7 @@ async function end(seconds: number): Promise<void> {
   await database.sessions.settleDue(clock.nowMs(), 100);
 }
 
-const REREAD = /network reread test:ethereum --from (\d+) --to (\d+) --check/;
+const REREAD = /network reread test:ethereum --from (\d+) --to (\d+) --dry-run/;
 
 /** Asserts the whole verdict: exit code, the broken link, and what to do. */
 function assertBroken(told: Told, step: string, text: RegExp | string, next: RegExp | string): void {

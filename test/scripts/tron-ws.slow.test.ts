@@ -27,13 +27,9 @@ test.after(async () => {
 
 /** Starts the bridge and waits until it has printed its URL. */
 async function start(...words: string[]) {
-  const child = spawn(
-    process.execPath,
-    [quayside, 'tron-ws', '--node', node.url, '--token-file', tokenFile, ...words],
-    {
-      cwd: folder,
-    },
-  );
+  const child = spawn(process.execPath, [quayside, 'tron-ws', '--url', node.url, '--token-file', tokenFile, ...words], {
+    cwd: folder,
+  });
   running.add(child);
   const said = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr'] as const) {
@@ -48,7 +44,7 @@ async function start(...words: string[]) {
 }
 
 test('the first start creates a token, prints the URL with it, and serves; SIGTERM stops the bridge', async () => {
-  const { child, port, said, ended } = await start('--port', '0', '--poll-ms', '50');
+  const { child, port, said, ended } = await start('--port', '0');
   const token = readFileSync(tokenFile, 'utf8').trim();
   assert.match(token, /^[\w-]{32}$/);
   assert.is(statSync(tokenFile).mode & 0o777, 0o600);
@@ -78,8 +74,7 @@ test('a start that fails says why and exits with 2', async () => {
   const cases: readonly (readonly [string[], RegExp])[] = [
     [['--port', String(port)], /EADDRINUSE/],
     [['--port', 'x'], /--port is "x", expected a whole number from 0 to 65535/],
-    [['--poll-ms', '1'], /--poll-ms is "1", expected a whole number from 50/],
-    [['--node', 'ftp://x'], /--node is not an http/],
+    [['--url', 'ftp://x'], /--url is not an http/],
     [['--speed', '9'], /unknown option '--speed'/],
     [['--port', '0', '--token-file', join(folder, 'short')], /shorter than 16 characters/],
   ];
