@@ -605,17 +605,6 @@ CREATE TABLE wallet_books (
   PRIMARY KEY (network, asset)
 ) STRICT, WITHOUT ROWID;
 
--- What the signer's wallets held when the engine last looked.
-CREATE TABLE wallet_balances (
-  network TEXT NOT NULL,
-  role TEXT NOT NULL CHECK (role IN ('refund', 'gas')),
-  key TEXT NOT NULL,
-  units TEXT NOT NULL CHECK (json_valid(units)), --> Readonly<Partial<Record<Asset, string>>>
-  low TEXT NOT NULL CHECK (json_valid(low)), --> readonly Asset[]
-  read_at_ms INTEGER NOT NULL,
-  PRIMARY KEY (network, role)
-) STRICT, WITHOUT ROWID;
-
 -- What a sweep takes from one address, out of its intent. What an address received, less these without failed sweeps, is
 -- what it holds.
 CREATE TABLE sweep_parts (

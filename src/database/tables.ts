@@ -423,15 +423,6 @@ export const walletBooks = sqliteTable('wallet_books', {
   ledgerId: integer().notNull(),
 });
 
-export const walletBalances = sqliteTable('wallet_balances', {
-  network: text().$type<NetworkKey>().notNull(),
-  role: text().$type<'refund' | 'gas'>().notNull(),
-  key: text().notNull(),
-  units: json<Readonly<Partial<Record<Asset, string>>>>().notNull(),
-  low: json<readonly Asset[]>().notNull(),
-  readAtMs: integer().notNull(),
-});
-
 export const sweepParts = sqliteTable('sweep_parts', {
   payoutId: text().notNull(),
   network: text().$type<NetworkKey>().notNull(),

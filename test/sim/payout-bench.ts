@@ -52,7 +52,6 @@ const parts: readonly (readonly [string, string])[] = [
   ['blocks', 'network = :network'],
   ['own_wallets', 'network = :network'],
   ['outgoing_transfers', 'network = :network'],
-  ['wallet_balances', 'network = :network'],
   ['ledger_entries', 'id IN (SELECT entry_id FROM ledger_postings WHERE network = :network)'],
   ['ledger_postings', 'network = :network'],
 ];

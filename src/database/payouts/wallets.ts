@@ -1,7 +1,7 @@
 /**
  * The refund and gas wallets: what they hold, and whether that is what the ledger expects.
  */
-import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns } from 'drizzle-orm';
 import { type HotRole, isPayback } from '../../core/intent.ts';
 import type { Asset } from '../../core/ledger.ts';
 import { freezeTexts } from '../../core/reasons.ts';
@@ -10,8 +10,8 @@ import { readBook } from '../../core/wallet-books.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import { readIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, laterValues } from '../engine/prepared.ts';
-import { walletBalances, walletBooks } from '../tables.ts';
+import { createMeta } from '../meta.ts';
+import { walletBooks } from '../tables.ts';
 import type { FormatAmount } from '../text-formats.ts';
 import { BALANCE_SHORT, type Freezer } from './holds.ts';
 
@@ -45,12 +45,16 @@ type Reading = Readonly<{
   nowMs: number;
 }>;
 
+/** A balance as `meta` has it, by network and role. */
+const BALANCE = 'balance';
+type KeptBalance = Omit<WalletBalance, 'units'> & Readonly<{ units: Readonly<Record<string, string>> }>;
+
 type Parts = Readonly<{ raiseAlarm: RaiseAlarm; freezer: Freezer; formatAmount: FormatAmount }>;
 
 /** Wallet balances; a part of the repository `wallets`. */
 export function walletCommands(db: Db, parts: Parts) {
   const { orm, read, write } = db;
-  const save = balanceStatement(db);
+  const meta = createMeta(db);
   const reader = createBookReader(db);
 
   function compare({ network, feeUnitsMax, nowMs }: Reading, asset: Asset, heldUnits: bigint): void {
@@ -71,13 +75,14 @@ export function walletCommands(db: Db, parts: Parts) {
     /** Saves what the paying wallet of a role holds. */
     async recordBalance({ units, ...balance }: WalletBalance): Promise<void> {
       const texts = Object.fromEntries(Object.entries(units).map(([asset, value]) => [asset, value.toString()]));
-      await write(() => void save.run({ ...balance, units: texts }));
+      const kept: KeptBalance = { ...balance, units: texts };
+      await write(() => meta.writeData(`${BALANCE} ${balance.network} ${balance.role}`, kept));
     },
     async balances(): Promise<readonly WalletBalance[]> {
-      const all = orm.select().from(walletBalances).orderBy(asc(walletBalances.network), asc(walletBalances.role));
-      const toUnits = (texts: Readonly<Record<string, string>>): WalletBalance['units'] =>
+      const toUnits = (texts: KeptBalance['units']): WalletBalance['units'] =>
         Object.fromEntries(Object.entries(texts).map(([asset, text]) => [asset, BigInt(text)]));
-      return read(() => all.all()).map((balance) => ({ ...balance, units: toUnits(balance.units) }));
+      const all = read(() => meta.listData<KeptBalance>(BALANCE));
+      return all.map((balance) => ({ ...balance, units: toUnits(balance.units) }));
     },
     async books(): Promise<readonly BookedWallet[]> {
       const { ledgerId: _, missingUnits: __, ...columns } = getTableColumns(walletBooks);
@@ -97,24 +102,6 @@ export function walletCommands(db: Db, parts: Parts) {
     },
   };
 }
-
-const balanceStatement = ({ orm }: Db) =>
-  atFirstUse(
-    orm
-      .insert(walletBalances)
-      .values({
-        network: sql.placeholder('network'),
-        role: sql.placeholder('role'),
-        key: sql.placeholder('key'),
-        units: sql.placeholder('units'),
-        low: sql.placeholder('low'),
-        readAtMs: sql.placeholder('readAtMs'),
-      })
-      .onConflictDoUpdate({
-        target: [walletBalances.network, walletBalances.role],
-        set: laterValues(walletBalances, ['key', 'units', 'low', 'readAtMs']),
-      }),
-  );
 
 /** Outflow of the wallets by the ledger after an entry: native coin is booked on `hot`, tokens on `refunded`. */
 const spentQuery = `
