@@ -77,7 +77,7 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
     await patiently(patience, undefined, () => checkBeginning(options, node));
     let at = from;
     for await (const part of readChainRange({ node, matcher, ...patience }, from, to)) {
-      const save = () => saveChecked(options, node, watch.throughId(), at, part);
+      const save = () => saveChecked(options, node, watch.through(), at, part);
       const found = await patiently(patience, undefined, save);
       for (const { kind, number } of found) {
         counts[kind]++;
@@ -114,7 +114,7 @@ async function refuseNewWallet(watch: Watch, searchedFor: number, key: NetworkKe
 async function saveChecked(
   { network, database, isCheck, act }: RereadOptions,
   node: Pick<Node, 'range'>,
-  watchedThroughId: number,
+  watchedThrough: number,
   from: number,
   { blocks, throughNumber: to }: RangePart,
 ): Promise<readonly RereadDifference[]> {
@@ -133,7 +133,7 @@ async function saveChecked(
     family: network.family,
     decimals: Object.fromEntries(network.tokens.map((token) => [token.symbol, token.decimals])),
     dustFloorPar: network.dustFloorPar,
-    watchedThroughId,
+    watchedThrough,
     from,
     to,
     blocks,

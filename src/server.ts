@@ -261,7 +261,7 @@ try {
   log = openLog('server', config.logLevel);
   const marks = openAddressMarks(addressMarksFile(config.dataDir));
   const writeTimes = createWriteTimes();
-  const hooks = { beforeTake: marks.note, beforeCommit: marks.flush, onWrite: writeTimes.observe, log };
+  const hooks = { afterTake: marks.cover, onWrite: writeTimes.observe, log };
   const database = openDatabase(config, process.env, hooks);
   try {
     await retireGivenAddresses({ database, marks, clock, log });

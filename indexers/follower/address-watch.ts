@@ -1,6 +1,6 @@
 /**
  * Keeps the table of watched addresses and the set of our own wallets up to date with the database. Both only grow, so
- * the newest id tells how far it has been read.
+ * the newest address and wallet tell how far it has been read.
  */
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { PoolKey } from '../../src/database/addresses.ts';
@@ -10,8 +10,8 @@ import type { AddressTable } from './address-table.ts';
 const PAGE = 10_000;
 
 export interface Watch {
-  /** The highest address id that is in the table. */
-  throughId(): number;
+  /** Returns the `seq` of the newest address that is in the table. */
+  through(): number;
   /** The highest id of our own wallets that are in the set. */
   ownWalletId(): number;
   /** Loads what was added since the last load. Without `force`, only if something was committed in between. */
@@ -29,7 +29,7 @@ export function createWatch(
   table: AddressTable,
   wallets?: Readonly<{ network: NetworkKey; own: Set<string> }>,
 ): Watch {
-  let throughId = 0;
+  let through = 0;
   let ownWalletId = 0;
   let seenChange: number | null = null;
 
@@ -42,15 +42,15 @@ export function createWatch(
   }
 
   return {
-    throughId: () => throughId,
+    through: () => through,
     ownWalletId: () => ownWalletId,
     async load(force) {
       const change = database.changeCount();
       if (change === seenChange && !force) return;
       for (;;) {
-        const page = await database.addresses.watchList(pool, throughId, PAGE);
+        const page = await database.addresses.watchList(pool, through, PAGE);
         for (const { key } of page) table.add(key);
-        throughId = page.at(-1)?.id ?? throughId;
+        through = page.at(-1)?.seq ?? through;
         if (page.length < PAGE) break;
       }
       await loadWallets();

@@ -56,7 +56,7 @@ await database.blocks.ingest({
   network: network.key,
   family,
   expectTip: null,
-  watchedThroughId: ADDRESSES_WATCHED,
+  watchedThrough: ADDRESSES_WATCHED,
   decimals: {},
   dustFloorPar: 0n,
   drop: [],

@@ -3,8 +3,8 @@
  * backup, the marks still know which addresses were given out since, and nobody gets another payer's address.
  *
  * A record of 512 bytes per pool: the number of addresses in 12 digits, then family, mode and source. A number is
- * overwritten in place, within one sector, and flushed to the disk before an address is offered: once for all sessions
- * that are committed together.
+ * overwritten in place, within one sector, and flushed to the disk before an address is shown: once for all sessions
+ * that were committed together.
  */
 import { closeSync, fdatasyncSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -29,15 +29,8 @@ type AddressMark = Readonly<{ family: string; mode: Mode; source: string; throug
 export type AddressMarks = Readonly<{
   file: string;
   all(): AddressMark[];
-  /**
-   * Marks addresses as given out; they are on the disk after the next `flush`.
-   * @throws Fault transient `storage_unavailable`
-   */
-  note(taken: readonly Taken[]): void;
-  /** Flushes what was noted to the disk. @throws Fault transient `storage_unavailable` */
-  flush(): void;
-  /** Notes and flushes. @throws Fault transient `storage_unavailable` */
-  cover(taken: readonly Taken[]): void;
+  /** Marks addresses as given out, on the disk. @throws Fault transient `storage_unavailable` */
+  cover(taken: readonly Taken[]): Promise<void>;
   close(): void;
 }>;
 
@@ -54,6 +47,8 @@ export function openAddressMarks(file: string): AddressMarks {
   for (const [at, { name, through }] of readMarks(file).entries()) marks.set(name, { at, through });
   const handle = openSync(file, 'r+');
   let isDirty = false;
+  /** One flush for everything that is noted in the same turn of the event loop. */
+  let flushing: Promise<void> | null = null;
 
   function write(name: string, at: number, through: number, isNew: boolean): void {
     const number = String(through).padStart(DIGITS, '0');
@@ -84,10 +79,9 @@ export function openAddressMarks(file: string): AddressMarks {
     marks.set(name, { at, through: index + 1 });
     isDirty = true;
   }
-  const note = (taken: readonly Taken[]): void => guarded(() => taken.forEach(noteOne));
 
   function flush(): void {
-    if (!isDirty) return;
+    flushing = null;
     guarded(() => fdatasyncSync(handle));
     isDirty = false;
   }
@@ -99,11 +93,11 @@ export function openAddressMarks(file: string): AddressMarks {
         const [family, mode, source] = JSON.parse(name) as [string, Mode, string];
         return { family, mode, source, through };
       }),
-    note,
-    flush,
-    cover(taken) {
-      note(taken);
-      flush();
+    async cover(taken) {
+      guarded(() => taken.forEach(noteOne));
+      if (!isDirty) return;
+      flushing ??= Promise.resolve().then(flush);
+      await flushing;
     },
     close: () => closeSync(handle),
   };
@@ -137,8 +131,6 @@ function readMarks(file: string): { name: string; through: number }[] {
 
 // ── Comparing with the database ─────────────────────────────────────────────────────────────────────────────────────
 
-/** A process that was killed between mark and commit leaves one address of each source behind. */
-const RETIRED_BY_CRASH_MAX = 1;
 /** How often the server looks whether time has jumped. */
 const LOOK_MS = 1_000;
 
@@ -151,14 +143,13 @@ type Parts = Readonly<{
 
 /**
  * Retires every address that was given out and that the database does not know as given: it was put back from a backup
- * since. Raises an alarm if there are such. Marks what the database gave out before there were marks.
+ * since. Raises an alarm if there are such. Marks what the database gave out and a crash left unmarked.
  */
 export async function retireGivenAddresses({ database, marks, clock, log }: Parts): Promise<void> {
   for (const { family, mode, source, through } of marks.all()) {
     const retired = await database.addresses.retire({ family, mode }, source, through);
     if (retired === 0) continue;
     log.warn({ family, mode, retired, through }, 'addresses that were given out before are retired');
-    if (retired <= RETIRED_BY_CRASH_MAX) continue;
     await database.alarms.raise({
       atMs: clock.nowMs(),
       code: 'addresses_retired',
@@ -172,7 +163,7 @@ export async function retireGivenAddresses({ database, marks, clock, log }: Part
     });
   }
   const given = await database.addresses.given();
-  marks.cover(given.flatMap(({ through, ...pool }) => (through === 0 ? [] : { ...pool, index: through - 1 })));
+  await marks.cover(given.flatMap(({ through, ...pool }) => (through === 0 ? [] : { ...pool, index: through - 1 })));
 }
 
 type GapParts = Readonly<{ dataDir: string; clock: Pick<Clock, 'nowMs'>; log?: Log | undefined }>;

@@ -7,10 +7,11 @@
  * Free addresses of a source that is not the pool's current one are retired; they are free again when it returns.
  */
 
-import { and, asc, count, eq, getTableColumns, gt, inArray, lt, max, ne, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, inArray, lt, max, ne, sql } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { RaiseAlarm } from './alarms.ts';
+import { createCounters } from './counters.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, laterValues, preparedInsert } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
@@ -31,6 +32,7 @@ export type OpenAddress = Readonly<{ id: number; key: string; index: number }>;
 
 export type Address = Readonly<{
   id: number;
+  seq: number;
   derivationIndex: number;
   sessionId: string | null;
   state: 'free' | 'taken' | 'spoiled';
@@ -76,12 +78,15 @@ export function createAddresses(db: Db, guard: RowGuard) {
   const owner = laterValues(addresses, ['sessionId', 'mac']);
   const taking = db.orm.update(addresses).set({ ...owner, state: 'taken' });
   const take = atFirstUse(taking.where(and(given(addresses, 'id'), isFree)));
-  const taken = db.orm.update(pools).set({ taken: sql`${pools.taken} + 1` });
-  const countTaken = atFirstUse(taken.where(given(pools, 'id')));
   const find = findBy(db, addresses, 'family', 'mode', 'key');
-  const newest = db.orm.select({ id: max(addresses.id) }).from(addresses);
-  const highestId = atFirstUse(newest.where(given(addresses, 'family', 'mode')));
+  const newest = db.orm.select({ seq: max(addresses.seq) }).from(addresses);
+  const highestSeq = atFirstUse(newest.where(given(addresses, 'family', 'mode')));
   const ofSession = findBy(db, addresses, 'sessionId');
+  const { family, mode, derivationIndex: index } = addresses;
+  const places = db.orm.select({ family, mode, source: pools.source, index }).from(addresses);
+  const placesOf = atFirstUse(
+    places.innerJoin(pools, eq(pools.id, addresses.poolId)).where(given(addresses, 'sessionId')),
+  );
 
   const accepts = createAddressCheck(guard);
   const spoil = (id: number): void =>
@@ -100,18 +105,19 @@ export function createAddresses(db: Db, guard: RowGuard) {
     },
     /** Gives a free address to a session, for ever. */
     take(address: AddressRow, sessionId: string): void {
-      const { id, poolId } = address;
+      const { id } = address;
       const mac = guard.seal(macedAddress({ ...address, sessionId }));
       invariant(take.run({ id, sessionId, mac }).changes === 1, `address ${id} is free when it is taken`);
-      countTaken.run({ id: poolId });
     },
     find({ family, mode }: PoolKey, key: string): Address | null {
       const row = find.get({ family, mode, key });
       return row && accepts(row) ? row : null;
     },
     spoil,
-    /** Returns the highest id in the pool; 0 when it is empty. */
-    highestId: ({ family, mode }: PoolKey): number => highestId.get({ family, mode })?.id ?? 0,
+    /** Returns the `seq` of the newest address in the pool; 0 when it is empty. */
+    highestSeq: ({ family, mode }: PoolKey): number => highestSeq.get({ family, mode })?.seq ?? 0,
+    /** Returns the places of the addresses that a session took. */
+    takenBy: (sessionId: string): Taken[] => placesOf.all({ sessionId }),
     /** Returns the keys that a session took, by family. */
     ofSession(sessionId: string): Record<string, string> {
       const own = ofSession.all({ sessionId }).filter(accepts);
@@ -187,21 +193,21 @@ function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm) {
   };
 }
 
-const newPool = { nextIndex: 0, taken: 0, retiredThrough: 0, gapSinceMs: null, gapGiven: 0 };
+/** A pool has fewer indexes, by BIP 32. */
+const INDEXES = 2 ** 32;
+
+const newPool = { nextIndex: 0, retiredThrough: 0, gapSinceMs: null, gapGiven: 0 };
 
 export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { find }: Pick<AddressRows, 'find'>) {
   const insertPool = preparedInsert(db, pools, ['id']);
-  const insertAddress = db.client.prepare(
-    `INSERT INTO addresses (pool_id, family, mode, key, derivation_index, state, session_id, mac)
-     VALUES (?, ?, ?, ?, ?, ?, NULL, ?) ON CONFLICT (family, mode, key) DO NOTHING`,
-  );
+  const insertAddress = preparedInsert(db, addresses);
+  const isKnown = findBy(db, addresses, 'family', 'mode', 'key');
+  const nextNumber = createCounters(db);
   const findPool = poolFinder(db);
-  const countFree = (poolId: number): number =>
-    db.orm
-      .select({ free: count() })
-      .from(addresses)
-      .where(and(eq(addresses.poolId, poolId), isFree))
-      .get()?.free ?? 0;
+  const countOf = (state: 'free' | 'spoiled') =>
+    db.client.prepare(`SELECT count(*) FROM addresses WHERE pool_id = ? AND state = '${state}'`).pluck();
+  const countFree = countOf('free');
+  const countSpoiled = countOf('spoiled');
   /** Makes `source` the pool's current source. */
   function usePool({ family, mode }: PoolKey, source: string): typeof pools.$inferSelect {
     const known = findPool({ family, mode }, source);
@@ -227,10 +233,12 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
       await db.write(() => {
         const pool = usePool({ family, mode }, source);
         keys.forEach((key, at) => {
+          if (isKnown.get({ family, mode, key })) return;
           const index = firstIndex + at;
           const state = index < pool.retiredThrough ? 'spoiled' : 'free';
           const row = { poolId: pool.id, family, mode, key, derivationIndex: index, sessionId: null };
-          insertAddress.run(pool.id, family, mode, key, index, state, guard.seal(macedAddress(row)));
+          const seq = nextNumber(`addresses:${mode}:${family}`);
+          insertAddress({ ...row, id: pool.id * INDEXES + index, seq, state, mac: guard.seal(macedAddress(row)) });
         });
         const nextIndex = Math.max(pool.nextIndex, firstIndex + keys.length);
         db.orm.update(pools).set({ nextIndex }).where(eq(pools.id, pool.id)).run();
@@ -285,8 +293,10 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
       return db.read(() => {
         const pool = findPool({ family, mode }, source);
         if (!pool) return { family, mode, free: 0, taken: 0, nextIndex: 0, retiredThrough: 0 };
-        const { taken, nextIndex, retiredThrough } = pool;
-        return { family, mode, free: pool.current ? countFree(pool.id) : 0, taken, nextIndex, retiredThrough };
+        const { nextIndex, retiredThrough } = pool;
+        const free = Number(countFree.get(pool.id));
+        const taken = nextIndex - free - Number(countSpoiled.get(pool.id));
+        return { family, mode, free: pool.current ? free : 0, taken, nextIndex, retiredThrough };
       });
     },
     /** Returns the source that the pool gives addresses from; null before the first. */
@@ -307,18 +317,18 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
     async depositIndex(pool: PoolKey, key: string): Promise<number | null> {
       return db.read(() => find(pool, key)?.derivationIndex ?? null);
     },
-    /** Returns addresses with ids above `afterId`, by id: taken, free and retired ones, because all are watched. */
+    /** Returns addresses with a `seq` above `after`, by it: taken, free and retired ones, because all are watched. */
     async watchList(
       { family, mode }: PoolKey,
-      afterId: number,
+      after: number,
       limit: number,
-    ): Promise<readonly Readonly<{ id: number; key: string }>[]> {
+    ): Promise<readonly Readonly<{ seq: number; key: string }>[]> {
       return db.read(() =>
         db.orm
-          .select({ id: addresses.id, key: addresses.key })
+          .select({ seq: addresses.seq, key: addresses.key })
           .from(addresses)
-          .where(and(eq(addresses.family, family), eq(addresses.mode, mode), gt(addresses.id, afterId)))
-          .orderBy(asc(addresses.id))
+          .where(and(eq(addresses.family, family), eq(addresses.mode, mode), gt(addresses.seq, after)))
+          .orderBy(asc(addresses.seq))
           .limit(limit)
           .all(),
       );

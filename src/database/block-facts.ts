@@ -123,9 +123,9 @@ export function createBlockFacts(parts: Parts) {
       if (!ours.isDust && phase === null) disclaim(context, ours, session);
     },
     /** Takes a block out of the canonical chain. */
-    drop({ id, watchedThroughId, number, network, hash }: BlockRow, nowMs: number): void {
+    drop({ id, watchedThrough, number, network, hash }: BlockRow, nowMs: number): void {
       outgoing.drop(network, hash);
-      blocks.mark(id, { canonical: false, watchedThroughId, number });
+      blocks.mark(id, { canonical: false, watchedThrough, number });
       ledger.confirmed(id, false, nowMs);
       transfers.unconfirm(id);
     },
@@ -153,8 +153,8 @@ export type Ingest = Readonly<{
   expectTip: string | null;
   /** The network's `recoveryCount` when the position was loaded; compared if it is present. */
   recoveries?: number;
-  /** The highest address id that the matcher knew when it read the blocks to connect. */
-  watchedThroughId: number;
+  /** The `seq` of the newest address that the matcher knew when it read the blocks to connect. */
+  watchedThrough: number;
   /** The highest id of our own wallets that the matcher knew then; it knew none if absent. */
   ownWalletId?: number;
   /** Tokens by symbol with their decimals on this network. */

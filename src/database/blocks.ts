@@ -27,7 +27,7 @@ export function createBlocks(db: Db) {
       .limit(1),
   );
   const insert = preparedInsert(db, blocks, ['id']);
-  const mark = changeBy(db, blocks, ['canonical', 'watchedThroughId', 'number'], 'id');
+  const mark = changeBy(db, blocks, ['canonical', 'watchedThrough', 'number'], 'id');
   const range = 'network = :network AND number > :above AND number <= :through';
   const lastOfSlice = db.client
     .prepare(`SELECT max(number) FROM (SELECT number FROM blocks WHERE ${range} ORDER BY number LIMIT ${PRUNED_MAX})`)
@@ -41,8 +41,7 @@ export function createBlocks(db: Db) {
     tip: (network: NetworkKey): BlockRow | undefined => tip.get({ network }),
     /** @returns the new block's id */
     insert: (block: Omit<BlockRow, 'id'>): number => Number(insert(block).lastInsertRowid),
-    mark: (id: number, state: Pick<BlockRow, 'canonical' | 'watchedThroughId' | 'number'>) =>
-      void mark({ id, ...state }),
+    mark: (id: number, state: Pick<BlockRow, 'canonical' | 'watchedThrough' | 'number'>) => void mark({ id, ...state }),
     /**
      * Deletes blocks without transfers, `above` < number ≤ `through`, lowest first, at most `PRUNED_MAX` of them.
      * @returns the number through which it pruned

@@ -106,7 +106,7 @@ export function prepareEndpointsOf(db: Db): (named: Named) => readonly EventEndp
     const url = new URL(webhookUrl).origin;
     const known = ofOrigin.get({ storeId, mode, url });
     if (known) return [...found, known];
-    const added = { id: `we_${sortableId(nowMs)}`, url, extendedEvents: [], secret: null };
+    const added = { id: `we_${sortableId(nowMs, storeId + mode + url)}`, url, extendedEvents: [], secret: null };
     const on = { perSession: true, disabledAtMs: null, disabledReason: null, createdAtMs: nowMs };
     insert({ ...added, storeId, mode, ...on, ...fresh, silences: SILENT_COUNT });
     return [...found, added];

@@ -3,10 +3,12 @@
  * off gets deliveries too: they wait until it is on.
  */
 
-import { eq, max, sql } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { type EventType, isExtended } from '../core/event.ts';
+import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { sortableId } from '../lib/id.ts';
+import { createCounters } from './counters.ts';
 import type { RefreshDue } from './endpoint-due.ts';
 import { type EventEndpoint, prepareEndpointsOf } from './endpoints.ts';
 import type { Db } from './engine/open.ts';
@@ -25,7 +27,7 @@ export type StoredEvent = Readonly<{
   createdAtMs: number;
 }>;
 
-/** Ids rise in the order of commits, so whoever reads on from the last id misses none. */
+/** A store's ids rise in the order of commits, so a merchant who reads on from the last id misses none. */
 export type EventFilter = Readonly<{
   storeId: string;
   mode: Mode;
@@ -44,12 +46,14 @@ export const firstEventId = (sinceMs: number): string => `evt_${BigInt(sinceMs) 
 
 export type EventSession = Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'terms'>;
 
+type BodyOf = (eventId: string) => string;
+
 export type Outbox = Readonly<{
   /**
    * Saves an event and one delivery, due at once, for each endpoint that receives its type, on or off.
    * @param body makes the exact text to send, given the event's id
    */
-  post(session: EventSession, type: EventType, nowMs: number, body: (eventId: string) => string): void;
+  post(session: EventSession, type: EventType, nowMs: number, body: BodyOf): void;
 }>;
 
 /** Returns whether an endpoint receives events of a type. */
@@ -57,27 +61,35 @@ const receives = ({ extendedEvents }: EventEndpoint, type: EventType): boolean =
   !isExtended(type) || extendedEvents.includes(type);
 
 export function createOutbox(db: Db, refreshDue: RefreshDue): Outbox {
-  const insertEvent = preparedInsert(db, events);
+  const insertEvent = db.client.prepare(
+    `INSERT INTO events (id, store_id, mode, session_id, type, body, created_at_ms)
+     VALUES (:id, :storeId, :mode, :sessionId, :type, :body, :nowMs) ON CONFLICT (id) DO NOTHING`,
+  );
+  const nextNumber = createCounters(db);
   const insertDelivery = preparedInsert(db, deliveries);
-  const lastId = atFirstUse(db.orm.select({ id: max(events.id) }).from(events));
   const endpointsOf = prepareEndpointsOf(db);
 
-  /** Returns `evt_` and nanoseconds, above every existing id, so that ids give the order. 19 digits until 2286. */
-  function nextId(nowMs: number): string {
-    const last = BigInt(lastId.get()?.id?.slice('evt_'.length) ?? 0);
-    const now = BigInt(nowMs) * 1_000_000n;
-    return `evt_${now > last ? now : last + 1n}`;
+  /**
+   * Saves an event with the store's next id: `evt_` and nanoseconds, 19 digits until 2286. The store's counter has the
+   * microseconds; the last three digits tell apart what stores have in the same one.
+   */
+  function save(event: Omit<StoredEvent, 'id' | 'body' | 'createdAtMs'>, nowMs: number, body: BodyOf): string {
+    const prefix = `evt_${nextNumber(`events:${event.storeId}`, nowMs * 1000)}`;
+    for (let at = 0; ; at++) {
+      invariant(at < 1000, `fewer than a thousand stores have an event ${prefix}…`);
+      const id = `${prefix}${String(at).padStart(3, '0')}`;
+      if (insertEvent.run({ ...event, id, nowMs, body: body(id) }).changes === 1) return id;
+    }
   }
 
   return {
     post(session, type, nowMs, body) {
-      const eventId = nextId(nowMs);
       const { id: sessionId, storeId, mode, terms } = session;
-      insertEvent({ id: eventId, storeId, sessionId, mode, type, body: body(eventId), createdAtMs: nowMs });
+      const eventId = save({ storeId, sessionId, mode, type }, nowMs, body);
       for (const endpoint of endpointsOf({ storeId, mode, webhookUrl: terms.webhookUrl, nowMs })) {
         if (!receives(endpoint, type)) continue;
         insertDelivery({
-          ...{ id: `dlv_${sortableId(nowMs)}`, eventId, endpointId: endpoint.id, sessionId },
+          ...{ id: `dlv_${sortableId(nowMs, eventId + endpoint.id)}`, eventId, endpointId: endpoint.id, sessionId },
           ...{ state: 'waiting', attempts: 0, dueAtMs: nowMs, leaseUntilMs: null },
           ...{ lastStatus: null, lastError: null, createdAtMs: nowMs },
         });

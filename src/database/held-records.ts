@@ -110,7 +110,7 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
         if (!next || (before?.state === next.state && before.valuePar === next.valuePar)) continue;
         const isNew = next.state === 'open' && before?.state !== 'open';
         const held: HeldRow = {
-          id: before?.id ?? `held_${sortableId(nowMs)}`,
+          id: before?.id ?? `held_${sortableId(nowMs, row.id + kind)}`,
           sessionId: row.id,
           kind,
           currency: amount?.currency ?? before?.currency ?? 'USDT',

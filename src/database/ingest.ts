@@ -65,13 +65,13 @@ export function ingestCommands(db: Db, parts: Parts) {
     const ours = facts.recognise(step, content);
     outgoing.add(step.network, block, content, step.nowMs);
     const known = blocks.find(step.network, block.hash);
-    const { watchedThroughId } = step;
+    const { watchedThrough } = step;
     if (known) refuseContradiction(step, known, block, transfers.ofBlock(known.id), ours);
-    const id = known?.id ?? blocks.insert({ ...block, network: step.network, canonical: true, watchedThroughId });
-    if (known) blocks.mark(id, { canonical: true, watchedThroughId, number: block.number });
+    const id = known?.id ?? blocks.insert({ ...block, network: step.network, canonical: true, watchedThrough });
+    if (known) blocks.mark(id, { canonical: true, watchedThrough, number: block.number });
     // Of a known block, only transfers to addresses that were not watched when it was first read are new.
     for (const found of ours) {
-      if (found.address.id > (known?.watchedThroughId ?? 0)) facts.add(step, id, block, found);
+      if (found.address.seq > (known?.watchedThrough ?? 0)) facts.add(step, id, block, found);
     }
     return id;
   }
@@ -96,7 +96,7 @@ export function ingestCommands(db: Db, parts: Parts) {
         const recoveries = held?.recoveries ?? 0;
         if (recoveries !== (step.recoveries ?? recoveries)) return 'recovered';
         if ((held?.tipHash ?? null) !== step.expectTip) return 'moved';
-        if (step.watchedThroughId < addresses.highestId(poolOf(step))) return 'stale_watch';
+        if (step.watchedThrough < addresses.highestSeq(poolOf(step))) return 'stale_watch';
         if (step.connect.length > 0 && (step.ownWalletId ?? 0) < outgoing.highestWalletId(network))
           return 'stale_watch';
 
@@ -160,7 +160,7 @@ function refuseContradiction(
   const wasRead = before.map((t) => line([t.tx, t.position, t.currency, t.fromKey, t.addressId, t.units, t.decimals]));
   const isRead = new Set(
     now
-      .filter(({ address }) => address.id <= known.watchedThroughId)
+      .filter(({ address }) => address.seq <= known.watchedThrough)
       .map(({ transfer: t, address, decimals }) =>
         line([t.tx, t.index, t.currency, t.from, address.id, t.units, decimals]),
       ),

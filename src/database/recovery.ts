@@ -66,7 +66,7 @@ export type Reread = Readonly<{
   decimals: Readonly<Partial<Record<Currency, number>>>;
   dustFloorPar: bigint;
   /** The highest address id that the matcher knew. */
-  watchedThroughId: number;
+  watchedThrough: number;
   /** The numbers that were read; a number without a block was skipped by the chain. */
   from: number;
   to: number;

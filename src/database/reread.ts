@@ -58,10 +58,10 @@ export function rereadCommands(db: Db, parts: Parts) {
   }
 
   /** Makes a block canonical, in which something was missed. @returns its id */
-  function keep({ network, watchedThroughId }: Reread, block: BlockRef, known: BlockRow | undefined): number {
-    if (!known) return blocks.insert({ ...block, network, canonical: true, watchedThroughId });
-    const through = Math.max(known.watchedThroughId, watchedThroughId);
-    blocks.mark(known.id, { canonical: true, watchedThroughId: through, number: block.number });
+  function keep({ network, watchedThrough }: Reread, block: BlockRef, known: BlockRow | undefined): number {
+    if (!known) return blocks.insert({ ...block, network, canonical: true, watchedThrough });
+    const through = Math.max(known.watchedThrough, watchedThrough);
+    blocks.mark(known.id, { canonical: true, watchedThrough: through, number: block.number });
     return known.id;
   }
 

@@ -25,6 +25,12 @@ CREATE TABLE migrations (
   applied_at_ms INTEGER NOT NULL
 ) STRICT;
 
+-- The newest number of an owner, such as a store's events: what is read in order and without gaps is numbered by its owner's row.
+CREATE TABLE counters (
+  owner TEXT PRIMARY KEY,
+  last INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- ── Stores and their keys ───────────────────────────────────────────────────────────────────────────────────────────────
 
 -- A merchant's shop. The keys of a suspended one create neither sessions nor refunds.
@@ -88,7 +94,6 @@ CREATE TABLE pools (
   source TEXT NOT NULL,
   current INTEGER NOT NULL CHECK (current IN (0, 1)),
   next_index INTEGER NOT NULL,
-  taken INTEGER NOT NULL, -- how many sessions took an address
   -- Addresses below this index may have been given out by a database that was lost: watched, never given out again.
   retired_through INTEGER NOT NULL DEFAULT 0 CHECK (retired_through >= 0),
   -- The last gap in which this database was not used, and how many addresses were retired for it.
@@ -98,9 +103,10 @@ CREATE TABLE pools (
 ) STRICT;
 CREATE UNIQUE INDEX pools_current ON pools (family, mode) WHERE current = 1;
 
--- A deposit address. Ids rise in the order of commits, so that a follower that knows the newest knows all.
+-- A deposit address.
 CREATE TABLE addresses (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  id INTEGER PRIMARY KEY, -- follows from the pool and the index in it
+  seq INTEGER NOT NULL, -- rises in the order of commits, so that a follower that knows the newest knows all
   pool_id INTEGER NOT NULL REFERENCES pools (id),
   family TEXT NOT NULL,
   mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
@@ -111,10 +117,11 @@ CREATE TABLE addresses (
   session_id TEXT,
   mac TEXT,
   UNIQUE (family, mode, key),
+  UNIQUE (family, mode, seq),
   CHECK ((state = 'taken') = (session_id IS NOT NULL))
 ) STRICT;
-CREATE INDEX addresses_watched ON addresses (family, mode);
 CREATE INDEX addresses_free ON addresses (pool_id) WHERE state = 'free';
+CREATE INDEX addresses_spoiled ON addresses (pool_id) WHERE state = 'spoiled';
 CREATE INDEX addresses_by_session ON addresses (session_id) WHERE session_id IS NOT NULL;
 CREATE INDEX addresses_given ON addresses (pool_id, id) WHERE state <> 'free';
 
@@ -206,7 +213,7 @@ CREATE TABLE blocks (
   number INTEGER NOT NULL,
   time_s INTEGER NOT NULL,
   canonical INTEGER NOT NULL CHECK (canonical IN (0, 1)),
-  watched_through_id INTEGER NOT NULL, -- the newest address that was looked for
+  watched_through INTEGER NOT NULL, -- the `seq` of the newest address that was looked for
   UNIQUE (network, hash)
 ) STRICT;
 CREATE INDEX blocks_by_number ON blocks (network, number);
@@ -315,7 +322,7 @@ CREATE INDEX endpoints_due ON endpoints (CASE WHEN silences >= 5 THEN 1 ELSE 0 E
 CREATE INDEX endpoints_failing ON endpoints (failing_since_ms, id) WHERE failing_since_ms IS NOT NULL;
 CREATE INDEX endpoints_off ON endpoints (disabled_at_ms, id) WHERE disabled_at_ms IS NOT NULL;
 
--- An event with the exact bytes to send. Ids rise strictly in the order of commits.
+-- An event with the exact bytes to send. A store's ids rise in the order of commits: its counter is in them.
 CREATE TABLE events (
   id TEXT PRIMARY KEY CHECK (id GLOB 'evt_*'),
   store_id TEXT NOT NULL REFERENCES stores (id),

@@ -75,11 +75,11 @@ type Parts = Readonly<{
   transitions: SessionTransitions;
   stores: StoreRows;
   outageWaitS: number;
-  beforeTake: BeforeTake;
+  afterTake: AfterTake | undefined;
 }>;
 
-/** Called with the addresses that a new session takes, before anybody sees them; if it throws, none is taken. */
-export type BeforeTake = (taken: readonly Taken[]) => void;
+/** Called with the addresses that a new session took, once it is committed; if it throws, nobody sees them. */
+export type AfterTake = (taken: readonly Taken[]) => Promise<void>;
 
 /** Ids are stored with their prefix; callers may omit it. */
 const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
@@ -93,7 +93,7 @@ export function createSessionFinder(db: Db): FindSessionRow {
 }
 
 export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
-  const { addresses, networks, transfers, replays, transitions, stores, outageWaitS, beforeTake } = parts;
+  const { addresses, networks, transfers, replays, transitions, stores, outageWaitS, afterTake } = parts;
   const insert = preparedInsert(db, sessions);
   // One that ended unpaid is past: the order can be tried again. Money that came late may have paid an earlier one.
   const findByOrder = atFirstUse(
@@ -155,9 +155,6 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
     }
     const options = ready.filter(({ family }) => free.has(family));
     if (options.length === 0) return { kind: 'address_pool_empty', family: first.family };
-    beforeTake(
-      [...free.values()].map(({ family, mode, source, derivationIndex: index }) => ({ family, mode, source, index })),
-    );
     const terms = termsFor(input, options, settings, beforeNumbers(input, followed));
     const row = toRow(input, options, terms);
     insert(row);
@@ -202,7 +199,11 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
   return {
     // Sessions that are asked for together are committed together: most of a commit's time is the disk's.
     /** Takes addresses, saves the session and remembers the idempotency key, in one transaction. */
-    create: (input: NewSession): Promise<CreateSessionOutcome> => db.write(() => create(input), { isGrouped: true }),
+    async create(input: NewSession): Promise<CreateSessionOutcome> {
+      const outcome = await db.write(() => create(input), { isGrouped: true });
+      if ('session' in outcome) await afterTake?.(addresses.takenBy(outcome.session.id));
+      return outcome;
+    },
     /** @param id with or without its `cs_` prefix */
     async find(id: string): Promise<Session | null> {
       return db.read(() => {

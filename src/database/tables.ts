@@ -35,6 +35,11 @@ export const migrations = sqliteTable('migrations', {
   appliedAtMs: integer().notNull(),
 });
 
+export const counters = sqliteTable('counters', {
+  owner: text().primaryKey(),
+  last: integer().notNull(),
+});
+
 export const stores = sqliteTable('stores', {
   id: text().primaryKey(),
   name: text().notNull(),
@@ -87,7 +92,6 @@ export const pools = sqliteTable('pools', {
   source: text().notNull(),
   current: integer({ mode: 'boolean' }).notNull(),
   nextIndex: integer().notNull(),
-  taken: integer().notNull(),
   retiredThrough: integer().notNull().default(0),
   gapSinceMs: integer(),
   gapGiven: integer().notNull().default(0),
@@ -95,6 +99,7 @@ export const pools = sqliteTable('pools', {
 
 export const addresses = sqliteTable('addresses', {
   id: integer().primaryKey(),
+  seq: integer().notNull(),
   poolId: integer().notNull(),
   family: text().notNull(),
   mode: text().$type<'live' | 'test'>().notNull(),
@@ -165,7 +170,7 @@ export const blocks = sqliteTable('blocks', {
   number: integer().notNull(),
   timeS: integer().notNull(),
   canonical: integer({ mode: 'boolean' }).notNull(),
-  watchedThroughId: integer().notNull(),
+  watchedThrough: integer().notNull(),
 });
 
 export const transfers = sqliteTable('transfers', {

@@ -7,9 +7,14 @@ import { createHash, randomBytes, randomInt } from 'node:crypto';
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Returns 26 characters that sort by creation time, in the layout of a ULID (github.com/ulid/spec), lower case. */
-export const sortableId = (nowMs: number): string =>
-  sortableTime(nowMs) + crockford(BigInt(`0x${randomBytes(10).toString('hex')}`), 16);
+/**
+ * Returns 26 characters that sort by creation time, in the layout of a ULID (github.com/ulid/spec), lower case.
+ * @param subject what it is for: the same subject has the same id again. Random if absent
+ */
+export function sortableId(nowMs: number, subject?: string): string {
+  const rest = subject === undefined ? randomBytes(10) : createHash('sha256').update(subject).digest().subarray(0, 10);
+  return sortableTime(nowMs) + crockford(BigInt(`0x${rest.toString('hex')}`), 16);
+}
 
 /** Returns what ids of this time begin with: it sorts before all of them, and after those of earlier times. */
 export const sortableTime = (atMs: number): string => crockford(BigInt(atMs), 10);

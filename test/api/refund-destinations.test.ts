@@ -327,7 +327,7 @@ async function payUnknown(api: ApiServer, to: string, units: bigint): Promise<vo
     isOutgoing: true,
   } as const;
   const outcome = await database.blocks.ingest({
-    ...{ network, family: 'evm', expectTip: tip.hash, watchedThroughId: Number.MAX_SAFE_INTEGER, ownWalletId },
+    ...{ network, family: 'evm', expectTip: tip.hash, watchedThrough: Number.MAX_SAFE_INTEGER, ownWalletId },
     ...{ decimals: { USDT: 6 }, dustFloorPar: 0n, drop: [], connect: [{ block, transfers: [paid] }], confirm: [] },
     ...{ floor: block.number, readThroughS: Math.floor(nowMs / 1000), nowMs },
   });

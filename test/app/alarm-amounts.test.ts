@@ -71,7 +71,7 @@ for (const [key, coin] of [
     ];
     const step = (expectTip: string | null, connect: boolean, floor: number | null) =>
       database.blocks.ingest({
-        ...{ network: key, family, expectTip, watchedThroughId: Number.MAX_SAFE_INTEGER, ownWalletId, decimals },
+        ...{ network: key, family, expectTip, watchedThrough: Number.MAX_SAFE_INTEGER, ownWalletId, decimals },
         ...{ dustFloorPar: 0n, drop: [], connect: connect ? [{ block, transfers }] : [], confirm: [], floor },
         ...{ readThroughS: 0, nowMs },
       });

@@ -51,7 +51,7 @@ function openMachine() {
     const opened = openSqliteDatabase({
       file: databaseFile(dataDir),
       secretKey: readSecretKey(dataDir, {}),
-      ...{ busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600, beforeTake: marks.cover },
+      ...{ busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600, afterTake: marks.cover },
     });
     await retireGivenAddresses({ database: opened, marks, clock, log });
     running = {

@@ -71,7 +71,7 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     if (wallets.length === 0) return;
     const connect = Array.from({ length: final + 1 - from }, (_, at) => blockAt(from + at));
     const outcome = await database.blocks.ingest({
-      ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThroughId: Number.MAX_SAFE_INTEGER },
+      ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThrough: Number.MAX_SAFE_INTEGER },
       ...{ ownWalletId: Math.max(...wallets.map(({ id }) => id)), decimals: {}, dustFloorPar: 0n, drop: [] },
       ...{ connect, confirm: [], floor: final, readThroughS: 0, nowMs: clock.nowMs() },
     });
@@ -96,7 +96,7 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     if (!anchor) return false;
     const own = actOf('network reread', clock.nowMs());
     const outcome = await database.blocks.saveReread({
-      ...{ network, family: 'evm', decimals: {}, dustFloorPar: 0n, watchedThroughId: Number.MAX_SAFE_INTEGER },
+      ...{ network, family: 'evm', decimals: {}, dustFloorPar: 0n, watchedThrough: Number.MAX_SAFE_INTEGER },
       ...{ from, to, anchor: anchor.hash, isCheck: false, act: own },
       blocks: Array.from({ length: to + 1 - from }, (_, at) => blockAt(from + at)),
     });

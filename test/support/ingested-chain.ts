@@ -55,7 +55,7 @@ export function ingestedChain(
       network: key,
       family,
       expectTip: path.at(-1)?.hash ?? null,
-      watchedThroughId: Number.MAX_SAFE_INTEGER,
+      watchedThrough: Number.MAX_SAFE_INTEGER,
       decimals,
       dustFloorPar,
       drop: drop.map(({ hash }) => hash),

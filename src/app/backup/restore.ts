@@ -110,7 +110,7 @@ async function retire(
       const guessed = throughAfter({ through: from, daily_max }, { poolTarget: manifest.pool_target, ageMs });
       return { ...pool, from, through: throughIndex === null ? guessed : Math.max(from, throughIndex + 1) };
     });
-    marks.cover(
+    await marks.cover(
       retired.flatMap(({ from: _from, through, ...pool }) => (through === 0 ? [] : [{ ...pool, index: through - 1 }])),
     );
     // Its alarms name the file where it will be.

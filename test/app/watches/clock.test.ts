@@ -24,7 +24,7 @@ function chainOf(database: Database, clock: HandClock, { key, family }: NetworkC
       network: key,
       family,
       expectTip: number === 101 ? null : hashOf(number - 1),
-      watchedThroughId: 0,
+      watchedThrough: 0,
       decimals: {},
       dustFloorPar: 0n,
       drop: [],

@@ -215,7 +215,7 @@ test('what left the wallets in blocks that are read later is added and judged', 
   ];
   const kinds = async (isCheck: boolean) => {
     const outcome = await database.blocks.saveReread({
-      ...{ network, family: 'evm', decimals: { USDT: 6 }, dustFloorPar: 1n, watchedThroughId: 1_000_000 },
+      ...{ network, family: 'evm', decimals: { USDT: 6 }, dustFloorPar: 1n, watchedThrough: 1_000_000 },
       ...{ from: number - 1, to: number, blocks, anchor: head.hash, isCheck, act: act('network reread') },
     });
     assert.ok(outcome.kind === 'done');

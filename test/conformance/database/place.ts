@@ -192,7 +192,7 @@ export class Feed {
       network: this.network,
       family: 'evm',
       expectTip: tip?.hash ?? null,
-      watchedThroughId: 1_000_000,
+      watchedThrough: 1_000_000,
       ownWalletId: 1_000_000,
       decimals: { USDT: this.#decimals, USDC: this.#decimals },
       dustFloorPar: DUST_FLOOR_PAR,

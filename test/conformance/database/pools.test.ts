@@ -37,7 +37,7 @@ test('levels and the watch list: every address, by id, in pages', async ({ datab
     all.map(({ key }) => key),
     Array.from({ length: 40 }, (_, at) => keyOf(at + 1)),
   );
-  const page = await database.addresses.watchList(pool, all[9]?.id ?? 0, 5);
+  const page = await database.addresses.watchList(pool, all[9]?.seq ?? 0, 5);
   assert.equal(page, all.slice(10, 15));
   assert.equal(await database.addresses.watchList({ ...pool, mode: 'live' }, 0, 10), []);
 });

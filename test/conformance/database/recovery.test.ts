@@ -45,7 +45,7 @@ const rereadOf = (
   family: 'evm',
   decimals: { USDT: 6, USDC: 6 },
   dustFloorPar: DUST_FLOOR_PAR,
-  watchedThroughId: 1_000_000,
+  watchedThrough: 1_000_000,
   from: blocks[0]?.block.number ?? 0,
   to: blocks.at(-1)?.block.number ?? 0,
   blocks,

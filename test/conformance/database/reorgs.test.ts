@@ -24,14 +24,14 @@ test('a step from another tip, or with unwatched addresses, saves nothing', asyn
   const before = await database.networks.list();
   assert.is(await one.step({ expectTip: 'another', connect }), 'moved');
   assert.is(await one.step({ expectTip: null, connect }), 'moved');
-  assert.is(await one.step({ watchedThroughId: 39, connect }), 'stale_watch');
+  assert.is(await one.step({ watchedThrough: 39, connect }), 'stale_watch');
   assert.equal(await database.networks.list(), before);
   assert.equal((await show(database, 'o1')).payments, []);
   assert.is(await one.step({ network: 'test:new', expectTip: 'x', connect }), 'moved');
   assert.is((await database.networks.list()).length, 2, 'not even the row of a new network');
   const ids = await database.addresses.watchList(pool, 0, 1000);
-  const watchedThroughId = ids.at(-1)?.id ?? 0;
-  assert.is(await one.step({ watchedThroughId, connect }), 'done');
+  const watchedThrough = ids.at(-1)?.seq ?? 0;
+  assert.is(await one.step({ watchedThrough, connect }), 'done');
   assert.is((await show(database, 'o1')).payments.length, 1);
 });
 
@@ -126,7 +126,7 @@ test('a block that comes back with different content is refused', async ({ datab
 test('a block that comes back may pay addresses watched since', async ({ database, one }) => {
   const early = await database.addresses.watchList(pool, 0, 1000);
   const block = one.child();
-  await one.step({ watchedThroughId: early.at(-1)?.id ?? 0, connect: [{ block, transfers: [] }] });
+  await one.step({ watchedThrough: early.at(-1)?.seq ?? 0, connect: [{ block, transfers: [] }] });
   one.chain.push(block);
   await one.reorg(1, [[]]);
   await database.addresses.add({ ...pool, source: 'xpub one', firstIndex: 40, keys: [keyOf(41)] });

@@ -33,8 +33,6 @@ const contradictions: Readonly<Record<string, string>> = {
     SELECT e.id, e.due_at_ms FROM endpoints AS e WHERE e.due_at_ms IS DISTINCT FROM (
       SELECT max(min(due_at_ms), e.paused_until_ms) FROM deliveries
       WHERE endpoint_id = e.id AND lease_until_ms IS NULL AND e.disabled_at_ms IS NULL AND e.removed = 0)`,
-  'a wrong number of taken addresses': `
-    SELECT id FROM pools WHERE taken <> (SELECT count(*) FROM addresses WHERE pool_id = pools.id AND state = 'taken')`,
 };
 
 /** Documented events without a delivery to an endpoint; no endpoint may have been disabled or removed. */

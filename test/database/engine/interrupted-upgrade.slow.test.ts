@@ -63,14 +63,14 @@ function makeOlder(): void {
       VALUES ('test:one', 'following', 'h', 1, 5000, 0, 5000, 5000000);
     INSERT INTO stores (id, name, status, settings, refund_policy, page, zone, next_receipt_number, created_at_ms, live_secret, test_secret)
       VALUES ('m1', 'Shop', 'approved', '{}', '{}', '{}', 'UTC', 1, 0, '', '');
-    INSERT INTO pools (id, family, mode, source, current, next_index, taken) VALUES (1, 'evm', 'test', 'xpub', 1, ${SESSIONS}, ${SESSIONS});
+    INSERT INTO pools (id, family, mode, source, current, next_index) VALUES (1, 'evm', 'test', 'xpub', 1, ${SESSIONS});
     INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, terms, networks, created_at_ms, status,
         ended_at_s, paid_at_s, paid_late, funded, firm, touched, late, seen_par, confirmed_par, late_par, deadline_s, sums, payment_count,
         before_numbers, takes_any_token)
       SELECT 'cs_' || i, 'm1', 'test', 'o' || i, hex(randomblob(32)), '1000', 'USD', '{}', '["test:one"]', 4900000, 'paid', 5000, 5000, 0, 'full', 'confirmed', 1, 0, '0',
         '10000000000000000000', '0', NULL, '[]', 1, '{}', 0 FROM n;
-    INSERT INTO addresses (id, pool_id, family, mode, key, derivation_index, state, session_id, mac)
-      SELECT i, 1, 'evm', 'test', hex(randomblob(20)), i, 'taken', 'cs_' || i, 'v1.' || hex(randomblob(16)) FROM n;
+    INSERT INTO addresses (id, seq, pool_id, family, mode, key, derivation_index, state, session_id, mac)
+      SELECT i, i, 1, 'evm', 'test', hex(randomblob(20)), i, 'taken', 'cs_' || i, 'v1.' || hex(randomblob(16)) FROM n;
     INSERT INTO replays SELECT 'm1 test /create', 'idem' || i, 'b', 'cs_' || i, 4900000 FROM n;
     INSERT INTO events (id, store_id, session_id, type, body, created_at_ms, mode)
       SELECT 'evt_' || i, 'm1', 'cs_' || i, 'payment.completed', hex(randomblob(200)), 5000000, 'test' FROM n;

@@ -121,7 +121,7 @@ test('a follower saves blocks with many payments, and confirms them, in parts; s
   const save = (step: Partial<Step>, head: number) =>
     rowsOf(() =>
       cursor.save({ drop: [], connect: [], confirm: [], ...step }, lookAt(head), {
-        watchedThroughId: 1_000_000,
+        watchedThrough: 1_000_000,
         ownWalletId: 0,
       }),
     );

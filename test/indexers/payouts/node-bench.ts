@@ -191,7 +191,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
           connect.push({ block, transfers: await matchContent(chainNode, matcher, block) });
       }
       const outcome = await database.blocks.ingest({
-        ...{ network, family, expectTip: tip?.hash ?? null, watchedThroughId: Number.MAX_SAFE_INTEGER },
+        ...{ network, family, expectTip: tip?.hash ?? null, watchedThrough: Number.MAX_SAFE_INTEGER },
         ...{ ownWalletId: Math.max(0, ...wallets.map(({ id }) => id)), decimals, dustFloorPar: 0n, drop: [] },
         ...{ connect, confirm: [], floor: connect.at(-1)?.block.number ?? null, readThroughS: 0, nowMs: clock.nowMs() },
       });

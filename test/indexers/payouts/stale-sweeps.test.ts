@@ -45,7 +45,7 @@ async function confirm({ database, tokens, clock }: NodeBench): Promise<void> {
   const blocks = await database.blocks.tail(network, 20);
   const decimals = Object.fromEntries(tokens.map(({ symbol, decimals }) => [symbol, decimals]));
   const outcome = await database.blocks.ingest({
-    ...{ network, family: 'evm', expectTip: blocks.at(-1)?.hash ?? null, watchedThroughId: Number.MAX_SAFE_INTEGER },
+    ...{ network, family: 'evm', expectTip: blocks.at(-1)?.hash ?? null, watchedThrough: Number.MAX_SAFE_INTEGER },
     ...{ decimals, dustFloorPar: 0n, drop: [], connect: [], confirm: blocks, floor: null, readThroughS: 0 },
     nowMs: clock.nowMs(),
   });

@@ -119,7 +119,7 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
     const common = {
       network: 'test:one',
       family,
-      watchedThroughId: 1000,
+      watchedThrough: 1000,
       decimals,
       dustFloorPar: 0n,
       drop: [],

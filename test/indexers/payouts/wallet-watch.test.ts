@@ -24,7 +24,7 @@ async function follow({ database, clock }: Bench, number: number, transfers: rea
     network,
     family: 'evm',
     expectTip: tip?.hash ?? null,
-    watchedThroughId: 0,
+    watchedThrough: 0,
     ownWalletId: 1_000,
     decimals: { USDT: 6 },
     dustFloorPar: 1n,
