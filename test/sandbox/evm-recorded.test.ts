@@ -144,8 +144,8 @@ const situations: readonly (readonly [RegExp, Situation])[] = [
   [/^eth_getBlockByNumber\.(earliest|latest|pending|finalized|safe|above-head)$/, same],
   [
     /^(postmerge\.)?eth_getBlockByNumber\.(finalized|safe)(\.none)?$/,
-    (scene, { request, file }) =>
-      scene.ask(request.method, request.params, /none|postmerge/.test(file) ? 'finality_missing' : undefined),
+    (scene, { request, name }) =>
+      scene.ask(request.method, request.params, /none|postmerge/.test(name) ? 'finality_missing' : undefined),
   ],
   [/^eth_getBlockByNumber\.number\.hashes$/, asks(({ blockNumber }) => [blockNumber, false])],
   [/^eth_getBlockByNumber\.number\.transactions$/, asks(({ blockNumber }) => [blockNumber, true])],
@@ -241,7 +241,7 @@ for (const [version, dialect] of Object.entries(dialects)) {
   const recordings = readRecordings(`evm/${version}`);
 
   for (const recording of recordings.values()) {
-    const { file, request, response } = recording;
+    const { name: file, request, response } = recording;
     if (unlike.some(([files]) => files.test(file))) continue;
     test(`${version}: ${file} is answered alike`, async () => {
       const situation = situations.filter(([files]) => files.test(file)).at(-1)?.[1];
@@ -268,7 +268,7 @@ for (const [version, dialect] of Object.entries(dialects)) {
     node.world.reorg({ depth: 1, keep: 'none', blocks: 2 });
     await until('both are announced', () => client.notified(heads).length === 2 && client.notified(logs).length >= 2);
     await client.close();
-    const [file] = [...recordings.values()].filter(({ messages }) => messages);
+    const [file] = [...recordings.values()].filter(({ messages }) => messages.length > 0);
     const results = (file?.messages ?? []).map((message) => message.params?.result);
     const head = results.find((result) => result?.parentHash);
     assert.equal(differences(head, client.notified(heads)[0], 'newHeads'), []);

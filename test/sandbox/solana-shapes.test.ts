@@ -13,8 +13,8 @@ import type { RefundIntent } from '../../src/core/intent.ts';
 import { solanaMethods } from '../../src/sandbox/solana-methods.ts';
 import { formatSignature, signatureOf, versionOf } from '../../src/sandbox/solana-render.ts';
 import type { FaultKind } from '../simulated/faults.ts';
-import { recording, recordings, resultOf } from '../support/agave-recordings.ts';
 import { signRecordedRefund } from '../support/recorded-refund.ts';
+import { readRecordings, theRecording } from '../support/recordings.ts';
 import {
   accountKeyOf,
   SOLANA_CHAIN_ID,
@@ -22,6 +22,9 @@ import {
   solanaTokens,
   startSimulatedNode,
 } from '../support/simulated-node.ts';
+
+const recordings = readRecordings('solana/agave-3.1.5');
+const recording = (name: string) => theRecording(recordings, name);
 
 const SOL = 1_000_000_000n;
 const FINAL = 31;
@@ -69,7 +72,7 @@ const shapes = (body: string): string[] => [...new Set(shapeOf(JSON.parse(body))
 /** Asserts that an answer has the recorded shape. */
 function isShaped(body: string, name: string): void {
   compared.add(name);
-  assert.equal(shapes(body), shapes(recording(name).body), name);
+  assert.equal(shapes(body), shapes(recording(name).text), name);
 }
 
 /** The text with what depends on the chain taken out: keys, hashes, places and most numbers. Codes of errors stay. */
@@ -81,8 +84,11 @@ const general = (text: string): string =>
     .replace(/"logs":\[".*?"\](?=,"postBalances")/, '"logs":["…"]');
 function isSame(body: string, name: string): void {
   compared.add(name);
-  const [version, recordedVersion] = [resultOf('getVersion')['solana-core'], /"apiVersion":"([\d.]+)"/.exec(body)?.[1]];
-  assert.is(general(body), general(recording(name).body.replaceAll(version, recordedVersion ?? version)), name);
+  const [version, recordedVersion] = [
+    recording('getVersion').response.result['solana-core'],
+    /"apiVersion":"([\d.]+)"/.exec(body)?.[1],
+  ];
+  assert.is(general(body), general(recording(name).text.replaceAll(version, recordedVersion ?? version)), name);
 }
 
 let refunds = 0;
@@ -298,13 +304,13 @@ test('more lamports than a float holds are written with all their digits, as is 
   const [lamports, epoch] = [/"lamports":(\d+)/, /"rentEpoch":(\d+)/].map((one) => BigInt(one.exec(body)?.[1] ?? 0));
   assert.ok(lamports !== undefined && lamports > 2n ** 53n && BigInt(Number(lamports)) !== lamports);
   assert.is(epoch, 2n ** 64n - 1n);
-  assert.match(recording('getMultipleAccounts.rich').body, `"rentEpoch":${epoch}`);
+  assert.match(recording('getMultipleAccounts.rich').text, `"rentEpoch":${epoch}`);
 });
 
 test('HTTP: what is refused, and the page that says that the node is well', async () => {
   const isRefused = ({ status, body }: { status: number; body: string }, name: string) => {
     compared.add(name);
-    assert.equal([status, body.trimEnd()], [recording(name).status, recording(name).body.trimEnd()]);
+    assert.equal([status, body.trimEnd()], [recording(name).status, recording(name).text.trimEnd()]);
   };
   isRefused(await post(' '.repeat(60_000)), 'http.body-too-large');
   isRefused(await post('{}', { headers: { 'content-type': 'text/plain' } }), 'http.content-type');
@@ -350,7 +356,7 @@ test('PubSub is on the port above, and knows its own methods only', async () => 
   ] as const;
   for (const [name, texts] of cases) {
     compared.add(name);
-    const { messages } = recording(name);
+    const messages = recording(name).messages.map((message) => JSON.stringify(message));
     const sent = await subscribe(texts, messages.length);
     assert.equal(sent.map(shapes), messages.map(shapes), name);
     if (name !== 'slotSubscribe') assert.equal(sent, messages);
@@ -384,7 +390,7 @@ test('a lost block is not there yet, then null, then cleaned up', async () => {
   for (let n = 0; n < 40; n++) bodies.add(general(await ask('getBlock', [10, header])));
   const names = ['-32014', '-32004', 'null', '-32001'].map((name) => `hole.getBlock.${name}`);
   for (const name of names) compared.add(name);
-  assert.equal([...bodies].sort(), names.map((name) => general(recording(name).body)).sort());
+  assert.equal([...bodies].sort(), names.map((name) => general(recording(name).text)).sort());
   isSame(await ask('getFirstAvailableBlock', []), 'hole.getFirstAvailableBlock');
   const lists = new Set<number>();
   for (let n = 0; n < 20; n++)

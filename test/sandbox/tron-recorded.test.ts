@@ -12,12 +12,14 @@ import { BLACK_HOLE } from '../../src/sandbox/tron-render.ts';
 import { gasOf } from '../chains/payout-bench.ts';
 import { createSeedWallets } from '../chains/seed-wallets.ts';
 import { makeTronPayouts } from '../chains/simulated-payouts.ts';
-import { type Json, readRecording } from '../support/java-tron-recordings.ts';
+import { type Json, readRecordings, theRecording } from '../support/recordings.ts';
 import { accountKey, TRON_CHAIN_ID, tronTokenKeys } from '../support/simulated-node.ts';
 
 const test = suite('the simulated java-tron and its recorded answers');
 
 const TRX = 1_000_000n;
+const recordings = readRecordings('tron/java-tron-4.8.0');
+const readRecording = (name: string) => theRecording(recordings, name);
 const bench = await makeTronPayouts('recorded');
 const { sandbox, world, prepare, send, signOn, mine, openWallets, openFundedWallets } = bench;
 const [usdt, usdc] = tronTokenKeys;

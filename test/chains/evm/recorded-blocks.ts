@@ -100,7 +100,7 @@ async function asksUnknownContent(recording: Recording, recorded: Recorded): Pro
   const { ref } = headerIn(recorded.the('eth_getBlockByHash.known'));
   const thorough = recording.request.method === 'eth_getBlockReceipts';
   await following(recorded, (node) =>
-    expectFault(async () => decode(await node.content(ref, thorough)), 'node_block_unknown', recording.file),
+    expectFault(async () => decode(await node.content(ref, thorough)), 'node_block_unknown', recording.name),
   );
 }
 
@@ -121,12 +121,12 @@ const attests =
 
 /** Looks the transaction up by two files, either of which may be absent. */
 async function reportOf(recorded: Recorded, tx: string): Promise<unknown> {
-  const nothing = { response: { jsonrpc: '2.0', id: 0, result: null } };
   const methods = ['eth_getTransactionByHash', 'eth_getTransactionReceipt'];
   const files = methods.map((method) => {
     const asked = [...recorded.recordings.values()].filter(({ request }) => request?.method === method);
     const found = asked.find(({ request }) => request.params[0] === tx);
-    return found ?? { file: method, how: '', request: { method, params: [tx] }, ...nothing };
+    const nothing = { ...recorded.the('eth_getTransactionReceipt.null'), name: method };
+    return found ?? { ...nothing, request: { method, params: [tx] } };
   });
   recorded.played.play(...files);
   return following(recorded, (node) => node.lookup(tx));
@@ -168,7 +168,7 @@ async function hearsAnnouncements(recording: Recording, recorded: Recorded): Pro
     assert.is(isNotification(bytes), message.method === 'eth_subscription');
     assert.is(peekId(bytes), message.id ?? null);
     if (message.params?.result?.parentHash) {
-      await expectFault(() => readHeader(message.params.result, origin), 'node_nonsense', recording.file);
+      await expectFault(() => readHeader(message.params.result, origin), 'node_nonsense', recording.name);
     }
   }
   recorded.played.play(recording, recorded.the('eth_getBlockByNumber.latest'));
@@ -195,8 +195,8 @@ export const blockClaims: readonly Claim[] = [
   [/^eth_getBlockByNumber\.(finalized|latest|number.*|one)$/, asksHeader],
   [/^eth_getFinalizedBlock\./, readsHeader],
   // A header without its list of transactions cannot vouch for the number of receipts.
-  [/^eth_getFinalizedHeader$/, (file) => expectFault(() => headerIn(file), 'node_nonsense', file.file)],
-  [/^eth_getBlockByNumber\.pending$/, (file) => expectFault(() => headerIn(file), 'node_nonsense', file.file)],
+  [/^eth_getFinalizedHeader$/, (file) => expectFault(() => headerIn(file), 'node_nonsense', file.name)],
+  [/^eth_getBlockByNumber\.pending$/, (file) => expectFault(() => headerIn(file), 'node_nonsense', file.name)],
   [
     /^eth_getBlockByHash\.unknown$/,
     async (file, recorded) => {
@@ -210,7 +210,7 @@ export const blockClaims: readonly Claim[] = [
       recorded.played.play(file);
       const number = Number(file.request.params[0]);
       await following(recorded, async (node) => {
-        await expectFault(() => node.range(number, number), 'node_range_broken', file.file);
+        await expectFault(() => node.range(number, number), 'node_range_broken', file.name);
         assert.is(await node.attest({ number, hash: `0x${'11'.repeat(32)}` }, []), 'unsure');
       });
     },

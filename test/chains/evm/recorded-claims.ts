@@ -10,8 +10,14 @@ import { readResult } from '../../../src/chains/json-rpc.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import type { Token } from '../../../src/core/transfer.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { type RecordedNode, type Results, startRecordedNode } from '../../support/recorded-node.ts';
-import { type Json, type Recording, readRecordings } from '../../support/recordings.ts';
+import {
+  type Json,
+  type RecordedNode,
+  type Recording,
+  readRecordings,
+  startRecordedNode,
+  theRecording,
+} from '../../support/recordings.ts';
 
 /** The token of the recorded networks, and a contract beside it that reverts without a reason. */
 export const recordedTokens: readonly Token[] = [
@@ -34,19 +40,16 @@ export type Recorded = Readonly<{
   the(file: string): Recording;
 }>;
 
-export async function openRecorded(version: string, chainId: string, results: Results): Promise<Recorded> {
+/** @param results of methods that no played recording answers */
+export async function openRecorded(
+  version: string,
+  chainId: string,
+  results: Readonly<Record<string, (params: readonly Json[]) => unknown>>,
+): Promise<Recorded> {
   const recordings = readRecordings(`evm/${version}`);
-  return {
-    version,
-    chainId,
-    recordings,
-    played: await startRecordedNode(results),
-    the(file) {
-      const recording = recordings.get(file);
-      if (!recording) throw new Error(`${version} has no recording ${file}`);
-      return recording;
-    },
-  };
+  const fallback = (method: string, params: Json) => JSON.stringify(results[method]?.(params)) ?? null;
+  const the = (name: string) => theRecording(recordings, name);
+  return { version, chainId, recordings, played: await startRecordedNode(fallback), the };
 }
 
 /** Files, and how they are read. A file may have several readers. */

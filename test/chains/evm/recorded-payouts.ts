@@ -46,10 +46,10 @@ const draftOf = (isToken: boolean): SpendDraft => ({
 
 async function quotes(recording: Recording, recorded: Recorded) {
   const { played, recordings } = recorded;
-  const prices = [...recordings.values()].filter(({ file }) =>
-    /^eth_(gasPrice|maxPriorityFeePerGas|feeHistory(\.one)?)$/.test(file),
+  const prices = [...recordings.values()].filter(({ name }) =>
+    /^eth_(gasPrice|maxPriorityFeePerGas|feeHistory(\.one)?)$/.test(name),
   );
-  played.play(recording, ...prices.filter(({ file }) => file !== recording.file));
+  played.play(recording, ...prices.filter(({ name }) => name !== recording.name));
   const isToken = recording.request.params[0]?.data !== undefined;
   return paying(recorded, (node) => node.quote(draftOf(isToken), null, []));
 }
@@ -87,7 +87,7 @@ const sends =
     recorded.played.play(recording);
     const bytes = Buffer.from(recording.request.params[0].slice(2), 'hex');
     const broadcast = await paying(recorded, (node) => node.broadcast(bytes));
-    assert.is(broadcast.kind, kind, recording.file);
+    assert.is(broadcast.kind, kind, recording.name);
     if (broadcast.kind !== 'rejected') return;
     assert.is(broadcast.code, code, broadcast.message);
     assert.match(broadcast.message, advice);
@@ -97,13 +97,13 @@ const sends =
 const means =
   (code: string, advice: RegExp) =>
   async (recording: Recording, recorded: Recorded): Promise<void> => {
-    const fault = await expectFault(() => resultOf(recording), code, recording.file);
+    const fault = await expectFault(() => resultOf(recording), code, recording.name);
     assert.match(fault.message, advice);
     const { method, params } = recording.request;
     // Some requests are none that the client can make.
     if (method === undefined) return;
     recorded.played.play(recording);
-    await calling(recorded, (rpc) => expectFault(() => rpc.call(method, params), code, recording.file));
+    await calling(recorded, (rpc) => expectFault(() => rpc.call(method, params), code, recording.name));
   };
 
 /** Refusals of the HTTP server. */
@@ -112,7 +112,7 @@ const refuses =
   async (recording: Recording, recorded: Recorded): Promise<void> => {
     recorded.played.play(recording);
     const fault = await calling(recorded, (rpc) =>
-      expectFault(() => rpc.call('eth_chainId', []), code, recording.file),
+      expectFault(() => rpc.call('eth_chainId', []), code, recording.name),
     );
     assert.match(fault.message, advice);
   };
@@ -154,7 +154,7 @@ async function batches(recording: Recording, recorded: Recorded) {
     : the('eth_getBlockByNumber.earliest');
   played.play(recording, single);
   const calls = recording.request.map(({ method, params }: Json) => ({ method, params }));
-  return calling(recorded, (rpc) => rpc.batch(calls), recording.file.endsWith('.websocket') ? 'wsUrl' : 'httpUrl');
+  return calling(recorded, (rpc) => rpc.batch(calls), recording.name.endsWith('.websocket') ? 'wsUrl' : 'httpUrl');
 }
 
 /** A batch that the node refuses, in part or as a whole, is sent again in smaller ones, at last as single calls. */

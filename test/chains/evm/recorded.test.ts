@@ -24,9 +24,9 @@ for (const [version, chainId] of Object.entries(chainIds)) {
   test.after(() => recorded.played.close());
 
   for (const recording of recorded.recordings.values()) {
-    test(`${version}: ${recording.file} is read`, async () => {
-      const readers = claims.filter(([files]) => files.test(recording.file));
-      assert.ok(readers.length > 0, `no reader claims test/fixtures/evm/${version}/${recording.file}.json: add one`);
+    test(`${version}: ${recording.name} is read`, async () => {
+      const readers = claims.filter(([files]) => files.test(recording.name));
+      assert.ok(readers.length > 0, `no reader claims test/fixtures/evm/${version}/${recording.name}.json: add one`);
       for (const [, read] of readers) await read(recording, recorded);
     });
   }

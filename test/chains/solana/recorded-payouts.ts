@@ -4,7 +4,7 @@ import { readRefusal } from '../../../src/chains/solana/broadcast-refusal.ts';
 import { type Broadcast, type SpendDraft, UnclearOutcome } from '../../../src/chains/spend.ts';
 import { isRefused } from '../../../src/core/spend.ts';
 import { faultOf } from '../../conformance/chain.ts';
-import { type Recording, recording, resultOf } from '../../support/agave-recordings.ts';
+import type { Recording } from '../../support/recordings.ts';
 import {
   key,
   node,
@@ -15,7 +15,9 @@ import {
   payouts,
   reads,
   readsEach,
+  recording,
   replay,
+  resultOf,
   solanaRpc,
   usdt,
 } from './recordings-bench.ts';
@@ -102,7 +104,7 @@ readsEach(
     const said = await payouts.broadcast(recordedBytes(one));
     const codeOf = (answer: Broadcast) => (answer.kind === 'rejected' ? answer.code : answer.kind);
     assert.is(codeOf(said), expected);
-    const { error } = JSON.parse(one.body);
+    const { error } = JSON.parse(one.text);
     if (!error) return;
     const { code, message } = error;
     assert.is(codeOf(readRefusal({ code, message }, recordedBytes(one))), expected, 'by its words');

@@ -18,7 +18,6 @@ import { Fault } from '../../../src/core/fault.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { faultOf } from '../../conformance/chain.ts';
-import { recording, recordings, resultOf } from '../../support/agave-recordings.ts';
 import { until } from '../../support/until.ts';
 import {
   closeAll,
@@ -35,7 +34,10 @@ import {
   readHere,
   reads,
   readsEach,
+  recording,
+  recordings,
   replay,
+  resultOf,
   rpc,
   solanaRpc,
   tokens,
@@ -76,7 +78,7 @@ function decode(body: string, kind: string, block: BlockRef): ChainTransfer[] {
 readsEach(
   { 'getBlock.accounts': null, 'getBlock.full': null, 'getBlock.full.jsonParsed': null },
   'the payments of a block, in slices and whole; failed, native, foreign and Token-2022 ones are none',
-  ({ name, body }) => {
+  ({ name, text: body }) => {
     const paid = (kind: string) =>
       decode(body, kind, paidBlock).map(({ tx, currency, to, units }) => [tx.slice(0, 6), currency, to, units]);
     assert.equal(paid('whole'), [
@@ -91,7 +93,7 @@ readsEach(
 );
 
 reads(['getBlock.empty', 'getBlock.signatures'], 'new tokens have no sender; a list of signatures is refused', () => {
-  const minted = decode(recording('getBlock.empty').body, 'slices', mintBlock);
+  const minted = decode(recording('getBlock.empty').text, 'slices', mintBlock);
   assert.equal(
     minted.map(({ from, to, currency }) => [Number(`0x${from}`), to, currency]),
     [
@@ -99,7 +101,7 @@ reads(['getBlock.empty', 'getBlock.signatures'], 'new tokens have no sender; a l
       [0, key(payer), 'USDC'],
     ],
   );
-  const listed = () => decode(recording('getBlock.signatures').body, 'whole', paidBlock);
+  const listed = () => decode(recording('getBlock.signatures').text, 'whole', paidBlock);
   assert.throws(listed, (fault: Fault) => fault.code === 'node_nonsense' && /without transactions/.test(fault.message));
 });
 
@@ -396,7 +398,7 @@ reads(unasked, 'answers to methods that Quayside does not call are understood by
 });
 
 test('a node of this kind writes the id last, and it is found without parsing the answer', () => {
-  for (const { name, body, method } of recordings.values()) {
+  for (const { name, text: body, method } of recordings.values()) {
     if (method === '' || !body.startsWith('{"jsonrpc"')) continue;
     const { id } = readAnswer(JSON.parse(body), origin);
     assert.is(peekId(Buffer.from(body)), id, name);

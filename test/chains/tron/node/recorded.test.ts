@@ -28,12 +28,11 @@ import { systemClock } from '../../../../src/lib/clock.ts';
 import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
 import {
   type Json,
-  type RecordedNode,
   type Recording,
-  readRecording,
-  recordingNames,
-  startRecordedNode,
-} from '../../../support/java-tron-recordings.ts';
+  readRecordings,
+  startRecordedTron,
+  theRecording,
+} from '../../../support/recordings.ts';
 
 const test = suite('TRON: recorded answers of java-tron 4.8.0');
 
@@ -47,15 +46,19 @@ const usdt: Token = { symbol: 'USDT', address: 'TZ1u2fNFhEuUfpZ9tw4zUV84G1TMLMoL
 const USDT = tronAddress.parse(usdt.address) ?? '';
 const limits = { requestTimeoutMs: 10_000, responseBytesMax: 1_000_000, idleMsMax: 10_000, concurrencyMax: 4 };
 
-let recorded: RecordedNode;
+const recordings = readRecordings('tron/java-tron-4.8.0');
+const recordingNames = [...recordings.keys()];
+const readRecording = (name: string): Recording => theRecording(recordings, name);
+
+let recorded: Awaited<ReturnType<typeof startRecordedTron>>;
 let node: ReturnType<typeof openNode>;
 let rpc: ReturnType<typeof openTronRpc>;
 let payouts: PayoutNode;
 const read = new Set<string>();
 
 test.before(async () => {
-  recorded = await startRecordedNode();
-  const { url } = recorded;
+  recorded = await startRecordedTron(readRecording('unknown-path'));
+  const { httpUrl: url } = recorded;
   node = openNode({ url, tokens: [usdt], ...limits });
   rpc = openTronRpc({ url, ...limits }, systemClock);
   payouts = openPayoutNode({ url, chainId: CHAIN_ID, tokens: [usdt], finalDepth: 19, ...limits });
