@@ -5,8 +5,8 @@ import type { Family, Node } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { type LyingProxy, startLyingProxy } from '../support/lying-proxy.ts';
+import { type PostProxy, startPostProxy } from '../support/post-proxy.ts';
 import { accountKeyOf, type SimulatedNode, simulatedChains, startSimulatedNode } from '../support/simulated-node.ts';
-import { startTronProxy, type TronProxy } from '../support/tron-proxy.ts';
 
 const limits = { requestTimeoutMs: 10_000, responseBytesMax: 1_000_000, idleMsMax: 10_000, concurrencyMax: 4 };
 
@@ -47,7 +47,7 @@ async function scene<Proxy extends { close(): Promise<void> }>(
 }
 
 const jsonRpc = async (own: SimulatedNode): Promise<[string, LyingProxy]> => {
-  const proxy = await startLyingProxy({ httpUrl: own.httpUrl, wsUrl: own.url });
+  const proxy = await startLyingProxy(own);
   return [proxy.httpUrl, proxy];
 };
 
@@ -81,8 +81,8 @@ test('evm: a node that does not have the block’s receipts either is asked late
 test('tron: an index that does not know it yet is no contradiction, and without infos the node is asked later', () =>
   scene(
     'tron',
-    async (own): Promise<[string, TronProxy]> => {
-      const proxy = await startTronProxy(own.httpUrl);
+    async (own): Promise<[string, PostProxy]> => {
+      const proxy = await startPostProxy(own.httpUrl);
       return [proxy.url, proxy];
     },
     async (s) => {

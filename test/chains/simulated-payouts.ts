@@ -5,9 +5,9 @@ import { solanaOfflineKeys } from '../../src/chains/solana/offline-keys.ts';
 import type { PayoutNode, PayoutNodeOptions, SpendNetwork } from '../../src/chains/spend.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { handClock } from '../support/hand-clock.ts';
+import { startPostProxy } from '../support/post-proxy.ts';
 import { simulatedChains, startSimulatedNode, writtenBy } from '../support/simulated-node.ts';
 import { startTronBridge } from '../support/tron-bridge.ts';
-import { startTronProxy } from '../support/tron-proxy.ts';
 import { withClient } from './payout-bench.ts';
 import { createSeedWallets } from './seed-wallets.ts';
 
@@ -133,7 +133,7 @@ export async function makeTronPayouts(seed: string) {
   const bench = withClient(await makeSimulatedPayouts('tron', seed));
   const { outlive } = bench;
   invariant(outlive, 'transactions of TRON expire');
-  const proxy = await startTronProxy(bench.sandbox.url);
+  const proxy = await startPostProxy(bench.sandbox.url);
   return {
     ...bench,
     ...{ proxy, outlive },

@@ -7,8 +7,8 @@ import * as assert from 'uvu/assert';
 import type { NetworkConfig } from '../../../src/config/network.ts';
 import { type Answer, type LyingProxy, type Question, startLyingProxy } from '../../support/lying-proxy.ts';
 import { openPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
+import { type PostProxy, startPostProxy } from '../../support/post-proxy.ts';
 import { accountKeyOf, type SimulatedNode, simulatedChains, startSimulatedNode } from '../../support/simulated-node.ts';
-import { startTronProxy, type TronProxy } from '../../support/tron-proxy.ts';
 
 const DUE = 10_000_000n;
 const confirmations = [{ finality: 'finalized' }] as const satisfies NetworkConfig['confirmations'];
@@ -45,12 +45,9 @@ async function scene<Proxy extends { close(): Promise<void> }>(
 }
 
 const jsonRpc = (own: SimulatedNode) =>
-  startLyingProxy({ httpUrl: own.httpUrl, wsUrl: own.url }).then((proxy): [string, LyingProxy] => [
-    proxy.httpUrl,
-    proxy,
-  ]);
+  startLyingProxy(own).then((proxy): [string, LyingProxy] => [proxy.httpUrl, proxy]);
 const http = (own: SimulatedNode) =>
-  startTronProxy(own.httpUrl).then((proxy): [string, TronProxy] => [proxy.url, proxy]);
+  startPostProxy(own.httpUrl).then((proxy): [string, PostProxy] => [proxy.url, proxy]);
 
 const failing =
   (error: { code: number; message: string }, methods: readonly string[]) =>

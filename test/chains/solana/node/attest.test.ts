@@ -16,7 +16,7 @@ let tx: string;
 
 test.before(async () => {
   sandbox = await startSimulatedNode({ family: 'solana', seed: 'attest' });
-  proxy = await startLyingProxy({ httpUrl: sandbox.httpUrl, wsUrl: sandbox.url });
+  proxy = await startLyingProxy(sandbox);
   const limits = { requestTimeoutMs: 10_000, responseBytesMax: 1_000_000, idleMsMax: 10_000, concurrencyMax: 4 };
   node = openNode({ url: proxy.httpUrl, tokens: solanaTokens, ...limits });
   tx = sandbox.pay(accountKeyOf('solana', 'payee'), 5n);

@@ -35,7 +35,7 @@ test.before(async () => {
     isSkipped: (slot) => slot > 0 && slot % 5 === 0,
   });
   mine(40);
-  proxy = await startLyingProxy({ httpUrl: node.httpUrl, wsUrl: node.url });
+  proxy = await startLyingProxy(node);
   const network = testNetwork({
     name: 'solana',
     family: 'solana',

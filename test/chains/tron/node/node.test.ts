@@ -9,8 +9,8 @@ import { tronWire } from '../../../../src/chains/tron/wire.ts';
 import type { BlockRef } from '../../../../src/core/block.ts';
 import { Fault } from '../../../../src/core/fault.ts';
 import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
+import { type PostProxy, startPostProxy } from '../../../support/post-proxy.ts';
 import { accountKey, type SimulatedNode, startSimulatedNode, tronTokens } from '../../../support/simulated-node.ts';
-import { startTronProxy, type TronProxy } from '../../../support/tron-proxy.ts';
 
 const test = suite('TRON node');
 const payee = accountKey('payee');
@@ -22,7 +22,7 @@ const CONSTANT = '/wallet/triggerconstantcontract';
 const SOLID = '/walletsolidity/getblock';
 
 let tron: SimulatedNode;
-let proxy: TronProxy;
+let proxy: PostProxy;
 let node: Node;
 let tx: string;
 /** Holds one payment of 5 units to `payee`. */
@@ -37,7 +37,7 @@ test.before(async () => {
   tx = tron.pay(payee, 5n);
   tron.world.mine(1);
   for (let left = 3; left > 0; left--) tron.world.mine(1);
-  proxy = await startTronProxy(tron.url);
+  proxy = await startPostProxy(tron.url);
   node = open();
   const [held] = await node.range(2, 2);
   if (!held) throw new Error('the block is there');
@@ -159,7 +159,7 @@ test('the solidified chain is read next to the full node, at solid_url, or not a
   assert.is(solidUrlOf(new URL('http://10.0.0.5:8090')).href, 'http://10.0.0.5:8091/');
   assert.is(solidUrlOf(new URL('https://gate.example/tron?key=1')).href, 'https://gate.example/tron?key=1');
   assert.is((await node.finalized())?.number, 3);
-  const other = await startTronProxy(tron.url);
+  const other = await startPostProxy(tron.url);
   const elsewhere = open({ finalityUrl: other.url });
   assert.is((await elsewhere.finalized())?.number, 3);
   assert.equal(other.asked, [[SOLID, { detail: false }]]);
