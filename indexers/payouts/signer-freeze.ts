@@ -13,7 +13,8 @@ import type { Engines, Holds } from '../../src/database/database.ts';
 import type { Freeze } from '../../src/database/payouts/holds.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
-import type { FreezeState, Signer, SignerControl } from '../../src/signer/signer.ts';
+import type { FreezeState } from '../../src/signer/protocol.ts';
+import type { Signer, SignerControl } from '../../src/signer/signer.ts';
 
 /** Freezes by the program itself that may mean a stolen key. */
 const grave: readonly string[] = ['wallet_outflow_foreign', 'wallet_balance_short', 'payout_nonce_foreign'];

@@ -21,7 +21,7 @@ import { isRefused, type Quote } from '../../src/core/spend.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
-import type { SignerWallets } from '../../src/signer/signer.ts';
+import type { SignerWallets } from '../../src/signer/protocol.ts';
 import type { PayoutWallets } from './wallets.ts';
 
 /** How often the numbers that a wallet has used are compared with those given out here. */

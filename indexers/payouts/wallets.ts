@@ -5,7 +5,8 @@ import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { gasReceiver, type HotRole, type Intent, isPayback, type Wallet } from '../../src/core/intent.ts';
 import type { NetworkKey, Token } from '../../src/core/transfer.ts';
-import type { Signer, SignerWallets } from '../../src/signer/signer.ts';
+import type { SignerWallets } from '../../src/signer/protocol.ts';
+import type { Signer } from '../../src/signer/signer.ts';
 
 /** Deposit addresses, and locks of refunds, that are remembered; each is needed for a few minutes. */
 const REMEMBERED_MAX = 10_000;

@@ -11,7 +11,8 @@ import {
 } from '../../src/signer/approval-file.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
-import type { FreezeState, SignerControl } from '../../src/signer/signer.ts';
+import type { FreezeState } from '../../src/signer/protocol.ts';
+import type { SignerControl } from '../../src/signer/signer.ts';
 import { moment, type OfflineCommand, operatorAct, requiredReason, textOption, usage } from './command.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
 import { withSecret, withTerminal } from './terminal.ts';

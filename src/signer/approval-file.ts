@@ -12,8 +12,8 @@ import { currencies } from '../core/transfer.ts';
 import { type ApprovalText, paybackText } from './approval.ts';
 import { thawText } from './freeze.ts';
 import { canonicalIntent } from './journal.ts';
+import type { Approval } from './protocol.ts';
 import { approval, fingerprint, intentWire, signerFreeze } from './protocol.ts';
-import type { Approval } from './signer.ts';
 
 const FILE_BYTES_MAX = 64 * 1024;
 
@@ -33,7 +33,7 @@ const requestFile = z.discriminatedUnion('request', [
 ]);
 export type ApprovalRequest = z.output<typeof requestFile>;
 
-const approvalFile = z.strictObject({ approves: z.string(), ...approval.shape });
+const approvalFile = z.strictObject({ approves: z.string(), ...approval.unwrap().shape });
 
 /** Returns the lines that an approver of the request signs. */
 export function textOf(request: ApprovalRequest): ApprovalText {

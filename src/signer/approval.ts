@@ -12,8 +12,8 @@ import type { PaybackIntent } from '../core/intent.ts';
 import { formatUnits } from '../core/money.ts';
 import type { Token } from '../core/transfer.ts';
 import type { Policy } from './policy.ts';
+import type { Approval } from './protocol.ts';
 import { refused } from './rules.ts';
-import type { Approval } from './signer.ts';
 
 /** The longest validity of an approval, so that an old one found in a database is useless. */
 export const APPROVAL_S_MAX = 7 * 24 * 3600;

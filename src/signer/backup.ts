@@ -20,7 +20,7 @@ const WORK_FACTOR = 10;
 type BackupParts = Readonly<{
   /** The text of `policy.json`. */
   policy: string;
-  journal: Pick<Journal, 'snapshot'>;
+  journal: Pick<Journal, 'copy'>;
   madeAtMs: number;
 }>;
 
@@ -29,25 +29,24 @@ export const backupPassphrase = (seed: Uint8Array): Buffer =>
   Buffer.from(Buffer.from(hkdfSync('sha256', seed, '', 'quayside signer backup v1', 32)).toString('hex'));
 
 /**
- * Yields a backup of the journal as it is when the first part is asked for. It ends what it began also if no further
- * part is asked for (`return`).
- * @throws Fault transient: see `Journal.snapshot`
+ * Yields a backup of the journal. It ends what it began also if no further part is asked for (`return`).
+ * @throws Fault transient: see `Journal.copy`
  */
 export async function* sealBackup(
   seed: Uint8Array,
   { policy, journal, madeAtMs }: BackupParts,
 ): AsyncGenerator<Buffer, void> {
-  const snapshot = journal.snapshot();
+  const copy = await journal.copy();
   const passphrase = backupPassphrase(seed);
   const head: z.infer<typeof headSchema> = { version: 1, made_at_ms: madeAtMs, policy };
   async function* content(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(`${JSON.stringify(head)}\n`);
-    yield* snapshot.read();
+    yield* copy;
   }
   try {
     yield* seal(content(), passphrase, WORK_FACTOR);
   } finally {
     passphrase.fill(0);
-    snapshot.close();
+    copy.destroy();
   }
 }

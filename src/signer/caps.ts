@@ -11,8 +11,8 @@ import { DAY_MS } from '../lib/clock.ts';
 import { checkApproval, paybackText } from './approval.ts';
 import type { CapUse } from './journal.ts';
 import type { CountCaps, FeeCaps, NetworkPolicy, Policy } from './policy.ts';
+import type { Approval } from './protocol.ts';
 import { refused } from './rules.ts';
-import type { Approval } from './signer.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -7,6 +7,7 @@ import * as z from 'zod';
 import type { SignerConfig } from '../config/config.ts';
 import { Fault, permanent, transient } from '../core/fault.ts';
 import { after } from '../lib/clock.ts';
+import { BodyError, readBody } from '../lib/request-body.ts';
 import {
   ANSWER_BYTES_MAX,
   type CallName,
@@ -46,7 +47,7 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     if (error instanceof Fault) return error;
     if (signal.aborted) return unreachable(`did not answer within ${timeoutMs} ms`);
     if (error instanceof SyntaxError) return unreachable('did not answer in JSON');
-    const why = error instanceof Error ? error.message : error;
+    const why = error instanceof BodyError ? error.code : error instanceof Error ? error.message : error;
     return unreachable(why === 'aborted' ? 'disconnected within its answer' : `cannot be reached (${why})`, error);
   }
 
@@ -63,33 +64,12 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
   }
 
   /** Returns the result in an answer. @throws Fault that the answer is; transient `signer_unreachable` */
-  async function resultIn(response: IncomingMessage, name: CallName, bytesMax: number): Promise<unknown> {
-    const value: unknown = JSON.parse(await read(response, bytesMax));
+  async function resultIn(response: IncomingMessage, name: CallName): Promise<unknown> {
+    const body = await readBody(response, ANSWER_BYTES_MAX).finally(() => response.destroy());
+    const value: unknown = JSON.parse(body.toString('utf8'));
     if (response.statusCode === 200) return value;
     const refusedWith = refusal.safeParse(value).data;
     throw refusedWith ? faultOf(refusedWith) : unreachable(`gave an invalid answer to "${name}"`);
-  }
-
-  /** @throws Fault that the signer answers; transient `signer_unreachable` */
-  async function post(name: CallName, params: unknown, bytesMax: number): Promise<unknown> {
-    const signal = AbortSignal.timeout(timeoutMs);
-    try {
-      return await resultIn(await send(name, params, signal), name, bytesMax);
-    } catch (error) {
-      throw faultFrom(error, signal);
-    }
-  }
-
-  /** Reads an answer; an error closes the connection. @throws Fault transient `signer_unreachable` */
-  async function read(response: IncomingMessage, bytesMax: number): Promise<string> {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    for await (const chunk of response) {
-      bytes += chunk.length;
-      if (bytes > bytesMax) throw unreachable(`answered with more than ${bytesMax} bytes`);
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString('utf8');
   }
 
   async function call<N extends JsonCallName>(method: N, params: CallParams<N>): Promise<CallResult<N>> {
@@ -101,11 +81,15 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
         `this is not a valid request to the signer: ${z.prettifyError(encoded.error)}`,
       );
     }
-    const value = await post(method, encoded.data, ANSWER_BYTES_MAX);
+    const signal = AbortSignal.timeout(timeoutMs);
+    const value = await send(method, encoded.data, signal)
+      .then((response) => resultIn(response, method))
+      .catch((error) => Promise.reject(faultFrom(error, signal)));
     const { data, success } = z.safeDecode(resultWire as z.ZodType, value);
     if (!success) throw unreachable(`gave an invalid answer to "${method}"`);
     return data as CallResult<N>;
   }
+
   async function* backup(): AsyncGenerator<Uint8Array, void> {
     const stalled = new AbortController();
     /** Each part has the time that whole answers of other calls have; how long the caller takes between is its own. */
@@ -121,7 +105,7 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
         for (let part = await limited(parts.next()); !part.done; part = await limited(parts.next())) yield part.value;
         return;
       }
-      await limited(resultIn(response, 'backup', ANSWER_BYTES_MAX));
+      await limited(resultIn(response, 'backup'));
       throw unreachable('gave an invalid answer to "backup"');
     } catch (error) {
       throw faultFrom(error, stalled.signal);

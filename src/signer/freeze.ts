@@ -8,8 +8,8 @@ import type { Log } from '../lib/log.ts';
 import { type ApprovalText, checkApproval } from './approval.ts';
 import type { Journal } from './journal.ts';
 import type { Policy } from './policy.ts';
+import type { Approval, FreezeState, SignerFreeze } from './protocol.ts';
 import { refused } from './rules.ts';
-import type { Approval, FreezeState, SignerFreeze } from './signer.ts';
 
 const NONCE_BYTES = 16;
 
@@ -40,16 +40,8 @@ type FreezingOptions = Readonly<{
 /** Returns the hash (SHA-256, hex) by which people compare policies: `sha256sum policy.json` prints it too. */
 export const policyHashOf = (policyText: string): string => createHash('sha256').update(policyText).digest('hex');
 
-/** The signing service's calls about freezes; see `SignerControl`. */
-export interface Freezing {
-  freezeState(): FreezeState;
-  freeze(reason: string, frozenBy: string): FreezeState;
-  thaw(approval: Approval): FreezeState;
-  /** @throws Fault `signer_refused_frozen` */
-  refuseIfFrozen(): void;
-}
-
-export function openFreezing({ policy, policyText, journal, clock, log }: FreezingOptions): Freezing {
+/** Returns the signing service's calls about freezes; see `SignerControl`. */
+export function openFreezing({ policy, policyText, journal, clock, log }: FreezingOptions) {
   const { fingerprint } = journal;
   const { approvers } = policy;
   const policyHash = policyHashOf(policyText);
@@ -61,7 +53,7 @@ export function openFreezing({ policy, policyText, journal, clock, log }: Freezi
   });
   return {
     freezeState,
-    freeze(reason, frozenBy) {
+    freeze(reason: string, frozenBy: string): FreezeState {
       if (!journal.openFreeze()) {
         journal.freeze({
           nonce: randomBytes(NONCE_BYTES).toString('hex'),
@@ -73,7 +65,7 @@ export function openFreezing({ policy, policyText, journal, clock, log }: Freezi
       }
       return freezeState();
     },
-    thaw(approval) {
+    thaw(approval: Approval): FreezeState {
       const freeze = journal.openFreeze();
       if (!freeze) throw refused('approval', 'the signer is not frozen');
       const nowMs = clock.nowMs();
@@ -83,7 +75,8 @@ export function openFreezing({ policy, policyText, journal, clock, log }: Freezi
       log.warn({ freeze: freeze.number, approver: approval.approver }, 'an approver ended the freeze of the signer');
       return freezeState();
     },
-    refuseIfFrozen() {
+    /** @throws Fault `signer_refused_frozen` */
+    refuseIfFrozen(): void {
       const freeze = journal.openFreeze();
       if (!freeze) return;
       throw refused(

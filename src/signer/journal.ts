@@ -2,7 +2,8 @@
  * The signer's own journal (`signer.db`): every signature ever made. It decides what may be signed: its indices and
  * triggers refuse a second payment even if the program has a bug, and no row is ever changed.
  */
-import { existsSync, linkSync, readFileSync, rmSync } from 'node:fs';
+import { createReadStream, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import Sqlite from 'better-sqlite3';
 import * as z from 'zod';
 import type { SignedSpend } from '../chains/spend.ts';
@@ -11,15 +12,15 @@ import type { Intent } from '../core/intent.ts';
 import type { Terms } from '../core/spend.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { createSecretFile } from '../lib/secret-file.ts';
-import { type JournalSnapshot, openSnapshots } from './journal-snapshot.ts';
+import type { Approval, JournalEntry, SignerFreeze } from './protocol.ts';
 import { intentWire } from './protocol.ts';
-import type { Approval, JournalEntry, SignerFreeze } from './signer.ts';
 
 /** Identifies the file as a journal (`PRAGMA application_id`): "Qsgn". */
 const APPLICATION_ID = 0x5173676e;
 /** The value of `PRAGMA synchronous` with which each commit is synced to disk. */
 const FULL = 2;
 const BUSY_TIMEOUT_MS = 5000;
+const COPY_READ_BYTES = 256 * 1024;
 const schema = new URL('./journal.sql', import.meta.url);
 /** The version of that schema: a journal's `PRAGMA user_version`. */
 const VERSION = 1;
@@ -95,10 +96,11 @@ export interface Journal {
   /** Returns signatures with ids above `after`, oldest first. */
   entries(network: NetworkKey, after: number, limit: number): JournalEntry[];
   /**
-   * Opens the file as it is now; one at a time.
-   * @throws Fault transient `backup_running`, `backup_blocked`, `signer_storage_unavailable`
+   * Copies the file while signatures go on; one copy at a time. No path names the copy, so that it ends with its reader.
+   * @returns the file as it was at the end of the copy
+   * @throws Fault transient `backup_running`, `signer_storage_unavailable`
    */
-  snapshot(): JournalSnapshot;
+  copy(): Promise<Readable>;
   close(): void;
 }
 
@@ -115,11 +117,14 @@ const withoutMac = (content: string): string => JSON.stringify({ ...JSON.parse(c
  * @throws Fault permanent `journal_exists`
  */
 export function createJournal(file: string, fingerprint: string): void {
-  const draft = `${file}.draft`;
-  rmSync(draft, { force: true });
   // Created here for its mode: SQLite gives its side files the mode of the main file.
-  createSecretFile(draft, '');
-  const client = connect(draft);
+  if (!createSecretFile(file, '')) {
+    throw permanent(
+      'journal_exists',
+      `${file} exists already. Keep it, because it prevents signing a payment twice, and choose another folder`,
+    );
+  }
+  const client = connect(file);
   try {
     client.transaction(() => {
       client.pragma(`application_id = ${APPLICATION_ID}`);
@@ -129,18 +134,6 @@ export function createJournal(file: string, fingerprint: string): void {
     })();
   } finally {
     client.close();
-  }
-  try {
-    // A hard link fails if the name is taken, and the file gets its name only when it is complete.
-    linkSync(draft, file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw permanent(
-      'journal_exists',
-      `${file} exists already. Keep it, because it prevents signing a payment twice, and choose another folder`,
-    );
-  } finally {
-    rmSync(draft, { force: true });
   }
 }
 
@@ -216,7 +209,6 @@ function checkOwnership(client: Sqlite.Database, file: string): void {
 }
 
 function journalOn(client: Sqlite.Database, file: string): Journal {
-  const snapshots = openSnapshots(file, client);
   const fingerprint = String(client.prepare('SELECT fingerprint FROM owner').pluck().get());
   const fence = client.prepare('SELECT coalesce(max(fence), 0) FROM fences WHERE network = ?').pluck();
   const fenced = client.prepare('SELECT DISTINCT network FROM fences').pluck();
@@ -318,8 +310,30 @@ function journalOn(client: Sqlite.Database, file: string): Journal {
         intent: z.decode(intentWire, JSON.parse(row.intent)),
         terms: JSON.parse(row.terms) as Terms,
       })),
-    snapshot: () => guarded(snapshots.open),
-    close: snapshots.close,
+    copy: createCopier(client, `${file}-copy`),
+    close: () => void client.close(),
+  };
+}
+
+/** @param file where the copy is made; one that a killed process left there is replaced */
+function createCopier(client: Sqlite.Database, file: string): Journal['copy'] {
+  let isCopying = false;
+  return async () => {
+    if (isCopying) {
+      throw transient('backup_running', 'the signer is making another backup; when that one is done, try again');
+    }
+    isCopying = true;
+    try {
+      writeFileSync(file, '', { mode: 0o600 });
+      await client.backup(file);
+      return createReadStream(file, { fd: openSync(file, 'r'), highWaterMark: COPY_READ_BYTES });
+    } catch (error) {
+      const why = error instanceof Error ? error.message : error;
+      throw transient('signer_storage_unavailable', `${file} cannot be written (${why}); check the disk`, error);
+    } finally {
+      rmSync(file, { force: true });
+      isCopying = false;
+    }
   };
 }
 

@@ -6,8 +6,8 @@ import { randomBytes } from 'node:crypto';
 import { permanent } from '../core/fault.ts';
 import { createSecretFile } from '../lib/secret-file.ts';
 import { type ApprovalText, approverOf, signApproval } from './approval.ts';
+import type { Approval } from './protocol.ts';
 import { readSealed, seal } from './sealed-file.ts';
-import type { Approval } from './signer.ts';
 
 const KIND = 'operator key';
 const SECRET_BYTES = 32;

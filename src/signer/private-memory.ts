@@ -2,12 +2,9 @@
  * Protects the signer's memory: it must not be in a core dump or, without a warning, on a disk, and no signal may start
  * a debugger.
  */
-import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { url as inspectorUrl } from 'node:inspector';
 import { permanent } from '../core/fault.ts';
-
-const PRLIMIT_MS_MAX = 5000;
 
 /**
  * Turns core dumps and the debugger off. Must run before any secret is read.
@@ -25,7 +22,6 @@ export function keepMemoryPrivate(): readonly string[] {
   process.on('SIGUSR1', () => {});
   if (process.platform !== 'linux')
     return ['this process cannot turn off core dumps on this system: run `ulimit -c 0` before starting it'];
-  limitCoreSize();
   emptyCoreDumps();
   if (coreSizeMax() === '0' || coreFilter() === 0) return swapWarnings(readText('/proc/swaps'), ownSwapMax());
   throw permanent(
@@ -71,20 +67,6 @@ const coreSizeMax = (): string | undefined =>
   /^Max core file size\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
 
 const coreFilter = (): number => Number.parseInt(readFileSync('/proc/self/coredump_filter', 'utf8'), 16);
-
-/** Sets the soft and hard limits on core files to 0. Node has no call for it, but util-linux has a program. */
-function limitCoreSize(): void {
-  try {
-    const command = ['--pid', String(process.pid), '--core=0:0'];
-    execFileSync('prlimit', command, {
-      stdio: 'ignore',
-      timeout: PRLIMIT_MS_MAX,
-      env: { PATH: process.env.PATH ?? '' },
-    });
-  } catch {
-    // Not installed, or not permitted: the result is checked afterwards.
-  }
-}
 
 /** Excludes all memory from core dumps (core(5), "coredump_filter"), even from those that are piped to a program. */
 function emptyCoreDumps(): void {

@@ -89,55 +89,91 @@ export const intentWire = z.discriminatedUnion('kind', [
 /** Shown on terminals and signed as one line each. */
 const line = z.string().regex(/^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u, 'expected one line of 1 to 200 characters');
 
+/** A freeze of the signer; `nonce` is random. */
 export const signerFreeze = z
   .strictObject({ number: z.int().positive(), nonce: hex('32'), reason: line, frozenBy: line, frozenAtMs: count })
   .readonly();
+export type SignerFreeze = z.output<typeof signerFreeze>;
 
 export const fingerprint = hex('8');
-const freezeState = z.strictObject({
-  fingerprint,
-  freeze: signerFreeze.nullable(),
-  approvers: z.array(z.string()).readonly(),
-  policyHash: hex('64'),
-});
+/** The open freeze, if there is one, and the names of those who can end it. `fingerprint` is that of the seed. */
+const freezeState = z
+  .strictObject({
+    fingerprint,
+    freeze: signerFreeze.nullable(),
+    approvers: z.array(z.string()).readonly(),
+    /** The hash (SHA-256) of the policy in force. */
+    policyHash: hex('64'),
+  })
+  .readonly();
+export type FreezeState = z.output<typeof freezeState>;
 
-export const approval = z.strictObject({ approver: hex('64'), untilS: count, signature: hex('128') });
+/** An approver's ed25519 signature of an `ApprovalText`: a refund above the caps, or the end of a freeze. */
+export const approval = z.strictObject({ approver: hex('64'), untilS: count, signature: hex('128') }).readonly();
+export type Approval = z.output<typeof approval>;
 
-const signRequest = z.strictObject({
-  fence: z.int().positive(),
-  intent: intentWire,
-  generation: count.max(ATTEMPT_MAX),
-  attempt: count.max(ATTEMPT_MAX),
-  proof: z.enum(['failed', 'dead']).nullable(),
-  terms,
-  approvals: z.array(approval).max(APPROVALS_MAX).readonly(),
-  payer: addressKey.optional(),
-});
+/**
+ * One attempt to sign. For the same (intent id, generation, attempt), the signer always returns the bytes that it
+ * stored the first time, whatever the rest of the request says.
+ */
+const signRequest = z
+  .strictObject({
+    /** The engine's fence on this network; the signer serves only the highest it has seen. */
+    fence: z.int().positive(),
+    intent: intentWire,
+    /** Increases only when all attempts of the generation before are `failed` or `dead` at finality, as in `proof`. */
+    generation: count.max(ATTEMPT_MAX),
+    /** Increases within a generation, for replacements with the same sequence number and higher fees. */
+    attempt: count.max(ATTEMPT_MAX),
+    proof: z.enum(['failed', 'dead']).nullable(),
+    terms,
+    /** Approvals of a refund above the caps, of which one that is valid is enough. */
+    approvals: z.array(approval).max(APPROVALS_MAX).readonly(),
+    /**
+     * The wallet that the engine expects to pay the fee; absent, the first of its role. The signer decides which one
+     * pays, by its policy and its journal, and refuses a request that expects another.
+     */
+    payer: addressKey.optional(),
+  })
+  .readonly();
+export type SignRequest = z.output<typeof signRequest>;
 
 const signed = { tx: z.string().min(1).max(128), bytes };
 
-const journalEntry = z.strictObject({
-  id: count,
-  ...signed,
-  intent: intentWire,
-  generation: count,
-  attempt: count,
-  terms,
-  signedAtMs: count,
-  payer: addressKey,
-});
+/** One signature in the signer's journal; `payer` is the wallet that pays the fee. */
+const journalEntry = z
+  .strictObject({
+    id: count,
+    ...signed,
+    intent: intentWire,
+    generation: count,
+    attempt: count,
+    terms,
+    signedAtMs: count,
+    payer: addressKey,
+  })
+  .readonly();
+export type JournalEntry = z.output<typeof journalEntry>;
+
+/** The wallets that pay on a network, and its treasury. */
+const signerWallets = z
+  .strictObject({
+    refund: addressKey,
+    gas: addressKey,
+    treasury: addressKey,
+    /** Wallets of each role with a lower index, oldest first. */
+    former: z.array(z.strictObject({ role: z.enum(hotRoles), index: hotIndex, key: addressKey }).readonly()).readonly(),
+    /** The most that a transaction may cost by its policy, in base units of the native coin. */
+    feeUnitsMax: whole(/^(0|[1-9][0-9]{0,77})$/),
+  })
+  .readonly();
+export type SignerWallets = z.output<typeof signerWallets>;
 
 /** Every call of the signer. None signs given bytes, and none reveals a key. */
 export const calls = {
   wallets: {
     params: z.strictObject({ network: networkKey }),
-    result: z.strictObject({
-      refund: addressKey,
-      gas: addressKey,
-      treasury: addressKey,
-      former: z.array(z.strictObject({ role: z.enum(hotRoles), index: hotIndex, key: addressKey })).readonly(),
-      feeUnitsMax: whole(/^(0|[1-9][0-9]{0,77})$/),
-    }),
+    result: signerWallets,
   },
   addresses: {
     params: z.strictObject({ network: networkKey, indices: z.array(index).max(ADDRESSES_MAX).readonly() }),

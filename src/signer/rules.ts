@@ -9,7 +9,7 @@ import type { Terms } from '../core/spend.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { isSameContent, type SignedIntent } from './journal.ts';
-import type { SignRequest } from './signer.ts';
+import type { SignRequest } from './protocol.ts';
 
 /**
  * An engine's fence rises by one per start, and a journal's by 100,000 per restore. README.md says why any step of who

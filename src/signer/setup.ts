@@ -2,7 +2,6 @@
  * Creates a new signer's folder: completely under another name, then renamed.
  */
 import {
-  chmodSync,
   closeSync,
   fsyncSync,
   mkdirSync,
@@ -20,7 +19,7 @@ import { Fault, permanent } from '../core/fault.ts';
 import { createSecretFile } from '../lib/secret-file.ts';
 import { damaged, unseal } from '../lib/unseal.ts';
 import { backupPassphrase, headSchema } from './backup.ts';
-import { signerFiles, takeSignerLock } from './files.ts';
+import { signerFiles } from './files.ts';
 import { createJournal, restoreJournal } from './journal.ts';
 import { createKeystore, fingerprintOf } from './keystore.ts';
 import { type PolicySettings, readPolicy } from './policy.ts';
@@ -151,37 +150,15 @@ export async function unsealBackup(
   return head.made_at_ms;
 }
 
-/** Opens a folder beside the signer's, after it has removed those that killed processes left there. */
+/** Opens a folder beside the signer's. */
 function openDraft(dir: string) {
   refuseExistingSigner(dir);
-  const [parent, prefix] = [dirname(dir), `.${basename(dir)}-draft-`];
-  mkdirSync(parent, { recursive: true, mode: 0o700 });
-  for (const name of readdirSync(parent)) if (name.startsWith(prefix)) removeAbandoned(join(parent, name));
-  const draft = mkdtempSync(join(parent, prefix));
-  chmodSync(draft, 0o700);
-  // The system releases the lock when this process ends, however it ends.
-  const release = takeSignerLock(draft);
-  const files = signerFiles(draft);
+  mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
+  const draft = mkdtempSync(join(dirname(dir), `.${basename(dir)}-draft-`));
   return {
-    files,
+    files: signerFiles(draft),
     /** Replaces an empty folder, and fails if it has got files meanwhile. */
-    place() {
-      for (const name of [files.lock, `${files.lock}-journal`]) rmSync(name, { force: true });
-      renameSync(draft, dir);
-    },
-    remove() {
-      rmSync(draft, { recursive: true, force: true });
-      release();
-    },
+    place: () => renameSync(draft, dir),
+    remove: () => rmSync(draft, { recursive: true, force: true }),
   };
-}
-
-function removeAbandoned(draft: string): void {
-  try {
-    takeSignerLock(draft)();
-  } catch (error) {
-    if (error instanceof Fault) return;
-    throw error;
-  }
-  rmSync(draft, { recursive: true, force: true });
 }

@@ -23,12 +23,12 @@ import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { sealBackup } from './backup.ts';
 import { type CapUses, capWindows, checkCount, type Grant, grantFee, grantGas, grantRefund } from './caps.ts';
-import { type Freezing, openFreezing } from './freeze.ts';
+import { openFreezing } from './freeze.ts';
 import { type CapUse, canonicalIntent, isSameContent, type Journal } from './journal.ts';
 import type { NetworkPolicy, Policy } from './policy.ts';
+import type { JournalEntry, SignerWallets, SignRequest } from './protocol.ts';
 import { checkFence, checkOrder, choosePayer, nonceOf, refused } from './rules.ts';
 import { checkReading } from './self-check.ts';
-import type { JournalEntry, SignerWallets, SignRequest } from './signer.ts';
 
 type SigningServiceOptions = Readonly<{
   /** 64 bytes; wiped by `close`. */
@@ -48,18 +48,7 @@ type SigningServiceOptions = Readonly<{
 }>;
 
 /** The signer without its socket: the calls of `Signer`, synchronous. Every refusal is a Fault. */
-export interface SigningService extends Omit<Freezing, 'refuseIfFrozen'> {
-  wallets(network: NetworkKey): SignerWallets;
-  addresses(network: NetworkKey, indices: readonly number[]): string[];
-  refundLock(network: NetworkKey, id: string, index?: number): string;
-  sign(request: SignRequest): SignedSpend;
-  journal(network: NetworkKey, after: number, limit: number): JournalEntry[];
-  fence(network: NetworkKey): number;
-  /** Makes an encrypted backup; see `sealBackup`. */
-  backup(): AsyncGenerator<Buffer, void>;
-  /** Wipes the seed. */
-  close(): void;
-}
+export type SigningService = ReturnType<typeof openSigningService>;
 
 /** A network that the policy allows, with its family's wallets. */
 type Place = Readonly<{ policy: NetworkPolicy; wallets: WalletKeys }>;
@@ -79,7 +68,7 @@ export function openSigningService({
   spendings,
   clock,
   log,
-}: SigningServiceOptions): SigningService {
+}: SigningServiceOptions) {
   const macOf = createIntentMac(secretKey);
   const { refuseIfFrozen, ...freezing } = openFreezing({ policy, policyText, journal, clock, log });
 
@@ -302,7 +291,7 @@ export function openSigningService({
   return {
     ...freezing,
     sign,
-    wallets(network) {
+    wallets(network: NetworkKey): SignerWallets {
       const place = placeOf(network);
       const { treasury, feeUnitsMax } = place.policy.spend;
       const current = (role: HotRole) => ({ role, index: place.policy.walletIndices[role] });
@@ -314,11 +303,11 @@ export function openSigningService({
       const [refund, gas] = hotRoles.map((role) => keyOf(place.wallets, current(role))) as [string, string];
       return { refund, gas, treasury, former, feeUnitsMax };
     },
-    addresses(network, indices) {
+    addresses(network: NetworkKey, indices: readonly number[]): string[] {
       const place = placeOf(network);
       return indices.map((index) => keyOf(place.wallets, { role: 'collection', index }));
     },
-    refundLock(network, id, index = 0) {
+    refundLock(network: NetworkKey, id: string, index = 0): string {
       const { wallets } = placeOf(network);
       if (!wallets.refundLock) throw refused('request', `refunds have no lock on ${network}`);
       const payer = wallets.derive(seed, { role: 'refund', index });
@@ -328,15 +317,17 @@ export function openSigningService({
         payer.secret.fill(0);
       }
     },
-    journal(network, after, limit) {
+    journal(network: NetworkKey, after: number, limit: number): JournalEntry[] {
       placeOf(network);
       return journal.entries(network, after, limit);
     },
-    fence(network) {
+    fence(network: NetworkKey): number {
       placeOf(network);
       return journal.fence(network);
     },
+    /** Makes an encrypted backup; see `sealBackup`. */
     backup: () => sealBackup(seed, { policy: policyText, journal, madeAtMs: clock.nowMs() }),
+    /** Wipes the seed. */
     close: () => void seed.fill(0),
   };
 }

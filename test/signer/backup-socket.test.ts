@@ -1,9 +1,12 @@
 /** A backup over the signer's socket: other calls are served meanwhile, and no caller can keep it for itself. */
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../src/lib/log.ts';
@@ -12,7 +15,7 @@ import { signerFiles } from '../../src/signer/files.ts';
 import type { Journal } from '../../src/signer/journal.ts';
 import { serveSigningService } from '../../src/signer/server.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { lengthenJournal } from '../support/long-journal.ts';
+import { LONG_NETWORK, lengthenJournal } from '../support/long-journal.ts';
 import { readBackup } from '../support/signer-backup.ts';
 import { firstOf, makeSignerFolder, openSigningServiceIn, refundOf, usdt } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
@@ -29,17 +32,16 @@ let isDiskBroken = false;
 /** A journal whose disk can break while it is read. */
 const breaking = (journal: Journal): Journal => ({
   ...journal,
-  snapshot() {
-    const snapshot = journal.snapshot();
-    return {
-      ...snapshot,
-      async *read() {
-        for await (const part of snapshot.read()) {
+  async copy() {
+    const copy = await journal.copy();
+    return Readable.from(
+      (async function* () {
+        for await (const part of copy) {
           if (isDiskBroken) throw new Error('EIO: i/o error, read');
           yield part;
         }
-      },
-    };
+      })(),
+    );
   },
 });
 const opened = openSigningServiceIn(folder.dir, handClock(), breaking);
@@ -94,6 +96,52 @@ async function begin(path = socket): Promise<Socket> {
 
 const isFree = () => until('the next one may begin', async () => typeof (await backUp()) === 'number');
 
+/** Returns how many refunds a journal's content has, after every page of it was checked. */
+function refundsIn(content: Uint8Array): number {
+  const copy = join(home, 'copy.db');
+  writeFileSync(copy, content);
+  const client = new Sqlite(copy);
+  try {
+    assert.equal(client.pragma('integrity_check'), [{ integrity_check: 'ok' }]);
+    const count = client.prepare('SELECT count(*) FROM signatures WHERE network = ?').pluck();
+    assert.is(count.get(LONG_NETWORK), 6_000);
+    return count.get('test:one') as number;
+  } finally {
+    client.close();
+    rmSync(copy);
+  }
+}
+
+test('what is signed while the journal is copied is in it, no page is torn, and no copy stays', async () => {
+  writeFileSync(`${file}-copy`, 'what a killed signer left');
+  const backup = service.backup();
+  let isCopied = false;
+  const first = backup.next().finally(() => {
+    isCopied = true;
+  });
+  await turn();
+  assert.is(
+    await service
+      .backup()
+      .next()
+      .catch(({ code }) => code),
+    'backup_running',
+  );
+  while (!isCopied) {
+    service.sign(firstOf(refundOf(`rf_${++nonce}`, usdt(1)), nonce));
+    await turn();
+  }
+  const copied = nonce;
+  assert.ok(copied > 5, `${copied} were signed`);
+  service.sign(firstOf(refundOf(`rf_${++nonce}`, usdt(1)), nonce));
+  const parts = [(await first).value ?? Buffer.alloc(0)];
+  for await (const part of backup) parts.push(part);
+  writeFileSync(join(home, 'copied.backup'), Buffer.concat(parts));
+  const found = refundsIn((await readBackup(join(home, 'copied.backup'))).journal);
+  assert.ok(found === copied || found === copied - 1, `${found} of ${copied}`);
+  assert.not.ok(existsSync(`${file}-copy`));
+});
+
 test('a caller that reads nothing keeps nobody waiting for long, nor does one that reads a little now and then', async () => {
   const silent = await begin(impatient);
   await isFree();
@@ -125,8 +173,6 @@ test('the signer stops while a backup is made', async () => {
   const parts = caller.backup();
   await parts.next();
   await stopping.close();
-  // Nothing reads the journal any more.
-  opened.journal.snapshot().close();
   const code = await (async () => {
     for await (const _ of parts);
   })().catch((error) => error.code);

@@ -1,11 +1,11 @@
 /** A backup of the signer: what is in it, who can open it, what damages it, and what a restored signer does. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
-import { signerFiles, takeSignerLock } from '../../src/signer/files.ts';
+import { signerFiles } from '../../src/signer/files.ts';
 import { restoreSigner } from '../../src/signer/setup.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { lengthenJournal } from '../support/long-journal.ts';
@@ -118,19 +118,6 @@ test('a restored signer refuses every engine that has not adopted its journal, a
   for (const one of [files.keystore, files.policy, files.journal]) assert.is(statSync(one).mode & 0o777, 0o600);
   checkRestored(dir);
   assert.is(await restore(file, dir).catch(({ code }) => code), 'signer_exists');
-});
-
-test('a restore removes what a killed one left, but not what another is writing', async () => {
-  const parent = join(home, 'parent');
-  const dir = join(parent, 'signer');
-  mkdirSync(parent);
-  const [killed, busy] = [join(parent, '.signer-draft-killed'), join(parent, '.signer-draft-busy')];
-  for (const draft of [killed, busy]) mkdirSync(draft);
-  writeFileSync(join(killed, 'signer.db'), 'a part');
-  const release = takeSignerLock(busy);
-  await restore(file, dir);
-  assert.equal(readdirSync(parent).sort(), ['.signer-draft-busy', 'signer']);
-  release();
 });
 
 test.run();

@@ -8,7 +8,7 @@ import { Fault } from '../../src/core/fault.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { openJournal } from '../../src/signer/journal.ts';
-import type { SignRequest } from '../../src/signer/signer.ts';
+import type { SignRequest } from '../../src/signer/protocol.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { endSigners, startSigner } from '../support/signer-process.ts';
 import { firstOf, makeSignerFolder, openSigningServiceIn, refundOf, terms, usdt } from '../support/temp-signer.ts';

@@ -6,7 +6,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { createIntentMac, type GasIntent, type SweepIntent } from '../../src/core/intent.ts';
-import type { SignRequest } from '../../src/signer/signer.ts';
+import type { SignRequest } from '../../src/signer/protocol.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
 import {

@@ -16,8 +16,8 @@ import { signerFiles } from '../../src/signer/files.ts';
 import { canonicalIntent, createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
 import { createKeystore, fingerprintOf, seedOf } from '../../src/signer/keystore.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
+import type { SignRequest } from '../../src/signer/protocol.ts';
 import { makeSigner } from '../../src/signer/setup.ts';
-import type { SignRequest } from '../../src/signer/signer.ts';
 import { openSigningService, type SigningService } from '../../src/signer/signing-service.ts';
 
 /** The first test vector of BIP-39: 24 words of an entropy of zeros. */

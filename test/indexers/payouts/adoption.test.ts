@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { adoptPayouts } from '../../../indexers/payouts/journal.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { JournalPart } from '../../../src/database/payouts/engines.ts';
-import type { JournalEntry } from '../../../src/signer/signer.ts';
+import type { JournalEntry } from '../../../src/signer/protocol.ts';
 
 const network = 'test:ethereum';
 const { spendRules: rules } = chains.evm;

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { createSignerFreezer } from '../../../indexers/payouts/signer-freeze.ts';
 import { transient } from '../../../src/core/fault.ts';
 import type { Freeze } from '../../../src/database/payouts/holds.ts';
-import type { FreezeState } from '../../../src/signer/signer.ts';
+import type { FreezeState } from '../../../src/signer/protocol.ts';
 import { handClock } from '../../support/hand-clock.ts';
 
 const network = 'test:one';
