@@ -11,6 +11,7 @@ import type { Database } from '../src/database/database.ts';
 import { WALLETS_UNKNOWN as CODE } from '../src/database/payouts/holds.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
+import type { PayingSigner } from '../src/signer/client.ts';
 import { createFirstBlockAlarm } from './first-block.ts';
 import { createAddressTable } from './follower/address-table.ts';
 import { createWatch } from './follower/address-watch.ts';
@@ -24,7 +25,6 @@ import { createSecondNode } from './follower/second-node.ts';
 import { answerLookups } from './lookups.ts';
 import { createPayer } from './payouts/engine.ts';
 import { createSecondOpinion, payoutNodeOptions } from './payouts/nodes.ts';
-import type { FreezableSigner } from './payouts/signer-freeze.ts';
 import { createSweepWatch } from './payouts/sweep-watch.ts';
 import { createSweeper } from './payouts/sweeper.ts';
 
@@ -36,7 +36,7 @@ export type IndexerOptions = Readonly<{
   database: Database;
   chain: Chain;
   /** The signer for payouts; null if this network only receives. */
-  signer?: FreezableSigner | null;
+  signer?: PayingSigner | null;
   clock: Clock;
   log: Log;
   pid: number;

@@ -18,7 +18,7 @@ import { systemClock } from '../src/lib/clock.ts';
 import { giveSignsOfLife } from '../src/lib/heartbeat.ts';
 import { type Log, openLog } from '../src/lib/log.ts';
 import { awaitStart } from '../src/lib/start-signal.ts';
-import type { Signer, SignerControl } from '../src/signer/signer.ts';
+import type { Signer } from '../src/signer/client.ts';
 import { indexNetwork } from './indexer.ts';
 import { makeRoomForAnswers } from './v8-flags.ts';
 
@@ -51,7 +51,7 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
   for (const request of requests) process.on(request, stop);
   let log = openLog(`indexer ${key ?? ''}`, 'info');
   let database: Database | null = null;
-  let signer: (Signer & SignerControl) | null = null;
+  let signer: Signer | null = null;
   try {
     const start = await awaitStart(env, stopping.signal);
     if (!start) return exitCodes.stopped;

@@ -19,10 +19,11 @@ import { endOf, type Freeze } from '../../src/database/payouts/holds.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
+import type { PayingSigner } from '../../src/signer/client.ts';
 import { acquireLease, endsLease, type PayoutLease } from './journal.ts';
 import type { SecondOpinion } from './nodes.ts';
 import { BEAT_MS, createSettlingIn, SETTLING, type SettlingIn } from './settling-in.ts';
-import { createSignerFreezer, type FreezableSigner } from './signer-freeze.ts';
+import { createSignerFreezer } from './signer-freeze.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
 import { createBalanceWatch, createWalletWatch } from './wallet-watch.ts';
 import { createPayoutWallets } from './wallets.ts';
@@ -56,7 +57,7 @@ type PayerOptions = Readonly<{
   node: PayoutNode;
   /** The follower's node. */
   chainNode: Pick<Node, 'head' | 'finalized'>;
-  signer: FreezableSigner;
+  signer: PayingSigner;
   secondOpinion: SecondOpinion;
   database: Database;
   clock: Clock;

@@ -11,7 +11,7 @@ import { reasonFault } from '../../src/core/reasons.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database, Payouts } from '../../src/database/database.ts';
 import type { Adoption } from '../../src/database/payouts/engines.ts';
-import type { Signer } from '../../src/signer/signer.ts';
+import type { PayingSigner } from '../../src/signer/client.ts';
 
 /** How many signatures are read from the signer at a time, and saved in one write transaction. */
 const PAGE = 100;
@@ -39,7 +39,7 @@ export const endsLease = ({ code }: Fault): boolean =>
  */
 export async function acquireLease(
   network: NetworkKey,
-  signer: Signer,
+  signer: PayingSigner,
   database: Database,
   nowMs: number,
 ): Promise<PayoutLease> {
@@ -74,7 +74,7 @@ export async function acquireLease(
 type Parts = Readonly<{
   network: NetworkKey;
   rules: SpendRules;
-  signer: Pick<Signer, 'fence' | 'journal'>;
+  signer: Pick<PayingSigner, 'fence' | 'journal'>;
   payouts: Pick<Payouts, 'adopt'>;
   nowMs: number;
   /** Called with the number of signatures that were compared so far. */
@@ -115,7 +115,7 @@ export async function adoptPayouts(parts: Parts): Promise<Readonly<{ signatures:
 export async function isBehindSigner(
   network: NetworkKey,
   database: Database,
-  signer: Pick<Signer, 'fence' | 'journal'>,
+  signer: Pick<PayingSigner, 'fence' | 'journal'>,
 ): Promise<boolean> {
   const engine = (await database.engines.list()).find((one) => one.network === network);
   const [unknown] = await signer.journal(network, engine?.journalId ?? 0, 1);

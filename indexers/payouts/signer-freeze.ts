@@ -13,8 +13,8 @@ import type { Engines, Holds } from '../../src/database/database.ts';
 import type { Freeze } from '../../src/database/payouts/holds.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
+import type { PayingSigner } from '../../src/signer/client.ts';
 import type { FreezeState } from '../../src/signer/protocol.ts';
-import type { Signer, SignerControl } from '../../src/signer/signer.ts';
 
 /** Freezes by the program itself that may mean a stolen key. */
 const grave: readonly string[] = ['wallet_outflow_foreign', 'wallet_balance_short', 'payout_nonce_foreign'];
@@ -25,8 +25,6 @@ const REASON_CHARS_MAX = 200;
 const ASK_MS = 30_000;
 
 const nameOf = ({ code, sinceMs }: Freeze): string => `${code} ${sinceMs}`;
-
-export type FreezableSigner = Signer & Pick<SignerControl, 'freezeState' | 'freeze'>;
 
 interface SignerFreezer {
   /**
@@ -40,7 +38,7 @@ interface SignerFreezer {
 export function createSignerFreezer(
   parts: Readonly<{
     network: NetworkKey;
-    signer: Pick<FreezableSigner, 'freezeState' | 'freeze'>;
+    signer: Pick<PayingSigner, 'freezeState' | 'freeze'>;
     holds: Pick<Holds, 'list'>;
     engines: Pick<Engines, 'reportSignerFreeze'>;
     clock: Pick<Clock, 'nowMs'>;

@@ -28,7 +28,7 @@ import { isRefused, type Quote } from '../../src/core/spend.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { OpenPayout } from '../../src/database/payouts/attempts.ts';
 import type { Clock } from '../../src/lib/clock.ts';
-import type { Signer } from '../../src/signer/signer.ts';
+import type { PayingSigner } from '../../src/signer/client.ts';
 import type { PayoutLease } from './journal.ts';
 import { finalCountLost, type SecondOpinion } from './nodes.ts';
 import type { PayoutWallets } from './wallets.ts';
@@ -42,7 +42,7 @@ const HOLD_MS = 5000;
 
 type AdvanceParts = Readonly<{
   node: PayoutNode;
-  signer: Signer;
+  signer: PayingSigner;
   secondOpinion: SecondOpinion;
   database: Database;
   wallets: PayoutWallets;

@@ -29,8 +29,8 @@ import type { Currency } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { PlannedSweep, SweepPlace } from '../../src/database/payouts/sweeps.ts';
 import type { Clock } from '../../src/lib/clock.ts';
+import type { PayingSigner } from '../../src/signer/client.ts';
 import { ADDRESSES_MAX } from '../../src/signer/protocol.ts';
-import type { Signer } from '../../src/signer/signer.ts';
 import { NOT_ADOPTED } from './journal.ts';
 import { createPayoutWallets, type PayoutWallets } from './wallets.ts';
 
@@ -120,7 +120,7 @@ export type SweeperOptions = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens' | 'sweep'>;
   rules: SpendRules;
   node: Pick<PayoutNode, 'quote'>;
-  signer: Signer;
+  signer: PayingSigner;
   database: Database;
   clock: Clock;
 }>;

@@ -5,8 +5,8 @@ import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { gasReceiver, type HotRole, type Intent, isPayback, type Wallet } from '../../src/core/intent.ts';
 import type { NetworkKey, Token } from '../../src/core/transfer.ts';
+import type { PayingSigner } from '../../src/signer/client.ts';
 import type { SignerWallets } from '../../src/signer/protocol.ts';
-import type { Signer } from '../../src/signer/signer.ts';
 
 /** Deposit addresses, and locks of refunds, that are remembered; each is needed for a few minutes. */
 const REMEMBERED_MAX = 10_000;
@@ -30,7 +30,7 @@ export interface PayoutWallets {
 }
 
 export function createPayoutWallets(
-  parts: Readonly<{ network: NetworkKey; tokens: readonly Token[]; rules: SpendRules; signer: Signer }>,
+  parts: Readonly<{ network: NetworkKey; tokens: readonly Token[]; rules: SpendRules; signer: PayingSigner }>,
 ): PayoutWallets {
   const { network, tokens, rules, signer } = parts;
   const collection = new Map<number, string>();

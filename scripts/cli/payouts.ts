@@ -11,8 +11,7 @@ import { permanent } from '../../src/core/fault.ts';
 import type { Intent } from '../../src/core/intent.ts';
 import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import { delayOf, type Payout } from '../../src/core/payout.ts';
-import { openConfiguredSigner } from '../../src/signer/client.ts';
-import type { Signer } from '../../src/signer/signer.ts';
+import { openConfiguredSigner, type Signer } from '../../src/signer/client.ts';
 import { type Installation, moment, notFound } from './command.ts';
 import { openProgress } from './output.ts';
 

@@ -107,7 +107,7 @@ const differs = ({ seed, database }: Compared): boolean => database !== null && 
 async function comparePool(database: Database, network: NetworkConfig, seed: Uint8Array): Promise<Pool> {
   const { family, mode, xpub } = network;
   const chain = chains[family];
-  const keys = await chain.walletKeys?.();
+  const keys = await chain.spending?.();
   const offline = await chain.offlineKeys?.();
   const deriving = await chain.xpubKeys?.();
   const configured =

@@ -9,10 +9,9 @@ import {
   requestLines,
   textOf,
 } from '../../src/signer/approval-file.ts';
-import { openConfiguredSigner } from '../../src/signer/client.ts';
+import { openConfiguredSigner, type Signer } from '../../src/signer/client.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import type { FreezeState } from '../../src/signer/protocol.ts';
-import type { SignerControl } from '../../src/signer/signer.ts';
 import { moment, type OfflineCommand, operatorAct, requiredReason, textOption, usage } from './command.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
 import { withSecret, withTerminal } from './terminal.ts';
@@ -104,7 +103,7 @@ export const signerApprove: OfflineCommand = {
 };
 
 /** Opens the signer of a folder for `work`. @throws Fault transient `signer_unreachable` */
-export async function withSigner<T>(dir: string, work: (signer: SignerControl) => Promise<T>): Promise<T> {
+export async function withSigner<T>(dir: string, work: (signer: Signer) => Promise<T>): Promise<T> {
   const signer = openConfiguredSigner({ dir });
   try {
     return await work(signer);

@@ -13,7 +13,7 @@ import { formatUnits } from '../../src/core/money.ts';
 import type { Currency, NetworkKey } from '../../src/core/transfer.ts';
 import { type SignerFiles, signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy, type Policy, type PolicySettings } from '../../src/signer/policy.ts';
-import { addToPolicy, draftNetwork, findInPolicy, type PaidNetwork } from '../../src/signer/policy-draft.ts';
+import { addToPolicy, draftNetwork, type PaidNetwork } from '../../src/signer/policy-draft.ts';
 import type { Terminal } from '../../src/signer/terminal.ts';
 import { type Input, notFound, type OfflineCommand, type Option, textOption, usage } from './command.ts';
 import { withTerminal } from './terminal.ts';
@@ -52,10 +52,10 @@ export const signerPolicy: OfflineCommand = {
     const given = textOption(input, 'treasury') ?? null;
     if (given !== null && address.parse(given) === null)
       throw usage(`--treasury is "${given}", expected an address of the family ${family}`);
-    if (findInPolicy(file, network, given)) {
+    if (loadPolicy(file).networks.some((one) => one.key === key)) {
       return {
         json: { policy: file, network: key, added: false },
-        lines: [`${file} already has ${key}; nothing was changed. To change its caps, edit the file.`],
+        lines: [`${file} already has ${key}; nothing was changed. To change it, edit the file.`],
       };
     }
     const other = loadPolicy(file).networks.findLast((one) => one.family === family);

@@ -110,8 +110,8 @@ async function describe(files: SignerFiles, policy: Policy, seed: Uint8Array): P
   const xpubs: Record<string, string> = {};
   const wallets: Record<'network' | 'refund' | 'gas' | 'treasury', string>[] = [];
   for (const { key: network, family, spend, walletIndices } of networks) {
-    const { address, walletKeys } = chains[family];
-    const keys = await walletKeys?.();
+    const { address, spending } = chains[family];
+    const keys = await spending?.();
     const xpub = keys?.xpub(seed);
     if (xpub) xpubs[family] = xpub;
     const [refund = '-', gas = '-'] = hotRoles.map((role) => {

@@ -14,7 +14,7 @@ import type { Fault } from '../core/fault.ts';
 import type { TransactionReport } from '../core/lookup.ts';
 import type { ChainTransfer, Currency, Token } from '../core/transfer.ts';
 import type { ReadBySdk } from './second-opinion.ts';
-import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules, WalletKeys } from './spend.ts';
+import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules } from './spend.ts';
 import type { Wallets } from './wallet.ts';
 
 /** All families; `src/chains/index.ts` holds one row for each. */
@@ -223,8 +223,6 @@ export interface Chain {
   wire(): Promise<Wire>;
   node(): Promise<{ openNode(options: NodeOptions): Node }>;
   readonly spendRules: SpendRules;
-  /** The keys of our own wallets; present if `spending` is. */
-  walletKeys?(): Promise<WalletKeys>;
   /** The signer's half of payouts. */
   spending?(): Promise<Spending>;
   /** The indexer's half of payouts. */

@@ -4,20 +4,24 @@
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import * as z from 'zod';
+import type { SignedSpend } from '../chains/spend.ts';
 import type { SignerConfig } from '../config/config.ts';
 import { Fault, permanent, transient } from '../core/fault.ts';
+import type { NetworkKey } from '../core/transfer.ts';
 import { after } from '../lib/clock.ts';
 import { BodyError, readBody } from '../lib/request-body.ts';
 import {
   ANSWER_BYTES_MAX,
+  type Approval,
   type CallName,
   type CallParams,
   type CallResult,
   calls,
+  type FreezeState,
   type JsonCallName,
   refusal,
+  type SignRequest,
 } from './protocol.ts';
-import type { Signer, SignerControl } from './signer.ts';
 
 type SignerOptions = Readonly<{
   /** Path of the signer's socket. */
@@ -31,8 +35,21 @@ const CONNECTIONS_MAX = 4;
 /** A signature takes milliseconds, and a little more with the journal on a slow disk. */
 const TIMEOUT_MS = 20_000;
 
+/**
+ * The signer, as its callers see it. Faults: transient `signer_unreachable` and `signer_storage_unavailable` (the
+ * journal cannot be written; nothing was signed); permanent `signer_refused_*`. Of these, `_approval` needs an
+ * approver's signature, `_cap` needs time or, of a refund, that signature, `_frozen` means that an approver has to end
+ * a freeze, `_fence` that another engine or a later state of the database was served before, `_mac` that the intent was
+ * altered, and `_wallet` that another wallet pays since the policy was changed. The others mean that the request breaks
+ * a rule: `_request`, `_policy`, `_intent`, `_generation`, `_attempt`, `_nonce`, `_terms`, `_check`.
+ */
+export type Signer = ReturnType<typeof openSigner>;
+
+/** What the payout engine asks of the signer. */
+export type PayingSigner = Omit<Signer, 'thaw' | 'backup'>;
+
 /** Returns a client, which connects for each call. Calls may be concurrent; failed ones are not repeated. */
-export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Signer & SignerControl {
+export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions) {
   const agent = new Agent({ keepAlive: false, maxSockets: CONNECTIONS_MAX });
   const open = new Set<ClientRequest>();
 
@@ -90,6 +107,11 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     return data as CallResult<N>;
   }
 
+  /**
+   * Yields an encrypted file with the journal and the policy in force, part by part; see `backup.ts`. Every other call
+   * is served meanwhile.
+   * @throws Fault transient `signer_unreachable`, also within the file; `backup_running`
+   */
   async function* backup(): AsyncGenerator<Uint8Array, void> {
     const stalled = new AbortController();
     /** Each part has the time that whole answers of other calls have; how long the caller takes between is its own. */
@@ -115,17 +137,27 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
   }
 
   return {
-    wallets: (network) => call('wallets', { network }),
-    addresses: (network, indices) => call('addresses', { network, indices }),
-    refundLock: (network, id, index) => call('refundLock', { network, id, ...(index !== undefined && { index }) }),
-    sign: (order) => call('sign', order),
-    journal: (network, after, limit) => call('journal', { network, after, limit }),
-    fence: (network) => call('fence', { network }),
-    freezeState: () => call('freezeState', {}),
-    freeze: (reason, frozenBy) => call('freeze', { reason, frozenBy }),
-    thaw: (approval) => call('thaw', { approval }),
+    wallets: (network: NetworkKey) => call('wallets', { network }),
+    /** Returns deposit addresses (keys), to compare with the database. */
+    addresses: (network: NetworkKey, indices: readonly number[]) => call('addresses', { network, indices }),
+    /**
+     * Returns the address key of the account that marks a refund or return as paid, where the family has one.
+     * @param index of the refund wallet that pays it
+     */
+    refundLock: (network: NetworkKey, id: string, index?: number) =>
+      call('refundLock', { network, id, ...(index !== undefined && { index }) }),
+    sign: (request: SignRequest): Promise<SignedSpend> => call('sign', request),
+    /** Returns entries of the journal with ids above `after`, oldest first. */
+    journal: (network: NetworkKey, after: number, limit: number) => call('journal', { network, after, limit }),
+    /** Returns the highest fence that the signer has served on the network; 0 before the first. */
+    fence: (network: NetworkKey) => call('fence', { network }),
+    freezeState: (): Promise<FreezeState> => call('freezeState', {}),
+    /** Makes the signer sign nothing more, on any network, until `thaw`. A frozen signer keeps its first freeze. */
+    freeze: (reason: string, frozenBy: string): Promise<FreezeState> => call('freeze', { reason, frozenBy }),
+    /** Ends the freeze with an approver's signature of `thawText`. @throws Fault permanent `signer_refused_approval` */
+    thaw: (approval: Approval): Promise<FreezeState> => call('thaw', { approval }),
     backup,
-    async close() {
+    async close(): Promise<void> {
       for (const one of open) one.destroy(unreachable('was disconnected'));
       agent.destroy();
     },
@@ -135,5 +167,5 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
 const faultOf = ({ kind, code, message }: z.output<typeof refusal>): Fault => new Fault(kind, code, message);
 
 /** Returns a client of the configured signer. */
-export const openConfiguredSigner = ({ dir }: Pick<SignerConfig, 'dir'>): Signer & SignerControl =>
+export const openConfiguredSigner = ({ dir }: Pick<SignerConfig, 'dir'>): Signer =>
   openSigner({ socket: join(dir, 'signer.sock'), timeoutMs: TIMEOUT_MS });

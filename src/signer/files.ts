@@ -6,17 +6,10 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { permanent } from '../core/fault.ts';
 
-export type SignerFiles = Readonly<{
-  dir: string;
-  keystore: string;
-  policy: string;
-  journal: string;
-  socket: string;
-  lock: string;
-}>;
+export type SignerFiles = Readonly<ReturnType<typeof signerFiles>>;
 
 /** Returns the paths of a signer's files. */
-export const signerFiles = (dir: string): SignerFiles => ({
+export const signerFiles = (dir: string) => ({
   dir,
   keystore: join(dir, 'keystore.json'),
   policy: join(dir, 'policy.json'),

@@ -40,7 +40,7 @@ type FreezingOptions = Readonly<{
 /** Returns the hash (SHA-256, hex) by which people compare policies: `sha256sum policy.json` prints it too. */
 export const policyHashOf = (policyText: string): string => createHash('sha256').update(policyText).digest('hex');
 
-/** Returns the signing service's calls about freezes; see `SignerControl`. */
+/** Returns the signing service's calls about freezes. */
 export function openFreezing({ policy, policyText, journal, clock, log }: FreezingOptions) {
   const { fingerprint } = journal;
   const { approvers } = policy;

@@ -56,53 +56,7 @@ export type NewSignature = Readonly<{
   atMs: number;
 }>;
 
-export interface Journal {
-  /** The fingerprint of the seed that the journal belongs to. */
-  readonly fingerprint: string;
-  /** Returns the highest fence seen on a network; 0 before the first. */
-  fence(network: NetworkKey): number;
-  raiseFence(network: NetworkKey, fence: number, atMs: number): void;
-  /** Returns the networks on which an engine was served. */
-  networks(): NetworkKey[];
-  find(intentId: string, generation: number, attempt: number): SignedSpend | null;
-  intent(intentId: string): SignedIntent | null;
-  /** Returns the generation that a sequence number was used for, or null. */
-  nonceUse(
-    network: NetworkKey,
-    payer: string,
-    nonce: number,
-  ): Readonly<{ intentId: string; generation: number }> | null;
-  /** Returns the wallets that paid for the signed generations of an intent, in order. */
-  payersOf(intentId: string): string[];
-  /** Returns whether a transaction was signed. */
-  hasSigned(network: NetworkKey, tx: string): boolean;
-  /** Returns the signatures of the approvals that an intent was signed with. */
-  usedApprovals(intentId: string): string[];
-  /** Returns how much of a cap was used since a time (inclusive), in base units. */
-  usedSince(network: NetworkKey, cap: string, sinceMs: number): bigint;
-  /** Returns how many signatures were made since a time (inclusive). */
-  countSince(network: NetworkKey, sinceMs: number): number;
-  /**
-   * Records a signature, which is on disk when this returns.
-   * @throws Fault transient `signer_storage_unavailable`
-   */
-  record(entry: NewSignature): void;
-  /** Returns the freeze that no thaw has ended, or null. */
-  openFreeze(): SignerFreeze | null;
-  /** Records a freeze, if none is open. @throws Fault transient `signer_storage_unavailable` */
-  freeze(freeze: Omit<SignerFreeze, 'number'>): void;
-  /** Records what ends a freeze. @throws Fault transient `signer_storage_unavailable` */
-  thaw(number: number, approval: Approval, atMs: number): void;
-  /** Returns signatures with ids above `after`, oldest first. */
-  entries(network: NetworkKey, after: number, limit: number): JournalEntry[];
-  /**
-   * Copies the file while signatures go on; one copy at a time. No path names the copy, so that it ends with its reader.
-   * @returns the file as it was at the end of the copy
-   * @throws Fault transient `backup_running`, `signer_storage_unavailable`
-   */
-  copy(): Promise<Readable>;
-  close(): void;
-}
+export type Journal = ReturnType<typeof journalOn>;
 
 /** Returns the text by which intents are compared and stored, with keys in the order of the schema. */
 export const canonicalIntent = (intent: Intent): string => JSON.stringify(z.encode(intentWire, intent));
@@ -208,11 +162,9 @@ function checkOwnership(client: Sqlite.Database, file: string): void {
   );
 }
 
-function journalOn(client: Sqlite.Database, file: string): Journal {
+function journalOn(client: Sqlite.Database, file: string) {
   const fingerprint = String(client.prepare('SELECT fingerprint FROM owner').pluck().get());
-  const fence = client.prepare('SELECT coalesce(max(fence), 0) FROM fences WHERE network = ?').pluck();
-  const fenced = client.prepare('SELECT DISTINCT network FROM fences').pluck();
-  const insertFence = client.prepare('INSERT INTO fences (network, fence, seen_at_ms) VALUES (?, ?, ?)');
+  const fences = fencesOf(client);
   const find = client.prepare(
     'SELECT tx, bytes FROM signatures WHERE intent_id = ? AND generation = ? AND attempt = ?',
   );
@@ -228,8 +180,6 @@ function journalOn(client: Sqlite.Database, file: string): Journal {
   const payers = client.prepare('SELECT payer FROM generations WHERE intent_id = ? ORDER BY generation').pluck();
   const tx = client.prepare('SELECT 1 FROM signatures WHERE network = ? AND tx = ?').pluck();
   const usedApprovals = client.prepare('SELECT signature FROM approvals WHERE intent_id = ?').pluck();
-  const used = client.prepare('SELECT units FROM cap_uses WHERE network = ? AND cap = ? AND used_at_ms >= ?').pluck();
-  const count = client.prepare('SELECT count(*) FROM signatures WHERE network = ? AND signed_at_ms >= ?').pluck();
   const insertIntent = client.prepare(
     `INSERT INTO intents (id, network, intent, signed_at_ms) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
   );
@@ -256,7 +206,7 @@ function journalOn(client: Sqlite.Database, file: string): Journal {
   const record = client.transaction((entry: NewSignature) => {
     const { intent, generation, attempt, capUses, approval, signed, atMs } = entry;
     const { id, network } = intent;
-    if (entry.fence > (fence.get(network) as number)) insertFence.run(network, entry.fence, atMs);
+    if (entry.fence > fences.fence(network)) fences.raiseFence(network, entry.fence, atMs);
     insertIntent.run(id, network, canonicalIntent(intent), atMs);
     if (attempt === 0) insertGeneration.run(id, generation, entry.proof, network, entry.payer, entry.nonce);
     if (approval) insertApproval.run(id, generation, approval.approver, approval.untilS, approval.signature);
@@ -276,34 +226,37 @@ function journalOn(client: Sqlite.Database, file: string): Journal {
   });
 
   return {
+    /** The fingerprint of the seed that the journal belongs to. */
     fingerprint,
-    fence: (network) => fence.get(network) as number,
-    raiseFence: (network, value, atMs) => void guarded(() => insertFence.run(network, value, atMs)),
-    networks: () => fenced.all() as NetworkKey[],
-    find(intentId, generation, attempt) {
+    ...fences,
+    ...capUsesOf(client),
+    ...freezesOf(client),
+    find(intentId: string, generation: number, attempt: number): SignedSpend | null {
       const row = find.get(intentId, generation, attempt) as SignedSpend | undefined;
       return row ? { tx: row.tx, bytes: new Uint8Array(row.bytes) } : null;
     },
-    intent(intentId) {
+    intent(intentId: string): SignedIntent | null {
       const row = intent.get(intentId) as (SignedGeneration & { content: string; terms: string }) | undefined;
       if (!row) return null;
       const { content, ...newest } = row;
       return { content, newest: { ...newest, terms: JSON.parse(row.terms) as Terms } };
     },
-    nonceUse: (network, payer, nonce) =>
+    /** Returns the generation that a sequence number was used for, or null. */
+    nonceUse: (network: NetworkKey, payer: string, nonce: number) =>
       (nonceUse.get(network, payer, nonce) as { intentId: string; generation: number } | undefined) ?? null,
-    payersOf: (intentId) => payers.all(intentId) as string[],
-    hasSigned: (network, id) => tx.get(network, id) !== undefined,
-    usedApprovals: (intentId) => usedApprovals.all(intentId) as string[],
-    countSince: (network, sinceMs) => count.get(network, sinceMs) as number,
-    usedSince(network, cap, sinceMs) {
-      let sum = 0n;
-      for (const units of used.iterate(network, cap, sinceMs)) sum += BigInt(units as string);
-      return sum;
-    },
-    ...freezesOf(client),
-    record: (entry) => guarded(() => record.immediate(entry)),
-    entries: (network, after, limit) =>
+    /** Returns the wallets that paid for the signed generations of an intent, in order. */
+    payersOf: (intentId: string) => payers.all(intentId) as string[],
+    /** Returns whether a transaction was signed. */
+    hasSigned: (network: NetworkKey, id: string) => tx.get(network, id) !== undefined,
+    /** Returns the signatures of the approvals that an intent was signed with. */
+    usedApprovals: (intentId: string) => usedApprovals.all(intentId) as string[],
+    /**
+     * Records a signature, which is on disk when this returns.
+     * @throws Fault transient `signer_storage_unavailable`
+     */
+    record: (entry: NewSignature): void => guarded(() => record.immediate(entry)),
+    /** Returns signatures with ids above `after`, oldest first. */
+    entries: (network: NetworkKey, after: number, limit: number): JournalEntry[] =>
       (entries.all(network, after, limit) as (JournalEntry & { intent: string; terms: string })[]).map((row) => ({
         ...row,
         bytes: new Uint8Array(row.bytes),
@@ -311,14 +264,19 @@ function journalOn(client: Sqlite.Database, file: string): Journal {
         terms: JSON.parse(row.terms) as Terms,
       })),
     copy: createCopier(client, `${file}-copy`),
-    close: () => void client.close(),
+    close: (): void => void client.close(),
   };
 }
 
-/** @param file where the copy is made; one that a killed process left there is replaced */
-function createCopier(client: Sqlite.Database, file: string): Journal['copy'] {
+/**
+ * Returns a function that copies the journal while signatures go on, one copy at a time. It has the journal as it was
+ * when the copy ended. No path names it, so that it ends with its reader.
+ * @param file where the copy is made; one that a killed process left there is replaced
+ */
+function createCopier(client: Sqlite.Database, file: string) {
   let isCopying = false;
-  return async () => {
+  /** @throws Fault transient `backup_running`, `signer_storage_unavailable` */
+  return async (): Promise<Readable> => {
     if (isCopying) {
       throw transient('backup_running', 'the signer is making another backup; when that one is done, try again');
     }
@@ -337,8 +295,39 @@ function createCopier(client: Sqlite.Database, file: string): Journal['copy'] {
   };
 }
 
+/** Returns the journal's record of the engines that were served. */
+function fencesOf(client: Sqlite.Database) {
+  const highest = client.prepare('SELECT coalesce(max(fence), 0) FROM fences WHERE network = ?').pluck();
+  const fenced = client.prepare('SELECT DISTINCT network FROM fences').pluck();
+  const insert = client.prepare('INSERT INTO fences (network, fence, seen_at_ms) VALUES (?, ?, ?)');
+  return {
+    /** Returns the highest fence seen on a network; 0 before the first. */
+    fence: (network: NetworkKey) => highest.get(network) as number,
+    raiseFence: (network: NetworkKey, fence: number, atMs: number): void =>
+      void guarded(() => insert.run(network, fence, atMs)),
+    /** Returns the networks on which an engine was served. */
+    networks: () => fenced.all() as NetworkKey[],
+  };
+}
+
+/** Returns what counts towards caps. */
+function capUsesOf(client: Sqlite.Database) {
+  const used = client.prepare('SELECT units FROM cap_uses WHERE network = ? AND cap = ? AND used_at_ms >= ?').pluck();
+  const count = client.prepare('SELECT count(*) FROM signatures WHERE network = ? AND signed_at_ms >= ?').pluck();
+  return {
+    /** Returns how many signatures were made since a time (inclusive). */
+    countSince: (network: NetworkKey, sinceMs: number) => count.get(network, sinceMs) as number,
+    /** Returns how much of a cap was used since a time (inclusive), in base units. */
+    usedSince(network: NetworkKey, cap: string, sinceMs: number): bigint {
+      let sum = 0n;
+      for (const units of used.iterate(network, cap, sinceMs)) sum += BigInt(units as string);
+      return sum;
+    },
+  };
+}
+
 /** Returns the journal's record of freezes. */
-function freezesOf(client: Sqlite.Database): Pick<Journal, 'openFreeze' | 'freeze' | 'thaw'> {
+function freezesOf(client: Sqlite.Database) {
   const openFreeze = client.prepare(
     `SELECT number, nonce, reason, frozen_by AS frozenBy, frozen_at_ms AS frozenAtMs FROM freezes
      WHERE number = (SELECT max(number) FROM freezes) AND number NOT IN (SELECT freeze FROM thaws)`,
@@ -350,10 +339,13 @@ function freezesOf(client: Sqlite.Database): Pick<Journal, 'openFreeze' | 'freez
     'INSERT INTO thaws (freeze, approver, until_s, signature, thawed_at_ms) VALUES (?, ?, ?, ?, ?)',
   );
   return {
+    /** Returns the freeze that no thaw has ended, or null. */
     openFreeze: () => (openFreeze.get() as SignerFreeze | undefined) ?? null,
-    freeze: ({ nonce, reason, frozenBy, frozenAtMs }) =>
+    /** Records a freeze, if none is open. @throws Fault transient `signer_storage_unavailable` */
+    freeze: ({ nonce, reason, frozenBy, frozenAtMs }: Omit<SignerFreeze, 'number'>): void =>
       void guarded(() => insertFreeze.run(nonce, reason, frozenBy, frozenAtMs)),
-    thaw: (number, { approver, untilS, signature }, atMs) =>
+    /** Records what ends a freeze. @throws Fault transient `signer_storage_unavailable` */
+    thaw: (number: number, { approver, untilS, signature }: Approval, atMs: number): void =>
       void guarded(() => insertThaw.run(number, approver, untilS, signature, atMs)),
   };
 }

@@ -15,9 +15,8 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
-import type { Spending, WalletKeys } from '../chains/spend.ts';
+import type { Spending } from '../chains/spend.ts';
 import { Fault, permanent } from '../core/fault.ts';
-import type { NetworkKey } from '../core/transfer.ts';
 import { systemClock } from '../lib/clock.ts';
 import { giveSignsOfLife } from '../lib/heartbeat.ts';
 import { openLog } from '../lib/log.ts';
@@ -102,16 +101,15 @@ async function run({ dir, secretKeyFile, unlock }: Arguments): Promise<void> {
     const journal = openJournal(files.journal);
     try {
       checkOwner(keystore, journal.fingerprint, files.journal);
-      const walletKeys = await loadWalletKeys(policy);
-      const { spendings, prepareToSign } = lazySpendings(policy);
+      const spendings = await loadSpendings(policy);
       const secretKey = openSecretKey(secretKeyFile);
       const seed = await unlockSeed(keystore, unlock);
       if (!seed) return;
       const policyText = readFileSync(files.policy, 'utf8');
-      const parts = { secretKey, policy, policyText, journal, walletKeys, spendings, clock: systemClock, log };
+      const parts = { secretKey, policy, policyText, journal, spendings, clock: systemClock, log };
       const service = openSigningService({ seed, ...parts });
       try {
-        const server = await serveSigningService({ socket: files.socket, service, prepareToSign, log });
+        const server = await serveSigningService({ socket: files.socket, service, log });
         const networks = policy.networks.map(({ key }) => key);
         const { policyHash } = service.freezeState();
         log.info({ fingerprint: keystore.fingerprint, networks, policyHash }, 'the signer is ready');
@@ -143,31 +141,18 @@ function checkOwner(keystore: Keystore, fingerprint: string, file: string): void
 }
 
 /** @throws Fault permanent `family_cannot_spend` */
-async function loadWalletKeys({ networks }: Policy): Promise<ReadonlyMap<Family, WalletKeys>> {
-  const loaded = new Map<Family, WalletKeys>();
+async function loadSpendings({ networks }: Policy): Promise<ReadonlyMap<Family, Spending>> {
+  const loaded = new Map<Family, Spending>();
   for (const { key, family } of networks) {
-    const keys = loaded.get(family) ?? (await chains[family].walletKeys?.());
-    if (!keys)
+    const spending = await chains[family].spending?.();
+    if (!spending)
       throw permanent(
         'family_cannot_spend',
         `the policy has ${key}, but payouts on networks of its family are not supported; remove it from the policy`,
       );
-    loaded.set(family, keys);
+    loaded.set(family, spending);
   }
   return loaded;
-}
-
-/** Loads families' signing halves when the first payout is signed, because they take tens of megabytes. */
-function lazySpendings({ networks }: Policy) {
-  const spendings = new Map<Family, Spending>();
-  return {
-    spendings,
-    async prepareToSign(network: NetworkKey): Promise<void> {
-      const family = networks.find(({ key }) => key === network)?.family;
-      const spending = family && !spendings.has(family) && (await chains[family].spending?.());
-      if (spending) spendings.set(family, spending);
-    },
-  };
 }
 
 /**

@@ -4,11 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Family } from '../chains/chain.ts';
-import { chains } from '../chains/index.ts';
-import { permanent } from '../core/fault.ts';
 import type { Currency, NetworkKey, Token } from '../core/transfer.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
-import { loadPolicy, type NetworkPolicy, type PolicySettings, readPolicy } from './policy.ts';
+import { type PolicySettings, readPolicy } from './policy.ts';
 
 export type NetworkDraft = NonNullable<PolicySettings['networks'][NetworkKey]>;
 
@@ -42,32 +40,6 @@ export function draftNetwork({ family, chainId, tokens, signer }: PaidNetwork, t
     ...(fee_caps && { fee_caps }),
     ...(count_caps && { count_caps }),
   };
-}
-
-/**
- * Finds the network in a policy.
- * @param treasury where sweeps must go; null for any
- * @returns null if the policy does not have the network
- * @throws Fault permanent `policy_differs` if the policy has it with another chain, tokens or treasury; caps may
- * differ, because the operator may have changed them
- */
-export function findInPolicy(file: string, network: PaidNetwork, treasury: string | null): NetworkPolicy | null {
-  const known = loadPolicy(file).networks.find(({ key }) => key === network.key);
-  if (!known) return null;
-  const { address } = chains[network.family];
-  const tokensOf = (tokens: readonly Token[]) =>
-    tokens.map(({ symbol, address, decimals }) => `${symbol} ${address} ${decimals}`).sort();
-  const differs = [
-    ...(known.family === network.family ? [] : ['family']),
-    ...(known.spend.chainId === network.chainId ? [] : ['chain_id']),
-    ...(String(tokensOf(known.spend.tokens)) === String(tokensOf(network.tokens)) ? [] : ['tokens']),
-    ...(treasury === null || known.spend.treasury === address.parse(treasury) ? [] : ['treasury']),
-  ];
-  if (differs.length === 0) return known;
-  throw permanent(
-    'policy_differs',
-    `${file} already has ${network.key}, with another ${differs.join(', ')}; nothing was changed. If the policy is wrong, edit it by hand`,
-  );
 }
 
 /**

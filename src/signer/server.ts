@@ -8,7 +8,6 @@ import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 import { Fault, permanent, transient } from '../core/fault.ts';
-import type { NetworkKey } from '../core/transfer.ts';
 import { after } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { BodyError, readBody } from '../lib/request-body.ts';
@@ -21,8 +20,6 @@ type ServerOptions = Readonly<{
   /** Path of the socket; one that a killed signer left behind is replaced. */
   socket: string;
   service: SigningService;
-  /** Loads what `sign` needs for a network. */
-  prepareToSign(network: NetworkKey): Promise<void>;
   log: Log;
   limits?: Partial<ServerLimits>;
 }>;
@@ -54,7 +51,6 @@ type BackupAnswer = Readonly<{ first: Uint8Array; rest: AsyncGenerator<Uint8Arra
 export async function serveSigningService({
   socket: path,
   service,
-  prepareToSign,
   log,
   limits,
 }: ServerOptions): Promise<{ close(): Promise<void> }> {
@@ -75,7 +71,7 @@ export async function serveSigningService({
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     // A caller that disconnects loses nothing: it can repeat the request.
     response.on('error', () => {});
-    const answered = await answer(request, { service, prepareToSign, log });
+    const answered = await answer(request, { service, log });
     if ('rest' in answered) return sendBackup(response, answered, { idleMs, log });
     const { status, body } = answered;
     response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
@@ -113,16 +109,15 @@ export async function serveSigningService({
   };
 }
 
-/** Serves one request. Once everything is read and loaded, it is synchronous, so that requests cannot interleave. */
+/** Serves one request. Once everything is read, it is synchronous, so that requests cannot interleave. */
 async function answer(
   request: IncomingMessage,
-  { service, prepareToSign, log }: Pick<ServerOptions, 'service' | 'prepareToSign' | 'log'>,
+  { service, log }: Pick<ServerOptions, 'service' | 'log'>,
 ): Promise<Answer | BackupAnswer> {
   try {
     const method = callOf(request);
     const params = parse(await readBody(request, REQUEST_BYTES_MAX));
     if (method === 'backup') return await beginBackup(service, params);
-    if (method === 'sign') await prepareToSign(read(method, params).intent.network);
     return { status: 200, body: z.encode(calls[method].result as z.ZodType, serve(service, method, params)) };
   } catch (error) {
     const fault = error instanceof Fault ? error : faultOf(error, request, log);

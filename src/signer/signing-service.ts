@@ -6,7 +6,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { SignedSpend, Spending, SpendKey, SpendOrder, WalletKeys } from '../chains/spend.ts';
-import { Fault, invariant } from '../core/fault.ts';
+import { Fault } from '../core/fault.ts';
 import {
   createIntentMac,
   type HotRole,
@@ -39,9 +39,7 @@ type SigningServiceOptions = Readonly<{
   /** The file that the policy was read from, for backups. */
   policyText: string;
   journal: Journal;
-  /** The wallets of the policy's families. */
-  walletKeys: ReadonlyMap<Family, WalletKeys>;
-  /** The signing halves of the same families. Each must be there before `sign` is called for one of its networks. */
+  /** The signing halves of the policy's families. */
   spendings: ReadonlyMap<Family, Spending>;
   clock: Pick<Clock, 'nowMs'>;
   log: Log;
@@ -50,8 +48,8 @@ type SigningServiceOptions = Readonly<{
 /** The signer without its socket: the calls of `Signer`, synchronous. Every refusal is a Fault. */
 export type SigningService = ReturnType<typeof openSigningService>;
 
-/** A network that the policy allows, with its family's wallets. */
-type Place = Readonly<{ policy: NetworkPolicy; wallets: WalletKeys }>;
+/** A network that the policy allows, with its family's signing half. */
+type Place = Readonly<{ policy: NetworkPolicy; spending: Spending }>;
 
 type Payer = Readonly<{ wallet: Wallet; key: string }>;
 
@@ -64,7 +62,6 @@ export function openSigningService({
   policy,
   policyText,
   journal,
-  walletKeys,
   spendings,
   clock,
   log,
@@ -75,8 +72,8 @@ export function openSigningService({
   /** @throws Fault `signer_refused_policy` */
   function placeOf(network: NetworkKey): Place {
     const found = policy.networks.find(({ key }) => key === network);
-    const wallets = found && walletKeys.get(found.family);
-    if (found && wallets) return { policy: found, wallets };
+    const spending = found && spendings.get(found.family);
+    if (found && spending) return { policy: found, spending };
     throw refused(
       'policy',
       `the signer's policy has no network ${network}: run \`quayside-signer policy <network>\`, then restart the signer`,
@@ -96,8 +93,8 @@ export function openSigningService({
   };
 
   /** Returns the wallets of a role from the first on, as many as have paid or pay now. */
-  const paying = ({ policy: { walletIndices }, wallets }: Place, role: HotRole): string[] =>
-    Array.from({ length: walletIndices[role] + 1 }, (_, index) => keyOf(wallets, { role, index }));
+  const paying = ({ policy: { walletIndices }, spending }: Place, role: HotRole): string[] =>
+    Array.from({ length: walletIndices[role] + 1 }, (_, index) => keyOf(spending, { role, index }));
 
   /**
    * Returns the wallet that pays the fee of a request, of which the request itself decides nothing: a replacement has
@@ -110,13 +107,13 @@ export function openSigningService({
     const wallet = rules.payer(intent);
     const isFixed = wallet.role === 'collection' || wallet.index !== undefined;
     const payer = isFixed
-      ? { wallet, key: keyOf(place.wallets, wallet) }
+      ? { wallet, key: keyOf(place.spending, wallet) }
       : choosePayer(wallet.role, paying(place, wallet.role), {
           signed: journal.payersOf(intent.id),
           generation: attempt > 0 ? generation : null,
           isLocked: rules.hasLocks === true && isPayback(intent),
         });
-    if (wallet.role === 'collection' || payer.key === (expected ?? keyOf(place.wallets, { role: wallet.role })))
+    if (wallet.role === 'collection' || payer.key === (expected ?? keyOf(place.spending, { role: wallet.role })))
       return payer;
     throw refused(
       'wallet',
@@ -124,19 +121,12 @@ export function openSigningService({
     );
   }
 
-  function spendingOf({ policy: { family } }: Place): Spending {
-    const spending = spendings.get(family);
-    invariant(spending, `the signing half of ${family} was loaded before the request was served`);
-    return spending;
-  }
-
   /**
    * Signs and checks an order, and wipes the keys. The same order gives the same bytes.
    * @returns with the most that the transaction can cost
    */
-  function signChecked(place: Place, order: SpendOrder, payer: Payer): SignedSpend & { feeUnitsMax: bigint } {
+  function signChecked({ spending }: Place, order: SpendOrder, payer: Payer): SignedSpend & { feeUnitsMax: bigint } {
     const { intent, network } = order;
-    const spending = spendingOf(place);
     const keys: SpendKey[] = [];
     try {
       const placed = (wallet: Wallet): Wallet =>
@@ -216,7 +206,7 @@ export function openSigningService({
   ): CapUse {
     const { key, family, feeCaps, spend } = place.policy;
     const replaced = attempt === 0 ? null : journal.find(intent.id, generation, attempt - 1);
-    const replacedUnits = replaced ? guarded(() => spendingOf(place).read(replaced.bytes, spend)).feeUnitsMax : 0n;
+    const replacedUnits = replaced ? guarded(() => place.spending.read(replaced.bytes, spend)).feeUnitsMax : 0n;
     if (replaced && units <= replacedUnits) {
       throw refused('terms', `a replacement must offer a higher fee than what it replaces (at most ${replacedUnits})`);
     }
@@ -300,19 +290,19 @@ export function openSigningService({
           .slice(0, -1)
           .map((key, index): FormerWallet => ({ role, index, key })),
       );
-      const [refund, gas] = hotRoles.map((role) => keyOf(place.wallets, current(role))) as [string, string];
+      const [refund, gas] = hotRoles.map((role) => keyOf(place.spending, current(role))) as [string, string];
       return { refund, gas, treasury, former, feeUnitsMax };
     },
     addresses(network: NetworkKey, indices: readonly number[]): string[] {
       const place = placeOf(network);
-      return indices.map((index) => keyOf(place.wallets, { role: 'collection', index }));
+      return indices.map((index) => keyOf(place.spending, { role: 'collection', index }));
     },
     refundLock(network: NetworkKey, id: string, index = 0): string {
-      const { wallets } = placeOf(network);
-      if (!wallets.refundLock) throw refused('request', `refunds have no lock on ${network}`);
-      const payer = wallets.derive(seed, { role: 'refund', index });
+      const { spending } = placeOf(network);
+      if (!spending.refundLock) throw refused('request', `refunds have no lock on ${network}`);
+      const payer = spending.derive(seed, { role: 'refund', index });
       try {
-        return wallets.refundLock(payer, id);
+        return spending.refundLock(payer, id);
       } finally {
         payer.secret.fill(0);
       }

@@ -47,12 +47,11 @@ const breaking = (journal: Journal): Journal => ({
 const opened = openSigningServiceIn(folder.dir, handClock(), breaking);
 const { service } = opened;
 const log = openLog('test', 'silent');
-const prepareToSign = async () => {};
-const server = await serveSigningService({ socket, service, prepareToSign, log });
+const server = await serveSigningService({ socket, service, log });
 /** Of the same signer, for callers that stall. */
 const impatient = join(home, 'impatient.sock');
 const limits = { idleMs: IDLE_MS };
-const other = await serveSigningService({ socket: impatient, service, prepareToSign, log, limits });
+const other = await serveSigningService({ socket: impatient, service, log, limits });
 const client = openSigner({ socket, timeoutMs: 20_000 });
 test.after(async () => {
   await client.close();
@@ -168,7 +167,7 @@ test('a disk that fails within a backup ends that backup only, and its caller no
 
 test('the signer stops while a backup is made', async () => {
   const path = join(home, 'stopping.sock');
-  const stopping = await serveSigningService({ socket: path, service, prepareToSign, log });
+  const stopping = await serveSigningService({ socket: path, service, log });
   const caller = openSigner({ socket: path, timeoutMs: 20_000 });
   const parts = caller.backup();
   await parts.next();

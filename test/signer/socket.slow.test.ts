@@ -332,7 +332,7 @@ test('an unexpected error refuses the one request that met it', async () => {
   const broken = () => invariant(false, 'it is as assumed');
   const { socket } = signerFiles(folder.dir);
   const log = openLog('test', 'error', (line) => lines.push(line));
-  const parts = { socket, service: { ...service, wallets: broken as () => never }, prepareToSign: async () => {}, log };
+  const parts = { socket, service: { ...service, wallets: broken as () => never }, log };
   const server = await serveSigningService(parts);
   const caller = openSigner({ socket, timeoutMs: 30_000 });
   const refusal = await caller.wallets('test:one').catch(({ kind, code }: Fault) => `${kind} ${code}`);
@@ -367,7 +367,6 @@ test('an idle connection is closed', async () => {
   const server = await serveSigningService({
     socket,
     service,
-    prepareToSign: async () => {},
     log: openLog('test', 'silent'),
     limits: { idleMs: 50 },
   });

@@ -142,7 +142,7 @@ scene('the gas wallet has an index of its own, and a backup has the policy with 
 
 test('no two wallets of a seed are the same, on any family, and the first are where they always were', async () => {
   for (const family of ['evm', 'tron', 'solana'] as const) {
-    const keys = await chains[family].walletKeys?.();
+    const keys = await chains[family].spending?.();
     assert.ok(keys);
     const hot = (['refund', 'gas'] as const).flatMap((role) => [0, 1, 2].map((index) => ({ role, index })));
     const all: Wallet[] = [...hot, ...[0, 1, 2, 3].map((index) => ({ role: 'collection', index }) as const)];

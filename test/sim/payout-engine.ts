@@ -3,7 +3,6 @@
  * or just after.
  */
 import { createPayer, type Payer } from '../../indexers/payouts/engine.ts';
-import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';
 import { transient } from '../../src/core/fault.ts';
@@ -13,6 +12,7 @@ import type { NetworkStatus } from '../../src/database/network-health.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Random } from '../../src/sandbox/random.ts';
+import type { PayingSigner } from '../../src/signer/client.ts';
 import type { SigningService } from '../../src/signer/signing-service.ts';
 import { plainSweepPolicy } from '../support/plain-policies.ts';
 import type { Lane } from './payout-chain.ts';
@@ -53,7 +53,7 @@ function mortal<T extends object>(port: T, fuse: Fuse): T {
  * The service as an engine reaches it: an answer may be lost after the service has signed.
  * @param running returns the service that answers now
  */
-export const overSocket = (running: () => SigningService, random: Random, lossy: () => number): FreezableSigner => {
+export const overSocket = (running: () => SigningService, random: Random, lossy: () => number): PayingSigner => {
   const lose = (): void => {
     if (random.chance(lossy())) throw transient('signer_unreachable', 'the signer closed the connection');
   };
@@ -83,7 +83,7 @@ type EngineParts = Readonly<{
   network: NetworkKey;
   lane: Lane;
   node: PayoutNode;
-  signer: FreezableSigner;
+  signer: PayingSigner;
   database: Database;
   clock: Clock;
   fuse: Fuse;

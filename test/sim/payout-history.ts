@@ -6,12 +6,12 @@
  */
 import * as assert from 'uvu/assert';
 import type { Payer } from '../../indexers/payouts/engine.ts';
-import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { type Intent, intentMac } from '../../src/core/intent.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
+import type { PayingSigner } from '../../src/signer/client.ts';
 import type { SigningService } from '../../src/signer/signing-service.ts';
 import type { HandClock } from '../support/hand-clock.ts';
 import { auditChain, auditEnd, auditWire } from './payout-auditor.ts';
@@ -125,7 +125,7 @@ const isPutBack = (seed: number): boolean =>
 function openSigner(
   machine: Machine | null,
   { bench, network, lane, random, at }: Pick<Stage, 'bench' | 'network' | 'lane' | 'random' | 'at'>,
-): FreezableSigner {
+): PayingSigner {
   let signer: SimSigner | null = null;
   let service: SigningService;
   const running = (): SigningService => {

@@ -121,7 +121,6 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>, content
         policy,
         policyText: '',
         journal,
-        walletKeys: spendings,
         spendings,
         clock,
         log: quiet,

@@ -2,10 +2,10 @@
  * What a simulated history of payouts consists of: who acts on what.
  */
 import type { Payer } from '../../indexers/payouts/engine.ts';
-import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
 import type { Intent } from '../../src/core/intent.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Random } from '../../src/sandbox/random.ts';
+import type { PayingSigner } from '../../src/signer/client.ts';
 import type { HandClock } from '../support/hand-clock.ts';
 import type { Base, Bench } from './payout-bench.ts';
 import type { Chain, Lane } from './payout-chain.ts';
@@ -26,7 +26,7 @@ export type Stage = Readonly<{
   network: NetworkKey;
   lane: Lane;
   chain: Chain;
-  signer: FreezableSigner;
+  signer: PayingSigner;
   /** Absent: the machine is never put back, only its database is restored. */
   machine: Machine | null;
   /** The engine that is broadcasting now. */

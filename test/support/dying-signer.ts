@@ -31,7 +31,6 @@ const { service } = openSigningServiceIn(dir, systemClock, dying);
 await serveSigningService({
   socket: signerFiles(dir).socket,
   service,
-  prepareToSign: async () => {},
   log: openLog('test', 'silent'),
 });
 process.send?.({ ready: true });

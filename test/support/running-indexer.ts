@@ -3,7 +3,6 @@
  */
 import type { FollowerEnd } from '../../indexers/follower/follower.ts';
 import { indexNetwork } from '../../indexers/indexer.ts';
-import type { FreezableSigner } from '../../indexers/payouts/signer-freeze.ts';
 import type { Chain, Family, Node, NodeOptions } from '../../src/chains/chain.ts';
 import { openNode as openEvmNode } from '../../src/chains/evm/node/node.ts';
 import { chains } from '../../src/chains/index.ts';
@@ -14,6 +13,7 @@ import type { Database } from '../../src/database/database.ts';
 import type { NetworkStatus } from '../../src/database/network-health.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
+import type { PayingSigner } from '../../src/signer/client.ts';
 
 /** In an idle indexer the follower, the reporter, and the service of lookups sleep on its clock. */
 export const SLEEPERS = 3;
@@ -41,7 +41,7 @@ export type IndexerChange = Readonly<{
   walletsMsMax?: number;
   blocksPerIngestMax?: number;
   random?: () => number;
-  signer?: FreezableSigner;
+  signer?: PayingSigner;
   /** Wraps the indexer's node: to act at a moment that would be hard to hit. */
   through?: (node: Node) => Node;
 }>;

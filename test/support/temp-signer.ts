@@ -148,7 +148,6 @@ export function openSigningServiceIn(
     policyText: readFileSync(files.policy, 'utf8'),
     policy: loadPolicy(files.policy),
     journal: wrap(journal),
-    walletKeys: spendings,
     spendings,
     clock,
     log: openLog('test', 'silent'),

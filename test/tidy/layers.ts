@@ -27,7 +27,7 @@ const acts = /^src\/acts\//;
 const payments = /^src\/payments\//;
 const web = /^src\/web\//;
 /** How other processes talk to the signer. */
-const signerClient = /^src\/signer\/(signer|protocol|client)\.ts$/;
+const signerClient = /^src\/signer\/(protocol|client)\.ts$/;
 const cryptography = /^@(noble|scure)\//;
 const node = /^node:/;
 /** Everything of Node but sockets and other processes. */

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { createPayer, type Payer } from '../../../indexers/payouts/engine.ts';
 import type { SecondOpinion } from '../../../indexers/payouts/nodes.ts';
-import type { FreezableSigner } from '../../../indexers/payouts/signer-freeze.ts';
 import type { Node } from '../../../src/chains/chain.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode, SpendRules } from '../../../src/chains/spend.ts';
@@ -17,6 +16,7 @@ import type { Database } from '../../../src/database/database.ts';
 import type { NetworkState } from '../../../src/database/network-health.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { createRandom } from '../../../src/sandbox/random.ts';
+import type { PayingSigner } from '../../../src/signer/client.ts';
 import { type Chain, createChain } from '../../sim/payout-chain.ts';
 import { overSocket } from '../../sim/payout-engine.ts';
 import { familyOf, keyOf, macKey, openSimSigner, tokens } from '../../sim/payout-signer.ts';
@@ -54,7 +54,7 @@ type Change = Readonly<{
   chainNode?: Pick<Node, 'head' | 'finalized'>;
   /** After a gap, it waits. */
   settles?: true;
-  signer?: (signer: FreezableSigner) => FreezableSigner;
+  signer?: (signer: PayingSigner) => PayingSigner;
   secondOpinion?: SecondOpinion;
 }>;
 

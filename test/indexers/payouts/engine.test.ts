@@ -5,13 +5,13 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createPayer, paceOf } from '../../../indexers/payouts/engine.ts';
-import type { FreezableSigner } from '../../../indexers/payouts/signer-freeze.ts';
 import { watchPayouts } from '../../../src/app/watches/payouts.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode, SpendDraft } from '../../../src/chains/spend.ts';
 import { type Fault, permanent, transient } from '../../../src/core/fault.ts';
 import { intentMac } from '../../../src/core/intent.ts';
 import { openLog } from '../../../src/lib/log.ts';
+import type { PayingSigner } from '../../../src/signer/client.ts';
 import { familyOf, keyOf, macKey, tokens } from '../../sim/payout-signer.ts';
 import { lockstepClock } from '../../support/lockstep-clock.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
@@ -42,7 +42,7 @@ benchTest(
       [[0, 0]],
     );
   },
-  { settles: true, node: () => ({}) as PayoutNode, signer: () => ({}) as FreezableSigner },
+  { settles: true, node: () => ({}) as PayoutNode, signer: () => ({}) as PayingSigner },
 );
 
 benchTest('payouts of one wallet run concurrently, with numbers in order', async (bench) => {
@@ -447,7 +447,7 @@ test('an engine stops when asked to, whatever it waits for', async () => {
     rules,
     node: {} as PayoutNode,
     chainNode: startOf(0),
-    signer: {} as FreezableSigner,
+    signer: {} as PayingSigner,
     secondOpinion: async () => [],
     database: temp.database,
     clock,
@@ -484,7 +484,7 @@ test('a signer that is still starting is no warning, and one that stays away is 
     rules,
     node: {} as PayoutNode,
     chainNode: startOf(0),
-    signer: { fence: away } as unknown as FreezableSigner,
+    signer: { fence: away } as unknown as PayingSigner,
     secondOpinion: async () => [],
     database: temp.database,
     clock,

@@ -15,7 +15,8 @@ import type { SweepPolicy } from '../../../src/core/sweep.ts';
 import type { Token } from '../../../src/core/transfer.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
-import type { Signer } from '../../../src/signer/signer.ts';
+import { createRandom } from '../../../src/sandbox/random.ts';
+import { overSocket } from '../../sim/payout-engine.ts';
 import { handClock } from '../../support/hand-clock.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { simulatedChains, startSimulatedNode } from '../../support/simulated-node.ts';
@@ -55,15 +56,11 @@ function openSigner(
     journal,
     close: closeSigningService,
   } = openSigningServiceIn(folder.dir, clock, (journal) => journal, families);
-  const signer: Signer = {
-    wallets: async (key) => service.wallets(key),
-    addresses: async (key, indices) => service.addresses(key, indices),
-    refundLock: async (key, id) => service.refundLock(key, id),
-    sign: async (request) => service.sign(request),
-    journal: async (key, after, limit) => service.journal(key, after, limit),
-    fence: async (key) => service.fence(key),
-    close: async () => {},
-  };
+  const signer = overSocket(
+    () => service,
+    createRandom('socket'),
+    () => 0,
+  );
   closers.push(folder.remove, closeSigningService);
   return { signer, journal };
 }
