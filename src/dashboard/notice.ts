@@ -1,44 +1,36 @@
 /**
- * What a page says after a form was taken and the browser was sent on: the text travels in the address, with a proof
- * that this session's own pages wrote it. It is said once: not after a reload, and to nobody whom the address is given.
+ * What a page says after a form was taken and the browser was sent on. The address has the key of the text, which is
+ * said once, to this session: not after a reload, and to nobody whom the address is given.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Clock } from '../lib/clock.ts';
 
 /** The browser follows at once. */
 const SAID_WITHIN_MS = 60_000;
 
 export type Notices = Readonly<{
-  /** Returns a path with a notice for the page that it leads to. */
+  /** Returns a path with the key of a notice for the page that it leads to. */
   add(path: string, text: string, formToken: string): string;
-  /** Returns the notice of an address; null if there is none, it was said, or another session's pages wrote it. */
+  /** Returns the notice of an address; null if there is none for this session, or it was said. */
   take(query: URLSearchParams, formToken: string): string | null;
 }>;
 
-const proofOf = (text: string, at: string, formToken: string): Buffer =>
-  createHmac('sha256', formToken).update(`notice ${at} ${text}`).digest().subarray(0, 16);
-
 export function createNotices({ nowMs }: Pick<Clock, 'nowMs'>): Notices {
-  /** The proofs of what was said, and when it was written; the oldest first. */
-  const said = new Map<string, number>();
-  let count = 0;
+  /** The oldest first. */
+  const waiting = new Map<string, Readonly<{ text: string; formToken: string; atMs: number }>>();
   return {
     add(path, text, formToken) {
-      // What says the same in the same millisecond is said twice.
-      const at = `${nowMs()}-${++count}`;
-      const proof = proofOf(text, at, formToken).toString('base64url');
-      return `${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams({ said: text, at, proof })}`;
+      for (const [key, { atMs }] of waiting) if (nowMs() - atMs > SAID_WITHIN_MS) waiting.delete(key);
+      const key = randomUUID();
+      waiting.set(key, { text, formToken, atMs: nowMs() });
+      return `${path}${path.includes('?') ? '&' : '?'}said=${key}`;
     },
     take(query, formToken) {
-      const [text, at = '', proof = ''] = ['said', 'at', 'proof'].map((name) => query.get(name) ?? undefined);
-      if (text === undefined) return null;
-      const [own, sent] = [proofOf(text, at, formToken), Buffer.from(proof, 'base64url')];
-      const writtenAtMs = Number.parseInt(at, 10);
-      const isOver = nowMs() - writtenAtMs > SAID_WITHIN_MS || said.has(at);
-      if (own.length !== sent.length || !timingSafeEqual(own, sent) || isOver) return null;
-      for (const [old, oldMs] of said) if (nowMs() - oldMs > SAID_WITHIN_MS) said.delete(old);
-      said.set(at, writtenAtMs);
-      return text;
+      const key = query.get('said') ?? '';
+      const notice = waiting.get(key);
+      if (notice?.formToken !== formToken || nowMs() - notice.atMs > SAID_WITHIN_MS) return null;
+      waiting.delete(key);
+      return notice.text;
     },
   };
 }

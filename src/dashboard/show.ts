@@ -30,29 +30,6 @@ export function ago({ code }: Words, ms: number, nowMs: number): Html {
   return data(format.format(-Math.floor(count), unit));
 }
 
-const spanUnits = [
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-  ['second', 1],
-] as const;
-
-/** Shows a length of time in its two largest units. */
-export function span({ code }: Words, ms: number): Html {
-  const s = Math.floor(ms / 1000);
-  const first = Math.max(
-    0,
-    spanUnits.findIndex(([, seconds]) => s >= seconds || seconds === 1),
-  );
-  const parts = spanUnits.slice(first, first + 2).flatMap(([unit, seconds], at) => {
-    const larger = at === 0 ? Number.POSITIVE_INFINITY : (spanUnits[first]?.[1] ?? 1);
-    const count = Math.floor((s % larger) / seconds);
-    const format = new Intl.NumberFormat(`${code}-u-nu-latn`, { style: 'unit', unit, unitDisplay: 'long' });
-    return count === 0 && at > 0 ? [] : [format.format(count)];
-  });
-  return data(new Intl.ListFormat(code, { type: 'unit', style: 'short' }).format(parts));
-}
-
 /** Shows how much time is left, as hours, minutes and seconds, which the script counts down. */
 export function countdown(leftMs: number): Html {
   const left = Math.ceil(leftMs / 1000);

@@ -2,7 +2,7 @@
  * Alarms: what an operator must look at. Only the newest are kept, and those that are open.
  */
 
-import { and, asc, count, desc, eq, gte, inArray, isNotNull, isNull, lt, lte, or } from 'drizzle-orm';
+import { and, asc, desc, eq, inArray, isNotNull, isNull, lt, lte, or } from 'drizzle-orm';
 import { heldAlarmCode, heldKinds } from '../core/held-money.ts';
 import type { Mode, NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
@@ -190,16 +190,6 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
     async list(limit: number, beforeId?: number): Promise<readonly Alarm[]> {
       const isOlder = beforeId === undefined ? undefined : lt(alarms.id, beforeId);
       return db.read(() => orm.select().from(alarms).where(isOlder).orderBy(desc(alarms.id)).limit(limit).all());
-    },
-    /** Returns how often the alarm of each key was raised since then. */
-    async countRaised(keys: readonly string[], sinceMs: number): Promise<ReadonlyMap<string, number>> {
-      const counted = db.read(() =>
-        keys.map((key) => {
-          const isOfKey = and(eq(alarms.key, key), gte(alarms.atMs, sinceMs));
-          return [key, orm.select({ of: count() }).from(alarms).where(isOfKey).get()?.of ?? 0] as const;
-        }),
-      );
-      return new Map(counted);
     },
     /**
      * Returns the newest alarms about a store's sessions that nobody acknowledged, among the newest of all. Held money

@@ -23,8 +23,6 @@ export type SessionFilter = Readonly<{
   mode: Mode;
   status: SessionStatus | null;
   flag?: SessionFlag | null;
-  /** The currency of the price. */
-  priceIn?: string | null;
   /** Only sessions that were credited in one of these; null: all. */
   paidIn: readonly PaidIn[] | null;
   /** Created from this time on, and before that one (Unix ms); null: no bound. */
@@ -76,7 +74,7 @@ const FOUND_MAX = 100;
 /** More than there are currency codes. */
 const CURRENCIES_MAX = 1_000;
 
-/** A page of a list by more than one of flag, coins, price and status looks at this many sessions at most. */
+/** A page of a list by more than one of flag, coins and status looks at this many sessions at most. */
 const NARROWED_MAX = 300;
 /** Sessions with payments that a page by coins looks at. */
 const CREDITED_LOOKED_AT = 1_000;
@@ -166,9 +164,8 @@ export function sessionListQueries(db: Db) {
     return { ids, goOnId: looked.length === CREDITED_LOOKED_AT ? (looked.at(-1) ?? null) : null };
   }
 
-  const conditionsOf = ({ status, flag = null, priceIn = null }: SessionFilter) => ({
+  const conditionsOf = ({ status, flag = null }: SessionFilter) => ({
     flag: flag === null || flag === 'held' ? undefined : odd[flag],
-    price: priceIn === null ? undefined : eq(sessions.currency, priceIn),
     status: status === null ? undefined : eq(sessions.status, status),
   });
 
@@ -179,8 +176,8 @@ export function sessionListQueries(db: Db) {
   function narrowed(filter: SessionFilter, range: IdRange): Narrowed | null {
     const { flag, paidIn } = filter;
     if (flag === 'held') return heldIds(filter, range);
-    const { flag: isOdd, price, status } = conditionsOf(filter);
-    const [first, ...others] = [isOdd, price, status].filter((one) => one !== undefined);
+    const { flag: isOdd, status } = conditionsOf(filter);
+    const [first, ...others] = [isOdd, status].filter((one) => one !== undefined);
     if (paidIn) return creditedIds(filter, range);
     if (first === undefined || others.length === 0) return null;
     const isFirst = and(ofStore(filter), first, gte(sessions.id, range[0]), lt(sessions.id, range[1]));
@@ -249,11 +246,11 @@ export function sessionListQueries(db: Db) {
       const range: IdRange = [fromMs === null ? '' : firstSessionId(fromMs), until[0] ?? LAST_CHARACTER];
       return db.read(() => {
         const among = narrowed(filter, range);
-        const { flag, price, status } = conditionsOf(filter);
+        const { flag, status } = conditionsOf(filter);
         const found = select(
           and(
             ofStore(filter),
-            ...[flag, price, status],
+            ...[flag, status],
             among ? inArray(sessions.id, [...among.ids]) : and(gte(sessions.id, range[0]), lt(sessions.id, range[1])),
           ),
           limit + 1,
@@ -261,10 +258,6 @@ export function sessionListQueries(db: Db) {
         const shown = found.slice(0, limit);
         return { sessions: shown, goOnId: (found.length > limit ? shown.at(-1)?.id : among?.goOnId) ?? null };
       });
-    },
-    /** Returns the currencies in which a store has priced sessions, in order of their codes. */
-    async listPriceCurrencies(at: At, limit: number): Promise<readonly string[]> {
-      return db.read(() => currenciesOf(ofStore(at), limit));
     },
     /** Returns the confirmed transactions to each session's addresses, at most `limit` for each. */
     async transactionsOf(

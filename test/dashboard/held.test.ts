@@ -144,13 +144,10 @@ test('what a store’s owner returns counts in the store’s daily limit, and in
     );
   }));
 
-test('the payment says what is held of it, why, how late it was, and for how long it waits', () =>
-  withHeld(async ({ api, person }, _ada, _path, _sessionId, page) => {
-    await pass(api, 3 * 86_400 + 3_600);
-    const ben = await person('Ben', { role: 'owner', storeId: api.merchantId });
-    const shown = textOf((await ben.get(page)).text);
-    assert.match(shown, '10.50 USDT waits for you came after the deadline, or after a cancel, confirmed 31 minutes,');
-    assert.match(shown, 'for 3 days, 1 hour');
+test('the payment says what is held of it, why and since when', () =>
+  withHeld(async ({ person, api }, ada, _path, _sessionId, page) => {
+    const shown = textOf((await ada.get(page)).text);
+    assert.match(shown, /10\.50 USDT waits for you came after the deadline, or after a cancel ?\. Held since \d{4}-/);
     const eve = await person('Eve', { role: 'accountant', storeId: api.merchantId });
     assert.not.match((await eve.get(page)).text, '/accept"');
   }));

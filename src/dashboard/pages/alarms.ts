@@ -5,7 +5,6 @@
 import { acknowledgeAlarm } from '../../acts/alarms.ts';
 import { isAllowed } from '../../core/access.ts';
 import { ALARM_NOTE_CHARS_MAX, type Alarm } from '../../database/alarms.ts';
-import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list, section } from '../../web/list.ts';
 import { planAct } from '../act-form.ts';
@@ -18,8 +17,6 @@ import { noticeChanges, noticeSection } from './notices.ts';
 
 const PATH = '/operator/alarms';
 const ALARMS_SHOWN = 50;
-/** How often an open alarm was raised is counted in so many days. */
-const COUNTED_DAYS = 30;
 
 export const alarmPages = (deps: DashboardDeps): readonly CommonPage[] => [
   { method: 'get', path: PATH, needs: 'installation:read', answer: (visit) => alarmsPage(deps, visit, null) },
@@ -68,17 +65,6 @@ ${isFirst ? await noticeSection(deps, visit) : null}`,
 /** A list of alarms, with what can be done about each, and links to the payments that this person may see. */
 export async function alarmTable(deps: DashboardDeps, visit: Visit<null>, alarms: readonly Alarm[]): Promise<Html> {
   const payments = await paymentPages(deps, visit, alarms);
-  const payouts = await payoutPages(deps, alarms);
-  const keys = alarms.flatMap(({ key, endedAtMs }) => (key !== null && endedAtMs === null ? [key] : []));
-  const counts = await deps.database.alarms.countRaised(keys, visit.nowMs - COUNTED_DAYS * DAY_MS);
-  const often = ({ key, endedAtMs }: Alarm): Html | null => {
-    const count = endedAtMs === null ? (counts.get(key ?? '') ?? 0) : 0;
-    return count < 2 ? null : html`<p class="hint">${count} times in ${COUNTED_DAYS} days</p>`;
-  };
-  const link = (href: string | undefined, title: string): Html | null =>
-    href === undefined ? null : html` <a href="${href}">${title}</a>`;
-  const links = ({ id, sessionId }: Alarm): Html =>
-    html`${link(payments.get(sessionId ?? ''), 'The payment')}${link(payouts.get(id), 'The payout')}`;
   return list<Alarm>({
     caption: 'Alarms',
     columns: [
@@ -89,7 +75,13 @@ export async function alarmTable(deps: DashboardDeps, visit: Visit<null>, alarms
         ({ id, code, network }) =>
           html`${nameOf(id)} <code>${code}</code>${network === null ? null : html` <code>${network}</code>`}`,
       ],
-      ['What happened, and what to do', (one) => html`${english(one.message)}${links(one)}${often(one)}`],
+      [
+        'What happened, and what to do',
+        ({ message, sessionId }) => {
+          const href = payments.get(sessionId ?? '');
+          return html`${english(message)}${href === undefined ? null : html` <a href="${href}">The payment</a>`}`;
+        },
+      ],
       ['Change', (one) => acknowledging(visit, one)],
     ],
     rows: alarms,
@@ -106,16 +98,6 @@ async function paymentPages({ database }: DashboardDeps, { visitor }: Visit<null
     const { storeId, mode } = session;
     const maySee = isAllowed(visitor.person.memberships, { permission: 'payments:read', storeId });
     if (maySee) pages.set(id, `/s/${storeId}/${mode}/payments/${id}`);
-  }
-  return pages;
-}
-
-/** Returns the page of the payout that each alarm names, by the alarm's id. */
-async function payoutPages({ database }: DashboardDeps, alarms: readonly Alarm[]) {
-  const pages = new Map<number, string>();
-  for (const { id, message } of alarms) {
-    const [named] = /\b[a-z]{2}_[0-9a-f]{26,32}\b/.exec(message) ?? [];
-    if (named !== undefined && (await database.payouts.find(named))) pages.set(id, `/operator/payouts/${named}`);
   }
   return pages;
 }

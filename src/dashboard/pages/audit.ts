@@ -6,8 +6,8 @@ import { type Html, html } from '../../lib/html.ts';
 import { list } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { type AnswerFile, dayFields, daysOf, type Field, type Listing, listPage } from '../listing.ts';
-import type { CommonPage, Visit } from '../page.ts';
-import { data, span, time } from '../show.ts';
+import type { CommonPage } from '../page.ts';
+import { data, time } from '../show.ts';
 import { NETWORKS_PATH } from './networks.ts';
 
 const PATH = '/operator/audit';
@@ -39,8 +39,8 @@ const auditList = (deps: DashboardDeps): Listing<null, AuditEntry> => ({
     });
     return { rows: entries, goOn: goOnId === null ? null : String(goOnId) };
   },
-  async table(visit, entries) {
-    const names = await readNames(deps, visit, entries);
+  async table(_visit, entries) {
+    const names = await readNames(deps, entries);
     return html`${list<AuditEntry>({
       caption: 'Audit log',
       columns: [
@@ -94,11 +94,7 @@ function wordsOf(name: string): string {
 }
 
 /** Reads what the entries of a page name. */
-async function readNames(
-  { database, config }: DashboardDeps,
-  { words }: Pick<Visit<null>, 'words'>,
-  entries: readonly AuditEntry[],
-) {
+async function readNames({ database, config }: DashboardDeps, entries: readonly AuditEntry[]) {
   const named = new Map<string, Html>();
   const link = (href: string, text: string, id: string): Html =>
     html`<a class="long" href="${href}" title="${id}">${data(text)}</a>`;
@@ -118,7 +114,7 @@ async function readNames(
     if (ms >= timeMs.least && ms <= timeMs.most) return time(ms);
     const isCount = /^\d{1,30}$/.test(String(one));
     if (isCount && /minor/i.test(unit)) return data(shownMinor(BigInt(String(one))));
-    if (isCount && /^_?s$/i.test(unit)) return span(words, Number(one) * 1000);
+    if (isCount && /^_?s$/i.test(unit)) return data(`${one} s`);
     if (typeof one !== 'string') return html`${one === null ? '–' : String(one)}`;
     // A role is said with its store: "owner of mer_…".
     return nameOf(one) ?? html`${one.split(STORE).map((part) => named.get(part) ?? part)}`;

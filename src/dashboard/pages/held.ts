@@ -23,7 +23,7 @@ import type { DashboardDeps } from '../deps.ts';
 import { may, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { refundBadge } from '../refund-text.ts';
 import { sentence, sentenceText } from '../sentence.ts';
-import { badge, data, networkTitle, span, time } from '../show.ts';
+import { badge, data, networkTitle, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const SHOWN_MAX = 20;
@@ -86,7 +86,7 @@ export async function heldSection(deps: DashboardDeps, visit: Visit<StoreAt>, se
   for (const held of all) {
     const forms = held.state === 'open' && mayDecide ? await decisions(deps, visit, held) : null;
     shown.push(html`<article><h3>${data(heldAmount(held))} ${stateOf(words, held)}</h3>
-<p>${whyOf(words, held)}. ${waitingOf(visit, held)}</p>${returnsOf(visit, held)}${forms}</article>`);
+<p>${words.say(`held.kind_${held.kind}`)}. ${waitingOf(visit, held)}</p>${returnsOf(visit, held)}${forms}</article>`);
   }
   return section('held', words.say('held.title'), html`<p class="hint">${words.say('held.what_it_is')}</p>${shown}`);
 }
@@ -104,21 +104,10 @@ function stateOf(words: Words, { state, returns }: HeldMoney): Html {
 }
 
 /** Since when it waits, or when it was decided about. */
-function waitingOf({ words, nowMs }: Visit<StoreAt>, { state, openedAtMs, settledAtMs }: HeldMoney): Html {
-  if (settledAtMs !== null) return html`<span class="hint">${words.say('held.decided')} ${time(settledAtMs)}</span>`;
-  const age = state === 'open' ? html`, ${words.html('held.age', { span: span(words, nowMs - openedAtMs) })}` : null;
-  return html`<span class="hint">${words.say('held.held_since')} ${time(openedAtMs)}${age}</span>`;
-}
-
-/** Why it is held; of what came late, how late it was confirmed. */
-function whyOf(words: Words, { kind, openedAtMs, expiresAtS, canceledAtS }: HeldMoney): Html {
-  const why = html`${words.say(`held.kind_${kind}`)}`;
-  const isCanceled = canceledAtS !== null && canceledAtS < expiresAtS;
-  const lateMs = openedAtMs - (isCanceled ? canceledAtS : expiresAtS) * 1000;
-  if (kind !== 'late' || lateMs < 0) return why;
-  const late = words.html(isCanceled ? 'held.late_by_cancel' : 'held.late_by', { span: span(words, lateMs) });
-  return html`${why}, ${late}`;
-}
+const waitingOf = ({ words }: Visit<StoreAt>, { openedAtMs, settledAtMs }: HeldMoney): Html =>
+  settledAtMs === null
+    ? html`<span class="hint">${words.say('held.held_since')} ${time(openedAtMs)}</span>`
+    : html`<span class="hint">${words.say('held.decided')} ${time(settledAtMs)}</span>`;
 
 const returnsOf = ({ at, words }: Visit<StoreAt>, { returns }: HeldMoney): Html | null =>
   returns.length === 0

@@ -1,5 +1,5 @@
 /**
- * The operator's page of money out: freezes, wallets beside the books, what lies on deposit addresses, and payouts.
+ * The operator's page of money out: freezes, wallets, what lies on deposit addresses, and payouts.
  */
 import { coinText } from '../../chains/coin-text.ts';
 import { chains } from '../../chains/index.ts';
@@ -104,7 +104,7 @@ function walletState({ readAtMs, low }: WalletBalance, nowMs: number): Html {
   return low.length > 0 ? badge('low', 'attention') : badge('enough', 'good');
 }
 
-/** What each wallet holds, and what the wallets of a network hold together beside what the ledger expects. */
+/** What each wallet holds. An alarm says where that is less than the books expect. */
 async function wallets(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { nowMs, words } = visit;
   const balances = await deps.database.wallets.balances();
@@ -112,9 +112,7 @@ async function wallets(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
     (Object.entries(units) as [Asset, bigint][]).map(
       ([asset, value], at) => html`${at === 0 ? null : ', '}${amount(deps, network, asset, value)}`,
     );
-  const heldIn = (network: NetworkKey, asset: Asset): bigint =>
-    balances.filter((one) => one.network === network).reduce((sum, one) => sum + (one.units[asset] ?? 0n), 0n);
-  const all = list<WalletBalance>({
+  return list<WalletBalance>({
     caption: 'Wallets',
     columns: [
       ['Network', ({ network }) => data(network)],
@@ -127,26 +125,6 @@ async function wallets(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
     rows: balances,
     empty: 'No wallet was read yet. Without a signer this installation only receives.',
   });
-  if (balances.length === 0) return all;
-  const books = list({
-    caption: 'Balances and books',
-    columns: [
-      ['Network', ({ network }) => data(network)],
-      ['Held', ({ network, asset }) => amount(deps, network, asset, heldIn(network, asset)), 'number lead'],
-      ['By the books at least', ({ network, asset, units }) => amount(deps, network, asset, units), 'number'],
-      [
-        'State',
-        ({ shortSinceMs }) =>
-          shortSinceMs === null
-            ? badge('agrees', 'good')
-            : html`${badge('less than expected', 'attention')} <span class="hint">since ${time(shortSinceMs)}</span>`,
-        'lead',
-      ],
-    ],
-    rows: await deps.database.wallets.books(),
-    empty: 'Balances and books were not compared yet.',
-  });
-  return html`${all}<h3>Balances and books</h3>${books}`;
 }
 
 async function unswept(deps: DashboardDeps, { nowMs, words }: Visit<null>): Promise<Html> {

@@ -31,7 +31,6 @@ import {
   price,
   sessionState,
   shownOnChain,
-  span,
   type Tone,
   time,
 } from '../show.ts';
@@ -158,13 +157,10 @@ const receiptTones: Readonly<Record<Payment['state'], Tone>> = {
   orphaned: 'attention',
 };
 
-/** Says by how much a transfer's block came after the deadline, or after the cancel before it; null if it did not. */
-function lateBy(words: Words, { terms, life }: Session, { blockTimeS }: Payment): Html | null {
-  const { canceledAtS } = life;
-  const isCanceled = canceledAtS !== null && canceledAtS < terms.expiresAtS;
-  const afterMs = (blockTimeS - (isCanceled ? canceledAtS : terms.expiresAtS)) * 1000;
-  if (afterMs <= 0) return null;
-  return html`<small>${words.html(isCanceled ? 'transfers.after_cancel' : 'transfers.after', { span: span(words, afterMs) })}</small>`;
+/** Says that a transfer's block came after the deadline, or after the cancel before it. */
+function lateBadge(words: Words, { terms, life }: Session, { blockTimeS }: Payment): Html | null {
+  const endS = Math.min(life.canceledAtS ?? terms.expiresAtS, terms.expiresAtS);
+  return blockTimeS > endS ? html` ${badge(words.say('general.odd_late_money'), 'attention')}` : null;
 }
 
 /** Returns what came for a session, the oldest first. */
@@ -180,7 +176,10 @@ function transferTable(shown: Shown, session: Session): Html {
   return html`${list<Payment>({
     caption: words.say('transfers.title'),
     columns: [
-      [words.say('transfers.block_time'), (one) => html`${time(one.blockTimeS * 1000)}${lateBy(words, session, one)}`],
+      [
+        words.say('transfers.block_time'),
+        (one) => html`${time(one.blockTimeS * 1000)}${lateBadge(words, session, one)}`,
+      ],
       [words.say('transfers.amount'), (one) => data(unitsText(one)), 'number lead'],
       [words.say('transfers.network'), ({ networkKey }) => data(networkTitle(config, networkKey))],
       [words.say('transfers.transaction'), (one) => shownOnChain(shown, transactionOf(one))],

@@ -29,8 +29,6 @@ import { findPayments, findPlaces, SEARCHED_CHARS_MAX } from '../search.ts';
 import { data, english, faultMessage, networkTitle, oddities, price, sessionState, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
-/** Currencies of prices that can be chosen. */
-const PRICES_MAX = 50;
 const statuses = ['pending', 'paid', 'expired', 'canceled', 'failed'] as const;
 
 const ORDER_CHARS_MAX = 128;
@@ -115,10 +113,8 @@ const paymentList = (deps: DashboardDeps, fault: Html | string | null): Listing<
   file: { noun: 'payments', columns: fileColumns, cells: (sessions) => cellsOf(deps, sessions), sliceRows: 25 },
 });
 
-async function fieldsOf({ database, config }: DashboardDeps, { at, words }: Visit<StoreAt>): Promise<readonly Field[]> {
-  const prices = await database.sessions.listPriceCurrencies(at, PRICES_MAX);
+function fieldsOf({ config }: DashboardDeps, { at, words }: Visit<StoreAt>): readonly Field[] {
   const networks = config.networks.filter(({ mode }) => mode === at.mode);
-  const data = (all: readonly string[]) => all.map((one) => [one, one, true] as const);
   return [
     {
       ...{ name: 'status', label: words.say('payments.status') },
@@ -132,8 +128,7 @@ async function fieldsOf({ database, config }: DashboardDeps, { at, words }: Visi
       ...{ name: 'network', label: words.say('payments.paid_on') },
       choices: networks.map(({ key, title }) => [nameOf(key), title, true]),
     },
-    { name: 'token', label: words.say('payments.paid_in'), choices: data(currencies) },
-    { name: 'price', label: words.say('payments.price_in'), choices: data(prices) },
+    { name: 'token', label: words.say('payments.paid_in'), choices: currencies.map((one) => [one, one, true]) },
     ...dayFields(words),
   ];
 }
@@ -148,7 +143,6 @@ function filterOf({ config }: DashboardDeps, { at, zone }: Visit<StoreAt>, chose
     ...at,
     status: statuses.find((one) => one === chosen.status) ?? null,
     flag: sessionFlags.find((one) => one === chosen.flag) ?? null,
-    priceIn: chosen.price ?? null,
     paidIn: network || token ? paidIn : null,
     ...daysOf(chosen, zone),
   };
@@ -170,7 +164,7 @@ async function found(deps: DashboardDeps, visit: Visit<StoreAt>, text: string): 
     ({ kind, name, href }) => html`<li><a href="${href}">${words.html(`payments.place_${kind}`, { name })}</a></li>`,
   );
   const none = html`<p class="card">${words.html(`payments.none_${at.mode}`, { text, all: allLink(words, at) })}</p>`;
-  const form = limitForm(words, path, await fieldsOf(deps, visit), {});
+  const form = limitForm(words, path, fieldsOf(deps, visit), {});
   return {
     title: titleOf(words, at),
     content: html`${controls(visit, text, form, false)}

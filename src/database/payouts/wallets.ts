@@ -1,7 +1,7 @@
 /**
  * The refund and gas wallets: what they hold, and whether that is what the ledger expects.
  */
-import { and, asc, eq, getTableColumns } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import { type HotRole, isPayback } from '../../core/intent.ts';
 import type { Asset } from '../../core/ledger.ts';
 import { freezeTexts } from '../../core/reasons.ts';
@@ -23,14 +23,6 @@ export type WalletBalance = Readonly<{
   units: Readonly<Partial<Record<Asset, bigint>>>;
   low: readonly Asset[];
   readAtMs: number;
-}>;
-
-/** The least that a network's wallets should hold of an asset, and since when they hold less. */
-export type BookedWallet = Readonly<{
-  network: NetworkKey;
-  asset: Asset;
-  units: bigint;
-  shortSinceMs: number | null;
 }>;
 
 /** Balances of a network's wallets, all together. */
@@ -83,11 +75,6 @@ export function walletCommands(db: Db, parts: Parts) {
         Object.fromEntries(Object.entries(texts).map(([asset, text]) => [asset, BigInt(text)]));
       const all = read(() => meta.listData<KeptBalance>(BALANCE));
       return all.map((balance) => ({ ...balance, units: toUnits(balance.units) }));
-    },
-    async books(): Promise<readonly BookedWallet[]> {
-      const { ledgerId: _, missingUnits: __, ...columns } = getTableColumns(walletBooks);
-      const select = orm.select(columns).from(walletBooks).orderBy(asc(walletBooks.network), asc(walletBooks.asset));
-      return read(() => select.all());
     },
     /**
      * Compares what the refund and gas wallets of a network hold together with what the ledger expects since the last
