@@ -9,7 +9,7 @@ import PQueue from 'p-queue';
 import type { Node } from '../../src/chains/chain.ts';
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { Fault, permanent, transient } from '../../src/core/fault.ts';
+import { Fault, transient } from '../../src/core/fault.ts';
 import type { PayoutRules } from '../../src/core/payout.ts';
 import { reason, reasonFault } from '../../src/core/reasons.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -102,13 +102,6 @@ function settlingInOf({ network, rules, chainNode, database, clock }: PayerOptio
   return settleMs === undefined
     ? null
     : createSettlingIn({ network: network.key, settleMs, chainNode, engines: database.engines, clock });
-}
-
-/** Keeps the reason of the settling-in visible when another fault stops the engine. */
-function heldBy(held: Fault | null, fault: Fault): Fault {
-  if (!held || endsLease(fault)) return fault;
-  const message = `${held.message}. Besides, ${fault.code}: ${fault.message}`;
-  return fault.kind === 'permanent' ? permanent(held.code, message) : transient(held.code, message);
 }
 
 export function createPayer(options: PayerOptions): Payer {
@@ -210,7 +203,7 @@ export function createPayer(options: PayerOptions): Payer {
         lease = null;
         schedule.clear();
       }
-      throw heldBy(holdOnNew(), error);
+      throw error;
     }
   }
 

@@ -17,7 +17,7 @@ import type { PayingSigner } from '../../src/signer/client.ts';
 import type { FreezeState } from '../../src/signer/protocol.ts';
 
 /** Freezes by the program itself that may mean a stolen key. */
-const grave: readonly string[] = ['wallet_outflow_foreign', 'wallet_balance_short', 'payout_nonce_foreign'];
+const mayBeTheft: readonly string[] = ['wallet_outflow_foreign', 'wallet_balance_short', 'payout_nonce_foreign'];
 const FROZEN_BY = 'quayside';
 /** As much of a reason as the signer keeps. */
 const REASON_CHARS_MAX = 200;
@@ -46,56 +46,46 @@ export function createSignerFreezer(
   }>,
 ): SignerFreezer {
   const { network, signer, holds, engines, clock, log } = parts;
-  /** The grave freezes for which it was done. */
+  /** The freezes by the program for which it was done. */
   let asked: readonly string[] = [];
   let askedAtMs = Number.NEGATIVE_INFINITY;
   let reported: string | undefined;
   let loggedPolicy: string | undefined;
 
   async function report({ freeze, policyHash }: FreezeState): Promise<void> {
-    const nowMs = clock.nowMs();
-    askedAtMs = nowMs;
     const seen = freeze && { reason: freeze.reason, frozenBy: freeze.frozenBy, frozenAtMs: freeze.frozenAtMs };
     const text = JSON.stringify(seen);
-    if (text !== reported) await engines.reportSignerFreeze(network, seen, nowMs);
+    if (text !== reported) await engines.reportSignerFreeze(network, seen, clock.nowMs());
     reported = text;
     if (policyHash !== loggedPolicy) log.info({ policyHash }, 'the signer runs with this policy');
     loggedPolicy = policyHash;
   }
 
-  /** Returns null if the signer does not answer, or refuses. */
-  async function unlessRefused<T>(answer: Promise<T>): Promise<T | null> {
-    return answer.catch((error: unknown) => {
-      if (error instanceof Fault) return null;
-      throw error;
-    });
+  async function freezeFor({ code, reason }: Freeze, { approvers, freeze }: FreezeState): Promise<void> {
+    if (approvers.length === 0) {
+      const why = 'its policy names no approver who could end that; only this installation is frozen';
+      log.warn({ code }, `the signer is not frozen: ${why}`);
+    } else if (!freeze) {
+      await report(await signer.freeze(`${network}: ${reason}`.slice(0, REASON_CHARS_MAX), FROZEN_BY));
+      log.warn({ code }, 'the signer is frozen, on every network, until an approver ends that');
+    }
   }
-
-  /** What only informs must not keep payouts from advancing: a signer that does not answer is met there. */
-  async function look(): Promise<void> {
-    if (clock.nowMs() < askedAtMs + ASK_MS) return;
-    askedAtMs = clock.nowMs();
-    const state = await unlessRefused(signer.freezeState());
-    if (state) await report(state);
-  }
-
-  const findGrave = async (): Promise<readonly Freeze[]> =>
-    (await holds.list()).filter((one) => one.network === network && grave.includes(one.code));
 
   return {
     async renew() {
-      const all = await findGrave();
+      const all = (await holds.list()).filter((one) => one.network === network && mayBeTheft.includes(one.code));
       const freeze = all.find((one) => !asked.includes(nameOf(one)));
-      if (!freeze) return look();
-      const state = await signer.freezeState();
+      if (!freeze && clock.nowMs() < askedAtMs + ASK_MS) return;
+      askedAtMs = clock.nowMs();
+      // A signer that does not answer is met by the payouts; only a freeze must reach it.
+      const state = await signer.freezeState().catch((error: unknown) => {
+        if (freeze || !(error instanceof Fault)) throw error;
+        return null;
+      });
+      if (!state) return;
       await report(state);
-      if (state.approvers.length === 0) {
-        const why = 'its policy names no approver who could end that; only this installation is frozen';
-        log.warn({ code: freeze.code }, `the signer is not frozen: ${why}`);
-      } else if (!state.freeze) {
-        await report(await signer.freeze(`${network}: ${freeze.reason}`.slice(0, REASON_CHARS_MAX), FROZEN_BY));
-        log.warn({ code: freeze.code }, 'the signer is frozen, on every network, until an approver ends that');
-      }
+      if (!freeze) return;
+      await freezeFor(freeze, state);
       asked = all.map(nameOf);
     },
   };

@@ -5,8 +5,6 @@
 import { type ExitParts, retry, settleNever, settlePaid } from '../../indexers/payouts/exits.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Payout } from '../../src/core/payout.ts';
-import { equalTransferText } from '../../src/core/reasons.ts';
-import type { EqualTransfer } from '../../src/database/payouts/outgoing.ts';
 import {
   type Answer,
   type Command,
@@ -20,7 +18,9 @@ import {
 import { networkOf } from './network-name.ts';
 import { adoptIfBehind, unknownPayout, withPayoutAccess } from './payouts.ts';
 
-type Wish = Readonly<{ kind: 'paid'; tx: string }> | Readonly<{ kind: 'never' | 'retry' }>;
+type Wish =
+  | Readonly<{ kind: 'paid'; tx: string; isAgreed: boolean }>
+  | Readonly<{ kind: 'never' | 'retry'; others: readonly string[] }>;
 
 export const payoutsResolve: Command = {
   name: 'payout resolve',
@@ -31,7 +31,8 @@ export const payoutsResolve: Command = {
     paid: { value: 'TRANSACTION', help: 'this final transaction paid it: the refund is completed by it' },
     never: { help: 'nothing paid it, and nothing signed for it can: it fails, and its amount can be refunded again' },
     retry: { help: 'its cause is mended: it is looked at again, or signed again where nothing has paid it or can' },
-    yes: { help: 'agree to what the command has shown: an equal transfer, or a record that shows no payment' },
+    yes: { help: 'with --paid: agree that it paid, although its record shows no payment' },
+    other: { value: 'TX,…', help: 'with --never or --retry: these transfers, which equal it, were another payment' },
     reason: requiredReason,
     'dry-run': dryRunOption,
   },
@@ -51,39 +52,32 @@ export const payoutsResolve: Command = {
     const network = networkOf(config.networks, payout.network);
     const wish = readWish(input, (tx) => chains[network.family].transactionId(tx), network.key);
     const isDryRun = input.options['dry-run'] === true;
-    const isAgreed = input.options.yes === true;
     const act = operatorAct(payoutsResolve, input, clock);
     return withPayoutAccess(network, installation, async (access) => {
       await adoptIfBehind(network, installation, access, isDryRun);
       const parts = { ...access, database, act, isDryRun };
-      return resolve(parts, (await database.payouts.find(id)) ?? payout, wish, isAgreed);
+      return resolve(parts, (await database.payouts.find(id)) ?? payout, wish);
     });
   },
 };
 
-async function resolve(parts: ExitParts, payout: Payout, wish: Wish, isAgreed: boolean): Promise<Answer> {
+async function resolve(parts: ExitParts, payout: Payout, wish: Wish): Promise<Answer> {
   const { id } = payout;
   const { isDryRun } = parts;
   const is = isDryRun ? 'would be' : 'is';
   const json = { id, resolved: wish.kind, dry_run: isDryRun };
   if (wish.kind === 'paid') {
-    const { feeUnits } = await settlePaid(parts, payout, wish.tx, isAgreed);
+    const { feeUnits } = await settlePaid(parts, payout, wish.tx, wish.isAgreed);
     const paid = { ...json, transaction_hash: wish.tx, fee_units: feeUnits.toString() };
     return { json: paid, lines: [`${id} ${is} settled: paid by ${wish.tx}`] };
   }
   if (wish.kind === 'never') {
-    const equal = await settleNever(parts, payout, isAgreed);
-    return { json, lines: [`${id} ${is} ended: it was never paid`, ...agreedText(id, equal)] };
+    await settleNever(parts, payout, wish.others);
+    return { json, lines: [`${id} ${is} ended: it was never paid`] };
   }
-  const equal = await retry(parts, payout, isAgreed);
-  return {
-    json,
-    lines: [`${id} ${is} tried again; \`quayside show ${id}\` shows it`, ...agreedText(id, equal)],
-  };
+  await retry(parts, payout, wish.others);
+  return { json, lines: [`${id} ${is} tried again; \`quayside show ${id}\` shows it`] };
 }
-
-const agreedText = (id: string, equal: EqualTransfer | null): string[] =>
-  equal ? [`with your word that ${id} is another payment: ${equalTransferText(equal.tx)}`] : [];
 
 /** @throws Fault permanent `usage` unless exactly one of --paid, --never and --retry is given */
 function readWish(input: Input, read: (tx: string) => string | null, network: string): Wish {
@@ -91,8 +85,12 @@ function readWish(input: Input, read: (tx: string) => string | null, network: st
   const { never, retry: again } = input.options;
   if ([paid !== undefined, never === true, again === true].filter(Boolean).length !== 1)
     throw usage('say one of --paid TRANSACTION, --never and --retry');
-  if (paid === undefined) return { kind: never === true ? 'never' : 'retry' };
-  const tx = read(paid);
-  if (tx === null) throw usage(`--paid is "${paid}", which is no transaction id of ${network}`);
-  return { kind: 'paid', tx };
+  const readTx = (option: string, text: string): string => {
+    const tx = read(text.trim());
+    if (tx === null) throw usage(`--${option} has "${text}", which is no transaction id of ${network}`);
+    return tx;
+  };
+  if (paid !== undefined) return { kind: 'paid', tx: readTx('paid', paid), isAgreed: input.options.yes === true };
+  const words = (textOption(input, 'other') ?? '').split(',').filter(Boolean);
+  return { kind: never === true ? 'never' : 'retry', others: words.map((word) => readTx('other', word)) };
 }

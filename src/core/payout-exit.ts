@@ -136,27 +136,6 @@ function whyOpenOutcome(id: string, txs: readonly string[], outcome: ShownOutcom
   }
 }
 
-/** The acknowledged transfers that equal a payout, by their ids, and the operator's answers so far. */
-export type Shown = Readonly<{
-  /** The first one without an answer. */
-  equal: number;
-  /** The one that the operator ruled out with this command; null if none was named. */
-  agreed: number | null;
-  /** The one that the payout waits for; null if it waits for none. */
-  waitsFor: number | null;
-  /** Whether the payout waits for another answer, or has one already. Then the command has not shown the first one. */
-  wasAsked: boolean;
-}>;
-
-/**
- * Decides whether the operator has ruled out the acknowledged transfer that equals a payout. `show`: it was not shown
- * yet, so the payout waits for it.
- */
-export function judgeAnswer({ equal, agreed, waitsFor, wasAsked }: Shown): 'answered' | 'show' | 'other' {
-  if (agreed !== equal) return 'other';
-  return waitsFor === equal || !wasAsked ? 'answered' : 'show';
-}
-
 /** Returns whether the current generation has no signature, so that the payout can be resolved without the nodes. */
 export const isUnsigned = (state: Payout['state'], attemptCount: number): boolean =>
   state === 'waiting' || (state === 'stuck' && attemptCount === 0);

@@ -20,7 +20,7 @@ const rejectText = ({ id, isPayback }: PayoutValues & Readonly<{ isPayback: bool
 const resolvePaid = (id: string, tx: string): string => `\`quayside payout resolve ${id} --paid ${tx} --reason …\``;
 
 /** Describes an acknowledged transfer that equals a payout. */
-export const equalTransferText = (tx: string): string =>
+const equalTransferText = (tx: string): string =>
   `transaction ${tx} has paid the same amount to the same address, and no payout explains it`;
 
 /** `passes`: it ends without a person. */
@@ -124,7 +124,7 @@ const reasons = {
     passes: false,
     text: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
       `${equalTransferText(tx)}, and an operator has acknowledged it. If it paid this ` +
-      `refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payout resolve ${id} --retry --yes --reason …\` ` +
+      `refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payout resolve ${id} --retry --other ${tx} --reason …\` ` +
       'has it paid',
   },
   refund_store_suspended: {
@@ -263,12 +263,9 @@ const refusals = {
   payout_nonce_foreign: ({ network, txs }: NetworkValues & Readonly<{ txs: string }>) =>
     `another transaction used the nonce of ${txs}, and the engine has not frozen ${network} for it yet: wait until it ` +
     `has (a stuck payout needs \`--retry\` for that), then run \`quayside payout reconcile ${network} --reason …\``,
-  payout_equals: ({ id, tx, other }: PayoutValues & Readonly<{ tx: string; other: string | null }>) =>
-    other === null
-      ? `${equalTransferText(tx)}. If it paid ${id}, run ${resolvePaid(id, tx)}; if it did not, run the command again ` +
-        'with --yes'
-      : `${equalTransferText(other)}, and so has ${tx}. If ${tx} did not pay ${id}, run \`quayside payout resolve ${id} ` +
-        `--retry --yes --reason …\`: it is not paid before you have answered for ${other}, too, and can then be ended`,
+  payout_equals: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
+    `${equalTransferText(tx)}. If it paid ${id}, run ${resolvePaid(id, tx)}; if it did not, run the command again with ` +
+    `--other ${tx}`,
   payout_moved: ({ id, network }: PayoutValues & NetworkValues) =>
     `payout ${id} has changed meanwhile, or a transfer on ${network} that no payout explains may have paid it: look at ` +
     `it with \`quayside show ${id}\`, and run the command again`,

@@ -45,7 +45,7 @@ import { createDoubts } from './payouts/doubts.ts';
 import { adoptionCommands, engineCommands } from './payouts/engines.ts';
 import { createFreezer, type Freezer, holdCommands } from './payouts/holds.ts';
 import { type FollowLost, outcomeCommands } from './payouts/outcomes.ts';
-import { createOutgoing, outgoingCommands } from './payouts/outgoing.ts';
+import { createOutgoing, type Outgoing, outgoingCommands } from './payouts/outgoing.ts';
 import { createPayoutSteps, type PayoutSteps, payoutCommands } from './payouts/payouts.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { walletCommands } from './payouts/wallets.ts';
@@ -259,6 +259,7 @@ type MoneyOutParts = TextFormats &
     ledger: Ledger;
     payouts: PayoutSteps;
     freezer: Freezer;
+    outgoing: Outgoing;
     rows: RefundRows;
     settlement: RefundSettlement;
     findSession: FindSessionRow;

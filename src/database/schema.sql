@@ -474,10 +474,6 @@ CREATE TABLE payouts (
   created_at_ms INTEGER NOT NULL,
   updated_at_ms INTEGER NOT NULL,
   settled_at_ms INTEGER,
-  -- The newest transfer out of our wallets of which a person has said that it, and none before it, paid this refund.
-  not_paid_through INTEGER,
-  -- The transfer that a person was shown last as one that may have paid this refund.
-  shown_transfer_id INTEGER,
   CHECK ((generation = 0) = (proof IS NULL)),
   CHECK ((wait_code IS NULL) = (wait_message IS NULL)),
   CHECK ((fault_code IS NULL) = (fault_message IS NULL)),
@@ -598,6 +594,13 @@ CREATE TABLE outgoing_transfers (
 ) STRICT;
 CREATE INDEX outgoing_by_state ON outgoing_transfers (network, state, block_number);
 CREATE INDEX outgoing_by_payee ON outgoing_transfers (network, to_key) WHERE state IN ('open', 'foreign', 'known');
+
+-- Acknowledged transfers that equal a refund, and of which a person has said that they were another payment.
+CREATE TABLE other_transfers (
+  payout_id TEXT NOT NULL REFERENCES payouts (id),
+  transfer_id INTEGER NOT NULL REFERENCES outgoing_transfers (id),
+  PRIMARY KEY (payout_id, transfer_id)
+) STRICT, WITHOUT ROWID;
 
 -- What the refund and gas wallets of a network should hold together of an asset, since the balances were last compared.
 CREATE TABLE wallet_books (

@@ -345,8 +345,6 @@ export const payouts = sqliteTable('payouts', {
   createdAtMs: integer().notNull(),
   updatedAtMs: integer().notNull(),
   settledAtMs: integer(),
-  notPaidThrough: integer(),
-  shownTransferId: integer(),
 });
 
 export const payoutAttempts = sqliteTable('payout_attempts', {
@@ -417,6 +415,11 @@ export const outgoingTransfers = sqliteTable('outgoing_transfers', {
   units: units().notNull(),
   state: text().$type<'open' | 'foreign' | 'known' | 'recorded'>().notNull(),
   seenAtMs: integer().notNull(),
+});
+
+export const otherTransfers = sqliteTable('other_transfers', {
+  payoutId: text().notNull(),
+  transferId: integer().notNull(),
 });
 
 export const walletBooks = sqliteTable('wallet_books', {

@@ -4,13 +4,11 @@ import * as assert from 'uvu/assert';
 import {
   type Evidence,
   isUnsigned,
-  judgeAnswer,
   judgeNever,
   judgePaid,
   judgeRetry,
   type NamedPayment,
   resumed,
-  type Shown,
   type ShownOutcome,
 } from '../../src/core/payout-exit.ts';
 
@@ -120,17 +118,6 @@ test('a stuck payout goes on where it was, and is ended without the nodes only i
   assert.equal([resumed('stuck', 1), resumed('stuck', 0), resumed('sent', 1)], ['sent', 'waiting', null]);
   assert.equal([isUnsigned('waiting', 0), isUnsigned('stuck', 0), isUnsigned('stuck', 1)], [true, true, false]);
   assert.is(isUnsigned('sent', 0), false);
-});
-
-test('an equal transfer is ruled out by its name, and only once it was shown', () => {
-  const answer = (more: Partial<Shown>) =>
-    judgeAnswer({ equal: 7, agreed: 7, waitsFor: null, wasAsked: true, ...more });
-  assert.is(answer({ agreed: 8 }), 'other');
-  assert.is(answer({ agreed: null, waitsFor: 7 }), 'other');
-  assert.is(answer({}), 'show');
-  assert.is(answer({ waitsFor: 6 }), 'show');
-  assert.is(answer({ waitsFor: 7 }), 'answered');
-  assert.is(answer({ wasAsked: false }), 'answered');
 });
 
 test('a stuck payout is looked at again only where its attempts can be included or their nonce was used', () => {

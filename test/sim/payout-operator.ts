@@ -134,7 +134,7 @@ const passing: readonly string[] = ['payout_moved', 'payouts_reading', 'payouts_
 async function endUnpaid(stage: Stage, payout: Payout, isRenewed: boolean): Promise<boolean> {
   const parts = exitParts(stage);
   try {
-    await (isRenewed ? retry : settleNever)(parts, payout, false);
+    await (isRenewed ? retry : settleNever)(parts, payout, []);
     if (!isRenewed) stage.endedUnpaid.add(payout.id);
     return true;
   } catch (error) {
@@ -190,7 +190,7 @@ export async function endAny(stage: Stage, probability: number): Promise<void> {
   if (!(await isUpToDate(stage))) return;
   const isRenewed = operator.chance(0.5);
   const current = (await database.payouts.find(payout.id)) ?? payout;
-  if (!(await attempted(() => (isRenewed ? retry : settleNever)(exitParts(stage), current, false)))) return;
+  if (!(await attempted(() => (isRenewed ? retry : settleNever)(exitParts(stage), current, [])))) return;
   if (!isRenewed) endedUnpaid.add(payout.id);
   note(`${payout.id} was never paid, says an operator, and is ${isRenewed ? 'paid again' : 'ended'}`);
   count(isRenewed ? 'ordered again' : 'ended as never paid');

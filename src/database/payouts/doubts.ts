@@ -13,15 +13,10 @@ import { type Freezer, isAutomatic } from './holds.ts';
 import type { EqualTransfer, Outgoing } from './outgoing.ts';
 
 type PayoutRow = typeof payouts.$inferSelect;
-type Named = Pick<PayoutRow, 'id' | 'intent' | 'notPaidThrough'>;
+type Intended = Pick<PayoutRow, 'intent'>;
 
 /** Why no attempt of a refund is allotted. A reason that passes by itself raises no alarm. */
-export type RefundHold = Reason &
-  Readonly<{
-    passes: boolean;
-    /** The transfer that it shows to a person. */
-    shownTransferId?: number;
-  }>;
+export type RefundHold = Reason & Readonly<{ passes: boolean }>;
 
 /** To be called within a transaction. */
 export type Doubts = Readonly<{
@@ -36,21 +31,18 @@ export type Doubts = Readonly<{
   doubtOf(row: Pick<PayoutRow, 'network'>): Reason | null;
   /** The same for one that nobody ends on what the nodes show: there, a lock on the chain is a reason, too. */
   doubtUnseen(row: PayoutRow): Reason | null;
-  /** Returns an acknowledged transfer that may have paid a refund, of which nobody has said that it did not. */
-  findEqual(row: Named): EqualTransfer | null;
-  /** Returns whether a transfer that no attempt explains, and nobody has looked at, may have paid a refund. */
-  mayHavePaid(row: Pick<PayoutRow, 'intent'>): boolean;
+  /** Returns transfers that may have paid a refund: no attempt explains them, and nobody has said that they did not. */
+  equalTo(row: Intended): EqualTransfer[];
   /** Returns why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it. */
-  unexplainedHold(row: Named): RefundHold | null;
+  unexplainedHold(row: Intended): RefundHold | null;
 }>;
 
 /** Why an engine does nothing after the database was restored from a backup. */
 const NOT_ADOPTED = 'payouts_not_adopted';
-export const EQUALS_TRANSFER = 'refund_equals_transfer';
 
 export function createDoubts(
   db: Db,
-  { freezer, outgoing }: Readonly<{ freezer: Freezer; outgoing: Pick<Outgoing, 'mayHavePaid' | 'findEqual'> }>,
+  { freezer, outgoing }: Readonly<{ freezer: Freezer; outgoing: Pick<Outgoing, 'equalTo'> }>,
 ): Doubts {
   const engine = findBy(db, payoutEngines, 'network');
 
@@ -61,9 +53,7 @@ export function createDoubts(
     const freeze = freezer.of(network).find(isAutomatic);
     return freeze ? { code: freeze.code, message: freeze.reason } : null;
   };
-  const mayHavePaid: Doubts['mayHavePaid'] = ({ intent }) => isPayback(intent) && outgoing.mayHavePaid(intent);
-  const findEqual: Doubts['findEqual'] = ({ intent, notPaidThrough }) =>
-    isPayback(intent) ? outgoing.findEqual(intent, notPaidThrough) : null;
+  const equalTo: Doubts['equalTo'] = ({ intent }) => (isPayback(intent) ? outgoing.equalTo(intent) : []);
 
   return {
     isAdopted: (network) => engine.get({ network })?.reasonCode !== NOT_ADOPTED,
@@ -73,19 +63,13 @@ export function createDoubts(
       const { waitCode, waitMessage } = row;
       return doubtOf(row) ?? (waitCode === LOCK_SET ? { code: LOCK_SET, message: waitMessage ?? '' } : null);
     },
-    findEqual,
-    mayHavePaid,
+    equalTo,
     unexplainedHold(row) {
-      if (mayHavePaid(row)) return { ...maybePaid, passes: true };
-      const equal = findEqual(row);
-      return equal && equalTransfer(row.id, equal);
+      const equal = equalTo(row);
+      if (equal.some(({ state }) => state !== 'known')) return { ...maybePaid, passes: true };
+      const [first] = equal;
+      // It may be this refund, lost with the newest state of the database, or another payment of the same amount.
+      return first ? { ...reason('refund_equals_transfer', { id: row.intent.id, tx: first.tx }), passes: false } : null;
     },
   };
 }
-
-/** It may be this refund, lost with the newest state of the database, or another payment of the same amount. */
-export const equalTransfer = (id: string, { id: shownTransferId, tx }: EqualTransfer): RefundHold => ({
-  ...reason(EQUALS_TRANSFER, { id, tx }),
-  shownTransferId,
-  passes: false,
-});

@@ -7,7 +7,7 @@ import { invariant } from '../../core/fault.ts';
 import { isPayback } from '../../core/intent.ts';
 import { feeEntry, payoutEntry } from '../../core/ledger.ts';
 import { type Attempt, type Ended, nextLookAtMs, type PayoutState, type Proof } from '../../core/payout.ts';
-import { type Exit, judgeAnswer, resumed } from '../../core/payout-exit.ts';
+import { type Exit, resumed } from '../../core/payout-exit.ts';
 import { afterEnd, operatorRejected, type Reason } from '../../core/reasons.ts';
 import type { RefundEnd } from '../../core/refund.ts';
 import type { OperatorAct, RecordAct } from '../audit-log.ts';
@@ -16,9 +16,8 @@ import type { Db } from '../engine/open.ts';
 import { changeBy, preparedInsert } from '../engine/prepared.ts';
 import type { Ledger } from '../ledger.ts';
 import { outgoingTransfers, payoutAttempts } from '../tables.ts';
-import { EQUALS_TRANSFER, equalTransfer } from './doubts.ts';
 import type { Freezer } from './holds.ts';
-import type { EqualTransfer } from './outgoing.ts';
+import type { EqualTransfer, Outgoing } from './outgoing.ts';
 import { noFault, noWait, type PayoutName, type PayoutRow, type PayoutSteps } from './payouts.ts';
 
 /**
@@ -26,7 +25,7 @@ import { noFault, noWait, type PayoutName, type PayoutRow, type PayoutSteps } fr
  * - `paid`: by an attempt of `generation`, or, if it is `learned`, by one that is not known here.
  * - `never`: nothing paid it. `ended` is the attempt that failed and cost its fee. It fails, and its amount is free; or
  *   it `isRenewed`, in the next generation if `proof` says how this one ended.
- *   `despite`: an acknowledged transfer equals it, and a person says that it was not this one.
+ *   `others`: acknowledged transfers that equal it, and that were another payment, as a person says.
  * - `look`: it was stuck, and the engine looks at it again.
  */
 export type PayoutConclusion =
@@ -34,7 +33,7 @@ export type PayoutConclusion =
   | Never
   | Extract<Exit, { kind: 'look' }>;
 type Paid = Extract<Exit, { kind: 'paid' }>;
-type Never = Extract<Exit, { kind: 'never' }> & Readonly<{ isRenewed: boolean; despite?: EqualTransfer | null }>;
+type Never = Extract<Exit, { kind: 'never' }> & Readonly<{ isRenewed: boolean; others: readonly number[] }>;
 
 /** A final transaction that paid a payout or failed to, and of which this database has no attempt. */
 type Learned = Ended & Pick<Attempt, 'payer' | 'payerRole'>;
@@ -49,6 +48,7 @@ type Parts = Readonly<{
   steps: PayoutSteps;
   ledger: Ledger;
   freezer: Freezer;
+  outgoing: Pick<Outgoing, 'dismiss'>;
   followRefund: FollowRefund;
   followLost: FollowLost;
   recordAct: RecordAct;
@@ -270,7 +270,7 @@ function carryOut(
     case 'look':
       return lookAgain(parts, row, nowMs);
     case 'never':
-      if (steps.doubtOf(row) || steps.mayHavePaid(row) || !isAnswered(parts, row, conclusion, nowMs)) return false;
+      if (steps.doubtOf(row) || !steps.equalTo(row).every((one) => isDismissed(one, conclusion))) return false;
       endUnpaid(parts, settlement, row, conclusion, nowMs);
       return true;
   }
@@ -305,10 +305,10 @@ function pay(
 }
 
 function endUnpaid(
-  { steps, ledger, followRefund }: Parts,
+  { steps, ledger, outgoing, followRefund }: Parts,
   settlement: Settlement,
   row: PayoutRow,
-  { ended, proof, isRenewed, despite }: Never,
+  { ended, proof, isRenewed, others }: Never,
   nowMs: number,
 ): void {
   if (ended) settlement.charge(row, ended, nowMs);
@@ -316,8 +316,8 @@ function endUnpaid(
   if (isRenewed) {
     const generation = proof === null ? row.generation : row.generation + 1;
     const renewed = { state: 'waiting', generation, proof: proof ?? row.proof, notBeforeMs: nowMs } as const;
-    const notPaidThrough = despite?.id ?? row.notPaidThrough;
-    steps.change(row, { ...renewed, ...noWait, notPaidThrough }, nowMs);
+    steps.change(row, { ...renewed, ...noWait }, nowMs);
+    outgoing.dismiss(row.id, others);
     return;
   }
   const { code, message } = operatorRejected;
@@ -326,17 +326,8 @@ function endUnpaid(
   if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: code }, nowMs);
 }
 
-/** Returns whether a person has answered for each transfer that equals a payout; a renewed one waits for the next. */
-function isAnswered({ steps }: Parts, row: PayoutRow, { despite, isRenewed }: Never, nowMs: number): boolean {
-  const equal = steps.findEqual(row);
-  if (!equal) return true;
-  const isAsked = row.waitCode === EQUALS_TRANSFER;
-  const waitsFor = isAsked ? row.shownTransferId : null;
-  const wasAsked = isAsked || row.notPaidThrough !== null;
-  const answer = judgeAnswer({ equal: equal.id, agreed: despite?.id ?? null, waitsFor, wasAsked });
-  if (answer === 'show') steps.waitFor(row, equalTransfer(row.id, equal), { shownTransferId: equal.id }, nowMs);
-  return answer === 'answered' && (isRenewed || !steps.findEqual({ ...row, notPaidThrough: equal.id }));
-}
+const isDismissed = ({ id, state }: EqualTransfer, { others }: Never): boolean =>
+  state === 'known' && others.includes(id);
 
 function lookAgain({ steps }: Parts, row: PayoutRow, nowMs: number): boolean {
   const state = resumed(row.state, steps.attempts(row).length);

@@ -6,14 +6,14 @@ import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../core/block.ts';
 import { invariant } from '../../core/fault.ts';
 import type { PaybackIntent } from '../../core/intent.ts';
-import { explainOutgoing, type OutgoingTransfer, type WatchedRole } from '../../core/outgoing.ts';
+import { explainOutgoing, isPaidBy, type OutgoingTransfer, type WatchedRole } from '../../core/outgoing.ts';
 import { freezeTexts } from '../../core/reasons.ts';
 import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, findBy, preparedInsert } from '../engine/prepared.ts';
 import type { NetworkRows } from '../networks.ts';
-import { lanes, outgoingTransfers, ownWallets, payoutAttempts } from '../tables.ts';
+import { lanes, otherTransfers, outgoingTransfers, ownWallets, payoutAttempts } from '../tables.ts';
 import type { TextFormats } from '../text-formats.ts';
 import { type Freezer, isUnexplained, OUTFLOW_FOREIGN } from './holds.ts';
 
@@ -32,8 +32,8 @@ export type OutgoingState = OutgoingRow['state'];
 export type OutgoingRecord = OutgoingTransfer &
   Readonly<{ id: number; block: string; state: OutgoingState; seenAtMs: number }>;
 
-/** A transfer that equals a refund, and that an operator has acknowledged without saying what it was. */
-export type EqualTransfer = Readonly<{ id: number; tx: string }>;
+/** A transfer that equals a refund. It is `known` once an operator has acknowledged it. */
+export type EqualTransfer = Pick<OutgoingRow, 'id' | 'tx' | 'state'>;
 
 /** Transfers of the treasury that are kept. Its owner may be an exchange, with any number of them. */
 const RECORDED_MAX = 1_000;
@@ -57,27 +57,25 @@ export type Outgoing = Readonly<{
   hasUncountedWallet(network: NetworkKey): boolean;
   /** Forgets what has not been judged of a block that left the chain. */
   drop(network: NetworkKey, hash: string): void;
-  /** Returns whether something that no attempt explains, and nobody has looked at, may have paid a refund already. */
-  mayHavePaid(intent: PaybackIntent): boolean;
   /**
-   * Returns the oldest transfer that equals what a refund pays, that no attempt explains, and that an operator has
-   * acknowledged: a person is asked about each in turn.
-   * @param afterId the last of which a person has said that it did not pay this refund; null for none
+   * Returns the transfers that equal what a refund pays, that no attempt explains, and of which nobody has said that
+   * they were another payment.
    */
-  findEqual(intent: PaybackIntent, afterId: number | null): EqualTransfer | null;
+  equalTo(intent: PaybackIntent): EqualTransfer[];
+  /** Saves that a person has said of these transfers that they were another payment than this one. */
+  dismiss(payoutId: string, transferIds: readonly number[]): void;
 }>;
 
 export function createOutgoing(db: Db): Outgoing {
   const { orm } = db;
   const { highest, withKey, uncounted, attempted, saved, unexplained } = createQueries(db);
   const insert = preparedInsert(db, outgoingTransfers, ['id']);
+  const insertOther = preparedInsert(db, otherTransfers);
   const leaving = (network: NetworkKey, content: readonly ChainTransfer[]) =>
     content.flatMap((transfer) => {
       const role = transfer.isOutgoing && withKey.get({ network, key: transfer.from })?.role;
       return role ? { role, transfer } : [];
     });
-  const equalTo = ({ network, to, currency, units }: PaybackIntent): OutgoingRow[] =>
-    unexplained.all({ network, to }).filter((row) => row.currency === currency && row.units === units);
   const placeOf = (network: NetworkKey, block: BlockRef, { tx, index: position, from: fromKey }: ChainTransfer) => ({
     network,
     blockHash: block.hash,
@@ -111,12 +109,12 @@ export function createOutgoing(db: Db): Outgoing {
         .where(and(eq(of, network), eq(blockHash, hash), eq(state, 'open')))
         .run();
     },
-    mayHavePaid: (intent) => equalTo(intent).some(({ state }) => state !== 'known'),
-    findEqual(intent, afterId) {
-      const found = equalTo(intent).find(
-        ({ id, state, role }) => id > (afterId ?? 0) && state === 'known' && role === 'refund',
-      );
-      return found ? { id: found.id, tx: found.tx } : null;
+    equalTo: (intent) =>
+      unexplained
+        .all({ network: intent.network, to: intent.to, id: intent.id })
+        .filter((row) => isPaidBy({ intent }, { ...row, to: row.toKey })),
+    dismiss(payoutId, transferIds) {
+      for (const transferId of transferIds) insertOther({ payoutId, transferId });
     },
   };
 }
@@ -150,7 +148,13 @@ function createQueries(db: Db) {
       .select()
       .from(outgoingTransfers)
       .where(
-        and(isFrom, eq(toKey, sql.placeholder('to')), sql`${state} IN ('open', 'foreign', 'known')`, isUnexplained),
+        and(
+          isFrom,
+          eq(toKey, sql.placeholder('to')),
+          sql`${state} IN ('open', 'foreign', 'known')`,
+          isUnexplained,
+          sql`NOT EXISTS (SELECT 1 FROM ${otherTransfers} AS o WHERE o.payout_id = ${sql.placeholder('id')} AND o.transfer_id = ${id})`,
+        ),
       )
       .orderBy(asc(id)),
   );

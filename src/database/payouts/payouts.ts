@@ -111,8 +111,6 @@ const changingNames = [
   'feeUnits',
   'updatedAtMs',
   'settledAtMs',
-  'notPaidThrough',
-  'shownTransferId',
 ] as const satisfies readonly (keyof PayoutRow)[];
 type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 
@@ -163,7 +161,6 @@ export function createPayoutSteps(
   );
 
   const change: PayoutSteps['change'] = (row, changes, nowMs) => {
-    // They belong to what the payout waits for, so another reason drops them.
     const after = { ...row, ...changes, updatedAtMs: nowMs };
     update(after);
     return after;
@@ -243,11 +240,11 @@ export function createPayoutSteps(
     report,
     waitFor,
     hold(row, hold, nowMs) {
-      const { code: waitCode, message: waitMessage, passes, shownTransferId } = hold;
+      const { code: waitCode, message: waitMessage, passes } = hold;
       // Finality comes within minutes, and an old refund must not wait much longer than that.
       const notBeforeMs = passes ? nowMs + PASSING_LOOK_MS : Math.round(nextLookAtMs(row, nowMs));
       if (passes) change(row, { waitCode, waitMessage, notBeforeMs }, nowMs);
-      else waitFor(row, hold, { notBeforeMs, ...(shownTransferId !== undefined && { shownTransferId }) }, nowMs);
+      else waitFor(row, hold, { notBeforeMs }, nowMs);
     },
     ifOpen({ id, generation }, work) {
       const row = find.get({ id });
@@ -277,8 +274,6 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout):
   createdAtMs: nowMs,
   updatedAtMs: nowMs,
   settledAtMs: null,
-  notPaidThrough: null,
-  shownTransferId: null,
 });
 
 /** The part of the repository `payouts` that plans, cancels and shows them. */
@@ -309,15 +304,11 @@ export function payoutCommands(db: Db, steps: PayoutSteps) {
         return row ? steps.doubtUnseen(row) : null;
       });
     },
-    /**
-     * Returns the oldest acknowledged transfer that equals what a refund pays, unless an attempt explains it or a
-     * person has said that it did not pay this one; null if there is none, or the payout is no refund.
-     * @param afterId only those after the transfer with this id, whatever a person has said
-     */
-    async findEqual(id: string, afterId?: number): Promise<EqualTransfer | null> {
+    /** Returns the transfers, oldest first, that may have paid a refund; see `Doubts.equalTo`. */
+    async equalTo(id: string): Promise<readonly EqualTransfer[]> {
       return read(() => {
         const row = steps.find(id);
-        return row ? steps.findEqual(afterId === undefined ? row : { ...row, notPaidThrough: afterId }) : null;
+        return row ? steps.equalTo(row) : [];
       });
     },
     /** Saves what a payout waits for, and raises an alarm if that is new and may need a person; null: nothing. */
@@ -446,8 +437,7 @@ function createPayoutNames(db: Db): (row: Pick<PayoutRow, 'id' | 'intent'>) => s
 }
 
 export function toPayout(stored: PayoutRow): Payout {
-  const { kind: _, notPaidThrough: __, shownTransferId: ___, ...row } = stored;
-  const { waitCode, waitMessage, faultCode, faultMessage, ...payout } = row;
+  const { kind: _, waitCode, waitMessage, faultCode, faultMessage, ...payout } = stored;
   return { ...payout, wait: toReason(waitCode, waitMessage), fault: toReason(faultCode, faultMessage) };
 }
 

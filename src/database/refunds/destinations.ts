@@ -237,11 +237,11 @@ export function refundAddressCommands(db: Db, parts: Parts) {
  */
 export function createDoubt({ destinations, payouts }: Pick<Parts, 'destinations' | 'payouts'>) {
   return (row: RefundRow, key: string | null): boolean => {
-    const { id, status, destination, network } = row;
+    const { status, destination, network } = row;
     if (status !== 'pending' || destination === null || destination === key) return false;
     const intent = destinations.intentOf(row);
     if (payouts.doubtOf({ network })) return true;
-    return payouts.unexplainedHold({ id, intent, notPaidThrough: null }) !== null;
+    return payouts.unexplainedHold({ intent }) !== null;
   };
 }
 

@@ -238,4 +238,33 @@ test('what left the wallets in blocks that are read later is added and judged', 
   assert.is((await database.holds.find(network))?.code, 'wallet_outflow_foreign');
 });
 
+test('a person answers for each transfer that equals a refund, in whatever order they were acknowledged', async (world) => {
+  const { database, one } = world;
+  await watch(database);
+  await mineFinal(one, leaves('t1'), leaves('t2'));
+  await database.wallets.judge(network, T0_MS);
+  await plan(database, refund('r1'));
+  const [first, second] = await database.payouts.equalTo('r1');
+  assert.ok(first && second);
+  const answer = async (...others: number[]) => {
+    const seen = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
+    const conclusion = { kind: 'never', proof: null, ended: null, isRenewed: true, others } as const;
+    return database.payouts.conclude({ id: 'r1', seen, conclusion, act: act('payout resolve'), nowMs: T0_MS });
+  };
+  assert.is(await answer(first.id, second.id), false, 'nobody has acknowledged them');
+  await thawAll(database, network, act('payout reconcile'));
+  assert.is(await answer(second.id), false, 'the other one was not answered for');
+  assert.is(await answer(first.id, second.id), true);
+  assert.is((await allot(database, 'r1', own)).kind, 'allotted');
+  await plan(database, refund('r2'));
+  assert.is((await allot(database, 'r2', own)).kind, 'moved', 'an answer is for one refund');
+  await mineFinal(one, leaves('t3'));
+  await database.wallets.judge(network, T0_MS);
+  await thawAll(database, network, act('payout reconcile'));
+  assert.equal(
+    (await database.payouts.equalTo('r1')).map(({ tx }) => tx),
+    ['t3'],
+  );
+});
+
 test.run();

@@ -38,6 +38,7 @@ const never = (more: Partial<Extract<PayoutConclusion, { kind: 'never' }>> = {})
   proof: 'failed',
   ended: null,
   isRenewed: false,
+  others: [],
   ...more,
 });
 

@@ -80,10 +80,10 @@ scene('a person who was shown an equal transfer has been shown it', async ({ dat
   assert.is((await allot(database)).kind, 'moved');
   assert.is((await database.payouts.find('rf_1'))?.wait?.code, 'refund_equals_transfer');
   reword();
-  const despite = { id: foreign[0]?.id ?? 0, tx: 't1' };
+  const [shown = 0] = foreign.map(({ id }) => id);
   const never = { kind: 'never', proof: null, ended: null, isRenewed: true } as const;
-  assert.is(await conclude(database, { ...never, despite: { ...despite, id: despite.id + 1 } }, 0), false);
-  assert.is(await conclude(database, { ...never, despite }, 0), true);
+  assert.is(await conclude(database, { ...never, others: [shown + 1] }, 0), false);
+  assert.is(await conclude(database, { ...never, others: [shown] }, 0), true);
   assert.is((await allot(database)).kind, 'allotted');
 });
 
