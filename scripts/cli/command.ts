@@ -128,6 +128,9 @@ export const usage = (message: string) => permanent('usage', message);
 /** Returns the error for something that was named and does not exist: exit code 3. */
 export const notFound = (message: string) => permanent('not_found', message);
 
+/** Returns a time as programs read it (UTC); null for none. */
+export const momentOrNull = (ms: number | null): string | null => (ms === null ? null : moment(ms));
+
 /** Returns a time as people read it (UTC), or a dash for none. */
 export const moment = (ms: number | null): string =>
   ms === null ? '-' : new Date(ms).toISOString().replace('T', ' ').slice(0, 19);

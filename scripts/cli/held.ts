@@ -1,11 +1,9 @@
-/**
- * Held money for programs, and what its kinds mean.
- */
-
+/** Held money as a table, and what its kinds mean. */
 import { type HeldKind, openPar } from '../../src/core/held-money.ts';
 import type { HeldMoney } from '../../src/database/held-money.ts';
-import { moment } from './command.ts';
+import { moment, momentOrNull } from './command.ts';
 import { parText } from './show-scene.ts';
+import type { Column } from './table.ts';
 
 export const meanings: Readonly<Record<HeldKind, string>> = {
   late: 'came after the deadline, or after a cancel',
@@ -21,21 +19,20 @@ export function heldState({ state, returns }: HeldMoney): string {
   return returns.some(({ status }) => status === 'completed') ? 'returned' : state;
 }
 
-/** Returns held money for programs. */
-export const heldJson = (held: HeldMoney) => ({
-  id: held.id,
-  kind: held.kind,
-  state: heldState(held),
-  amount: parText(openPar(held)),
-  settled: parText(held.settledPar),
-  currency: held.currency,
-  session: held.sessionId,
-  order: held.orderId,
-  store: held.storeId,
-  mode: held.mode,
-  since: moment(held.openedAtMs),
-  settled_at: held.settledAtMs === null ? null : moment(held.settledAtMs),
-});
+export const heldColumns: readonly Column<HeldMoney>[] = [
+  ['id', ({ id }) => id],
+  ['kind', ({ kind }) => kind],
+  ['state', heldState],
+  ['amount', (held) => parText(openPar(held))],
+  ['currency', ({ currency }) => currency],
+  ['settled', ({ settledPar }) => parText(settledPar), 'hidden'],
+  ['session', ({ sessionId }) => sessionId],
+  ['order', ({ orderId }) => orderId],
+  ['store', ({ storeId }) => storeId, 'hidden'],
+  ['mode', ({ mode }) => mode, 'hidden'],
+  ['since', ({ openedAtMs }) => moment(openedAtMs)],
+  ['settled_at', ({ settledAtMs }) => momentOrNull(settledAtMs), 'hidden'],
+];
 
 /** Returns the commands that decide about held money. */
 export const heldAdvice = (id: string): string =>

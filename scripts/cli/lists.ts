@@ -1,6 +1,5 @@
 /** The lists: each with its filters, its rows for people and for programs, and the newest first. */
 
-import { heldAmount } from '../../src/acts/held.ts';
 import { keyJson } from '../../src/acts/keys.ts';
 import { amountText } from '../../src/acts/refund-words.ts';
 import { refundJson, whatNext } from '../../src/acts/refunds.ts';
@@ -22,15 +21,15 @@ import {
   textOption,
   wholeOption,
 } from './command.ts';
-import { heldJson, heldState, meanings } from './held.ts';
+import { heldColumns, meanings } from './held.ts';
 import { alteredLine, lastUse } from './key.ts';
 import { networkOf } from './network-name.ts';
 import { amountOf, kindText, shownPayout } from './payouts.ts';
 import { findSession } from './session.ts';
 import { readSince, sinceOption } from './since.ts';
 import { storeJson } from './store.ts';
-import { table } from './table.ts';
-import { shownDelivery } from './webhooks.ts';
+import { type Column, sheet } from './table.ts';
+import { deliveryColumns } from './webhooks.ts';
 
 const LISTED = 50;
 const LISTED_MAX = 10_000;
@@ -39,11 +38,8 @@ const store: Option = { value: 'ID', help: 'only those of this store' };
 const session: Option = { value: 'ID', help: 'only those of this session' };
 const limit: Option = { value: 'N', help: `at most N (${LISTED}), up to ${LISTED_MAX}` };
 
-/** A column: its heading, and its cell of a row. */
-type Column<T> = readonly [heading: string, cell: (row: T) => string];
-
-const lines = <T>(rows: readonly T[], columns: readonly Column<T>[]): string[] =>
-  table([columns.map(([heading]) => heading), ...rows.map((row) => columns.map(([, cell]) => cell(row)))]);
+/** Returns the lines of a table of things that an act describes for programs. */
+const lines = <T>(rows: readonly T[], columns: readonly Column<T>[]): string[] => sheet(rows, columns).lines;
 
 const limitOf = (input: Input): number => wholeOption(input, 'limit', 1, LISTED_MAX, LISTED);
 
@@ -177,16 +173,8 @@ export const heldList: Command = {
     const state = choiceOption(input, 'state', heldStates, 'open');
     const filter = await filterOf(input, installation);
     const all = await installation.database.held.list({ ...filter, ...(state !== 'any' && { state }) });
-    const shown = lines(all, [
-      ['ID', ({ id }) => id],
-      ['KIND', ({ kind }) => kind],
-      ['AMOUNT', heldAmount],
-      ['STATE', heldState],
-      ['SESSION', ({ sessionId }) => sessionId],
-      ['ORDER', ({ orderId }) => orderId],
-      ['SINCE', ({ openedAtMs }) => moment(openedAtMs)],
-    ]);
-    return { json: all.map(heldJson), lines: all.length === 0 ? ['no held money'] : shown };
+    const { json, lines: shown } = sheet(all, heldColumns);
+    return { json, lines: all.length === 0 ? ['no held money'] : shown };
   },
 };
 
@@ -263,8 +251,9 @@ export const webhooksList: Command = {
     const endpoints = await database.endpoints.list(textOption(input, 'store') ?? null);
     const filter = await filterOf(input, installation);
     const deliveries = await database.deliveries.list({ ...filter, ...chosen(input, 'state', deliveryStates) });
+    const shown = sheet(deliveries, deliveryColumns);
     return {
-      json: { endpoints: endpoints.map(endpointJson), deliveries: deliveries.map(shownDelivery) },
+      json: { endpoints: endpoints.map(endpointJson), deliveries: shown.json },
       lines: [
         ...lines(endpoints, [
           ['ENDPOINT', ({ id }) => id],
@@ -274,15 +263,7 @@ export const webhooksList: Command = {
           ['URL', ({ url }) => url],
         ]),
         '',
-        ...lines(deliveries, [
-          ['DELIVERY', ({ id }) => id],
-          ['EVENT', ({ eventType }) => eventType],
-          ['SESSION', ({ sessionId }) => sessionId],
-          ['STATE', ({ state }) => state],
-          ['ATTEMPTS', ({ attempts }) => String(attempts)],
-          ['NEXT', ({ dueAtMs }) => moment(dueAtMs)],
-          ['LAST', ({ lastStatus, lastError }) => String(lastStatus ?? lastError ?? '-')],
-        ]),
+        ...shown.lines,
       ],
     };
   },

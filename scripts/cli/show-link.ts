@@ -18,7 +18,7 @@ export type Row = readonly string[];
 export type Shown = Readonly<{
   kind: string;
   facts?: readonly Row[];
-  rows?: readonly Row[];
+  table?: readonly string[];
   json: object;
   links: readonly Link[];
 }>;

@@ -8,13 +8,14 @@ import { isPassing } from '../../src/core/reasons.ts';
 import { endOf } from '../../src/database/payouts/holds.ts';
 import type { Refund } from '../../src/database/refunds/refund.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
-import { moment } from './command.ts';
-import { heldAdvice, heldJson, heldState, meanings } from './held.ts';
+import { moment, momentOrNull } from './command.ts';
+import { heldAdvice, heldColumns, heldState, meanings } from './held.ts';
 import { freezeText } from './payout-freeze.ts';
 import { amountOf, kindText, shownPayout } from './payouts.ts';
 import { findSession, paymentRows } from './session.ts';
 import { type Link, link, type Mark, type Shown } from './show-link.ts';
 import { at, parText, type Scene } from './show-scene.ts';
+import { type Column, sheet, table } from './table.ts';
 
 /** Shows a refund with its payout. */
 export async function refundShown(scene: Scene, id: string): Promise<Shown | null> {
@@ -37,7 +38,7 @@ export async function refundShown(scene: Scene, id: string): Promise<Shown | nul
       ['created', moment(refund.createdAtMs)],
       ...(refund.receiptNumber === null ? [] : [['receipt', refund.receiptNumber]]),
     ],
-    rows: paying?.rows ?? [],
+    table: paying?.table ?? [],
     links: [await refundLink(scene, refund)],
   };
 }
@@ -98,33 +99,20 @@ export async function payoutShown(scene: Scene, id: string): Promise<Shown | nul
 }
 
 /** Returns a payout and its attempts for people and programs. */
-async function payoutFacts({ database, config }: Scene, payout: Payout): Promise<Pick<Shown, 'json' | 'rows'>> {
-  const attempts = await database.payouts.attempts(payout.id);
-  const rows = attempts.map((one) => [
-    attemptName(one),
-    one.nonce === null ? '-' : String(one.nonce),
-    one.tx ?? 'not signed',
-    moment(one.signedAtMs),
-    moment(one.sentAtMs),
-    one.answer ?? '',
-  ]);
-  return {
-    json: { ...shownPayout(payout, config), attempts: attempts.map(attemptJson) },
-    rows: rows.length === 0 ? [] : [['ATTEMPT', 'NONCE', 'TRANSACTION', 'SIGNED', 'SENT', 'NODE’S ANSWER'], ...rows],
-  };
+async function payoutFacts({ database, config }: Scene, payout: Payout): Promise<Pick<Shown, 'json' | 'table'>> {
+  const { json, lines } = sheet(await database.payouts.attempts(payout.id), attemptColumns);
+  return { json: { ...shownPayout(payout, config), attempts: json }, table: json.length === 0 ? [] : lines };
 }
 
-const attemptJson = (one: Attempt) => ({
-  generation: one.generation,
-  attempt: one.attempt,
-  payer: one.payer,
-  number: one.nonce,
-  terms: one.terms,
-  transaction_hash: one.tx,
-  signed_at: one.signedAtMs === null ? null : moment(one.signedAtMs),
-  sent_at: one.sentAtMs === null ? null : moment(one.sentAtMs),
-  node_said: one.answer,
-});
+const attemptColumns: readonly Column<Attempt>[] = [
+  ['name', attemptName],
+  ['payer', ({ payer }) => payer, 'hidden'],
+  ['number', ({ nonce }) => nonce],
+  ['transaction_hash', ({ tx }) => tx],
+  ['signed_at', ({ signedAtMs }) => momentOrNull(signedAtMs)],
+  ['sent_at', ({ sentAtMs }) => momentOrNull(sentAtMs)],
+  ['node_said', ({ answer }) => answer],
+];
 
 /** Returns a payout, with what it waits for, its attempts, and its outcome. */
 export async function payoutLink(scene: Scene, payout: Payout): Promise<Link> {
@@ -181,7 +169,7 @@ export async function heldShown({ database }: Scene, id: string): Promise<Shown 
   });
   return {
     kind: 'held',
-    json: { ...heldJson(held), held_kind: held.kind, returns },
+    json: { ...sheet([held], heldColumns).json[0], held_kind: held.kind, returns },
     facts: [
       ['held', `${held.id} (${heldState(held)})`],
       ['kind', `${held.kind}: ${meanings[held.kind]}`],
@@ -195,7 +183,7 @@ export async function heldShown({ database }: Scene, id: string): Promise<Shown 
         `${one.amount} ${one.currency} on ${one.network}: ${one.id} (${one.status})`,
       ]),
     ],
-    rows: paymentRows(session),
+    table: table(paymentRows(session)),
     links:
       held.state === 'open'
         ? [link('credit', 'waiting', `${heldAmount(held)} waits for your decision`, heldAdvice(id))]

@@ -18,6 +18,7 @@ import { refundLinks } from './show-money-out.ts';
 import { gapLinks, networkLink, rereadCommand, sessionRange } from './show-network.ts';
 import { addressText, at, parText, type Scene, unitsText } from './show-scene.ts';
 import { eventLinks } from './show-webhook.ts';
+import { sheet } from './table.ts';
 
 const HELD_MAX = 10;
 /** A transaction that a reorg took out is usually in another block within this time. */
@@ -40,15 +41,12 @@ export async function sessionShown(scene: Scene, session: Session): Promise<Show
       ['created', moment(session.createdAtS * 1000)],
       ['expires', moment(terms.expiresAtS * 1000)],
     ],
-    rows: [
-      ['PAY ON', 'WITH', 'AMOUNT', 'TO'],
-      ...session.options.map((option) => [
-        option.network,
-        option.currency,
-        formatUnits(option.units, option.decimals, MINOR_DECIMALS),
-        optionAddress(session, option),
-      ]),
-    ],
+    table: sheet(session.options, [
+      ['pay_on', ({ network }) => network],
+      ['with', ({ currency }) => currency],
+      ['amount', ({ units, decimals }) => formatUnits(units, decimals, MINOR_DECIMALS)],
+      ['to', (option) => optionAddress(session, option)],
+    ]).lines,
     links: [await sessionLink(scene, session)],
   };
 }

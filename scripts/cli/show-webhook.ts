@@ -10,11 +10,13 @@ import { TRACED_MAX } from '../../src/database/traces.ts';
 import { moment } from './command.ts';
 import { type Link, link, type Shown } from './show-link.ts';
 import { at, type Scene } from './show-scene.ts';
-import { shownDelivery } from './webhooks.ts';
+import { type Column, sheet } from './table.ts';
+import { deliveryColumns } from './webhooks.ts';
 
 /** A delivery that was due for this long without an attempt is late. */
 const LATE_MS = 60_000;
 const TITLE_CHARACTERS_MAX = 100;
+const EXCERPT_CHARACTERS_MAX = 200;
 
 const errorTexts: Readonly<Record<string, string>> = {
   timeout: 'it did not answer in time; a handler must answer before it does its work',
@@ -95,43 +97,37 @@ export async function eventShown(scene: Scene, id: string): Promise<Shown | null
     kind: 'event',
     json: {
       ...{ id, store: storeId, mode, type, session: sessionId, created_at: moment(createdAtMs), body },
-      deliveries: all.filter(({ eventId }) => eventId === id).map(shownDelivery),
+      deliveries: sheet(
+        all.filter(({ eventId }) => eventId === id),
+        deliveryColumns,
+      ).json,
     },
     facts: [[body]],
     links: await linksOf(scene, [event], { id: sessionId, storeId }),
   };
 }
 
-const resultOf = ({ status, error }: Pick<Attempt, 'status' | 'error'>): string => String(status ?? error ?? '-');
+const attemptColumns: readonly Column<Attempt>[] = [
+  ['attempt', ({ attempt }) => attempt],
+  ['started_at', ({ startedAtMs }) => moment(startedAtMs)],
+  ['duration_ms', ({ durationMs }) => durationMs],
+  ['status', ({ status }) => status],
+  ['error', ({ error }) => error],
+  ['response_excerpt', ({ responseExcerpt }) => responseExcerpt?.slice(0, EXCERPT_CHARACTERS_MAX) ?? null],
+];
 
 /** Shows a delivery: its attempts and their answers, and what it waits for. */
 export async function deliveryShown(scene: Scene, id: string): Promise<Shown | null> {
   const { database } = scene;
   const [delivery] = await database.deliveries.list({ id, limit: 1 });
   if (!delivery) return null;
-  const attempts = await database.deliveries.attempts(id);
+  const made = sheet(await database.deliveries.attempts(id), attemptColumns);
   const endpoint = (await database.endpoints.list(null)).find((one) => one.id === delivery.endpointId) ?? null;
   return {
     kind: 'delivery',
-    json: {
-      ...shownDelivery(delivery),
-      attempts_made: attempts.map((one) => ({
-        attempt: one.attempt,
-        started_at: moment(one.startedAtMs),
-        duration_ms: one.durationMs,
-        status: one.status,
-        error: one.error,
-        response_excerpt: one.responseExcerpt,
-      })),
-    },
+    json: { ...sheet([delivery], deliveryColumns).json[0], attempts_made: made.json },
     facts: [[`delivery ${id} of ${delivery.eventType} ${delivery.eventId}, session ${delivery.sessionId}`]],
-    rows: [
-      ['ATTEMPT', 'STARTED', 'TOOK', 'RESULT', 'ANSWER'],
-      ...attempts.map((one) => [
-        ...[String(one.attempt), moment(one.startedAtMs), `${one.durationMs} ms`, resultOf(one)],
-        (one.responseExcerpt ?? '').slice(0, 80).replaceAll(/\s+/g, ' '),
-      ]),
-    ],
+    table: made.lines,
     links: [await deliveryLink(scene, delivery, endpoint)],
   };
 }

@@ -95,9 +95,9 @@ function answer(found: readonly Shown[], isKnown: boolean): Answer {
       ? { ...only?.json, kind: only?.kind }
       : { kind: 'order', sessions: found.map(({ json }) => json) };
   const parts = [
-    ...found.flatMap(({ facts: known = [], rows = [], links }) => [
+    ...found.flatMap(({ facts: known = [], table: rows = [], links }) => [
       table(known),
-      table(rows),
+      rows,
       links.flatMap((root) => treeLines(root)),
     ]),
     roots.length > 0 ? verdictLines(broken, finding) : [],

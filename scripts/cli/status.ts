@@ -1,6 +1,6 @@
 /** Shows the state of the installation: networks, pools, rates, deliveries, payouts and open alarms. */
 import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
-import { networkOfEachPool, readPool } from '../../src/addresses/pool-level.ts';
+import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresses/pool-level.ts';
 import { readBackupReport } from '../../src/app/backup/report.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { safetyWarnings } from '../../src/app/startup-banner.ts';
@@ -11,11 +11,11 @@ import { isInformed } from '../../src/database/notices.ts';
 import { isSenderSilent } from '../../src/database/sending.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { alarmLines, alarmShown } from './alarms.ts';
-import { type Command, type Installation, moment } from './command.ts';
+import { type Command, type Installation, moment, momentOrNull } from './command.ts';
 import { freezeText, signerState } from './payout-freeze.ts';
 import { networkFacts, readPlaces, secondsSince } from './show-network.ts';
 import { addressText } from './show-scene.ts';
-import { table } from './table.ts';
+import { sheet, table } from './table.ts';
 
 const ALARMS_SHOWN = 10;
 const RATES_TIMEOUT_MS = 2000;
@@ -66,17 +66,23 @@ async function networksPart({ config, database, clock }: Installation): Promise<
 
 /** All networks of a family and mode share a pool. */
 async function poolsPart({ config, database }: Installation): Promise<Part> {
-  const pools = await Promise.all(
-    networkOfEachPool(config.networks).map((network) => readPool(database.addresses, network)),
-  );
-  const rows = pools.map(({ family, mode, free, taken, isLow, nextIndex }) => {
-    const empty = free === 0 ? [`EMPTY: ${WHILE_EMPTY}`] : [];
-    const more = isLow ? [`derive and import addresses from ${nextIndex} on with \`quayside address-pool\``] : [];
-    return [`${mode} ${family}`, String(free), String(taken), [...empty, ...more].join('; ')];
-  });
-  const json = pools.map(({ family, mode, free, taken, isLow }) => ({ family, mode, free, taken, low: isLow }));
-  return { json: { pools: json }, lines: [...table([['POOL', 'FREE', 'TAKEN', ''], ...rows]), ''] };
+  const reports = networkOfEachPool(config.networks).map((network) => readPool(database.addresses, network));
+  const { json, lines } = sheet(await Promise.all(reports), [
+    ['family', ({ family }) => family],
+    ['mode', ({ mode }) => mode],
+    ['free', ({ free }) => free],
+    ['taken', ({ taken }) => taken],
+    ['low', ({ isLow }) => isLow, 'hidden'],
+    ['note', poolNote],
+  ]);
+  return { json: { pools: json }, lines: [...lines, ''] };
 }
+
+const poolNote = ({ free, isLow, nextIndex }: PoolReport): string =>
+  [
+    ...(free === 0 ? [`EMPTY: ${WHILE_EMPTY}`] : []),
+    ...(isLow ? [`derive and import addresses from ${nextIndex} on with \`quayside address-pool\``] : []),
+  ].join('; ');
 
 async function ratesPart({ config }: Installation): Promise<Part> {
   const running = readServerFile(config.dataDir);
@@ -113,12 +119,6 @@ async function paymentsPart({ database, clock }: Installation): Promise<Part> {
     json: {
       sessions,
       deliveries: { waiting, oldest_waiting_s: oldestS },
-      webhook_sender: report && {
-        pid: report.pid,
-        under_way: report.underWay,
-        attempts: report.attempts,
-        reported_s_ago: secondsSince(report.atMs, nowMs),
-      },
       held_money: heldOpen,
     },
     lines: [
@@ -136,7 +136,7 @@ async function storesPart({ database }: Installation): Promise<Part> {
   const all = await database.stores.list();
   const waiting = all.flatMap(({ id, status: state, refusal }) => (state === 'pending' && !refusal ? [id] : []));
   return {
-    json: { suspended_stores: suspended, waiting_stores: waiting },
+    json: {},
     lines: [
       ...waiting.map((id) => `store ${id} waits for you: \`quayside store set ${id} --decide approve\`, or refuse it`),
       ...suspended.map((id) => `store ${id} is suspended: \`quayside store set ${id} --decide resume\` ends it`),
@@ -208,16 +208,10 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
 
 /** The last comparison, the targets of notices, the last proved backup, and unsafe settings. */
 async function carePart({ config, database }: Installation): Promise<Part> {
-  const found = await database.blocks.listComparisons();
+  const compared = new Map((await database.blocks.listComparisons()).map((one) => [one.network, one]));
   const comparison = config.networks.map(({ key }) => {
-    const one = found.find(({ network }) => network === key) ?? null;
-    return {
-      network: key,
-      ...{ from: one?.from ?? null, through: one?.through ?? null },
-      compared_at: one && moment(one.comparedAtMs),
-      ...{ blocks: one?.blocks ?? null, transfers: one?.transfers ?? null, differences: one?.differences ?? null },
-      ...{ differs: one?.differs ?? null, message: one?.message ?? null },
-    };
+    const { comparedAtMs = null, ...found } = compared.get(key) ?? {};
+    return { ...found, network: key, compared_at: momentOrNull(comparedAtMs) };
   });
   const targets = await database.notices.listTargets();
   const proved = targets.filter(isInformed);
@@ -228,19 +222,18 @@ async function carePart({ config, database }: Installation): Promise<Part> {
   return {
     json: {
       comparison,
-      notices: { targets: targets.length, proved: proved.length, failing },
       backup: {
         nightly: config.backup.nightly,
         newest: newest && { file: newest.file, made_at: moment(newest.made_at_ms), sent_at: moment(newest.sent_at_ms) },
         proved: provedBackup && {
-          ...{ made_at: moment(provedBackup.made_at_ms), proved_at: moment(provedBackup.proved_at_ms) },
+          made_at: moment(provedBackup.made_at_ms),
+          proved_at: moment(provedBackup.proved_at_ms),
         },
         failure: failure?.message ?? null,
       },
-      warnings,
     },
     lines: [
-      ...comparison.flatMap(({ network, through, compared_at, differs, message }) => {
+      ...comparison.flatMap(({ network, compared_at, through, differs, message }) => {
         const { nightly } = config.comparison;
         if (compared_at === null) return nightly ? [`compared ${network}: not yet, next at ${nightly} UTC`] : [];
         const result = differs ? `DIFFERENCES in blocks ${differs.from} to ${differs.to}: ${message}` : 'no difference';

@@ -1,17 +1,18 @@
+/** Deliveries as a table. */
 import type { Delivery } from '../../src/database/deliveries.ts';
-import { moment } from './command.ts';
+import { moment, momentOrNull } from './command.ts';
+import type { Column } from './table.ts';
 
-/** Returns a delivery for programs. */
-export const shownDelivery = (one: Delivery) => ({
-  id: one.id,
-  endpoint: one.endpointId,
-  event: one.eventId,
-  type: one.eventType,
-  session: one.sessionId,
-  state: one.state,
-  attempts: one.attempts,
-  next_attempt_at: one.dueAtMs === null ? null : moment(one.dueAtMs),
-  last_status: one.lastStatus,
-  last_error: one.lastError,
-  created_at: moment(one.createdAtMs),
-});
+export const deliveryColumns: readonly Column<Delivery>[] = [
+  ['id', ({ id }) => id],
+  ['type', ({ eventType }) => eventType],
+  ['session', ({ sessionId }) => sessionId],
+  ['state', ({ state }) => state],
+  ['attempts', ({ attempts }) => attempts],
+  ['next_attempt_at', ({ dueAtMs }) => momentOrNull(dueAtMs)],
+  ['last_status', ({ lastStatus }) => lastStatus],
+  ['last_error', ({ lastError }) => lastError],
+  ['endpoint', ({ endpointId }) => endpointId, 'hidden'],
+  ['event', ({ eventId }) => eventId, 'hidden'],
+  ['created_at', ({ createdAtMs }) => moment(createdAtMs), 'hidden'],
+];

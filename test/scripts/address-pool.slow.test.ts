@@ -218,7 +218,7 @@ test('the first import prints the signer that the pool trusts from then on', asy
   const before = await runProgram(['scripts/quayside.mjs', 'status'], elsewhere);
   assert.match(
     before.stdout,
-    /^test solana +0 +0 +EMPTY: new sessions do not offer its networks.*; derive and import addresses from 0 on/m,
+    /^solana +test +0 +0 +EMPTY: new sessions do not offer its networks.*; derive and import addresses from 0 on/m,
   );
   const file = await makeList(0, 2);
   const { code, stdout } = await runProgram([...tool, 'import', file], elsewhere);

@@ -2,64 +2,31 @@
  * Every command of the operator that changes something leaves an entry in the audit log; no other one does. A command
  * that this file does not know fails it.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { HDKey } from '@scure/bip32';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { quaysideTool } from '../../scripts/cli/quayside.ts';
 import { signerTool } from '../../scripts/cli/signer-tool.ts';
-import { openDatabase } from '../../src/app/open-database.ts';
 import { chains } from '../../src/chains/index.ts';
-import { loadConfig } from '../../src/config/config.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { ingestedChain } from '../support/ingested-chain.ts';
-import { merchantStore, newSession } from '../support/new-session.ts';
-import { runQuayside } from '../support/quayside-process.ts';
+import { merchantStore } from '../support/new-session.ts';
+import { openToolBench } from '../support/tool-bench.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'quayside-audit-'));
-const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
-const file = join(folder, 'quayside.json');
-writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } } }));
-const variables = { QUAYSIDE_CONFIG: file };
-const run = (...words: string[]) => runQuayside(words, variables);
-
-async function answer(...words: string[]) {
-  const { code, out, err } = await run(...words, '--json');
-  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
-  return JSON.parse(out);
-}
-
-const { id: store } = await answer('store', 'add', 'Shop', '--reason', 'first');
-const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
-const database = openDatabase(config, process.env);
-const [network] = config.networks;
-invariant(network, 'there is a network');
+const { run, answer, store, folder, database, network, order, close } = await openToolBench();
 const KEY = network.key;
-const chain = ingestedChain(() => database, systemClock, network);
-test.after(() => {
-  database.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+test.after(close);
 
 const hex = (n: number) => n.toString(16).padStart(40, '0');
-const keys = Array.from({ length: 9 }, (_, n) => hex(n + 1));
-await database.addresses.add({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
-await chain.mine();
-await chain.report('following');
 const { id: endpoint } = await answer('webhook', 'add', 'https://93.184.215.14/first', '--mode', 'test');
 
 /** A session that was paid with 1.00 too much, which is held. */
 async function paidSession(name: string): Promise<string> {
-  const wish = { storeId: store, name, networks: [network as NonNullable<typeof network>], amountMinor: 1000 };
-  const made = await database.sessions.create(newSession({ ...wish, nowMs: systemClock.nowMs() }));
-  invariant(made.kind === 'created', `not ${made.kind}`);
-  const coin = { to: made.session.addresses.evm ?? '', currency: 'USDT', units: 11_000_000n } as const;
-  await chain.confirm(await chain.mine([coin]));
-  return made.session.id;
+  const { id, pay } = await order(name);
+  await pay(11_000_000n);
+  return id;
 }
 
 /** A refund that waits for the operator. */

@@ -2,62 +2,16 @@
  * `quayside held` on an installation whose chain a test writes: what is listed, what a decision would do, and what it
  * does.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openDatabase } from '../../src/app/open-database.ts';
-import { loadConfig } from '../../src/config/config.ts';
-import { invariant } from '../../src/core/fault.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { ingestedChain } from '../support/ingested-chain.ts';
-import { newSession } from '../support/new-session.ts';
-import { runQuayside } from '../support/quayside-process.ts';
+import { openToolBench } from '../support/tool-bench.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'quayside-held-'));
-const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
-const file = join(folder, 'quayside.json');
-writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } } }));
-const variables = { QUAYSIDE_CONFIG: file };
-
-const run = (...words: string[]) => runQuayside(words, variables);
-
-async function answer(...words: string[]) {
-  const { code, out, err } = await run(...words, '--json');
-  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
-  return JSON.parse(out);
-}
-
-const store = await answer('store', 'add', 'Shop');
-const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
-const database = openDatabase(config, process.env);
-const [network] = config.networks;
-invariant(network, 'there is a network');
 const clock = handClock(Date.now() - 3_600_000);
-const chain = ingestedChain(() => database, clock, network);
-test.after(() => {
-  database.close();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-const keys = Array.from({ length: 9 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
-await database.addresses.add({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
-await chain.mine();
-await chain.report('following');
-
-async function order(name: string, accepts: readonly ('USDT' | 'USDC')[] = ['USDT', 'USDC']) {
-  const wish = { storeId: store.id, name, networks: [network as NonNullable<typeof network>], amountMinor: 1000 };
-  const outcome = await database.sessions.create(
-    newSession({ ...wish, accepts, expiresInS: 60, nowMs: clock.nowMs() }),
-  );
-  invariant(outcome.kind === 'created', `not ${outcome.kind}`);
-  const to = outcome.session.addresses.evm ?? '';
-  const pay = async (units: bigint, currency: 'USDT' | 'USDC' = 'USDT') =>
-    chain.confirm(await chain.mine([{ to, currency, units }]));
-  return { id: outcome.session.id, pay };
-}
+const { run, answer, store, database, chain, close, ...bench } = await openToolBench({ clock });
+test.after(close);
+const order = (name: string, accepts: readonly ('USDT' | 'USDC')[] = ['USDT', 'USDC']) =>
+  bench.order(name, { accepts, expiresInS: 60 });
 
 test('late money is listed, counted in status, shown with what accepting does, accepted and recorded', async () => {
   const { id, pay } = await order('7a');
@@ -93,7 +47,7 @@ test('a wrong coin and a surplus are settled one after the other', async () => {
   const { pay } = await order('8a', ['USDT']);
   await pay(4_000_000n, 'USDC');
   await pay(11_000_000n);
-  const listed = await answer('held', 'list', '--store', store.id);
+  const listed = await answer('held', 'list', '--store', store);
   const kinds = listed.map(({ kind, amount, currency }: Record<string, string>) => `${kind} ${amount} ${currency}`);
   assert.equal(kinds.sort(), ['surplus 1.00 USDT', 'wrong_token 4.00 USDC']);
   for (const { id } of listed) {

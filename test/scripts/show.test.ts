@@ -2,45 +2,30 @@
  * `quayside show` on an installation whose chain a test writes: each situation is reached as in reality, and the
  * command must name the link that is broken, what to do, and end with the exit code that follows.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openDatabase } from '../../src/app/open-database.ts';
 import { chains } from '../../src/chains/index.ts';
-import { loadConfig } from '../../src/config/config.ts';
 import type { Verdict } from '../../src/core/delivery.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { minorToPar } from '../../src/core/money.ts';
 import type { Attempt } from '../../src/database/deliveries.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
-import { ingestedChain, txOf } from '../support/ingested-chain.ts';
-import { newSession } from '../support/new-session.ts';
-import { runQuayside } from '../support/quayside-process.ts';
+import { txOf } from '../support/ingested-chain.ts';
 import { answerDue } from '../support/record-attempt.ts';
 import { shiftedClock } from '../support/shifted-clock.ts';
-import { sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
+import { openToolBench } from '../support/tool-bench.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'quayside-show-'));
-const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
-const node = await startSimulatedNode({ family: 'evm', seed: 'explain' });
-const tokens = sandboxTokens.map((token) => ({ ...token, decimals: 6 }));
-const file = join(folder, 'quayside.json');
-const networks = { sepolia: { url: node.wsUrl, xpub, tokens } };
-writeFileSync(file, JSON.stringify({ data_dir: 'data', networks }));
-const variables = { QUAYSIDE_CONFIG: file };
+const clock = shiftedClock();
+const bench = await openToolBench({ clock, dustFloorPar: minorToPar(1n) });
+const { run, store, config, database, network, chain, keys } = bench;
+test.after(bench.close);
 
 type Shown = Readonly<{ step: string; mark: string; text: string; next?: string; links?: Shown[] }>;
 type Told = Readonly<{ code: number; text: string; finding: string; broken: Shown | null; all: Shown[] }>;
 
 /** Explains once for people and once for programs, which must agree. */
 async function show(...words: string[]): Promise<Told> {
-  const [people, programs] = [
-    await runQuayside(['show', ...words], variables),
-    await runQuayside(['show', ...words, '--json'], variables),
-  ];
+  const [people, programs] = [await run('show', ...words), await run('show', ...words, '--json')];
   assert.is(programs.code, people.code);
   const { finding, broken, links } = JSON.parse(programs.out);
   const flat = (one: Shown): Shown[] => [one, ...(one.links ?? []).flatMap(flat)];
@@ -51,42 +36,11 @@ async function show(...words: string[]): Promise<Told> {
   return { code: people.code, text: people.out, finding, broken, all };
 }
 
-const made = await runQuayside(['store', 'add', 'Shop', '--json'], variables);
-const store = JSON.parse(made.out);
-const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
-const database = openDatabase(config, process.env);
-const [network] = config.networks;
-invariant(network, 'there is a network');
-const clock = shiftedClock();
-const chain = ingestedChain(() => database, clock, network, minorToPar(1n));
-test.after(async () => {
-  database.close();
-  await node.close();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-const keys = Array.from({ length: 40 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
-await database.addresses.add({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
-await chain.mine();
-await chain.report('following');
-
 let orders = 0;
 async function order(accepts: readonly ('USDT' | 'USDC')[] = ['USDT', 'USDC'], expiresInS = 1800) {
-  invariant(network, 'there is a network');
   orders++;
-  const wish = { storeId: store.id, name: `0${orders}a`, networks: [network], amountMinor: 1000, accepts, expiresInS };
-  await chain.report('following');
-  const outcome = await database.sessions.create(newSession({ ...wish, nowMs: clock.nowMs() }));
-  invariant(outcome.kind === 'created', `not ${outcome.kind}`);
-  const { id, addresses } = outcome.session;
-  const to = addresses.evm ?? '';
-  const send = (units: bigint, currency: 'USDT' | 'USDC' = 'USDT') => chain.mine([{ to, currency, units }]);
-  const pay = async (units: bigint, currency?: 'USDT' | 'USDC') => {
-    const block = await send(units, currency);
-    await chain.confirm(block);
-    return block;
-  };
-  return { id, name: wish.name, to, address: chains.evm.address.format(to), send, pay };
+  const made = await bench.order(`0${orders}a`, { accepts, expiresInS });
+  return { ...made, address: chains.evm.address.format(made.to) };
 }
 
 /** Records an answer to everything that is due now. */
@@ -95,7 +49,7 @@ async function answerAll(verdict: Verdict, went: Partial<Attempt>): Promise<void
 }
 
 async function endpoint(url: string): Promise<string> {
-  const { out } = await runQuayside(['webhook', 'add', url, '--mode', 'test', '--json'], variables);
+  const { out } = await run('webhook', 'add', url, '--mode', 'test', '--json');
   return JSON.parse(out).id;
 }
 
@@ -173,7 +127,7 @@ test('a webhook that a firewall refuses, one that failed for good, and an endpoi
     /the endpoint is disabled \(answered 410 Gone\)/,
     `webhook set ${id} --state on`,
   );
-  await runQuayside(['webhook', 'set', id, '--state', 'on'], variables);
+  await run('webhook', 'set', id, '--state', 'on');
   await answerAll({ kind: 'delivered' }, { status: 200 });
   const told = await show(next.id);
   assert.equal([told.code, told.finding], [0, 'ok'], told.text);
@@ -203,7 +157,7 @@ test('money that came late, after a cancel, or below the dust floor counts for n
   assert.match(told.text, /confirmations: confirmed at 20.*, late/);
   const canceled = await order();
   const replay = { idempotencyKey: null, path: 'cancel', bodyHash: '' };
-  const cancel = { id: canceled.id, storeId: store.id, mode: 'test' as const, replay, nowMs: clock.nowMs() };
+  const cancel = { id: canceled.id, storeId: store, mode: 'test' as const, replay, nowMs: clock.nowMs() };
   await database.sessions.cancel(cancel);
   await canceled.pay(10_000_000n);
   assertBroken(await show(canceled.id), 'credit', '10.00 USDT is held (late: ', 'held accept');
@@ -259,7 +213,7 @@ test('a network that is halted, that is silent, and blocks that were skipped: ea
   const tip = (await database.networks.list())[0]?.cursor?.number ?? 0;
   const range = ['--from', String(tip + 1), '--to', String(tip + 3)];
   const skip = ['network', 'reread', 'test:ethereum', ...range, '--skip', '--reason', 'no node has them'];
-  assert.is((await runQuayside(skip, variables)).code, 0);
+  assert.is((await run(...skip)).code, 0);
   const told = await show(id);
   const next = `network reread test:ethereum --from ${tip + 1} --to ${tip + 3}`;
   assertBroken(told, 'network', `blocks ${tip + 1} to ${tip + 3} were skipped (no node has them)`, next);
@@ -271,11 +225,11 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   const check = await createDestinationCheck(config);
   const { id: sessionId, pay } = await order();
   await chain.finalize(await pay(10_000_000n));
-  await runQuayside(['store', 'set', '--refund-automatic', '1.00', '--reason', 'test'], variables);
+  await run('store', 'set', '--refund-automatic', '1.00', '--reason', 'test');
   const refund = async (refundId: string, amountMinor: bigint, refundAddress: string | null) => {
     const replay = { idempotencyKey: null, path: '/api/v1/refunds/create', bodyHash: refundId };
     const wish = {
-      storeId: store.id,
+      storeId: store,
       mode: 'test' as const,
       refundId,
       sessionId,
@@ -298,7 +252,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   assert.match(waiting.text, `quayside refund destination ${lost} --address`);
   assert.match(waiting.text, '… payout: waiting for `quayside refund approve`');
   assert.match(waiting.text, `quayside refund approve ${large}`);
-  await runQuayside(['refund', 'approve', large], variables);
+  await run('refund', 'approve', large);
   await database.refunds.advance(clock.nowMs(), 10);
   assertBroken(
     await show(sessionId),
@@ -316,7 +270,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   await database.holds.freeze(frozen, null);
   const told = await show(sessionId);
   assertBroken(told, 'outcome', /money out is frozen: .*money left/, 'payout reconcile test:ethereum');
-  await runQuayside(['refund', 'reject', lost, '--reason', 'twice'], variables);
+  await run('refund', 'reject', lost, '--reason', 'twice');
   assert.match((await show(sessionId)).text, '✗ outcome: it failed: rejected_by_operator');
 });
 
@@ -341,9 +295,9 @@ test('a loan of energy is called a loan, and what takes it back too', async () =
   assert.is(await database.payouts.adopt(network.key, { signatures, servedFence: 1, nowMs: clock.nowMs() }), 2);
   for (const [at, [, id, name]] of forms.entries()) {
     assert.match((await show(txs[at] ?? '')).text, `${name} ${id} `);
-    const shown = await runQuayside(['show', id], variables);
+    const shown = await run('show', id);
     assert.match(shown.out, new RegExp(`payout: ${name} ${id} .* on ${network.key}`));
-    const listed = await runQuayside(['payout', 'list', '--kind', 'gas'], variables);
+    const listed = await run('payout', 'list', '--kind', 'gas');
     assert.match(listed.out, new RegExp(`^${id} +${name} `, 'm'));
   }
 });
@@ -361,7 +315,7 @@ test('addresses: free, retired, spoiled, somebody else’s; and what is nothing 
   assert.match(foreign.text, 'none of our deposit addresses or wallets');
   await database.addresses.retire(pool, 'test', 40);
   assert.match((await show(text(keys[30] ?? ''))).text, 'retired: it is watched, and never given to a session');
-  const nothing = await runQuayside(['show', 'no such order'], variables);
+  const nothing = await run('show', 'no such order');
   assert.is(nothing.code, 3);
   assert.match(nothing.err, 'has the form of no transaction or address');
 });
