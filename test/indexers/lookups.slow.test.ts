@@ -5,35 +5,30 @@ import { chains } from '../../src/chains/index.ts';
 import { invariant, transient } from '../../src/core/fault.ts';
 import type { LookupResult } from '../../src/core/lookup.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { type IndexedShop, openIndexedShop } from '../support/indexed-shop.ts';
-import { accountKeyOf, type SimulatedNode, startSimulatedNode } from '../support/simulated-node.ts';
-import { testNetwork } from '../support/test-network.ts';
+import { type IndexedShop, inNodeShop, type NodeShop } from '../support/indexed-shop.ts';
+import { accountKeyOf } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
 
 const families = ['evm', 'tron', 'solana'] as const;
-type Place = Readonly<{ shop: IndexedShop; node: SimulatedNode; ask(sessionId: string, tx: string): Promise<void> }>;
+type Place = Readonly<{
+  shop: NodeShop;
+  node: NodeShop['node'];
+  ask(sessionId: string, tx: string): Promise<void>;
+}>;
 
-async function inShop(family: (typeof families)[number], play: (place: Place) => Promise<void>): Promise<void> {
-  const node = await startSimulatedNode({ family, seed: 'look-ups' });
-  for (let n = 0; n < 5; n++) node.world.mine();
-  const shop = await openIndexedShop(testNetwork({ name: 'one', family, url: node.url, rpcUrl: node.httpUrl }));
-  const { key } = shop.network;
-  try {
-    await play({
+const inShop = (family: (typeof families)[number], play: (place: Place) => Promise<void>): Promise<void> =>
+  inNodeShop(family, { network: { name: 'one' }, blocks: 5 }, (shop) =>
+    play({
       shop,
-      node,
+      node: shop.node,
       async ask(sessionId, text) {
         const tx = chains[family].transactionId(text);
         invariant(tx !== null, `${text} is a transaction's id`);
-        const asks = [{ network: key, family, tx }];
+        const asks = [{ network: shop.network.key, family, tx }];
         await shop.database.lookups.request({ sessionId, asks, nowMs: systemClock.nowMs() });
       },
-    });
-  } finally {
-    await shop.close();
-    await node.close();
-  }
-}
+    }),
+  );
 
 const isTold = ({ database }: IndexedShop, sessionId: string, tx: string, finding: LookupResult) =>
   until(`the payer sees ${finding}`, async () =>

@@ -8,9 +8,7 @@ import type { Family, Node } from '../../src/chains/chain.ts';
 import type { BlockComparison } from '../../src/database/comparison.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
-import { type IndexedShop, type Order, openIndexedShop } from './indexed-shop.ts';
-import { startSimulatedNode, writtenBy } from './simulated-node.ts';
-import { testNetwork } from './test-network.ts';
+import { type Order, openNodeShop } from './indexed-shop.ts';
 import { until } from './until.ts';
 
 const FINAL_BLOCKS = 5;
@@ -20,17 +18,8 @@ export type ComparisonBench = Awaited<ReturnType<typeof openComparisonBench>>;
 
 /** Starts the node, the database and the indexer, and waits until blocks are final. */
 export async function openComparisonBench(family: Family) {
-  const own = await startSimulatedNode({
-    family,
-    seed: 'comparison',
-    finalityDistance: FINAL_BLOCKS,
-  });
-  const mineSome = (blocks: number) => {
-    for (let left = blocks; left > 0; left--) own.world.mine();
-  };
-  mineSome(30);
-  const network = testNetwork({ name: family, family, url: own.httpUrl });
-  const shop: IndexedShop = await openIndexedShop(network);
+  const shop = await openNodeShop(family, { node: { finalityDistance: FINAL_BLOCKS }, network: { name: family } });
+  const { node: own, network, mine } = shop;
   const raw = new Sqlite(shop.temp.file);
   const [token] = network.tokens;
   let orders = 0;
@@ -42,9 +31,8 @@ export async function openComparisonBench(family: Family) {
   /** Mines until everything so far is final, and waits until the follower knows. */
   async function settle(): Promise<number> {
     const { number } = own.world.tip();
-    mineSome(FINAL_BLOCKS + 1);
-    const tip = writtenBy[family].hash(own.world.tip().hash);
-    await shop.holds(tip);
+    mine(FINAL_BLOCKS + 1);
+    await shop.level();
     await until('the blocks are final', async () => (await floor()) >= number);
     return number;
   }
@@ -56,7 +44,7 @@ export async function openComparisonBench(family: Family) {
     raw,
     settle,
     floor,
-    mine: mineSome,
+    mine,
     units: (whole: number) => BigInt(whole) * 10n ** BigInt(token?.decimals ?? 0),
     order: (): Promise<Order> => shop.order(`order-${orders++}`),
     pay: (order: Order, units: bigint) => own.pay(order.address, units),
@@ -77,7 +65,6 @@ export async function openComparisonBench(family: Family) {
     async close(): Promise<void> {
       raw.close();
       await shop.close();
-      await own.close();
     },
   };
 }

@@ -9,6 +9,7 @@
  *   …
  *   await shop.close();
  */
+import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -18,7 +19,9 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { addressKeyOf } from './address-keys.ts';
 import { merchantStore, newSession } from './new-session.ts';
 import { type IndexerChange, type RunningIndexer, startIndexer, statusOf } from './running-indexer.ts';
+import { type SimulatedNode, type SimulatedNodeOptions, startSimulatedNode, writtenBy } from './simulated-node.ts';
 import { openTempDatabase, type TempDatabase } from './temp-database.ts';
+import { testNetwork } from './test-network.ts';
 import { until } from './until.ts';
 
 const AMOUNT_MINOR = 1000;
@@ -98,4 +101,72 @@ export async function openIndexedShop(
       temp.close();
     },
   };
+}
+
+/** A shop on a simulated node of its own. */
+export type NodeShop = IndexedShop &
+  Readonly<{
+    node: SimulatedNode;
+    mine(blocks?: number): void;
+    /** Pays an order this many cents of a token, the first one by default. @returns the transaction's id */
+    pay(order: Pick<Order, 'address'>, cents: number, token?: 0 | 1): string;
+    /** Waits until the database holds the node's newest block. */
+    level(): Promise<void>;
+  }>;
+
+export type NodeShopOptions = Readonly<{
+  node?: Partial<SimulatedNodeOptions>;
+  network?: Partial<NetworkConfig>;
+  /** Where the indexer finds the node, if not at its own addresses. */
+  placeOf?: (node: SimulatedNode) => Partial<NetworkConfig> | Promise<Partial<NetworkConfig>>;
+  /** The chain's first blocks. */
+  blocks?: number;
+  settings?: Parameters<typeof openIndexedShop>[2];
+}>;
+
+const ownPlace = ({ family, url, httpUrl }: SimulatedNode): Partial<NetworkConfig> => ({
+  ...(family === 'evm' && { name: 'ethereum' }),
+  ...(family === 'solana' && { rpcUrl: httpUrl, xpub: null }),
+  url,
+});
+
+/** Opens the shop; its indexer is not started. The node is closed with it. */
+export async function openNodeShop(family: Family, options: NodeShopOptions = {}): Promise<NodeShop> {
+  const { node: chain, network, placeOf = () => ({}), blocks = 30, settings } = options;
+  const node = await startSimulatedNode({ family, seed: 'shop', ...chain });
+  const place = { ...ownPlace(node), ...(await placeOf(node)) };
+  const shop = await openIndexedShop(testNetwork({ name: family, family, ...place, ...network }), 50, settings);
+  const mine = (count = 1): void => {
+    for (let left = count; left > 0; left--) node.world.mine();
+  };
+  mine(blocks);
+  return {
+    ...shop,
+    node,
+    mine,
+    pay({ address }, cents, token = 0) {
+      const { address: contract = '', decimals = 0 } = shop.network.tokens[token] ?? {};
+      const units = BigInt(cents) * 10n ** BigInt(decimals - 2);
+      return node.pay(address, units, 'direct', chains[family].address.parse(contract) ?? '');
+    },
+    level: () => shop.holds(writtenBy[family].hash(node.world.tip().hash)),
+    async close() {
+      await shop.close();
+      await node.close();
+    },
+  };
+}
+
+/** Runs a test with such a shop, closed even if the test fails. */
+export async function inNodeShop(
+  family: Family,
+  options: NodeShopOptions,
+  play: (shop: NodeShop) => Promise<void>,
+): Promise<void> {
+  const shop = await openNodeShop(family, options);
+  try {
+    await play(shop);
+  } finally {
+    await shop.close();
+  }
 }

@@ -4,54 +4,39 @@ import * as assert from 'uvu/assert';
 import type { CreditPolicy } from '../../../src/core/credit-policy.ts';
 import { minorToPar } from '../../../src/core/money.ts';
 import type { Session } from '../../../src/database/session.ts';
-import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
-import { accountKey, type SimulatedNode, startSimulatedNode, usdcKey, usdtKey } from '../../support/simulated-node.ts';
-import { testNetwork } from '../../support/test-network.ts';
+import { inNodeShop, type NodeShop, type Order } from '../../support/indexed-shop.ts';
+import { accountKey, usdcKey, usdtKey } from '../../support/simulated-node.ts';
 import { until } from '../../support/until.ts';
 
-const CENT = 10_000n;
-
 type Scene = Readonly<{
-  node: SimulatedNode;
-  shop: IndexedShop;
-  pay(order: Order, cents: number): void;
-  mine(blocks?: number): void;
+  node: NodeShop['node'];
+  shop: NodeShop;
+  pay: NodeShop['pay'];
+  mine: NodeShop['mine'];
   /** Waits until the newest block was read, and everything in older ones was checked. */
   isChecked(): Promise<void>;
 }>;
 
 /** Opens a shop with orders over 10.00, and a node whose blocks are final 30 below the head. */
-async function scene(confirmations: CreditPolicy, play: (scene: Scene) => Promise<void>, credit = ''): Promise<void> {
-  const node = await startSimulatedNode({ family: 'evm', seed: 'credits', finalityDistance: 30 });
-  const shop = await openIndexedShop(
-    testNetwork({ name: 'ethereum', url: node.wsUrl, confirmations, reorgDepthMax: 60 }),
-    50,
-    { credit },
-  );
-  const mine = (blocks = 1) => {
-    for (let left = blocks; left > 0; left--) node.world.mine();
-  };
-  try {
-    mine(40);
-    shop.start();
-    await shop.isIn('following');
-    await play({
-      node,
-      shop,
-      pay: ({ address }, cents) => void node.pay(address, BigInt(cents) * CENT),
-      mine,
-      async isChecked() {
-        await shop.holds(`0x${node.world.tip().hash}`);
+const scene = (confirmations: CreditPolicy, play: (scene: Scene) => Promise<void>, credit = ''): Promise<void> => {
+  const network = { confirmations, reorgDepthMax: 60 };
+  return inNodeShop(
+    'evm',
+    { node: { finalityDistance: 30 }, network, settings: { credit }, blocks: 40 },
+    async (shop) => {
+      const { node, pay, mine, level } = shop;
+      shop.start();
+      await shop.isIn('following');
+      const isChecked = async () => {
+        await level();
         // The next block is read after the payments below it were checked.
         mine();
-        await shop.holds(`0x${node.world.tip().hash}`);
-      },
-    });
-  } finally {
-    await shop.close();
-    await node.close();
-  }
-}
+        await level();
+      };
+      await play({ node, shop, pay, mine, isChecked });
+    },
+  );
+};
 
 const states = ({ payments }: Session): string[] => payments.map(({ state }) => state);
 const isPaid = (order: Order) => until('the order is paid', async () => (await order.read()).life.status === 'paid');
@@ -93,7 +78,7 @@ test('a transaction waits for the recipient that needs most', () =>
     const outputs = orders.map(({ address: to }, at) => ({
       token: usdtKey,
       to,
-      units: BigInt(1000 + at * 8000) * CENT,
+      units: BigInt(1000 + at * 8000) * 10_000n,
     }));
     node.world.pay({ kind: 'contract', from: accountKey('payer'), outputs });
     mine(9);

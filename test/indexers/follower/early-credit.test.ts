@@ -2,84 +2,51 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../../src/app/new-credentials.ts';
+import type { CreditPolicy } from '../../../src/core/credit-policy.ts';
 import { minorToPar } from '../../../src/core/money.ts';
 import type { Session } from '../../../src/database/session.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
+import { inNodeShop, type NodeShop, type Order } from '../../support/indexed-shop.ts';
 import type { IndexerChange } from '../../support/running-indexer.ts';
-import {
-  accountKeyOf,
-  type SimulatedNode,
-  solanaTokenKeys,
-  solanaTokens,
-  startSimulatedNode,
-} from '../../support/simulated-node.ts';
-import { testNetwork } from '../../support/test-network.ts';
+import type { SimulatedNode } from '../../support/simulated-node.ts';
 import { until } from '../../support/until.ts';
 
 const FINALITY = 12;
 
 type Scene = Readonly<{
-  node: SimulatedNode;
-  shop: IndexedShop;
-  /** Sends this many cents of a token (default USDT) to an order. */
-  pay(order: Order, cents: number, token?: 0 | 1): void;
-  mine(blocks?: number): void;
+  node: NodeShop['node'];
+  shop: NodeShop;
+  pay: NodeShop['pay'];
+  mine: NodeShop['mine'];
   /** Waits until everything on the chain has passed its last check: a cent that was paid last has been credited. */
   isChecked(): Promise<void>;
 }>;
 
 /** Opens a shop with orders above 10.00, where amounts up to `limitCents` need not be final. */
-async function scene(
+function scene(
   limitCents: number,
   play: (scene: Scene) => Promise<void>,
   change?: (node: SimulatedNode) => IndexerChange,
 ): Promise<void> {
-  const node = await startSimulatedNode({ family: 'solana', seed: 'early', finalityDistance: FINALITY });
-  const shop = await openIndexedShop(
-    testNetwork({
-      name: 'solana',
-      family: 'solana',
-      url: node.url,
-      rpcUrl: node.httpUrl,
-      xpub: null,
-      confirmations: [
-        { finality: 'confirmed' },
-        { fromPar: minorToPar(BigInt(limitCents)) + 1n, finality: 'finalized', usual: FINALITY + 1 },
-      ],
-      reorgDepthMax: 60,
-    }),
-  );
-  const mine = (blocks = 1) => {
-    for (let left = blocks; left > 0; left--) node.world.mine();
-  };
-  const pay = (order: Order, cents: number, token: 0 | 1 = 0) => {
-    const units = BigInt(cents) * 10n ** BigInt(solanaTokens[token].decimals - 2);
-    const outputs = [{ token: solanaTokenKeys[token], to: order.address, units }];
-    node.world.pay({ kind: 'direct', from: accountKeyOf('solana', 'payer'), outputs });
-  };
-  let cents = 0;
-  try {
-    mine(3);
+  const confirmations: CreditPolicy = [
+    { finality: 'confirmed' },
+    { fromPar: minorToPar(BigInt(limitCents)) + 1n, finality: 'finalized', usual: FINALITY + 1 },
+  ];
+  const network = { confirmations, reorgDepthMax: 60 };
+  return inNodeShop('solana', { node: { finalityDistance: FINALITY }, network, blocks: 3 }, async (shop) => {
+    const { node, pay, mine } = shop;
+    let cents = 0;
     shop.start(change?.(node));
     await shop.isIn('following');
-    await play({
-      node,
-      shop,
-      pay,
-      mine,
-      async isChecked() {
-        cents += 1;
-        const last = await shop.order(`cent ${cents}`);
-        pay(last, 1);
-        mine();
-        await until('the cent is credited', async () => (await last.read()).payments[0]?.state === 'confirmed');
-      },
-    });
-  } finally {
-    await shop.close();
-    await node.close();
-  }
+    const isChecked = async () => {
+      cents += 1;
+      const last = await shop.order(`cent ${cents}`);
+      pay(last, 1);
+      mine();
+      await until('the cent is credited', async () => (await last.read()).payments[0]?.state === 'confirmed');
+    };
+    await play({ node, shop, pay, mine, isChecked });
+  });
 }
 
 const states = ({ payments }: Session): string[] => payments.map(({ state }) => state);

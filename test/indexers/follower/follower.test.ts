@@ -6,53 +6,36 @@ import { transient } from '../../../src/core/fault.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import type { FaultRates } from '../../simulated/faults.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
-import { type IndexedShop, openIndexedShop } from '../../support/indexed-shop.ts';
+import { inNodeShop, type NodeShop } from '../../support/indexed-shop.ts';
 import { startIndexer, statusOf } from '../../support/running-indexer.ts';
-import { type SimulatedNode, startSimulatedNode } from '../../support/simulated-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 
 const pool = { family: 'evm', mode: 'test', source: 'test' } as const;
 const DUE = 10_000_000n;
-const ADDRESSES = 20;
+const ADDRESSES = 50;
 /** The chain's first 30 blocks are this old; block times never go back. */
 const FIRST_AGO_MS = 300_000;
 
 /** A shop and a simulated node with 30 blocks that nobody follows yet. */
-type Scene = IndexedShop &
+type Scene = NodeShop &
   Readonly<{
-    node: SimulatedNode;
     /** Mines `count` blocks, one after the other, made `agoMs` ago. */
     mine(count: number, agoMs?: number): void;
-    /** Waits until the database holds the node's head. */
-    level(): Promise<void>;
   }>;
 
 /** Closes everything at the end. */
-async function scene(
-  change: Partial<NetworkConfig>,
-  play: (scene: Scene) => Promise<void>,
-  headAgoMs = 0,
-): Promise<void> {
+function scene(change: Partial<NetworkConfig>, play: (scene: Scene) => Promise<void>, headAgoMs = 0): Promise<void> {
   let worldAgoMs = FIRST_AGO_MS;
-  const node = await startSimulatedNode({
-    family: 'evm',
-    seed: 'follower',
-    clock: { nowMs: () => systemClock.nowMs() - worldAgoMs },
+  const clock = { nowMs: () => systemClock.nowMs() - worldAgoMs };
+  return inNodeShop('evm', { node: { clock }, network: change, blocks: 29 }, async (shop) => {
+    const mine = (count: number, agoMs = 0) => {
+      worldAgoMs = agoMs;
+      shop.mine(count);
+    };
+    mine(1, headAgoMs);
+    await play({ ...shop, mine });
   });
-  const shop = await openIndexedShop(testNetwork({ name: 'ethereum', url: node.wsUrl, ...change }), ADDRESSES);
-  const mine = (count: number, agoMs = 0) => {
-    worldAgoMs = agoMs;
-    for (let n = 0; n < count; n++) node.world.mine();
-  };
-  mine(29, FIRST_AGO_MS);
-  mine(1, headAgoMs);
-  try {
-    await play({ ...shop, node, mine, level: () => shop.holds(`0x${node.world.tip().hash}`) });
-  } finally {
-    await shop.close();
-    await node.close();
-  }
 }
 
 test('the first step starts as far back as a reorg may reach, and following continues from there', () =>

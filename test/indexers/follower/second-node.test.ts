@@ -8,21 +8,22 @@ import { followerNodeOptions } from '../../../indexers/follower/node-options.ts'
 import { createSecondNode } from '../../../indexers/follower/second-node.ts';
 import { watchNetworks } from '../../../src/app/watches/networks.ts';
 import { chains } from '../../../src/chains/index.ts';
+import type { CreditPolicy } from '../../../src/core/credit-policy.ts';
 import { minorToPar } from '../../../src/core/money.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
+import { inNodeShop, type NodeShop, type Order } from '../../support/indexed-shop.ts';
 import { type Lies, type LyingProxy, startLyingProxy } from '../../support/lying-proxy.ts';
-import { accountKey, type SimulatedNode, startSimulatedNode } from '../../support/simulated-node.ts';
+import { accountKey, startSimulatedNode } from '../../support/simulated-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 import { CALM_MS, PATIENCE_MS, type Watched, watched } from '../../support/watched.ts';
 
 type Scene = Readonly<{
-  shop: IndexedShop;
-  node: SimulatedNode;
+  shop: NodeShop;
+  node: NodeShop['node'];
   proxy: LyingProxy;
-  pay(order: Order, cents: number): void;
-  mine(blocks?: number): void;
+  pay: NodeShop['pay'];
+  mine: NodeShop['mine'];
   /** Lets time pass for the indexer. */
   advance(ms: number): void;
   /** What the server watches of the network. */
@@ -33,44 +34,30 @@ const witnessDies: Lies = { status: 502 };
 
 /** A shop where from 5.00 a second node must agree. One of the nodes is behind a proxy that may lie. */
 async function scene(liar: 'first' | 'second', play: (scene: Scene) => Promise<void>): Promise<void> {
-  const node = await startSimulatedNode({ family: 'evm', seed: 'second' });
-  const proxy = await startLyingProxy(node);
-  const [url, witnessUrl] = liar === 'first' ? [proxy.wsUrl, node.httpUrl] : [node.wsUrl, proxy.httpUrl];
-  const shop = await openIndexedShop(
-    testNetwork({
-      name: 'ethereum',
-      url,
-      witnessUrl,
-      confirmations: [{ blocks: 3 }, { fromPar: minorToPar(500n), secondNode: true }],
-    }),
-  );
-  let aheadMs = 0;
-  const advance = (ms: number): void => {
-    aheadMs += ms;
+  let proxy: LyingProxy | undefined;
+  const placeOf = async (node: NodeShop['node']) => {
+    proxy = await startLyingProxy(node);
+    const [url, witnessUrl] = liar === 'first' ? [proxy.wsUrl, node.httpUrl] : [node.wsUrl, proxy.httpUrl];
+    return { url, witnessUrl };
   };
-  const mine = (blocks = 1) => {
-    for (let left = blocks; left > 0; left--) node.world.mine();
-  };
+  const confirmations: CreditPolicy = [{ blocks: 3 }, { fromPar: minorToPar(500n), secondNode: true }];
   try {
-    mine(5);
-    shop.start({ clock: { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs } });
-    await shop.isIn('following');
-    await play({
-      shop,
-      node,
-      proxy,
-      pay: ({ address }, cents) => void node.pay(address, BigInt(cents) * 10_000n),
-      mine,
-      advance,
-      lasting: watched(watchNetworks(shop.database, [shop.network], PATIENCE_MS), shop.database, {
-        nowMs: () => systemClock.nowMs() + aheadMs,
-        advance,
-      }),
+    await inNodeShop('evm', { placeOf, network: { confirmations }, blocks: 5 }, async (shop) => {
+      assert.ok(proxy);
+      const { node, pay, mine } = shop;
+      let aheadMs = 0;
+      const advance = (ms: number): void => {
+        aheadMs += ms;
+      };
+      const nowMs = () => systemClock.nowMs() + aheadMs;
+      shop.start({ clock: { ...systemClock, nowMs } });
+      await shop.isIn('following');
+      const watches = watchNetworks(shop.database, [shop.network], PATIENCE_MS);
+      const lasting = watched(watches, shop.database, { nowMs, advance });
+      await play({ shop, node, proxy, pay, mine, advance, lasting });
     });
   } finally {
-    await shop.close();
-    await proxy.close();
-    await node.close();
+    await proxy?.close();
   }
 }
 
