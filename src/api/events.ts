@@ -13,11 +13,11 @@ import {
   typesNamed,
 } from '../core/event.ts';
 import { parseExactly } from '../core/exact-json.ts';
-import type { EventFilter, StoredEvent } from '../database/events.ts';
+import type { StoredEvent } from '../database/events.ts';
 import { toSeconds } from '../lib/clock.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
-import { listSchema, pageOf, pagingFields, readPaging, readQuery, TIME_S_MAX } from './parameter.ts';
+import { idRange, listSchema, pageOf, pagingFields, readPaging, readQuery } from './parameter.ts';
 import { eventDocs, eventSchema } from './webhook-events.ts';
 
 const PATH = '/api/v1/events';
@@ -48,18 +48,11 @@ function typesFor({ scopes }: Caller, names: readonly string[] | undefined): rea
   });
 }
 
-/** Returns the range of ids that a query asks for, within what can still be read. */
-function rangeOf(query: z.infer<typeof querySchema>, nowS: number): Pick<EventFilter, 'fromId' | 'beforeId'> {
-  const { starting_after: after, ending_before: before, created_from: fromS = 0, created_to: toS } = query;
-  const oldest = eventIdAt(Math.max(fromS, nowS - EVENT_AGE_S_MAX));
-  const newest = eventIdAt(toS ?? TIME_S_MAX);
-  // The id after `before`, because the range begins with its first id.
-  const next = before && `evt_${(BigInt(before.slice('evt_'.length)) + 1n).toString().padStart(19, '0')}`;
-  return {
-    fromId: next !== undefined && next > oldest ? next : oldest,
-    beforeId: after !== undefined && after < newest ? after : newest,
-  };
-}
+/** Returns the query within what can still be read. */
+const readable = (query: z.infer<typeof querySchema>, nowS: number) => ({
+  ...query,
+  created_from: Math.max(query.created_from ?? 0, nowS - EVENT_AGE_S_MAX),
+});
 
 const isShown = ({ storeId, mode, type, id }: StoredEvent, caller: Caller, nowS: number): boolean =>
   storeId === caller.storeId &&
@@ -96,7 +89,7 @@ export function eventEndpoints({ database, clock }: ApiDeps): Endpoint[] {
       async run({ caller, search }) {
         const query = readQuery(querySchema, search);
         const paging = readPaging(query);
-        const range = rangeOf(query, toSeconds(clock.nowMs()));
+        const range = idRange(readable(query, toSeconds(clock.nowMs())), (ms) => eventIdAt(ms / 1000));
         const types = typesFor(caller, query.type);
         const { storeId, mode } = caller;
         const found = await database.events.list({

@@ -67,7 +67,7 @@ export function readQuery<T extends z.ZodObject>(schema: T, search: URLSearchPar
 const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
 /** The last second of ids that sort by time: in the year 2286. */
-export const TIME_S_MAX = 9_999_999_999;
+const TIME_S_MAX = 9_999_999_999;
 
 const timeS = () =>
   z
@@ -116,6 +116,23 @@ type Paging = Readonly<{
   starting_after?: string | undefined;
   ending_before?: string | undefined;
 }>;
+
+type InTime = Omit<Paging, 'limit'> & Readonly<{ created_from?: number | undefined; created_to?: number | undefined }>;
+
+/**
+ * Returns the range of ids that a query asks for, where ids sort by time.
+ * @param idAt returns the first id of a time in Unix ms
+ */
+export function idRange(query: InTime, idAt: (ms: number) => string): Readonly<{ fromId: string; beforeId: string }> {
+  const { created_from = 0, created_to = TIME_S_MAX, starting_after: after, ending_before: before } = query;
+  const [oldest, newest] = [idAt(created_from * 1000), idAt(created_to * 1000)];
+  // Sorts directly behind the id that the range leaves out.
+  const next = before === undefined ? '' : `${before}\u0000`;
+  return {
+    fromId: next > oldest ? next : oldest,
+    beforeId: after !== undefined && after < newest ? after : newest,
+  };
+}
 
 /**
  * Returns which end of the list comes first, and how many rows a page has.

@@ -5,7 +5,7 @@ import * as z from 'zod';
 import { firstSessionId, parseSessionId } from '../lib/id.ts';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
 import { examples } from './examples.ts';
-import { listSchema, pageOf, pagingFields, readPaging, readQuery, TIME_S_MAX } from './parameter.ts';
+import { idRange, listSchema, pageOf, pagingFields, readPaging, readQuery } from './parameter.ts';
 import { createSessionSchema, readSessionInput } from './session-input.ts';
 import { cancelSession, createErrors, createSession, findSession } from './session-service.ts';
 import { paymentSession, paymentSessionSchema, paymentSessions, paymentStatusSchema } from './session-view.ts';
@@ -104,20 +104,11 @@ const querySchema = z.object({
   status: paymentStatusSchema.optional().meta({ description: 'Only sessions with this `payment_status`.' }),
 });
 
-/** Returns what sorts directly behind an id. */
-const behind = (id: string): string => `${id}\u0000`;
-
-/** Returns the range of ids that a query asks for: ids sort by time. */
-function rangeOf(query: z.infer<typeof querySchema>) {
-  const oldest = firstSessionId((query.created_from ?? 0) * 1000);
-  const newest = firstSessionId((query.created_to ?? TIME_S_MAX) * 1000);
-  const after = query.starting_after && parseSessionId(query.starting_after);
-  const before = query.ending_before && parseSessionId(query.ending_before);
-  return {
-    fromId: before && behind(before) > oldest ? behind(before) : oldest,
-    beforeId: after && after < newest ? after : newest,
-  };
-}
+/** Returns the ids that a query goes on from as they are stored. */
+const bareIds = ({ starting_after: after, ending_before: before }: z.infer<typeof querySchema>) => ({
+  ...(after !== undefined && { starting_after: parseSessionId(after) ?? after }),
+  ...(before !== undefined && { ending_before: parseSessionId(before) ?? before }),
+});
 
 export function sessionListEndpoint(deps: ApiDeps): Endpoint {
   return {
@@ -145,7 +136,7 @@ export function sessionListEndpoint(deps: ApiDeps): Endpoint {
         mode: caller.mode,
         orderId: query.order_id ?? null,
         status: query.status ?? null,
-        ...rangeOf(query),
+        ...idRange({ ...query, ...bareIds(query) }, firstSessionId),
         first: paging.first,
         limit: paging.limit + 1,
       });

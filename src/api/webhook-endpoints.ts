@@ -10,7 +10,7 @@ import type { ApiDeps, Call, Caller, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
 import { examples } from './examples.ts';
 import { meaningHash } from './json.ts';
-import { check, listSchema, pageOf, pagingFields, readPaging, readQuery, TIME_S_MAX } from './parameter.ts';
+import { check, idRange, listSchema, pageOf, pagingFields, readPaging, readQuery } from './parameter.ts';
 import { textSchema } from './session-input.ts';
 
 const PATH = '/api/v1/webhook_endpoints';
@@ -141,19 +141,7 @@ async function create(deps: ApiDeps, { caller, body, idempotencyKey }: Call) {
   }
 }
 
-const idAt = (timeS: number): string => `we_${sortableTime(timeS * 1000)}`;
-/** Sorts directly behind an id. */
-const behind = (id: string): string => `${id}\u0000`;
-
-/** Returns the range of ids that a query asks for: ids sort by time. */
-function rangeOf({ created_from, created_to, starting_after, ending_before }: z.infer<typeof querySchema>) {
-  const oldest = idAt(created_from ?? 0);
-  const newest = idAt(created_to ?? TIME_S_MAX);
-  return {
-    fromId: ending_before !== undefined && behind(ending_before) > oldest ? behind(ending_before) : oldest,
-    beforeId: starting_after !== undefined && starting_after < newest ? starting_after : newest,
-  };
-}
+const idAt = (timeMs: number): string => `we_${sortableTime(timeMs)}`;
 
 const listEndpoint = ({ database }: ApiDeps): Endpoint => ({
   method: 'get',
@@ -176,7 +164,7 @@ const listEndpoint = ({ database }: ApiDeps): Endpoint => ({
     const query = readQuery(querySchema, search);
     const paging = readPaging(query);
     const { first, limit } = paging;
-    const found = await database.endpoints.page({ storeId, mode, ...rangeOf(query), first, limit: limit + 1 });
+    const found = await database.endpoints.page({ storeId, mode, ...idRange(query, idAt), first, limit: limit + 1 });
     return { body: pageOf(found, paging, shown) };
   },
 });
