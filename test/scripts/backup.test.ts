@@ -3,20 +3,8 @@
  * address twice and pays nothing by itself, and a backup that was touched is refused.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { HDKey } from '@scure/bip32';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -24,71 +12,32 @@ import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
 import { packArchive, unpackArchive } from '../../src/app/backup/archive.ts';
 import { throughAfter } from '../../src/app/backup/restore.ts';
 import { openDatabase } from '../../src/app/open-database.ts';
-import { loadConfig } from '../../src/config/config.ts';
-import { invariant } from '../../src/core/fault.ts';
-import type { Database } from '../../src/database/database.ts';
-import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
-import { ingestedChain } from '../support/ingested-chain.ts';
-import { newSession } from '../support/new-session.ts';
-import { runQuayside } from '../support/quayside-process.ts';
+import { DAY_MS } from '../../src/lib/clock.ts';
+import { openToolBench, benchXpub as xpub } from '../support/tool-bench.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'quayside-backup-'));
-const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
-const file = join(folder, 'quayside.json');
-const settings = { networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } }, limits: { pool_target: 5 } };
-writeFileSync(file, JSON.stringify({ data_dir: 'data', ...settings }));
-const variables = { QUAYSIDE_CONFIG: file };
+const bench = await openToolBench({ settings: { limits: { pool_target: 5 } }, source: xpubFingerprint(xpub) });
+const { folder, file, run, answer, config, database, chain, keys, pool } = bench;
+test.after(bench.close);
 const passphraseFile = join(folder, 'passphrase');
 writeFileSync(passphraseFile, 'correct horse battery\n', { mode: 0o600 });
 const passphrase = Buffer.from('correct horse battery');
 const secret = ['--passphrase-file', passphraseFile];
 const target = join(folder, 'target');
-
-async function answer(...words: string[]) {
-  const { code, out, err } = await runQuayside([...words, '--json'], variables);
-  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
-  return JSON.parse(out);
-}
+const hex = (n: number) => n.toString(16).padStart(40, '0');
 
 /** Asserts that a command is refused. @returns the message */
 async function refused(code: string, ...words: string[]): Promise<string> {
-  const ended = await runQuayside([...words, '--json'], variables);
+  const ended = await run(...words, '--json');
   assert.is(ended.code, code === 'not_found' ? 3 : 1, ended.err);
   assert.is(JSON.parse(ended.out).error.code, code);
   return ended.err;
 }
 
-const { id: store } = await answer('store', 'add', 'Shop');
-const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
-const database = openDatabase(config, process.env);
-const [network] = config.networks;
-invariant(network, 'there is a network');
-const pool = { family: 'evm', mode: 'test', source: xpubFingerprint(xpub) } as const;
-const hex = (n: number) => n.toString(16).padStart(40, '0');
-const keys = Array.from({ length: 40 }, (_, n) => hex(n + 1));
-await database.addresses.add({ ...pool, firstIndex: 0, keys });
-let current = database;
-const chain = ingestedChain(() => current, systemClock, network);
-await chain.mine();
-await chain.report('following');
-test.after(() => {
-  database.close();
-  rmSync(folder, { recursive: true, force: true });
-});
-
+const indexOf = (to: string) => keys.indexOf(to);
 /** Creates a session. @returns its address's index */
-async function take(name: string, on: Database = database): Promise<number> {
-  invariant(network, 'there is a network');
-  // What was reported minutes ago, on a slow machine, counts no more.
-  await chain.report('following');
-  const wish = { storeId: store, name, networks: [network], amountMinor: 1000, nowMs: systemClock.nowMs() };
-  const made = await on.sessions.create(newSession(wish));
-  invariant(made.kind === 'created', `not ${made.kind}`);
-  return keys.indexOf(made.session.addresses.evm ?? '');
-}
-
-const pay = async (index: number) =>
-  chain.confirm(await chain.mine([{ to: hex(index + 1), currency: 'USDT', units: 10_000_000n }]));
+const take = async (name: string) => indexOf((await bench.order(name)).to);
+const pay = (index: number) =>
+  chain.mine([{ to: hex(index + 1), currency: 'USDT', units: 10_000_000n }]).then(chain.confirm);
 
 assert.equal([await take('a'), await take('b')], [0, 1]);
 await pay(0);
@@ -140,7 +89,7 @@ test('verify restores it, adds up the ledger, compares the counts and leaves not
 test('a backup is restored on trial at once, and `status` says when', async () => {
   const first = await answer('backup', '--to', join(folder, 'proved'), ...secret);
   assert.is(first.proved, true);
-  const { newest, proved } = JSON.parse((await runQuayside(['status', '--json'], variables)).out).backup;
+  const { newest, proved } = JSON.parse((await run('status', '--json')).out).backup;
   assert.equal([newest.file, newest.made_at], [first.file, proved.made_at]);
 });
 
@@ -182,7 +131,7 @@ test('a database that does not agree with the manifest is not sound, and is not 
   writeFileSync(join(inside, 'manifest.json'), JSON.stringify(manifest));
   const lying = join(folder, 'lying.backup');
   await packArchive(lying, inside, { passphrase, onBytes: () => {} });
-  const { code, out } = await runQuayside(['restore', lying, '--check', ...secret, '--json'], variables);
+  const { code, out } = await run('restore', lying, '--check', ...secret, '--json');
   assert.is(code, 1);
   assert.equal(JSON.parse(out).problems, ['sessions has 2 rows, the manifest says 3']);
   await refused('backup_unsound', 'restore', lying, join(folder, 'unsound'), ...secret);
@@ -205,10 +154,10 @@ test('addresses given after the backup are not given twice, stay watched, and pa
     assert.ok(watched.includes(hex(3)) && watched.includes(hex(4)));
     assert.is((await own.holds.list())[0]?.code, 'restored_from_backup');
     assert.is((await own.audit.list(1))[0]?.command, 'restore');
-    current = own;
+    bench.use(own);
     await chain.mine();
     await chain.report('following');
-    assert.is(await take('e', own), 7);
+    assert.is(await take('e'), 7);
     await pay(3);
     const alarms = await own.alarms.list(10);
     const codes = alarms.map(({ code }) => code);
@@ -216,7 +165,7 @@ test('addresses given after the backup are not given twice, stay watched, and pa
     const retiring = alarms.find(({ code }) => code === 'addresses_retired');
     assert.match(retiring?.message ?? '', `according to ${join(data, 'address-marks')}: it was restored`);
   } finally {
-    current = database;
+    bench.use(database);
     own.close();
   }
   assert.is(existsSync(join(data, 'quayside.db-wal')), false);
@@ -238,7 +187,7 @@ test('--through retires up to an index, also addresses that the backup has not d
 });
 
 test('a person is told the commands of each network, and nothing of simulated chains', async () => {
-  const { out } = await runQuayside(['restore', made.file, join(folder, 'told'), ...secret], variables);
+  const { out } = await run('restore', made.file, join(folder, 'told'), ...secret);
   assert.match(out, '     quayside payout reconcile test:ethereum --reason …\n');
   assert.not.match(out, 'sandbox');
 });

@@ -1,104 +1,188 @@
-/** Exported books of a real database: files, formats, exact amounts, values, and texts that spreadsheets would run. */
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+/**
+ * Exported books of a real database: files, formats, exact amounts and values, texts that spreadsheets would run, and
+ * that the rows add up to what `quayside ledger verify` says.
+ */
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { HDKey } from '@scure/bip32';
+import { inspect } from 'node:util';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openDatabase } from '../../src/app/open-database.ts';
-import { loadConfig } from '../../src/config/config.ts';
 import { invariant } from '../../src/core/fault.ts';
+import { parseUnits } from '../../src/core/money.ts';
+import { sweepIntent } from '../../src/core/sweep.ts';
+import { type BookKind, bookKinds } from '../../src/database/bookkeeping.ts';
 import { csvCell, rowWriter } from '../../src/lib/export-text.ts';
+import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { ingestedChain, txOf } from '../support/ingested-chain.ts';
-import { newSession, plainRequest } from '../support/new-session.ts';
-import { runQuayside } from '../support/quayside-process.ts';
+import { txOf } from '../support/ingested-chain.ts';
+import { openToolBench } from '../support/tool-bench.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'quayside-export-'));
-const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
-const settings = join(folder, 'quayside.json');
-writeFileSync(settings, JSON.stringify({ data_dir: 'data', networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } } }));
-const variables = { QUAYSIDE_CONFIG: settings };
-const run = (...words: string[]) => runQuayside(words, variables);
+const PAYEE = '0x1234567890123456789012345678901234567890';
+const DECIMALS: Readonly<Record<string, number>> = { USDT: 6, ETH: 18 };
+const evil = '=HYPERLINK("http://x","a, b")';
 
-const store = JSON.parse((await run('store', 'add', 'Shop', '--json')).out);
-const other = JSON.parse((await run('store', 'add', 'Other', '--json')).out);
-const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
-const database = openDatabase(config, process.env);
-const [network] = config.networks;
-invariant(network, 'there is a network');
 const clock = handClock(Date.UTC(2026, 9, 31, 23, 0));
-const chain = ingestedChain(() => database, clock, network);
-test.after(() => {
-  database.close();
-  rmSync(folder, { recursive: true, force: true });
-});
-const keys = Array.from({ length: 9 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
-await database.addresses.add({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
-await chain.mine();
+const bench = await openToolBench({ clock });
+const { folder, run, answer, config, database, network, chain, store, order } = bench;
+test.after(bench.close);
+const { id: other } = await answer('store', 'add', 'Other');
+const check = await createDestinationCheck(config);
+const pool = { family: 'evm', mode: 'test' } as const;
 
-/** Creates an order; `rate` in stablecoin for one unit of its currency. */
-async function order(name: string, storeId: string, orderId = name, currency = 'USD', rate: string | null = null) {
-  invariant(network, 'there is a network');
-  await chain.report('following');
-  const wish = newSession({ storeId, name, networks: [network], amountMinor: 1000, nowMs: clock.nowMs() });
-  const conversion = rate === null ? null : { rate, currency: 'USDT' as const, amountMinor: 1000n };
-  const asked = { ...plainRequest(orderId, 1000n), currency };
-  const outcome = await database.sessions.create({ ...wish, request: asked, conversion });
-  invariant(outcome.kind === 'created', `not ${outcome.kind}`);
-  const to = outcome.session.addresses.evm ?? '';
-  return { id: outcome.session.id, pay: (units: bigint) => chain.mine([{ to, currency: 'USDT', units }]) };
+async function refund(sessionId: string, storeId: string, refundId: string, amountMinor: bigint): Promise<void> {
+  const wish = { storeId, mode: 'test' as const, refundId, sessionId, amountMinor, currency: 'USDT' as const };
+  const replay = { idempotencyKey: null, path: '/api/v1/refunds/create', bodyHash: refundId };
+  const rest = { reason: null, description: null, metadata: null, refundAddress: PAYEE, replay, nowMs: clock.nowMs() };
+  const outcome = await database.refunds.create({ ...wish, ...rest }, check);
+  assert.is(outcome.kind, 'created', inspect(outcome));
 }
 
-const evil = '=HYPERLINK("http://x","a, b")';
-const first = await order('1a', store.id, evil);
-const paid = await first.pay(10_000_001n);
-await chain.confirm(paid);
-clock.advance(3_600_000);
-const second = await order('2a', other.id, 'yen', 'JPY', '0.0066');
-const taken = await second.pay(5_000_000n);
-await chain.confirm(taken);
-await chain.orphanTip();
+async function sweep(): Promise<void> {
+  const place = { network: network.key, pool };
+  const { owners } = await database.sweeps.unswept(place, 0, 20);
+  assert.ok(owners.length >= 2, 'there is money to sweep');
+  const due = owners.map((owner) => ({ owner, why: 'value' as const }));
+  const planned = { sweep: sweepIntent(network.key, { currency: 'USDT', due }), keys: owners.map(({ key }) => key) };
+  const sweeps = [{ ...planned, before: [], after: null }];
+  await database.sweeps.plan({ ...place, treasury: 'd'.repeat(40), sweeps, nowMs: clock.nowMs() });
+}
 
+/** Pays out everything that is due, at one more base unit each. */
+async function carryAll(): Promise<void> {
+  // Until then a refund can be canceled.
+  clock.advance(120_000);
+  await database.refunds.advance(clock.nowMs(), 10);
+  clock.advance(61_000);
+  const nowMs = clock.nowMs();
+  const open = await database.payouts.open(network.key, nowMs, 20);
+  for (const [at, { payout }] of open.entries()) {
+    const { id, intent } = payout;
+    const name = { id, generation: 0, attempt: 0 };
+    const payerRole = intent.kind === 'sweep' ? ('collection' as const) : ('refund' as const);
+    const own = { payer: 'a'.repeat(40), payerRole, nonce: null, terms: {}, feeUnitsMax: 10n ** 18n };
+    const allotted = await database.payouts.allot({ ...name, ...own, intent, nowMs });
+    assert.is(allotted.kind, 'allotted', inspect(allotted));
+    const tx = `0x${String(at + 1).padStart(64, '0')}`;
+    const signed = { ...name, id: at + 1, intent, terms: {}, signedAtMs: nowMs, tx, bytes: new Uint8Array([1]) };
+    await database.payouts.recordSigned(network.key, [signed]);
+    await database.payouts.recordSent({ ...name, answerCode: 'ok', answer: 'ok', refusal: null, nowMs });
+    const ended = { tx, feeUnits: 21_000_000_000_001n + BigInt(at) };
+    await database.payouts.settle({ id, generation: 0, outcome: { kind: 'succeeded', ended }, nowMs });
+  }
+}
+
+type Row = Readonly<Record<string, string | number | null>>;
 let files = 0;
-async function rowsOf(kind: string, ...words: string[]): Promise<Record<string, string | null>[]> {
+async function rowsOf(kind: BookKind, ...words: string[]): Promise<Row[]> {
   const file = join(folder, `out-${files++}.json`);
   const { code, err } = await run('export', kind, '--format', 'json', '--output', file, ...words);
   assert.is(code, 0, err);
   assert.is(statSync(file).mode & 0o777, 0o600);
   return JSON.parse(readFileSync(file, 'utf8'));
 }
+const cellsOf = (row: Row | undefined, names: string): unknown[] => names.split(' ').map((name) => row?.[name]);
+
+const unitsOf = ({ amount, currency }: Row): bigint => {
+  const text = String(amount);
+  const units = parseUnits(text.replace('-', ''), DECIMALS[String(currency)] ?? 0);
+  invariant(units !== null, `${text} is an amount`);
+  return text.startsWith('-') ? -units : units;
+};
+const sumOf = (rows: readonly Row[]): bigint => rows.reduce((sum, row) => sum + unitsOf(row), 0n);
+
+await database.engines.nextFence(network.key, 0, clock.nowMs());
+const first = await order('1a', { orderId: evil });
+const paid = await first.pay(10_000_001n);
+clock.advance(3_600_000);
+const second = await order('2a', { storeId: other, orderId: 'yen', currency: 'JPY', rate: '0.0066' });
+await chain.finalize(await second.pay(10_000_000n));
+await refund(first.id, store, 'r1', 450n);
+await refund(second.id, other, 'r2', 123n);
+await sweep();
+await carryAll();
+await (await order('3a', { storeId: other, orderId: 'undone' })).pay(7_000_000n);
+await chain.orphanTip();
 
 test('a payment has its exact amount, value, transaction and order; a reversal is a row below zero', async () => {
-  const [one, two, three, ...rest] = await rowsOf('payments');
+  const [one, two, three, four, ...rest] = await rowsOf('payments');
   assert.is(rest.length, 0);
-  const {
-    time,
-    store: owner,
-    amount,
-    value,
-    value_currency,
-    rate,
-    rate_source,
-    transaction,
-    order: orderId,
-  } = one ?? {};
+  assert.equal(cellsOf(one, 'time store amount value value_currency rate rate_source transaction order'), [
+    '2026-10-31T23:00:00.000Z',
+    store,
+    '10.000001',
+    '10.000001',
+    'USD',
+    '1',
+    'par',
+    txOf(paid, 0),
+    evil,
+  ]);
+  const valued = 'amount value value_currency rate_source rate_time';
+  assert.equal(cellsOf(two, valued), ['10.00', '1515', 'JPY', 'locked', '2026-11-01T00:00:00.000Z']);
+  assert.equal(cellsOf(three, 'order amount'), ['undone', '7.00']);
+  assert.equal(cellsOf(four, 'kind amount value reverses'), ['payment_reversed', '-7.00', '-7.00', three?.entry]);
+});
+
+test('sums of payments, refunds, sweeps and fees are those of the ledger, to the last unit', async () => {
+  const report = await answer('ledger', 'verify');
+  assert.ok(report.balanced, JSON.stringify(report.problems));
+  const balances: readonly Readonly<{ account: string; asset: string; units: string }>[] = report.balances;
+  const balance = (name: string, isNative = false): bigint =>
+    balances
+      .filter(({ account, asset }) => account === name && (asset === 'native') === isNative)
+      .reduce((sum, { units }) => sum + BigInt(units), 0n);
+  const rows = Object.fromEntries(await Promise.all(bookKinds.map(async (kind) => [kind, await rowsOf(kind)])));
   assert.equal(
-    [time, owner, amount, value, value_currency, rate, rate_source, transaction, orderId],
-    ['2026-10-31T23:00:00.000Z', store.id, '10.000001', '10.000001', 'USD', '1', 'par', txOf(paid, 0), evil],
+    bookKinds.map((kind) => rows[kind].length),
+    [4, 2, 1, 3, 0],
+    JSON.stringify(rows),
   );
-  assert.equal([two?.amount, two?.value, two?.value_currency, two?.rate_source], ['5.00', '758', 'JPY', 'locked']);
-  assert.equal([three?.kind, three?.amount, three?.value], ['payment_reversed', '-5.00', '-758']);
-  assert.is(three?.reverses, two?.entry);
-  assert.is(two?.rate_time, '2026-11-01T00:00:00.000Z');
+  assert.is(sumOf(rows.payments), balance('collected') + balance('in_transit') + balance('treasury'));
+  assert.is(sumOf(rows.refunds), -balance('refunded'));
+  assert.is(sumOf(rows.sweeps), balance('treasury'));
+  assert.is(sumOf(rows.fees), balance('fees', true));
+  assert.equal(
+    [sumOf(rows.refunds), sumOf(rows.sweeps), sumOf(rows.fees)],
+    [5_730_000n, 20_000_001n, 63_000_000_000_006n],
+  );
+});
+
+test('a refund has its value at the rate of its session, a transaction, a receipt and its fee', async () => {
+  const rows = (await rowsOf('refunds')).sort((a, b) => String(a.refund).localeCompare(String(b.refund)));
+  const names = 'amount value value_currency rate rate_source rate_time to refund order';
+  assert.equal(
+    rows.map((row) => cellsOf(row, names)),
+    [
+      ['4.50', '4.50', 'USD', '1', 'par', null, PAYEE, 'r1', evil],
+      ['1.23', '186', 'JPY', '0.0066', 'locked', '2026-11-01T00:00:00.000Z', PAYEE, 'r2', 'yen'],
+    ],
+  );
+  for (const row of rows) {
+    assert.match(String(row.transaction), /^0x\d{64}$/);
+    assert.match(String(row.receipt), /^RF-2026-/);
+    assert.match(String(row.fee), /^0\.00002100000000000\d$/);
+    assert.is(row.fee_currency, 'ETH');
+  }
+});
+
+test('a sweep and each fee name their transaction and payout', async () => {
+  const [swept] = await rowsOf('sweeps');
+  assert.equal(cellsOf(swept, 'amount currency fee_currency'), ['20.000001', 'USDT', 'ETH']);
+  const fees = await rowsOf('fees');
+  assert.equal(fees.map(({ payout_kind }) => payout_kind).sort(), ['refund', 'refund', 'sweep']);
+  const paidOut = [...(await rowsOf('refunds')), ...(swept ? [swept] : [])];
+  assert.equal(
+    fees.map(({ transaction, payout, amount }) => [transaction, payout, amount]).sort(),
+    paidOut.map(({ transaction, payout, fee }) => [transaction, payout, fee]).sort(),
+  );
 });
 
 test('a range includes its first moment and not its last, and a store sees only its own', async () => {
-  assert.is((await rowsOf('payments', '--to', '2026-11-01')).length, 1);
-  assert.is((await rowsOf('payments', '--from', '2026-11-01')).length, 2);
-  assert.is((await rowsOf('payments', '--from', '2026-10-31T23:00:00Z', '--to', '2026-11-01')).length, 1);
-  assert.is((await rowsOf('payments', '--store', other.id)).length, 2);
-  assert.is((await rowsOf('refunds')).length, 0);
+  const lengthOf = async (...words: string[]) => (await rowsOf('payments', ...words)).length;
+  assert.is(await lengthOf('--to', '2026-11-01'), 1);
+  assert.is(await lengthOf('--from', '2026-11-01'), 3);
+  assert.is(await lengthOf('--from', '2026-10-31T23:00:00Z', '--to', '2026-11-01'), 1);
+  assert.is(await lengthOf('--store', other), 3);
   assert.equal((await run('export', 'payments', '--store', 'mer_none')).code, 3);
   assert.equal((await run('export', 'payments', '--from', 'yesterday')).code, 2);
   assert.equal((await run('export', 'payments', '--from', '2026-11-02', '--to', '2026-11-01')).code, 2);
@@ -107,12 +191,12 @@ test('a range includes its first moment and not its last, and a store sees only 
 test('CSV is quoted as RFC 4180 says, and nothing in it runs as a formula', async () => {
   const file = join(folder, 'payments.csv');
   const summary = await run('export', 'payments', '--output', file, '--json');
-  assert.equal(JSON.parse(summary.out), { kind: 'payments', format: 'csv', rows: 3, file });
+  assert.equal(JSON.parse(summary.out), { kind: 'payments', format: 'csv', rows: 4, file });
   const lines = readFileSync(file, 'utf8').split('\r\n');
-  assert.is(lines.length, 5, 'a header, three rows, and the end of the last line');
+  assert.is(lines.length, 6, 'a header, four rows, and the end of the last line');
   assert.match(lines[0] ?? '', /^time,entry,kind,store,mode,network,currency,amount,value,/);
   assert.ok((lines[1] ?? '').endsWith(`,"'=HYPERLINK(""http://x"",""a, b"")",`));
-  assert.match(lines[3] ?? '', ',-5.00,-758,JPY,', 'a number below zero stays a number');
+  assert.match(lines[4] ?? '', ',-7.00,-7.00,USD,', 'a number below zero stays a number');
   const again = await run('export', 'payments', '--output', file);
   assert.is(again.code, 1);
   assert.match(again.err, 'exists already; name another file');
@@ -129,10 +213,8 @@ test('an empty export is a header, or an empty array', () => {
   assert.is(csv.begin + csv.end, 'a,b\r\n');
   const json = rowWriter('json', ['a']);
   assert.equal(JSON.parse(json.begin + json.end), []);
-  assert.equal(JSON.parse(json.begin + json.row(['x'], true) + json.row([null], false) + json.end), [
-    { a: 'x' },
-    { a: null },
-  ]);
+  const rows = json.begin + json.row(['x'], true) + json.row([null], false) + json.end;
+  assert.equal(JSON.parse(rows), [{ a: 'x' }, { a: null }]);
 });
 
 test.run();

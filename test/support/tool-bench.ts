@@ -8,6 +8,7 @@ import { openDatabase } from '../../src/app/open-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { Currency } from '../../src/core/transfer.ts';
+import type { Database } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ingestedChain } from './ingested-chain.ts';
 import { newSession, plainRequest } from './new-session.ts';
@@ -58,7 +59,8 @@ export async function openToolBench({ settings, network: own, clock = systemCloc
   const database = openDatabase(config, process.env);
   const [network] = config.networks;
   invariant(network, 'there is a network');
-  const chain = ingestedChain(() => database, clock, network, more.dustFloorPar);
+  let current = database;
+  const chain = ingestedChain(() => current, clock, network, more.dustFloorPar);
   const keys = Array.from({ length: KEYS }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
   const pool = { family: 'evm', mode: 'test', source: more.source ?? 'test' } as const;
   await database.addresses.add({ ...pool, firstIndex: 0, keys });
@@ -74,7 +76,7 @@ export async function openToolBench({ settings, network: own, clock = systemCloc
     const asked = { storeId, name, networks: [network], amountMinor: 1000, accepts, expiresInS, nowMs: clock.nowMs() };
     const conversion = rate === null ? null : { rate, currency: 'USDT' as const, amountMinor: 1000n };
     const request = { ...plainRequest(orderId, 1000n), currency };
-    const outcome = await database.sessions.create({ ...newSession(asked), request, conversion });
+    const outcome = await current.sessions.create({ ...newSession(asked), request, conversion });
     invariant(outcome.kind === 'created', `not ${outcome.kind}`);
     const to = outcome.session.addresses.evm ?? '';
     const send = (units: bigint, coin: Currency = 'USDT') => chain.mine([{ to, currency: coin, units }]);
@@ -86,9 +88,29 @@ export async function openToolBench({ settings, network: own, clock = systemCloc
     return { id: outcome.session.id, name, to, send, pay };
   }
 
+  /** Lets the chain and orders go to another database, which knows the chain so far. */
+  const use = (other: Database): void => {
+    current = other;
+  };
   const close = (): void => {
     database.close();
     rmSync(folder, { recursive: true, force: true });
   };
-  return { folder, file, variables, run, answer, store, config, database, network, chain, keys, pool, order, close };
+  return {
+    folder,
+    file,
+    variables,
+    run,
+    answer,
+    store,
+    config,
+    database,
+    network,
+    chain,
+    keys,
+    pool,
+    order,
+    use,
+    close,
+  };
 }
