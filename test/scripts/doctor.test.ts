@@ -6,51 +6,30 @@ import { once } from 'node:events';
 import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { HDKey } from '@scure/bip32';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
-import { openDatabase } from '../../src/app/open-database.ts';
 import { writeServerFile } from '../../src/app/server-file.ts';
-import { loadConfig } from '../../src/config/config.ts';
-import { invariant } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { ingestedChain } from '../support/ingested-chain.ts';
-import { newSession } from '../support/new-session.ts';
 import { runQuayside } from '../support/quayside-process.ts';
 import { SANDBOX_CHAIN_ID, sandboxTokens, startSimulatedNode } from '../support/simulated-node.ts';
 import { thawAll } from '../support/thaw.ts';
+import { openToolBench, benchXpub as xpub } from '../support/tool-bench.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'quayside-doctor-'));
-const data = join(folder, 'data');
-const seed = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0");
-const xpub = seed.publicExtendedKey;
 const node = await startSimulatedNode({ family: 'evm', seed: 'doctor', finalityDistance: 2 });
 for (let n = 0; n < 6; n++) node.world.mine();
 const rates = createServer((_request, response) => void response.end(JSON.stringify(sources))).listen(0, '127.0.0.1');
 const sources = [{ source: 'static', ageS: 1, fresh: true, pairs: 2, fault: null }];
-const network = { url: node.wsUrl, xpub, chain_id: SANDBOX_CHAIN_ID, tokens: sandboxTokens };
-const file = join(folder, 'quayside.json');
-const write = (more: object = {}, own: object = {}): void => {
-  writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { sepolia: { ...network, ...own } }, ...more }));
-  chmodSync(file, 0o600);
+const own = { url: node.wsUrl, chain_id: SANDBOX_CHAIN_ID, tokens: sandboxTokens };
+const bench = await openToolBench({ network: own, source: xpubFingerprint(xpub) });
+const { folder, file, variables, database, network: followed, chain } = bench;
+const data = join(folder, 'data');
+const write = (settings: object = {}, more: object = {}): void => {
+  const sepolia = { ...own, xpub, ...more };
+  writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { sepolia }, ...settings }));
 };
-write();
-const variables: Record<string, string> = { QUAYSIDE_CONFIG: file };
-
-const made = JSON.parse((await runQuayside(['store', 'add', 'Shop', '--json'], variables)).out);
-const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
-const database = openDatabase(config, process.env);
-const [followed] = config.networks;
-invariant(followed, 'there is a network');
-const chain = ingestedChain(() => database, systemClock, followed);
-const keys = Array.from({ length: 9 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
-const pool = { family: 'evm', mode: 'test' as const, source: xpubFingerprint(xpub) };
-await database.addresses.add({ ...pool, firstIndex: 0, keys });
-await chain.mine();
 if (!rates.listening) await once(rates, 'listening');
 const metricsUrl = `http://127.0.0.1:${(rates.address() as AddressInfo).port}`;
 const baseUrl = 'http://127.0.0.1:1';
@@ -58,10 +37,9 @@ const urls = { base_url: baseUrl, metrics_url: metricsUrl, dashboard_url: baseUr
 const serverFile = { pid: process.pid, port: 1, ...urls, secret_keys: [] };
 writeServerFile(data, serverFile);
 test.after(async () => {
-  database.close();
   rates.close();
   await node.close();
-  rmSync(folder, { recursive: true, force: true });
+  bench.close();
 });
 
 type Found = Readonly<{ area: string; severity: string; text: string; next?: string }>;
@@ -156,11 +134,7 @@ test('what a watch finds is found at once, with its command; so is a server or a
 });
 
 test('a ledger that does not add up, and a file that is damaged, are found in a copy', async () => {
-  await database.sessions.create(
-    newSession({ storeId: made.id, name: '1a', networks: [followed], amountMinor: 1000, nowMs: systemClock.nowMs() }),
-  );
-  const to = (await database.sessions.find(`cs_${'1a'.padStart(26, '0')}`))?.addresses.evm ?? '';
-  await chain.confirm(await chain.mine([{ to, currency: 'USDT', units: 10_000_000n }]));
+  await (await bench.order('1a')).pay(10_000_000n);
   const raw = new Sqlite(join(data, 'quayside.db'));
   raw.pragma('wal_checkpoint(TRUNCATE)');
   const other = mkdtempSync(join(folder, 'copy-'));

@@ -1,39 +1,11 @@
 /** `quayside payout freeze` and `thaw`. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
-import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
-import { makeInstallation, runQuayside } from '../support/quayside-process.ts';
+import { openToolBench } from '../support/tool-bench.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'quayside-freeze-'));
-const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
-const file = join(folder, 'quayside.json');
-writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } } }));
-test.after(() => rmSync(folder, { recursive: true }));
-
-const KEY = 'test:ethereum';
-makeInstallation({ QUAYSIDE_CONFIG: file });
-const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file });
-async function answer(...words: string[]) {
-  const { code, out, err } = await run(...words, '--json');
-  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
-  return JSON.parse(out);
-}
-/** Works on the installation's database, as its processes would. */
-async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
-  const dataDir = join(folder, 'data');
-  const options = { file: databaseFile(dataDir), secretKey: readSecretKey(dataDir, {}) };
-  const database = openSqliteDatabase({ ...options, busyTimeoutMs: 10_000, bytesMax: null, outageWaitS: 600 });
-  try {
-    return await work(database);
-  } finally {
-    database.close();
-  }
-}
+const { run, answer, database, network, close } = await openToolBench();
+const KEY = network.key;
+test.after(close);
 const frozen = async () =>
   (await answer('status')).payouts.frozen.map((one: { network: string | null; reason: string }) => [
     one.network,
@@ -41,8 +13,8 @@ const frozen = async () =>
   ]);
 
 test('a network is named by its key, or by its name alone', async () => {
-  const { network } = await answer('payout', 'freeze', 'ethereum', '--reason', 'x', '--dry-run');
-  assert.is(network, KEY);
+  const { network: named } = await answer('payout', 'freeze', 'ethereum', '--reason', 'x', '--dry-run');
+  assert.is(named, KEY);
   const { code, err } = await run('payout', 'reconcile', 'ethereum');
   assert.equal([code, /has no `signer`/.test(err)], [1, true], err);
   assert.match((await run('payout', 'reconcile', 'tron')).err, 'there is no network "tron"; configured: test:ethereum');
@@ -79,7 +51,9 @@ test('freezes are shown with their reason, ended by their own name, and recorded
   assert.equal(await frozen(), []);
   const audit = await answer('audit', 'list');
   assert.equal(
-    audit.map((one: { command: string; target: string; reason: string }) => [one.command, one.target, one.reason]),
+    audit
+      .slice(0, 4)
+      .map((one: { command: string; target: string; reason: string }) => [one.command, one.target, one.reason]),
     [
       ['payout thaw', KEY, 'found'],
       ['payout thaw', 'every network', 'found'],
@@ -91,7 +65,7 @@ test('freezes are shown with their reason, ended by their own name, and recorded
 
 test('what the program froze by itself is ended by `payout reconcile` alone', async () => {
   const stolen = { network: KEY, code: 'wallet_outflow_foreign', reason: 'money left', frozenBy: 'quayside' } as const;
-  await withDatabase((database) => database.holds.freeze({ ...stolen, sinceMs: 5 }, null));
+  await database.holds.freeze({ ...stolen, sinceMs: 5 }, null);
   const refused = await run('payout', 'thaw', KEY, '--reason', 'it is done');
   assert.is(refused.code, 1);
   assert.match(refused.err, /since .*: money left. `quayside payout reconcile test:ethereum --reason …` ends that/);

@@ -1,47 +1,25 @@
 /** `quayside user` on an installation: who is added, which link is printed, and what the audit log keeps of it. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { makeInstallation, runQuayside } from '../support/quayside-process.ts';
+import { openToolBench } from '../support/tool-bench.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'quayside-user-'));
-const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
-const file = join(folder, 'quayside.json');
-writeFileSync(
-  file,
-  JSON.stringify({
-    data_dir: 'data',
-    dashboard_url: 'https://quayside.shop.example',
-    networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } },
-  }),
-);
-makeInstallation({ QUAYSIDE_CONFIG: file });
-const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file });
-test.after(() => rmSync(folder, { recursive: true, force: true }));
-
-async function answer(...words: string[]) {
-  const { code, out, err } = await run(...words, '--json');
-  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
-  return JSON.parse(out);
-}
+const settings = { dashboard_url: 'https://quayside.shop.example' };
+const { run, answer, store, close } = await openToolBench({ settings });
+test.after(close);
 
 test('a person gets a link of the configured address, a new one with another role, and is removed', async () => {
-  const store = await answer('store', 'add', 'Shop');
   const first = await answer('user', 'link', 'Ada');
   assert.match(first.link, /^https:\/\/quayside\.shop\.example\/link\/[\w-]{43}$/);
   const both = [
     { role: 'operator', store: null },
-    { role: 'owner', store: store.id },
+    { role: 'owner', store },
   ];
   assert.equal(first.roles, both, 'the first person has the only store');
   const second = await answer('user', 'link', 'ada', '--reason', 'lost phone');
   assert.is(second.id, first.id);
   assert.not.equal(second.link, first.link);
   const staff = await answer('user', 'link', 'Grace', '--role', 'staff');
-  assert.equal(staff.roles, [{ role: 'staff', store: store.id }]);
+  assert.equal(staff.roles, [{ role: 'staff', store }]);
   await answer('user', 'remove', 'Ada');
   assert.is((await run('user', 'remove', 'Ada')).code, 3);
   const entries: { command: string; target: string; reason: string | null }[] = await answer('audit', 'list');
