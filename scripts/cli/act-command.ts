@@ -99,7 +99,7 @@ const optionOf = ([name, { value, choices, help, isRequired }]: [string, Field])
     {
       ...(value && { value }),
       ...(choices && { choices }),
-      help,
+      help: help ?? '',
       ...(isRequired && { required: true }),
     } satisfies Option,
   ] as const;

@@ -94,14 +94,28 @@ export type Issuer = Readonly<{
 /** An input as people give it: an option of the command, a field of the form. A switch is `yes`. */
 export type Field = Readonly<{
   label: Sentence;
-  /** The line of the command's help. */
-  help: string;
+  /** The line of the command's help; fields of the browser alone have none. */
+  help?: string;
   /** The placeholder of its value, for the help. */
   value?: string;
   choices?: readonly string[];
+  /** What the form offers, with what it means; null for what is data. The command takes other values, too. */
+  offers?: Readonly<Record<string, Sentence | null>>;
+  /** Several of them, with commas between them. */
+  isList?: true;
+  /** The line below its input. */
+  hint?: Sentence;
+  /** Shown in the empty input. */
+  example?: string;
+  charsMax?: number;
+  /** It is text of a language, such as a name. */
+  isProse?: true;
+  isSecret?: true;
+  /** Values to choose from or to type another. */
+  suggestions?: readonly string[];
   /** It is an argument of the command, without its name; one that may be left out stands last. */
   isArgument?: true | 'optional';
-  /** The command takes the name of a file, whose text it is. */
+  /** The command takes the name of a file, whose text it is; the form takes the file itself, in base64. */
   isFile?: true;
   /** Nothing is done without it. */
   isRequired?: true;
@@ -109,13 +123,13 @@ export type Field = Readonly<{
   read?(text: string): unknown;
 }>;
 
-type Fields = Readonly<Record<string, Field>>;
+export type Fields = Readonly<Record<string, Field>>;
 
 type ValueOf<F extends Field> =
   F extends Readonly<{ read(text: string): infer Value }> ? Exclude<Value, Sentence> : string;
 
 /** The values read from an act's fields. */
-type InputOf<F extends Fields> = {
+export type InputOf<F extends Fields> = {
   readonly [Name in keyof F]: F[Name] extends Readonly<{ isArgument: true }> | Readonly<{ isRequired: true }>
     ? ValueOf<F[Name]>
     : ValueOf<F[Name]> | undefined;
@@ -138,22 +152,23 @@ export type Review = Readonly<{
 }>;
 
 /**
- * What was done. `json`: the same for programs; `facts`: what is shown once, such as a secret; `next`: the command that
- * shows how it goes on.
+ * What was done. `json`: the same for programs; `facts`: what is shown once, such as a secret; `made`: the title of the
+ * page that shows them; `next`: the command that shows how it goes on.
  */
 export type Outcome = Readonly<{
   said: Sentence;
   json: Readonly<Record<string, unknown>>;
   facts?: readonly Fact[];
+  made?: Sentence;
   next?: string;
   /** The form was sent before, so nothing is made again. */
   isRepeated?: true;
 }>;
 
-type Needs = StorePermission | InstallationPermission;
+export type Needs = StorePermission | InstallationPermission | 'to be signed in';
 
 /** What the browser asks for before it is done. The second factor is asked for where money or power goes out. */
-type Asks = 'nothing' | 'confirmation' | 'second factor';
+export type Asks = 'nothing' | 'confirmation' | 'second factor';
 
 type Described<Input, Plan, Needed extends Needs> = Readonly<{
   /** Noun and verb, as the command and as the audit log names it: `key revoke`. */
@@ -164,6 +179,8 @@ type Described<Input, Plan, Needed extends Needs> = Readonly<{
   plan(context: Context, input: Input): Promise<Plan | Refusal>;
   asks: Asks | ((plan: Plan) => Asks);
   review(plan: Plan): Review;
+  /** Waits for somebody else, such as an endpoint, outside the transaction and before `run`, which gets its result. */
+  before?(context: Context, plan: Plan): Promise<Plan | Refusal>;
   /** Does what was planned, in one transaction with its entry in the audit log. */
   run(context: Context, plan: Plan): Promise<Outcome | Refusal>;
 }>;
@@ -192,10 +209,11 @@ export function readInput<Input, Plan extends object>(
   texts: Readonly<Record<string, string | undefined>>,
 ): Readonly<{ input: Input }> | Refusal {
   const input: Record<string, unknown> = {};
-  for (const [field, { read, isArgument, isRequired }] of Object.entries<Field>(fields)) {
+  for (const [field, { label, read, isArgument, isRequired }] of Object.entries<Field>(fields)) {
     const text = texts[field]?.trim();
     if (text === undefined) {
-      if (isArgument === true || isRequired) return { ...refuse('usage', say('It is missing.')), field };
+      if (isArgument === true || isRequired)
+        return { ...refuse('usage', say('“{label}” is missing.', { label })), field };
       continue;
     }
     const value = read ? read(text) : text;

@@ -16,6 +16,7 @@ import {
   say,
 } from './act.ts';
 import {
+  ADDRESS_CHARS_MAX,
   aboveDailyLimit,
   addressFault,
   amountText,
@@ -157,7 +158,14 @@ export const returnHeld = defineAct({
   reason: 'required',
   fields: {
     held: heldField,
-    to: { label: say('To'), help: 'the address to pay', value: 'ADDRESS', read: readAddress },
+    to: {
+      label: say('To the address'),
+      hint: say('Ask the payer for an address: the one that it came from may belong to an exchange.'),
+      help: 'the address to pay',
+      value: 'ADDRESS',
+      charsMax: ADDRESS_CHARS_MAX,
+      read: readAddress,
+    },
     toSender: { label: say('To'), help: 'pay the address that it came from, which may be an exchange’s' },
     network: {
       label: say('Network'),

@@ -20,7 +20,7 @@ import { storeField, storeOf } from './stores.ts';
 import { parseTime } from './times.ts';
 
 export const modes: readonly Mode[] = ['live', 'test'];
-export const KEY_NAME_CHARS_MAX = 64;
+const KEY_NAME_CHARS_MAX = 64;
 /** Ranges of one key. */
 const SOURCES_MAX = 50;
 
@@ -36,6 +36,14 @@ const readName = (text: string): string | Sentence =>
   text !== '' && text.length <= KEY_NAME_CHARS_MAX
     ? text
     : say('A name has 1 to {count} characters.', { count: KEY_NAME_CHARS_MAX });
+
+const scopeWords: Readonly<Record<Scope, Sentence>> = {
+  'sessions:read': say('read payments'),
+  'sessions:write': say('create and cancel payments'),
+  'refunds:read': say('read refunds'),
+  'refunds:write': say('make and cancel refunds: whoever has this key can send money out'),
+  'webhooks:write': say('add and remove webhook endpoints: whoever has this key can have every event sent to them'),
+};
 
 const noScope = say('Choose at least one thing that the key may do.');
 
@@ -76,20 +84,32 @@ export const createKey = defineAct({
   fields: {
     store: storeField,
     mode: modeField('the mode of the sessions that it creates'),
-    name: { label: say('Name'), help: 'what people call it', value: 'NAME', read: readName },
+    name: {
+      label: say('Name'),
+      help: 'what people call it',
+      value: 'NAME',
+      charsMax: KEY_NAME_CHARS_MAX,
+      isProse: true,
+      read: readName,
+    },
     scopes: {
       label: say('It may'),
+      isList: true,
+      offers: scopeWords,
       help: `comma-separated: ${scopes.join(', ')}; a test key has all by default`,
       value: 'LIST',
       read: scopesOf,
     },
     expires: {
       label: say('It expires'),
+      offers: { '': say('never'), '30d': say('in 30 days'), '90d': say('in 90 days'), '365d': say('in a year') },
       help: 'refuse it from then on: `90d`, `2027-11-23` or `2027-11-23T10:00:00Z` (UTC; default: never)',
       value: 'TIME',
     },
     from: {
-      label: say('From'),
+      label: say('IP addresses'),
+      hint: say('Of your shop’s servers. Empty: from anywhere.'),
+      example: '203.0.113.0/24, 2001:db8::7',
       help: 'addresses that may use it, comma-separated: 203.0.113.0/24,2001:db8::7 (default: all)',
       value: 'RANGES',
       read: sourcesOf,
@@ -135,6 +155,7 @@ export const createKey = defineAct({
     await database.keys.create({ ...row, id, ...(name !== null && { name }) }, act);
     const made = { ...row, id, name, expiresAtMs, sources, lastUsedAtMs: null, lastUsedFrom: null };
     return {
+      made: say('Your new key'),
       said: say('Save both now: they are not shown again.'),
       json: { ...keyJson({ ...made, createdBy: act.operator }), api_key: key, api_secret: row.secret },
       facts: [

@@ -7,12 +7,12 @@ import { type Context, defineAct, isRefusal, oneOf, type Refusal, refuse, type S
 import { storeField, storeOf } from './stores.ts';
 
 const LINK_LIFE_MS = 24 * 3_600_000;
-export const PERSON_NAME_CHARS_MAX = 64;
+const PERSON_NAME_CHARS_MAX = 64;
 const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u;
 const MEMBERS_MAX = 100;
 const roles: readonly Role[] = ['operator', ...storeRoles];
 
-export const roleWords: Readonly<Record<Role, Sentence>> = {
+const roleWords: Readonly<Record<Role, Sentence>> = {
   operator: say('operator'),
   owner: say('owner: everything about the store'),
   staff: say('staff: reads payments, asks for refunds, sends webhooks again'),
@@ -47,11 +47,19 @@ export const linkPerson = defineAct({
   asks: 'second factor',
   reason: 'optional',
   fields: {
-    name: { label: say('Name'), help: 'what the person signs in with', isArgument: true, read: readName },
+    name: {
+      label: say('Name'),
+      help: 'what the person signs in with',
+      isArgument: true,
+      charsMax: PERSON_NAME_CHARS_MAX,
+      isProse: true,
+      read: readName,
+    },
     role: {
       label: say('Role'),
       help: 'of a new person or besides other roles; the first person is operator and owner of the only store',
       choices: roles,
+      offers: Object.fromEntries(storeRoles.map((role) => [role, roleWords[role]])),
       read: readRole,
     },
     store: storeField,
@@ -88,6 +96,7 @@ export const linkPerson = defineAct({
     await database.signIns.addLink(id, { hash: hashOf(token), salt: newToken(), expiresAtMs }, act);
     const link = `${dashboardUrl}/link/${token}`;
     return {
+      made: say('The link for {name}', { name }),
       said: say('Give this to {name} alone. The first person who opens it becomes {name}. It is not shown again.', {
         name,
       }),

@@ -21,7 +21,7 @@ type Networks = readonly Pick<NetworkConfig, 'key' | 'family' | 'title'>[];
 export const titleOf = (networks: Networks, network: NetworkKey): string =>
   networks.find(({ key }) => key === network)?.title ?? network;
 
-const ADDRESS_CHARS_MAX = 128;
+export const ADDRESS_CHARS_MAX = 128;
 
 /** Reads an address as people type it; whether it is one of the network is checked later. */
 export const readAddress = (text: string): string | Sentence =>

@@ -2,7 +2,15 @@
 import type { NetworkConfig } from '../config/network.ts';
 import type { RedirectRefundOutcome, Refund } from '../database/refunds/refund.ts';
 import { type Context, defineAct, type Fact, type Field, isRefusal, type Refusal, refuse, say, textOf } from './act.ts';
-import { addressFault, amountText, minorText, readAddress, storeSuspended, titleOf } from './refund-words.ts';
+import {
+  ADDRESS_CHARS_MAX,
+  addressFault,
+  amountText,
+  minorText,
+  readAddress,
+  storeSuspended,
+  titleOf,
+} from './refund-words.ts';
 
 const refundField = { label: say('Refund'), help: 'its id, rf_… or rt_…', isArgument: true } as const satisfies Field;
 
@@ -185,7 +193,9 @@ export const redirectRefund = defineAct({
   fields: {
     refund: refundField,
     address: {
-      label: say('Address'),
+      label: say('To the address'),
+      hint: say('Until its payment is in progress. The cancel window begins again, and an approval is needed again.'),
+      charsMax: ADDRESS_CHARS_MAX,
       help: 'the address to pay',
       value: 'ADDRESS',
       isRequired: true,

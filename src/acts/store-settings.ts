@@ -31,8 +31,6 @@ export type StoreSetting = Field &
     isOperators?: true;
     /** Changing it lets more money out, takes less money for an order, or lets another site show the page. */
     needsFactor?: true;
-    /** What each choice means. */
-    choiceTexts?: Readonly<Record<string, Sentence>>;
     /** Returns its value, or what is wrong with the text. */
     read(text: string): Known | Sentence;
     /** Returns the text that `read` reads. */
@@ -154,7 +152,7 @@ const ofSessions: readonly StoreSetting[] = [
       },
       ['hold', 'accept'],
     ),
-    choiceTexts: { hold: say('is held for your decision'), accept: say('is accepted') },
+    offers: { hold: say('is held for your decision'), accept: say('is accepted') },
   },
 ];
 
@@ -214,6 +212,7 @@ const ofPage: readonly StoreSetting[] = [
     key: 'accent',
     of: 'page',
     label: say('Colour'),
+    hint: say('Colour of buttons and bars; empty for the usual one. An illegible colour is made lighter or darker.'),
     help: 'colour of buttons and bars; adjusted until it is readable in light and dark mode',
     value: '#RRGGBB|none',
     read: (text) =>
@@ -251,6 +250,7 @@ export const storeSettings: readonly StoreSetting[] = [
     key: 'name',
     of: 'store',
     label: nameLabel,
+    isProse: true,
     help: 'the shop’s name as payers see it',
     value: 'NAME',
     read: (text) => readName(text) ?? wrong(nameLabel, text),
@@ -261,6 +261,8 @@ export const storeSettings: readonly StoreSetting[] = [
     key: 'zone',
     of: 'store',
     label: zoneLabel,
+    // UTC is not among those that the runtime names.
+    suggestions: ['UTC', ...Intl.supportedValuesOf('timeZone')],
     help: 'the time zone of its days and of times on the dashboard, such as Europe/Berlin',
     value: 'ZONE',
     read: (text) => readZone(text) ?? wrong(zoneLabel, text),
@@ -272,7 +274,7 @@ export const storeSettings: readonly StoreSetting[] = [
 ];
 
 /** Returns a setting for people. */
-export function shownSetting({ choiceTexts, write }: StoreSetting, state: StoreState): Value {
+export function shownSetting({ offers, write }: StoreSetting, state: StoreState): Value {
   const text = write(state);
-  return choiceTexts?.[text] ?? (text === '' ? say('none') : text);
+  return offers?.[text] ?? (text === '' ? say('none') : text);
 }

@@ -2,6 +2,8 @@
 import { STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import { type ExtendedEventType, extendedEvents } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
+import type { Database } from '../database/database.ts';
+import { RESEND_PACE_MS } from '../database/deliveries.ts';
 import type { Endpoint } from '../database/endpoints.ts';
 import type { RotationOutcome, RotationStep, WebhookSecret } from '../database/webhook-secrets.ts';
 import { newWebhookSecret } from '../lib/id.ts';
@@ -20,6 +22,9 @@ import {
 } from './act.ts';
 import { modeField, modes, modeWords, readMode } from './keys.ts';
 import { storeField, storeOf } from './stores.ts';
+import { parseTime } from './times.ts';
+
+const URL_CHARS_MAX = 2_048;
 
 function readEvents(text: string): readonly ExtendedEventType[] | Sentence {
   const names = text === 'none' ? [] : text.split(',').flatMap((name) => name.trim() || []);
@@ -34,6 +39,8 @@ const eventsField = {
   label: say('More events'),
   help: `comma-separated: ${extendedEvents.join(', ')}; or none`,
   value: 'LIST',
+  isList: true,
+  offers: Object.fromEntries(extendedEvents.map((event) => [event, null])),
   read: readEvents,
 } as const satisfies Field;
 const eventsText = (events: readonly ExtendedEventType[]) => events.join(', ') || say('none');
@@ -67,7 +74,13 @@ export const addEndpoint = defineAct({
   asks: 'second factor',
   reason: 'optional',
   fields: {
-    url: { label: say('URL'), help: 'where events are sent', isArgument: true },
+    url: {
+      label: say('URL'),
+      help: 'where events are sent',
+      isArgument: true,
+      charsMax: URL_CHARS_MAX,
+      example: 'https://shop.example/quayside',
+    },
     store: storeField,
     mode: modeField('the mode of the events to send'),
     events: eventsField,
@@ -121,6 +134,7 @@ export const addEndpoint = defineAct({
 });
 
 const shownOnce = (secret: string) => ({
+  made: say('The endpoint’s secret'),
   said: say('Save it now: it is not shown again.'),
   facts: [[say('Secret'), { code: secret }]] satisfies Fact[],
 });
@@ -189,6 +203,99 @@ export const removeEndpoint = defineAct({
   },
 });
 
+/** How far back failed deliveries are sent again. */
+const spans: Readonly<Record<string, Sentence>> = {
+  '1h': say('the last hour'),
+  '6h': say('the last 6 hours'),
+  '24h': say('the last day'),
+  '3d': say('the last 3 days'),
+  '7d': say('the last week'),
+};
+
+/** `count`: how many deliveries failed since; null for what is sent again whether it failed or not. */
+type ResendPlan = Readonly<{
+  which: Parameters<Database['deliveries']['resend']>[0];
+  target: string;
+  count: number | null;
+  span: Sentence | string;
+}>;
+
+export const resendWebhooks = defineAct({
+  name: 'webhook resend',
+  summary: 'Send a delivery or an event again now; with --since, what failed or is being retried, paced and in order.',
+  needs: 'webhooks:resend',
+  reason: 'optional',
+  fields: {
+    what: { label: say('Delivery'), help: 'a delivery, an event or an endpoint', isArgument: 'optional' },
+    since: {
+      label: say('Since'),
+      help: 'from this time on: `2h`, `3d`, `2026-11-23` or `2026-11-23T10:00:00Z` (UTC)',
+      value: 'TIME',
+      offers: spans,
+    },
+  },
+  async plan(context, { what, since }): Promise<ResendPlan | Refusal> {
+    if (since === undefined) return what === undefined ? needsSince : planOne(context, what);
+    const { database, nowMs, scope } = context;
+    const endpoint = what === undefined ? null : await endpointOf(context, what);
+    if (endpoint !== null && isRefusal(endpoint)) return endpoint;
+    const sinceMs = parseTime(since, nowMs, -1);
+    if (!(sinceMs >= 0 && sinceMs <= nowMs)) {
+      const because = say('“{since}” is no time in the past, such as 2h, 3d or 2026-11-23T10:00:00Z.', { since });
+      return { ...refuse('usage', because), field: 'since' };
+    }
+    const which = { sinceMs, endpointId: endpoint?.id ?? null };
+    const count = await database.deliveries.resend(which, nowMs, true);
+    if (count === 0 && scope) return refuse('refused', say('Nothing failed in that time.'));
+    return { which, target: endpoint?.id ?? 'every endpoint', count, span: spans[since] ?? since };
+  },
+  asks: ({ count }) => (count === null ? 'nothing' : 'confirmation'),
+  review: ({ target, count, span }) => ({
+    title: count === null ? say('Send it again?') : say('Send {count} deliveries again?', { count }),
+    target,
+    facts: [],
+    notes:
+      count === null
+        ? []
+        : [
+            say(
+              'Of {span}: everything that failed for good, or waits after a failure, oldest first, over {seconds} s. What was delivered is not sent again.',
+              { span, seconds: secondsOf(count) },
+            ),
+          ],
+    button: say('Send them again'),
+    json: count === null ? { due: false } : { deliveries: count, seconds: secondsOf(count) },
+  }),
+  async run({ database, nowMs }, { which, target, count: planned }) {
+    const count = await database.deliveries.resend(which, nowMs);
+    const json = { deliveries: count, ...(planned === null ? { due: count > 0 } : { seconds: secondsOf(count) }) };
+    if (planned !== null) return { said: say('{count} deliveries are sent again.', { count }), json };
+    return count > 0
+      ? { said: say('It is sent again now.'), json, next: `show ${target}` }
+      : refuse('refused', say('Its endpoint was removed.'));
+  },
+});
+
+const secondsOf = (count: number): number => Math.ceil((count * RESEND_PACE_MS) / 1000);
+
+const needsSince = { ...refuse('usage', say('Say from when on, such as 2h.')), field: 'since' };
+
+/** Plans to send one delivery, or all of an event, whatever their state. */
+async function planOne({ database, scope }: Context, id: string): Promise<ResendPlan | Refusal> {
+  if (id.startsWith('we_')) return needsSince;
+  const isEvent = id.startsWith('evt_');
+  const [delivery] = isEvent ? [] : await database.deliveries.list({ id, limit: 1 });
+  const event = isEvent ? await database.events.find(id) : delivery && (await database.events.find(delivery.eventId));
+  const isOurs = event && (!scope || (event.storeId === scope.storeId && event.mode === scope.mode));
+  if (!isOurs) {
+    return refuse(
+      'not_found',
+      say('there is no delivery or event {id}; `quayside webhook list` shows the newest', { id }),
+    );
+  }
+  return { which: isEvent ? { eventId: id } : { deliveryId: id }, target: id, count: null, span: '' };
+}
+
 const steps = ['start', 'finish', 'cancel'] as const;
 const readStep = oneOf(steps);
 type Step = RotationStep['kind'];
@@ -224,7 +331,7 @@ export const rotateSecret = defineAct({
   asks: 'second factor',
   reason: 'optional',
   fields: {
-    owner: { label: say('Endpoint'), help: 'an endpoint, or a store', isArgument: true },
+    endpoint: { label: say('Endpoint'), help: 'an endpoint, or a store', isArgument: true },
     mode: {
       label: say('Mode'),
       help: 'of a store, which has a secret for each mode (live)',
@@ -238,7 +345,7 @@ export const rotateSecret = defineAct({
       read: readStep,
     },
   },
-  async plan(context, { owner, mode = 'live', rotate }): Promise<SecretPlan | Refusal> {
+  async plan(context, { endpoint: owner, mode = 'live', rotate }): Promise<SecretPlan | Refusal> {
     if (context.scope) {
       const own = await endpointOf(context, owner);
       if (isRefusal(own)) return own;

@@ -33,7 +33,7 @@ const ofInstallation = (permission: StorePermission | InstallationPermission): p
   permission === 'installation:read' || permission === 'installation:manage';
 
 /** A permission that a page needs: in the store that its path names, or over the installation. */
-type Need =
+export type Need =
   | Readonly<{ permission: StorePermission; storeId: string }>
   | Readonly<{ permission: InstallationPermission }>;
 

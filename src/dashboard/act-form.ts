@@ -1,51 +1,283 @@
-/** A form of an act: the page that confirms it, and what the page says afterwards. */
+/**
+ * Forms of acts. One definition gives the form with its inputs, the route that takes it, the page that confirms it, and
+ * what is said or shown afterwards.
+ */
 import {
   type Act,
+  type Asks,
   type Context,
+  defineAct,
   type Fact,
+  type Field,
+  type Fields,
+  type InputOf,
   isRefusal,
+  type Needs,
   needsReason,
   type Outcome,
   REASON_CHARS_MAX,
   type Refusal,
+  type Review,
   readInput,
+  type Sentence,
+  say,
 } from '../acts/act.ts';
 import { permanent } from '../core/fault.ts';
 import { type Html, html } from '../lib/html.ts';
+import { inputOf } from '../web/inputs.ts';
 import { facts } from '../web/list.ts';
-import type { Planned } from './change.ts';
+import { changeFields, changing, hidden, type Planned } from './change.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
 import { idOfForm } from './once.ts';
-import type { Reply, StoreAt, Visit } from './page.ts';
+import { type CommonPage, may, type Page, type Reply, type StoreAt, type StorePage, type Visit } from './page.ts';
 import { sentence, sentenceText, shownValue } from './sentence.ts';
+import { faultMessage } from './show.ts';
+
+type Texts = Readonly<Record<string, string | undefined>>;
+type AnyVisit = Visit<StoreAt | null>;
+
+/** What acts of the browser work on besides. */
+export type BrowserContext = Context & Readonly<{ deps: DashboardDeps; visit: AnyVisit }>;
+
+type OfBrowser<F extends Fields, P> = Readonly<{
+  name: string;
+  needs: Needs;
+  fields?: F;
+  asks?: Asks;
+  plan(context: BrowserContext, input: InputOf<F>): Promise<P | Refusal>;
+  /** The id in the audit log, where nothing is reviewed. */
+  target?(plan: P): string;
+  /** The page that confirms; without one it is done at once. */
+  review?(plan: P): Review;
+  before?(context: BrowserContext, plan: P): Promise<P | Refusal>;
+  run(context: BrowserContext, plan: P): Promise<Outcome | Refusal>;
+}>;
+
+/** Returns an act that the browser alone has. */
+export const browserAct = <const F extends Fields, P extends object>(act: OfBrowser<F, P>): Act<InputOf<F>, P> =>
+  defineAct<F, P, Needs>({
+    ...{ summary: '', reason: 'optional', fields: {} as F, asks: act.review ? 'confirmation' : 'nothing' },
+    review: (plan) => ({
+      ...{ title: say(act.name), target: act.target?.(plan) ?? '', facts: [], notes: [], button: say(act.name) },
+    }),
+    ...act,
+  } as Parameters<typeof defineAct<F, P, Needs>>[0]);
+
+type How = Readonly<{
+  /** Where it is sent. Parameters of the path that are called like a field of the act are its values. */
+  path: string;
+  /** Other parameters of the path that are values, by the names of their fields. */
+  fills?: Readonly<Record<string, string>>;
+  /** Fields of the act that are typed, or that the page gives. */
+  inputs?: readonly string[];
+  /** Where Cancel leads, and the browser afterwards: the page of the form, if it is left out. */
+  back?: string;
+  /** Where the browser goes afterwards, with `:name` for what the outcome says in its JSON. */
+  to?: string;
+  /** Who may do it, where it is not whom the act names. */
+  needs?: Needs;
+  formBytesMax?: number;
+  /** Stands above the facts on the page that confirms. */
+  above?(deps: DashboardDeps, visit: AnyVisit): Promise<Html | null> | Html | null;
+  /** Stands below the facts on the page that shows what was made. */
+  below?(deps: DashboardDeps, visit: AnyVisit, outcome: Outcome): Html;
+}>;
+
+/** How a page shows a form. */
+type Shown = Readonly<{
+  button: string;
+  /** What the page gives for fields and for parameters of the path. */
+  given?: Texts;
+  /** What its inputs hold at first. */
+  texts?: Texts;
+  /** Asks why, under this label; `note`: it may be left out. */
+  reason?: Sentence;
+  note?: Sentence;
+  /** Only these of its inputs, and what labels say, where that depends on the page. */
+  inputs?: readonly string[];
+  labels?: Readonly<Record<string, Sentence>>;
+  /** What its selects offer, by fields, where that depends on the page. */
+  offers?: Readonly<Record<string, NonNullable<Field['offers']>>>;
+  /** Stand above and below its inputs. */
+  above?: Html | null;
+  below?: Html | null;
+  /** Names what the button is about, where several say the same. */
+  about?: string;
+  /** `main`: what most come to the page for; `small`: in a row of a list. */
+  look?: 'main' | 'plain' | 'small';
+  /** It opens under this title. */
+  opens?: Html | string;
+}>;
+
+export type Form = Readonly<{
+  path: string;
+  needs: Needs;
+  formBytesMax?: number | undefined;
+  /** Renders the form; nothing for somebody who may not do it. */
+  show(visit: AnyVisit, shown: Shown): Html | null;
+  /** Plans what was sent. @param again the page of the form, with what is wrong */
+  plan(
+    deps: DashboardDeps,
+    visit: AnyVisit,
+    page: Readonly<{ path: string; again(fault: Html): Promise<Reply> }>,
+  ): Promise<Planned>;
+}>;
+
+/** Returns a path with the values of its parameters. */
+const filled = (path: string, values: Readonly<Record<string, unknown>>): string =>
+  path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(values[name] ?? '')).replaceAll('%3A', ':'));
+
+/** Returns the form of an act. */
+export function formOf<I, P extends object>(act: Act<I, P>, how: How): Form {
+  const needs = how.needs ?? act.needs;
+  return {
+    path: how.path,
+    needs,
+    formBytesMax: how.formBytesMax,
+    show: (visit, shown) => (may(visit, needs) ? render(visit, act.fields as Fields, how, shown) : null),
+    async plan(deps, visit, page) {
+      const { params, words } = visit;
+      const back = filled(how.back ?? page.path, params);
+      return planAct(deps, visit, act, {
+        ...{ texts: textsOf(visit, act.fields as Fields, how), back, refused: page.again },
+        above: (await how.above?.(deps, visit)) ?? null,
+        done(outcome) {
+          const to = how.to === undefined ? back : filled(how.to, { ...params, ...outcome.json });
+          const { made, said, isRepeated } = outcome;
+          return made && !isRepeated
+            ? { title: sentenceText(words, made), content: madePage(deps, visit, how, { outcome, to }) }
+            : { to, said: sentenceText(words, said) };
+        },
+      });
+    },
+  };
+}
+
+/** Whether a form was sent and refused, so that its page is shown again. */
+export const isSent = ({ form }: Pick<AnyVisit, 'form'>): boolean => form.once !== undefined;
+
+function render(visit: AnyVisit, fields: Fields, how: How, shown: Shown): Html {
+  const { form, words, params, path } = visit;
+  const {
+    button,
+    given = {},
+    texts = {},
+    reason,
+    note,
+    above = null,
+    below = null,
+    about,
+    look = 'plain',
+    opens,
+  } = shown;
+  const action = filled(how.path, { ...params, ...given });
+  const isAgain = isSent(visit) && path === action;
+  const inputs = (shown.inputs ?? how.inputs ?? []).map((name) => {
+    if (!fields[name]) return null;
+    const offers = shown.offers?.[name];
+    const field = { ...fields[name], ...(offers && { offers }) };
+    const own = given[name];
+    if (own !== undefined) return hidden(name, own);
+    const first = texts[name] ?? '';
+    return inputOf({
+      ...field,
+      name,
+      label: sentence(words, shown.labels?.[name] ?? field.label),
+      text: (isAgain ? typedIn(form, name, field) : first) ?? '',
+      choices: choicesOf(field)?.map((one) => {
+        const said = field.offers?.[one];
+        return [one, said ? sentenceText(words, said) : null];
+      }),
+      hint: field.hint ? sentence(words, field.hint) : null,
+      isRequired: field.isArgument === true || field.isRequired === true,
+      type: field.isFile ? 'file' : field.isSecret ? 'password' : 'text',
+    });
+  });
+  const label = reason ?? note;
+  const why =
+    label &&
+    inputOf({
+      ...{ name: 'because', label: sentence(words, label), text: isAgain ? (form.because ?? '') : '' },
+      ...{ charsMax: REASON_CHARS_MAX, isProse: true, isRequired: reason !== undefined },
+    });
+  const file = Object.values(fields).some(({ isFile }) => isFile) ? html` enctype="multipart/form-data"` : null;
+  const named =
+    about === undefined ? null : html` aria-label="${words.say('general.act_on', { act: button, name: about })}"`;
+  const looks = look === 'main' ? null : html` class="${look === 'small' ? 'plain small' : 'plain'}"`;
+  const content = html`<form method="post" action="${action}"${file}>${changeFields(visit)}${above}${inputs}${why ?? null}${below}
+<button${looks}${named}>${button}</button></form>`;
+  return opens === undefined
+    ? content
+    : html`<details${isAgain ? html` open` : null}><summary>${opens}</summary>${content}</details>`;
+}
+
+const choicesOf = ({ offers, choices }: Field) => (offers ? Object.keys(offers) : choices);
+
+/** Returns what a form says of a field: of a list, which boxes are ticked. */
+const typedIn = (form: Texts, name: string, field: Field): string | undefined =>
+  field.isList ? (choicesOf(field) ?? []).filter((one) => form[one] === 'on').join(',') : form[name];
+
+/** Returns a page, and the route of each form on it, which shows the page again with what is wrong. */
+export function pageWith(deps: DashboardDeps, page: Omit<StorePage, 'method'>, forms: readonly Form[]): readonly Page[];
+export function pageWith(
+  deps: DashboardDeps,
+  page: Omit<CommonPage, 'method'>,
+  forms: readonly Form[],
+): readonly Page[];
+export function pageWith(
+  deps: DashboardDeps,
+  page: Omit<StorePage, 'method'> | Omit<CommonPage, 'method'>,
+  forms: readonly Form[],
+): readonly Page[] {
+  const again = async (visit: AnyVisit, fault: Html): Promise<Reply> => {
+    const reply = await page.answer(visit as never);
+    if (reply === null || !('content' in reply)) return reply;
+    return { ...reply, status: 400, content: html`${faultMessage(fault)}${reply.content}` };
+  };
+  const sent = forms.map(({ path, needs, formBytesMax, plan }) => ({
+    ...{ method: 'post', path, needs },
+    ...(formBytesMax !== undefined && { formBytesMax }),
+    answer: changing(deps, (visit: AnyVisit) =>
+      plan(deps, visit, { path: page.path, again: (fault) => again(visit, fault) }),
+    ),
+  }));
+  return [{ ...page, method: 'get' }, ...sent] as readonly Page[];
+}
+
+/** Returns what a form says by the names of the act's fields: what is in the path, and what was typed. */
+function textsOf({ form, params }: AnyVisit, fields: Fields, { inputs = [], fills = {} }: How): Texts {
+  const entries = Object.entries(fields).map(([name, field]) => {
+    const typed = inputs.includes(name) ? typedIn(form, name, field) : undefined;
+    const isNothing = typed === '' && field.offers?.[''] !== undefined;
+    return [name, params[fills[name] ?? name] ?? (isNothing ? undefined : typed)] as const;
+  });
+  return Object.fromEntries(entries);
+}
 
 type Use = Readonly<{
-  /** What the form says, by the names of the act's input. */
-  texts: Readonly<Record<string, string | undefined>>;
-  /** Where Cancel leads, and the page that says what was done. */
+  texts: Texts;
+  /** Where Cancel leads. */
   back: string;
-  reason?: string | null;
   /** The page of the form, with what is wrong. */
-  refused(fault: Html): Promise<Reply> | Reply;
-  /** What the page that confirms shows above the facts. */
-  above?: Html | null;
-  /** The page that shows what was made, once. */
-  page?(outcome: Outcome): Reply;
+  refused(fault: Html): Promise<Reply>;
+  above: Html | null;
+  done(outcome: Outcome): Reply;
 }>;
 
 /** Plans an act as a form asks for it. */
-export async function planAct<I, P extends object>(
+async function planAct<I, P extends object>(
   deps: DashboardDeps,
-  visit: Visit<StoreAt | null>,
+  visit: AnyVisit,
   act: Act<I, P>,
-  { texts, back, reason = null, refused, page, above = null }: Use,
+  { texts, back, refused, above, done }: Use,
 ): Promise<Planned> {
-  const { words } = visit;
+  const { words, form } = visit;
   const answerTo = async ({ refusal, because }: Refusal) =>
     refusal === 'not_found' ? null : refused(sentence(words, because));
   const given = readInput(act, texts);
   if (isRefusal(given)) return answerTo(given);
-  if (act.reason === 'required' && (reason === null || reason.length > REASON_CHARS_MAX)) {
+  const reason = form.because?.trim() || null;
+  if ((act.reason === 'required' && reason === null) || (reason ?? '').length > REASON_CHARS_MAX) {
     return refused(sentence(words, needsReason));
   }
   const context = contextOf(deps, visit, { name: act.name, reason });
@@ -53,6 +285,7 @@ export async function planAct<I, P extends object>(
   if (isRefusal(plan)) return answerTo(plan);
   const asks = typeof act.asks === 'function' ? act.asks(plan) : act.asks;
   const { title, target, facts: shown, notes, button, isDangerous, typed } = act.review(plan);
+  let known: P = plan;
   return {
     command: act.name,
     target,
@@ -69,25 +302,46 @@ export async function planAct<I, P extends object>(
             ...(typed !== undefined && { typed }),
             ...(isDangerous && { isDangerous }),
           },
+    async before() {
+      const learned = await act.before?.(context, known);
+      if (learned !== undefined && isRefusal(learned)) return answerTo(learned);
+      known = learned ?? known;
+      return undefined;
+    },
     async act(database, own) {
-      const outcome = await act.run({ ...context, database, act: own }, plan);
-      if (isRefusal(outcome)) return answerTo(outcome);
-      return page && !outcome.isRepeated ? page(outcome) : { to: back, said: sentenceText(words, outcome.said) };
+      const outcome = await act.run({ ...context, database, act: own }, known);
+      return isRefusal(outcome) ? answerTo(outcome) : done(outcome);
     },
   };
 }
 
+/** Shows what was made, once. */
+function madePage(
+  deps: DashboardDeps,
+  visit: AnyVisit,
+  { below }: How,
+  { outcome, to }: Readonly<{ outcome: Outcome; to: string }>,
+): Html {
+  const { said, facts: made = [] } = outcome;
+  return html`<section class="card"><p class="message attention">${sentence(visit.words, said)}</p>
+${actFacts(visit, made)}${below?.(deps, visit, outcome) ?? null}
+<p><a class="button" href="${to}">${visit.words.say('frame.go_on')}</a></p></section>`;
+}
+
 /** Shows facts of an act. */
-export const actFacts = ({ words }: Pick<Visit<unknown>, 'words'>, all: readonly Fact[]): Html =>
+const actFacts = ({ words }: Pick<AnyVisit, 'words'>, all: readonly Fact[]): Html =>
   facts(all.map(([label, value]) => [sentence(words, label), shownValue(words, value)]));
 
 /** Returns what an act works on, for its form. */
 export function contextOf(
   deps: DashboardDeps,
-  { at, visitor, form, nowMs }: Visit<StoreAt | null>,
+  visit: AnyVisit,
   { name, reason }: Readonly<{ name: string; reason: string | null }>,
-): Context {
+): BrowserContext {
+  const { at, visitor, form, nowMs } = visit;
   return {
+    deps,
+    visit,
     database: deps.database,
     nowMs,
     act: { ...actOf(visitor.person, name, deps.clock), reason },

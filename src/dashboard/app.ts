@@ -3,7 +3,6 @@
  * is reachable through it, and no API key opens it.
  */
 import express, { type ErrorRequestHandler, type Express, type Request, type Response } from 'express';
-import { isAllowed } from '../core/access.ts';
 import { Fault } from '../core/fault.ts';
 import { queryOf, readForm } from '../lib/form.ts';
 import { html } from '../lib/html.ts';
@@ -18,7 +17,7 @@ import type { DashboardDeps, SignInDeps } from './deps.ts';
 import { documentOf, framed, type MenuStore, refuse } from './frame.ts';
 import { serveLinks } from './link.ts';
 import { createNotices } from './notice.ts';
-import { type FileReply, isOperatorPage, isStorePage, type Page, type Reply, type StoreAt } from './page.ts';
+import { type FileReply, isOperatorPage, isStorePage, may, type Page, type Reply, type StoreAt } from './page.ts';
 import { dashboardPages } from './pages.ts';
 import { onlyOwnForms, onlyOwnName, protect } from './policy.ts';
 import { isFactorRequired } from './second-factor.ts';
@@ -110,10 +109,11 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     response.redirect(303, FIRST_FACTOR_PATH);
     return;
   }
-  const { store, mode, ...params } = request.params as Record<string, string>;
+  const params = request.params as Record<string, string>;
+  const { store, mode } = params;
   const at: StoreAt | null =
     isStorePage(page) && (mode === 'live' || mode === 'test') ? { storeId: store ?? '', mode } : null;
-  if (!isOpenTo(visitor, page, at)) {
+  if (!may({ at, visitor }, page.needs) || (at === null && isStorePage(page))) {
     const closed = { visitor, at: null, zone: UTC, words, reply: null };
     await send(deps, closed, request, response);
     return;
@@ -140,12 +140,6 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
     ? at && (await page.answer({ ...visit, at }))
     : await page.answer({ ...visit, at: null });
   await send(deps, { visitor, at, zone, words, reply }, request, response);
-}
-
-/** Whether the visitor may see the page, in that very store and mode. */
-function isOpenTo({ person }: Visitor, page: Page, at: StoreAt | null): boolean {
-  if (isStorePage(page)) return at !== null && isAllowed(person.memberships, { permission: page.needs, ...at });
-  return page.needs === 'to be signed in' || isAllowed(person.memberships, { permission: page.needs });
 }
 
 /**

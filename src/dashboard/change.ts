@@ -63,13 +63,13 @@ type PlanOf<At> = (visit: Visit<At>) => Promise<Planned>;
 export const storeChange = (
   deps: DashboardDeps,
   { plan, ...page }: Pick<StorePage, 'path' | 'needs' | 'formBytesMax'> & Readonly<{ plan: PlanOf<StoreAt> }>,
-): StorePage => ({ ...page, method: 'post', answer: answering(deps, plan) });
+): StorePage => ({ ...page, method: 'post', answer: changing(deps, plan) });
 
 /** A form about the installation, or of the person who is signed in. */
 export const commonChange = (
   deps: DashboardDeps,
   { plan, ...page }: Pick<CommonPage, 'path' | 'needs' | 'formBytesMax'> & Readonly<{ plan: PlanOf<null> }>,
-): CommonPage => ({ ...page, method: 'post', answer: answering(deps, plan) });
+): CommonPage => ({ ...page, method: 'post', answer: changing(deps, plan) });
 
 /** The hidden fields of every form that changes something. */
 export const changeFields = ({ visitor, nowMs }: Pick<Visit<unknown>, 'visitor' | 'nowMs'>): Html =>
@@ -93,7 +93,8 @@ export const hidden = (name: string, value: string): Html =>
 /** `token`: the session's new one, where the second factor was proved. */
 type Answered = Readonly<{ reply: Reply; token: string | null }>;
 
-function answering<At extends StoreAt | null>(
+/** Returns what answers a form that changes something. */
+export function changing<At extends StoreAt | null>(
   deps: DashboardDeps,
   plan: PlanOf<At>,
 ): (visit: Visit<At>) => Promise<Reply> {

@@ -2,7 +2,8 @@
  * What a page of the dashboard is: a path, what it needs, and its answer. `app.ts` checks the need before the page is
  * asked anything.
  */
-import { type InstallationPermission, isAllowed, type StorePermission } from '../core/access.ts';
+import type { Needs } from '../acts/act.ts';
+import { type InstallationPermission, isAllowed, type Need, type StorePermission } from '../core/access.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Html } from '../lib/html.ts';
 import type { Words } from './texts.ts';
@@ -14,7 +15,7 @@ export type Visit<At> = Readonly<{
   at: At;
   /** The path that was asked for. */
   path: string;
-  /** The path's other parameters. */
+  /** The path's parameters. */
   params: Readonly<Record<string, string>>;
   query: URLSearchParams;
   /** The fields of a form. */
@@ -53,9 +54,9 @@ export type StoreAt = Readonly<{ storeId: string; mode: Mode }>;
 /** Returns the path of a page of a store and mode. */
 export const pathIn = ({ storeId, mode }: StoreAt, page: string): string => `/s/${storeId}/${mode}/${page}`;
 
-/** Whether the visitor may do something in the store and mode of the page. */
-export const may = ({ at, visitor }: Visit<StoreAt>, permission: StorePermission): boolean =>
-  isAllowed(visitor.person.memberships, { permission, ...at });
+/** Whether the visitor may do something, in the store and mode of the page. */
+export const may = ({ at, visitor }: Pick<Visit<StoreAt | null>, 'at' | 'visitor'>, needs: Needs): boolean =>
+  needs === 'to be signed in' || isAllowed(visitor.person.memberships, { permission: needs, ...at } as Need);
 
 /** A page of one store and mode, below `/s/:store/:mode`. */
 export type StorePage = Described & Readonly<{ needs: StorePermission; answer(visit: Visit<StoreAt>): Promise<Reply> }>;

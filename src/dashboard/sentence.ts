@@ -9,7 +9,10 @@ const keyOf = (words: Words, english: string): TextKey | null => (words.knows(en
 
 /** Shows a sentence. */
 export function sentence(words: Words, { english, values }: Sentence): Html {
-  const shown = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, shownValue(words, value)]));
+  // A number stays one: it may choose the form of the text.
+  const shown = Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, typeof value === 'number' ? value : shownValue(words, value)]),
+  );
   const key = keyOf(words, english);
   if (key !== null) return words.html(key, shown);
   const text = filledProse(english, (name) => shown[name] ?? name);
@@ -25,7 +28,11 @@ export function sentenceText(words: Words, { english, values }: Sentence): strin
     Object.fromEntries(
       Object.entries(values).map(([name, value]) => [
         name,
-        typeof value === 'object' && 'english' in value ? sentenceText(words, value) : textOf(value),
+        typeof value === 'number'
+          ? value
+          : typeof value === 'object' && 'english' in value
+            ? sentenceText(words, value)
+            : textOf(value),
       ]),
     ),
   );

@@ -8,14 +8,16 @@ const texts = new URL('../../src/dashboard/texts/ar.json', import.meta.url);
 const translated = JSON.parse(readFileSync(texts, 'utf8')) as Record<string, unknown>;
 
 /** Acts that only an operator does, and what every act is made of. */
-const operators = ['alarms', 'operator-settings', 'store-decisions', 'act', 'times'];
+const operators = ['alarms', 'operator-settings', 'store-decisions', 'money-out', 'act', 'times'];
 
 /** What pages of merchants never show: the names of a command's arguments, and answers to what no form asks. */
 const onlyTool = [
-  ...['Held', 'Refund', 'Signature', 'Signed by', 'Valid until', 'Address', 'State', 'Rotation', 'Next secret'],
+  ...['Held', 'Refund', 'Delivery', 'Signature', 'Signed by', 'Valid until', 'State', 'Rotation', 'Next secret'],
   'Make a new link for {name}?',
   'Say why: the audit log keeps it.',
   'Say what to change.',
+  'Say from when on, such as 2h.',
+  'Send it again?',
   'Show the secret',
   'It signs for {owner}.',
   'Single sessions have named {owner}, and the secret of its store signs for it: rotate that one.',

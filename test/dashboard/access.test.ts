@@ -36,8 +36,8 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /s/:store/:mode/refunds/:refund/cancel': ['owner', 'staff'],
   'post /s/:store/:mode/refunds/:refund/link': ['owner', 'staff'],
   'post /s/:store/:mode/refunds/:refund/destination': ['owner'],
-  'post /s/:store/:mode/held/:held/accept': ['owner'],
-  'post /s/:store/:mode/held/:held/return': ['owner'],
+  'post /s/:store/:mode/payments/:id/held/:held/accept': ['owner'],
+  'post /s/:store/:mode/payments/:id/held/:held/return/:network/:currency': ['owner'],
   'get /s/:store/:mode/webhooks': ['owner', 'staff'],
   'get /s/:store/:mode/webhooks/:endpoint': ['owner', 'staff'],
   'get /s/:store/:mode/webhooks/deliveries/:delivery': ['owner', 'staff'],
@@ -53,9 +53,10 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /s/:store/:mode/developers/keys': ['owner'],
   'post /s/:store/:mode/developers/keys/revoke': ['owner'],
   'post /s/:store/:mode/settings/people': ['owner'],
-  'post /s/:store/:mode/settings/people/:person/remove': ['owner'],
+  'post /s/:store/:mode/settings/people/remove': ['owner'],
   'get /s/:store/:mode/settings': ['owner'],
   'post /s/:store/:mode/settings': ['owner'],
+  'post /s/:store/:mode/settings/look': ['owner'],
   'get /s/:store/:mode/settings/logo/:hash': ['owner'],
   'post /s/:store/:mode/settings/logo': ['owner'],
   'post /s/:store/:mode/settings/logo/remove': ['owner'],
@@ -63,10 +64,7 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /stores/new': ['operator', 'owner', 'accountant', 'staff'],
   'get /operator': ['operator'],
   'get /operator/stores': ['operator'],
-  'post /operator/stores/:merchant/approve': ['operator'],
-  'post /operator/stores/:merchant/refuse': ['operator'],
-  'post /operator/stores/:merchant/suspend': ['operator'],
-  'post /operator/stores/:merchant/resume': ['operator'],
+  'post /operator/stores/:store/:decision': ['operator'],
   'get /operator/money': ['operator'],
   'post /operator/money/freeze': ['operator'],
   'post /operator/money/thaw': ['operator'],
@@ -74,7 +72,7 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'get /operator/system': ['operator'],
   'post /operator/system/seed-drill': ['operator'],
   'get /operator/alarms': ['operator'],
-  'post /operator/notices': ['operator'],
+  'post /operator/notices/:kind': ['operator'],
   'post /operator/notices/:target/prove': ['operator'],
   'post /operator/notices/:target/remove': ['operator'],
   'post /operator/alarms/acknowledge': ['operator'],
@@ -119,8 +117,7 @@ async function createOperated({ api }: Dashboard) {
 const fieldsOf = (page: string, { test, live }: Readonly<Record<'test' | 'live', StoreObjects>>) => ({
   ...(page.includes('/alarms/') && { alarm: '1' }),
   ...(/\/keys\/revoke$/.test(page) && { key: page.includes('/live/') ? live.key : test.key }),
-  ...(page.endsWith('/freeze') && { network: '' }),
-  ...(page.endsWith('/notices') && { kind: 'slack' }),
+  ...(page.endsWith('/freeze') && { network: 'all' }),
 });
 
 test('every page opens to the roles that the table names, and in no other store', () =>
@@ -128,7 +125,12 @@ test('every page opens to the roles that the table names, and in no other store'
     const { api } = dashboard;
     const objects = await createObjects(dashboard);
     const other = await api.addMerchant();
-    const rest = { ...(await createOperated(dashboard)), merchant: other };
+    const rest = {
+      ...(await createOperated(dashboard)),
+      network: 'test:ethereum',
+      currency: 'USDT',
+      decision: 'approve',
+    };
     const pages = dashboardPages({ config: { networks: [] } } as never);
     const known = pages.map(({ method, path }) => `${method} ${path}`);
     assert.equal(known.sort(), Object.keys(mayOpen).sort(), 'each page is in the table');
@@ -136,8 +138,9 @@ test('every page opens to the roles that the table names, and in no other store'
     const targetOf = (page: string) => {
       const path = page.split(' ')[1] ?? '';
       const mode = path.split('/')[3] === 'live' ? 'live' : 'test';
-      const own = { ...objects[mode], hash: LOGO_HASH, network: 'test:ethereum', ...rest };
-      return withObjects(path, { store: api.merchantId, ...own });
+      const own = { ...objects[mode], hash: LOGO_HASH, ...rest };
+      const store = path.startsWith('/operator') ? other : api.merchantId;
+      return withObjects(path, { ...own, store });
     };
     for (const role of ['operator', ...storeRoles] as const) {
       const own = await dashboard.person(`own ${role}`, membershipIn(role, api.merchantId));
@@ -147,7 +150,7 @@ test('every page opens to the roles that the table names, and in no other store'
         const [target, isPost] = [targetOf(page), page.startsWith('post')];
         const what = `${page} as ${role}`;
         const isOpen = roles.includes(role);
-        if (page.includes(':store')) {
+        if (page.includes('/s/:store')) {
           const { status } = isPost ? await foreign.post(target, {}) : await foreign.get(target);
           assert.is(status, 404, `${what} of another store`);
         }

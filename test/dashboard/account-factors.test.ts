@@ -199,7 +199,7 @@ test('with simulated networks only, a password is enough to sign in and to do wh
     assert.is((await signIn(dashboard, '', 'something else')).status, 403);
     const askKey = async (mode: string) => {
       const page = `/s/${api.merchantId}/${mode}/developers`;
-      const review = await again.submit(page, `${page}/keys`, { name: 'Shop', 'sessions:read': 'on', expires: '30' });
+      const review = await again.submit(page, `${page}/keys`, { name: 'Shop', 'sessions:read': 'on', expires: '30d' });
       return { page, review };
     };
     const { page, review } = await askKey('test');

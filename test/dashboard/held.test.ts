@@ -18,7 +18,7 @@ const withHeld = (work: (d: Dashboard, ada: Visitor, path: string, sessionId: st
     const ada = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
     const [held] = await api.database().held.list({ sessionId: sale.id, limit: 1 });
     const page = `/s/${api.merchantId}/test/payments/${sale.id}`;
-    await work(dashboard, ada, `/s/${api.merchantId}/test/held/${held?.id}`, sale.id, page);
+    await work(dashboard, ada, `${page}/held/${held?.id}`, sale.id, page);
   });
 
 test('accepting says what it does, then does it once and records it', () =>
@@ -44,23 +44,21 @@ test('accepting says what it does, then does it once and records it', () =>
 
 test('a return wants address, reason and the amount typed, and shows the whole address', () =>
   withHeld(async ({ api }, ada, path, sessionId, page) => {
-    const part = 'test:ethereum USDT';
     for (const [fields, fault] of [
-      [{ part: 'test:ethereum USDC', address: to, because: 'x' }, 'Choose what to return'],
-      [{ part, address: '', because: 'x' }, 'Name an address'],
-      [{ part, address: 'nonsense', because: 'x' }, 'is not an address'],
-      [{ part, address: to, because: ' ' }, 'Say why'],
+      [{ to: '', because: 'x' }, 'Name an address'],
+      [{ to: 'nonsense', because: 'x' }, 'is not an address'],
+      [{ to, because: ' ' }, 'Say why'],
     ] as const) {
-      const answer = await ada.submit(page, `${path}/return`, fields);
+      const answer = await ada.submit(page, `${path}/return/test:ethereum/USDT`, fields);
       assert.is(answer.status, 400, fault);
       assert.match(answer.text, fault);
     }
-    const review = await ada.submit(page, `${path}/return`, { part, address: to, because: 'too late' });
+    const review = await ada.submit(page, `${path}/return/test:ethereum/USDT`, { to, because: 'too late' });
     assert.match(review.text, (to.match(/.{1,4}/g) ?? []).map((four) => `<span>${four}</span>`).join(''));
-    assert.is((await confirm(ada, `${path}/return`, review, { typed: '10.5' })).status, 403);
+    assert.is((await confirm(ada, `${path}/return/test:ethereum/USDT`, review, { typed: '10.5' })).status, 403);
     const refunds = () => api.database().refunds.list({ sessionId, limit: 9 });
     assert.equal(await refunds(), []);
-    const done = await confirm(ada, `${path}/return`, review, { typed: '10.50' });
+    const done = await confirm(ada, `${path}/return/test:ethereum/USDT`, review, { typed: '10.50' });
     assert.is(done.status, 303, done.text);
     const [made, ...others] = await refunds();
     assert.equal([made?.destination?.address, made?.amountMinor, made?.heldKind, others], [to, 1050n, 'late', []]);
@@ -72,8 +70,8 @@ test('a return wants address, reason and the amount typed, and shows the whole a
 test('what is above the store’s limit is not returned by one person', () =>
   withHeld(async ({ api }, ada, path, sessionId, page) => {
     await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1049 });
-    const fields = { part: 'test:ethereum USDT', address: to, because: 'x' };
-    const answer = await ada.submit(page, `${path}/return`, fields);
+    const fields = { to, because: 'x' };
+    const answer = await ada.submit(page, `${path}/return/test:ethereum/USDT`, fields);
     assert.is(answer.status, 400);
     assert.match(answer.text, 'quayside held return');
     assert.equal(await api.database().refunds.list({ sessionId, limit: 9 }), []);
@@ -81,8 +79,8 @@ test('what is above the store’s limit is not returned by one person', () =>
 
 /** Orders a return with all that the review asks for. */
 async function orderReturn(ada: Visitor, path: string, page: string) {
-  const review = await ada.submit(page, `${path}/return`, { part: 'test:ethereum USDT', address: to, because: 'x' });
-  return review.status === 200 ? confirm(ada, `${path}/return`, review, { typed: '10.50' }) : review;
+  const review = await ada.submit(page, `${path}/return/test:ethereum/USDT`, { to, because: 'x' });
+  return review.status === 200 ? confirm(ada, `${path}/return/test:ethereum/USDT`, review, { typed: '10.50' }) : review;
 }
 
 test('the owner of a suspended store sends no held money out, neither ordered before nor after', () =>
@@ -135,8 +133,8 @@ test('what a store’s owner returns counts in the store’s daily limit, and in
     await database.stores.setRefundPolicy(api.merchantId, { refundDailyMinor: 9999 });
     const [held] = await database.held.list({ sessionId: other.id, limit: 1 });
     const ben = await person('Ben', { role: 'owner', storeId: api.merchantId });
-    const [own, act] = [`payments/${other.id}`, `held/${held?.id}`].map((one) => `/s/${api.merchantId}/test/${one}`);
-    const again = await orderReturn(ben, act ?? '', own ?? '');
+    const own = `/s/${api.merchantId}/test/payments/${other.id}`;
+    const again = await orderReturn(ben, `${own}/held/${held?.id}`, own);
     assert.equal(
       [again.status, /quayside held return/.test(again.text)],
       [400, true],

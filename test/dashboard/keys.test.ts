@@ -45,7 +45,7 @@ test('a key is confirmed, shown once, signs calls, and is recorded with its make
   withDashboard(async (dashboard) => {
     const { api } = dashboard;
     const ada = await owner(dashboard);
-    const { review, form, post } = await reviewed(dashboard, ada, 'test', { expires: '30' });
+    const { review, form, post } = await reviewed(dashboard, ada, 'test', { expires: '30d' });
     assert.match(review.text, /It may not<\/dt><dd><bdi>refunds:read, refunds:write, webhooks:write/);
     assert.not.match(review.text, 'name="code"', 'the second factor was proved at sign-in');
     assert.equal(await listed(dashboard), [], 'nothing is made before it is confirmed');
@@ -154,10 +154,10 @@ test('a form with something missing is shown again with what was filled in', () 
     for (const [extra, fault] of [
       [{ name: '' }, '1 to 64 characters'],
       [{ 'sessions:read': '', 'sessions:write': '' }, 'at least one'],
-      [{ sources: '203.0.113.0/99' }, 'not readable'],
+      [{ from: '203.0.113.0/99' }, 'not readable'],
       [{ expires: 'x' }, 'when the key expires'],
     ] as const) {
-      const answer = await ada.submit(page, `${page}/keys`, { ...fields, sources: '203.0.113.7', ...extra });
+      const answer = await ada.submit(page, `${page}/keys`, { ...fields, from: '203.0.113.7', ...extra });
       assert.is(answer.status, 400);
       assert.match(answer.text, fault);
     }

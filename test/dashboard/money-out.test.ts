@@ -36,8 +36,8 @@ test('wallets are shown with what is low or not read', () =>
 test('every network is frozen with a reason, and thawed with the second factor', () =>
   withOperator(async ({ dashboard: { api, code }, mary }) => {
     const database = api.database();
-    assert.is((await mary.submit(PAGE, `${PAGE}/freeze`, { network: '', because: ' ' })).status, 400);
-    const review = await mary.submit(PAGE, `${PAGE}/freeze`, { network: '', because: 'looks <odd>' });
+    assert.is((await mary.submit(PAGE, `${PAGE}/freeze`, { network: 'all', because: ' ' })).status, 400);
+    const review = await mary.submit(PAGE, `${PAGE}/freeze`, { network: 'all', because: 'looks <odd>' });
     assert.match(review.text, 'looks &lt;odd&gt;');
     assert.is((await confirm(mary, `${PAGE}/freeze`, review)).status, 303);
     const [freeze] = await database.holds.list();

@@ -37,7 +37,7 @@ test('a target is proved by its code only', () =>
     assert.is((await mary.submit(LIST, `${PATH}/nt_1/prove`, { proof: ' 918273 ' })).status, 303);
     assert.match((await mary.get(LIST)).text, 'proved');
     const acts = await dashboard.api.database().audit.list(9);
-    const proof = acts.find(({ command }) => command === 'prove notice target');
+    const proof = acts.find(({ command }) => command === 'notify prove');
     assert.equal([proof?.operator, proof?.target], ['Mary (dashboard)', 'nt_1']);
   }));
 
@@ -55,7 +55,7 @@ test('removing asks for the second factor, says who is left, and is recorded', (
     assert.is(done.status, 303, done.text);
     assert.equal(await api.database().notices.listTargets(), []);
     const [entry] = await api.database().audit.list(1);
-    assert.equal([entry?.command, entry?.operator], ['remove notice target', 'Mary (dashboard)']);
+    assert.equal([entry?.command, entry?.operator], ['notify remove', 'Mary (dashboard)']);
   }));
 
 test('an alarm about a payment links to it, for those who may see the payment', () =>
@@ -83,10 +83,10 @@ test('a note of whoever acknowledges an alarm is shown with it and in the audit 
   withTarget(async ({ dashboard, mary }) => {
     assert.match((await mary.get(LIST)).text, 'Acknowledge: A-1');
     const note = 'The provider <b>knows</b>; back at noon';
-    const long = await mary.submit(LIST, `${LIST}/acknowledge`, { note: 'x'.repeat(201) });
+    const long = await mary.submit(LIST, `${LIST}/acknowledge`, { because: 'x'.repeat(201) });
     assert.is(long.status, 400);
     assert.match(long.text, 'at most 200 characters');
-    await mary.submit(LIST, `${LIST}/acknowledge`, { note: ` ${note} `, confirmed: 'yes' });
+    await mary.submit(LIST, `${LIST}/acknowledge`, { because: ` ${note} `, confirmed: 'yes' });
     const shown = note.replaceAll('<', '&lt;').replaceAll('>', '&gt;');
     const line = `<p class="note"><bdi>${shown}</bdi></p><p class="hint"><bdi>Mary (dashboard)</bdi></p>`;
     const list = (await mary.get(LIST)).text;

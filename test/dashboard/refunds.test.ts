@@ -121,9 +121,9 @@ test('the form says what is left, on which network and until when; the review sa
       address: address('7'),
     });
     assert.match(textOf(review.text), `Order ${orderId} Amount 4.50 USDT Network Ethereum (ERC20)`);
-    assert.match(review.text, 'for 60 seconds after you confirm');
+    assert.match(textOf(review.text), 'for 60 seconds after you confirm');
     const unnamed = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT' });
-    assert.match(unnamed.text, 'Once nothing is missing, it can be canceled for 60 seconds');
+    assert.match(textOf(unnamed.text), 'Once nothing is missing, it can be canceled for 60 seconds');
     await confirm(ada, refundForm, review);
     assert.is(amountOf((await ada.get(refundForm)).text), '6.00');
     assert.match(await plain(), 'Left to refund 6.00 USDT');
@@ -142,7 +142,7 @@ test('without an address the payer gets a link, and an owner can name one until 
     const { api, ada, bob } = shop;
     const path = await makeRefund(shop, {});
     const page = await confirm(ada, `${path}/link`, await ada.submit(path, `${path}/link`));
-    const link = /<input value="([^"]+\/refund\/[0-9a-f]{32})" readonly/.exec(page.text)?.[1] ?? '';
+    const link = /<code[^>]*>([^<]+\/refund\/[0-9a-f]{32})</.exec(page.text)?.[1] ?? '';
     const [refund] = await refundsOf(shop);
     assert.is(link, `${api.baseUrl}/refund/${refund?.claim?.token}`);
 

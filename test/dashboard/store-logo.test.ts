@@ -37,7 +37,7 @@ test('a logo is uploaded by a form of the page, shown without running anything, 
     ] as const) {
       const answer = await upload(bytes);
       assert.is(answer.status, 400, String(why));
-      assert.match(await answer.text(), why);
+      assert.match((await answer.text()).replaceAll(/<\/?bdi>/g, ''), why);
     }
     assert.is((await upload(png(320, 80), [])).status, 403, 'a form without its token');
     assert.is(await kept(), null);
@@ -53,8 +53,8 @@ test('a logo is uploaded by a form of the page, shown without running anything, 
     assert.is(await kept(), null);
     const acts = (await api.database().audit.list(9)).map(({ operator, command }) => [operator, command]);
     assert.equal(acts.slice(0, 2), [
-      ['Ada (dashboard)', 'remove logo'],
-      ['Ada (dashboard)', 'set logo'],
+      ['Ada (dashboard)', 'store remove logo'],
+      ['Ada (dashboard)', 'store set logo'],
     ]);
   }));
 

@@ -83,10 +83,7 @@ test('an endpoint is added once with a secret shown once, and a test event reach
     assert.match(received[0]?.body ?? '', '"webhook.test"');
     assert.ok(received[0]?.headers['webhook-signature']);
     const [entry] = await api.database().audit.list(1);
-    assert.equal(
-      [entry?.operator, entry?.command, entry?.after],
-      ['Ada (dashboard)', 'send test webhook', { answer: 500 }],
-    );
+    assert.equal([entry?.operator, entry?.command, entry?.after], ['Ada (dashboard)', 'webhook test', { answer: 500 }]);
   }));
 
 test('a test event that reaches nobody says what that means and what to do next', () =>
@@ -108,7 +105,7 @@ test('a secret is rotated with both valid, and each step is recorded', () =>
     const pair = await api.database().endpoints.findSecret(id, 'test');
     assert.equal([pair?.secret, pair?.nextSecret], [secret, next]);
     assert.not.match((await ada.get(path)).text, next ?? '-');
-    const finish = await ada.submit(path, `${path}/secret`, { step: 'finish' });
+    const finish = await ada.submit(path, `${path}/secret`, { rotate: 'finish' });
     assert.is((await confirm(ada, `${path}/secret`, finish)).status, 303);
     const now = await api.database().endpoints.findSecret(id, 'test');
     assert.equal([now?.secret, now?.nextSecret], [next, null]);
@@ -161,10 +158,10 @@ test('a delivery shows its attempts and body escaped, and is sent again; failed 
     assert.match(text, '&lt;i&gt;gone&lt;/i&gt;');
     assert.match(text, '&quot;&lt;b&gt;&amp;7&quot;');
     assert.not.match(text, '<b>');
-    const recover = await ada.submit(path, `${path}/recover`, { hours: '24' });
+    const recover = await ada.submit(path, `${path}/recover`, { since: '24h' });
     assert.match(recover.text, 'Send 1 delivery again?');
-    assert.is((await ada.submit(path, `${path}/recover`, { hours: '9999' })).status, 400);
-    assert.is((await confirm(ada, `${path}/recover`, recover, { hours: '24' })).status, 303);
+    assert.is((await ada.submit(path, `${path}/recover`, { since: 'x' })).status, 400);
+    assert.is((await confirm(ada, `${path}/recover`, recover, { since: '24h' })).status, 303);
     const health = await api.database().endpoints.health(id);
     assert.equal(
       health?.recent.map(({ state }) => state),
@@ -173,7 +170,7 @@ test('a delivery shows its attempts and body escaped, and is sent again; failed 
     const resent = await ada.submit(page, `${page}/resend`);
     assert.is(resent.status, 303);
     const commands = (await api.database().audit.list(2)).map(({ command }) => command);
-    assert.equal(commands, ['resend webhook', 'recover webhooks']);
+    assert.equal(commands, ['webhook resend', 'webhook resend']);
   }));
 
 test('an endpoint that fails is not “enabled”, is what needs the owner, and its deliveries say what it answered', () =>

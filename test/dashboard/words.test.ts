@@ -49,14 +49,15 @@ for (const code of codes) {
 test('every text is used', () => {
   const sources = [...readSources()];
   const codeOf = (folder: string) => sources.flatMap(([path, text]) => (path.startsWith(folder) ? [text] : [])).join();
-  const [code, acts] = [codeOf('src/dashboard/'), codeOf('src/acts/')];
+  const code = codeOf('src/dashboard/');
+  const all = code + codeOf('src/acts/');
   const named = new Set([...code.matchAll(/'([\w-]+\.\w+)'/g)].map(([, key]) => key));
   // Keys that end in what a value says, such as a state.
   const starts = [...code.matchAll(/`([\w-]+\.\w*)\$\{/g)].map(([, start = '']) => start);
   const unused = Object.keys(english).filter((key) =>
     /^[\w-]+\.\w+$/.test(key)
       ? !named.has(key) && !starts.some((start) => key.startsWith(start))
-      : !acts.includes(`'${key}'`),
+      : !all.includes(`'${key}'`),
   );
   assert.equal(unused, []);
 });
@@ -152,14 +153,15 @@ test('what the forms of a store answer has no text but the texts', () =>
         ...{ refundCancelWindow: '9', refundClaim: '9' },
       };
       const look = { accent: '#ffee00', origins: 'https://shop.example', receiptsTo: 'a@shop.example' };
-      for (const [sent, status] of [
-        [{ ...fields, ...look }, 200],
-        [{ ...fields, monitoring: 'x' }, 400],
-        [{ ...fields, accent: 'x' }, 400],
-        [{ ...fields, origins: 'x' }, 400],
-        [{ ...fields, receiptsTo: 'x' }, 400],
+      for (const [to, sent, status] of [
+        [path, fields, 200],
+        [path, { ...fields, monitoring: 'x' }, 400],
+        [`${path}/look`, look, 200],
+        [`${path}/look`, { ...look, accent: 'x' }, 400],
+        [`${path}/look`, { ...look, origins: 'x' }, 400],
+        [`${path}/look`, { ...look, receiptsTo: 'x' }, 400],
       ] as const) {
-        const answer = await owner.submit(path, path, sent);
+        const answer = await owner.submit(path, to, sent);
         assert.is(answer.status, status, JSON.stringify(sent));
         assert.equal(unmarked(answer.text), [], JSON.stringify(sent));
       }

@@ -176,7 +176,7 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
   const store = `/s/${api.merchantId}/test`;
   const tokens = { owner: await formTokenOf(owner), unproved: await formTokenOf(unproved) };
   let guests = 0;
-  const key = { name: 'Shop', 'sessions:read': 'on', 'refunds:write': 'on', expires: '90', sources: '203.0.113.0/24' };
+  const key = { name: 'Shop', 'sessions:read': 'on', 'refunds:write': 'on', expires: '90d', from: '203.0.113.0/24' };
   const by = (name: 'owner' | 'unproved', to: string, fields: () => Readonly<Record<string, string>>) => ({
     path: '/account',
     cookie: (name === 'owner' ? owner : unproved).cookie(),

@@ -2,40 +2,32 @@
  * Alarms, for the operator: open, acknowledged, over. Those that watch something end by themselves; one that
  * reports an event waits for a person to resolve it. And who is informed about them.
  */
+import { say } from '../../acts/act.ts';
 import { acknowledgeAlarm } from '../../acts/alarms.ts';
 import { isAllowed } from '../../core/access.ts';
-import { ALARM_NOTE_CHARS_MAX, type Alarm } from '../../database/alarms.ts';
+import type { Alarm } from '../../database/alarms.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list, section } from '../../web/list.ts';
-import { planAct } from '../act-form.ts';
-import { changeFields, commonChange } from '../change.ts';
+import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { pager } from '../listing.ts';
-import type { CommonPage, Reply, Visit } from '../page.ts';
-import { badge, data, english, faultMessage, plainText, time } from '../show.ts';
-import { noticeChanges, noticeSection } from './notices.ts';
+import type { Page, Reply, Visit } from '../page.ts';
+import { badge, data, english, plainText, time } from '../show.ts';
+import { noticeForms, noticeSection } from './notices.ts';
 
 const PATH = '/operator/alarms';
 const ALARMS_SHOWN = 50;
 
-export const alarmPages = (deps: DashboardDeps): readonly CommonPage[] => [
-  { method: 'get', path: PATH, needs: 'installation:read', answer: (visit) => alarmsPage(deps, visit, null) },
-  commonChange(deps, {
-    path: `${PATH}/acknowledge`,
-    needs: acknowledgeAlarm.needs,
-    plan: (visit) =>
-      planAct(deps, visit, acknowledgeAlarm, {
-        texts: { alarm: visit.form.alarm },
-        back: PATH,
-        reason: visit.form.note?.trim() || null,
-        refused: (fault) => alarmsPage(deps, visit, fault),
-      }),
-  }),
-  ...noticeChanges(deps, (visit, fault) => alarmsPage(deps, visit, fault)),
-];
+const acknowledging = formOf(acknowledgeAlarm, { path: `${PATH}/acknowledge`, inputs: ['alarm'] });
+
+export const alarmPages = (deps: DashboardDeps): readonly Page[] =>
+  pageWith(deps, { path: PATH, needs: 'installation:read', answer: (visit) => alarmsPage(deps, visit) }, [
+    acknowledging,
+    ...noticeForms,
+  ]);
 
 /** Open ones first; then all that there were, page by page. */
-async function alarmsPage(deps: DashboardDeps, visit: Visit<null>, fault: Html | string | null): Promise<Reply> {
+async function alarmsPage(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
   const { words, query } = visit;
   const before = query.get('before') ?? '';
   const beforeId = /^[1-9]\d{0,14}$/.test(before) ? Number(before) : undefined;
@@ -54,8 +46,7 @@ async function alarmsPage(deps: DashboardDeps, visit: Visit<null>, fault: Html |
   const older = last ? { before: String(last.id) } : null;
   return {
     title: 'Alarms',
-    status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}${isFirst ? section('open', 'Needs somebody', needing, 'plain') : null}
+    content: html`${isFirst ? section('open', 'Needs somebody', needing, 'plain') : null}
 ${past.length === 0 ? null : section('past', 'Earlier', await alarmTable(deps, visit, past), 'plain')}
 ${pager(words, { path: PATH, chosen: {}, isFirst, older })}
 ${isFirst ? await noticeSection(deps, visit) : null}`,
@@ -82,7 +73,7 @@ export async function alarmTable(deps: DashboardDeps, visit: Visit<null>, alarms
           return html`${english(message)}${href === undefined ? null : html` <a href="${href}">The payment</a>`}`;
         },
       ],
-      ['Change', (one) => acknowledging(visit, one)],
+      ['Change', (one) => changeOf(visit, one)],
     ],
     rows: alarms,
     empty: 'There is none.',
@@ -121,10 +112,10 @@ function alarmState({ key, endedAtMs, acknowledgedAtMs, acknowledgedBy, acknowle
   return html`${state()}${until}${note}`;
 }
 
-function acknowledging(visit: Visit<null>, { id, endedAtMs, acknowledgedAtMs, resolvedAtMs }: Alarm): Html | null {
+function changeOf(visit: Visit<null>, { id, endedAtMs, acknowledgedAtMs, resolvedAtMs }: Alarm): Html | null {
   if (endedAtMs !== null || resolvedAtMs !== null || acknowledgedAtMs !== null) return null;
-  const name = nameOf(id);
-  return html`<details><summary>Acknowledge…</summary><form method="post" action="${PATH}/acknowledge">${changeFields(visit)}
-<input type="hidden" name="alarm" value="${id}"><input class="small" name="note" maxlength="${ALARM_NOTE_CHARS_MAX}" aria-label="Note: ${name}" placeholder="Note" autocomplete="off">
-<button class="plain small" aria-label="Acknowledge: ${name}">Acknowledge</button></form></details>`;
+  return acknowledging.show(visit, {
+    ...{ button: 'Acknowledge', about: nameOf(id), look: 'small', opens: 'Acknowledge…' },
+    ...{ given: { alarm: String(id) }, note: say('Note') },
+  });
 }

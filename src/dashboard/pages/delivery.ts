@@ -1,38 +1,21 @@
 /** A delivery's page: each attempt with its answer, the body, and a button that sends it again. */
+import { resendWebhooks } from '../../acts/webhooks.ts';
 import type { Attempt } from '../../database/deliveries.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
-import { changeForm, storeChange } from '../change.ts';
+import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { deliveryState } from '../endpoints.ts';
-import { may, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
+import { type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { data, plainText, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PATH = '/s/:store/:mode/webhooks/deliveries/:delivery';
 
-export const deliveryPages = (deps: DashboardDeps): readonly StorePage[] => [
-  { method: 'get', path: PATH, needs: 'webhooks:read', answer: (visit) => deliveryPage(deps, visit) },
-  storeChange(deps, {
-    path: `${PATH}/resend`,
-    needs: 'webhooks:resend',
-    async plan(visit) {
-      const found = await findDelivery(deps, visit);
-      if (!found) return null;
-      const { id } = found.delivery;
-      return {
-        command: 'resend webhook',
-        target: id,
-        review: null,
-        async act({ deliveries }) {
-          const count = await deliveries.resend({ deliveryId: id }, visit.nowMs);
-          const said = visit.words.say(count > 0 ? 'webhook-changes.resent' : 'webhook-changes.endpoint_removed');
-          return { to: pathIn(visit.at, `webhooks/deliveries/${id}`), said };
-        },
-      };
-    },
-  }),
-];
+const resending = formOf(resendWebhooks, { path: `${PATH}/resend`, fills: { what: 'delivery' } });
+
+export const deliveryPages = (deps: DashboardDeps): readonly Page[] =>
+  pageWith(deps, { path: PATH, needs: 'webhooks:read', answer: (visit) => deliveryPage(deps, visit) }, [resending]);
 
 /** Returns the delivery that the path names, with its event; null where the store has none in this mode. */
 async function findDelivery({ database }: DashboardDeps, { at, params }: Visit<StoreAt>) {
@@ -44,11 +27,11 @@ async function findDelivery({ database }: DashboardDeps, { at, params }: Visit<S
 async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const found = await findDelivery(deps, visit);
   if (!found) return null;
-  const { at, path, words } = visit;
+  const { at, words } = visit;
   const { delivery, event } = found;
   const { endpointId, dueAtMs } = delivery;
   const attempts = attemptTable(words, await deps.database.deliveries.attempts(delivery.id));
-  const resend = changeForm(visit, `${path}/resend`, words.say('webhooks.resend'), { isMain: true });
+  const resend = resending.show(visit, { button: words.say('webhooks.resend'), look: 'main' });
   const described = facts([
     [words.say('webhooks.event'), html`<code>${event.id}</code>`],
     [words.say('general.created'), time(event.createdAtMs)],
@@ -64,7 +47,7 @@ async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
   return {
     title: words.say('webhooks.event_title', { event: event.type }),
     content: html`<p><a href="${pathIn(at, 'webhooks')}">${words.say('webhooks.all')}</a></p>
-${section('state', deliveryState(words, delivery), html`${described}${may(visit, 'webhooks:resend') ? resend : null}`)}
+${section('state', deliveryState(words, delivery), html`${described}${resend}`)}
 ${section('attempts', words.say('webhooks.attempts'), attempts, 'plain')}
 ${section('body', words.say('webhooks.body'), body)}`,
   };

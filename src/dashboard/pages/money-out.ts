@@ -11,36 +11,22 @@ import { unreadMinutes } from '../../core/wallet-books.ts';
 import type { WalletBalance } from '../../database/payouts/wallets.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list, section } from '../../web/list.ts';
-import { commonChange } from '../change.ts';
+import { pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import type { CommonPage, Reply, Visit } from '../page.ts';
-import { ago, badge, data, faultMessage, moreLink, short, shownOnChain, time } from '../show.ts';
+import type { Page, Reply, Visit } from '../page.ts';
+import { ago, badge, data, moreLink, short, shownOnChain, time } from '../show.ts';
 
-import { freezeSection, planFreeze, planThaw } from './freezes.ts';
+import { freezeForms, freezeSection } from './freezes.ts';
 import { amountOf, kinds, stateBadge } from './payout.ts';
 
 export const MONEY_PATH = '/operator/money';
 const ROWS_MAX = 50;
 const STUCK_MAX = 20;
 
-export const moneyOutPages = (deps: DashboardDeps): readonly CommonPage[] => {
-  const back = (visit: Visit<null>) => (fault: string) => page(deps, visit, fault);
-  return [
-    { method: 'get', path: MONEY_PATH, needs: 'installation:read', answer: (visit) => page(deps, visit, null) },
-    commonChange(deps, {
-      path: `${MONEY_PATH}/freeze`,
-      needs: 'installation:manage',
-      plan: async (visit) => planFreeze(deps, visit, back(visit)),
-    }),
-    commonChange(deps, {
-      path: `${MONEY_PATH}/thaw`,
-      needs: 'installation:manage',
-      plan: (visit) => planThaw(deps, visit, back(visit)),
-    }),
-  ];
-};
+export const moneyOutPages = (deps: DashboardDeps): readonly Page[] =>
+  pageWith(deps, { path: MONEY_PATH, needs: 'installation:read', answer: (visit) => page(deps, visit) }, freezeForms);
 
-async function page(deps: DashboardDeps, visit: Visit<null>, fault: string | null): Promise<Reply> {
+async function page(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
   const { database } = deps;
   const last = await database.payouts.find(visit.query.get('before') ?? '');
   const stuck = await database.payouts.list({ state: 'stuck', limit: STUCK_MAX });
@@ -59,8 +45,7 @@ ${section('wallets', 'Refund and gas wallets', await wallets(deps, visit), 'plai
 ${section('unswept', 'On deposit addresses', await unswept(deps, visit), 'plain')}`;
   return {
     title: 'Money out',
-    status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}${overview}${payouts}`,
+    content: html`${overview}${payouts}`,
   };
 }
 

@@ -1,6 +1,16 @@
 /**
  * Who is informed about alarms, on the page of alarms: added, proved by the code that arrives there, removed.
  */
+import {
+  type Context,
+  type Field,
+  isRefusal,
+  oneOf,
+  type Refusal,
+  refuse,
+  type Sentence,
+  say,
+} from '../../acts/act.ts';
 import { type Severity, severities } from '../../core/notice.ts';
 import { type ChannelKind, channelKinds } from '../../database/column-values.ts';
 import {
@@ -10,22 +20,22 @@ import {
   TARGET_NAME_CHARS_MAX,
   TARGETS_MAX,
   type TargetField,
+  type TargetText,
 } from '../../database/notices.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { facts, list, section } from '../../web/list.ts';
-import { changeForm, commonChange, hidden, type Planned } from '../change.ts';
+import { list, section } from '../../web/list.ts';
+import { browserAct, formOf } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import type { CommonPage, Reply, Visit } from '../page.ts';
-import { badge, copyCode, data, english, time } from '../show.ts';
+import type { Visit } from '../page.ts';
+import { badge, data, english, time } from '../show.ts';
 
-const BACK = '/operator/alarms';
 const PATH = '/operator/notices';
 const FIELD_CHARS_MAX = 2_048;
 
-type Field = readonly [field: TargetField, label: string, isOptional?: true];
+type Asked = readonly [field: TargetField, label: string, isOptional?: true];
 
 /** What each kind of message needs, in the order of its form. */
-const kinds: Readonly<Record<ChannelKind, Readonly<{ title: string; fields: readonly Field[] }>>> = {
+const kinds: Readonly<Record<ChannelKind, Readonly<{ title: string; fields: readonly Asked[] }>>> = {
   email: { title: 'E-mail, through the mail server of the settings', fields: [['to', 'To which address']] },
   telegram: {
     title: 'Telegram',
@@ -53,33 +63,181 @@ const kinds: Readonly<Record<ChannelKind, Readonly<{ title: string; fields: read
   },
 };
 
-const severityTexts: Readonly<Record<Severity, string>> = {
-  page: 'money or custody is at risk',
-  act: 'and where somebody waits',
-  know: 'and what can wait',
+const severityWords: Readonly<Record<Severity, Sentence>> = {
+  page: say('page: money or custody is at risk'),
+  act: say('act: and where somebody waits'),
+  know: say('know: and what can wait'),
 };
+const readKind = oneOf(channelKinds);
+/** Whoever chooses nothing hears of what somebody must do something about. */
+const readSeverity = (text: string): Severity => severities.find((one) => one === text) ?? 'act';
 
-/** Shows the page of alarms again, with what is wrong. */
-type Back = (visit: Visit<null>, fault: Html | string) => Promise<Reply>;
+/** `target`: once its code was sent. */
+type NewPlan = Readonly<{
+  kind: ChannelKind;
+  name: string;
+  address: string;
+  severity: Severity;
+  typed: TargetText;
+  target: NewNoticeTarget | null;
+}>;
 
-export const noticeChanges = (deps: DashboardDeps, back: Back): readonly CommonPage[] => [
-  commonChange(deps, { path: PATH, needs: 'installation:manage', plan: (visit) => planTarget(deps, visit, back) }),
-  ...(
-    [
-      ['prove', planProof],
-      ['remove', planRemoval],
-    ] as const
-  ).map(([act, planOf]) =>
-    commonChange(deps, {
-      path: `${PATH}/:target/${act}`,
-      needs: 'installation:manage',
-      async plan(visit) {
-        const target = (await deps.database.notices.listTargets()).find(({ id }) => id === visit.params.target);
-        return target ? planOf(deps, visit, target, back) : null;
-      },
-    }),
-  ),
-];
+const urlField = { label: say('URL'), charsMax: FIELD_CHARS_MAX, isSecret: true } as const satisfies Field;
+
+const addTarget = browserAct({
+  name: 'notify add',
+  needs: 'installation:manage',
+  // What is sent there may tell whoever reads it of weaknesses, and a URL is called.
+  asks: 'second factor',
+  fields: {
+    kind: { label: say('By'), isArgument: true, read: readKind },
+    name: { label: say('What you call it'), charsMax: TARGET_NAME_CHARS_MAX, isRequired: true, isProse: true },
+    url: urlField,
+    token: urlField,
+    to: { label: say('To'), charsMax: FIELD_CHARS_MAX },
+    severity: { label: say('Which alarms'), offers: severityWords, read: readSeverity },
+  },
+  async plan({ deps, database }, { kind, name, severity = 'act', url, token, to }): Promise<NewPlan | Refusal> {
+    const { fields } = kinds[kind];
+    if (name === '' || name.length > TARGET_NAME_CHARS_MAX)
+      return refuse('usage', say('“What you call it” is missing.'));
+    const typed: TargetText = { ...(url && { url }), ...(token && { token }), ...(to && { to }) };
+    const read = deps.newNotices.read(kind, typed);
+    if ('field' in read) {
+      const label = fields.find(([field]) => field === read.field)?.[1] ?? read.field;
+      const { problem } = read;
+      return refuse(
+        'usage',
+        typed[read.field]
+          ? say('“{label}” cannot be used: {problem}.', { label, problem })
+          : say('“{label}” is missing.', { label }),
+      );
+    }
+    if ((await database.notices.listTargets()).length >= TARGETS_MAX) {
+      return refuse('refused', say('There are {count} already. Remove one first.', { count: TARGETS_MAX }));
+    }
+    return { kind, name, address: read.address, severity, typed, target: null };
+  },
+  review: ({ kind, name, severity, typed }) => ({
+    ...(kind === 'dead-man' ? calling(name) : sending(name)),
+    target: name,
+    facts: [
+      [say('By'), kind],
+      ...(kind === 'dead-man' ? [] : [[say('Severities'), toldText({ severity })] as const]),
+      ...(typed.url ? [[say('Host'), new URL(typed.url).host] as const] : []),
+      ...(typed.to ? [[say('To'), typed.to] as const] : []),
+    ],
+  }),
+  async before({ deps }, plan) {
+    const { kind, name, address, severity } = plan;
+    const { target, answer } = await deps.newNotices.send({ kind, name, address, severity });
+    const why = [answer.status ?? '', answer.text].join(' ').trim();
+    if (!answer.ok) return refuse('refused', say('The service did not take it: {why}. Nothing was saved.', { why }));
+    return { ...plan, target };
+  },
+  async run({ database, act }, { kind, name, target }) {
+    if (!target) return unknown;
+    await database.notices.addTarget(target, act);
+    if (kind === 'webhook') {
+      const { secret } = JSON.parse(target.address) as { secret: string };
+      return {
+        made: say('Inform somebody'),
+        said: say('Messages are signed with this secret, which is not shown again.'),
+        facts: [[say('Secret'), { code: secret }]],
+        json: {},
+      };
+    }
+    const said =
+      kind === 'dead-man'
+        ? '{name} answered, and is called each minute from now on.'
+        : 'A code was sent to {name}. Type it here when it has arrived.';
+    return { said: say(said, { name }), json: {} };
+  },
+});
+
+const sealed = say('The secret is sealed and never shown again.');
+const calling = (name: string) => ({
+  title: say('Call {name} each minute?', { name }),
+  notes: [
+    say('The URL is called now, and from then on each minute while no alarm of the severity page is open.'),
+    sealed,
+  ],
+  button: say('Call it'),
+});
+const sending = (name: string) => ({
+  title: say('Send a code to {name}?', { name }),
+  notes: [say('A message with a code is sent there now. Once you have typed it here, alarms go there too.'), sealed],
+  button: say('Send the code'),
+});
+
+const targetField = { label: say('Who is informed'), isArgument: true } as const satisfies Field;
+const unknown = refuse('not_found', say('There is nobody by that id.'));
+
+/** Returns the target that a form is about. */
+const targetOf = async ({ database }: Context, id: string): Promise<NoticeTarget | Refusal> =>
+  (await database.notices.listTargets()).find((one) => one.id === id) ?? unknown;
+
+const proveTarget = browserAct({
+  name: 'notify prove',
+  needs: 'installation:manage',
+  fields: {
+    target: targetField,
+    proof: { label: say('Code that arrived there'), charsMax: 12, isRequired: true },
+  },
+  async plan(context, { target: id, proof }) {
+    const target = await targetOf(context, id);
+    return isRefusal(target) ? target : { target, proof };
+  },
+  target: ({ target }) => target.id,
+  async run({ database, act }, { target: { id, name }, proof }) {
+    const proved = await database.notices.proveTarget(id, proof, act);
+    if (proved === 'proved') return { said: say('{name} is informed about alarms from now on.', { name }), json: {} };
+    const why =
+      proved === 'wrong'
+        ? 'That is not the code that was sent to {name}. Look again.'
+        : 'Too many wrong codes: remove {name}, and add it again.';
+    return refuse('refused', say(why, { name }));
+  },
+});
+
+const removeTarget = browserAct({
+  name: 'notify remove',
+  needs: 'installation:manage',
+  // Whoever steals a session must not be able to silence what would report the theft.
+  asks: 'second factor',
+  fields: { target: targetField },
+  async plan(context, { target: id }) {
+    const target = await targetOf(context, id);
+    if (isRefusal(target)) return target;
+    const others = (await context.database.notices.listTargets()).filter((one) => one.id !== id && isInformed(one));
+    return { target, others: others.length };
+  },
+  review: ({ target, others }) => ({
+    title: say('Remove {name}?', { name: target.name }),
+    target: target.id,
+    facts: [
+      [say('By'), target.kind],
+      [say('Severities'), toldText(target)],
+    ],
+    notes: [
+      others === 0
+        ? say('Nobody else is informed: after this an alarm is seen by whoever looks here. Its secrets are forgotten.')
+        : say('Others that are informed: {others}. Its secrets are forgotten.', { others }),
+    ],
+    button: say('Remove it'),
+  }),
+  async run({ database, act }, { target: { id, name } }) {
+    const isRemoved = await database.notices.removeTarget(id, act);
+    return isRemoved ? { said: say('{name} was removed.', { name }), json: {} } : unknown;
+  },
+});
+
+const adding = formOf(addTarget, { path: `${PATH}/:kind`, inputs: ['name', 'url', 'token', 'to', 'severity'] });
+const proving = formOf(proveTarget, { path: `${PATH}/:target/prove`, inputs: ['proof'] });
+const removing = formOf(removeTarget, { path: `${PATH}/:target/remove` });
+
+/** Forms of the page of alarms. */
+export const noticeForms = [adding, proving, removing];
 
 export async function noticeSection({ database }: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const targets = list<NoticeTarget>({
@@ -87,7 +245,7 @@ export async function noticeSection({ database }: DashboardDeps, visit: Visit<nu
     columns: [
       ['Name', ({ name }) => data(name)],
       ['By', ({ kind }) => data(kind)],
-      ['Severities', (one) => (one.kind === 'dead-man' ? 'called while all is well' : toldText(one))],
+      ['Severities', (one) => (one.kind === 'dead-man' ? 'called while all is well' : data(toldText(one)))],
       ['State', stateOf, 'lead'],
       ['Last message', ({ lastSentAtMs }) => (lastSentAtMs === null ? 'none yet' : time(lastSentAtMs))],
       ['Change', (one) => targetForms(visit, one)],
@@ -104,8 +262,8 @@ export async function noticeSection({ database }: DashboardDeps, visit: Visit<nu
 }
 
 /** Returns the severities that a target hears of. */
-const toldText = ({ severity }: Pick<NoticeTarget, 'severity'>): Html =>
-  data(severities.slice(0, severities.indexOf(severity) + 1).join(', '));
+const toldText = ({ severity }: Pick<NoticeTarget, 'severity'>): string =>
+  severities.slice(0, severities.indexOf(severity) + 1).join(', ');
 
 function stateOf({ provedAtMs, failingSinceMs, lastError }: NoticeTarget): Html {
   if (provedAtMs === null) return badge('waits for its code', 'attention');
@@ -115,146 +273,16 @@ function stateOf({ provedAtMs, failingSinceMs, lastError }: NoticeTarget): Html 
 }
 
 function targetForms(visit: Visit<null>, { id, name, provedAtMs }: NoticeTarget): Html {
-  const form = (act: string, text: string, fields: Html | null = null) =>
-    changeForm(visit, `${PATH}/${id}/${act}`, html`${text} <span class="unseen">${name}</span>`, { fields });
-  const code = html`<label>Code that arrived at ${data(name)} <input name="proof" inputmode="numeric" autocomplete="off" maxlength="12" dir="ltr" required></label>`;
-  return html`<div class="actions">${provedAtMs === null ? form('prove', 'Prove', code) : null}${form('remove', 'Remove')}</div>`;
+  const shown = (button: string) => ({ button, given: { target: id }, about: name });
+  const prove = provedAtMs === null ? proving.show(visit, shown('Prove')) : null;
+  return html`<div class="actions">${prove}${removing.show(visit, shown('Remove'))}</div>`;
 }
 
-/** What is secret is typed unseen, and never shown again. */
-function addForm(visit: Visit<null>, kind: ChannelKind): Html {
-  const { form } = visit;
+function addForm(visit: Visit<null>, kind: ChannelKind): Html | null {
   const { title, fields } = kinds[kind];
-  const isOpen = form.kind === kind;
-  const typedAs = (name: string): string => (isOpen ? (form[name] ?? '') : '');
-  const inputs = fields.map(([field, label, isOptional]) => {
-    const look = field === 'to' ? html`spellcheck="false" value="${typedAs(field)}"` : html`type="password"`;
-    return html`<label>${label} <input name="${field}" ${look} autocomplete="off" dir="ltr" maxlength="${FIELD_CHARS_MAX}"${isOptional ? null : html` required`}></label>`;
+  return adding.show(visit, {
+    ...{ button: 'Go on', opens: title, given: { kind }, texts: { severity: 'act' } },
+    labels: Object.fromEntries(fields.map(([field, label]) => [field, say(label)])),
+    inputs: ['name', ...fields.map(([field]) => field), ...(kind === 'dead-man' ? [] : ['severity'])],
   });
-  const options = severities.map(
-    (one) =>
-      html`<option value="${one}"${one === severityOf(form) ? html` selected` : null}>${one}: ${severityTexts[one]}</option>`,
-  );
-  const which =
-    kind === 'dead-man' ? null : html`<label>Which alarms <select name="severity">${options}</select></label>`;
-  return html`<details${isOpen ? html` open` : null}><summary>${title}</summary>
-${changeForm(visit, PATH, 'Go on', {
-  fields: html`${hidden('kind', kind)}
-<label>What you call it <input name="name" maxlength="${TARGET_NAME_CHARS_MAX}" value="${typedAs('name')}" required></label>
-${inputs}${which}`,
-})}</details>`;
-}
-
-/** Whoever chooses nothing hears of what somebody must do something about. */
-const severityOf = (form: Visit<null>['form']): Severity => severities.find((one) => one === form.severity) ?? 'act';
-
-async function planTarget(deps: DashboardDeps, visit: Visit<null>, back: Back): Promise<Planned> {
-  const { form } = visit;
-  const kind = channelKinds.find((one) => one === form.kind);
-  if (!kind) return null;
-  const again = (fault: string) => back(visit, `${fault} A secret has to be typed again.`);
-  const { fields } = kinds[kind];
-  const name = (form.name ?? '').trim();
-  if (name === '' || name.length > TARGET_NAME_CHARS_MAX) return again('“What you call it” is missing.');
-  const typed = Object.fromEntries(
-    fields.flatMap(([field]) => {
-      const text = (form[field] ?? '').trim();
-      return text === '' ? [] : [[field, text]];
-    }),
-  );
-  const read = deps.newNotices.read(kind, typed);
-  if ('field' in read) {
-    const label = fields.find(([field]) => field === read.field)?.[1] ?? read.field;
-    return again(`“${label}” ${typed[read.field] ? `cannot be used: ${read.problem}` : 'is missing'}.`);
-  }
-  if ((await deps.database.notices.listTargets()).length >= TARGETS_MAX) {
-    return again(`There are ${TARGETS_MAX} already. Remove one first.`);
-  }
-  const [isCalled, severity] = [kind === 'dead-man', severityOf(form)];
-  let target: NewNoticeTarget | null = null;
-  return {
-    command: 'add notice target',
-    target: name,
-    review: {
-      title: isCalled ? `Call ${name} each minute?` : `Send a code to ${name}?`,
-      consequence: html`${facts([
-        ['By', data(kind)],
-        isCalled ? null : ['Severities', toldText({ severity })],
-        typed.url ? ['Host', data(new URL(typed.url).host)] : null,
-        typed.to ? ['To', data(typed.to)] : null,
-      ])}<p>${
-        isCalled
-          ? 'The URL is called now, and from then on each minute while no alarm of the severity page is open.'
-          : 'A message with a code is sent there now. Once you have typed it here, alarms go there too.'
-      } The secret is sealed and never shown again.</p>`,
-      button: isCalled ? 'Call it' : 'Send the code',
-      back: BACK,
-      // What is sent there may tell whoever reads it of weaknesses, and a URL is called.
-      needsSudo: true,
-    },
-    async before() {
-      const sent = await deps.newNotices.send({ kind, name, address: read.address, severity });
-      const { ok, status, text } = sent.answer;
-      if (!ok)
-        return again(`The service did not take it: ${[status ?? '', text].join(' ').trim()}. Nothing was saved.`);
-      target = sent.target;
-      return undefined;
-    },
-    async act(database, act) {
-      if (!target) return null;
-      await database.notices.addTarget(target, act);
-      if (kind === 'webhook') return secretPage((JSON.parse(target.address) as { secret: string }).secret);
-      const said = `A code was sent to ${name}. Type it here when it has arrived.`;
-      return { to: BACK, said: isCalled ? `${name} answered, and is called each minute from now on.` : said };
-    },
-  };
-}
-
-const secretPage = (secret: string): Reply => ({
-  title: 'Inform somebody',
-  content: html`<section class="card"><p>Messages are signed with this secret, which is not shown again: ${copyCode(secret)}</p>
-<p class="actions"><a class="button" href="${BACK}">I have saved it</a></p></section>`,
-});
-
-async function planProof(_deps: DashboardDeps, visit: Visit<null>, target: NoticeTarget, back: Back): Promise<Planned> {
-  const { id, name } = target;
-  return {
-    command: 'prove notice target',
-    target: id,
-    review: null,
-    async act({ notices }, act) {
-      const proved = await notices.proveTarget(id, (visit.form.proof ?? '').trim(), act);
-      if (proved === 'proved') return { to: BACK, said: `${name} is informed about alarms from now on.` };
-      if (proved === 'wrong') return back(visit, `That is not the code that was sent to ${name}. Look again.`);
-      return proved && back(visit, `Too many wrong codes: remove ${name}, and add it again.`);
-    },
-  };
-}
-
-async function planRemoval(deps: DashboardDeps, _visit: Visit<null>, target: NoticeTarget): Promise<Planned> {
-  const { id, name, kind } = target;
-  const all = await deps.database.notices.listTargets();
-  const others = all.filter((one) => one.id !== id && isInformed(one)).length;
-  return {
-    command: 'remove notice target',
-    target: id,
-    review: {
-      title: `Remove ${name}?`,
-      consequence: html`${facts([
-        ['By', data(kind)],
-        ['Severities', toldText(target)],
-      ])}<p class="message attention">${
-        others === 0
-          ? 'Nobody else is informed: after this an alarm is seen by whoever looks here.'
-          : `Others that are informed: ${others}.`
-      } Its secrets are forgotten.</p>`,
-      button: 'Remove it',
-      back: BACK,
-      // Whoever steals a session must not be able to silence what would report the theft.
-      needsSudo: true,
-    },
-    async act(database, act) {
-      return (await database.notices.removeTarget(id, act)) ? { to: BACK, said: `${name} was removed.` } : null;
-    },
-  };
 }

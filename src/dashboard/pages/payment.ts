@@ -1,4 +1,5 @@
 /** One payment: what was asked, what came, what is held of it, and the shop's side of it in order of time. */
+import { refuse, say } from '../../acts/act.ts';
 import { amountText } from '../../acts/refund-words.ts';
 import { shownUnits } from '../../core/money.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
@@ -13,11 +14,10 @@ import { createAddressFormat } from '../../payments/destination.ts';
 import { optionAddress } from '../../payments/option.ts';
 import { paymentUrl } from '../../payments/payment-url.ts';
 import { facts, list, section } from '../../web/list.ts';
-import { changeForm, type Planned, storeChange } from '../change.ts';
+import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { deliveryState } from '../endpoints.ts';
-import { replayOf } from '../once.ts';
-import { may, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
+import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { coinNames, confirmedText, lateText, seenText } from '../received.ts';
 import { refundState } from '../refund-text.ts';
 import {
@@ -26,7 +26,6 @@ import {
   copied,
   copyCode,
   data,
-  faultMessage,
   networkTitle,
   price,
   sessionState,
@@ -35,36 +34,49 @@ import {
   time,
 } from '../show.ts';
 import type { Words } from '../texts.ts';
-import { heldChanges, heldSection } from './held.ts';
+import { heldForms, heldSection } from './held.ts';
 
 /** A page shows at most this many of a payment's events, deliveries and refunds. */
 const SHOWN_MAX = 100;
 
-export const paymentPages = (deps: DashboardDeps): readonly StorePage[] => [
-  {
-    method: 'get',
-    path: '/s/:store/:mode/payments/:id',
-    needs: 'payments:read',
-    async answer(visit) {
-      const session = await findPayment(deps, visit);
-      return session && showPayment(deps, visit, session, null);
-    },
+const PATH = '/s/:store/:mode/payments/:id';
+
+const cancelPayment = browserAct({
+  name: 'cancel payment',
+  needs: 'payments:manage',
+  fields: { id: { label: say('Payment'), isArgument: true } },
+  async plan({ deps, visit: { at, params } }) {
+    const session = at && (await findPayment(deps, { at, params }));
+    return session ?? refuse('not_found', say('payment-changes.session_not_cancelable'));
   },
-  storeChange(deps, {
-    path: '/s/:store/:mode/payments/:id/cancel',
-    needs: 'payments:manage',
-    async plan(visit) {
-      const session = await findPayment(deps, visit);
-      return session && planCancel(deps, visit, session);
-    },
+  review: ({ id, request }) => ({
+    title: say('payment-changes.cancel_title', { order: request.orderId }),
+    target: id,
+    facts: [],
+    notes: [say('payment-changes.cancel_text')],
+    button: say('payment-changes.cancel_button'),
+    isDangerous: true,
   }),
-  ...heldChanges(deps, (visit, session, fault) => showPayment(deps, visit, session, fault)),
-];
+  async run({ database, newId, nowMs }, { id, storeId, mode }) {
+    const replay = { idempotencyKey: newId, path: `dashboard: cancel ${id}`, bodyHash: '' };
+    const done = await database.sessions.cancel({ id, storeId, mode, replay, nowMs });
+    if (done.kind === 'done' || done.kind === 'replayed') return { said: say('payment-changes.canceled'), json: {} };
+    const why = done.kind === 'refused' ? done.why : 'session_not_cancelable';
+    return refuse(done.kind === 'not_found' ? 'not_found' : 'refused', say(`payment-changes.${why}`));
+  },
+});
+const canceling = formOf(cancelPayment, { path: `${PATH}/cancel` });
+
+export const paymentPages = (deps: DashboardDeps): readonly Page[] =>
+  pageWith(deps, { path: PATH, needs: 'payments:read', answer: (visit) => showPayment(deps, visit) }, [
+    canceling,
+    ...heldForms,
+  ]);
 
 /** Returns the session that the path names; null where the store has none by that id in this mode. */
 export async function findPayment(
   { database }: DashboardDeps,
-  { at, params }: Visit<StoreAt>,
+  { at, params }: Pick<Visit<StoreAt>, 'at' | 'params'>,
 ): Promise<Session | null> {
   const id = parseSessionId(params.id ?? '');
   const session = id === null ? null : await database.sessions.find(id);
@@ -73,27 +85,23 @@ export async function findPayment(
 
 const pathOf = (at: StoreAt, { id }: Session): string => pathIn(at, `payments/${id}`);
 
-async function showPayment(
-  deps: DashboardDeps,
-  visit: Visit<StoreAt>,
-  session: Session,
-  fault: Html | string | null,
-): Promise<Reply> {
+async function showPayment(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const { config } = deps;
   const { at, words } = visit;
+  const session = await findPayment(deps, visit);
+  if (!session) return null;
   const webhooks = may(visit, 'webhooks:read') ? pathIn(at, 'webhooks') : null;
   const isRefundable = may(visit, 'refunds:request') && session.life.status === 'paid';
   const refunding = html` <a href="${pathOf(at, session)}/refund">${words.say('payment.refund')}</a>`;
-  const canceling = changeForm(visit, `${pathOf(at, session)}/cancel`, `${words.say('payment.cancel')}…`);
-  const isCancelable = session.life.status === 'pending' && may(visit, 'payments:manage');
+  const isCancelable = session.life.status === 'pending';
+  const cancel = isCancelable ? canceling.show(visit, { button: `${words.say('payment.cancel')}…` }) : null;
   const shown = { config, words, webhooks };
   const heading = html`${data(confirmedText(session) ?? '–')} ${sessionState(words, session)}<small>${askedText(words, session)}</small>`;
   return {
     title: words.say('payment.title', { order: session.request.orderId }),
-    status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}<p class="actions"><a href="${pathIn(at, 'payments')}">${words.say('payment.all')}</a>${isRefundable ? refunding : null}</p>
+    content: html`<p class="actions"><a href="${pathIn(at, 'payments')}">${words.say('payment.all')}</a>${isRefundable ? refunding : null}</p>
 <section class="card" aria-labelledby="asked"><h2 id="asked" class="amounts">${heading}</h2>${asked(shown, session)}
-${copied(words.say('payment.page'), paymentUrl(session, config))}${isCancelable ? canceling : null}</section>
+${copied(words.say('payment.page'), paymentUrl(session, config))}${cancel}</section>
 ${section('came', words.say('payment.came'), transferTable(shown, session))}
 ${await heldSection(deps, visit, session)}
 ${section('history', words.say('payment.history'), await history(deps, shown, session))}
@@ -252,31 +260,3 @@ const metadata = (words: Words, given: Readonly<Record<string, string>>): Html |
   const all = Object.entries(given).map(([name, value]) => [data(name), data(value)] as const);
   return all.length === 0 ? null : section('metadata', words.say('payment.metadata'), facts(all));
 };
-
-/** Plans the end of what is still open. */
-async function planCancel(deps: DashboardDeps, visit: Visit<StoreAt>, session: Session): Promise<Planned> {
-  const { at, nowMs, words } = visit;
-  const { id, request } = session;
-  return {
-    command: 'cancel payment',
-    target: id,
-    review: {
-      title: words.say('payment-changes.cancel_title', { order: request.orderId }),
-      consequence: html`<p>${words.say('payment-changes.cancel_text')}</p>`,
-      button: words.say('payment-changes.cancel_button'),
-      back: pathOf(at, session),
-      needsSudo: false,
-      isDangerous: true,
-    },
-    async act(database) {
-      const done = await database.sessions.cancel({ id, ...at, replay: replayOf(visit, `cancel ${id}`), nowMs });
-      if (done.kind === 'not_found') return null;
-      if (done.kind === 'done' || done.kind === 'replayed') {
-        return { to: pathOf(at, session), said: words.say('payment-changes.canceled') };
-      }
-      const why = done.kind === 'refused' ? done.why : 'session_not_cancelable';
-      const now = (await findPayment(deps, visit)) ?? session;
-      return showPayment(deps, visit, now, words.say(`payment-changes.${why}`));
-    },
-  };
-}

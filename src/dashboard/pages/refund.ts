@@ -1,85 +1,107 @@
 /** One refund: what it waits for, who did what, and what can be decided about it now. */
-import type { Act } from '../../acts/act.ts';
+import { refuse, say } from '../../acts/act.ts';
 import { amountText } from '../../acts/refund-words.ts';
 import { approveRefund, redirectRefund, rejectRefund, waitsForApproval } from '../../acts/refunds.ts';
 import { delayOf } from '../../core/payout.ts';
 import type { Refund } from '../../database/refunds/refund.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { claimUrl } from '../../payments/destination.ts';
-import { facts } from '../../web/list.ts';
-import { planAct } from '../act-form.ts';
-import { changeForm, hidden, type Planned, storeChange } from '../change.ts';
+import { facts, section } from '../../web/list.ts';
+import { browserAct, formOf, isSent, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { replayOf } from '../once.ts';
-import { may, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
+import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { refundBackground, refundState, waitsForAddress } from '../refund-text.ts';
-import {
-  copied,
-  countdown,
-  data,
-  english,
-  explorerOf,
-  faultMessage,
-  grouped,
-  networkTitle,
-  reloads,
-  shownOnChain,
-  time,
-} from '../show.ts';
+import { countdown, data, english, explorerOf, grouped, networkTitle, reloads, shownOnChain, time } from '../show.ts';
 
-type PlanOf = (deps: DashboardDeps, visit: Visit<StoreAt>, refund: Refund) => Promise<Planned>;
+const PATH = '/s/:store/:mode/refunds/:refund';
 
-export const refundPages = (deps: DashboardDeps): readonly StorePage[] => [
-  {
-    method: 'get',
-    path: '/s/:store/:mode/refunds/:refund',
-    needs: 'payments:read',
-    async answer(visit) {
-      const refund = await findRefund(deps, visit);
-      return refund && refundPage(deps, visit, refund, null);
-    },
+const refundField = { label: say('refunds.refund'), isArgument: true } as const;
+const gone = refuse('not_found', say('refunds.no_payment'));
+
+const cancelRefund = browserAct({
+  name: 'cancel refund',
+  needs: 'refunds:request',
+  fields: { refund: refundField },
+  plan: async ({ deps, visit }) => (await findRefund(deps, visit)) ?? gone,
+  target: ({ id }) => id,
+  // Nothing is reviewed: seconds count.
+  async run({ database, newId, nowMs }, { storeId, mode, refundId }) {
+    const replay = { idempotencyKey: newId, path: `dashboard: cancel ${refundId}`, bodyHash: '' };
+    const { kind } = await database.refunds.cancel({ storeId, mode, refundId, nowMs, replay });
+    if (kind === 'done' || kind === 'replayed') return { said: say('refund-changes.canceled'), json: {} };
+    return refuse(
+      'refused',
+      say(kind === 'in_doubt' ? 'refund-changes.cancel_in_doubt' : 'refund-changes.cancel_late'),
+    );
   },
-  ...(
-    [
-      ['approve', 'refunds:decide', planOn(approveRefund, ({ form }) => ({ seen: form.seen ?? '' }), true)],
-      ['refuse', 'refunds:decide', planOn(rejectRefund, () => ({}), true)],
-      ['cancel', 'refunds:request', planCancel],
-      ['destination', 'refunds:decide', planOn(redirectRefund, ({ form }) => ({ address: form.address ?? '' }), false)],
-      ['link', 'payments:manage', planLink],
-    ] as const
-  ).map(([act, needs, planOf]) =>
-    storeChange(deps, {
-      path: `/s/:store/:mode/refunds/:refund/${act}`,
-      needs,
-      async plan(visit) {
-        const refund = await findRefund(deps, visit);
-        return refund && planOf(deps, visit, refund);
-      },
-    }),
-  ),
-];
+});
+
+/** The link's holder may name the refund's address, so each person who sees the link is recorded. */
+const showLink = browserAct({
+  name: 'show claim link',
+  needs: 'payments:manage',
+  asks: 'second factor',
+  fields: { refund: refundField },
+  async plan({ deps, visit }) {
+    const refund = await findRefund(deps, visit);
+    if (!refund) return gone;
+    const { id, claim } = refund;
+    if (!claim || !waitsForAddress(refund)) return refuse('refused', say('refund-changes.link_gone'));
+    return { id, url: claimUrl(claim.token, deps.config) };
+  },
+  review: ({ id }) => ({
+    title: say('refund-changes.link_title'),
+    target: id,
+    facts: [],
+    notes: [say('refund-changes.link_text')],
+    button: say('refund-changes.link_button'),
+  }),
+  async run({ database, act }, { id, url }) {
+    await database.refunds.recordLinkSeen(id, act);
+    return {
+      made: say('refund-changes.link_title'),
+      said: say('refund-changes.link_hint'),
+      facts: [[say('refunds.claim_link'), { code: url }]],
+      json: {},
+    };
+  },
+});
+
+/** Facts for who decides: who asked, who named the address, what the payment received. */
+async function above(deps: DashboardDeps, visit: Visit<StoreAt | null>): Promise<Html | null> {
+  const refund = await findRefund(deps, visit);
+  const background = refund && (await refundBackground(deps, visit, refund));
+  return background && html`${facts(background.facts)}${background.named && html`<p>${background.named}</p>`}`;
+}
+
+const approving = formOf(approveRefund, { path: `${PATH}/approve`, inputs: ['seen'], above });
+const refusing = formOf(rejectRefund, { path: `${PATH}/refuse`, above });
+const canceling = formOf(cancelRefund, { path: `${PATH}/cancel` });
+const redirecting = formOf(redirectRefund, { path: `${PATH}/destination`, inputs: ['address'] });
+const linking = formOf(showLink, { path: `${PATH}/link` });
+
+export const refundPages = (deps: DashboardDeps): readonly Page[] =>
+  pageWith(deps, { path: PATH, needs: 'payments:read', answer: (visit) => refundPage(deps, visit) }, [
+    ...[approving, refusing, canceling, redirecting, linking],
+  ]);
 
 export const refundPath = (at: StoreAt, { id }: Pick<Refund, 'id'>): string => pathIn(at, `refunds/${id}`);
 
 /** Returns the refund that the path names; null where the store has none by that id in this mode. */
-async function findRefund({ database }: DashboardDeps, { at, params }: Visit<StoreAt>): Promise<Refund | null> {
+async function findRefund({ database }: DashboardDeps, { at, params }: Visit<StoreAt | null>): Promise<Refund | null> {
   const refund = await database.refunds.findBy({ id: params.refund ?? '' });
-  return refund && refund.storeId === at.storeId && refund.mode === at.mode ? refund : null;
+  return refund && refund.storeId === at?.storeId && refund.mode === at.mode ? refund : null;
 }
 
 /** Renders one refund, with the forms for what can be done about it now. */
-async function refundPage(
-  deps: DashboardDeps,
-  visit: Visit<StoreAt>,
-  refund: Refund,
-  fault: Html | string | null,
-): Promise<Reply> {
+async function refundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const { at, words } = visit;
+  const refund = await findRefund(deps, visit);
+  if (!refund) return null;
   return {
     title: words.say('refunds.title', { amount: amountText(refund) }),
-    status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}<p><a href="${pathIn(at, 'refunds')}">${words.say('refunds.all')}</a></p>
-${refund.status === 'processing' && fault === null ? reloads(refundPath(at, refund)) : null}<section class="card" aria-labelledby="state"><h2 id="state">${refundState(words, refund)}</h2>
+    content: html`<p><a href="${pathIn(at, 'refunds')}">${words.say('refunds.all')}</a></p>
+${refund.status === 'processing' && !isSent(visit) ? reloads(refundPath(at, refund)) : null}<section class="card" aria-labelledby="state"><h2 id="state">${refundState(words, refund)}</h2>
 ${await waiting(deps, visit, refund)}${await described(deps, visit, refund)}</section>
 ${await forms(deps, visit, refund)}`,
   };
@@ -125,11 +147,11 @@ async function described(deps: DashboardDeps, visit: Visit<StoreAt>, refund: Ref
 
 /** Says what the refund waits for. */
 async function waiting({ database }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {
-  const { at, nowMs, words } = visit;
+  const { nowMs, words } = visit;
   const { id, status, claim } = refund;
   if (claim && waitsForAddress(refund)) {
-    const showing = changeForm(visit, `${refundPath(at, refund)}/link`, words.say('refund-changes.link_button'));
-    return html`<p>${words.html('refunds.waits_for_address', { time: time(claim.untilS * 1000) })}</p>${may(visit, 'payments:manage') ? showing : null}`;
+    const showing = linking.show(visit, { button: words.say('refund-changes.link_button') });
+    return html`<p>${words.html('refunds.waits_for_address', { time: time(claim.untilS * 1000) })}</p>${showing}`;
   }
   const above = waitsForApproval(refund) ? html`<p>${words.say('refunds.above_limit')}</p>` : null;
   if (status !== 'processing') return html`${above}`;
@@ -147,97 +169,25 @@ const cancelEndMs = async (database: DashboardDeps['database'], refund: Refund):
 
 /** The forms for what this visitor may do about the refund in its state. */
 async function forms({ database, config }: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Html> {
-  const { at, nowMs, words } = visit;
+  const { nowMs, words } = visit;
   const { status, heldKind, destination, network } = refund;
-  const to = (act: string) => `${refundPath(at, refund)}/${act}`;
-  const seen = hidden('seen', destination?.key ?? '');
-  const approving = destination
-    ? changeForm(visit, to('approve'), words.say('refunds.approve'), { fields: seen, isMain: true })
+  const approve = destination
+    ? approving.show(visit, { button: words.say('refunds.approve'), given: { seen: destination.key }, look: 'main' })
     : html`<p>${words.say('refunds.address_first')}</p>`;
-  const because = html`<label>${words.say('refunds.why_refused')} <input name="because" maxlength="200" required></label>`;
-  const deciding = html`<section class="card" aria-labelledby="decide"><h2 id="decide">${words.say('refunds.decide')}</h2>${approving}
-${changeForm(visit, to('refuse'), words.say('refunds.refuse'), { fields: because })}</section>`;
-  const canceling = changeForm(visit, to('cancel'), words.say('refunds.cancel'), {
-    attributes: html` class="card" data-while-counting`,
-  });
-  const redirecting = changeForm(visit, to('destination'), words.say('refunds.change_address'), {
-    attributes: html` class="card" aria-labelledby="redirect"`,
-    fields: html`<h2 id="redirect">${words.say(destination ? 'refunds.redirect' : 'refunds.name_address')}</h2>
-<label>${words.html('refunds.address_on', { network: networkTitle(config, network) })} <input name="address" maxlength="128" dir="ltr" autocomplete="off" spellcheck="false" required></label>
-<p class="hint">${words.say('refunds.redirect_hint')}</p>`,
-  });
+  const refusal = { button: words.say('refunds.refuse'), reason: say('refunds.why_refused') };
+  const deciding = html`${approve}${refusing.show(visit, refusal)}`;
   const isOpen = (status === 'pending' || status === 'processing') && heldKind === null;
   const isCancelable = isOpen && status === 'processing' && (await cancelEndMs(database, refund)) > nowMs;
-  return html`${waitsForApproval(refund) && may(visit, 'refunds:decide') ? deciding : null}
-${isCancelable && may(visit, 'refunds:request') ? canceling : null}
-${isOpen && may(visit, 'refunds:decide') ? redirecting : null}`;
-}
-
-/** Plans an act about what an owner decides. @param isJudged whether its review says what an approver has to know */
-function planOn<I, P extends object>(
-  act: Act<I, P>,
-  textsOf: (visit: Visit<StoreAt>) => Readonly<Record<string, string | undefined>>,
-  isJudged: boolean,
-): PlanOf {
-  return async (deps, visit, refund) => {
-    const background = isJudged ? await refundBackground(deps, visit, refund) : null;
-    return planAct(deps, visit, act, {
-      texts: { refund: refund.id, ...textsOf(visit) },
-      back: refundPath(visit.at, refund),
-      reason: visit.form.because?.trim() || null,
-      refused: (fault) => refundPage(deps, visit, refund, fault),
-      above: background && html`${facts(background.facts)}${background.named && html`<p>${background.named}</p>`}`,
-    });
-  };
-}
-
-async function planCancel(deps: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Planned> {
-  const { at, nowMs, words } = visit;
-  const { id, refundId } = refund;
-  return {
-    command: 'cancel refund',
-    target: id,
-    // Seconds count.
-    review: null,
-    async act(database) {
-      const { kind } = await database.refunds.cancel({
-        ...{ ...at, refundId, nowMs },
-        replay: replayOf(visit, `cancel ${refundId}`),
-      });
-      if (kind === 'done' || kind === 'replayed') {
-        return { to: refundPath(at, refund), said: words.say('refund-changes.canceled') };
-      }
-      const fault = words.say(kind === 'in_doubt' ? 'refund-changes.cancel_in_doubt' : 'refund-changes.cancel_late');
-      return refundPage(deps, visit, (await findRefund(deps, visit)) ?? refund, fault);
-    },
-  };
-}
-
-/** The link's holder may name the refund's address, so each person who sees the link is recorded. */
-async function planLink(deps: DashboardDeps, visit: Visit<StoreAt>, refund: Refund): Promise<Planned> {
-  const { at, words } = visit;
-  const { id, claim } = refund;
-  if (!claim || !waitsForAddress(refund)) return refundPage(deps, visit, refund, words.say('refund-changes.link_gone'));
-  const title = words.say('refund-changes.link_title');
-  const path = refundPath(at, refund);
-  return {
-    command: 'show claim link',
-    target: id,
-    review: {
-      title,
-      consequence: html`<p class="message attention">${words.say('refund-changes.link_text')}</p>`,
-      button: words.say('refund-changes.link_button'),
-      back: path,
-      needsSudo: true,
-    },
-    async act(database, act) {
-      await database.refunds.recordLinkSeen(id, act);
-      return {
-        title,
-        content: html`<section class="card">${copied(words.say('refunds.claim_link'), claimUrl(claim.token, deps.config))}
-<p class="hint">${words.say('refund-changes.link_hint')}</p>
-<p><a href="${path}">${words.say('refund-changes.link_back')}</a></p></section>`,
-      };
-    },
-  };
+  const cancel = isCancelable ? canceling.show(visit, { button: words.say('refunds.cancel') }) : null;
+  const redirect = isOpen
+    ? redirecting.show(visit, {
+        button: words.say('refunds.change_address'),
+        above: html`<p>${words.html('refunds.address_on', { network: networkTitle(config, network) })}</p>`,
+      })
+    : null;
+  const mayDecide = may(visit, 'refunds:decide') && waitsForApproval(refund);
+  const naming = words.say(destination ? 'refunds.redirect' : 'refunds.name_address');
+  return html`${mayDecide ? section('decide', words.say('refunds.decide'), deciding) : null}
+${cancel && html`<div class="card" data-while-counting>${cancel}</div>`}
+${redirect && section('redirect', naming, redirect)}`;
 }

@@ -1,6 +1,7 @@
 /**
  * A store's policy and look, and the form for a new store, which waits for the operator's approval.
  */
+import { oneOf, refuse, type Sentence, say } from '../../acts/act.ts';
 import { NAME_CHARS_MAX, readName, type StoreSetting, storeSettings, USUAL_ACCENT } from '../../acts/store-settings.ts';
 import { readStoreState, setStore } from '../../acts/stores.ts';
 import { isAllowed } from '../../core/access.ts';
@@ -8,61 +9,92 @@ import { currencies } from '../../core/transfer.ts';
 import { CHANNEL_TYPE, type MerchantStore, WAITING_STORES_MAX } from '../../database/stores.ts';
 import { accentColours, readAccent, type Scheme } from '../../lib/accent.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { facts } from '../../web/list.ts';
-import { planAct } from '../act-form.ts';
-import { changeFields, commonChange, type Planned, storeChange } from '../change.ts';
+import { facts, section } from '../../web/list.ts';
+import { browserAct, formOf, pageWith } from '../act-form.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
-import { idOfForm } from '../once.ts';
-import type { CommonPage, Page, Reply, StoreAt, Visit } from '../page.ts';
-import { sentence, sentenceText } from '../sentence.ts';
-import { badge, copyCode, data, faultMessage } from '../show.ts';
+import type { Page, Reply, StoreAt, Visit } from '../page.ts';
+import { badge, copyCode, data } from '../show.ts';
 import type { Words } from '../texts.ts';
-import { logoSection, storeLogoPages } from './store-logo.ts';
-import { teamChanges, teamSection } from './team.ts';
+import { logoForms, logoPicture, logoSection } from './store-logo.ts';
+import { teamForms, teamSection } from './team.ts';
 
-const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/settings`;
+const PATH = '/s/:store/:mode/settings';
 
-const policySettings = storeSettings.filter(({ of }) => of === 'store');
-/** The colour is the first. */
-const lookSettings = storeSettings.filter(({ of }) => of === 'page');
-/** Settings of a new store. */
-const firstSettings = storeSettings.filter(({ name }) => name === 'name' || name === 'settlement');
+const namesOf = (settings: readonly StoreSetting[]) => settings.map(({ name }) => name);
+const saving = formOf(setStore, {
+  path: PATH,
+  inputs: namesOf(storeSettings.filter(({ of }) => of === 'store')),
+});
+const dressing = formOf(setStore, {
+  path: `${PATH}/look`,
+  inputs: namesOf(storeSettings.filter(({ of }) => of === 'page')),
+  above: (_deps, { words, form }) => (form.accent === undefined ? null : previews(words, form.accent)),
+});
+
+const readCurrency = oneOf(currencies);
+const storeName = (text: string): string | Sentence =>
+  readName(text) ?? say('store.new_fault', { count: NAME_CHARS_MAX });
+
+/** A store of one's own, which waits for the operator's approval. */
+const requestStore = browserAct({
+  name: 'store add',
+  needs: 'to be signed in',
+  asks: 'second factor',
+  fields: {
+    name: {
+      label: say('Name, as payers see it'),
+      charsMax: NAME_CHARS_MAX,
+      isProse: true,
+      isRequired: true,
+      read: storeName,
+    },
+    settlement: {
+      label: say('store.settlement'),
+      choices: currencies,
+      isRequired: true,
+      read: readCurrency,
+    },
+  },
+  async plan({ newId }, { name, settlement }) {
+    return { id: `mer_${newId}`, name, settlement };
+  },
+  review: ({ id, name, settlement }) => ({
+    title: say('store.create_title', { name }),
+    target: id,
+    facts: [
+      [say('Name'), name],
+      [say('store.settlement'), settlement],
+    ],
+    notes: [],
+    button: say('store.create_button'),
+  }),
+  async run({ database, issue, act, nowMs, visit }, { id, name, settlement }) {
+    if (await database.stores.find(id)) return { said: say('store.created_already'), json: { id } };
+    const made = { ...issue.store(name, settlement, nowMs), id };
+    const isMade = await database.stores.request(made, visit.visitor.person.id, act);
+    return isMade
+      ? { said: say('store.created'), json: { id } }
+      : refuse('refused', say('store.too_many_pending', { count: WAITING_STORES_MAX }));
+  },
+});
+const requesting = formOf(requestStore, {
+  path: '/stores/new',
+  inputs: ['name', 'settlement'],
+  to: '/s/:id/test/settings',
+});
 
 export const storePages = (deps: DashboardDeps): readonly Page[] => [
-  {
-    method: 'get',
-    path: '/s/:store/:mode/settings',
-    needs: 'store:manage',
-    answer: (visit) => storePage(deps, visit, null),
-  },
-  storeChange(deps, {
-    path: '/s/:store/:mode/settings',
-    needs: setStore.needs,
-    plan: (visit) => planSettings(deps, visit),
-  }),
-  ...storeLogoPages(deps, (visit, fault) => storePage(deps, visit, fault)),
-  ...teamChanges(deps, (visit, fault) => storePage(deps, visit, fault)),
-  newStorePage,
-  commonChange(deps, { path: '/stores/new', needs: 'to be signed in', plan: (visit) => planStore(deps, visit) }),
+  ...pageWith(deps, { path: PATH, needs: 'store:manage', answer: (visit) => storePage(deps, visit) }, [
+    saving,
+    dressing,
+    ...logoForms,
+    ...teamForms,
+  ]),
+  logoPicture(deps),
+  ...pageWith(deps, { path: '/stores/new', needs: 'to be signed in', answer: async (visit) => newStorePage(visit) }, [
+    requesting,
+  ]),
 ];
-
-/** UTC is not among those that the runtime names. */
-const zoneList = html`<datalist id="zones">${['UTC', ...Intl.supportedValuesOf('timeZone')].map((zone) => html`<option value="${zone}">`)}</datalist>`;
-
-function fieldInput(words: Words, { name, of, label, choices, choiceTexts }: StoreSetting, text: string): Html {
-  const shown = sentence(words, label);
-  if (!choices) {
-    const direction = name === 'name' ? null : html` dir="ltr"`;
-    const list = name === 'zone' ? html` list="zones"` : null;
-    return html`<label>${shown} <input name="${name}" value="${text}"${direction}${list} autocomplete="off" spellcheck="false"${of === 'page' ? null : html` required`}></label>${list && zoneList}`;
-  }
-  const options = choices.map((value) => {
-    const said = choiceTexts?.[value];
-    const chosen = value === text ? html` selected` : null;
-    return html`<option value="${value}"${chosen}${said ? null : html` translate="no"`}>${said ? sentenceText(words, said) : value}</option>`;
-  });
-  return html`<label>${shown} <select name="${name}">${options}</select></label>`;
-}
 
 function stateText(words: Words, { status, suspension, refusal }: MerchantStore): Html {
   if (suspension) return html`${badge(words.say('general.store_suspended'), 'danger')} ${data(suspension.because)}`;
@@ -78,36 +110,36 @@ const decisionLink = ({ visitor, words }: Visit<StoreAt>, { status, refusal }: M
     ? null
     : html` <a href="/operator/stores">${words.say('store.decide')}</a>`;
 
-async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>, fault: Html | string | null): Promise<Reply> {
-  const { at, form, visitor, words } = visit;
+async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
+  const { at, visitor, words } = visit;
   const store = await deps.database.stores.find(at.storeId);
   const act = actOf(visitor.person, 'read store', deps.clock);
   const values = await readStoreState({ database: deps.database, act }, at.storeId);
   if (!store || !values) return null;
-  // The form that adds somebody has a name, too.
-  const typed = form.role === undefined ? form : {};
-  const inputs = (settings: readonly StoreSetting[]) =>
-    settings.map((one) => fieldInput(words, one, typed[one.name] ?? one.write(values)));
+  const button = words.say('frame.go_on');
+  const texts = Object.fromEntries(storeSettings.map(({ name, write }) => [name, write(values)]));
+  const policy = saving.show(visit, {
+    ...{ button, texts, look: 'main' },
+    below: html`<p class="hint">${words.html('store.policy_hint')}</p>`,
+  });
+  const look = dressing.show(visit, {
+    ...{ button, texts },
+    below: html`${previews(words, visit.form.accent ?? values.accent ?? '')}
+${deps.config.mail ? null : html`<p class="hint">${words.say('store.no_mail_server')}</p>`}`,
+  });
   return {
     title: words.say('frame.settings'),
-    status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}<section class="card" aria-labelledby="about"><h2 id="about">${data(store.name)}</h2>${facts(
-      [
+    content: html`${section(
+      'about',
+      data(store.name),
+      facts([
         [words.say('developers.merchant_id'), copyCode(store.id)],
         [words.say('store.channel'), data(CHANNEL_TYPE)],
         [words.say('general.state'), html`${stateText(words, store)}${decisionLink(visit, store)}`],
-      ],
-    )}</section>
-<form method="post" action="${pathOf(at)}" class="card" aria-labelledby="policy"><h2 id="policy">${words.say('store.policy')}</h2>${changeFields(visit)}
-<div class="two-columns">${inputs(policySettings)}</div>
-<p class="hint">${words.html('store.policy_hint')}</p>
-<h2>${words.say('store.look')}</h2>
-${inputs(lookSettings.slice(0, 1))}
-<p class="hint">${words.say('store.colour_hint')}</p>
-${previews(words, typed.accent ?? values.accent ?? '')}
-${inputs(lookSettings.slice(1))}
-${deps.config.mail ? null : html`<p class="hint">${words.say('store.no_mail_server')}</p>`}
-<button>${words.say('frame.go_on')}</button></form>
+      ]),
+    )}
+${section('policy', words.say('store.policy'), html`${policy}`)}
+${section('look', words.say('store.look'), html`${look}`)}
 ${logoSection(visit, await deps.database.stores.findPageSettings(at.storeId))}
 ${await teamSection(deps, visit)}`,
   };
@@ -136,61 +168,11 @@ function preview(words: Words, hex: string, scheme: Scheme): Html {
 <text x="90" y="71" font-size="11" text-anchor="middle" fill="${onAccent}">${words.say('store.open_wallet')}</text></svg> `;
 }
 
-function planSettings(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Planned> {
-  const { at, form, words } = visit;
-  return planAct(deps, visit, setStore, {
-    texts: { store: at.storeId, ...Object.fromEntries(storeSettings.map(({ name }) => [name, form[name]])) },
-    back: pathOf(at),
-    above: form.accent === undefined ? null : previews(words, form.accent),
-    refused: (fault) => storePage(deps, visit, fault),
-  });
-}
-
-const newStorePage: CommonPage = {
-  method: 'get',
-  path: '/stores/new',
-  needs: 'to be signed in',
-  answer: async (visit) => newStoreForm(visit, null),
-};
-
-const newStoreForm = (visit: Visit<null>, fault: string | null): Reply => ({
+const newStorePage = (visit: Visit<null>): Reply => ({
   title: visit.words.say('frame.new_store'),
-  status: fault === null ? 200 : 400,
-  content: html`${faultMessage(fault)}<form method="post" action="/stores/new" class="card">${changeFields(visit)}
-${firstSettings.map((one) => fieldInput(visit.words, one, visit.form[one.name] ?? ''))}
-<p class="hint">${visit.words.say('store.approval_hint')}</p>
-<button>${visit.words.say('frame.go_on')}</button></form>`,
+  content: html`<div class="card">${requesting.show(visit, {
+    button: visit.words.say('frame.go_on'),
+    below: html`<p class="hint">${visit.words.say('store.approval_hint')}</p>`,
+    look: 'main',
+  })}</div>`,
 });
-
-async function planStore(deps: DashboardDeps, visit: Visit<null>): Promise<Planned> {
-  const { form, visitor, nowMs, words } = visit;
-  const name = readName((form.name ?? '').trim());
-  const settlementCurrency = currencies.find((one) => one === form.settlement);
-  if (name === undefined || !settlementCurrency) {
-    return newStoreForm(visit, words.say('store.new_fault', { count: NAME_CHARS_MAX }));
-  }
-  const id = `mer_${idOfForm(visitor, form.once, nowMs)}`;
-  const path = pathOf({ storeId: id, mode: 'test' });
-  if (await deps.database.stores.find(id)) return { to: path, said: words.say('store.created_already') };
-  return {
-    command: 'create store',
-    target: id,
-    review: {
-      title: words.say('store.create_title', { name }),
-      consequence: facts([
-        [words.say('general.name'), data(name)],
-        [words.say('store.settlement'), data(settlementCurrency)],
-      ]),
-      button: words.say('store.create_button'),
-      back: '/stores/new',
-      needsSudo: true,
-    },
-    async act(database, act) {
-      const made = deps.issue.store(name, settlementCurrency, nowMs);
-      const isMade = await database.stores.request({ ...made, id }, visitor.person.id, act);
-      return isMade
-        ? { to: path, said: words.say('store.created') }
-        : newStoreForm(visit, words.say('store.too_many_pending', { count: WAITING_STORES_MAX }));
-    },
-  };
-}

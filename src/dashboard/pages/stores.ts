@@ -2,42 +2,27 @@
  * Stores and people of the installation, for the operator: stores that wait are approved or refused, an approved one is
  * suspended and resumed; who may sign in.
  */
-import { REASON_CHARS_MAX } from '../../acts/act.ts';
+import { say } from '../../acts/act.ts';
 import { decideStore, meanings, type StoreDecision, storeDecisions } from '../../acts/store-decisions.ts';
 import type { Person } from '../../database/people/person.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list, section } from '../../web/list.ts';
-import { planAct } from '../act-form.ts';
-import { changeFields, commonChange } from '../change.ts';
+import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import type { CommonPage, Reply, Visit } from '../page.ts';
-import { badge, data, faultMessage, moreLink, time } from '../show.ts';
+import type { Page, Reply, Visit } from '../page.ts';
+import { badge, data, moreLink, time } from '../show.ts';
 import { rolesText } from './account.ts';
 
 const PATH = '/operator/stores';
 const ROWS_MAX = 50;
 
-export const operatorStorePages = (deps: DashboardDeps): readonly CommonPage[] => [
-  { method: 'get', path: PATH, needs: 'installation:read', answer: (visit) => page(deps, visit, null) },
-  ...storeDecisions.map((decision) =>
-    commonChange(deps, {
-      path: `${PATH}/:merchant/${decision}`,
-      needs: decideStore.needs,
-      plan: (visit) =>
-        planAct(deps, visit, decideStore, {
-          texts: { store: visit.params.merchant, decision },
-          back: PATH,
-          reason: meanings[decision].needsReason
-            ? (visit.form.because ?? '').trim().slice(0, REASON_CHARS_MAX) || null
-            : null,
-          refused: (fault) => page(deps, visit, fault),
-        }),
-    }),
-  ),
-];
+const deciding = formOf(decideStore, { path: `${PATH}/:store/:decision` });
 
-async function page({ database }: DashboardDeps, visit: Visit<null>, fault: Html | null): Promise<Reply> {
+export const operatorStorePages = (deps: DashboardDeps): readonly Page[] =>
+  pageWith(deps, { path: PATH, needs: 'installation:read', answer: (visit) => page(deps, visit) }, [deciding]);
+
+async function page({ database }: DashboardDeps, visit: Visit<null>): Promise<Reply> {
   const { words, query } = visit;
   const stores = (await database.stores.list()).toReversed();
   const last = query.get('after');
@@ -49,8 +34,7 @@ async function page({ database }: DashboardDeps, visit: Visit<null>, fault: Html
   const names = new Map(stores.map(({ id, name }) => [id, name]));
   return {
     title: 'Stores and people',
-    status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}${section('all', 'Stores', html`${storeList(visit, shown, people)}${older}`, 'plain')}
+    content: html`${section('all', 'Stores', html`${storeList(visit, shown, people)}${older}`, 'plain')}
 ${last ? null : section('people', 'People', peopleList(visit, people, names), 'plain')}`,
   };
 }
@@ -62,14 +46,12 @@ const ownersOf = ({ id }: MerchantStore, people: readonly Person[]): Html => {
   return data(owners.map(({ name }) => name).join(', ') || 'none');
 };
 
-const form = (visit: Visit<null>, store: MerchantStore, decision: StoreDecision): Html => {
+const form = (visit: Visit<null>, { id, name }: MerchantStore, decision: StoreDecision): Html | null => {
   const { needsReason, needsFactor, button } = meanings[decision];
-  const look = needsReason || !needsFactor ? html` class="plain small"` : null;
-  const reason = needsReason
-    ? html`<label>Reason, which its owner sees <input name="because" maxlength="${REASON_CHARS_MAX}" required></label>`
-    : null;
-  const content = html`<form method="post" action="${PATH}/${store.id}/${decision}">${changeFields(visit)}${reason}<button${look} aria-label="${button}: ${store.name}">${button}</button></form>`;
-  return needsReason ? html`<details><summary>${button}: ${data(store.name)}</summary>${content}</details>` : content;
+  return deciding.show(visit, {
+    ...{ button, given: { store: id, decision }, about: name, look: needsReason || !needsFactor ? 'small' : 'main' },
+    ...(needsReason && { reason: say('Reason, which its owner sees'), opens: html`${button}: ${data(name)}` }),
+  });
 };
 
 function stateOf({ status, suspension, refusal }: MerchantStore): Html {

@@ -2,21 +2,42 @@
  * What the installation draws on, for the operator: deposit address pools, exchange rates, backups and other proofs.
  * Settings are in files only: where money comes in is among them.
  */
-import { isAllowed } from '../../core/access.ts';
+import { say } from '../../acts/act.ts';
 import type { ProofState } from '../../database/audit-log.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
-import { changeForm, commonChange, type Planned } from '../change.ts';
+import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps, PoolShown } from '../deps.ts';
-import type { CommonPage, Reply, Visit } from '../page.ts';
+import type { Page, Reply, Visit } from '../page.ts';
 import { ago, badge, data, english, time } from '../show.ts';
 
 export const SYSTEM_PATH = '/operator/system';
 
-export const systemPages = (deps: DashboardDeps): readonly CommonPage[] => [
-  { method: 'get', path: SYSTEM_PATH, needs: 'installation:read', answer: (visit) => page(deps, visit) },
-  commonChange(deps, { path: `${SYSTEM_PATH}/seed-drill`, needs: 'installation:manage', plan: async () => drilled }),
-];
+/** A drill on a clean machine leaves nothing here, so that whoever did it says so. */
+const recordDrill = browserAct({
+  name: 'record seed drill',
+  needs: 'installation:manage',
+  plan: async () => ({}),
+  review: () => ({
+    title: say('Record a seed drill?'),
+    target: 'seed',
+    facts: [],
+    notes: [
+      say(
+        'You say that `quayside-signer drill` has ended well, today, on another machine, with the words on paper. It is recorded here and in the audit log with your name.',
+      ),
+    ],
+    button: say('I did the seed drill elsewhere'),
+  }),
+  async run({ database, act }) {
+    await database.audit.vouchForProof('seed', act, 'on another machine');
+    return { said: say('The seed drill is recorded.'), json: {} };
+  },
+});
+const drilling = formOf(recordDrill, { path: `${SYSTEM_PATH}/seed-drill` });
+
+export const systemPages = (deps: DashboardDeps): readonly Page[] =>
+  pageWith(deps, { path: SYSTEM_PATH, needs: 'installation:read', answer: (visit) => page(deps, visit) }, [drilling]);
 
 async function page(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
   return {
@@ -26,23 +47,6 @@ ${section('pools', 'Deposit address pools', await pools(deps), 'plain')}
 ${section('rates', 'Exchange rates', rates(deps, visit), 'plain')}`,
   };
 }
-
-/** A drill on a clean machine leaves nothing here, so that whoever did it says so. */
-const drilled: Planned = {
-  command: 'record seed drill',
-  target: 'seed',
-  review: {
-    title: 'Record a seed drill?',
-    consequence: html`<p>You say that <code>quayside-signer drill</code> has ended well, today, on another machine, with the words on paper. It is recorded here and in the audit log with your name.</p>`,
-    button: 'I did the seed drill elsewhere',
-    back: SYSTEM_PATH,
-    needsSudo: false,
-  },
-  async act(database, act) {
-    await database.audit.vouchForProof('seed', act, 'on another machine');
-    return { to: SYSTEM_PATH, said: 'The seed drill is recorded.' };
-  },
-};
 
 const pools = async ({ readPools }: DashboardDeps): Promise<Html> =>
   html`${list<PoolShown>({
@@ -110,15 +114,14 @@ async function proofs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
     madeAtMs === null
       ? html`${badge('never', 'attention')} <code data-copy>quayside backup</code>`
       : html`${time(madeAtMs)}, ${ago(words, madeAtMs, nowMs)}`;
-  const may = isAllowed(visit.visitor.person.memberships, { permission: 'installation:manage' });
-  const drill = changeForm(visit, `${SYSTEM_PATH}/seed-drill`, 'I did the seed drill elsewhere…');
+  const drill = drilling.show(visit, { button: 'I did the seed drill elsewhere…' });
   return html`<div class="card">${facts([
     ['Last backup', made],
     ['Restore drill', lastProved(deps, visit)],
     ['Seed drill', provedText(visit, seed, 'quayside-signer drill')],
     ['Books check', provedText(visit, books, 'quayside ledger verify')],
   ])}<p class="hint">A backup is proved by restoring it into a scratch folder; that adds up its books, too. The seed drill asks for the words on paper, best on a clean machine with a copy of the database.</p>
-${may ? drill : null}</div>
+${drill}</div>
 <h3>Final blocks compared with the database</h3>
 ${list({
   caption: 'Final blocks compared with the database',

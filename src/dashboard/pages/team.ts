@@ -1,35 +1,21 @@
 /** People of a store, on its page of settings: members with their roles, and the one-time link for a new person. */
-import { linkPerson, membersOf, PERSON_NAME_CHARS_MAX, removePerson, roleWords } from '../../acts/people.ts';
-import { storeRoles } from '../../core/access.ts';
+import { linkPerson, membersOf, removePerson } from '../../acts/people.ts';
 import type { Person } from '../../database/people/person.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list, section } from '../../web/list.ts';
-import { actFacts, planAct } from '../act-form.ts';
-import { changeFields, type Planned, storeChange } from '../change.ts';
+import { formOf } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import type { Reply, StoreAt, StorePage, Visit } from '../page.ts';
-import { sentence, sentenceText } from '../sentence.ts';
+import type { StoreAt, Visit } from '../page.ts';
 import { ago, badge, data, time } from '../show.ts';
-import type { Words } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
 
-const pathOf = ({ storeId, mode }: StoreAt): string => `/s/${storeId}/${mode}/settings`;
+const PATH = '/s/:store/:mode/settings/people';
 
-/** Shows the page of settings again, with what is wrong. */
-type Back = (visit: Visit<StoreAt>, fault: Html) => Promise<Reply>;
+const adding = formOf(linkPerson, { path: PATH, inputs: ['name', 'role'] });
+const removing = formOf(removePerson, { path: `${PATH}/remove`, inputs: ['name'] });
 
-export const teamChanges = (deps: DashboardDeps, back: Back): readonly StorePage[] => [
-  storeChange(deps, {
-    path: '/s/:store/:mode/settings/people',
-    needs: linkPerson.needs,
-    plan: (visit) => planLink(deps, visit, back),
-  }),
-  storeChange(deps, {
-    path: '/s/:store/:mode/settings/people/:person/remove',
-    needs: removePerson.needs,
-    plan: (visit) => planRemoval(deps, visit, back),
-  }),
-];
+/** Forms of the page of settings. */
+export const teamForms = [adding, removing];
 
 type Member = Person & Readonly<{ seenAtMs: number | null }>;
 
@@ -57,51 +43,20 @@ export async function teamSection(deps: DashboardDeps, visit: Visit<StoreAt>): P
       ],
       [
         words.say('general.change'),
-        (one) => (isOwn(one) ? html`<a href="/account">${words.say('frame.account')}</a>` : removeForm(visit, one)),
+        (one) =>
+          isOwn(one)
+            ? html`<a href="/account">${words.say('frame.account')}</a>`
+            : removing.show(visit, { button: words.say('team.remove'), given: { name: one.name }, look: 'small' }),
       ],
     ],
     rows: members,
     empty: '',
   });
-  const invite = html`<details class="card"${visit.form.role === undefined ? null : html` open`}><summary>${words.say('team.invite')}</summary>
-<form method="post" action="${pathOf(at)}/people">${changeFields(visit)}
-<label>${words.say('general.name')} <input name="name" maxlength="${PERSON_NAME_CHARS_MAX}" autocomplete="off" value="${visit.form.role === undefined ? '' : (visit.form.name ?? '')}" required></label>
-${roleChoice(words, visit.form.role ?? 'staff')}
-<p class="hint">${words.say('team.invite_hint')}</p>
-<button class="plain">${words.say('frame.go_on')}</button></form></details>`;
-  return section('people', words.say('frame.team'), html`${people}${invite}`, 'plain');
-}
-
-const roleChoice = (words: Words, chosen: string): Html =>
-  html`<label>${words.say('general.role')} <select name="role">${storeRoles.map(
-    (role) =>
-      html`<option value="${role}"${role === chosen ? html` selected` : null}>${sentenceText(words, roleWords[role])}</option>`,
-  )}</select></label>`;
-
-const removeForm = (visit: Visit<StoreAt>, person: Person): Html =>
-  html`<form method="post" action="${pathOf(visit.at)}/people/${person.id}/remove">${changeFields(visit)}<button class="plain small">${visit.words.say('team.remove')}</button></form>`;
-
-function planLink(deps: DashboardDeps, visit: Visit<StoreAt>, back: Back): Promise<Planned> {
-  const { at, form, words } = visit;
-  return planAct(deps, visit, linkPerson, {
-    texts: { name: form.name, role: form.role },
-    back: pathOf(at),
-    refused: (fault) => back(visit, fault),
-    page: ({ said, facts = [] }) => ({
-      title: words.say('team.link_title', { name: form.name ?? '' }),
-      content: html`<section class="card"><p class="message attention">${sentence(words, said)}</p>${actFacts(visit, facts)}
-<p><a class="button" href="${pathOf(at)}">${words.say('team.copied')}</a></p></section>`,
-    }),
+  const invite = adding.show(visit, {
+    button: words.say('frame.go_on'),
+    texts: { role: 'staff' },
+    below: html`<p class="hint">${words.say('team.invite_hint')}</p>`,
+    opens: words.say('team.invite'),
   });
-}
-
-async function planRemoval(deps: DashboardDeps, visit: Visit<StoreAt>, back: Back): Promise<Planned> {
-  const { at, params } = visit;
-  const person = (await membersOf(deps.database.people, at.storeId)).find(({ id }) => id === params.person);
-  if (!person) return null;
-  return planAct(deps, visit, removePerson, {
-    texts: { name: person.name },
-    back: pathOf(at),
-    refused: (fault) => back(visit, fault),
-  });
+  return section('people', words.say('frame.team'), html`${people}<div class="card">${invite}</div>`, 'plain');
 }

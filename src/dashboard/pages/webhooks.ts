@@ -1,19 +1,16 @@
 /** Webhooks of a store: its endpoints, one more, and what was sent to them. */
-import type { Outcome } from '../../acts/act.ts';
 import { addEndpoint } from '../../acts/webhooks.ts';
-import { documentedPaymentEvents, documentedRefundEvents, extendedEvents } from '../../core/event.ts';
+import { documentedPaymentEvents, documentedRefundEvents } from '../../core/event.ts';
 import type { Delivery, DeliverySearch, DeliveryState } from '../../database/deliveries.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list, section } from '../../web/list.ts';
-import { actFacts, planAct } from '../act-form.ts';
-import { changeForm, storeChange } from '../change.ts';
+import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { deliveryState, failingEndpoints, failingText, storeEndpoints, urlsOf } from '../endpoints.ts';
 import { type Chosen, type Field, limitForm, pager, readChosen } from '../listing.ts';
-import { may, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
-import { sentence } from '../sentence.ts';
-import { badge, data, faultMessage, time } from '../show.ts';
+import { type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
+import { badge, data, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PATH = '/s/:store/:mode/webhooks';
@@ -22,43 +19,19 @@ const DELIVERIES_SHOWN = 50;
 export const LOOK_MAX = 5_000;
 const ENDPOINTS_SHOWN = 100;
 
-export const webhooksPages = (deps: DashboardDeps): readonly StorePage[] => [
-  { method: 'get', path: PATH, needs: 'webhooks:read', answer: (visit) => webhooksPage(deps, visit, null) },
-  storeChange(deps, {
-    path: PATH,
-    needs: addEndpoint.needs,
-    plan: (visit) =>
-      planAct(deps, visit, addEndpoint, {
-        texts: { url: visit.form.url ?? '', mode: visit.at.mode, events: eventsIn(visit) },
-        back: pathIn(visit.at, 'webhooks'),
-        refused: (fault) => webhooksPage(deps, visit, fault),
-        page: (outcome) => secretPage(visit, pathIn(visit.at, `webhooks/${outcome.json.id}`), outcome),
-      }),
-  }),
-];
+const adding = formOf(addEndpoint, {
+  path: PATH,
+  inputs: ['url', 'events'],
+  to: `${PATH}/:id`,
+  below: secretHint,
+});
 
-/** Returns which events were ticked in a form. */
-export const eventsIn = ({ form }: Visit<StoreAt>): string =>
-  extendedEvents.filter((name) => form[name] === 'on').join(',');
+export const webhooksPages = (deps: DashboardDeps): readonly Page[] =>
+  pageWith(deps, { path: PATH, needs: 'webhooks:read', answer: (visit) => webhooksPage(deps, visit) }, [adding]);
 
-/** Shows a secret, once. */
-export const secretPage = (visit: Visit<StoreAt>, path: string, { said, facts: made = [] }: Outcome): Reply => {
-  const { words } = visit;
-  return {
-    title: words.say('webhook-changes.secret_title'),
-    content: html`<section class="card"><p class="message attention">${sentence(words, said)}</p>
-${actFacts(visit, made)}
-<p class="hint">${words.html('webhook-changes.checks')}</p>
-<p><a class="button" href="${path}">${words.say('webhook-changes.saved')}</a></p></section>`,
-  };
-};
-
-async function webhooksPage(
-  { database }: DashboardDeps,
-  visit: Visit<StoreAt>,
-  fault: Html | string | null,
-): Promise<Reply> {
-  const { at, path, query, words, nowMs } = visit;
+async function webhooksPage({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
+  const { at, query, words, nowMs } = visit;
+  const path = pathIn(at, 'webhooks');
   const own = await storeEndpoints(database, at, ENDPOINTS_SHOWN);
   const [id, eventId] = [query.get('after'), query.get('event') ?? ''];
   const after = id !== null && eventId !== '' ? { id, eventId } : null;
@@ -75,10 +48,8 @@ async function webhooksPage(
   const failing = await failingEndpoints(database, nowMs);
   return {
     title: words.say('frame.webhooks'),
-    status: fault === null ? 200 : 400,
-    content: html`${faultMessage(fault)}
-${section('endpoints', words.say('webhooks.endpoints'), endpointTable(visit, own, failing), 'plain')}
-${may(visit, 'webhooks:manage') ? addForm(visit) : null}
+    content: html`${section('endpoints', words.say('webhooks.endpoints'), endpointTable(visit, own, failing), 'plain')}
+${addForm(visit)}
 ${section(
   'deliveries',
   words.say('webhooks.deliveries'),
@@ -152,20 +123,22 @@ const endpointTable = (
     empty: words.say('webhooks.no_endpoint'),
   });
 
-/** The fields for the events that an endpoint gets besides the usual ones. */
-export const eventBoxes = (words: Words, chosen: readonly string[]): Html =>
-  html`<p class="hint">${words.html('webhooks.always', { events: usualEvents.join(', ') })}</p>
-<fieldset><legend>${words.say('webhooks.more_events')}</legend>${extendedEvents.map(
-    (name) =>
-      html`<label class="check"><input type="checkbox" name="${name}"${chosen.includes(name) ? html` checked` : null}> <code>${name}</code></label>`,
-  )}</fieldset>`;
+/** Says which events every endpoint gets. */
+export const alwaysSent = (words: Words): Html =>
+  html`<p class="hint">${words.html('webhooks.always', { events: usualEvents.join(', ') })}</p>`;
 
-function addForm(visit: Visit<StoreAt>): Html {
-  const { at, form, words } = visit;
-  const fields = html`<label>${words.say('general.url')} <input name="url" type="url" dir="ltr" maxlength="2048" placeholder="https://shop.example/quayside" value="${form.url ?? ''}" required></label>
-${eventBoxes(words, Object.keys(form))}`;
-  return html`<details class="card"${form.url === undefined ? null : html` open`}><summary>${words.say('webhooks.add')}</summary>
-${changeForm(visit, pathIn(at, 'webhooks'), words.say('frame.go_on'), { fields, isMain: true })}</details>`;
+/** Says what the secret of an endpoint is for. */
+export function secretHint(_deps: DashboardDeps, { words }: Visit<unknown>): Html {
+  return html`<p class="hint">${words.html('webhook-changes.checks')}</p>`;
+}
+
+function addForm(visit: Visit<StoreAt>): Html | null {
+  const { words } = visit;
+  const form = adding.show(visit, {
+    ...{ button: words.say('frame.go_on'), opens: words.say('webhooks.add'), look: 'main' },
+    below: alwaysSent(words),
+  });
+  return form && html`<div class="card">${form}</div>`;
 }
 
 /** @param urls of the endpoints; null for the deliveries of one, which have no such column */
