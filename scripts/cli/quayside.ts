@@ -5,7 +5,8 @@ import { acceptHeld, returnHeld } from '../../src/acts/held.ts';
 import { createKey, revokeKey } from '../../src/acts/keys.ts';
 import { linkPerson, removePerson } from '../../src/acts/people.ts';
 import { approveRefund, redirectRefund, rejectRefund } from '../../src/acts/refunds.ts';
-import { addEndpoint, removeEndpoint, rotateSecret, setEndpoint } from '../../src/acts/webhooks.ts';
+import { addEndpoint, removeEndpoint, resendWebhooks, rotateSecret, setEndpoint } from '../../src/acts/webhooks.ts';
+import { RESEND_PACE_MS } from '../../src/database/deliveries.ts';
 import { commandOf } from './act-command.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { backup, restore } from './backup.ts';
@@ -28,7 +29,6 @@ import { storeAdd } from './store.ts';
 import { storeSet } from './store-set.ts';
 import { sweep } from './sweep.ts';
 import { tronWs } from './tron-ws.ts';
-import { webhooksResend } from './webhook-recovery.ts';
 import { webhooksTest } from './webhook-test.ts';
 
 const commands: readonly AnyCommand[] = [
@@ -77,7 +77,14 @@ const commands: readonly AnyCommand[] = [
   commandOf(addEndpoint),
   commandOf(setEndpoint),
   commandOf(removeEndpoint),
-  webhooksResend,
+  commandOf(resendWebhooks, {
+    notes: [
+      'A delivery (`dlv_…`) is sent whatever its state; of an event (`evt_…`), every delivery.',
+      '--since: every delivery since then that failed for good or waits after a failure starts a new schedule, oldest event',
+      `first, one every ${RESEND_PACE_MS} ms. Without an endpoint: of all endpoints. What was delivered is not sent again.`,
+      'An endpoint gets the events from its addition on; the API has earlier ones (GET /api/v1/events).',
+    ],
+  }),
   webhooksTest,
   commandOf(rotateSecret, {
     notes: [

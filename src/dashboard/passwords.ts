@@ -17,7 +17,6 @@ const WAITING_MAX = 32;
 const CHARS_MIN = 12;
 const CHARS_MAX = 256;
 const DISTINCT_MIN = 6;
-const SEQUENCES = ['01234567890', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfghjklzxcvbnm', 'password', 'quayside'];
 
 /** Of a SHA-256 in the file of passwords that many people have, which says where they come from. */
 const LISTED_BYTES = 4;
@@ -72,24 +71,9 @@ export function whyWeak(words: Words, password: string, name: string): string | 
   const text = password.normalize('NFKC').toLowerCase();
   if ([...text].length < CHARS_MIN) return words.say('passwords.short', { count: CHARS_MIN });
   if ([...text].length > CHARS_MAX) return words.say('passwords.long', { count: CHARS_MAX });
-  const rest = [name.toLowerCase(), ...SEQUENCES].reduce(
-    (left, known) => (known.length > 2 ? left.replaceAll(known, '') : left),
-    text,
-  );
   if (isCommon(text)) return words.say('passwords.common');
-  const isPlain = new Set(text).size < DISTINCT_MIN || [...rest].length < CHARS_MIN / 2 || isSequence(text);
-  return isPlain ? words.say('passwords.easy') : null;
-}
-
-/** Returns whether a text is little more than a run of neighbours on a keyboard, in the alphabet or of digits. */
-function isSequence(text: string): boolean {
-  let neighbours = 0;
-  for (let at = 1; at < text.length; at++) {
-    const pair = text.slice(at - 1, at + 1);
-    const reversed = pair.charAt(1) + pair.charAt(0);
-    if (SEQUENCES.slice(0, 3).some((known) => known.includes(pair) || known.includes(reversed))) neighbours++;
-  }
-  return neighbours > text.length * 0.6;
+  const rest = name.length > 2 ? text.replaceAll(name.toLowerCase(), '') : text;
+  return new Set(rest).size < DISTINCT_MIN ? words.say('passwords.easy') : null;
 }
 
 const derive = (password: string, salt: Buffer, { ln, r, p }: Cost): Promise<Buffer> => {
@@ -129,21 +113,8 @@ function isListed(text: string): boolean {
   return hashes.has(createHash('sha256').update(text).digest().readUInt32BE(0));
 }
 
-/**
- * Returns whether a password, in lower case, is a common one, one with digits or signs around it, one several times, or
- * two of them.
- */
+/** Returns whether a password, in lower case, is a common one, also with a few digits or signs around it. */
 function isCommon(password: string): boolean {
   const core = password.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
-  const unit = /^(.+?)\1+$/u.exec(password)?.[1];
-  if (isListed(password) || (unit !== undefined && isListed(unit))) return true;
-  if (core !== password && password.length - core.length <= ADDED_CHARS_MAX && isCommonCore(core)) return true;
-  return isPair(password);
-}
-
-const isCommonCore = (core: string): boolean => isListed(core) || isPair(core);
-
-function isPair(text: string): boolean {
-  for (let at = 1; at < text.length; at++) if (isListed(text.slice(0, at)) && isListed(text.slice(at))) return true;
-  return false;
+  return isListed(password) || (password.length - core.length <= ADDED_CHARS_MAX && isListed(core));
 }

@@ -14,9 +14,6 @@ for (const [password, why] of [
   ['sunshine2024!', 'a year and a sign after a common one'],
   ['!!2024dragon', 'the same before it'],
   ['iloveyou1234', 'digits after a common one'],
-  ['sunshinesunshine', 'one twice'],
-  ['purplemonkey', 'two of them'],
-  ['purplemonkey99', 'two of them with digits'],
 ] as const) {
   test(`refused: ${password}: ${why}`, () => {
     assert.match(whyWeak(english, password, 'Ada') ?? '', 'Too many people have this password');

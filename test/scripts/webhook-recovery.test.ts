@@ -1,9 +1,10 @@
 /** `webhook resend` and `show`, on deliveries that a real dispatcher could not make. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { commandOf } from '../../scripts/cli/act-command.ts';
 import type { Command } from '../../scripts/cli/command.ts';
 import { show } from '../../scripts/cli/show.ts';
-import { webhooksResend } from '../../scripts/cli/webhook-recovery.ts';
+import { resendWebhooks } from '../../src/acts/webhooks.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { Verdict } from '../../src/core/delivery.ts';
 import { type Attempt, RESEND_PACE_MS } from '../../src/database/deliveries.ts';
@@ -11,6 +12,7 @@ import { answerDue, claimDue } from '../support/record-attempt.ts';
 import { inShop, type WebhookShop } from '../support/webhook-shop.ts';
 
 const HOUR_MS = 3_600_000;
+const webhooksResend = commandOf(resendWebhooks);
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely and assert what they use
 type Ran = { json: any; text: string; isBad: boolean };
@@ -19,6 +21,8 @@ async function run({ database, clock }: WebhookShop, command: Command, args: str
     baseUrl: 'http://localhost:8420',
     checkoutUrl: 'http://localhost:8420',
     networks: [],
+    webhooks: { allowCidrs: [] },
+    dataDir: '.',
   } as unknown as Config;
   const installation = { database, clock, config };
   const answer = await command.run({ args, options, env: {}, cwd: '.' }, installation);
@@ -51,7 +55,7 @@ test(
     const before = await shop.deliveries();
     const dry = await run(shop, webhooksResend, [endpoint], { since: '1h', 'dry-run': true });
     assert.is(dry.json.deliveries, 4);
-    assert.match(dry.text, /4 deliveries would be sent again.*nothing was changed/);
+    assert.match(dry.text, /Send 4 deliveries again\?[\s\S]*Nothing was changed/);
     assert.equal(await shop.deliveries(), before);
 
     assert.is((await run(shop, webhooksResend, [endpoint], { since: '1h' })).json.deliveries, 4);
