@@ -5,7 +5,8 @@ import { Transaction } from 'ethers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import { createIntentMac, type GasIntent, type SweepIntent } from '../../src/core/intent.ts';
+import type { Spending } from '../../src/chains/spend.ts';
+import { createIntentMac, type GasIntent, type SweepIntent, type Wallet } from '../../src/core/intent.ts';
 import type { SignRequest } from '../../src/signer/protocol.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
@@ -230,10 +231,13 @@ const refusals: readonly (readonly [what: string, code: string, request: SignReq
   ],
 ];
 
+/** One signer for all of them, because what is refused changes nothing. */
+const strict = newSigningService();
+strict.service.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
+
 for (const [what, code, request] of refusals) {
   test(`refused: ${what}`, () => {
-    const { service, journal } = newSigningService();
-    service.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
+    const { service, journal } = strict;
     assert.is(
       refusalOf(() => service.sign(request)),
       `signer_refused_${code}`,
@@ -390,6 +394,43 @@ test('only the highest fence is served, also after a restart', () => {
     'signer_refused_fence',
   );
   again.service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 5 }));
+});
+
+test('no key outlives the call that derived it, and only wallets that pay are derived once', () => {
+  const folder = makeSignerFolder(policySettings, false);
+  folders.push(folder);
+  const derived: (Readonly<{ secret: Uint8Array }> & Wallet)[] = [];
+  const watched: Spending = {
+    ...evmSpending,
+    derive(from, wallet) {
+      const key = evmSpending.derive(from, wallet);
+      derived.push({ ...wallet, secret: key.secret });
+      return key;
+    },
+  };
+  const opened = openSigningServiceIn(folder.dir, clock, undefined, new Map([['evm', watched]]));
+  closing.push(opened);
+  const { service } = opened;
+  for (let n = 0; n < 2; n++) {
+    service.wallets('test:one');
+    service.addresses('test:one', [3]);
+  }
+  assert.equal(
+    derived.map(({ role }) => role),
+    ['refund', 'gas', 'collection', 'collection'],
+  );
+  service.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
+  const unpaid = refundOf('rf_2', usdt(5));
+  assert.is(
+    refusalOf(() => service.sign({ ...firstOf(unpaid, 2), terms: terms(2, 400) })),
+    'signer_refused_terms',
+  );
+  assert.is(derived.length, 6);
+  for (const { role, secret } of derived)
+    assert.ok(
+      secret.every((byte) => byte === 0),
+      role,
+    );
 });
 
 test.run();

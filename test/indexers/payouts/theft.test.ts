@@ -1,6 +1,6 @@
 /**
- * Native coin that somebody else takes from the refund wallet, where transactions have no numbers that would tell: the
- * payout engine with the chain's own client in front of a simulated node, a real signing service and a real database.
+ * Somebody else takes native coin from the refund wallet, where transactions have no numbers that would tell; or tokens
+ * while money out is frozen already. That is a freeze of its own, so the end of the other freeze lets nothing out.
  */
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
@@ -8,8 +8,9 @@ import * as assert from 'uvu/assert';
 import { adoptPayouts } from '../../../indexers/payouts/journal.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
+import type { NetworkKey } from '../../../src/core/transfer.ts';
 import { SHORT_MS } from '../../../src/core/wallet-books.ts';
-import { COIN, closeBenches, type NodeBenchOptions, network, openNodeBench, READ_MS } from './node-bench.ts';
+import { COIN, closeBenches, type NodeBenchOptions, network, openNodeBench, READ_MS, thief } from './node-bench.ts';
 
 type Family = 'tron' | 'solana';
 const USDT = 1_000_000n;
@@ -80,6 +81,67 @@ for (const family of ['tron', 'solana'] as const) {
     sim.world.fund(wallet, -7n * COIN[family]);
     for (let n = 0; n < 5; n++) await pass(READ_MS);
     assert.equal(await codes(), ['wallet_balance_short']);
+  });
+}
+
+// ── While money out is frozen already ───────────────────────────────────────────────────────────────────────────────
+
+/** A wallet with money, an operator who freezes and thaws, and a thief with its key. */
+async function openOperated(family: 'evm' | 'tron') {
+  const bench = await openNodeBench(family);
+  const { sim, database, walletKey, pass, service, clock } = bench;
+  const wallet = walletKey('refund', 0);
+  sim.world.fund(wallet.key, 300n * COIN[family]);
+  sim.pay(wallet.key, 50n * USDT);
+  for (let n = 0; n < 3; n++) assert.is(await pass(READ_MS), null);
+  const freezes = async () => (await database.holds.list()).map(({ network: of, code }) => `${of ?? 'all'} ${code}`);
+  return {
+    ...bench,
+    freezes,
+    isSignerFrozen: () => service.freezeState().freeze !== null,
+    async freezeByHand(of: NetworkKey | null) {
+      const freeze = { network: of, code: 'payouts_frozen', reason: 'maintenance', frozenBy: 'alice' };
+      const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payout freeze', reason: freeze.reason };
+      assert.is(await database.holds.freeze({ ...freeze, sinceMs: clock.nowMs() }, act), true);
+    },
+    async thawByHand(of: NetworkKey | null) {
+      const act = { atMs: clock.nowMs(), operator: 'alice', command: 'payout thaw', reason: 'it is done' };
+      const isIt = ({ network: one, code }: { network: NetworkKey | null; code: string }) =>
+        one === of && code === 'payouts_frozen';
+      await database.holds.thaw({ freezes: (await database.holds.list()).filter(isIt), transfers: [] }, act);
+    },
+    async steal() {
+      await bench.payUnknown('stolen', thief[family], 3n * USDT);
+      for (let n = 0; n < 6; n++) await pass(READ_MS);
+      assert.equal(bench.paid(wallet.key, thief[family]), [3n * USDT]);
+    },
+  };
+}
+
+for (const family of ['evm', 'tron'] as const) {
+  // Where transactions have no number, what the thief's transaction cost is missing too.
+  const other = family === 'evm' ? 'payout_nonce_foreign' : 'wallet_balance_short';
+  const found = [other, 'wallet_outflow_foreign'];
+  const own = found.map((code) => `${network} ${code}`);
+
+  test(`${family}: a theft while every network is frozen by an operator`, async () => {
+    const { database, freezes, isSignerFrozen, freezeByHand, thawByHand, steal, planRefund, pass } =
+      await openOperated(family);
+    await freezeByHand(null);
+    await steal();
+    assert.equal((await freezes()).sort(), ['all payouts_frozen', ...own].sort());
+    assert.is(isSignerFrozen(), true);
+    const frozen = (await database.audit.list(9)).filter(
+      ({ operator, command }) => operator === 'quayside' && command === 'payout freeze',
+    );
+    assert.equal(frozen.map(({ after }) => after?.code).sort(), found);
+    await thawByHand(null);
+    assert.equal((await freezes()).sort(), own);
+    await planRefund('rf_9', payee.tron, 2n * USDT);
+    for (let n = 0; n < 4; n++) await pass(READ_MS);
+    assert.is((await database.payouts.find('rf_9'))?.state, 'waiting', 'nothing leaves the stolen wallet');
+    const states = (await database.wallets.listOutgoing(network, 9)).map(({ state }) => state);
+    assert.equal(states, ['foreign'], 'nobody has looked at it');
   });
 }
 
