@@ -105,16 +105,13 @@ export function openSigningService({
   function payerOf(place: Place, { intent, generation, attempt, payer: expected }: SignRequest): Payer {
     const rules = chains[place.policy.family].spendRules;
     const wallet = rules.payer(intent);
-    const isFixed = wallet.role === 'collection' || wallet.index !== undefined;
-    const payer = isFixed
-      ? { wallet, key: keyOf(place.spending, wallet) }
-      : choosePayer(wallet.role, paying(place, wallet.role), {
-          signed: journal.payersOf(intent.id),
-          generation: attempt > 0 ? generation : null,
-          isLocked: rules.hasLocks === true && isPayback(intent),
-        });
-    if (wallet.role === 'collection' || payer.key === (expected ?? keyOf(place.spending, { role: wallet.role })))
-      return payer;
+    if (wallet.role === 'collection') return { wallet, key: keyOf(place.spending, wallet) };
+    const payer = choosePayer(wallet.role, paying(place, wallet.role), {
+      signed: journal.payersOf(intent.id),
+      generation: attempt > 0 ? generation : null,
+      isLocked: rules.hasLocks === true && isPayback(intent),
+    });
+    if (payer.key === (expected ?? keyOf(place.spending, { role: wallet.role }))) return payer;
     throw refused(
       'wallet',
       `another ${wallet.role} wallet pays for ${intent.id} on ${intent.network} than the request expects: the policy was changed. The engine asks again by itself`,

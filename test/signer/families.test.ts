@@ -2,6 +2,7 @@
  * Every family with the signer's rules: each kind of intent has the effects that the self-check expects, whoever pays
  * the fee.
  */
+import { writeFileSync } from 'node:fs';
 import { base58 } from '@scure/base';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -13,6 +14,7 @@ import type { GasIntent, SweepIntent } from '../../src/core/intent.ts';
 import type { Terms } from '../../src/core/spend.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
+import type { SignRequest } from '../../src/signer/protocol.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { firstOf, makeSignerFolder, openSigningServiceIn, refundOf, seed } from '../support/temp-signer.ts';
@@ -160,6 +162,31 @@ for (const family of ['tron', 'solana'] as const) {
     );
   });
 }
+
+test('solana: a refund is signed again by the wallet that its lock belongs to, whichever pays now', () => {
+  const place = makeSignerFolder({ version: 1, approvers: [], networks: {} }, false);
+  const hours = handClock(1_795_000_000_000);
+  /** Signs with a refund wallet in the policy, and returns which one it was. */
+  const signWith = (index: number, id: string, variant: number, more: Partial<SignRequest>) => {
+    const network = { ...networkOf('solana'), wallets: { refund: index, gas: 0 } };
+    const policy = { version: 1, approvers: [], networks: { 'test:solana': network } };
+    writeFileSync(signerFiles(place.dir).policy, JSON.stringify(policy));
+    const opened = openSigningServiceIn(place.dir, hours, undefined, new Map([['solana', solanaSpending]]));
+    const refund = refundOf(id, 5_000_000n, { network: 'test:solana', to: payers.solana });
+    const request = { ...firstOf(refund, 0, more), terms: termsOf('solana', 'refund', variant) };
+    try {
+      return readingOf('solana', opened.service.sign(request).bytes).effects[0]?.from;
+    } finally {
+      opened.close();
+    }
+  };
+  const [first, second] = [0, 1].map((index) => keyOf('solana', { role: 'refund', index }));
+  assert.is(signWith(0, 'rf_1', 1, {}), first);
+  hours.advance(30_001);
+  assert.is(signWith(1, 'rf_1', 2, { generation: 1, proof: 'dead' }), first);
+  assert.is(signWith(1, 'rf_2', 3, { payer: second }), second);
+  place.remove();
+});
 
 test('tron: what would expire too late is not signed, and no time that was signed makes the signer fail', () => {
   const nowMs = clock.nowMs();
