@@ -99,7 +99,7 @@ ${hasFile ? html`<a href="${path}.csv${queryOf(chosen)}">${words.say(all)}</a>` 
 /** Rows, the newest first, and where the next ones begin; null at the end. */
 export type Rows<Row> = Readonly<{ rows: readonly Row[]; goOn: string | null }>;
 
-/** A list that has a page and a file. */
+/** A list that has a page; that of a store may have a file. */
 export type Listing<At extends StoreAt | null, Row> = Readonly<{
   title(visit: Visit<At>): string;
   fields(visit: Visit<At>): Promise<readonly Field[]> | readonly Field[];
@@ -110,7 +110,7 @@ export type Listing<At extends StoreAt | null, Row> = Readonly<{
   empty(visit: Visit<At>, why: 'nothing' | 'no match' | 'rest'): Html | string;
   /** Renders what stands above the list, with the form that limits it. */
   above?(visit: Visit<At>, form: Html, isLimited: boolean): Html;
-  file: Readonly<{
+  file?: Readonly<{
     /** Contents of the file, for its name and for the audit log. */
     noun: string;
     columns: readonly string[];
@@ -136,7 +136,8 @@ export async function listPage<At extends StoreAt | null, Row>(
   const older = goOn === null ? null : { before: goOn };
   const shown =
     rows.length > 0 ? await listing.table(visit, rows) : html`<p class="card">${listing.empty(visit, why)}</p>`;
-  const hasFile = at === null || isAllowed(visitor.person.memberships, { permission: 'payments:export', ...at });
+  const mayExport = at !== null && isAllowed(visitor.person.memberships, { permission: 'payments:export', ...at });
+  const hasFile = listing.file !== undefined && mayExport;
   return {
     title: listing.title(visit),
     content: html`${listing.above ? listing.above(visit, form, isLimited) : form}${shown}
@@ -144,11 +145,10 @@ ${pager(words, { path, chosen, isFirst: after === null, older, hasFile })}`,
   };
 }
 
+export type ListingWithFile<Row> = Listing<StoreAt, Row> & Required<Pick<Listing<StoreAt, Row>, 'file'>>;
+
 /** Answers with a list as a file, which is recorded first; or asks to wait. */
-export type AnswerFile = <At extends StoreAt | null, Row>(
-  listing: Listing<At, Row>,
-  visit: Visit<At>,
-) => Promise<Reply>;
+export type AnswerFile = <Row>(listing: ListingWithFile<Row>, visit: Visit<StoreAt>) => Promise<Reply>;
 
 /** Creates what answers with files. */
 export function createFiles({ database, clock }: Pick<DashboardDeps, 'database' | 'clock'>): AnswerFile {
@@ -167,8 +167,8 @@ export function createFiles({ database, clock }: Pick<DashboardDeps, 'database' 
       running--;
     };
     try {
-      const after = { ...(at && { mode: at.mode }), ...(chosen as Readonly<Record<string, string>>) };
-      const entry = { target: at?.storeId ?? file.noun, before: null, after };
+      const after = { mode: at.mode, ...(chosen as Readonly<Record<string, string>>) };
+      const entry = { target: at.storeId, before: null, after };
       await database.audit.record(actOf(visitor.person, `export ${file.noun}`, clock), entry);
     } catch (error) {
       end();
@@ -179,8 +179,8 @@ export function createFiles({ database, clock }: Pick<DashboardDeps, 'database' 
       return { rows: await file.cells(rows), goOn };
     });
     const type = 'text/csv; charset=utf-8';
-    const name = at === null ? file.noun : `${file.noun}-${at.storeId}-${at.mode}`;
-    return { file: `${name}-${daysText(chosen, zone, nowMs)}.csv`, type, parts, end };
+    const name = `${file.noun}-${at.storeId}-${at.mode}-${daysText(chosen, zone, nowMs)}.csv`;
+    return { file: name, type, parts, end };
   };
 }
 

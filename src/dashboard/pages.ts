@@ -6,7 +6,7 @@ import { createFiles } from './listing.ts';
 import type { Page } from './page.ts';
 import { accountPages } from './pages/account.ts';
 import { alarmPages } from './pages/alarms.ts';
-import { auditPages } from './pages/audit.ts';
+import { auditPage } from './pages/audit.ts';
 import { deliveryPages } from './pages/delivery.ts';
 import { developerPages } from './pages/developers.ts';
 import { endpointPages } from './pages/endpoint.ts';
@@ -41,7 +41,7 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...developerPages(deps),
     ...storePages(deps),
     operatorPage(deps),
-    ...auditPages(deps, answerFile),
+    auditPage(deps),
     ...operatorStorePages(deps),
     ...moneyOutPages(deps),
     payoutPage(deps),

@@ -4,7 +4,6 @@
  */
 import { chains } from '../chains/index.ts';
 import type { NetworkConfig } from '../config/network.ts';
-import { isAllowed } from '../core/access.ts';
 import { PAR_DECIMALS, parseUnits } from '../core/money.ts';
 import { isStablecoin } from '../core/transfer.ts';
 import type { SessionSummary } from '../database/session.ts';
@@ -12,7 +11,7 @@ import type { SessionSearch } from '../database/session-lists.ts';
 import { parseSessionId } from '../lib/id.ts';
 import { currencyCodes, exponentOf } from '../rates/currencies.ts';
 import type { DashboardDeps } from './deps.ts';
-import { pathIn, type StoreAt, type Visit } from './page.ts';
+import { pathIn, type StoreAt } from './page.ts';
 
 /** As long as the longest order id and refund id; addresses and transactions are shorter. */
 export const SEARCHED_CHARS_MAX = 128;
@@ -89,29 +88,15 @@ export async function findPayments(
 /** A page of something that was found besides payments, by its whole name. */
 type Place = Readonly<{ kind: 'refund' | 'event'; name: string; href: string }>;
 
-/** More deliveries of one event than a store has endpoints are not looked for. */
-const DELIVERIES_READ = 100;
-
-/** Returns the refund and the event that a text names in a store and mode, as far as this visitor may see them. */
-export async function findPlaces(
-  { database }: DashboardDeps,
-  { visitor }: Pick<Visit<StoreAt>, 'visitor'>,
-  at: StoreAt,
-  text: string,
-): Promise<readonly Place[]> {
+/** Returns the refund and the payment of the event that a text names in a store and mode. */
+export async function findPlaces({ database }: DashboardDeps, at: StoreAt, text: string): Promise<readonly Place[]> {
   const name = text.trim().slice(0, SEARCHED_CHARS_MAX);
   const places: Place[] = [];
   const refund = await database.refunds.findNamed(at, name, transactionSpellings(name));
   if (refund) places.push({ kind: 'refund', name: refund.refundId, href: pathIn(at, `refunds/${refund.id}`) });
   const event = name.startsWith('evt_') ? await database.events.find(name) : null;
   if (event?.storeId === at.storeId && event.mode === at.mode) {
-    const { id, sessionId } = event;
-    const mayRead = isAllowed(visitor.person.memberships, { permission: 'webhooks:read', ...at });
-    const all = mayRead ? await database.deliveries.list({ sessionId, limit: DELIVERIES_READ }) : [];
-    const [delivery, ...others] = all.filter(({ eventId }) => eventId === id);
-    // Of several deliveries, the payment's page shows which endpoint took it.
-    const page = delivery && others.length === 0 ? `webhooks/deliveries/${delivery.id}` : `payments/${sessionId}`;
-    places.push({ kind: 'event', name: id, href: pathIn(at, page) });
+    places.push({ kind: 'event', name: event.id, href: pathIn(at, `payments/${event.sessionId}`) });
   }
   return places;
 }

@@ -77,7 +77,6 @@ const mayOpen: Readonly<Record<string, readonly Role[]>> = {
   'post /operator/notices/:target/remove': ['operator'],
   'post /operator/alarms/acknowledge': ['operator'],
   'get /operator/audit': ['operator'],
-  'get /operator/audit.csv': ['operator'],
 };
 
 /** The table, with each page of a store in these modes. */

@@ -1,27 +1,25 @@
-/** The audit log, for the operator: what people changed, limited to a person, an act or a time; and the same as CSV. */
+/** The audit log, for the operator: what people changed, limited to a person, an act or a time. */
 import { shownMinor } from '../../acts/refund-words.ts';
 import type { AuditEntry } from '../../database/audit-log.ts';
 import type { AuditedState } from '../../database/column-values.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { type AnswerFile, dayFields, daysOf, type Field, type Listing, listPage } from '../listing.ts';
+import { dayFields, daysOf, type Field, type Listing, listPage } from '../listing.ts';
 import type { CommonPage } from '../page.ts';
 import { data, time } from '../show.ts';
 import { NETWORKS_PATH } from './networks.ts';
 
-const PATH = '/operator/audit';
-/** So many entries are looked at for each page, and for each slice of a file. */
+/** So many entries are looked at for each page. */
 const ENTRIES_READ_MAX = 5_000;
 const TEXT_CHARS_MAX = 100;
 
-export function auditPages(deps: DashboardDeps, answerFile: AnswerFile): readonly CommonPage[] {
-  const entries = auditList(deps);
-  return [
-    { method: 'get', path: PATH, needs: 'installation:read', answer: (visit) => listPage(entries, visit) },
-    { method: 'get', path: `${PATH}.csv`, needs: 'installation:read', answer: (visit) => answerFile(entries, visit) },
-  ];
-}
+export const auditPage = (deps: DashboardDeps): CommonPage => ({
+  method: 'get',
+  path: '/operator/audit',
+  needs: 'installation:read',
+  answer: (visit) => listPage(auditList(deps), visit),
+});
 
 const textField = (name: string, label: string): Field => ({
   ...{ name, label, type: 'text', charsMax: TEXT_CHARS_MAX },
@@ -57,22 +55,7 @@ const auditList = (deps: DashboardDeps): Listing<null, AuditEntry> => ({
     })}<p class="hint">Nothing deletes an entry.</p>`;
   },
   empty: (_visit, why) => (why === 'rest' ? 'Nothing here yet; older entries may match.' : 'No entry matches.'),
-  file: {
-    noun: 'audit',
-    columns: ['time', 'who', 'what', 'on', 'before', 'after', 'reason'],
-    cells: async (entries) =>
-      entries.map(({ atMs, operator, command, target, before, after, reason }) => [
-        ...[new Date(atMs).toISOString(), operator, command, target],
-        ...[stateText(before), stateText(after), reason],
-      ]),
-    sliceRows: 100,
-  },
 });
-
-const stateText = (state: AuditedState): string =>
-  Object.entries(state ?? {})
-    .map(([name, value]) => `${name}: ${value}`)
-    .join(', ');
 
 // ── Values as people know them. The stored ones stay as they are. ─────────────────────────────────────────
 

@@ -18,7 +18,7 @@ import {
   dayFields,
   daysOf,
   type Field,
-  type Listing,
+  type ListingWithFile,
   limitForm,
   listPage,
 } from '../listing.ts';
@@ -91,7 +91,7 @@ function newPayment(visit: Visit<StoreAt>, fault: Html | string | null): Html {
 ${changeForm(visit, pathIn(at, 'payments'), words.say('payments.make'), { fields, isMain: true })}</details>`;
 }
 
-const paymentList = (deps: DashboardDeps, fault: Html | string | null): Listing<StoreAt, SessionSummary> => ({
+const paymentList = (deps: DashboardDeps, fault: Html | string | null): ListingWithFile<SessionSummary> => ({
   title: ({ at, words }) => titleOf(words, at),
   fields: (visit) => fieldsOf(deps, visit),
   async read(visit, chosen, after, limit) {
@@ -154,11 +154,11 @@ const allLink = (words: Words, at: StoreAt): Html =>
 async function found(deps: DashboardDeps, visit: Visit<StoreAt>, text: string): Promise<Reply> {
   const { at, path, words } = visit;
   const sessions = await findPayments(deps, at, text);
-  const places = await findPlaces(deps, visit, at, text);
+  const places = await findPlaces(deps, at, text);
   const hrefs = [...sessions.map(({ id }) => pathIn(at, `payments/${id}`)), ...places.map(({ href }) => href)];
   if (hrefs.length === 1 && hrefs[0]) return { to: hrefs[0] };
   const other: StoreAt = { ...at, mode: at.mode === 'live' ? 'test' : 'live' };
-  const count = (await findPayments(deps, other, text)).length + (await findPlaces(deps, visit, other, text)).length;
+  const count = (await findPayments(deps, other, text)).length + (await findPlaces(deps, other, text)).length;
   const elsewhere = html`<p><a href="${pathIn(other, 'payments')}?q=${encodeURIComponent(text)}">${words.say(`payments.found_${other.mode}`, { count })}</a></p>`;
   const named = places.map(
     ({ kind, name, href }) => html`<li><a href="${href}">${words.html(`payments.place_${kind}`, { name })}</a></li>`,

@@ -9,7 +9,7 @@ import type { Cells } from '../../lib/export-text.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { type AnswerFile, dayFields, daysOf, type Listing, listPage } from '../listing.ts';
+import { type AnswerFile, dayFields, daysOf, type ListingWithFile, listPage } from '../listing.ts';
 import { pathIn, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { refundState, statuses } from '../refund-text.ts';
 import { data, networkTitle, shownOnChain, time } from '../show.ts';
@@ -32,7 +32,7 @@ export function refundsPages(deps: DashboardDeps, answerFile: AnswerFile): reado
   ];
 }
 
-const refundList = (deps: DashboardDeps): Listing<StoreAt, Refund> => ({
+const refundList = (deps: DashboardDeps): ListingWithFile<Refund> => ({
   title: ({ at, words }) => words.say(at.mode === 'test' ? 'refunds.test_title' : 'frame.refunds'),
   fields: ({ words }) => [
     {
