@@ -2,6 +2,7 @@
  * The methods of an Ethereum node, answered from a world: those that read the chain here, those that wallets need in
  * `evm-wallet-methods.ts`.
  */
+import type { Accounts } from './accounts.ts';
 import { loggedEntries, type WorldBlock } from './block-tree.ts';
 import {
   addressOf,
@@ -29,7 +30,7 @@ import {
 import { pendingBlock, reverted, stateArgument } from './evm-state.ts';
 import { type EvmChain, evmWalletMethods, type Method, type Question } from './evm-wallet-methods.ts';
 import { invalidParams, RpcError } from './json-rpc.ts';
-import { createTokenCalls, type TokenCalls } from './token-calls.ts';
+import { createTokenCalls } from './token-calls.ts';
 import { routerKey } from './transaction.ts';
 import type { View } from './world.ts';
 
@@ -48,16 +49,13 @@ export function logsOf(block: WorldBlock, filter: LogFilter, removed = false): R
 /** Returns the methods by name; each throws `RpcError`. */
 export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
   const { world, chainId, tokens, dialect } = chain;
-  const calls = createTokenCalls(world, tokens);
-  /** The last state before the head that was asked for. */
-  let earlier = { hash: '', calls };
+  const calls = createTokenCalls(tokens);
+  /** The last state that was asked for. */
+  let state = { hash: '', accounts: world.accounts() };
 
-  function callsAt({ hash, number }: WorldBlock): TokenCalls {
-    if (hash === world.tip().hash) return calls;
-    if (hash !== earlier.hash) {
-      earlier = { hash, calls: createTokenCalls({ balance: world.accounts(number).token }, tokens) };
-    }
-    return earlier.calls;
+  function accountsAt({ hash, number }: WorldBlock): Accounts {
+    if (hash !== state.hash) state = { hash, accounts: world.accounts(number) };
+    return state.accounts;
   }
 
   function ethCall({ params, view }: Question): string {
@@ -71,7 +69,7 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
       throw invalidParams('invalid argument 0: invalid hex string');
     }
     const digits = text.slice(2).toLowerCase();
-    const answer = callsAt(block).answer(key, digits);
+    const answer = calls.answer(accountsAt(block), key, digits);
     if (answer === null) throw reverted(dialect);
     return hex(answer);
   }

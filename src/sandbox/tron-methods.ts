@@ -32,7 +32,7 @@ type Called = Readonly<{ answer: string | null; reason?: string; energy: number;
 
 /** Returns the methods by name; each throws `TronError`. */
 export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<string, Method> {
-  const isToken = createTokenCalls(world, tokens).isToken;
+  const calls = createTokenCalls(tokens);
   const [busyToken] = tokens;
 
   const show = (block: WorldBlock | undefined, detail: boolean) => (block ? renderBlock(block, detail) : {});
@@ -78,8 +78,7 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
   function call(accounts: Accounts, token: string, owner: string, data: string): Called {
     const transfer = readTransferCall(data);
     if (transfer) return tryTransfer(accounts, token, owner, transfer);
-    const calls = createTokenCalls({ balance: accounts.token }, tokens);
-    return { answer: calls.answer(token, data), energy: VIEW_ENERGY };
+    return { answer: calls.answer(accounts, token, data), energy: VIEW_ENERGY };
   }
 
   const methods: Record<string, Method> = {
@@ -113,7 +112,7 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
     triggerconstantcontract({ body, view, pool }) {
       const [owner, contract] = [keyArgument(body, 'owner_address'), keyArgument(body, 'contract_address')];
       if (!owner) return callFailure('noOwner');
-      if (!isToken(contract)) return callFailure('missing');
+      if (!calls.isToken(contract)) return callFailure('missing');
       const signature = text(body, 'function_selector');
       const data = hexArgument(body, 'data') || (signature && selector(signature)) + hexArgument(body, 'parameter');
       const { answer, reason, energy, penalty = 0, logs } = call(pool.accounts(), contract, owner, data);

@@ -6,7 +6,7 @@
 import { permanent, transient } from '../core/fault.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import { type Accounts, accountsOf } from './accounts.ts';
-import { type BlockTree, createBlockTree, loggedEntries, type WorldBlock } from './block-tree.ts';
+import { type BlockTree, createBlockTree, type WorldBlock } from './block-tree.ts';
 import { type Admit, chooseForBlock, isSigned, type NextBlock } from './mempool.ts';
 import { createRandom, digest } from './random.ts';
 import { buildFunding, buildTransaction, type Payment, type WorldTransaction } from './transaction.ts';
@@ -96,10 +96,6 @@ export type World = Pick<
      * @throws Fault permanent `sandbox_request_invalid` if other blocks were mined instead
      */
     rejoin(lost: readonly WorldBlock[]): void;
-    /**
-     * Returns what an account received less what it sent; never below zero, because strangers' wallets are bottomless.
-     */
-    balance(token: string, account: string): bigint;
     /** Returns accounts at a block number of the canonical chain (default: the tip). */
     accounts(upTo?: number): Accounts;
     /** Returns a function that ends the subscription. */
@@ -296,18 +292,6 @@ export function createWorld(options: WorldOptions): World {
       // The journal still has them.
       tree.replaceTop(0, lost);
       announce({ removed: [], added: lost });
-    },
-
-    balance(token, account) {
-      let units = 0n;
-      for (const block of tree.canonical()) {
-        for (const { entry } of loggedEntries(block)) {
-          if (entry.kind !== 'transfer' || entry.token !== token) continue;
-          if (entry.to === account) units += entry.units;
-          if (entry.from === account) units -= entry.units;
-        }
-      }
-      return units > 0n ? units : 0n;
     },
 
     accounts,
