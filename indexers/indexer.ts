@@ -6,7 +6,7 @@ import type { PayoutNode } from '../src/chains/spend.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault } from '../src/core/fault.ts';
 import { watchedWallets } from '../src/core/outgoing.ts';
-import { freezeTexts } from '../src/core/reasons.ts';
+import { freezeTexts, frozenText } from '../src/core/reasons.ts';
 import type { Database } from '../src/database/database.ts';
 import { WALLETS_UNKNOWN as CODE } from '../src/database/payouts/holds.ts';
 import type { Clock } from '../src/lib/clock.ts';
@@ -129,10 +129,10 @@ async function recordWallets(options: IndexerOptions, wasFollowed: boolean, sign
 
 async function freezeUnknown({ network: { key }, database, clock }: IndexerOptions): Promise<void> {
   const nowMs = clock.nowMs();
-  const reason = freezeTexts[CODE].why();
+  const reason = freezeTexts[CODE]();
   const act = { atMs: nowMs, operator: 'quayside', command: 'payout freeze', reason };
   await database.holds.freeze({ network: key, code: CODE, reason, frozenBy: 'quayside', sinceMs: nowMs }, act);
-  const message = freezeTexts[CODE].alarm({ network: key });
+  const message = frozenText(key, reason);
   await database.alarms.raise({ atMs: nowMs, code: CODE, message, network: key, sessionId: null });
 }
 

@@ -16,27 +16,17 @@ export const gates = [
 ] as const;
 export type Gate = (typeof gates)[number];
 
+type RefundGate = 'refund_store_suspended' | 'refund_uncovered' | 'refund_unapproved' | 'refund_not_final';
+
+/** Reads whether the gates are closed that only a refund of a session has. */
+export type RefundGates = Readonly<Record<RefundGate, () => boolean>>;
+
 /** Reads whether each gate is closed for a payout. A gate is read only if all before it are open. */
-export type GateReads = Readonly<Record<Gate, () => boolean>>;
-
-/** The gates that only refunds have. */
-export type RefundGates = Pick<
-  GateReads,
-  'refund_store_suspended' | 'refund_uncovered' | 'refund_unapproved' | 'refund_not_final'
->;
-
-const open = () => false;
-/** The gates of a payout that is no refund. */
-export const openRefundGates: RefundGates = {
-  refund_store_suspended: open,
-  refund_uncovered: open,
-  refund_unapproved: open,
-  refund_not_final: open,
-};
+export type GateReads = Readonly<Record<Exclude<Gate, RefundGate>, () => boolean>> & Partial<RefundGates>;
 
 /**
  * Returns the first gate that is closed for an attempt; null if the attempt may be allotted.
  * @param attempt its index; only a freeze stops a replacement, which excludes the attempt that it replaces
  */
 export const closedGate = (isClosed: GateReads, attempt: number): Gate | null =>
-  gates.find((gate) => (attempt === 0 || gate === 'payouts_frozen') && isClosed[gate]()) ?? null;
+  gates.find((gate) => (attempt === 0 || gate === 'payouts_frozen') && isClosed[gate]?.()) ?? null;

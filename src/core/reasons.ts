@@ -12,7 +12,6 @@ type NetworkValues = Readonly<{ network: string }>;
 type PayoutValues = Readonly<{ id: string }>;
 type NodeRefusal = Readonly<{ code: string; answer: string }>;
 type EndedGenerations = PayoutValues & Readonly<{ isPayback: boolean; count: number; ended: string; pauseMs: number }>;
-type WalletValues = Readonly<{ payer: string; ours: number }>;
 
 const rejectText = ({ id, isPayback }: PayoutValues & Readonly<{ isPayback: boolean }>): string =>
   isPayback ? `, or reject the refund with \`quayside refund reject ${id}\`` : '';
@@ -67,13 +66,6 @@ const reasons = {
       `. Nothing is paid out. Restore the newest signer.db; if it is lost, run \`quayside payout reconcile ${network}\`, ` +
       'and settle by hand what the signer then refuses',
   },
-  payout_nonce_foreign: {
-    passes: false,
-    text: ({ network, payer, ours, counted }: NetworkValues & WalletValues & Readonly<{ counted: number }>) =>
-      `A node counts ${counted} transactions of wallet ${payer} on ${network}, but only ${ours} were made here: ` +
-      `somebody else spends from it, or this machine was restored to an earlier state. Money out is frozen on ` +
-      `${network}. Find the cause, then run \`quayside payout reconcile ${network} --reason …\`.`,
-  },
   payout_bytes_differ: {
     passes: false,
     text: ({
@@ -120,6 +112,13 @@ const reasons = {
       'its destination was changed after it was approved. Look at it with `quayside show`, then approve it ' +
       'again with `quayside refund approve` or reject it with `quayside refund reject`.',
   },
+  /** A database that was restored from a backup does not know its newest attempts. */
+  refund_maybe_paid: {
+    passes: true,
+    text: () =>
+      'the wallet has sent this amount to this address in a transaction that is not known here. If that is final, the ' +
+      'network is frozen for it; otherwise the refund goes on by itself',
+  },
   refund_equals_transfer: {
     passes: false,
     text: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
@@ -158,14 +157,6 @@ export const isPassing = (code: string): boolean => Object.hasOwn(reasons, code)
 
 // ── Doubts, and freezes by the program ─────────────────────────────────────────────────────────────────────────────
 
-/** A database that was restored from a backup does not know its newest attempts; one of them may be this refund's. */
-export const maybePaid: Reason = {
-  code: 'refund_maybe_paid',
-  message:
-    'the wallet has sent this amount to this address in a transaction that is not known here. If that is final, the ' +
-    'refund is settled by it; it goes on by itself',
-};
-
 /** Reason that the merchant sees when a refund ends without a payment. */
 export const operatorRejected: Reason = {
   code: 'rejected_by_operator',
@@ -183,55 +174,45 @@ export const afterEnd = (code: keyof typeof afterEndTexts, { id, state }: Readon
   message: `it is ${state} here, but ${afterEndTexts[code]} with \`quayside show ${id}\` and tell the merchant.`,
 });
 
-const reconcileText = (network: string): string => `\`quayside payout reconcile ${network} --reason …\``;
+type Outflow = Readonly<
+  Record<'tx' | 'role' | 'amount' | 'from' | 'to', string> & { network: string; blockNumber: number }
+>;
 
-type Outflow = Readonly<{ tx: string; role: string }>;
-type ShownOutflow = NetworkValues &
-  Outflow &
-  Readonly<{ blockNumber: number; amount: string; from: string; to: string }>;
-type Shortage = NetworkValues & Readonly<{ held: string; lacking: string; isNative: boolean }>;
-
-const walletsUnknown = 'blocks are read before our own wallets are known here, so what left them may be missed';
-
-/** Texts of freezes by the program. `why` is kept with the freeze. `alarm` leaves the machine. */
+/** Why the program freezes a network. The text is kept with the freeze, and most leave the machine with the alarm. */
 export const freezeTexts = {
-  wallet_outflow_foreign: {
-    why: ({ tx, role }: Outflow): string =>
-      `transaction ${tx} moved money out of the ${role} wallet, and no payout explains it`,
-    alarm: ({ network, tx, role, blockNumber, amount, from, to }: ShownOutflow): string =>
-      `Transaction ${tx} in block ${blockNumber} of ${network} moved ${amount} from our ${role} wallet ${from} to ${to}, ` +
-      'and no payout explains it: this database was restored from a backup and has lost a refund, or somebody has the ' +
-      `wallet's key. Money out is frozen on ${network}. If somebody has the key, move what the wallet still holds to ` +
-      `another seed. ${reconcileText(network)} shows what it may have paid, and ends the freeze.`,
-  },
-  wallet_balance_short: {
-    why: ({ lacking }: Pick<Shortage, 'lacking'>): string =>
-      `${lacking} has left the wallets, and no payout explains it`,
-    alarm: ({ network, held, lacking, isNative }: Shortage): string =>
-      `The refund and gas wallets of ${network} hold ${held}, ${lacking} less than the books say. Compare the wallets' ` +
-      'transactions in an explorer with `quayside payout list`. ' +
-      (isNative
-        ? `Money out is frozen on ${network}. If somebody here took it, for a stake, say, run ${reconcileText(network)}; otherwise `
-        : `If nobody here took it, run \`quayside payout freeze ${network} --reason …\` and `) +
-      'move what is left to another seed.',
-  },
-  payout_nonce_foreign: {
-    why: ({ payer, ours, counted }: WalletValues & Readonly<{ counted: number }>): string =>
-      `a node counts ${counted} transactions of wallet ${payer}, and ${ours} were made here`,
-  },
-  blocks_unsearched: {
-    why: ({ network, blocks, from, to }: NetworkValues & Readonly<{ blocks: string; from: number; to: number }>) =>
-      `${blocks} were skipped, so what was paid out in them may be missed. When a node has them, search them first: ` +
-      `\`quayside network reread ${network} --from ${from} --to ${to}\`. If none ever will, compare the wallets' ` +
-      'transactions in an explorer with `quayside payout list`',
-  },
-  wallets_unknown: {
-    why: (): string => walletsUnknown,
-    alarm: ({ network }: NetworkValues): string =>
-      `Money out is frozen on ${network}: ${walletsUnknown}. Start the signer, compare \`quayside payout list\` with the ` +
-      `wallets' transactions in an explorer, then run ${reconcileText(network)}`,
-  },
+  wallet_outflow_foreign: ({ network, tx, role, blockNumber, amount, from, to }: Outflow): string =>
+    `transaction ${tx} in block ${blockNumber} of ${network} moved ${amount} from our ${role} wallet ${from} to ${to}, ` +
+    'and no payout explains it',
+  wallet_balance_short: ({ network, held, lacking }: NetworkValues & Readonly<{ held: string; lacking: string }>) =>
+    `the refund and gas wallets of ${network} hold ${held}, ${lacking} less than the books say`,
+  payout_nonce_foreign: (values: NetworkValues & Readonly<{ payer: string; ours: number; counted: number }>): string =>
+    `a node counts ${values.counted} transactions of wallet ${values.payer} on ${values.network}, and ${values.ours} ` +
+    'were made here',
+  blocks_unsearched: ({
+    network,
+    blocks,
+    from,
+    to,
+  }: NetworkValues & Readonly<{ blocks: string; from: number; to: number }>) =>
+    `${blocks} were skipped, so what was paid out in them may be missed. When a node has them, search them first: ` +
+    `\`quayside network reread ${network} --from ${from} --to ${to}\`. If none ever will, compare the wallets' ` +
+    'transactions in an explorer with `quayside payout list`',
+  wallets_unknown: (): string =>
+    'blocks are read before our own wallets are known here, so what left them may be missed. Start the signer',
 } as const;
+
+/** Returns the alarm about a freeze by the program. */
+export const frozenText = (network: string, why: string): string =>
+  `Money out is frozen on ${network}: ${why}. Either this machine was restored to an earlier state, or somebody else ` +
+  "spends from the wallet: then move what it still holds to another seed. Compare the wallets' transactions in an " +
+  `explorer with \`quayside payout list\`; \`quayside payout reconcile ${network} --reason …\` shows what is not ` +
+  'explained, and ends the freeze.';
+
+/** Returns the alarm about tokens that are missing: they are watched transfer by transfer, so nothing is frozen. */
+export const tokensShortText = (network: string, why: string): string =>
+  `Tokens are missing on ${network}: ${why}. Compare the wallets' transactions in an explorer with ` +
+  '`quayside payout list`. If nobody here took it, run ' +
+  `\`quayside payout freeze ${network} --reason …\` and move what is left to another seed.`;
 
 // ── Refusals of `payout resolve` ───────────────────────────────────────────────────────────────────────────────────
 

@@ -188,7 +188,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   const changed = { networks, countingSums, outbox, raiseAlarm, heldRecords };
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
-  const freezer = createFreezer(db, recordAct);
+  const freezer = createFreezer(db, recordAct, raiseAlarm);
   const payouts = createPayoutSteps(db, { raiseAlarm, doubts: createDoubts(db, { freezer, outgoing }) });
   const approvalAlarms = createApprovalAlarms(db, raiseAlarm, endAlarm);
   const rows = createRefundRows(db, { ...sealing, findSession, ...formats, alarms: approvalAlarms });

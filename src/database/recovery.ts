@@ -150,7 +150,7 @@ export function recoveryCommands(db: Db, parts: Parts) {
         if (row.headNumber === null || to > row.headNumber) return { kind: 'not_made_yet', head: row.headNumber };
         const holdsPayouts = outgoing.hasUncountedWallet(network);
         const gap = { from, to, because: act.reason ?? '', atMs: act.atMs, closedAtMs: null, holdsPayouts };
-        const why = freezeTexts[BLOCKS_UNSEARCHED].why({ network, blocks: numbersText(from, to), from, to });
+        const why = freezeTexts[BLOCKS_UNSEARCHED]({ network, blocks: numbersText(from, to), from, to });
         if (holdsPayouts) freezer.again(network, BLOCKS_UNSEARCHED, why, act.atMs);
         networks.recover(network, { gaps: [gap, ...row.gaps] });
         raiseAlarm({ ...skipped(network, gap, act), network, sessionId: null });

@@ -52,7 +52,7 @@ for (const [key, coin] of [
       await messageOf('wallet_balance_short'),
       `of ${key} hold 0.90 ${coin}, 0.10 ${coin} less than the books`,
     );
-    assert.match((await database.holds.find(key))?.reason ?? '', `0.10 ${coin} has left the wallets`);
+    assert.match((await database.holds.find(key))?.reason ?? '', `0.10 ${coin} less than the books say`);
   });
 
   test(`on ${key}, so is what has left a wallet, and what came to an address without a payment`, async () => {

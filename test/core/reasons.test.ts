@@ -5,7 +5,6 @@ import { isPassing, reason, reasonCodes } from '../../src/core/reasons.ts';
 
 const CODES_MAX = 14;
 const network = 'test:one';
-const wallet = { network, payer: 'aa', ours: 2, counted: 3 };
 const generations = { id: 'rf_1', isPayback: true, tx: '0x1', count: 5 };
 
 const examples = [
@@ -14,13 +13,13 @@ const examples = [
   reason('payouts_settling', { network, until: null }),
   reason('payouts_not_adopted', { network, served: 4 }),
   reason('signer_journal_behind', { network, entry: 7 }),
-  reason('payout_nonce_foreign', wallet),
   reason('payout_bytes_differ', { id: 'rf_1', network, tx: '0x1', differences: 'payee' }),
   reason('payout_generations', generations),
   reason('payout_not_included', { ...generations, pauseMs: 60_000, ended: 'expired' }),
   reason('refund_uncovered'),
   reason('refund_not_final'),
   reason('refund_unapproved'),
+  reason('refund_maybe_paid'),
   reason('refund_equals_transfer', { id: 'rf_1', tx: '0x1' }),
   reason('refund_store_suspended'),
 ];

@@ -3,12 +3,11 @@
  */
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import { closedGate, type Gate, type GateReads, openRefundGates, type RefundGates } from '../../core/gates.ts';
+import { closedGate, type Gate, type GateReads, type RefundGates } from '../../core/gates.ts';
 import { type Intent, isPayback } from '../../core/intent.ts';
 import { ATTEMPTS_MAX, type Attempt, IN_FLIGHT_MAX, type Payout, type PayoutWait } from '../../core/payout.ts';
 import { freezeTexts, isPassing, type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { RaiseAlarm } from '../alarms.ts';
 import type { RefundApproval } from '../column-values.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
@@ -82,7 +81,7 @@ type Parts = Readonly<{
   steps: PayoutSteps;
   ledger: Ledger;
   nonces: Nonces;
-  refundGates(id: string): RefundGates;
+  refundGates(id: string): RefundGates | null;
   freezer: Freezer;
 }>;
 
@@ -299,7 +298,7 @@ function gateReads({ steps, freezer, refundGates }: Parts, row: PayoutRow): Gate
     payouts_settling: () => steps.isSettling(row.network),
     refund_maybe_paid: () => isUnexplained('refund_maybe_paid'),
     refund_equals_transfer: () => isUnexplained('refund_equals_transfer'),
-    ...(isPayback(row.intent) ? refundGates(row.id) : openRefundGates),
+    ...(isPayback(row.intent) && refundGates(row.id)),
   };
 }
 
@@ -402,10 +401,7 @@ function laneStatements(db: Db) {
 }
 
 /** The part of the repository `payouts` about nonces. */
-export function nonceCommands(
-  db: Db,
-  { nonces, freezer, raiseAlarm }: Readonly<{ nonces: Nonces; freezer: Freezer; raiseAlarm: RaiseAlarm }>,
-) {
+export function nonceCommands(db: Db, { nonces, freezer }: Readonly<{ nonces: Nonces; freezer: Freezer }>) {
   const { orm } = db;
   const foreign = atFirstUse(
     orm
@@ -418,9 +414,8 @@ export function nonceCommands(
   function freezeForeign(row: LaneRow, countedNonce: number, nowMs: number): void {
     const { network, payer, nextNonce: ours } = row;
     if ((row.countedNonce ?? 0) < countedNonce) nonces.move({ ...row, countedNonce });
-    const values = { network, payer, ours, counted: countedNonce };
-    if (!freezer.byProgram(network, NONCE_FOREIGN, freezeTexts[NONCE_FOREIGN].why(values), nowMs)) return;
-    raiseAlarm({ atMs: nowMs, ...reason(NONCE_FOREIGN, values), network, sessionId: null });
+    const why = freezeTexts[NONCE_FOREIGN]({ network, payer, ours, counted: countedNonce });
+    if (freezer.byProgram(network, NONCE_FOREIGN, why, nowMs)) freezer.alarm(network, NONCE_FOREIGN, why, nowMs);
   }
 
   return {

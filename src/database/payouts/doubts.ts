@@ -4,7 +4,7 @@
  */
 import { isPayback } from '../../core/intent.ts';
 import { LOCK_SET } from '../../core/payout-exit.ts';
-import { maybePaid, type Reason, reason } from '../../core/reasons.ts';
+import { type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Db } from '../engine/open.ts';
 import { findBy } from '../engine/prepared.ts';
@@ -66,7 +66,7 @@ export function createDoubts(
     equalTo,
     unexplainedHold(row) {
       const equal = equalTo(row);
-      if (equal.some(({ state }) => state !== 'known')) return { ...maybePaid, passes: true };
+      if (equal.some(({ state }) => state !== 'known')) return { ...reason('refund_maybe_paid'), passes: true };
       const [first] = equal;
       // It may be this refund, lost with the newest state of the database, or another payment of the same amount.
       return first ? { ...reason('refund_equals_transfer', { id: row.intent.id, tx: first.tx }), passes: false } : null;

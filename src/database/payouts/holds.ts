@@ -4,7 +4,9 @@
  */
 import { and, asc, eq, inArray, ne, not, or, sql } from 'drizzle-orm';
 import type { Unexplained } from '../../core/ledger.ts';
+import { frozenText } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
+import type { RaiseAlarm } from '../alarms.ts';
 import type { OperatorAct, RecordAct } from '../audit-log.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse } from '../engine/prepared.ts';
@@ -80,11 +82,13 @@ export type Freezer = Readonly<{
    */
   freeze(freeze: Freeze, act: OperatorAct | null): boolean;
   byProgram(network: NetworkKey, code: string, reason: string, nowMs: number): boolean;
-  /** The same for a cause that may come again: a person who saw the freeze before has not seen this. */
+  /** Raises the alarm about a freeze by the program. */
+  alarm(network: NetworkKey, code: string, reason: string, atMs: number): void;
+  /** Freezes for a cause that may come again: a person who saw the freeze before has not seen this. */
   again(network: NetworkKey, code: string, reason: string, nowMs: number): void;
 }>;
 
-export function createFreezer({ orm }: Db, recordAct: RecordAct): Freezer {
+export function createFreezer({ orm }: Db, recordAct: RecordAct, raiseAlarm: RaiseAlarm): Freezer {
   const applying = atFirstUse(
     orm
       .select()
@@ -106,6 +110,8 @@ export function createFreezer({ orm }: Db, recordAct: RecordAct): Freezer {
     of: (network) => applying.all({ network }).map(toFreeze),
     freeze,
     byProgram,
+    alarm: (network, code, reason, atMs) =>
+      raiseAlarm({ atMs, code, message: frozenText(network, reason), network, sessionId: null }),
     again(network, code, reason, nowMs) {
       if (byProgram(network, code, reason, nowMs)) return;
       const isIt = and(eq(payoutFreezes.network, network), eq(payoutFreezes.code, code));

@@ -9,7 +9,6 @@ import type { PaybackIntent } from '../../core/intent.ts';
 import { explainOutgoing, isPaidBy, type OutgoingTransfer, type WatchedRole } from '../../core/outgoing.ts';
 import { freezeTexts } from '../../core/reasons.ts';
 import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
-import type { RaiseAlarm } from '../alarms.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, findBy, preparedInsert } from '../engine/prepared.ts';
 import type { NetworkRows } from '../networks.ts';
@@ -183,7 +182,7 @@ function createJudgeQueries({ orm }: Db) {
   return { final, foreign };
 }
 
-type Parts = TextFormats & Readonly<{ networks: Pick<NetworkRows, 'find'>; freezer: Freezer; raiseAlarm: RaiseAlarm }>;
+type Parts = TextFormats & Readonly<{ networks: NetworkRows; freezer: Freezer }>;
 
 /** Our wallets and what has left them; a part of the repository `wallets`. */
 export function outgoingCommands(db: Db, parts: Parts) {
@@ -251,14 +250,13 @@ export function outgoingCommands(db: Db, parts: Parts) {
 }
 
 /** Freezes the network of a transfer that nothing explains. */
-function freezeFor({ freezer, raiseAlarm, formatAddress, formatAmount }: Parts, row: OutgoingRow, nowMs: number): void {
+function freezeFor({ freezer, formatAddress, formatAmount }: Parts, row: OutgoingRow, nowMs: number): void {
   const { network, fromKey, toKey, currency, units } = row;
-  const { why, alarm } = freezeTexts[OUTFLOW_FOREIGN];
-  freezer.byProgram(network, OUTFLOW_FOREIGN, why(row), nowMs);
-  const from = formatAddress(network, fromKey);
-  const to = formatAddress(network, toKey);
-  const message = alarm({ ...row, amount: formatAmount(network, currency, units), from, to });
-  raiseAlarm({ atMs: nowMs, code: OUTFLOW_FOREIGN, message, network, sessionId: null });
+  const amount = formatAmount(network, currency, units);
+  const ends = { from: formatAddress(network, fromKey), to: formatAddress(network, toKey) };
+  const why = freezeTexts[OUTFLOW_FOREIGN]({ ...row, amount, ...ends });
+  freezer.byProgram(network, OUTFLOW_FOREIGN, why, nowMs);
+  freezer.alarm(network, OUTFLOW_FOREIGN, why, nowMs);
 }
 
 function forgetRecorded({ orm }: Db, network: NetworkKey): void {

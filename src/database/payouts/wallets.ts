@@ -4,7 +4,7 @@
 import { and, eq } from 'drizzle-orm';
 import { type HotRole, isPayback } from '../../core/intent.ts';
 import type { Asset } from '../../core/ledger.ts';
-import { freezeTexts } from '../../core/reasons.ts';
+import { freezeTexts, tokensShortText } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { readBook } from '../../core/wallet-books.ts';
 import type { RaiseAlarm } from '../alarms.ts';
@@ -142,10 +142,13 @@ function reportMissing(
   { heldUnits, missingUnits }: Readonly<{ heldUnits: bigint; missingUnits: bigint }>,
   nowMs: number,
 ): void {
-  const { why, alarm } = freezeTexts[BALANCE_SHORT];
-  const isNative = asset === 'native';
   const lacking = formatAmount(network, asset, missingUnits);
-  if (isNative) freezer.byProgram(network, BALANCE_SHORT, why({ lacking }), nowMs);
-  const message = alarm({ network, held: formatAmount(network, asset, heldUnits), lacking, isNative });
+  const why = freezeTexts[BALANCE_SHORT]({ network, held: formatAmount(network, asset, heldUnits), lacking });
+  if (asset === 'native') {
+    freezer.byProgram(network, BALANCE_SHORT, why, nowMs);
+    freezer.alarm(network, BALANCE_SHORT, why, nowMs);
+    return;
+  }
+  const message = tokensShortText(network, why);
   raiseAlarm({ atMs: nowMs, code: BALANCE_SHORT, message, network, sessionId: null });
 }

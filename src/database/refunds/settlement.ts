@@ -5,7 +5,7 @@
 import { eq, sql } from 'drizzle-orm';
 import { type RefundEventType, refundEventBody } from '../../core/event.ts';
 import { invariant } from '../../core/fault.ts';
-import { openRefundGates, type RefundGates } from '../../core/gates.ts';
+import type { RefundGates } from '../../core/gates.ts';
 import { refundEntry } from '../../core/ledger.ts';
 import { confirmedParts } from '../../core/received.ts';
 import { isApproved, isCovered, isCoveredByFinal, isHeld, type RefundEnd, receiptNumber } from '../../core/refund.ts';
@@ -109,10 +109,10 @@ export function createRefundSettlement(db: Db, parts: Parts) {
       else fail(row, end.reason, nowMs);
     },
     /** Returns which gates a refund closes. */
-    gatesOf(id: string): RefundGates {
+    gatesOf(id: string): RefundGates | null {
       const row = rows.find(id);
       const session = row && findSession(row.sessionId);
-      if (!session) return openRefundGates;
+      if (!session) return null;
       const { currency, storeId } = row;
       const all = () => rows.ofSession(row.sessionId);
       return {
