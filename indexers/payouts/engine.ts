@@ -10,7 +10,7 @@ import type { Node } from '../../src/chains/chain.ts';
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
-import type { PayoutRules } from '../../src/core/payout.ts';
+import type { PayoutRules, Recent } from '../../src/core/payout.ts';
 import { reason, reasonFault } from '../../src/core/reasons.ts';
 import type { Database } from '../../src/database/database.ts';
 import { isFollowed } from '../../src/database/network-health.ts';
@@ -24,7 +24,7 @@ import { acquireLease, endsLease, type PayoutLease } from './journal.ts';
 import type { SecondOpinion } from './nodes.ts';
 import { BEAT_MS, createSettlingIn, SETTLING, type SettlingIn } from './settling-in.ts';
 import { createSignerFreezer } from './signer-freeze.ts';
-import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
+import { type AdvancePayout, createAdvancePayout } from './step.ts';
 import { createBalanceWatch, createWalletWatch } from './wallet-watch.ts';
 import { createPayoutWallets } from './wallets.ts';
 
@@ -105,7 +105,8 @@ function settlingInOf({ network, rules, chainNode, database, clock }: PayerOptio
 }
 
 export function createPayer(options: PayerOptions): Payer {
-  const { network, rules, node, chainNode, signer, secondOpinion, database, clock, log } = options;
+  const { network, rules, signer, database, clock, log } = options;
+  const { holds, engines } = database;
   const pace = paceOf(rules, network.blockTimeMs);
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
@@ -113,20 +114,13 @@ export function createPayer(options: PayerOptions): Payer {
   const settlingIn = settlingInOf(options);
   /** A refund's lock on the chain excludes no payment by another wallet, and none under another id. */
   const holdOnNew = (): Fault | null => settlingIn?.current() ?? null;
-  const signerFreezer = createSignerFreezer({
-    network: network.key,
-    signer,
-    holds: database.holds,
-    engines: database.engines,
-    clock,
-    log,
-  });
-  const walletWatch = createWalletWatch({ network, rules, node, chainNode, database, wallets, clock });
-  const balances = createBalanceWatch({ network: network.key, node, database, rules, clock });
+  const signerFreezer = createSignerFreezer({ network: network.key, signer, holds, engines, clock, log });
+  const walletWatch = createWalletWatch({ ...options, wallets });
+  const balances = createBalanceWatch({ ...options, network: network.key });
   /** When each open payout is due next, what is remembered of it, and its last fault. */
   const schedule = new Map<
     string,
-    Readonly<{ nextAtMs: number; memory: Memory; retryMs: number; fault: Fault | null }>
+    Readonly<{ nextAtMs: number; memory: Recent; retryMs: number; fault: Fault | null }>
   >();
   let lease: PayoutLease | null = null;
   let advance: AdvancePayout | null = null;
@@ -138,19 +132,7 @@ export function createPayer(options: PayerOptions): Payer {
   async function begin(): Promise<AdvancePayout> {
     if (lease && advance) return advance;
     lease = await acquireLease(network.key, signer, database, clock.nowMs());
-    advance = createAdvancePayout({
-      node,
-      signer,
-      secondOpinion,
-      database,
-      wallets,
-      lease,
-      rules,
-      pace,
-      allotting,
-      clock,
-      holdOnNew,
-    });
+    advance = createAdvancePayout({ ...options, wallets, lease, pace, allotting, holdOnNew });
     return advance;
   }
 
@@ -233,7 +215,7 @@ export function createPayer(options: PayerOptions): Payer {
       followedAtMs = nowMs;
     }
     await balances.renew(await wallets.own());
-    return holdOnNew() ?? faults[0] ?? frozenFault(await database.holds.find(network.key));
+    return holdOnNew() ?? faults[0] ?? frozenFault(await holds.find(network.key));
   }
 
   /** Saves the present fault for `status`, with an alarm if only a person can end it. */
@@ -245,7 +227,7 @@ export function createPayer(options: PayerOptions): Payer {
     const isNews = reported?.news !== news;
     if (!isNews && reported?.message === fault?.message) return;
     const reason = fault && { code: fault.code, message: fault.message };
-    await database.engines.report(network.key, reason, nowMs);
+    await engines.report(network.key, reason, nowMs);
     reported = { news, message: fault?.message };
     if (!isNews) return;
     if (reason && fault.kind === 'permanent') {

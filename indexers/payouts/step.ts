@@ -22,8 +22,7 @@ import {
   type SignedAttempt,
   type Step,
 } from '../../src/core/payout.ts';
-import type { Reason as EngineReason } from '../../src/core/reasons.ts';
-import { reason, reasonFault } from '../../src/core/reasons.ts';
+import { type Reason, reason, reasonFault } from '../../src/core/reasons.ts';
 import { isRefused, type Quote } from '../../src/core/spend.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { OpenPayout } from '../../src/database/payouts/attempts.ts';
@@ -53,21 +52,18 @@ type AdvanceParts = Readonly<{
   allotting: PQueue;
   clock: Clock;
   /** Returns why nothing new is signed now; null if it may be. */
-  holdOnNew(): EngineReason | null;
+  holdOnNew(): Reason | null;
 }>;
-
-/** Memory of one run of the engine about a payout, between iterations. */
-export type Memory = Recent;
 
 /** When the payout is due next, and what to remember until then. */
 export type Progress = Readonly<{
   nextAtMs: number;
-  memory: Memory;
+  memory: Recent;
   /** The newest quote of a first attempt, with what it is for; null if none was asked for. */
   quoted: Readonly<{ draft: SpendDraft; quote: Quote }> | null;
 }>;
 
-export type AdvancePayout = (open: OpenPayout, memory: Memory) => Promise<Progress>;
+export type AdvancePayout = (open: OpenPayout, memory: Recent) => Promise<Progress>;
 
 /** One payout while it is advanced. */
 type Work = {
@@ -76,7 +72,7 @@ type Work = {
   readonly approvals: OpenPayout['approvals'];
   readonly draft: SpendDraft;
   attempts: readonly Attempt[];
-  memory: Memory;
+  memory: Recent;
   quoted: Progress['quoted'];
   outcome: Awaited<ReturnType<PayoutNode['outcome']>> | null;
 };
@@ -177,7 +173,7 @@ async function begin(work: Work): Promise<Progress | null> {
 }
 
 /** Records why the payout cannot begin now. */
-async function waitFor(work: Work, wait: EngineReason): Promise<Progress> {
+async function waitFor(work: Work, wait: Reason): Promise<Progress> {
   const { database, clock } = work.parts;
   const nextLookAtMs = later(work);
   await database.payouts.recordWait({ ...nameOf(work), wait, nextLookAtMs, nowMs: clock.nowMs() });

@@ -55,7 +55,6 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
   let startNumber: number | null = null;
   let isRead = false;
   let countedAtMs = Number.NEGATIVE_INFINITY;
-  let countedFloor = -1;
   let askedAtMs = clock.nowMs();
 
   /**
@@ -100,9 +99,9 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
         throw reasonFault('payouts_settling', { network: network.key, start: startNumber, read: floor });
       }
       await database.wallets.judge(network.key, clock.nowMs());
-      if (!isRead || (floor !== countedFloor && clock.nowMs() >= countedAtMs + COUNT_MS_MIN)) {
+      if (!isRead || clock.nowMs() >= countedAtMs + COUNT_MS_MIN) {
         await compareCounts();
-        [countedFloor, countedAtMs] = [floor, clock.nowMs()];
+        countedAtMs = clock.nowMs();
       }
       isRead = true;
       return isRotated;

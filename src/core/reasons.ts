@@ -22,125 +22,93 @@ const resolvePaid = (id: string, tx: string): string => `\`quayside payout resol
 const equalTransferText = (tx: string): string =>
   `transaction ${tx} has paid the same amount to the same address, and no payout explains it`;
 
-/** `passes`: it ends without a person. */
 const reasons = {
-  network_not_followed: {
-    passes: true,
-    text: ({ network, state }: NetworkValues & Readonly<{ state: string }>) =>
-      `${network} is ${state}; payouts wait until it is followed again`,
-  },
-  payouts_frozen: {
-    passes: false,
-    text: ({ network, by, why, end }: Readonly<{ network: string | null; by: string; why: string; end: string }>) =>
-      `money out is frozen on ${network ?? 'every network'} by ${by}: ${why}. ${end} ends that`,
-  },
+  network_not_followed: ({ network, state }: NetworkValues & Readonly<{ state: string }>) =>
+    `${network} is ${state}; payouts wait until it is followed again`,
+  payouts_frozen: ({
+    network,
+    by,
+    why,
+    end,
+  }: Readonly<{ network: string | null; by: string; why: string; end: string }>) =>
+    `money out is frozen on ${network ?? 'every network'} by ${by}: ${why}. ${end} ends that`,
   /** Payments of an earlier run may not be known: after a gap, or until the chain of the start is read. */
-  payouts_settling: {
-    passes: true,
-    text: ({ network, ...of }: NetworkValues & Readonly<{ until: string | null } | { start: number; read: number }>) =>
-      'start' in of
-        ? `block ${of.start} of ${network} is not read and final yet (${of.read} is): until then, payments of an ` +
-          'earlier run may not be known, and nothing is paid out'
-        : `the engine of ${network} left no heartbeat for two minutes, so the machine may have been restored to an ` +
-          'earlier state, and payments may be on their way that are not known here. Payouts wait for these' +
-          (of.until === null ? '' : `: until ${of.until} by the chain's time, and some blocks more`),
-  },
+  payouts_settling: ({
+    network,
+    ...of
+  }: NetworkValues & Readonly<{ until: string | null } | { start: number; read: number }>) =>
+    'start' in of
+      ? `block ${of.start} of ${network} is not read and final yet (${of.read} is): until then, payments of an ` +
+        'earlier run may not be known, and nothing is paid out'
+      : `the engine of ${network} left no heartbeat for two minutes, so the machine may have been restored to an ` +
+        'earlier state, and payments may be on their way that are not known here. Payouts wait for these' +
+        (of.until === null ? '' : `: until ${of.until} by the chain's time, and some blocks more`),
   /** This database is not the one that the signer served last. */
-  payouts_not_adopted: {
-    passes: false,
-    text: ({ network, ...of }: NetworkValues & Readonly<{ served: number } | { entry: number; attempt: string }>) =>
-      ('served' in of
-        ? `the signer has served turn ${of.served} of ${network}, which is unknown here`
-        : `entry ${of.entry} of the signer's journal (${of.attempt}) was not requested here on these terms`) +
-      ', so this database is older than the newest signatures, or another one is in use. Nothing is paid out. Make sure ' +
-      `that no other installation uses this signer, then run \`quayside payout reconcile ${network}\``,
-  },
+  payouts_not_adopted: ({
+    network,
+    ...of
+  }: NetworkValues & Readonly<{ served: number } | { entry: number; attempt: string }>) =>
+    ('served' in of
+      ? `the signer has served turn ${of.served} of ${network}, which is unknown here`
+      : `entry ${of.entry} of the signer's journal (${of.attempt}) was not requested here on these terms`) +
+    ', so this database is older than the newest signatures, or another one is in use. Nothing is paid out. Make sure ' +
+    `that no other installation uses this signer, then run \`quayside payout reconcile ${network}\``,
   /** The signer no longer knows everything that it must not sign again. */
-  signer_journal_behind: {
-    passes: false,
-    text: ({ network, ...of }: NetworkValues & Readonly<{ entry: number } | PayoutValues>) =>
-      `the signer's journal was restored from an older backup: ` +
-      ('entry' in of
-        ? `entry ${of.entry} of ${network} is no longer there`
-        : `it signed payout ${of.id} but has no entry for it`) +
-      `. Nothing is paid out. Restore the newest signer.db; if it is lost, run \`quayside payout reconcile ${network}\`, ` +
-      'and settle by hand what the signer then refuses',
-  },
-  payout_bytes_differ: {
-    passes: false,
-    text: ({
-      id,
-      network,
-      tx,
-      differences,
-    }: PayoutValues & NetworkValues & Readonly<{ tx: string; differences: string }>) =>
-      `The signed bytes of payout ${id} on ${network} (${tx}) are not what was ordered, according to the chain's own ` +
-      `SDK, and were not broadcast: ${differences}. Find out whether the database or the signer was altered; then run ` +
-      `\`quayside payout resolve ${id} --retry --reason …\`.`,
-  },
-  payout_generations: {
-    passes: false,
-    text: (values: PayoutValues & Readonly<{ isPayback: boolean; tx: string; count: number }>) =>
-      `Transaction ${values.tx} of payout ${values.id} failed too, after ${values.count} generations. It is not signed ` +
-      `again by itself. Find out why, then run \`quayside payout resolve ${values.id} --retry --reason …\`${rejectText(values)}.`,
-  },
+  signer_journal_behind: ({ network, ...of }: NetworkValues & Readonly<{ entry: number } | PayoutValues>) =>
+    `the signer's journal was restored from an older backup: ` +
+    ('entry' in of
+      ? `entry ${of.entry} of ${network} is no longer there`
+      : `it signed payout ${of.id} but has no entry for it`) +
+    `. Nothing is paid out. Restore the newest signer.db; if it is lost, run \`quayside payout reconcile ${network}\`, ` +
+    'and settle by hand what the signer then refuses',
+  payout_bytes_differ: ({
+    id,
+    network,
+    tx,
+    differences,
+  }: PayoutValues & NetworkValues & Readonly<{ tx: string; differences: string }>) =>
+    `The signed bytes of payout ${id} on ${network} (${tx}) are not what was ordered, according to the chain's own ` +
+    `SDK, and were not broadcast: ${differences}. Find out whether the database or the signer was altered; then run ` +
+    `\`quayside payout resolve ${id} --retry --reason …\`.`,
+  payout_generations: (values: PayoutValues & Readonly<{ isPayback: boolean; tx: string; count: number }>) =>
+    `Transaction ${values.tx} of payout ${values.id} failed too, after ${values.count} generations. It is not signed ` +
+    `again by itself. Find out why, then run \`quayside payout resolve ${values.id} --retry --reason …\`${rejectText(values)}.`,
   /** A node refuses the transaction, or generations of attempts have ended without effect. */
-  payout_not_included: {
-    passes: true,
-    text: (values: NodeRefusal | EndedGenerations) =>
-      'answer' in values
-        ? `a node refuses it (${values.code}: ${values.answer}). It is sent again until it is included or can never be.`
-        : `${values.count} generations ended without effect (the last one ${values.ended}), so the next one waits for ` +
-          `${values.pauseMs / 60_000} min. Find out whether transactions of your node reach the network` +
-          `${rejectText(values)}.`,
-  },
-  refund_uncovered: {
-    passes: false,
-    text: () =>
-      'a reorg has taken back the payment that it refunds, in whole or in part. It goes on when the payment is ' +
-      'confirmed again; otherwise reject it with `quayside refund reject`.',
-  },
-  refund_not_final: {
-    passes: true,
-    text: () =>
-      'the payment that it refunds is confirmed but not final yet. It goes on by itself; `quayside store set ' +
-      '--refund-early-max` lets small refunds leave earlier.',
-  },
-  refund_unapproved: {
-    passes: false,
-    text: () =>
-      'its destination was changed after it was approved. Look at it with `quayside show`, then approve it ' +
-      'again with `quayside refund approve` or reject it with `quayside refund reject`.',
-  },
+  payout_not_included: (values: NodeRefusal | EndedGenerations) =>
+    'answer' in values
+      ? `a node refuses it (${values.code}: ${values.answer}). It is sent again until it is included or can never be.`
+      : `${values.count} generations ended without effect (the last one ${values.ended}), so the next one waits for ` +
+        `${values.pauseMs / 60_000} min. Find out whether transactions of your node reach the network` +
+        `${rejectText(values)}.`,
+  refund_uncovered: () =>
+    'a reorg has taken back the payment that it refunds, in whole or in part. It goes on when the payment is ' +
+    'confirmed again; otherwise reject it with `quayside refund reject`.',
+  refund_not_final: () =>
+    'the payment that it refunds is confirmed but not final yet. It goes on by itself; `quayside store set ' +
+    '--refund-early-max` lets small refunds leave earlier.',
+  refund_unapproved: () =>
+    'its destination was changed after it was approved. Look at it with `quayside show`, then approve it ' +
+    'again with `quayside refund approve` or reject it with `quayside refund reject`.',
   /** A database that was restored from a backup does not know its newest attempts. */
-  refund_maybe_paid: {
-    passes: true,
-    text: () =>
-      'the wallet has sent this amount to this address in a transaction that is not known here. If that is final, the ' +
-      'network is frozen for it; otherwise the refund goes on by itself',
-  },
-  refund_equals_transfer: {
-    passes: false,
-    text: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
-      `${equalTransferText(tx)}, and an operator has acknowledged it. If it paid this ` +
-      `refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payout resolve ${id} --retry --other ${tx} --reason …\` ` +
-      'has it paid',
-  },
-  refund_store_suspended: {
-    passes: false,
-    text: () =>
-      'its store is suspended. It goes on within five minutes after `quayside store set <store> --decide resume`; otherwise reject it with ' +
-      '`quayside refund reject`.',
-  },
+  refund_maybe_paid: () =>
+    'the wallet has sent this amount to this address in a transaction that is not known here. If that is final, the ' +
+    'network is frozen for it; otherwise the refund goes on by itself',
+  refund_equals_transfer: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
+    `${equalTransferText(tx)}, and an operator has acknowledged it. If it paid this ` +
+    `refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payout resolve ${id} --retry --other ${tx} --reason …\` ` +
+    'has it paid',
+  refund_store_suspended: () =>
+    'its store is suspended. It goes on within five minutes after `quayside store set <store> --decide resume`; otherwise reject it with ' +
+    '`quayside refund reject`.',
 } as const;
 
 type Reasons = typeof reasons;
 export type ReasonCode = keyof Reasons;
-type Values<C extends ReasonCode> = Parameters<Reasons[C]['text']>;
+type Values<C extends ReasonCode> = Parameters<Reasons[C]>;
 
 /** Returns a reason with its text. */
 export function reason<C extends ReasonCode>(code: C, ...values: Values<C>): Reason & Readonly<{ code: C }> {
-  const text = reasons[code].text as (...values: Values<C>) => string;
+  const text = reasons[code] as (...values: Values<C>) => string;
   return { code, message: text(...values) };
 }
 
@@ -152,8 +120,16 @@ export function reasonFault<C extends ReasonCode>(...of: [C, ...Values<C>]): Fau
 
 export const reasonCodes = Object.keys(reasons) as readonly ReasonCode[];
 
+const passing: readonly string[] = [
+  'network_not_followed',
+  'payouts_settling',
+  'payout_not_included',
+  'refund_maybe_paid',
+  'refund_not_final',
+];
+
 /** Returns whether a reason ends without a person. A code that is not listed here needs a person. */
-export const isPassing = (code: string): boolean => Object.hasOwn(reasons, code) && reasons[code as ReasonCode].passes;
+export const isPassing = (code: string): boolean => passing.includes(code);
 
 // ── Doubts, and freezes by the program ─────────────────────────────────────────────────────────────────────────────
 

@@ -3,10 +3,10 @@
  */
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import { closedGate, type Gate, type GateReads, type RefundGates } from '../../core/gates.ts';
+import { closedGate, type GateReads, type RefundGates } from '../../core/gates.ts';
 import { type Intent, isPayback } from '../../core/intent.ts';
 import { ATTEMPTS_MAX, type Attempt, IN_FLIGHT_MAX, type Payout, type PayoutWait } from '../../core/payout.ts';
-import { freezeTexts, isPassing, type Reason, reason } from '../../core/reasons.ts';
+import { freezeTexts, type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { RefundApproval } from '../column-values.ts';
 import { isSameIntent } from '../engine/column-types.ts';
@@ -285,29 +285,22 @@ const newAttempt = (
 });
 
 /** Returns whether a gate is closed for an attempt, and keeps a refund waiting for it. */
-function isHeldAtGate(parts: Parts, row: PayoutRow, attempt: number, nowMs: number): boolean {
-  const gate = closedGate(gateReads(parts, row), attempt);
-  if (gate !== null) holdAt(parts, row, gate, nowMs);
-  return gate !== null;
-}
-
-function gateReads({ steps, freezer, refundGates }: Parts, row: PayoutRow): GateReads {
-  const isUnexplained = (code: Gate): boolean => steps.unexplainedHold(row)?.code === code;
-  return {
+function isHeldAtGate({ steps, freezer, refundGates }: Parts, row: PayoutRow, attempt: number, nowMs: number): boolean {
+  const unexplained = steps.unexplainedHold(row);
+  const reads: GateReads = {
     payouts_frozen: () => freezer.of(row.network).length > 0,
     payouts_settling: () => steps.isSettling(row.network),
-    refund_maybe_paid: () => isUnexplained('refund_maybe_paid'),
-    refund_equals_transfer: () => isUnexplained('refund_equals_transfer'),
+    refund_maybe_paid: () => unexplained?.code === 'refund_maybe_paid',
+    refund_equals_transfer: () => unexplained?.code === 'refund_equals_transfer',
     ...(isPayback(row.intent) && refundGates(row.id)),
   };
-}
-
-/** A reason that stops the whole network is not saved with each payout. */
-function holdAt({ steps }: Parts, row: PayoutRow, gate: Gate, nowMs: number): void {
-  if (gate === 'payouts_frozen' || gate === 'payouts_settling') return;
+  const gate = closedGate(reads, attempt);
+  // A reason that stops the whole network is not saved with each payout.
+  if (gate === null || gate === 'payouts_frozen' || gate === 'payouts_settling') return gate !== null;
   const isTransfer = gate === 'refund_maybe_paid' || gate === 'refund_equals_transfer';
-  const hold = isTransfer ? steps.unexplainedHold(row) : { ...reason(gate), passes: isPassing(gate) };
+  const hold = isTransfer ? unexplained : reason(gate);
   if (hold) steps.hold(row, hold, nowMs);
+  return true;
 }
 
 function attemptStatements(db: Db) {

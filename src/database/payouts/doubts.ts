@@ -15,9 +15,6 @@ import type { EqualTransfer, Outgoing } from './outgoing.ts';
 type PayoutRow = typeof payouts.$inferSelect;
 type Intended = Pick<PayoutRow, 'intent'>;
 
-/** Why no attempt of a refund is allotted. A reason that passes by itself raises no alarm. */
-export type RefundHold = Reason & Readonly<{ passes: boolean }>;
-
 /** To be called within a transaction. */
 export type Doubts = Readonly<{
   /** Returns false while a network's engine knows that this database is older than the signer's journal. */
@@ -34,7 +31,7 @@ export type Doubts = Readonly<{
   /** Returns transfers that may have paid a refund: no attempt explains them, and nobody has said that they did not. */
   equalTo(row: Intended): EqualTransfer[];
   /** Returns why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it. */
-  unexplainedHold(row: Intended): RefundHold | null;
+  unexplainedHold(row: Intended): Reason | null;
 }>;
 
 /** Why an engine does nothing after the database was restored from a backup. */
@@ -66,10 +63,10 @@ export function createDoubts(
     equalTo,
     unexplainedHold(row) {
       const equal = equalTo(row);
-      if (equal.some(({ state }) => state !== 'known')) return { ...reason('refund_maybe_paid'), passes: true };
+      if (equal.some(({ state }) => state !== 'known')) return reason('refund_maybe_paid');
       const [first] = equal;
       // It may be this refund, lost with the newest state of the database, or another payment of the same amount.
-      return first ? { ...reason('refund_equals_transfer', { id: row.intent.id, tx: first.tx }), passes: false } : null;
+      return first ? reason('refund_equals_transfer', { id: row.intent.id, tx: first.tx }) : null;
     },
   };
 }

@@ -133,7 +133,7 @@ function createSettlement(db: Db, { steps, ledger, followRefund, followLost }: P
       const hold = steps.unexplainedHold(row);
       if (hold) {
         const message = `${hold.message}. It cannot be paid now: ${waitMessage}`;
-        steps.hold(row, { ...hold, message }, nowMs);
+        steps.hold(row, { code: hold.code, message }, nowMs);
         return;
       }
       if (steps.doubtOf(row) !== null) {

@@ -8,14 +8,14 @@ import { invariant } from '../../core/fault.ts';
 import type { Intent, PaybackIntent } from '../../core/intent.ts';
 import { type Attempt, nextLookAtMs, type Payout, type PayoutState, type PayoutWait } from '../../core/payout.ts';
 import { isUnsigned } from '../../core/payout-exit.ts';
-import type { Reason } from '../../core/reasons.ts';
+import { isPassing, type Reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, changeBy, findBy, preparedInsert } from '../engine/prepared.ts';
 import { payoutAttempts, payouts, sessions, stores, sweepParts } from '../tables.ts';
-import type { Doubts, RefundHold } from './doubts.ts';
+import type { Doubts } from './doubts.ts';
 import type { EqualTransfer } from './outgoing.ts';
 
 export type PayoutRow = typeof payouts.$inferSelect;
@@ -89,8 +89,8 @@ export type PayoutSteps = Doubts &
     report(row: PayoutRow, why: Reason, nowMs: number): void;
     /** Saves what a payout waits for; null: nothing. What no other of its network waits for may raise an alarm. */
     waitFor(row: PayoutRow, wait: PayoutWait | null, changes: Partial<Changing>, nowMs: number): void;
-    /** Keeps a refund waiting for what a gate says. */
-    hold(row: PayoutRow, hold: RefundHold, nowMs: number): void;
+    /** Keeps a refund waiting for what a gate says. A reason that passes by itself raises no alarm. */
+    hold(row: PayoutRow, hold: Reason, nowMs: number): void;
     /** Calls `work` with a payout that is open in this generation; returns false when there is none. */
     ifOpen(name: PayoutName, work: (row: PayoutRow) => void): boolean;
     attempts(name: PayoutName): AttemptRow[];
@@ -240,11 +240,10 @@ export function createPayoutSteps(
     report,
     waitFor,
     hold(row, hold, nowMs) {
-      const { code: waitCode, message: waitMessage, passes } = hold;
+      const { code: waitCode, message: waitMessage } = hold;
       // Finality comes within minutes, and an old refund must not wait much longer than that.
-      const notBeforeMs = passes ? nowMs + PASSING_LOOK_MS : Math.round(nextLookAtMs(row, nowMs));
-      if (passes) change(row, { waitCode, waitMessage, notBeforeMs }, nowMs);
-      else waitFor(row, hold, { notBeforeMs }, nowMs);
+      if (isPassing(waitCode)) change(row, { waitCode, waitMessage, notBeforeMs: nowMs + PASSING_LOOK_MS }, nowMs);
+      else waitFor(row, hold, { notBeforeMs: Math.round(nextLookAtMs(row, nowMs)) }, nowMs);
     },
     ifOpen({ id, generation }, work) {
       const row = find.get({ id });

@@ -35,7 +35,7 @@ benchTest(
         () => null,
         (fault: Fault) => fault.code,
       );
-      assert.is(error, 'payouts_settling');
+      assert.is(error, 'network_not_followed');
     }
     assert.equal(
       (await database.engines.list()).map(({ fence, settlingUntilMs }) => [fence, settlingUntilMs]),
