@@ -193,18 +193,13 @@ export function createPayer(options: PayerOptions): Payer {
     await settlingIn?.beat();
     const floor = await refuseUnfollowed();
     const advancePayout = await begin();
-    if (await walletWatch.renew()) balances.expire();
+    await walletWatch.renew();
     await signerFreezer.renew();
     await settlingIn?.renew(floor, walletWatch.compareCounts);
     const nowMs = clock.nowMs();
     const open = await database.payouts.open(network.key, nowMs, OPEN_MAX);
     const ids = new Set(open.map(({ payout }) => payout.id));
-    for (const [id, { nextAtMs }] of schedule) {
-      if (ids.has(id)) continue;
-      schedule.delete(id);
-      // Otherwise it has not ended: it waits.
-      if (nextAtMs <= nowMs) balances.expire();
-    }
+    for (const id of schedule.keys()) if (!ids.has(id)) schedule.delete(id);
     const due = open.filter(({ payout }) => (schedule.get(payout.id)?.nextAtMs ?? 0) <= nowMs);
     await queue.addAll(due.map((one) => () => advanceOne(advancePayout, one)));
     const faults = [...schedule.values()].flatMap(({ fault }) => fault ?? []);

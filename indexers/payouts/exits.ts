@@ -48,7 +48,7 @@ type Paid = Extract<Exit, { kind: 'paid' }>;
 export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, isAgreed: boolean): Promise<Paid> {
   const file = await openCase(parts, payout);
   const { draft, ...named } = await readNamed(file, tx);
-  const exit = expectExit('paid', judgePaid(payout, await gatherEvidence(file), named, isAgreed));
+  const exit = accepted(judgePaid(payout, await gatherEvidence(file), named, isAgreed));
   const payer = { payer: draft.payer, payerRole: parts.rules.payer(payout.intent).role };
   await conclude(file, { ...exit, learned: exit.generation === null ? payer : null });
   return exit;
@@ -61,7 +61,7 @@ export async function settlePaid(parts: ExitParts, payout: Payout, tx: string, i
  */
 export async function settleNever(parts: ExitParts, payout: Payout, others: readonly string[]): Promise<void> {
   const file = await openCase(parts, payout);
-  const exit = expectExit('never', judgeNever(payout, await gatherEvidence(file)));
+  const exit = accepted(judgeNever(payout, await gatherEvidence(file)));
   await conclude(file, { ...exit, isRenewed: false, others: await dismissed(file, others) });
 }
 
@@ -75,10 +75,9 @@ export async function retry(parts: ExitParts, payout: Payout, others: readonly s
   const file = await openCase(parts, payout);
   const newest = file.attempts.filter(({ generation }) => generation === payout.generation);
   const isBare = payout.state === 'stuck' && isUnsigned(payout.state, newest.length);
-  const exit = isBare ? look : judgeRetry(payout, await gatherEvidence(file));
+  const exit = isBare ? look : accepted(judgeRetry(payout, await gatherEvidence(file)));
   if (exit.kind === 'look') return conclude(file, exit);
-  const never = expectExit('never', exit);
-  await conclude(file, { ...never, isRenewed: true, others: await dismissed(file, others) });
+  await conclude(file, { ...exit, isRenewed: true, others: await dismissed(file, others) });
 }
 
 const look = { kind: 'look' } as const;
@@ -113,10 +112,9 @@ async function dismissed({ database, payout: { id } }: Case, others: readonly st
 const refused = ({ code, message }: Reason): Fault => permanent(code, message);
 
 /** @throws Fault permanent if the exit was refused */
-function expectExit<K extends 'paid' | 'never'>(kind: K, exit: Exit): Extract<Exit, { kind: K }> {
-  if (exit.kind === kind) return exit as Extract<Exit, { kind: K }>;
+function accepted<E extends Exit>(exit: E): Exclude<E, { kind: 'refused' }> {
   if (exit.kind === 'refused') throw refused(exit);
-  throw new Error(`an exit of kind ${exit.kind} where ${kind} was asked for`);
+  return exit as Exclude<E, { kind: 'refused' }>;
 }
 
 async function conclude(

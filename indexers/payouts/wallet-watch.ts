@@ -41,10 +41,9 @@ type WalletWatchParts = Readonly<{
 interface WalletWatch {
   /**
    * Judges what has left the wallets since it was last called.
-   * @returns whether other wallets pay than before: the signer's policy was changed
    * @throws Fault transient `payouts_settling` until the chain of the start has been read; others of node and database
    */
-  renew(): Promise<boolean>;
+  renew(): Promise<void>;
   /** Freezes the network if a node counts transactions of the refund and gas wallets that are not known here. */
   compareCounts(): Promise<void>;
 }
@@ -81,18 +80,16 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
   }
 
   /** Begins again when other wallets pay: nothing leaves them before they are watched. */
-  async function followRotation(): Promise<boolean> {
-    if (clock.nowMs() < askedAtMs + COUNT_MS_MIN) return false;
-    const isRotated = await wallets.refresh();
+  async function followRotation(): Promise<void> {
+    if (clock.nowMs() < askedAtMs + COUNT_MS_MIN) return;
+    if (await wallets.refresh()) [startNumber, isRead] = [null, false];
     askedAtMs = clock.nowMs();
-    if (isRotated) [startNumber, isRead] = [null, false];
-    return isRotated;
   }
 
   return {
     compareCounts,
     async renew() {
-      const isRotated = await followRotation();
+      await followRotation();
       startNumber ??= await begin();
       const floor = await readFloor();
       if (!isRead && floor < startNumber) {
@@ -104,7 +101,6 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
         countedAtMs = clock.nowMs();
       }
       isRead = true;
-      return isRotated;
     },
   };
 }
@@ -118,8 +114,6 @@ const PAYOUTS_AHEAD = 10n;
 interface BalanceWatch {
   /** Learns from a quote what payouts cost now, and what is short. */
   recordQuote(draft: SpendDraft, quote: Quote): void;
-  /** Makes the next `renew` read at once: a payout has ended, so the balances have changed. */
-  expire(): void;
   /** Reads the balances if they are due. A fault of the node is the caller's. */
   renew(wallets: SignerWallets): Promise<void>;
 }
@@ -152,9 +146,6 @@ export function createBalanceWatch(
       if (!isRefused(quote)) feeUnitsMax.set(role, quote.feeUnitsMax);
       const asset = shortAsset(intent, quote);
       if (asset) shortAtMs.set(role, { ...shortAtMs.get(role), [asset]: clock.nowMs() });
-    },
-    expire() {
-      readAtMs = Number.NEGATIVE_INFINITY;
     },
     async renew({ former, feeUnitsMax: spentMax, ...own }) {
       const nowMs = clock.nowMs();

@@ -40,6 +40,8 @@ export type NamedPayment = Readonly<{
 }>;
 type ShownUnclear = Extract<ShownOutcome, { kind: 'unclear' }>;
 
+type Refused = Readonly<{ kind: 'refused' }> & Reason;
+
 export type Exit =
   /** It was paid. `generation`: the generation of the attempt that paid; null if the attempt is not known here. */
   | Readonly<{ kind: 'paid'; tx: string; feeUnits: bigint; generation: number | null }>
@@ -49,9 +51,12 @@ export type Exit =
   | Readonly<{ kind: 'never'; proof: Proof | null; ended: Readonly<{ tx: string; feeUnits: bigint }> | null }>
   /** It is no longer stuck. The engine looks at it again. */
   | Readonly<{ kind: 'look' }>
-  | (Readonly<{ kind: 'refused' }> & Reason);
+  | Refused;
 
-const refuse = (...of: Parameters<typeof refusal>): Exit => ({ kind: 'refused', ...refusal(...of) });
+const refuse = (...of: Parameters<typeof refusal>): Refused => ({ kind: 'refused', ...refusal(...of) });
+
+/** An exit of a kind, or why it is refused. */
+type ExitOf<K extends Exit['kind']> = Extract<Exit, { kind: K }> | Refused;
 
 type Named = Pick<Payout, 'id' | 'network' | 'state' | 'wait' | 'tx' | 'generation'>;
 
@@ -59,7 +64,7 @@ type Named = Pick<Payout, 'id' | 'network' | 'state' | 'wait' | 'tx' | 'generati
  * Decides whether a transaction settles a payout.
  * @param isAgreed the operator has seen that the final, successful record of the payout's own attempt shows no payment
  */
-export function judgePaid(payout: Named, evidence: Evidence, named: NamedPayment, isAgreed: boolean): Exit {
+export function judgePaid(payout: Named, evidence: Evidence, named: NamedPayment, isAgreed: boolean): ExitOf<'paid'> {
   const { id, network } = payout;
   const { tx, ownerId, shown } = named;
   if (payout.state === 'succeeded') return refuse('payout_ended', { id, how: `paid by ${payout.tx}` });
@@ -76,7 +81,7 @@ export function judgePaid(payout: Named, evidence: Evidence, named: NamedPayment
 }
 
 /** Decides whether a payout was never paid and no signed attempt can still pay it. */
-export function judgeNever(payout: Named, evidence: Evidence): Exit {
+export function judgeNever(payout: Named, evidence: Evidence): ExitOf<'never'> {
   const { id, state } = payout;
   if (state === 'succeeded' || state === 'failed' || state === 'canceled')
     return refuse('payout_ended', { id, how: state });
@@ -95,14 +100,14 @@ const lookingCodes: readonly string[] = ['payout_may_be_included', 'payout_nonce
  * Decides how a payout is tried again. It is signed again if no attempt has paid it or can. It is looked at again if it
  * is stuck while its attempts can still be included, or while the engine has not seen that their nonce was used.
  */
-export function judgeRetry(payout: Named, evidence: Evidence): Exit {
+export function judgeRetry(payout: Named, evidence: Evidence): ExitOf<'never' | 'look'> {
   const exit = judgeNever(payout, evidence);
   const isOpen = exit.kind === 'refused' && lookingCodes.includes(exit.code);
   return isOpen && payout.state === 'stuck' ? { kind: 'look' } : exit;
 }
 
 /** Returns why some attempt may still pay, or has paid; null if all have ended without effect. */
-function whyOpen(payout: Named, { isSigning, generations }: Evidence): Exit | null {
+function whyOpen(payout: Named, { isSigning, generations }: Evidence): Refused | null {
   const { id, network } = payout;
   if (isSigning) return refuse('payout_being_signed', { id, network });
   for (const { generation, txs, outcome } of generations) {
@@ -121,7 +126,7 @@ function whyOpen(payout: Named, { isSigning, generations }: Evidence): Exit | nu
 const isFrozenFor = ({ state, wait, generation }: Named, used: number): boolean =>
   used < generation || (state === 'stuck' && wait?.code === 'payout_nonce_foreign');
 
-function whyOpenOutcome(id: string, txs: readonly string[], outcome: ShownOutcome): Exit | null {
+function whyOpenOutcome(id: string, txs: readonly string[], outcome: ShownOutcome): Refused | null {
   switch (outcome.kind) {
     case 'dead':
     case 'failed':

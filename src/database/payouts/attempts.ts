@@ -1,7 +1,7 @@
 /**
  * Attempts of payouts, and the nonces of wallets: the path allot, sign, record, send.
  */
-import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { closedGate, type GateReads, type RefundGates } from '../../core/gates.ts';
 import { type Intent, isPayback } from '../../core/intent.ts';
@@ -134,7 +134,7 @@ function openStatements({ orm }: Db) {
       .select()
       .from(payouts)
       .where(and(isOfNetwork, eq(payouts.state, sql`'sent'`)))
-      .orderBy(asc(payouts.notBeforeMs))
+      .orderBy(asc(payouts.notBeforeMs), asc(payouts.id))
       .limit(sql.placeholder('limit')),
   );
   const dueOf = (isWanted: SQL) =>
@@ -151,7 +151,7 @@ function openStatements({ orm }: Db) {
             sql`NOT EXISTS (SELECT 1 FROM ${payouts} AS giver WHERE giver.serves_id = ${payouts.id} AND giver.state IN ('waiting', 'sent', 'stuck'))`,
           ),
         )
-        .orderBy(asc(payouts.notBeforeMs))
+        .orderBy(asc(payouts.notBeforeMs), asc(payouts.id))
         .limit(sql.placeholder('limit')),
     );
   const dueRefunds = dueOf(sql`${payouts.kind} IN ('refund', 'return')`);
@@ -313,8 +313,13 @@ function attemptStatements(db: Db) {
   const moveJournal = atFirstUse(
     db.orm
       .update(payoutEngines)
-      .set({ journalId: sql`max(${payoutEngines.journalId}, ${sql.placeholder('journalId')})` })
-      .where(eq(payoutEngines.network, sql.placeholder('network'))),
+      .set({ journalId: sql`${sql.placeholder('journalId')}` })
+      .where(
+        and(
+          eq(payoutEngines.network, sql.placeholder('network')),
+          lt(payoutEngines.journalId, sql.placeholder('journalId')),
+        ),
+      ),
   );
   return { insert, find, remove, setSigned, setSent, moveJournal };
 }

@@ -262,7 +262,7 @@ function createApprovalFollower({ orm }: Db, alarms: ApprovalAlarms) {
         .from(refunds)
         .innerJoin(stores, eq(stores.id, refunds.storeId))
         .where(and(eq(refunds.storeId, after.storeId), whereUnapproved, isUntold(refunds.id)));
-      const oldest = untold.orderBy(asc(refunds.createdAtMs)).limit(limit).all();
+      const oldest = untold.orderBy(asc(refunds.createdAtMs), asc(refunds.id)).limit(limit).all();
       return oldest.map(({ id, store, ...of }) => ({
         id,
         about: { ...of, code: 'refund_unapproved', message: unapprovedMessage(id, store) },

@@ -121,25 +121,6 @@ benchTest('an attempt is replaced if the price has risen above it, and not other
   await untilSettled(bench, 'r1');
 });
 
-benchTest(
-  'the balances in `status` are read once a minute, and again as soon as a payout has ended',
-  async ({ pass, plan, database, clock }) => {
-    const readAtMs = async () => (await database.wallets.balances()).map((balance) => balance.readAtMs);
-    const isEnded = async () => (await database.payouts.find('r1'))?.state === 'succeeded';
-    await plan('r1');
-    for (let passes = 0; !(await isEnded()); passes++) {
-      assert.ok(passes < 20);
-      await pass();
-    }
-    const [before = 0] = await readAtMs();
-    assert.ok(clock.nowMs() + 10_000 < before + 60_000, 'the minute is not over at the next look');
-    await pass();
-    assert.equal(await readAtMs(), [clock.nowMs(), clock.nowMs()]);
-    await pass();
-    assert.equal(await readAtMs(), [clock.nowMs() - 10_000, clock.nowMs() - 10_000]);
-  },
-);
-
 let trouble: 'destination_frozen' | 'token_short' | null = 'destination_frozen';
 benchTest(
   'a receiver that can never be paid ends a payout; a wallet that is short makes it wait and raises wallet_low',
