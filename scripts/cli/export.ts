@@ -2,7 +2,7 @@
  * Exports the books for an accountant, each row one posting of the ledger.
  */
 import { resolve } from 'node:path';
-import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind } from '../../src/database/bookkeeping.ts';
+import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind, type NewestEntry } from '../../src/database/bookkeeping.ts';
 import { exportFormats, rowWriter } from '../../src/lib/export-text.ts';
 import { type Command, choiceOption, type Input, type Installation, notFound, textOption, usage } from './command.ts';
 import { cellsOf, columnsOf } from './export-rows.ts';
@@ -67,7 +67,7 @@ async function run(kind: BookKind, input: Input, installation: Installation) {
     filter,
     rowWriter(format, columnsOf[kind]),
     counted,
-    await database.reports.newestEntry(),
+    await database.reports.newestEntries(),
   );
   if (file === undefined) {
     await toStandardOutput(text);
@@ -88,25 +88,29 @@ async function storeId(input: Input, { database }: Installation): Promise<string
   throw notFound(`there is no store ${id}; \`quayside store list\` shows all`);
 }
 
-/** Yields the file page by page; memory does not grow with its length. @param through the last entry to look at */
+/** Yields the file page by page; memory does not grow with its length. @param newest the last entry to look at, of each network */
 async function* exportText(
   { database, config }: Installation,
   filter: BookFilter,
   writer: ReturnType<typeof rowWriter>,
   counted: { rows: number },
-  through: number,
+  newest: readonly NewestEntry[],
 ): AsyncGenerator<string> {
-  const progress = through > PROGRESS_ENTRIES_MIN ? openProgress() : null;
+  const entries = newest.reduce((sum, { entry }) => sum + entry, 0);
+  const progress = entries > PROGRESS_ENTRIES_MIN ? openProgress() : null;
   try {
     yield writer.begin;
-    for (let after = 0; after < through; after += BOOK_PAGE_ENTRIES) {
-      const page = (await database.reports.bookPage(filter, after)).filter(({ entry }) => entry <= through);
-      const rows = page.map((booked) =>
-        writer.row(cellsOf(filter.kind, booked, config.networks), counted.rows++ === 0),
-      );
-      const done = Math.min(through, after + BOOK_PAGE_ENTRIES);
-      progress?.show(progressBar(`exporting ${filter.kind}`, done, through, `${counted.rows} rows`));
-      if (rows.length > 0) yield rows.join('');
+    let done = 0;
+    for (const { network, entry: through } of newest) {
+      for (let after = 0; after < through; after += BOOK_PAGE_ENTRIES) {
+        const page = (await database.reports.bookPage(filter, network, after)).filter(({ entry }) => entry <= through);
+        const rows = page.map((booked) =>
+          writer.row(cellsOf(filter.kind, booked, config.networks), counted.rows++ === 0),
+        );
+        done += Math.min(through - after, BOOK_PAGE_ENTRIES);
+        progress?.show(progressBar(`exporting ${filter.kind}`, done, entries, `${counted.rows} rows`));
+        if (rows.length > 0) yield rows.join('');
+      }
     }
     yield writer.end;
   } finally {

@@ -55,6 +55,7 @@ export type BookedRefundRow = Readonly<{
  * one booked, or moves it to another session.
  */
 export type Booked = Readonly<{
+  /** Of the network's entries. */
   entry: number;
   kind: EntryKind;
   /** The transfer or payout; of an adjustment, the network. */
@@ -74,6 +75,8 @@ export type Booked = Readonly<{
   /** Of money out: what the payout is for, and what its successful transaction cost. */
   payout: Readonly<{ id: string; kind: Intent['kind']; feeUnits: bigint | null }> | null;
 }>;
+
+export type NewestEntry = Pick<Booked, 'network' | 'entry'>;
 
 export type BookFilter = Readonly<{
   kind: BookKind;
@@ -117,7 +120,7 @@ const booksOf: Readonly<Record<BookKind, Book>> = {
     account: 'collected',
     sign: 1n,
     kinds: ['payment', 'payment_reversed'],
-    session: `(SELECT o.subject FROM ledger_postings AS o WHERE o.entry_id = e.id AND o.account = 'received')`,
+    session: `(SELECT o.subject FROM ledger_postings AS o WHERE o.network = e.network AND o.seq = e.seq AND o.account = 'received')`,
   },
   refunds: { account: 'refunded', sign: -1n, kinds: ['refund_paid', 'refund_matched'], session: 'p.subject' },
   sweeps: { account: 'treasury', sign: 1n, kinds: ['sweep_done'], session: 'NULL' },
@@ -127,13 +130,13 @@ const booksOf: Readonly<Record<BookKind, Book>> = {
 
 /** Only a payment's cause is the number of a transfer. A fee's occurrence is the generation of its payout. */
 const pageOf = ({ account, kinds, session }: Book): string => `
-  SELECT e.id AS entry, e.kind, e.cause, e.at_ms AS atMs, e.reason, p.network, p.asset, p.units,
+  SELECT e.seq AS entry, e.kind, e.cause, e.at_ms AS atMs, e.reason, p.network, p.asset, p.units,
     coalesce(t.tx, CASE e.kind WHEN 'fee' THEN (
       SELECT a.tx FROM payout_attempts AS a
       WHERE a.payout_id = e.cause AND a.generation = e.occurrence AND a.fee_units IS NOT NULL LIMIT 1
     ) END, y.tx) AS tx,
     CASE e.kind WHEN 'payment_reversed' THEN (
-      SELECT c.id FROM ledger_entries AS c WHERE c.cause = e.cause AND c.kind = 'payment' AND c.occurrence = e.occurrence
+      SELECT c.seq FROM ledger_entries AS c WHERE c.cause = e.cause AND c.kind = 'payment' AND c.occurrence = e.occurrence
     ) END AS reverses,
     s.id AS sessionId, s.store_id AS storeId, s.order_id AS orderId, s.currency, s.terms, s.created_at_ms AS createdAtMs,
     t.id AS payment, t.position AS place, t.decimals, t.from_key AS fromKey, d.key AS toKey,
@@ -141,16 +144,16 @@ const pageOf = ({ account, kinds, session }: Book): string => `
     r.refund_id AS refundId, r.receipt_number AS receiptNumber, r.destination, r.held_kind AS heldKind,
     y.kind AS payoutKind, y.fee_units AS feeUnits
   FROM ledger_entries AS e
-  JOIN ledger_postings AS p ON p.entry_id = e.id AND p.account = '${account}'
+  JOIN ledger_postings AS p ON p.network = e.network AND p.seq = e.seq AND p.account = '${account}'
   LEFT JOIN transfers AS t ON e.kind IN ('payment', 'payment_reversed') AND t.id = CAST(e.cause AS INTEGER)
   LEFT JOIN blocks AS b ON b.id = t.block_id
   LEFT JOIN addresses AS d ON d.id = t.address_id
   LEFT JOIN payouts AS y ON t.id IS NULL AND y.id = e.cause
   LEFT JOIN refunds AS r ON t.id IS NULL AND r.id = e.cause
   LEFT JOIN sessions AS s ON s.id = ${session}
-  WHERE e.id > :after AND e.id <= :through AND e.kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')})
+  WHERE e.network = :network AND e.seq > :after AND e.seq <= :through AND e.kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')})
     AND e.at_ms >= :fromMs AND e.at_ms < :toMs AND (:storeId IS NULL OR s.store_id = :storeId)
-  ORDER BY e.id, p.subject`;
+  ORDER BY e.seq, p.subject`;
 
 /** Statements are prepared with the first page: only exports ask for them. */
 export function bookQueries(db: Db) {
@@ -161,15 +164,15 @@ export function bookQueries(db: Db) {
     return known;
   };
   return {
-    /** Returns the id of the newest entry of the ledger; 0 when it is empty. */
-    async newestEntry(): Promise<number> {
-      return db.read(
-        () => db.client.prepare('SELECT coalesce(max(id), 0) FROM ledger_entries').pluck().get() as number,
-      );
+    /** Returns the number of the newest entry of each network that has some. */
+    async newestEntries(): Promise<readonly NewestEntry[]> {
+      const query = `SELECT substr(owner, length('ledger:') + 1) AS network, last AS entry FROM counters
+        WHERE owner >= 'ledger:' AND owner < 'ledger;'`;
+      return db.read(() => db.client.prepare(query).all() as NewestEntry[]);
     },
-    /** Returns what matches among the `BOOK_PAGE_ENTRIES` entries after `afterEntry`, by entry. */
-    async bookPage({ kind, ...filter }: BookFilter, after: number): Promise<readonly Booked[]> {
-      const page = { ...filter, after, through: after + BOOK_PAGE_ENTRIES };
+    /** Returns what matches among a network's `BOOK_PAGE_ENTRIES` entries after the entry `after`, by entry. */
+    async bookPage({ kind, ...filter }: BookFilter, network: NetworkKey, after: number): Promise<readonly Booked[]> {
+      const page = { ...filter, network, after, through: after + BOOK_PAGE_ENTRIES };
       return db.read(() => (pageStatement(kind).all(page) as Row[]).map((row) => toBooked(row, booksOf[kind])));
     },
   };

@@ -57,7 +57,7 @@ const transfersOf = `
   SELECT b.hash AS block, b.number, t.tx, t.position AS "index", t.currency, t.from_key AS "from", a.key AS "to",
     t.units, CASE WHEN t.dust = 1 THEN 'dust' WHEN t.confirmed = 1 THEN 'confirmed' ELSE 'unconfirmed' END AS state,
     CASE WHEN ${entriesOf('payment')} > ${entriesOf('payment_reversed')} THEN
-      (SELECT p.units FROM ledger_entries AS e JOIN ledger_postings AS p ON p.entry_id = e.id
+      (SELECT p.units FROM ledger_entries AS e JOIN ledger_postings AS p ON p.network = e.network AND p.seq = e.seq
        WHERE e.cause = CAST(t.id AS TEXT) AND e.kind = 'payment' AND p.account = 'collected'
        ORDER BY e.occurrence DESC LIMIT 1) ELSE '0' END AS bookedUnits
   FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id JOIN addresses AS a ON a.id = t.address_id

@@ -22,6 +22,7 @@ import {
 } from '../core/ledger.ts';
 import type { Phase } from '../core/session.ts';
 import type { NetworkKey } from '../core/transfer.ts';
+import { createCounters } from './counters.ts';
 import { readIntent } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, preparedInsert } from './engine/prepared.ts';
@@ -46,7 +47,7 @@ export type Ledger = Readonly<{
 const storeOf = (session: SessionRow | null) => ({ storeId: session?.storeId ?? null, mode: session?.mode ?? null });
 
 export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
-  const insertEntry = preparedInsert(db, ledgerEntries, ['id']);
+  const insertEntry = preparedInsert(db, ledgerEntries);
   const insertPosting = preparedInsert(db, ledgerPostings);
   const lastOccurrence = atFirstUse(
     db.orm
@@ -55,6 +56,7 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
       .where(and(eq(ledgerEntries.cause, sql.placeholder('cause')), eq(ledgerEntries.kind, sql.placeholder('kind')))),
   );
   const ofBlock = blockTransfers(db);
+  const nextNumber = createCounters(db);
 
   /** Returns how often an entry of this kind was written for a cause. */
   const occurrenceOf = (cause: string, kind: EntryKind): number =>
@@ -70,10 +72,11 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
     if (!entry) return;
     const { kind, cause, occurrence: at, postings } = entry;
     invariant(imbalances(postings).length === 0, `entry ${kind} of ${cause} adds up to zero`);
-    const entryId = Number(
-      insertEntry({ kind, cause, occurrence: at, atMs, reason, ...storeOf(owner) }).lastInsertRowid,
-    );
-    for (const posting of postings) insertPosting({ entryId, ...posting });
+    const [network, ...others] = new Set(postings.map((posting) => posting.network));
+    invariant(network !== undefined && others.length === 0, `entry ${kind} of ${cause} is on one network`);
+    const seq = nextNumber(`ledger:${network}`);
+    insertEntry({ network, seq, kind, cause, occurrence: at, atMs, reason, ...storeOf(owner) });
+    for (const posting of postings) insertPosting({ seq, ...posting });
   }
 
   /** Returns the session that a transfer's money belongs to; null for money that came before its session. */
@@ -173,7 +176,7 @@ export const ledgerProblems = ({ unbalanced, differences, overdrawn, sums }: Led
   ...sums,
 ];
 
-type PostingRow = Omit<Posting, 'units'> & Readonly<{ entryId: number; units: string }>;
+type PostingRow = Omit<Posting, 'units'> & Readonly<{ seq: number; units: string }>;
 
 /** A fact that moves `units` to `account` from `other`. */
 type Fact = Readonly<{
@@ -215,7 +218,8 @@ const payoutFacts = `
 
 const adjustmentFacts = `
   SELECT p.account, p.subject, p.network, p.asset, p.units
-  FROM ledger_postings AS p JOIN ledger_entries AS e ON e.id = p.entry_id WHERE e.kind = 'adjustment'`;
+  FROM ledger_postings AS p JOIN ledger_entries AS e ON e.network = p.network AND e.seq = p.seq
+  WHERE e.kind = 'adjustment'`;
 
 type PayoutFact = Readonly<{ intent: string; sessionId: string | null; state: string; isUnderway: 0 | 1 }>;
 
@@ -228,22 +232,23 @@ export function ledgerCommands(db: Db) {
     const journal: Balances = new Map();
     const unbalanced: string[] = [];
     const all = client.prepare(
-      'SELECT entry_id AS entryId, account, subject, network, asset, units FROM ledger_postings ORDER BY entry_id',
+      'SELECT network, seq, account, subject, asset, units FROM ledger_postings ORDER BY network, seq',
     );
     let entries = 0;
-    let entryId = 0;
+    let entry = '';
     let postings: Posting[] = [];
     const close = (): void => {
       if (postings.length === 0) return;
       entries++;
-      for (const what of imbalances(postings)) unbalanced.push(`entry ${entryId}: ${what}`);
+      for (const what of imbalances(postings)) unbalanced.push(`entry ${entry}: ${what}`);
       for (const posting of postings) add(journal, posting);
     };
     for (const row of all.iterate() as IterableIterator<PostingRow>) {
-      if (row.entryId !== entryId) {
+      const next = `${row.network} ${row.seq}`;
+      if (next !== entry) {
         close();
         postings = [];
-        entryId = row.entryId;
+        entry = next;
       }
       postings.push({ ...row, units: BigInt(row.units) });
     }

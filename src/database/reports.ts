@@ -28,7 +28,7 @@ const creditsOfPeriod = `
     sum(e.kind = 'payment_reversed') AS reversals,
     sum_units(p.units) FILTER (WHERE e.kind = 'payment_reversed') AS reversed
   FROM ledger_entries AS e
-  JOIN ledger_postings AS p ON p.entry_id = e.id AND p.account = 'received'
+  JOIN ledger_postings AS p ON p.network = e.network AND p.seq = e.seq AND p.account = 'received'
   JOIN transfers AS t ON t.id = CAST(e.cause AS INTEGER)
   WHERE e.store_id = :storeId AND e.mode = :mode AND e.at_ms >= :fromMs AND e.at_ms < :toMs
   GROUP BY p.network, p.asset, t.decimals`;

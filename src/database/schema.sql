@@ -268,7 +268,8 @@ CREATE INDEX held_money_open ON held_money (session_id) WHERE state = 'open';
 
 -- An event in the ledger: double entry, append only.
 CREATE TABLE ledger_entries (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  network TEXT NOT NULL, --> NetworkKey
+  seq INTEGER NOT NULL, -- rises on its network in the order of commits
   kind TEXT NOT NULL, --> EntryKind
   cause TEXT NOT NULL, -- the transfer or payout; of an adjustment, the network
   -- How often this has happened to the cause before: a reorg takes a payment back and gives it again, a payout has generations.
@@ -277,19 +278,21 @@ CREATE TABLE ledger_entries (
   store_id TEXT REFERENCES stores (id),
   mode TEXT CHECK (mode IN ('live', 'test')),
   reason TEXT, -- of an adjustment: the operator's
+  PRIMARY KEY (network, seq),
   UNIQUE (cause, kind, occurrence)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE INDEX ledger_entries_of_store ON ledger_entries (store_id, mode, at_ms) WHERE store_id IS NOT NULL;
 
--- What an entry moves, by account. The postings of one entry add up to zero for each network and asset.
+-- What an entry moves, by account. The postings of one entry add up to zero for each asset.
 CREATE TABLE ledger_postings (
-  entry_id INTEGER NOT NULL REFERENCES ledger_entries (id),
+  network TEXT NOT NULL, --> NetworkKey
+  seq INTEGER NOT NULL,
   account TEXT NOT NULL, --> Account
   subject TEXT NOT NULL, -- whose part of the account: a session's id, or empty
-  network TEXT NOT NULL,
   asset TEXT NOT NULL, --> Asset
   units TEXT NOT NULL CHECK (units NOT IN ('', '0')),
-  PRIMARY KEY (entry_id, account, subject, network, asset)
+  PRIMARY KEY (network, seq, account, subject, asset),
+  FOREIGN KEY (network, seq) REFERENCES ledger_entries (network, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX postings_by_subject ON ledger_postings (subject, account, network, asset) WHERE subject <> '';
 
@@ -610,7 +613,7 @@ CREATE TABLE wallet_books (
   short_since_ms INTEGER, -- since when they hold less
   -- What is missing for longer, and no operator has explained: `units` expects it no more.
   missing_units TEXT NOT NULL,
-  ledger_id INTEGER NOT NULL CHECK (ledger_id >= 0), -- through this entry, the ledger is in `units`
+  ledger_seq INTEGER NOT NULL CHECK (ledger_seq >= 0), -- through this entry, the ledger is in `units`
   PRIMARY KEY (network, asset)
 ) STRICT, WITHOUT ROWID;
 

@@ -120,7 +120,8 @@ export function sessionListQueries(db: Db) {
     )
     .pluck();
   const creditIn = db.client.prepare(
-    `SELECT 1 FROM ledger_postings AS p JOIN ledger_entries AS e ON e.id = p.entry_id AND e.kind = 'payment'
+    `SELECT 1 FROM ledger_postings AS p
+     JOIN ledger_entries AS e ON e.network = p.network AND e.seq = p.seq AND e.kind = 'payment'
      WHERE p.subject = ? AND p.subject <> '' AND p.account = 'received' AND p.network = ? AND p.asset = ? LIMIT 1`,
   );
   const addressesOf = findBy(db, addresses, 'sessionId');

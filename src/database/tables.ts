@@ -206,7 +206,8 @@ export const heldMoney = sqliteTable('held_money', {
 });
 
 export const ledgerEntries = sqliteTable('ledger_entries', {
-  id: integer().primaryKey(),
+  network: text().$type<NetworkKey>().notNull(),
+  seq: integer().notNull(),
   kind: text().$type<EntryKind>().notNull(),
   cause: text().notNull(),
   occurrence: integer().notNull(),
@@ -217,10 +218,10 @@ export const ledgerEntries = sqliteTable('ledger_entries', {
 });
 
 export const ledgerPostings = sqliteTable('ledger_postings', {
-  entryId: integer().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  seq: integer().notNull(),
   account: text().$type<Account>().notNull(),
   subject: text().notNull(),
-  network: text().$type<NetworkKey>().notNull(),
   asset: text().$type<Asset>().notNull(),
   units: units().notNull(),
 });
@@ -428,7 +429,7 @@ export const walletBooks = sqliteTable('wallet_books', {
   units: units().notNull(),
   shortSinceMs: integer(),
   missingUnits: units().notNull(),
-  ledgerId: integer().notNull(),
+  ledgerSeq: integer().notNull(),
 });
 
 export const sweepParts = sqliteTable('sweep_parts', {

@@ -67,7 +67,7 @@ async function forgetAndAdopt(
   const raw = new Sqlite(server.file);
   raw.pragma('foreign_keys = OFF');
   raw.exec(`
-    DELETE FROM ledger_postings WHERE entry_id IN (SELECT id FROM ledger_entries WHERE cause = '${payout.id}');
+    DELETE FROM ledger_postings WHERE (network, seq) IN (SELECT network, seq FROM ledger_entries WHERE cause = '${payout.id}');
     DELETE FROM ledger_entries WHERE cause = '${payout.id}';
     DELETE FROM payouts; DELETE FROM refunds;`);
   raw.close();

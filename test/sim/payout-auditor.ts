@@ -44,7 +44,7 @@ export function auditWire({ bytesOf }: Base, tx: string): void {
   assert.ok(bytesOf(tx), `${tx} was broadcast, and no database has its bytes`);
 }
 
-const postingsOf = `SELECT entry_id AS entry, asset, units FROM ledger_postings WHERE network = ?`;
+const postingsOf = `SELECT seq AS entry, asset, units FROM ledger_postings WHERE network = ?`;
 
 /**
  * The database, the journal and the chain agree, and nothing is left half done.

@@ -52,7 +52,8 @@ const parts: readonly (readonly [string, string])[] = [
   ['blocks', 'network = :network'],
   ['own_wallets', 'network = :network'],
   ['outgoing_transfers', 'network = :network'],
-  ['ledger_entries', 'id IN (SELECT entry_id FROM ledger_postings WHERE network = :network)'],
+  ['counters', "owner = 'ledger:' || :network"],
+  ['ledger_entries', 'network = :network'],
   ['ledger_postings', 'network = :network'],
 ];
 
@@ -75,11 +76,7 @@ function statementsOf(raw: Sqlite.Database): Omit<Base, 'database' | 'raw'> {
       const names = columnsOf(table);
       return raw.prepare(`INSERT INTO ${table} (${names}) VALUES (${names.map((name) => `:${name}`)})`);
     }),
-    // Entries are found through their postings, so those are removed last.
-    removals: [...parts.slice(0, -1)]
-      .reverse()
-      .concat(parts.slice(-1))
-      .map(([table, own]) => raw.prepare(`DELETE FROM ${table} WHERE ${own}`)),
+    removals: [...parts].reverse().map(([table, own]) => raw.prepare(`DELETE FROM ${table} WHERE ${own}`)),
   };
 }
 

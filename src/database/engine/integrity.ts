@@ -21,7 +21,7 @@ type Integrity = Readonly<{
 
 /**
  * Checks a file. Reading it takes as long as its size needs.
- * @param entries how many of the newest entries of the ledger to add up
+ * @param entries how many of the newest entries of each network's ledger to add up
  * @throws Fault `storage_unavailable`, `storage_damaged`
  */
 export function checkIntegrity(file: string, entries: number): Integrity {
@@ -32,14 +32,14 @@ export function checkIntegrity(file: string, entries: number): Integrity {
       const keys = client.pragma('foreign_key_check') as Readonly<{ table: string; rowid: number; parent: string }>[];
       const postings = client
         .prepare(
-          `SELECT entry_id AS entryId, network, asset, units FROM ledger_postings
-           WHERE entry_id > (SELECT coalesce(max(id), 0) FROM ledger_entries) - ? ORDER BY entry_id`,
+          `SELECT network || ' ' || seq AS entry, network, asset, units FROM ledger_postings
+           WHERE seq > (SELECT last FROM counters WHERE owner = 'ledger:' || network) - ?`,
         )
-        .all(entries) as (Pick<Posting, 'network' | 'asset'> & { entryId: number; units: string })[];
-      const byEntry = new Map<number, Pick<Posting, 'network' | 'asset' | 'units'>[]>();
-      for (const { entryId, network, asset, units } of postings) {
-        const own = byEntry.get(entryId) ?? [];
-        byEntry.set(entryId, [...own, { network, asset, units: BigInt(units) }]);
+        .all(entries) as (Pick<Posting, 'network' | 'asset'> & { entry: string; units: string })[];
+      const byEntry = new Map<string, Pick<Posting, 'network' | 'asset' | 'units'>[]>();
+      for (const { entry, network, asset, units } of postings) {
+        const own = byEntry.get(entry) ?? [];
+        byEntry.set(entry, [...own, { network, asset, units: BigInt(units) }]);
       }
       const unbalanced = [...byEntry].flatMap(([entry, own]) =>
         imbalances(own).map((what) => `entry ${entry}: ${what}`),

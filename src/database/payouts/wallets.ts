@@ -53,11 +53,11 @@ export function walletCommands(db: Db, parts: Parts) {
     const under = reader.underWay(network, asset, feeUnitsMax);
     if (under === null) return;
     const row = orm.select().from(walletBooks).where(bookOf(network, asset)).get() ?? null;
-    const spentUnits = row ? reader.spentSince(network, row.ledgerId, asset) : 0n;
+    const spentUnits = row ? reader.spentSince(network, row.ledgerSeq, asset) : 0n;
     const { book, missingUnits } = readBook(row, { heldUnits, spentUnits, openUnits: under, nowMs });
     // Tokens are explained transfer by transfer.
     const missing = (row?.missingUnits ?? 0n) + (asset === 'native' ? missingUnits : 0n);
-    const next = { network, asset, ledgerId: reader.newestEntry(), ...book, missingUnits: missing };
+    const next = { network, asset, ledgerSeq: reader.newestEntry(network), ...book, missingUnits: missing };
     const target = [walletBooks.network, walletBooks.asset];
     orm.insert(walletBooks).values(next).onConflictDoUpdate({ target, set: next }).run();
     if (missingUnits > 0n) reportMissing(parts, network, asset, { heldUnits, missingUnits }, nowMs);
@@ -92,8 +92,8 @@ export function walletCommands(db: Db, parts: Parts) {
 
 /** Outflow of the wallets by the ledger after an entry: native coin is booked on `hot`, tokens on `refunded`. */
 const spentQuery = `
-  SELECT p.units FROM ledger_postings AS p JOIN ledger_entries AS e ON e.id = p.entry_id
-  WHERE p.entry_id > :ledgerId AND p.network = :network AND p.asset = :asset AND p.account IN ('hot', 'refunded')
+  SELECT p.units FROM ledger_postings AS p JOIN ledger_entries AS e ON e.network = p.network AND e.seq = p.seq
+  WHERE p.network = :network AND p.seq > :ledgerSeq AND p.asset = :asset AND p.account IN ('hot', 'refunded')
     AND e.kind <> 'adjustment'`;
 /** Payouts that may have been mined and are not booked, and what their attempts may cost the wallets. */
 const openQuery = `
@@ -110,7 +110,7 @@ const bookOf = (network: NetworkKey, asset: Asset) =>
 function createBookReader({ client }: Db) {
   const spent = client.prepare(spentQuery).pluck();
   const open = client.prepare(openQuery);
-  const newest = client.prepare('SELECT coalesce(max(id), 0) FROM ledger_entries').pluck();
+  const newest = client.prepare('SELECT coalesce(max(seq), 0) FROM ledger_entries WHERE network = ?').pluck();
 
   /** Returns what an open payout may take of an asset; null if that is not known. */
   function takenBy({ intent: text, role, fee }: OpenRow, asset: Asset, feeUnitsMax: bigint | undefined): bigint | null {
@@ -124,9 +124,9 @@ function createBookReader({ client }: Db) {
   }
 
   return {
-    newestEntry: (): number => Number(newest.get()),
-    spentSince: (network: NetworkKey, ledgerId: number, asset: Asset): bigint =>
-      (spent.all({ network, ledgerId, asset }) as string[]).reduce((sum, units) => sum - BigInt(units), 0n),
+    newestEntry: (network: NetworkKey): number => Number(newest.get(network)),
+    spentSince: (network: NetworkKey, ledgerSeq: number, asset: Asset): bigint =>
+      (spent.all({ network, ledgerSeq, asset }) as string[]).reduce((sum, units) => sum - BigInt(units), 0n),
     /** Returns what payouts under way may take of an asset; null if that is not known. */
     underWay: (network: NetworkKey, asset: Asset, feeUnitsMax: bigint | undefined): bigint | null =>
       (open.all({ network }) as OpenRow[])

@@ -163,11 +163,11 @@ async function openBooks() {
 }
 
 async function exported(database: Database, kind: BookKind, more: Partial<BookFilter> = {}): Promise<Booked[]> {
-  const newest = await database.reports.newestEntry();
+  const filter = { kind, fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, storeId: null, ...more };
   const rows: Booked[] = [];
-  for (let after = 0; after < newest; after += BOOK_PAGE_ENTRIES) {
-    const filter = { kind, fromMs: 0, toMs: Number.MAX_SAFE_INTEGER, storeId: null, ...more };
-    rows.push(...(await database.reports.bookPage(filter, after)));
+  for (const { network, entry: newest } of await database.reports.newestEntries()) {
+    for (let after = 0; after < newest; after += BOOK_PAGE_ENTRIES)
+      rows.push(...(await database.reports.bookPage(filter, network, after)));
   }
   return rows;
 }
@@ -243,10 +243,10 @@ test('after any history, exports add up to the ledger for each store, network an
             assert.equal(await exported(database, kind, { storeId }), own);
           }
         }
-        for (const { reverses, units, cause } of of.payments) {
+        for (const { network, reverses, units, cause } of of.payments) {
           if (reverses === null) continue;
           reversals++;
-          const first = of.payments.find(({ entry }) => entry === reverses);
+          const first = of.payments.find((one) => one.network === network && one.entry === reverses);
           assert.equal([first?.cause, first?.units], [cause, -units], 'a reversal names what it takes back');
         }
         refunds += of.refunds.length;

@@ -74,8 +74,8 @@ function makeOlder(): void {
     INSERT INTO replays SELECT 'm1 test /create', 'idem' || i, 'b', 'cs_' || i, 4900000 FROM n;
     INSERT INTO events (id, store_id, session_id, type, body, created_at_ms, mode)
       SELECT 'evt_' || i, 'm1', 'cs_' || i, 'payment.completed', hex(randomblob(200)), 5000000, 'test' FROM n;
-    INSERT INTO ledger_entries (id, kind, cause, occurrence, at_ms, store_id, mode)
-      SELECT i, 'payment', CAST(i AS TEXT), 0, 5000000, 'm1', 'test' FROM n;
+    INSERT INTO ledger_entries (network, seq, kind, cause, occurrence, at_ms, store_id, mode)
+      SELECT 'test:one', i, 'payment', CAST(i AS TEXT), 0, 5000000, 'm1', 'test' FROM n;
     DROP TABLE n;
     PRAGMA wal_checkpoint(TRUNCATE);`);
   client.close();
