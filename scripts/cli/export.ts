@@ -88,7 +88,10 @@ async function storeId(input: Input, { database }: Installation): Promise<string
   throw notFound(`there is no store ${id}; \`quayside store list\` shows all`);
 }
 
-/** Yields the file page by page; memory does not grow with its length. @param newest the last entry to look at, of each network */
+/**
+ * Yields the file page by page; memory does not grow with its length.
+ * @param newest the last entry to look at, of each network
+ */
 async function* exportText(
   { database, config }: Installation,
   filter: BookFilter,

@@ -42,7 +42,10 @@ export type RecordAct = (act: OperatorAct, change: AuditedChange) => void;
 
 export function createAuditLog(db: Db): RecordAct {
   const insert = preparedInsert(db, auditLog, ['id']);
-  return (act, change) => void insert({ ...act, ...change });
+  return (act, change) => {
+    insert({ ...act, ...change });
+    db.describe('recorded');
+  };
 }
 
 /**
@@ -51,25 +54,22 @@ export function createAuditLog(db: Db): RecordAct {
  */
 export function recordWrites(db: Db, { target, ...act }: TargetedAct): Db {
   const recordAct = createAuditLog(db);
-  const changedRows = db.client.prepare('SELECT total_changes()').pluck();
-  const newestEntry = db.client.prepare('SELECT max(id) FROM audit_log').pluck();
-  let described: AuditedChange | null = null;
+  let described: AuditedChange | 'recorded' | null = null;
   let isRecorded = false;
   return {
     ...db,
     describe(change) {
-      described = change;
+      if (described !== 'recorded') described = change;
     },
     async write(work, options) {
       let hasChanged = false;
       const result = await db.write(() => {
         described = null;
-        const [rows, newest] = [changedRows.get(), newestEntry.get()];
+        const rows = db.changedRows();
         const done = work();
-        hasChanged = changedRows.get() !== rows;
-        const isWanted = hasChanged && (described !== null || !isRecorded);
-        if (isWanted && newestEntry.get() === newest)
-          recordAct(act, described ?? { target, before: null, after: null });
+        hasChanged = db.changedRows() !== rows;
+        const change = described ?? (isRecorded ? 'recorded' : { target, before: null, after: null });
+        if (hasChanged && change !== 'recorded') recordAct(act, change);
         return done;
       }, options);
       isRecorded ||= hasChanged;

@@ -18,8 +18,10 @@ export type Db = Readonly<{
    * @throws Fault transient `storage_unavailable`
    */
   write: WriteQueue['write'];
+  /** Returns how many rows this connection has changed. */
+  changedRows(): number;
   /** Says what the current write changes, for the audit log, if this connection is for an operator's command. */
-  describe(change: AuditedChange): void;
+  describe(change: AuditedChange | 'recorded'): void;
   /** Runs `work` on one consistent snapshot of the file. */
   read<T>(work: () => T): T;
   /** Ends what still waits to be written, and closes the file. */
@@ -53,9 +55,11 @@ export function openDatabase({ file, busyTimeoutMs, bytesMax, ...hooks }: OpenOp
       }
       return createWriteQueue(client, { ...hooks, file, waitMs: busyTimeoutMs, busyTimeoutMs });
     });
+    const changed = client.prepare('SELECT total_changes()').pluck();
     return {
       file,
       client,
+      changedRows: () => Number(changed.get()),
       orm: drizzle(client, { casing: 'snake_case' }),
       write: (work, options) => queue.write(work, options),
       describe() {},
@@ -72,9 +76,8 @@ export function openDatabase({ file, busyTimeoutMs, bytesMax, ...hooks }: OpenOp
 }
 
 /** Returns a function whose result changes with every commit by any connection. */
-export function changeCounter({ client, file }: Db): () => number {
+export function changeCounter({ client, changedRows, file }: Db): () => number {
   // The first counts other connections' commits, the second this connection's changed rows; neither ever falls.
   const othersCommits = client.prepare('PRAGMA data_version').pluck();
-  const ownChanges = client.prepare('SELECT total_changes()').pluck();
-  return () => guarded(file, () => Number(othersCommits.get()) + Number(ownChanges.get()));
+  return () => guarded(file, () => Number(othersCommits.get()) + changedRows());
 }
