@@ -36,7 +36,7 @@ export const passphraseOption: Option = {
 export const backup: Command = {
   name: 'backup',
   args: [],
-  summary: 'Write one encrypted backup of database, keys, settings and the signer’s part, and restore it on trial.',
+  summary: 'Write an encrypted backup: database, keys, settings and the signer’s part, restored on trial at once.',
   options: {
     to: {
       value: 'FOLDER',

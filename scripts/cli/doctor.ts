@@ -24,6 +24,8 @@ import { readRates } from './status.ts';
 
 /** Entries of the ledger that are added up; `ledger verify` adds up all. */
 const LEDGER_ENTRIES = 10_000;
+/** Findings about a sound node that are shown; `network check` shows all. */
+const named = ['identity', 'version', 'head'];
 
 export const doctor: OfflineCommand = {
   name: 'doctor',
@@ -151,7 +153,12 @@ async function nodeFindings({ config, database, clock }: Installation): Promise<
       const name = `${network.key}: ${new URL(network.url).host}`;
       const wrong = found.filter(({ severity }) => severity !== 'ok');
       return wrong.length === 0
-        ? [ok('node', `${name} is ${found.map(({ text }) => text).join(', ')}`)]
+        ? [
+            ok(
+              'node',
+              `${name} is ${found.flatMap(({ area, text }) => (named.includes(area) ? [text] : [])).join(', ')}`,
+            ),
+          ]
         : wrong.map((one) => ({ ...one, area: 'node', text: `${name}: ${one.text}` }));
     });
   });

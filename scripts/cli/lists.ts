@@ -60,7 +60,7 @@ const chosen = <N extends string, T extends string>(input: Input, name: N, choic
 export const alarmList: Command = {
   name: 'alarm list',
   args: [],
-  summary: 'List alarms: those that are open, then the newest others. Open ones end by themselves.',
+  summary: 'List alarms, the open ones first: these end by themselves.',
   options: { open: { help: 'only those that are open' }, limit },
   async run(input, { database }) {
     const open = await database.alarms.listOpen();
@@ -209,7 +209,7 @@ const payoutKinds = [...paybackKinds, 'sweep', 'gas'] as const;
 export const payoutsList: Command = {
   name: 'payout list',
   args: [],
-  summary: 'List payouts (refunds, returns of held money, sweeps, and gas and loans for them), newest first.',
+  summary: 'List payouts, newest first: refunds, returns of held money, sweeps, and gas and loans for them.',
   options: {
     network: { value: 'KEY', help: 'only payouts on this network, such as live:mychain' },
     state: { choices: payoutStates, help: 'only in this state' },

@@ -1,10 +1,12 @@
 /** A tool as commander reads it: its commands by subject, with their help, options and arguments. */
-import { Command as Parser, Option as ParserOption } from 'commander';
+import { type Argument, Command as Parser, Option as ParserOption } from 'commander';
 import { readShipped } from '../../src/lib/installation.ts';
 import type { AnyCommand, Option, Tool } from './command.ts';
 
 /** Help is no wider than this where there is no terminal. */
 const COLUMNS = 100;
+
+const helpWidth = (): number => (process.stdout.isTTY ? process.stdout.columns : COLUMNS);
 
 export const jsonOption: Option = { help: 'print the answer as JSON' };
 
@@ -25,11 +27,17 @@ export function parserOf(
     .description(purpose)
     .version(`${name} ${readShipped<{ version: string }>('package.json').version}`, '--version', 'print the version')
     .exitOverride()
+    .configureHelp({
+      subcommandTerm: (one) => [one.name(), ...one.registeredArguments.map(argumentTerm)].join(' '),
+      // The placeholder has the choices already.
+      optionDescription: ({ description }) => description,
+    })
     .configureOutput({
       writeOut: write,
       writeErr: write,
       outputError: () => undefined,
-      getOutHelpWidth: () => (process.stdout.isTTY ? process.stdout.columns : COLUMNS),
+      getOutHelpWidth: helpWidth,
+      getErrHelpWidth: helpWidth,
     })
     .addHelpText(
       'after',
@@ -45,8 +53,11 @@ export function parserOf(
       root.commands.at(-1)?.helpGroup(`${title}:`);
     }
   }
-  return root;
+  const help = new Parser('help').argument('[command]').description('show the help of a command');
+  return root.addHelpCommand(help.helpGroup(`${sections.at(-1)?.[0]}:`));
 }
+
+const argumentTerm = (one: Argument): string => (one.required ? `<${one.name()}>` : `[${one.name()}]`);
 
 function addCommand(
   parent: Parser,
@@ -57,6 +68,7 @@ function addCommand(
   const parser = parent
     .command(name.split(' ').at(-1) ?? name)
     .description(summary)
+    .summary(summary.split(/[:;.]/)[0] ?? summary)
     .allowExcessArguments(false);
   for (const arg of args) parser.argument(`<${arg}>`);
   for (const arg of optionalArgs) parser.argument(`[${arg}]`);

@@ -14,7 +14,7 @@ import { findSession } from './session.ts';
 export const pay: Command = {
   name: 'pay',
   args: ['session'],
-  summary: 'Pay a session on a sandbox network, by default the amount that is still due.',
+  summary: 'Pay a session in the sandbox: by default the amount that is still due.',
   options: {
     network: { value: 'NAME', help: 'the sandbox network to pay on' },
     currency: { value: 'USDT|USDC', help: 'the stablecoin (default: the first that the network offers)' },

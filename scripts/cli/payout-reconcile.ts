@@ -37,7 +37,7 @@ export const payoutsReconcile: Command = {
   name: 'payout reconcile',
   needsSandbox: true,
   args: ['network'],
-  summary: 'After a restore or a freeze: adopt what the signer has signed, show what no payout explains, and go on.',
+  summary: 'Let a frozen network go on: adopt what the signer has signed, show what no payout explains, and ask.',
   options: {
     tx: { value: 'TX,…', help: 'transactions that only an explorer shows: those that paid an open refund settle it' },
     reason: reasonOption,

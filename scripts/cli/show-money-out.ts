@@ -51,27 +51,28 @@ export async function refundLinks(scene: Scene, sessionId: string): Promise<Link
 
 async function refundLink(scene: Scene, refund: Refund): Promise<Link> {
   const { id, heldKind, status, network, processedAtMs } = refund;
-  const name = heldKind ? `return ${id} of ${heldKind} money` : `refund ${id}`;
-  const text = `${name}: ${amountText(refund)} on ${network}, ${status}`;
+  const step = heldKind ? 'return' : 'refund';
+  const of = heldKind ? ` of ${heldKind} money` : '';
+  const text = `${id}${of}: ${amountText(refund)} on ${network}, ${status}`;
   switch (status) {
     case 'completed': {
       const paid = `paid to ${refund.destination?.address ?? '?'} at ${at(processedAtMs ?? 0)}, transaction ${refund.tx ?? '?'}`;
-      return link('refund', 'ok', text, null, [link('outcome', 'ok', paid)]);
+      return link(step, 'ok', text, null, [link('outcome', 'ok', paid)]);
     }
     case 'canceled':
-      return link('refund', 'ok', text);
+      return link(step, 'ok', text);
     case 'failed': {
       const advice = 'its amount is free again: the merchant can make another refund';
-      return link('refund', 'ok', text, null, [link('outcome', 'broken', `it failed: ${whatNext(refund)}`, advice)]);
+      return link(step, 'ok', text, null, [link('outcome', 'broken', `it failed: ${whatNext(refund)}`, advice)]);
     }
     case 'pending':
-      return link('refund', 'ok', text, null, [pendingLink(refund)]);
+      return link(step, 'ok', text, null, [pendingLink(refund)]);
     default: {
       const payout = await scene.database.payouts.find(id);
       const own = payout
         ? await payoutLinks(scene, payout)
         : [link('payout', 'waiting', 'its payout is not planned yet')];
-      return link('refund', 'ok', text, null, own);
+      return link(step, 'ok', text, null, own);
     }
   }
 }

@@ -41,13 +41,13 @@ export async function sessionShown(scene: Scene, session: Session): Promise<Show
       ['created', moment(session.createdAtS * 1000)],
       ['expires', moment(terms.expiresAtS * 1000)],
     ],
-    table: sheet(session.options, [
+    table: sheet(life.status === 'pending' ? session.options : [], [
       ['pay_on', ({ network }) => network],
       ['with', ({ currency }) => currency],
       ['amount', ({ units, decimals }) => formatUnits(units, decimals, MINOR_DECIMALS)],
       ['to', (option) => optionAddress(session, option)],
     ]).lines,
-    links: [await sessionLink(scene, session)],
+    links: [{ ...(await sessionLink(scene, session)), text: life.status }],
   };
 }
 

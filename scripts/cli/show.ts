@@ -97,7 +97,7 @@ function answer(found: readonly Shown[], isKnown: boolean): Answer {
   const parts = [
     ...found.flatMap(({ facts: known = [], table: rows = [], links }) => [
       table(known),
-      rows,
+      rows.length > 1 ? rows : [],
       links.flatMap((root) => treeLines(root)),
     ]),
     roots.length > 0 ? verdictLines(broken, finding) : [],

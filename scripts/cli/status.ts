@@ -26,7 +26,7 @@ type Part = Readonly<{ json: object; lines: readonly string[] }>;
 export const status: Command = {
   name: 'status',
   args: [],
-  summary: 'Show networks, address pools, rates, waiting webhooks, held money, payouts and alarms.',
+  summary: 'Show the state of everything: networks, address pools, rates, webhooks, held money, payouts and alarms.',
   options: {},
   needsSandbox: true,
   async run(_input, installation) {
@@ -110,7 +110,7 @@ async function paymentsPart({ database, clock }: Installation): Promise<Part> {
   const nowMs = clock.nowMs();
   const { sessions, deliveriesWaiting: waiting, oldestWaitingMs, heldOpen } = await database.reports.stats(nowMs);
   const report = await database.sending.lastReport();
-  const counts = Object.entries(sessions).map(([name, count]) => `${count} ${name}`);
+  const counts = Object.entries(sessions).flatMap(([name, count]) => (count === 0 ? [] : [`${count} ${name}`]));
   const oldestS = Math.floor(oldestWaitingMs / 1000);
   const silent = isSenderSilent(report, nowMs)
     ? ['webhooks are not being sent; start Quayside with `npm start`, or look for `webhooks` in its log']
@@ -164,7 +164,9 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
     network,
     wallet: role,
     address: addressText({ places }, network, key),
-    holds: Object.entries(units).map(([asset, value]) => coinText(config.networks, network, asset as Asset, value)),
+    holds: Object.entries(units).flatMap(([asset, value]) =>
+      value === 0n ? [] : [coinText(config.networks, network, asset as Asset, value)],
+    ),
     low,
     read_at: moment(readAtMs),
     unread_minutes: unreadMinutes(readAtMs, nowMs),
@@ -198,7 +200,7 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
         wallets.map(({ network, wallet, address, holds, low, unread_minutes }) => [
           `  ${network}`,
           `${wallet} wallet`,
-          ...[address, holds.join(', '), low.length > 0 ? `LOW: ${low.join(', ')}` : ''],
+          ...[address, holds.join(', ') || 'empty', low.length > 0 ? `LOW: ${low.join(', ')}` : ''],
           unread_minutes === null ? '' : `NOT READ for ${unread_minutes} min, so not compared with the books`,
         ]),
       ),
@@ -240,7 +242,7 @@ async function carePart({ config, database }: Installation): Promise<Part> {
         return [`compared ${network}: through block ${through} at ${compared_at}, ${result}`];
       }),
       proved.length === 0
-        ? 'nobody is informed about alarms; Alarms in the dashboard adds somebody'
+        ? 'alarms reach nobody: add a recipient in the dashboard, under Alarms'
         : `informed about alarms: ${proved.length} proved, ${failing} of them get nothing`,
       ...(newest ? [`backup: newest of ${moment(newest.made_at_ms)}, ${lastProved}`] : []),
       ...(failure ? [`backup FAILED at ${moment(failure.at_ms)}: ${failure.message}`] : []),

@@ -30,7 +30,7 @@ type Planned = Readonly<{ network: NetworkConfig; sweeper: Sweeper; plan: SweepP
 export const sweep: Command = {
   name: 'sweep',
   args: [],
-  summary: 'Show what would be swept to the treasury now, why, and at what cost; --run sweeps it.',
+  summary: 'Sweep deposit addresses to the treasury: show what, why and at what cost; --run does it.',
   options: {
     network: { value: 'KEY', help: 'only this network, such as live:mychain' },
     min: { value: 'AMOUNT', help: 'sweep addresses with at least this much, such as 5.00, not the configured minimum' },

@@ -317,7 +317,7 @@ test('alarm list shows the open ones first, then the newest others', async () =>
   assert.match(out, /^2027-01-15 08:00:00 {2}A-\d+ {2}disk_filling {2}open\n {2}the disk fills\n/);
   const text = (await run('status')).out;
   assert.match(text, /open alarms:\n.* disk_filling /);
-  assert.match(text, /\nnobody is informed about alarms; Alarms in the dashboard adds somebody\n/);
+  assert.match(text, /\nalarms reach nobody: add a recipient in the dashboard, under Alarms\n/);
 });
 
 test('an alarm is acknowledged once, by its number; what is over or unknown is said to be', async () => {
