@@ -49,7 +49,7 @@ test('the operator reads how old the figures are and which command helps', () =>
     const row = async () => rowsOf(await page(), 'Networks').find((one) => one.Network?.includes(network));
     await report(dashboard, 0, { state: 'following', reason: null, nodeConnected: true });
     const followed = await row();
-    assert.equal([followed?.State, followed?.['Head of the node'], followed?.Reason], ['following', '900', '']);
+    assert.equal([followed?.State, followed?.['Head of the node'], followed?.Reason], ['following', '900', '–']);
 
     await report(dashboard, 300);
     const stopped = await row();

@@ -68,7 +68,9 @@ export async function networksList({ database, config }: DashboardDeps, visit: V
       [
         'Reason',
         ({ network, why, gaps }) =>
-          html`${why && html`${english(why.message)}. <code data-copy>quayside show ${network.key}</code> says what to do.`}${gaps.map(({ from, to, because }) => html`<p class="hint">Skipped ${from} to ${to}: ${because}</p>`)}`,
+          why === null && gaps.length === 0
+            ? '–'
+            : html`${why && html`${english(why.message)}. <code data-copy>quayside show ${network.key}</code> says what to do.`}${gaps.map(({ from, to, because }) => html`<p class="hint">Skipped ${from} to ${to}: ${because}</p>`)}`,
       ],
     ],
     rows: await Promise.all(rows),

@@ -9,7 +9,7 @@ import type { CommonPage, Visit } from '../page.ts';
 import { badge, time } from '../show.ts';
 import { alarmTable } from './alarms.ts';
 import { NETWORKS_PATH, networksList } from './networks.ts';
-import { lastProved, SYSTEM_PATH } from './system.ts';
+import { SYSTEM_PATH } from './system.ts';
 
 export const operatorPage = (deps: DashboardDeps): CommonPage => ({
   method: 'get',
@@ -19,8 +19,7 @@ export const operatorPage = (deps: DashboardDeps): CommonPage => ({
     title: 'Installation',
     content: html`${await numbers(deps, visit)}
 ${section('needs', 'What needs you', await needs(deps, visit))}
-${section('networks', 'Networks', await networksList(deps, visit), 'plain')}
-<p class="hint">Backup last proved: ${lastProved(deps, visit)}</p>`,
+${section('networks', 'Networks', await networksList(deps, visit), 'plain')}`,
   }),
 });
 

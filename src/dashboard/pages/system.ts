@@ -86,7 +86,7 @@ const rates = ({ readRates }: DashboardDeps, { nowMs, words }: Visit<null>): Htm
   });
 
 /** Returns when a backup was last proved, with what to do if that was never or failed. */
-export function lastProved({ readBackups }: DashboardDeps, { nowMs, words }: Visit<null>): Html {
+function lastProved({ readBackups }: DashboardDeps, { nowMs, words }: Visit<null>): Html {
   const { proved, failure } = readBackups();
   const when = proved
     ? html`${time(proved.provedAtMs)}, ${ago(words, proved.provedAtMs, nowMs)} (made ${time(proved.madeAtMs)})`
