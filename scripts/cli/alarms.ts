@@ -17,10 +17,9 @@ export const alarmShown = (alarm: Alarm) => {
 
 type End = Readonly<{ state: 'open' | 'ended' | 'event' | 'resolved'; ended_at: string | null }>;
 
-function endOf({ key, endedAtMs, resolvedAtMs }: Alarm): End {
-  if (key === null && resolvedAtMs !== null) return { state: 'resolved', ended_at: moment(resolvedAtMs) };
-  if (key === null) return { state: 'event', ended_at: null };
-  return endedAtMs === null ? { state: 'open', ended_at: null } : { state: 'ended', ended_at: moment(endedAtMs) };
+function endOf({ key, endedAtMs }: Alarm): End {
+  if (endedAtMs === null) return { state: key === null ? 'event' : 'open', ended_at: null };
+  return { state: key === null ? 'resolved' : 'ended', ended_at: moment(endedAtMs) };
 }
 
 export const isOpen = ({ key, endedAtMs }: Alarm): boolean => key !== null && endedAtMs === null;

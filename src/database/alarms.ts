@@ -24,7 +24,10 @@ export type LastingAlarm = NewAlarm & Readonly<{ key: string }>;
 /** So many characters has the note of whoever acknowledges an alarm, at most. */
 export const ALARM_NOTE_CHARS_MAX = 200;
 
-/** `key` is null for an alarm that reports an event; `endedAtMs` is null for such an alarm, and for an open one. */
+/**
+ * `key` is null for an alarm that reports an event, which ends when a person resolves it. `endedAtMs` is null while it
+ * is open.
+ */
 export type Alarm = NewAlarm &
   Readonly<{
     id: number;
@@ -35,8 +38,6 @@ export type Alarm = NewAlarm &
     acknowledgedBy: string | null;
     /** What they noted for the others; null for nothing. */
     acknowledgedNote: string | null;
-    /** When somebody said that the event is dealt with; null for all others. */
-    resolvedAtMs: number | null;
   }>;
 
 /** What came of acknowledging an alarm. `over`: it has ended by itself. */
@@ -90,7 +91,7 @@ export function createAlarmWriter(db: Db): RaiseAlarm {
   return (alarm) => {
     const key = alarm.key ?? null;
     const unseen = { acknowledgedAtMs: null, acknowledgedBy: null, acknowledgedNote: null };
-    const id = Number(insert({ ...alarm, key, endedAtMs: null, resolvedAtMs: null, ...unseen }).lastInsertRowid);
+    const id = Number(insert({ ...alarm, key, endedAtMs: null, ...unseen }).lastInsertRowid);
     const isOver = or(isNull(alarms.key), isNotNull(alarms.endedAtMs));
     db.orm
       .delete(alarms)
@@ -161,7 +162,7 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
       return db.write(() => {
         const alarm = orm.select().from(alarms).where(eq(alarms.id, id)).get();
         if (!alarm) return null;
-        if (alarm.endedAtMs !== null) return { outcome: 'over', alarm } as const;
+        if (alarm.endedAtMs !== null && alarm.key !== null) return { outcome: 'over', alarm } as const;
         if (alarm.acknowledgedAtMs !== null) return { outcome: 'already', alarm } as const;
         const seen = { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator, acknowledgedNote: act.reason };
         orm.update(alarms).set(seen).where(eq(alarms.id, id)).run();
@@ -178,9 +179,9 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
         const alarm = orm.select().from(alarms).where(eq(alarms.id, id)).get();
         if (!alarm) return null;
         if (alarm.key !== null) return { outcome: 'lasts', alarm } as const;
-        if (alarm.resolvedAtMs !== null) return { outcome: 'already', alarm } as const;
+        if (alarm.endedAtMs !== null) return { outcome: 'already', alarm } as const;
         const seen = alarm.acknowledgedAtMs === null && { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator };
-        const end = { resolvedAtMs: act.atMs, ...seen };
+        const end = { endedAtMs: act.atMs, ...seen };
         orm.update(alarms).set(end).where(eq(alarms.id, id)).run();
         recordAct(act, { target: `A-${id}`, before: { resolved: false }, after: { resolved: true } });
         return { outcome: 'resolved', alarm: { ...alarm, ...end } } as const;

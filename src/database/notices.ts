@@ -156,14 +156,14 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
   };
 }
 
-const watched = ({ id, key, code, message, network, endedAtMs, resolvedAtMs, acknowledgedAtMs }: AlarmRow) => ({
+const watched = ({ id, key, code, message, network, endedAtMs, acknowledgedAtMs }: AlarmRow) => ({
   ...{ id, key, code, message, network },
-  isOver: endedAtMs !== null || resolvedAtMs !== null,
+  isOver: endedAtMs !== null,
   isAcknowledged: acknowledgedAtMs !== null,
 });
 
 function createAlarmWatch({ orm, read }: Db) {
-  const needsSomebody = and(isNull(alarms.endedAtMs), isNull(alarms.resolvedAtMs), isNull(alarms.acknowledgedAtMs));
+  const needsSomebody = and(isNull(alarms.endedAtMs), isNull(alarms.acknowledgedAtMs));
   return {
     /** Returns all alarms that a target has heard of, and at most `limit` newer ones that need somebody. */
     async watchedAlarms(

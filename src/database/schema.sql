@@ -94,11 +94,9 @@ CREATE TABLE pools (
   source TEXT NOT NULL,
   current INTEGER NOT NULL CHECK (current IN (0, 1)),
   next_index INTEGER NOT NULL,
-  -- Addresses below this index may have been given out by a database that was lost: watched, never given out again.
-  retired_through INTEGER NOT NULL DEFAULT 0 CHECK (retired_through >= 0),
-  -- The last gap in which this database was not used, and how many addresses were retired for it.
-  gap_since_ms INTEGER,
-  gap_given INTEGER NOT NULL DEFAULT 0,
+  retired_through INTEGER NOT NULL DEFAULT 0 CHECK (retired_through >= 0), -- a lost database may have given out those below it
+  gap_since_ms INTEGER, -- since when this database was not used, the last time
+  gap_given INTEGER NOT NULL DEFAULT 0, -- how many addresses were retired for it
   UNIQUE (family, mode, source)
 ) STRICT;
 CREATE UNIQUE INDEX pools_current ON pools (family, mode) WHERE current = 1;
@@ -172,9 +170,7 @@ CREATE INDEX sessions_listed ON sessions (store_id, mode, id);
 CREATE INDEX sessions_by_status ON sessions (store_id, mode, status, id);
 CREATE INDEX sessions_by_amount ON sessions (store_id, mode, amount_minor, currency, id);
 CREATE INDEX sessions_by_received ON sessions (store_id, mode, confirmed_par, id) WHERE confirmed_par <> '0';
-CREATE INDEX sessions_over ON sessions (store_id, mode, id) WHERE funded = 'over';
-CREATE INDEX sessions_under ON sessions (store_id, mode, id) WHERE funded = 'part';
-CREATE INDEX sessions_late ON sessions (store_id, mode, id) WHERE late + paid_late > 0;
+CREATE INDEX sessions_odd ON sessions (store_id, mode, id) WHERE funded IN ('over', 'part') OR late + paid_late > 0;
 CREATE INDEX sessions_with_payments ON sessions (store_id, mode, id) WHERE payment_count > 0;
 
 -- ── Networks, blocks and payments ───────────────────────────────────────────────────────────────────────────────────────
@@ -230,10 +226,8 @@ CREATE TABLE transfers (
   address_id INTEGER NOT NULL REFERENCES addresses (id),
   units TEXT NOT NULL,
   decimals INTEGER NOT NULL CHECK (decimals BETWEEN 0 AND 18),
-  -- Below the token's dust floor: a fact that touches no session, is not confirmed and is not booked.
-  dust INTEGER NOT NULL CHECK (dust IN (0, 1)),
-  -- When its transaction first came, as the session's terms count it; null for what touches no session.
-  phase TEXT CHECK (phase IN ('in_time', 'top_up', 'late', 'too_late')),
+  dust INTEGER NOT NULL CHECK (dust IN (0, 1)), -- below the token's dust floor: touches no session, is not booked
+  phase TEXT CHECK (phase IN ('in_time', 'top_up', 'late', 'too_late')), -- when its transaction first came; null: in no session
   counted TEXT NOT NULL CHECK (counted IN ('none', 'seen', 'confirmed', 'final')), -- which sum of its session contains it
   seen_at_ms INTEGER, -- when it was first read in a block of ours
   confirmed INTEGER NOT NULL CHECK (confirmed IN (0, 1)), -- only while its block is canonical
@@ -390,8 +384,7 @@ CREATE TABLE refund_addresses (
 -- A refund, or (with `held_kind`) a return of held money, whose id stands for the receipt number; the operator's has no
 -- `requested_by`.
 CREATE TABLE refunds (
-  -- Follows from store, mode and refund_id, so that a restored database gives the same one again.
-  id TEXT PRIMARY KEY,
+  id TEXT PRIMARY KEY, -- follows from store, mode and refund_id, also after a restore
   store_id TEXT NOT NULL REFERENCES stores (id),
   mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
   refund_id TEXT NOT NULL, -- the merchant's
@@ -458,18 +451,14 @@ CREATE TABLE payouts (
   intent TEXT NOT NULL CHECK (json_valid(intent)), --> intent
   -- Whose received money is given back. Null for what is no refund or return, and for what only the signer's journal knows.
   session_id TEXT REFERENCES sessions (id),
-  -- The payout that this one makes possible (gas for a sweep): it waits until this one has ended.
-  serves_id TEXT REFERENCES payouts (id),
+  serves_id TEXT REFERENCES payouts (id), -- the payout that waits until this one has ended, as a sweep for its gas
   -- waiting: no attempt of this generation is allotted. sent: one is, and may be on its way. stuck: a person must look.
   state TEXT NOT NULL CHECK (state IN ('waiting', 'sent', 'succeeded', 'failed', 'canceled', 'stuck')),
   generation INTEGER NOT NULL CHECK (generation >= 0),
-  -- How the previous generation ended: what the signer is told before it signs again.
-  proof TEXT CHECK (proof IN ('failed', 'dead')),
-  -- What the engine decided to wait for.
-  wait_code TEXT,
+  proof TEXT CHECK (proof IN ('failed', 'dead')), -- how the previous generation ended, for the signer
+  wait_code TEXT, -- what the engine decided to wait for
   wait_message TEXT,
-  -- What kept the engine from advancing it when it last tried.
-  fault_code TEXT,
+  fault_code TEXT, -- what kept the engine from advancing it when it last tried
   fault_message TEXT,
   not_before_ms INTEGER NOT NULL, -- the end of a refund's cancel window, then the next look
   tx TEXT,
@@ -510,12 +499,10 @@ CREATE TABLE payout_attempts (
   bytes BLOB, -- on disk before any node gets them
   allotted_at_ms INTEGER NOT NULL,
   signed_at_ms INTEGER,
-  -- When it was first handed to a node, and what the node said last.
-  sent_at_ms INTEGER,
-  answer_code TEXT,
+  sent_at_ms INTEGER, -- when it was first handed to a node
+  answer_code TEXT, -- of the node, the last time
   answer TEXT,
-  -- What it cost: set once it is final on the chain, whether it moved the money or not.
-  fee_units TEXT,
+  fee_units TEXT, -- what it cost, once it is final on the chain, whether it moved the money or not
   PRIMARY KEY (payout_id, generation, attempt),
   CHECK ((answer_code IS NULL) = (answer IS NULL)),
   CHECK ((tx IS NULL) = (bytes IS NULL) AND (tx IS NULL) = (signed_at_ms IS NULL)),
@@ -528,14 +515,12 @@ CREATE UNIQUE INDEX attempts_by_nonce ON payout_attempts (network, payer, nonce)
 CREATE UNIQUE INDEX attempts_unsigned ON payout_attempts (network, payer) WHERE nonce IS NOT NULL AND tx IS NULL;
 CREATE INDEX attempts_by_number ON payout_attempts (network, payer, nonce) WHERE nonce IS NOT NULL;
 
--- The nonces of one wallet. No gaps: one is given out in the transaction that allots its attempt, and only the last one can
--- be taken back.
+-- The nonces of one wallet, without gaps: one is given out with its attempt, and only the last one can be taken back.
 CREATE TABLE lanes (
   network TEXT NOT NULL,
   payer TEXT NOT NULL,
   next_nonce INTEGER NOT NULL CHECK (next_nonce >= 0),
-  -- What a node counted when that was more; null where every transaction of the wallet is known.
-  counted_nonce INTEGER,
+  counted_nonce INTEGER, -- of a node that counted more; null where every transaction of the wallet is known
   PRIMARY KEY (network, payer),
   CHECK (counted_nonce > next_nonce)
 ) STRICT, WITHOUT ROWID;
@@ -543,12 +528,9 @@ CREATE TABLE lanes (
 -- The payout engine of a network.
 CREATE TABLE payout_engines (
   network TEXT PRIMARY KEY,
-  -- Its turn: one more at each start, 0 before the first; the signer serves only the highest that it has seen.
-  fence INTEGER NOT NULL CHECK (fence >= 0),
-  -- Every entry of the signer's journal through this id is an attempt here.
-  journal_id INTEGER NOT NULL CHECK (journal_id >= 0),
-  -- What keeps it from working.
-  reason_code TEXT,
+  fence INTEGER NOT NULL CHECK (fence >= 0), -- one more at each start: the signer serves the highest that it has seen
+  journal_id INTEGER NOT NULL CHECK (journal_id >= 0), -- through this entry, the signer's journal is in our attempts
+  reason_code TEXT, -- what keeps it from working
   reason_message TEXT,
   signer_freeze TEXT CHECK (json_valid(signer_freeze)), --> SeenSignerFreeze
   beat_at_ms INTEGER, -- its last heartbeat; without one of the last two minutes, it settles in
@@ -611,8 +593,7 @@ CREATE TABLE wallet_books (
   asset TEXT NOT NULL, --> Asset
   units TEXT NOT NULL,
   short_since_ms INTEGER, -- since when they hold less
-  -- What is missing for longer, and no operator has explained: `units` expects it no more.
-  missing_units TEXT NOT NULL,
+  missing_units TEXT NOT NULL, -- missing for longer and not explained by an operator: `units` expects it no more
   ledger_seq INTEGER NOT NULL CHECK (ledger_seq >= 0), -- through this entry, the ledger is in `units`
   PRIMARY KEY (network, asset)
 ) STRICT, WITHOUT ROWID;
@@ -624,8 +605,7 @@ CREATE TABLE sweep_parts (
   network TEXT NOT NULL,
   derivation_index INTEGER NOT NULL CHECK (derivation_index >= 0),
   currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC')),
-  -- Null where only the signer's journal knows the sweep, which then counts for any pool.
-  pool_id INTEGER REFERENCES pools (id),
+  pool_id INTEGER REFERENCES pools (id), -- null: of any, where only the signer's journal knows the sweep
   units TEXT NOT NULL CHECK (units NOT IN ('', '0')),
   PRIMARY KEY (payout_id, derivation_index)
 ) STRICT, WITHOUT ROWID;
@@ -646,9 +626,8 @@ CREATE TABLE people (
   locked_until_ms INTEGER NOT NULL,
   recovery_hashes TEXT NOT NULL CHECK (json_valid(recovery_hashes)), --> readonly string[]
   passkeys TEXT NOT NULL CHECK (json_valid(passkeys)), --> readonly Passkey[]
-  -- The one-time link that sets password and second factor. It makes the second factor with its random salt.
-  link_hash TEXT UNIQUE, -- SHA-256
-  link_salt TEXT,
+  link_hash TEXT UNIQUE, -- SHA-256 of the one-time link that sets password and second factor
+  link_salt TEXT, -- random: makes the second factor
   link_expires_at_ms INTEGER,
   created_at_ms INTEGER NOT NULL,
   removed_at_ms INTEGER,
@@ -666,8 +645,7 @@ CREATE TABLE web_sessions (
   seen_at_ms INTEGER NOT NULL,
   sudo_until_ms INTEGER NOT NULL, -- the second factor was proved again: money and rights may be given until then
   form_token TEXT NOT NULL,
-  -- The token before, for requests that were on their way when it changed.
-  previous_hash TEXT,
+  previous_hash TEXT, -- of the token before, for requests that were on their way when it changed
   previous_until_ms INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX web_sessions_previous ON web_sessions (previous_hash) WHERE previous_hash IS NOT NULL;
@@ -701,10 +679,8 @@ CREATE TABLE alarms (
   network TEXT,
   session_id TEXT,
   key TEXT,
-  ended_at_ms INTEGER,
-  resolved_at_ms INTEGER,
-  -- Somebody is looking at it: it is open as before, and nobody is told again.
-  acknowledged_at_ms INTEGER,
+  ended_at_ms INTEGER, -- by itself, or resolved by a person
+  acknowledged_at_ms INTEGER, -- somebody looks at it: it is open as before, and its notices are not repeated
   acknowledged_by TEXT,
   acknowledged_note TEXT
 ) STRICT;

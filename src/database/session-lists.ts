@@ -79,11 +79,12 @@ const NARROWED_MAX = 300;
 /** Sessions with payments that a page by coins looks at. */
 const CREDITED_LOOKED_AT = 1_000;
 
-/** As the indexes have them. */
-const odd: Readonly<Record<Exclude<SessionFlag, 'held'>, SQL>> = {
-  over: sql`${sessions.funded} = 'over'`,
-  under: sql`${sessions.funded} = 'part'`,
-  late: sql`${sessions.late} + ${sessions.paidLate} > 0`,
+/** As the index has it. */
+const isOdd = sql`(${sessions.funded} IN ('over', 'part') OR ${sessions.late} + ${sessions.paidLate} > 0)`;
+const odd: Readonly<Record<Exclude<SessionFlag, 'held'>, SQL | undefined>> = {
+  over: and(isOdd, eq(sessions.funded, 'over')),
+  under: and(isOdd, eq(sessions.funded, 'part')),
+  late: and(isOdd, sql`${sessions.late} + ${sessions.paidLate} > 0`),
 };
 
 const isNotZero = sql`${sessions.confirmedPar} <> '0'`;
@@ -177,8 +178,8 @@ export function sessionListQueries(db: Db) {
   function narrowed(filter: SessionFilter, range: IdRange): Narrowed | null {
     const { flag, paidIn } = filter;
     if (flag === 'held') return heldIds(filter, range);
-    const { flag: isOdd, status } = conditionsOf(filter);
-    const [first, ...others] = [isOdd, status].filter((one) => one !== undefined);
+    const { flag: flagged, status } = conditionsOf(filter);
+    const [first, ...others] = [flagged, status].filter((one) => one !== undefined);
     if (paidIn) return creditedIds(filter, range);
     if (first === undefined || others.length === 0) return null;
     const isFirst = and(ofStore(filter), first, gte(sessions.id, range[0]), lt(sessions.id, range[1]));

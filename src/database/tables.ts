@@ -494,7 +494,6 @@ export const alarms = sqliteTable('alarms', {
   sessionId: text(),
   key: text(),
   endedAtMs: integer(),
-  resolvedAtMs: integer(),
   acknowledgedAtMs: integer(),
   acknowledgedBy: text(),
   acknowledgedNote: text(),

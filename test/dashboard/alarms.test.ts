@@ -53,7 +53,7 @@ test('an alarm about money goes silent only after the second factor, another one
     await database.alarms.keep({ ...about, key: 'network:test:bsc', code: 'network_behind' });
     const alarmOf = async (sought: string) => {
       const alarm = (await database.alarms.list(50)).find((one) => one.code === sought);
-      return { id: String(alarm?.id), isSilent: (alarm?.acknowledgedAtMs ?? alarm?.resolvedAtMs ?? null) !== null };
+      return { id: String(alarm?.id), isSilent: (alarm?.acknowledgedAtMs ?? alarm?.endedAtMs ?? null) !== null };
     };
     api.clock.advance(SUDO_MS);
     for (const sought of ['payouts_frozen', 'payment_reversed']) {

@@ -110,7 +110,7 @@ test('an event is over once a person acknowledges it; what lasts ends by itself'
       assert.is((await mary.submit(LIST, `${LIST}/acknowledge`, { alarm, confirmed: 'yes' })).status, 303);
     }
     const [event, lasting] = await database.alarms.list(2);
-    assert.equal([event?.resolvedAtMs, event?.acknowledgedBy], [dashboard.api.clock.nowMs(), 'Mary (dashboard)']);
+    assert.equal([event?.endedAtMs, event?.acknowledgedBy], [dashboard.api.clock.nowMs(), 'Mary (dashboard)']);
     assert.equal([lasting?.endedAtMs, lasting?.acknowledgedBy], [null, 'Mary (dashboard)']);
     assert.match((await mary.get(LIST)).text, 'resolved');
     const acts = (await database.audit.list(5)).filter(({ target }) => target === 'A-2');

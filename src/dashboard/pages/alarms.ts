@@ -36,7 +36,7 @@ async function alarmsPage(deps: DashboardDeps, visit: Visit<null>): Promise<Repl
   const last = found.length > ALARMS_SHOWN ? shown.at(-1) : undefined;
   const isFirst = beforeId === undefined;
   const lasting = isFirst ? await deps.database.alarms.listOpen() : [];
-  const events = isFirst ? shown.filter((one) => one.key === null && one.resolvedAtMs === null) : [];
+  const events = isFirst ? shown.filter((one) => one.key === null && one.endedAtMs === null) : [];
   const open = [...lasting].reverse().concat(events);
   const past = shown.filter((one) => !open.some(({ id }) => id === one.id));
   const needing =
@@ -96,24 +96,22 @@ async function paymentPages({ database }: DashboardDeps, { visitor }: Visit<null
 const nameOf = (id: number): string => `A-${id}`;
 
 /** What became of an alarm, until when it lasted, and who looks at it. */
-function alarmState({ key, endedAtMs, acknowledgedAtMs, acknowledgedBy, acknowledgedNote, resolvedAtMs }: Alarm): Html {
-  const overAtMs = endedAtMs ?? resolvedAtMs;
-  const until = overAtMs === null ? null : html`<p class="hint">until ${time(overAtMs)}</p>`;
+function alarmState({ key, endedAtMs, acknowledgedAtMs, acknowledgedBy, acknowledgedNote }: Alarm): Html {
+  const until = endedAtMs === null ? null : html`<p class="hint">until ${time(endedAtMs)}</p>`;
   const note =
     acknowledgedNote === null
       ? null
       : html`<p class="note">${data(plainText(acknowledgedNote))}</p><p class="hint">${data(acknowledgedBy ?? '')}</p>`;
   const state = () => {
-    if (resolvedAtMs !== null) return badge('resolved', 'good');
-    if (endedAtMs !== null) return badge('over', 'good');
+    if (endedAtMs !== null) return badge(key === null ? 'resolved' : 'over', 'good');
     if (acknowledgedAtMs !== null) return badge('acknowledged', 'attention');
     return key === null ? badge('event', 'attention') : badge('open', 'danger');
   };
   return html`${state()}${until}${note}`;
 }
 
-function changeOf(visit: Visit<null>, { id, endedAtMs, acknowledgedAtMs, resolvedAtMs }: Alarm): Html | null {
-  if (endedAtMs !== null || resolvedAtMs !== null || acknowledgedAtMs !== null) return null;
+function changeOf(visit: Visit<null>, { id, endedAtMs, acknowledgedAtMs }: Alarm): Html | null {
+  if (endedAtMs !== null || acknowledgedAtMs !== null) return null;
   return acknowledging.show(visit, {
     ...{ button: 'Acknowledge', about: nameOf(id), look: 'small', opens: 'Acknowledge…' },
     ...{ given: { alarm: String(id) }, note: say('Note') },

@@ -83,7 +83,6 @@ test('alarms are listed newest first, at most `limit`', async ({ database }) => 
     acknowledgedAtMs: null,
     acknowledgedBy: null,
     acknowledgedNote: null,
-    resolvedAtMs: null,
   });
 });
 
