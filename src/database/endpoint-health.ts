@@ -51,6 +51,9 @@ export type WebhookTrouble = Readonly<{
   failed: number;
 }>;
 
+/** As the index has it. */
+const IN_TROUBLE = '(failing_since_ms IS NOT NULL OR disabled_at_ms IS NOT NULL)';
+
 export function healthQueries({ client, orm, read }: Db) {
   const { storeId, mode, url, createdAtMs, disabledAtMs, disabledReason, failingSinceMs } = endpoints;
   const endpoint = atFirstUse(
@@ -103,13 +106,13 @@ export function troubleQueries({ client, read }: Db) {
     )
     .pluck();
   const failing = client.prepare(
-    `SELECT id, url, failing_since_ms AS sinceMs FROM endpoints INDEXED BY endpoints_failing
-     WHERE failing_since_ms IS NOT NULL AND disabled_at_ms IS NULL AND removed = 0
+    `SELECT id, url, failing_since_ms AS sinceMs FROM endpoints INDEXED BY endpoints_in_trouble
+     WHERE ${IN_TROUBLE} AND failing_since_ms IS NOT NULL AND disabled_at_ms IS NULL AND removed = 0
      ORDER BY failing_since_ms, id LIMIT ${TROUBLED_MAX}`,
   );
   const disabled = client.prepare(
-    `SELECT id, url, disabled_reason AS reason FROM endpoints INDEXED BY endpoints_off
-     WHERE disabled_at_ms IS NOT NULL AND removed = 0 ORDER BY disabled_at_ms, id LIMIT ${TROUBLED_MAX}`,
+    `SELECT id, url, disabled_reason AS reason FROM endpoints INDEXED BY endpoints_in_trouble
+     WHERE ${IN_TROUBLE} AND disabled_at_ms IS NOT NULL AND removed = 0 ORDER BY disabled_at_ms, id LIMIT ${TROUBLED_MAX}`,
   );
   const failedOf = client
     .prepare(

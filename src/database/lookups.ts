@@ -20,7 +20,6 @@ export type Lookup = Readonly<{
   isOpen: boolean;
 }>;
 
-const KIND = 'look_up';
 /** A node answers sooner, or not at all. */
 const LEASE_MS = 60_000;
 
@@ -98,21 +97,22 @@ export function lookupCommands(
     }>): Promise<void> {
       await db.write(() => {
         if (!findSession(sessionId)) return;
-        const before = jobs.ofOwner(KIND, sessionId).map((job) => asked(job).position);
+        const before = jobs.ofOwner(sessionId).map((job) => asked(job).position);
         const last = Math.max(0, ...before);
         for (const [at, ask] of asks.entries()) {
           const key = `${sessionId} ${ask.network} ${ask.tx}`;
-          const known = jobs.find(KIND, key);
+          const known = jobs.find(key);
           const payload: Payload = known ? asked(known) : { ...ask, position: last + 1 + at, finding: null };
-          jobs.put({ kind: KIND, key, queue: ask.network, owner: sessionId, payload: written(payload) }, nowMs);
+          jobs.put({ key, queue: ask.network, owner: sessionId, payload: written(payload) }, nowMs);
         }
-        const beyond = jobs.beyond(KIND, sessionId, OF_SESSION_MAX, DELETED_MAX);
-        jobs.remove([...beyond, ...jobs.addedBefore(KIND, nowMs - KEPT_MS, DELETED_MAX)]);
+        const beyond = jobs.beyond(sessionId, OF_SESSION_MAX, DELETED_MAX);
+        const expired = asks.flatMap(({ network }) => jobs.addedBefore(network, nowMs - KEPT_MS, DELETED_MAX));
+        jobs.remove([...beyond, ...expired]);
       });
     },
     /** Returns all lookups of a session, in the order in which they were first asked. */
     async list(sessionId: string): Promise<readonly Lookup[]> {
-      const found = db.read(() => jobs.ofOwner(KIND, sessionId)).map(asked);
+      const found = db.read(() => jobs.ofOwner(sessionId)).map(asked);
       return found.sort((a, b) => a.position - b.position).map(toLookup);
     },
     /** Leases what an indexer should ask its node now, longest waiting first, and nothing past `LOOKUP_AGE_MS_MAX`. */
@@ -142,7 +142,7 @@ export function lookupCommands(
       nowMs,
     }: Readonly<{ id: string; report: TransactionReport | null; nowMs: number }>): Promise<void> {
       await db.write(() => {
-        const job = jobs.find(KIND, id);
+        const job = jobs.find(id);
         if (!job) return;
         const row = asked(job);
         const finding = report ? judgeReport(row, report) : row.finding;

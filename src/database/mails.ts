@@ -31,7 +31,7 @@ export const RECEIPTS_PER_DAY_MAX = 2_000;
 /** How long what was sent is kept. */
 export const MAILS_KEPT_DAYS = 30;
 
-const KIND = 'mail';
+export const MAIL_QUEUE = 'mail';
 /** A mail server answers within its time limit, so each of a batch has its turn long before. */
 const LEASE_MS = 15 * 60_000;
 
@@ -42,7 +42,7 @@ export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs)
   return {
     /** Leases what is due, longest waiting first. */
     async claim(nowMs: number, limit: number): Promise<readonly DueMail[]> {
-      const claimed = await jobs.claim(KIND, { nowMs, leaseMs: LEASE_MS, limit });
+      const claimed = await jobs.claim(MAIL_QUEUE, { nowMs, leaseMs: LEASE_MS, limit });
       return claimed.flatMap(({ key: id, payload, tries, createdAtMs }): DueMail[] => {
         if (payload === null) return [];
         return [{ id, tries, createdAtMs, ...(JSON.parse(vault.open(payload, mailName(id))) as NewMail) }];
@@ -50,18 +50,17 @@ export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs)
     },
     async settle(id: string, outcome: MailOutcome): Promise<void> {
       await write(() => {
-        const job = jobs.find(KIND, id);
+        const job = jobs.find(id);
         if (job === null || job.payload === null) return;
-        const error = outcome.kind === 'sent' ? null : outcome.error;
-        if (outcome.kind === 'again') jobs.settle({ ...job, dueAtMs: outcome.atMs, tries: job.tries + 1, error });
-        else jobs.settle({ ...job, dueAtMs: null, error });
+        if (outcome.kind === 'again') jobs.settle({ ...job, dueAtMs: outcome.atMs, tries: job.tries + 1 });
+        else jobs.settle({ ...job, dueAtMs: null });
       });
     },
     /** Erases mails that were made before; it stays known that there was one. @returns how many */
     async erase(beforeMs: number, limit: number): Promise<number> {
-      if (read(() => jobs.addedBefore(KIND, beforeMs, 1)).length === 0) return 0;
+      if (read(() => jobs.addedBefore(MAIL_QUEUE, beforeMs, 1)).length === 0) return 0;
       return write(() => {
-        const old = jobs.addedBefore(KIND, beforeMs, limit);
+        const old = jobs.addedBefore(MAIL_QUEUE, beforeMs, limit);
         jobs.erase(old);
         return old.length;
       });
@@ -83,16 +82,16 @@ export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs)
         const { storeId, page } = session;
         const replyTo = page.receiptsReplyTo;
         if (!replyTo) return 'off';
-        if (jobs.find(KIND, sessionId)) return 'already';
-        if (jobs.countSince(KIND, storeId, nowMs - DAY_MS) >= RECEIPTS_PER_DAY_MAX) return 'too_many';
+        if (jobs.find(sessionId)) return 'already';
+        if (jobs.countSince(storeId, nowMs - DAY_MS) >= RECEIPTS_PER_DAY_MAX) return 'too_many';
         const payload = vault.seal(JSON.stringify({ ...mail, replyTo }), mailName(sessionId));
-        jobs.put({ kind: KIND, key: sessionId, queue: KIND, owner: storeId, payload }, nowMs);
+        jobs.put({ key: sessionId, queue: MAIL_QUEUE, owner: storeId, payload }, nowMs);
         return 'queued';
       });
     },
     /** Whether the receipt of a session was queued. */
     async hasReceipt(sessionId: string): Promise<boolean> {
-      return read(() => jobs.find(KIND, sessionId)) !== null;
+      return read(() => jobs.find(sessionId)) !== null;
     },
   };
 }

@@ -9,21 +9,11 @@
 -- key, with its mode before the colon. `…_by` is a person's id, or the user of an operator.
 -- `--> T` at the end of a line is the column's TypeScript type, where SQL does not say it (see scripts/tables.ts).
 
--- ── The file itself ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
--- Single values, by their names in src/database/meta.ts.
+-- Single values, by their names in src/database/meta.ts, and the migrations that were applied to this file.
 CREATE TABLE meta (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-
--- What this file was made with: `schema.sql` itself is version 0, later rows are migrations. `PRAGMA user_version` is the newest.
-CREATE TABLE migrations (
-  version INTEGER PRIMARY KEY,
-  name TEXT NOT NULL,
-  checksum TEXT NOT NULL,
-  applied_at_ms INTEGER NOT NULL
-) STRICT;
 
 -- The newest number of an owner, such as a store's events: what is read in order and without gaps is numbered by its owner's row.
 CREATE TABLE counters (
@@ -84,7 +74,7 @@ CREATE TABLE replays (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX replays_by_end ON replays (keep_until_ms);
 
--- ── Deposit addresses ───────────────────────────────────────────────────────────────────────────────────────────────────
+-- ── Addresses and sessions ──────────────────────────────────────────────────────────────────────────────────────────────
 
 -- A source of addresses: an xpub, or an imported list. Each family and mode has one current pool.
 CREATE TABLE pools (
@@ -122,8 +112,6 @@ CREATE INDEX addresses_free ON addresses (pool_id) WHERE state = 'free';
 CREATE INDEX addresses_spoiled ON addresses (pool_id) WHERE state = 'spoiled';
 CREATE INDEX addresses_by_session ON addresses (session_id) WHERE session_id IS NOT NULL;
 CREATE INDEX addresses_given ON addresses (pool_id, id) WHERE state <> 'free';
-
--- ── Sessions ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- A checkout session. Its terms never change, and `paid` is final.
 CREATE TABLE sessions (
@@ -173,7 +161,7 @@ CREATE INDEX sessions_by_received ON sessions (store_id, mode, confirmed_par, id
 CREATE INDEX sessions_odd ON sessions (store_id, mode, id) WHERE funded IN ('over', 'part') OR late + paid_late > 0;
 CREATE INDEX sessions_with_payments ON sessions (store_id, mode, id) WHERE payment_count > 0;
 
--- ── Networks, blocks and payments ───────────────────────────────────────────────────────────────────────────────────────
+-- ── Networks, blocks, payments and the ledger ───────────────────────────────────────────────────────────────────────────
 
 -- How far a network has been read, and how its follower is.
 CREATE TABLE networks (
@@ -258,16 +246,13 @@ CREATE TABLE held_money (
 CREATE INDEX held_money_by_state ON held_money (state, opened_at_ms);
 CREATE INDEX held_money_open ON held_money (session_id) WHERE state = 'open';
 
--- ── The ledger ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 -- An event in the ledger: double entry, append only.
 CREATE TABLE ledger_entries (
   network TEXT NOT NULL, --> NetworkKey
   seq INTEGER NOT NULL, -- rises on its network in the order of commits
   kind TEXT NOT NULL, --> EntryKind
   cause TEXT NOT NULL, -- the transfer or payout; of an adjustment, the network
-  -- How often this has happened to the cause before: a reorg takes a payment back and gives it again, a payout has generations.
-  occurrence INTEGER NOT NULL CHECK (occurrence >= 0),
+  occurrence INTEGER NOT NULL CHECK (occurrence >= 0), -- how often it happened to the cause before, as after a reorg
   at_ms INTEGER NOT NULL,
   store_id TEXT REFERENCES stores (id),
   mode TEXT CHECK (mode IN ('live', 'test')),
@@ -315,8 +300,7 @@ CREATE TABLE endpoints (
 CREATE INDEX endpoints_of_store ON endpoints (store_id, mode, per_session) WHERE removed = 0;
 CREATE UNIQUE INDEX endpoints_per_session ON endpoints (store_id, mode, url) WHERE per_session = 1 AND removed = 0;
 CREATE INDEX endpoints_due ON endpoints (CASE WHEN silences >= 5 THEN 1 ELSE 0 END, due_at_ms) WHERE due_at_ms IS NOT NULL;
-CREATE INDEX endpoints_failing ON endpoints (failing_since_ms, id) WHERE failing_since_ms IS NOT NULL;
-CREATE INDEX endpoints_off ON endpoints (disabled_at_ms, id) WHERE disabled_at_ms IS NOT NULL;
+CREATE INDEX endpoints_in_trouble ON endpoints (failing_since_ms) WHERE failing_since_ms IS NOT NULL OR disabled_at_ms IS NOT NULL;
 
 -- An event with the exact bytes to send. A store's ids rise in the order of commits: its counter is in them.
 CREATE TABLE events (
@@ -381,8 +365,7 @@ CREATE TABLE refund_addresses (
   PRIMARY KEY (session_id, network)
 ) STRICT, WITHOUT ROWID;
 
--- A refund, or (with `held_kind`) a return of held money, whose id stands for the receipt number; the operator's has no
--- `requested_by`.
+-- A refund, or (with `held_kind`) a return of held money, whose id stands for the receipt number.
 CREATE TABLE refunds (
   id TEXT PRIMARY KEY, -- follows from store, mode and refund_id, also after a restore
   store_id TEXT NOT NULL REFERENCES stores (id),
@@ -396,7 +379,7 @@ CREATE TABLE refunds (
   reason TEXT, --> RefundReason
   description TEXT,
   metadata TEXT CHECK (json_valid(metadata)), --> exact Readonly<Record<string, unknown>>
-  requested_by TEXT REFERENCES people (id), -- in the dashboard; nobody approves their own
+  requested_by TEXT REFERENCES people (id), -- in the dashboard; nobody approves their own. Null: the operator, or a key
   requested_key TEXT, -- the API key that asked
   -- What is paid, and where: network, units and destination never change once they are set.
   network TEXT NOT NULL,
@@ -404,8 +387,7 @@ CREATE TABLE refunds (
   destination TEXT,
   destination_from TEXT CHECK (destination_from IN ('payer', 'claim_link', 'merchant', 'operator', 'sender')),
   mac TEXT,
-  -- 1: staff had seen the link through which it was named, so they may have named it themselves.
-  link_seen INTEGER NOT NULL CHECK (link_seen IN (0, 1)),
+  link_seen INTEGER NOT NULL CHECK (link_seen IN (0, 1)), -- staff had seen the link, so they may have named it themselves
   claim_hash TEXT UNIQUE,
   claim_until_s INTEGER,
   claim_seen_at_ms INTEGER, -- when staff first saw the claim link
@@ -436,7 +418,6 @@ CREATE INDEX refunds_unclaimed ON refunds (claim_until_s) WHERE status = 'pendin
 CREATE INDEX refunds_to_approve ON refunds (store_id, created_at_ms)
   WHERE needs_approval = 1 AND approved_at_ms IS NULL AND status IN ('pending', 'processing');
 CREATE INDEX refunds_by_refund_id ON refunds (refund_id);
-CREATE INDEX refunds_by_status ON refunds (status, created_at_ms);
 CREATE INDEX refunds_listed ON refunds (store_id, mode, created_at_ms, id);
 CREATE INDEX refunds_listed_by_status ON refunds (store_id, mode, status, created_at_ms, id);
 CREATE INDEX refunds_by_transaction ON refunds (store_id, mode, tx) WHERE tx IS NOT NULL;
@@ -449,8 +430,7 @@ CREATE TABLE payouts (
   kind TEXT NOT NULL CHECK (kind IN ('refund', 'return', 'sweep', 'gas')),
   network TEXT NOT NULL,
   intent TEXT NOT NULL CHECK (json_valid(intent)), --> intent
-  -- Whose received money is given back. Null for what is no refund or return, and for what only the signer's journal knows.
-  session_id TEXT REFERENCES sessions (id),
+  session_id TEXT REFERENCES sessions (id), -- of a refund or return, unless only the signer's journal knows it
   serves_id TEXT REFERENCES payouts (id), -- the payout that waits until this one has ended, as a sweep for its gas
   -- waiting: no attempt of this generation is allotted. sent: one is, and may be on its way. stuck: a person must look.
   state TEXT NOT NULL CHECK (state IN ('waiting', 'sent', 'succeeded', 'failed', 'canceled', 'stuck')),
@@ -525,7 +505,7 @@ CREATE TABLE lanes (
   CHECK (counted_nonce > next_nonce)
 ) STRICT, WITHOUT ROWID;
 
--- The payout engine of a network.
+-- The payout engine of a network. While it settles in, nothing is signed, and nothing ends as never paid.
 CREATE TABLE payout_engines (
   network TEXT PRIMARY KEY,
   fence INTEGER NOT NULL CHECK (fence >= 0), -- one more at each start: the signer serves the highest that it has seen
@@ -534,8 +514,7 @@ CREATE TABLE payout_engines (
   reason_message TEXT,
   signer_freeze TEXT CHECK (json_valid(signer_freeze)), --> SeenSignerFreeze
   beat_at_ms INTEGER, -- its last heartbeat; without one of the last two minutes, it settles in
-  -- Until when it settles in, by the chain's time: nothing is signed, and nothing ends as never paid. 0: not known yet.
-  settling_until_ms INTEGER,
+  settling_until_ms INTEGER, -- until when it settles in, by the chain's time. 0: not known yet
   updated_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
@@ -598,8 +577,7 @@ CREATE TABLE wallet_books (
   PRIMARY KEY (network, asset)
 ) STRICT, WITHOUT ROWID;
 
--- What a sweep takes from one address, out of its intent. What an address received, less these without failed sweeps, is
--- what it holds.
+-- What a sweep takes from one address, out of its intent. An address holds what it received, less these without failed sweeps.
 CREATE TABLE sweep_parts (
   payout_id TEXT NOT NULL REFERENCES payouts (id),
   network TEXT NOT NULL,
@@ -611,7 +589,7 @@ CREATE TABLE sweep_parts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sweep_parts_by_owner ON sweep_parts (network, derivation_index);
 
--- ── People ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+-- ── People and operators ────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- A user of the dashboard. Nothing here opens the API, and no API key opens the dashboard.
 CREATE TABLE people (
@@ -652,22 +630,17 @@ CREATE UNIQUE INDEX web_sessions_previous ON web_sessions (previous_hash) WHERE 
 
 -- Work that is done once, soon, and tried again after a failure: receipts to mail, transactions to look up for payers.
 CREATE TABLE jobs (
-  kind TEXT NOT NULL CHECK (kind IN ('mail', 'look_up')),
-  key TEXT NOT NULL,
-  queue TEXT NOT NULL, -- what claims it: a network's indexer, or 'mail'
+  key TEXT PRIMARY KEY,
+  queue TEXT NOT NULL, -- 'mail', or the network whose indexer looks the transaction up
   owner TEXT NOT NULL, -- whose it is: a store, or a session
   payload TEXT, -- JSON of the kind, with its result; a mail's is sealed, and null once it is erased
   created_at_ms INTEGER NOT NULL,
   due_at_ms INTEGER, -- null: done. A claim moves it to the end of its lease
-  tries INTEGER NOT NULL,
-  error TEXT,
-  PRIMARY KEY (kind, key)
+  tries INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX jobs_due ON jobs (queue, due_at_ms, key) WHERE due_at_ms IS NOT NULL;
-CREATE INDEX jobs_of_owner ON jobs (kind, owner, created_at_ms);
-CREATE INDEX jobs_by_age ON jobs (kind, created_at_ms) WHERE payload IS NOT NULL;
-
--- ── Operators ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+CREATE INDEX jobs_of_owner ON jobs (owner, created_at_ms);
+CREATE INDEX jobs_by_age ON jobs (queue, created_at_ms) WHERE payload IS NOT NULL;
 
 -- Something that an operator must look at. With a `key` it lasts until it ends by itself, and a key has one open alarm at most;
 -- without one it reports an event, which a person resolves. The newest 10,000 are kept, and those that are open.

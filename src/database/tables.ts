@@ -28,13 +28,6 @@ export const meta = sqliteTable('meta', {
   value: text().notNull(),
 });
 
-export const migrations = sqliteTable('migrations', {
-  version: integer().primaryKey(),
-  name: text().notNull(),
-  checksum: text().notNull(),
-  appliedAtMs: integer().notNull(),
-});
-
 export const counters = sqliteTable('counters', {
   owner: text().primaryKey(),
   last: integer().notNull(),
@@ -474,15 +467,13 @@ export const webSessions = sqliteTable('web_sessions', {
 });
 
 export const jobs = sqliteTable('jobs', {
-  kind: text().$type<'mail' | 'look_up'>().notNull(),
-  key: text().notNull(),
+  key: text().primaryKey(),
   queue: text().notNull(),
   owner: text().notNull(),
   payload: text(),
   createdAtMs: integer().notNull(),
   dueAtMs: integer(),
   tries: integer().notNull(),
-  error: text(),
 });
 
 export const alarms = sqliteTable('alarms', {

@@ -22,7 +22,8 @@ function rowsOf({ file }: Pick<ApiServer, 'file'>, query: string): unknown[] {
   }
 }
 
-type Bench = Readonly<{ api: ApiServer; received: Received[]; send(): Promise<unknown> }>;
+/** `warned`: what the log says of mails that were not sent. */
+type Bench = Readonly<{ api: ApiServer; received: Received[]; warned: string[]; send(): Promise<unknown> }>;
 
 const onBench =
   (work: (bench: Bench) => Promise<void>, options: MailServerOptions = {}) =>
@@ -30,10 +31,13 @@ const onBench =
     const server = await startMailServer(options);
     const api = await startApi({ addresses: 5 });
     const parts = { mails: api.database().mails, mail: mailSettings(server), clock: api.clock };
-    const send = () => sendDueMails({ ...parts, log: openLog('mail', 'silent'), signal: new AbortController().signal });
+    const warned: string[] = [];
+    const warn = ({ answer }: Readonly<{ answer: string }>) => void warned.push(answer);
+    const log = Object.assign(openLog('mail', 'silent'), { warn });
+    const send = () => sendDueMails({ ...parts, log, signal: new AbortController().signal });
     try {
       await api.database().stores.setPageSettings(api.merchantId, { receiptsReplyTo: 'help@shop.example' });
-      await work({ api, received: server.received, send });
+      await work({ api, received: server.received, warned, send });
     } finally {
       await api.close();
       await server.close();
@@ -55,7 +59,7 @@ const benchTest = (title: string, ...args: Parameters<typeof onBench>) => test(t
 benchTest(
   'what a server refuses for now is tried again, and what it refuses for good is not; logs name nobody',
   async (bench) => {
-    const { send, received, api } = bench;
+    const { send, received, warned, api } = bench;
     const [database, { clock }] = [api.database(), api];
     const [busy, gone] = ['busy@x.example', 'gone@x.example'];
     await ask(bench, busy);
@@ -72,10 +76,9 @@ benchTest(
       again.map(({ to, tries }) => [to, tries]),
       [[busy, 1]],
     );
-    const errors = rowsOf(api, 'SELECT error FROM jobs ORDER BY created_at_ms') as { error: string }[];
-    assert.match(errors[0]?.error ?? '', /^451: /);
-    assert.match(errors[1]?.error ?? '', /^550: /);
-    for (const { error } of errors) assert.not.match(error, '@x.example');
+    assert.match(warned[0] ?? '', /^451: /);
+    assert.match(warned[1] ?? '', /^550: /);
+    for (const answer of warned) assert.not.match(answer, '@x.example');
   },
   {
     refuse: (address) =>

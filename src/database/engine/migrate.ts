@@ -1,8 +1,7 @@
 /**
  * Makes a database file and brings it up to date. A new file is made of `schema.sql`; a change after a release is a
  * numbered SQL file beside it. What is missing is applied in one transaction, after a copy of the file.
- * `PRAGMA user_version` is the number of the last migration, 0 for the schema of 0.1.0; the table `migrations` lists
- * them.
+ * `PRAGMA user_version` is the number of the last migration, 0 for the schema of 0.1.0; `meta` lists them.
  */
 
 import { createHash } from 'node:crypto';
@@ -23,6 +22,7 @@ import Sqlite from 'better-sqlite3';
 import { Fault, permanent } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
+import { createMeta, MADE_AT_MS } from '../meta.ts';
 import { connect } from './connection.ts';
 import { guarded } from './storage-fault.ts';
 
@@ -30,6 +30,10 @@ type Script = Readonly<{ version: number; name: string; text: string; checksum: 
 
 /** The schema of a new file, and the migrations that bring an existing file to it. */
 type Scripts = Readonly<{ schema: Script; migrations: readonly Script[] }>;
+
+/** The scripts that a file was made with are in its `meta` under this word and their number. */
+const APPLIED = 'migration';
+type Applied = Readonly<{ version: number; name: string; checksum: string; appliedAtMs: number }>;
 
 /** Marks a file that `schema.sql` has made (`PRAGMA application_id`): "Quay". */
 const APPLICATION_ID = 0x51756179;
@@ -136,11 +140,8 @@ function missingScripts(client: Sqlite.Database, file: string, { schema, migrati
         'restore the backup that was made before the upgrade.',
     );
   }
-  const rows = client.prepare('SELECT version, checksum FROM migrations WHERE version > 0 ORDER BY version').all() as {
-    version: number;
-    checksum: string;
-  }[];
-  for (const { version: number, checksum } of rows) {
+  for (const { version: number, checksum } of createMeta({ client }).listData<Applied>(APPLIED)) {
+    if (number === 0) continue;
     const migration = migrations[number - 1];
     if (migration?.checksum === checksum) continue;
     throw permanent(
@@ -244,8 +245,13 @@ function applyMissing(client: Sqlite.Database, file: string, scripts: Scripts, l
 
 /** Notes what the file was made with. A new file has what its schema's migrations would have done. */
 function recordScripts(client: Sqlite.Database, scripts: readonly Script[]): void {
-  const insert = client.prepare('INSERT INTO migrations (version, name, checksum, applied_at_ms) VALUES (?, ?, ?, ?)');
-  for (const { version, name, checksum } of scripts) insert.run(version, name, checksum, systemClock.nowMs());
+  const meta = createMeta({ client });
+  const appliedAtMs = systemClock.nowMs();
+  if (scripts[0]?.version === 0) meta.write(MADE_AT_MS, String(appliedAtMs));
+  for (const { version, name, checksum } of scripts) {
+    const applied: Applied = { version, name, checksum, appliedAtMs };
+    meta.writeData(`${APPLIED} ${String(version).padStart(4, '0')}`, applied);
+  }
   client.pragma(`application_id = ${APPLICATION_ID}`);
   client.pragma(`user_version = ${scripts.at(-1)?.version ?? 0}`);
 }

@@ -12,6 +12,7 @@ import type { Db } from '../engine/open.ts';
 import { atFirstUse, changeBy, findBy } from '../engine/prepared.ts';
 import { guarded } from '../engine/storage-fault.ts';
 import type { Ledger } from '../ledger.ts';
+import { MADE_AT_MS } from '../meta.ts';
 import { payoutAttempts, payoutEngines } from '../tables.ts';
 import type { JournaledSignature, Nonces } from './attempts.ts';
 import type { FollowLost } from './outcomes.ts';
@@ -40,7 +41,9 @@ const GAP_MS_MAX = 120_000;
 const addQuery = `
   INSERT INTO payout_engines (network, fence, journal_id, beat_at_ms, settling_until_ms, updated_at_ms)
   SELECT :network, 0, 0, CASE is_new WHEN 1 THEN :nowMs END, CASE is_new WHEN 0 THEN 0 END, :nowMs
-  FROM (SELECT coalesce(min(applied_at_ms) BETWEEN :nowMs - ${GAP_MS_MAX} AND :nowMs, 0) AS is_new FROM migrations)
+  FROM (SELECT coalesce((
+    SELECT CAST(value AS INTEGER) BETWEEN :nowMs - ${GAP_MS_MAX} AND :nowMs FROM meta WHERE name = '${MADE_AT_MS}'
+  ), 0) AS is_new)
   WHERE NOT EXISTS (SELECT 1 FROM payout_engines WHERE network = :network)`;
 const beginQuery = `
   UPDATE payout_engines SET settling_until_ms = 0

@@ -100,7 +100,7 @@ function rowsOf(file: string): string[] {
   try {
     const tables = client.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").pluck().all();
     return (tables as string[])
-      .filter((name) => !['meta', 'migrations', 'sqlite_sequence'].includes(name))
+      .filter((name) => !['meta', 'sqlite_sequence'].includes(name))
       .flatMap((name) => (client.prepare(`SELECT * FROM ${name}`).all() as object[]).map((row) => [name, row]))
       .map((row) => JSON.stringify(row).replace(/\b(evt|held|dlv|we)_\w+/g, '$1_'))
       .map((row) => row.replaceAll(/_secret":"[^"]*"/g, '_secret":""'))

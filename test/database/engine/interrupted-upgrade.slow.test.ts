@@ -92,8 +92,8 @@ function contentOf(file: string): Record<string, unknown[]> {
       .pluck()
       .all() as string[];
     const rowsOf = (table: string) =>
-      table === 'migrations'
-        ? client.prepare('SELECT version, name, checksum FROM migrations').all()
+      table === 'meta'
+        ? client.prepare("SELECT name, value ->> '$.checksum' FROM meta WHERE name LIKE 'migration %'").all()
         : client.prepare(`SELECT * FROM "${table}"`).all();
     return Object.fromEntries(tables.map((table) => [table, rowsOf(table)]));
   } finally {

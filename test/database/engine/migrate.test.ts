@@ -29,15 +29,14 @@ type Folder = Readonly<{ file: string; backupDir: string; directory: string; wri
 
 const ownDirectory = join(installationFolder, 'src/database');
 const things = 'CREATE TABLE things (name TEXT NOT NULL) STRICT;';
-const migrationsTable =
-  /CREATE TABLE migrations [^;]+;/.exec(readFileSync(join(ownDirectory, 'schema.sql'), 'utf8'))?.[0] ?? '';
+const metaTable = /CREATE TABLE meta [^;]+;/.exec(readFileSync(join(ownDirectory, 'schema.sql'), 'utf8'))?.[0] ?? '';
 
 /** Runs a test in its own folder, with a folder for migrations that has a schema of one table. */
 const inFolder = (work: (folder: Folder) => void | Promise<void>) => async () => {
   const root = mkdtempSync(join(tmpdir(), 'quayside-migrate-'));
   const directory = join(root, 'migrations');
   mkdirSync(directory);
-  writeFileSync(join(directory, 'schema.sql'), migrationsTable + things);
+  writeFileSync(join(directory, 'schema.sql'), metaTable + things);
   try {
     await work({
       file: join(root, 'quayside.db'),
@@ -93,12 +92,15 @@ folderTest(
   'a new file has what the migrations lead to, and is not migrated',
   ({ file, backupDir, directory, write }) => {
     write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
-    write('schema.sql', `${migrationsTable} CREATE TABLE things (name TEXT NOT NULL, size INTEGER) STRICT;`);
+    write('schema.sql', `${metaTable} CREATE TABLE things (name TEXT NOT NULL, size INTEGER) STRICT;`);
     assert.equal(migrate({ file, backupDir, directory }), ['schema.sql']);
     assert.equal(migrate({ file, backupDir, directory }), []);
     raw(file, (client) => {
       assert.is(client.pragma('user_version', { simple: true }), 1);
-      const names = client.prepare('SELECT name FROM migrations ORDER BY version').pluck().all();
+      const names = client
+        .prepare("SELECT value ->> '$.name' FROM meta WHERE name LIKE 'migration %' ORDER BY name")
+        .pluck()
+        .all();
       assert.equal(names, ['schema.sql', '0001_first.sql']);
     });
   },
@@ -138,7 +140,7 @@ folderTest(
 folderTest(
   'a database whose copy is not sound is not migrated, and the copy is removed',
   ({ file, backupDir, directory, write }) => {
-    write('schema.sql', `${migrationsTable} CREATE TABLE things (size INTEGER) STRICT;`);
+    write('schema.sql', `${metaTable} CREATE TABLE things (size INTEGER) STRICT;`);
     migrate({ file, backupDir, directory });
     raw(file, (client) => {
       client.exec('INSERT INTO things VALUES (NULL)');
@@ -158,7 +160,7 @@ folderTest(
   ({ file, backupDir, directory, write }) => {
     write(
       'schema.sql',
-      `${migrationsTable}
+      `${metaTable}
        CREATE TABLE a (id INTEGER PRIMARY KEY) STRICT; CREATE TABLE b (a INTEGER REFERENCES a (id)) STRICT;`,
     );
     migrate({ file, backupDir, directory });
@@ -363,9 +365,9 @@ folderTest('the schema equals that of 0.1.0 with all migrations since', (folder)
 });
 
 folderTest('a migration that does not lead to the schema is found', (folder) => {
-  const released = `${migrationsTable} ${things}`;
+  const released = `${metaTable} ${things}`;
   const current = (rest: string) =>
-    `${migrationsTable} CREATE TABLE things (size INTEGER CHECK (size > 0), -- in grams\n name TEXT NOT NULL) STRICT; ${rest}`;
+    `${metaTable} CREATE TABLE things (size INTEGER CHECK (size > 0), -- in grams\n name TEXT NOT NULL) STRICT; ${rest}`;
   folder.write('0001_first.sql', 'ALTER TABLE things ADD COLUMN size INTEGER CHECK (size > 0);');
   const agreeing = bothWays(folder, released, current(''));
   assert.equal(agreeing.grown, agreeing.made);

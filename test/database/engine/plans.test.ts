@@ -19,7 +19,6 @@ const small = [
   'stores',
   'pools',
   'meta',
-  'migrations',
   'sqlite_schema',
   'sqlite_master',
   'CONSTANT',
@@ -29,7 +28,8 @@ const bounded = ['sets', 'recent', 'looked', 'limited', 'parts', '(subquery-1)',
 /** Indexes that hold only what an operator added, or rows in a temporary state: requested resends, and the like. */
 const smallIndexes = [
   'endpoints_of_store',
-  'deliveries_manual',
+  'endpoints_in_trouble',
+  'refunds_ready',
   'deliveries_leased',
   'transfers_unconfirmed',
   'sessions_by_deadline',
