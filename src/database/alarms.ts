@@ -1,6 +1,4 @@
-/**
- * Alarms: what an operator must look at. Only the newest are kept, and those that are open.
- */
+/** Alarms for operators. Only the newest are kept, and those that are open. */
 
 import { and, asc, desc, eq, inArray, isNotNull, isNull, lt, lte, or } from 'drizzle-orm';
 import { heldAlarmCode, heldKinds } from '../core/held-money.ts';
@@ -21,7 +19,7 @@ export type NewAlarm = Readonly<{
 /** An alarm that is open until what it reports is over. A key, such as `network:live:bsc`, has at most one open. */
 export type LastingAlarm = NewAlarm & Readonly<{ key: string }>;
 
-/** So many characters has the note of whoever acknowledges an alarm, at most. */
+/** Characters of a note to an alarm, at most. */
 export const ALARM_NOTE_CHARS_MAX = 200;
 
 /**
@@ -33,20 +31,20 @@ export type Alarm = NewAlarm &
     id: number;
     key: string | null;
     endedAtMs: number | null;
-    /** When somebody said that they are looking at it, and who; null if nobody has. */
+    /** The time at which a person acknowledged it, and that person; null if nobody has. */
     acknowledgedAtMs: number | null;
     acknowledgedBy: string | null;
-    /** What they noted for the others; null for nothing. */
+    /** A note for others; null for none. */
     acknowledgedNote: string | null;
   }>;
 
-/** What came of acknowledging an alarm. `over`: it has ended by itself. */
+/** The outcome of acknowledging an alarm. `over`: it has ended by itself. */
 export type Acknowledged = Readonly<{ outcome: 'acknowledged' | 'already' | 'over'; alarm: Alarm }>;
 
-/** What came of resolving an alarm. `lasts`: it ends by itself, when what it reports is over. */
+/** The outcome of resolving an alarm. `lasts`: it ends by itself, when what it reports is over. */
 export type Resolved = Readonly<{ outcome: 'resolved' | 'already' | 'lasts'; alarm: Alarm }>;
 
-/** What is watched, each with an alarm for every subject: a network, a pool, a coin. */
+/** Kinds of subjects that are watched. Each network, pool or coin has an alarm of its own. */
 export const alarmScopes = [
   'network',
   'payments',
@@ -80,7 +78,7 @@ const ALARMS_KEPT_MAX = 10_000;
 /** Alarms older than the newest of this many are not looked at: a page must not read them all. */
 const ALARMS_READ_MAX = 500;
 
-/** What a store's people see in lists of their own. */
+/** Alarms that a store's people see in lists of their own. */
 const listedCodes: ReadonlySet<string> = new Set([...heldKinds.map(heldAlarmCode), 'refund_unapproved']);
 
 /** Raises an alarm within the current transaction. With a key it lasts until it is ended. @returns its id */
@@ -101,7 +99,7 @@ export function createAlarmWriter(db: Db): RaiseAlarm {
   };
 }
 
-/** What is true of a lasting alarm that has not ended. */
+/** The condition of a lasting alarm that has not ended. */
 export const isOpen = and(isNotNull(alarms.key), isNull(alarms.endedAtMs));
 const openOne = (key: string) => and(eq(alarms.key, key), isOpen);
 

@@ -1,6 +1,6 @@
 /**
- * Alarms about what waits for a person's decision, in the transaction in which it begins to wait, or is decided about.
- * Only the oldest of one kind have theirs, so that nobody can pile alarms up.
+ * Alarms about stores and refunds that wait for a decision, raised and ended in the transaction that changes them. Only
+ * the oldest of one kind have an alarm, so that nobody can pile them up.
  */
 import { and, count, gt, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { type EndAlarm, isOpen, type NewAlarm, type RaiseAlarm } from './alarms.ts';

@@ -8,7 +8,7 @@ import type { Db } from './engine/open.ts';
 import { preparedInsert } from './engine/prepared.ts';
 import { auditLog } from './tables.ts';
 
-/** Who runs a command, when and why. */
+/** A person's command: its time, operator and reason. */
 export type OperatorAct = Readonly<{
   atMs: number;
   /** The user of the operating system. */
@@ -101,7 +101,7 @@ export function createRecordAs<Whole>(db: Db, assemble: (db: Db) => Whole): Reco
   };
 }
 
-/** Whether a column contains a text, whatever the case of its letters. */
+/** Returns the condition that a column contains a text, in letters of any case. */
 const contains = (column: SQL.Aliased | AnyColumn, text: string): SQL =>
   sql`instr(lower(${column}), lower(${text})) > 0`;
 

@@ -14,7 +14,7 @@ export const proofKinds = ['books', 'seed'] as const;
 
 export type ProofKind = (typeof proofKinds)[number];
 
-/** What a key may do, in the order in which people choose it. */
+/** Rights of keys, in the order in which people choose them. */
 export const scopes = ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write', 'webhooks:write'] as const;
 
 export type Scope = (typeof scopes)[number];
@@ -23,13 +23,13 @@ export const channelKinds = ['email', 'telegram', 'ntfy', 'slack', 'discord', 'w
 
 export type ChannelKind = (typeof channelKinds)[number];
 
-/** How far a target of notices has been informed, and how its messages fare. */
+/** Progress of a target of notices: the alarms that it has heard of, and its last messages. */
 export type NoticeProgress = Readonly<{
   /** Up to this id, alarms were told or need not be. */
   throughAlarmId: number;
   /** Alarms that it has heard of, by id, until it hears of their end. */
   toldAtMs: Readonly<Record<string, number>>;
-  /** When a message was last tried, and how long the next one waits. */
+  /** The time of the last message, and the time that the next one waits after it. */
   triedAtMs: number | null;
   waitMs: number;
   /** Failures in a row. */
@@ -37,6 +37,8 @@ export type NoticeProgress = Readonly<{
   failingSinceMs: number | null;
   lastError: string | null;
   lastSentAtMs: number | null;
+  /** Wrong codes that were typed to prove it. */
+  wrongCodes: number;
 }>;
 
 /** An approver's approval as stored with a refund; the signer verifies it. */
@@ -48,7 +50,7 @@ export type SeenSignerFreeze = Readonly<{ reason: string; frozenBy: string; froz
 /** A store's policy, copied into each new session: a change never affects an open session. */
 export type StoreSettings = Readonly<{
   settlementCurrency: Currency;
-  /** How far below the due amount a payment may be and still count as full, in stablecoin minor units (0.01). */
+  /** Difference to the due amount with which a payment still counts as full, in stablecoin minor units (0.01). */
   toleranceMinor: number;
   topUpGraceS: number;
   monitoringS: number;
@@ -60,16 +62,15 @@ export type StoreSettings = Readonly<{
   credit: string;
 }>;
 
-/** How a store's payment page looks, and where it may be embedded. */
+/** The look of a store's payment page, and the origins that may embed it. */
 export type PageSettings = Readonly<{
   /** `#rrggbb` in lower case; null for the default colour. */
   accent: string | null;
   /** Origins whose pages may embed the payment page in a frame. */
   embedOrigins: readonly string[];
-  /** `hash` is the SHA-256 of its bytes, in hex. */
   /** Of the logo, as hex SHA-256. */
   logo: string | null;
-  /** Where answers to receipts by mail go; null: payers cannot have one. */
+  /** Address for answers to receipts by mail; null: payers cannot have one. */
   receiptsReplyTo: string | null;
 }>;
 

@@ -1,4 +1,4 @@
-/** When an endpoint is due: with the first of its deliveries that nobody sends, but not during its pause. */
+/** Due times of endpoints: that of the first delivery that nobody sends, but not during the endpoint's pause. */
 import type { Db } from './engine/open.ts';
 
 /** Brings an endpoint up to date with its deliveries. To be called within a transaction. */

@@ -1,4 +1,4 @@
-/** How endpoints do: one of them, all of them, and those of a store. */
+/** Health of endpoints: of one, of all, and of those of a store. */
 
 import { and, eq, sql } from 'drizzle-orm';
 import type { EventType } from '../core/event.ts';
@@ -45,7 +45,7 @@ export type WebhookTrouble = Readonly<{
   /** The first that are on and have accepted nothing since a time, longest first. */
   failing: readonly (Troubled & Readonly<{ sinceMs: number }>)[];
   disabled: readonly (Troubled & Readonly<{ reason: string | null }>)[];
-  /** When the first delivery that can be sent now became due; null for none. */
+  /** The time at which the first delivery that can be sent now became due; null for none. */
   dueSinceMs: number | null;
   /** Deliveries that failed for good, of events since `sinceMs`, counted up to `FAILED_COUNTED_MAX`. */
   failed: number;

@@ -10,7 +10,7 @@ import type { Db } from './engine/open.ts';
 /** `owner`: a store or a session, for limits and lists. `payload`: null once it is erased. */
 export type Job = Readonly<{
   key: string;
-  /** What claims it. */
+  /** The mails', or a network's. */
   queue: string;
   owner: string;
   payload: string | null;

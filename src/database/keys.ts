@@ -19,7 +19,7 @@ export type ApiKey = Readonly<{
   id: string;
   storeId: string;
   mode: Mode;
-  /** What people call it; null if it has no name. */
+  /** The name that people gave it; null for none. */
   name: string | null;
   /** Prefix and last four characters, by which people recognize the key. */
   hint: string;
@@ -27,12 +27,12 @@ export type ApiKey = Readonly<{
   /** The CIDR ranges that it may be used from; none means from anywhere. */
   sources: readonly string[];
   createdAtMs: number;
-  /** Who made it; null if that is not known. */
+  /** The person or user who made it; null if that is not known. */
   createdBy: string | null;
   /** From then on it is refused; null means never. */
   expiresAtMs: number | null;
   revokedAtMs: number | null;
-  /** When and from which address it was last used, exact to `USE_NOTED_EVERY_MS`; null before its first use. */
+  /** Its last use, exact to `USE_NOTED_EVERY_MS`, and the client's address; null before its first use. */
   lastUsedAtMs: number | null;
   lastUsedFrom: string | null;
   /** Its row was changed by somebody without the secret key, so the key is refused. Absent otherwise. */
@@ -60,7 +60,7 @@ const { keyHash: _hash, secret: _secret, mac: _mac, ...keyColumns } = getTableCo
 type Named = 'id' | 'storeId' | 'mode' | 'keyHash' | 'secret';
 type Protected = Named | 'scopes' | 'sources' | 'expiresAtMs' | 'revokedAtMs';
 
-/** What the MAC of a key covers: who it is, its sealed secret, and what it may do. */
+/** The fields of a key that its MAC covers: its identity, its sealed secret and its rights. */
 export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedRow => {
   const { id, storeId, mode, keyHash, secret, scopes, sources, expiresAtMs, revokedAtMs } = row;
   const lists = [JSON.stringify(scopes), JSON.stringify(sources)];
@@ -163,7 +163,7 @@ function createNonces(db: Db, replays: Replays) {
   /** Nonces that are used up but not saved, with the time until which that matters; oldest first. */
   const unsaved = new Map<string, number>();
 
-  /** When the use of each key was last noted. */
+  /** The time at which the use of each key was last noted. */
   const notedAtMs = new Map<string, number>();
 
   function noteUseOf(keyId: string, nowMs: number, from: string): void {

@@ -16,7 +16,7 @@ export type Lookup = Readonly<{
   askedAtMs: number;
   /** The result; null before the network's indexer has looked. */
   finding: LookupResult | null;
-  /** Whether the indexer will look again. */
+  /** True while the indexer will look again. */
   isOpen: boolean;
 }>;
 

@@ -6,7 +6,7 @@ import type { Jobs } from './jobs.ts';
 import { sessions, stores } from './tables.ts';
 import type { Vault } from './vault.ts';
 
-/** A mail as it is sent. Whoever writes it has removed control characters from `subject` and `fromName`. */
+/** A mail as it is sent. Its writer removes control characters from `subject` and `fromName`. */
 export type NewMail = Readonly<{
   to: string;
   fromName: string;
@@ -17,18 +17,18 @@ export type NewMail = Readonly<{
 
 export type DueMail = NewMail & Readonly<{ id: string; tries: number; createdAtMs: number }>;
 
-/** What became of a mail that was sent. `again`: try again then. `failed`: never again. */
+/** The outcome of a mail. `again`: it is tried again at that time. `failed`: it is never tried again. */
 export type MailOutcome =
   | Readonly<{ kind: 'sent' }>
   | Readonly<{ kind: 'again'; atMs: number; error: string }>
   | Readonly<{ kind: 'failed'; error: string }>;
 
-/** What came of a receipt. `too_many`: of the store in a day. `off`: the store sends none. */
+/** The outcome of asking for a receipt. `too_many`: of the store in a day. `off`: the store sends none. */
 export type ReceiptOutcome = 'queued' | 'already' | 'not_paid' | 'off' | 'too_many';
 
 /** Of one store in 24 hours. */
 export const RECEIPTS_PER_DAY_MAX = 2_000;
-/** How long what was sent is kept. */
+/** Days after which a mail is erased. */
 export const MAILS_KEPT_DAYS = 30;
 
 export const MAIL_QUEUE = 'mail';
@@ -89,7 +89,7 @@ export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs)
         return 'queued';
       });
     },
-    /** Whether the receipt of a session was queued. */
+    /** Returns whether the receipt of a session was queued. */
     async hasReceipt(sessionId: string): Promise<boolean> {
       return read(() => jobs.find(sessionId)) !== null;
     },

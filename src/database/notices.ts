@@ -11,7 +11,7 @@ import type { Db } from './engine/open.ts';
 import { alarms, noticeTargets } from './tables.ts';
 import type { Vault } from './vault.ts';
 
-/** What a person types to add a target. `to`: a mail address, or Telegram's id of a chat. */
+/** The text that a person types to add a target. `to`: a mail address, or Telegram's id of a chat. */
 export type TargetField = 'url' | 'token' | 'to';
 export type TargetText = Readonly<Partial<Record<TargetField, string>>>;
 
@@ -22,13 +22,13 @@ export const TARGET_NAME_CHARS_MAX = 64;
 export type NewNoticeTarget = Readonly<{
   id: string;
   kind: ChannelKind;
-  /** What people call it. */
+  /** The name that people gave it. */
   name: string;
-  /** Where it goes and with what secrets, as its channel reads it; sealed in the file. */
+  /** The destination with its secrets, as its channel reads it; sealed in the file. */
   address: string;
   /** The least severity that it hears of. */
   severity: Severity;
-  /** What a person types to prove that messages arrive. */
+  /** The code that a person types to prove that messages arrive. */
   code: string;
   createdAtMs: number;
 }>;
@@ -40,13 +40,13 @@ export type NoticeTarget = Omit<NewNoticeTarget, 'address' | 'code'> &
     provedAtMs: number | null;
   }>;
 
-/** Whether a target is informed about alarms. A URL that is only called never is. */
+/** Returns whether a target is informed about alarms. A URL that is only called never is. */
 export const isInformed = ({ kind, provedAtMs }: NoticeTarget): boolean => kind !== 'dead-man' && provedAtMs !== null;
 
 /** Alarms about which a target may have to be informed. `throughId`: none up to this id is missing. */
 export type WatchedAlarms = Readonly<{ alarms: readonly WatchedAlarm[]; throughId: number }>;
 
-/** What became of a message. `read`: nothing was to be sent. `waitMs`: how long the next one waits. */
+/** The outcome of a message. `read`: nothing was to be sent. `waitMs`: the time that the next one waits. */
 export type NoticeOutcome =
   | Readonly<{ kind: 'read'; throughId: number }>
   | Readonly<{ kind: 'sent'; told: readonly Told[]; throughId: number; waitMs: number }>
@@ -72,6 +72,7 @@ const nothingSent: NoticeProgress = {
   failingSinceMs: null,
   lastError: null,
   lastSentAtMs: null,
+  wrongCodes: 0,
 };
 
 const isSame = (a: string, b: string): boolean => {
@@ -96,7 +97,7 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
         const provedAtMs = target.kind === 'dead-man' ? act.atMs : null;
         orm
           .insert(noticeTargets)
-          .values({ ...target, ...sealed, wrongCodes: 0, provedAtMs, progress: nothingSent })
+          .values({ ...target, ...sealed, provedAtMs, progress: nothingSent })
           .run();
         const { kind, name, severity } = target;
         recordAct(act, { target: target.id, before: null, after: { kind, name, severity } });
@@ -106,7 +107,7 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
       const rows = db.read(() =>
         orm.select().from(noticeTargets).orderBy(asc(noticeTargets.createdAtMs), asc(noticeTargets.id)).all(),
       );
-      return rows.map(({ address: _address, code: _code, wrongCodes: _wrong, progress, ...shown }) => ({
+      return rows.map(({ address: _address, code: _code, progress, ...shown }) => ({
         ...shown,
         ...progress,
       }));
@@ -124,9 +125,11 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
       return db.write(() => {
         const row = rowOf(id);
         if (!row) return null;
-        if (row.wrongCodes >= WRONG_CODES_MAX) return 'too_many';
+        const { wrongCodes } = row.progress;
+        if (wrongCodes >= WRONG_CODES_MAX) return 'too_many';
         const isRight = isSame(code, vault.open(row.code, noticeCodeName(id)));
-        const values = isRight ? { provedAtMs: act.atMs } : { wrongCodes: row.wrongCodes + 1 };
+        const counted = { progress: { ...row.progress, wrongCodes: wrongCodes + 1 } };
+        const values = isRight ? { provedAtMs: act.atMs } : counted;
         orm.update(noticeTargets).set(values).where(eq(noticeTargets.id, id)).run();
         if (!isRight) return 'wrong';
         recordAct(act, { target: id, before: { proved: row.provedAtMs !== null }, after: { proved: true } });

@@ -1,4 +1,4 @@
-/** What was proved about the installation: of each kind the newest proof, and a failure after it, as one value. */
+/** Proofs about the installation: of each kind the newest, and a failure after it, as one value. */
 
 import type { InstallationProof, OperatorAct, ProofState, RecordAct } from './audit-log.ts';
 import { type ProofKind, proofKinds } from './column-values.ts';

@@ -78,7 +78,7 @@ export function createRowGuard(db: Db, secretKey: Uint8Array): RowGuard {
       try {
         await db.write(() => raiseAlarm(alarm));
       } catch {
-        // What cannot be saved now is reported when the row is read again.
+        // An alarm that cannot be saved now is raised when the row is read again.
         reported.delete(name);
       }
     });

@@ -127,7 +127,7 @@ CREATE TABLE sessions (
   -- By network: the newest block that came before the session. It falls when an operator rewinds.
   before_numbers TEXT NOT NULL CHECK (json_valid(before_numbers)), --> Terms['beforeNumbers']
   terms TEXT NOT NULL CHECK (json_valid(terms)), --> sessionTerms
-  -- What identifies the payer, and what staff wrote down: removed by age.
+  -- The payer's data and the staff's notes: removed by age.
   order_details TEXT CHECK (json_valid(order_details)), --> OrderDetails
   status TEXT NOT NULL CHECK (status IN ('pending', 'paid', 'failed', 'expired', 'canceled')),
   ended_at_s INTEGER,
@@ -163,7 +163,7 @@ CREATE INDEX sessions_with_payments ON sessions (store_id, mode, id) WHERE payme
 
 -- ── Networks, blocks, payments and the ledger ───────────────────────────────────────────────────────────────────────────
 
--- How far a network has been read, and how its follower is.
+-- The position of a network's follower, and its state.
 CREATE TABLE networks (
   key TEXT PRIMARY KEY, --> NetworkKey
   state TEXT NOT NULL CHECK (state IN ('starting', 'following', 'behind', 'fault', 'halted')),
@@ -356,7 +356,7 @@ CREATE INDEX attempts_by_delivery ON attempts (delivery_id);
 
 -- ── Refunds ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
--- Where a payer wants money back, on one network. Only the payer replaces it.
+-- A payer's address for refunds on one network. Only the payer replaces it.
 CREATE TABLE refund_addresses (
   session_id TEXT NOT NULL REFERENCES sessions (id),
   network TEXT NOT NULL,
@@ -381,7 +381,7 @@ CREATE TABLE refunds (
   metadata TEXT CHECK (json_valid(metadata)), --> exact Readonly<Record<string, unknown>>
   requested_by TEXT REFERENCES people (id), -- in the dashboard; nobody approves their own. Null: the operator, or a key
   requested_key TEXT, -- the API key that asked
-  -- What is paid, and where: network, units and destination never change once they are set.
+  -- The payment and its destination, which never change once they are set.
   network TEXT NOT NULL,
   units TEXT NOT NULL CHECK (units NOT IN ('', '0')),
   destination TEXT,
@@ -411,7 +411,7 @@ CREATE TABLE refunds (
   CHECK ((status = 'failed') = (failure_reason IS NOT NULL))
 ) STRICT;
 CREATE INDEX refunds_by_session ON refunds (session_id);
--- What a tick of the clock looks at: refunds that can start, and claim links that have run out.
+-- Rows for a tick of the clock: refunds that can start, and claim links that have run out.
 CREATE INDEX refunds_ready ON refunds (created_at_ms)
   WHERE status = 'pending' AND destination IS NOT NULL AND (needs_approval = 0 OR approved_destination = destination);
 CREATE INDEX refunds_unclaimed ON refunds (claim_until_s) WHERE status = 'pending' AND destination IS NULL;
@@ -447,8 +447,7 @@ CREATE TABLE payouts (
   updated_at_ms INTEGER NOT NULL,
   settled_at_ms INTEGER,
   CHECK ((generation = 0) = (proof IS NULL)),
-  CHECK ((wait_code IS NULL) = (wait_message IS NULL)),
-  CHECK ((fault_code IS NULL) = (fault_message IS NULL)),
+  CHECK ((wait_code IS NULL) = (wait_message IS NULL) AND (fault_code IS NULL) = (fault_message IS NULL)),
   CHECK ((state IN ('succeeded', 'failed', 'canceled')) = (settled_at_ms IS NOT NULL)),
   CHECK ((state = 'succeeded') = (tx IS NOT NULL) AND (state = 'succeeded') = (fee_units IS NOT NULL))
 ) STRICT;
@@ -486,8 +485,7 @@ CREATE TABLE payout_attempts (
   PRIMARY KEY (payout_id, generation, attempt),
   CHECK ((answer_code IS NULL) = (answer IS NULL)),
   CHECK ((tx IS NULL) = (bytes IS NULL) AND (tx IS NULL) = (signed_at_ms IS NULL)),
-  CHECK (sent_at_ms IS NULL OR tx IS NOT NULL),
-  CHECK (fee_units IS NULL OR tx IS NOT NULL)
+  CHECK (tx IS NOT NULL OR (sent_at_ms IS NULL AND fee_units IS NULL))
 ) STRICT;
 -- One nonce serves one generation of one payout. Replacements (attempt 1 and on) take over the nonce of attempt 0.
 CREATE UNIQUE INDEX attempts_by_nonce ON payout_attempts (network, payer, nonce) WHERE nonce IS NOT NULL AND attempt = 0;
@@ -577,7 +575,7 @@ CREATE TABLE wallet_books (
   PRIMARY KEY (network, asset)
 ) STRICT, WITHOUT ROWID;
 
--- What a sweep takes from one address, out of its intent. An address holds what it received, less these without failed sweeps.
+-- Money that a sweep takes from one address, out of its intent. An address holds what it received, less these without failed sweeps.
 CREATE TABLE sweep_parts (
   payout_id TEXT NOT NULL REFERENCES payouts (id),
   network TEXT NOT NULL,
@@ -668,13 +666,12 @@ CREATE TABLE notice_targets (
   address TEXT NOT NULL, -- where it goes and with what secrets; sealed
   severity TEXT NOT NULL, --> Severity
   code TEXT NOT NULL, -- typed by a person to prove that messages arrive; sealed
-  wrong_codes INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   proved_at_ms INTEGER,
   progress TEXT NOT NULL CHECK (json_valid(progress)) --> NoticeProgress
 ) STRICT, WITHOUT ROWID;
 
--- What operators changed: saved in the transaction of the change, never changed or deleted.
+-- Changes that operators made: saved in the transaction of the change, never changed or deleted.
 CREATE TABLE audit_log (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   at_ms INTEGER NOT NULL,

@@ -18,10 +18,10 @@ import type { MacedRow, RowGuard } from './row-macs.ts';
 import { stores } from './tables.ts';
 import type { WebhookSecrets } from './webhook-secrets.ts';
 
-/** Stores that somebody is a member of and that wait for approval at a time. */
+/** Stores of one person that may wait for approval at a time. */
 export const WAITING_STORES_MAX = 3;
 
-/** How a store takes part: it calls the API. */
+/** The channel of every store. */
 export const CHANNEL_TYPE = 'API';
 
 /** A merchant's store; its id is the merchant id of the API. */
@@ -42,15 +42,15 @@ export type MerchantStore = Readonly<{
 /** A store with the secrets that sign for URLs of single sessions, and for endpoints without a secret of their own. */
 export type NewStore = MerchantStore & Readonly<{ webhookSecrets: Readonly<Record<Mode, string>> }>;
 
-/** When an operator decided against a store, and why. */
+/** A decision of an operator against a store. */
 export type Decision = Readonly<{ atMs: number; because: string }>;
 
-/** Whether a store was refused, had been refused before, or is approved and therefore suspended instead. */
+/** The outcome of refusing a store. `already`: it had been refused. `approved`: only suspending it is possible. */
 export type RefusedStore = Readonly<{ store: MerchantStore; outcome: 'refused' | 'already' | 'approved' }>;
 
 type Decided = Readonly<{ store: MerchantStore; hasChanged: boolean }>;
 
-/** What an operator can change of a store. */
+/** Values of a store that an operator can change. */
 export type StoreValues = Readonly<{ name: string; zone: string }> & StoreSettings & RefundPolicy;
 
 /** A store's logo, a PNG; `hash` is the SHA-256 of its bytes, in hex. */
@@ -115,7 +115,7 @@ const isWaiting = eq(stores.status, 'pending');
 
 const ALARMS = `${alarmKey('store', '')}:`;
 
-/** The store's name is not in it: whoever asks for a store must not write to the operator's phone. */
+/** Leaves the store's name out: a person who asks for a store must not write to the operator's phone. */
 const waitingMessage = (id: string): string =>
   `Store ${id} waits for your decision: \`quayside store set ${id} --decide approve\`, or \`quayside store set ${id} --decide refuse --reason …\`. ` +
   'The page Stores of the dashboard shows its name and owner, and every other store that waits.';
@@ -296,7 +296,7 @@ function decisionCommands(db: Db, parts: Parts) {
     return store;
   }
 
-  /** How many stores wait that somebody is a member of. */
+  /** Counts the stores of a person that wait. */
   function countWaiting(personId: string): number {
     const own = people.byId(personId)?.memberships.flatMap(({ storeId }) => storeId ?? []) ?? [];
     const waiting = and(inArray(stores.id, own), isWaiting);

@@ -497,7 +497,6 @@ export const noticeTargets = sqliteTable('notice_targets', {
   address: text().notNull(),
   severity: text().$type<Severity>().notNull(),
   code: text().notNull(),
-  wrongCodes: integer().notNull(),
   createdAtMs: integer().notNull(),
   provedAtMs: integer(),
   progress: json<NoticeProgress>().notNull(),

@@ -1,5 +1,5 @@
 /**
- * How addresses and amounts are written in texts. It depends on the chain and on the token, which the database does not
+ * Formats of addresses and amounts in texts. They depend on the chain and on the token, which the database does not
  * know.
  */
 import type { Asset } from '../core/ledger.ts';

@@ -14,7 +14,7 @@ import type { Vault } from './vault.ts';
 /** `nextSecret` is set while a rotation is under way: Standard Webhooks signatures are made with both. */
 export type SecretPair = Readonly<{ secret: string; nextSecret: string | null }>;
 
-/** What is sealed. */
+/** The secret as it is sealed. */
 type KeptSecret = SecretPair & Readonly<{ rotatedAtMs: number | null }>;
 
 /** The secret that signs for an endpoint or store. `owner`: an endpoint's id, or a store's. */

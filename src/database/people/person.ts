@@ -14,7 +14,7 @@ export type Person = Readonly<{
   memberships: readonly Membership[];
   isReady: boolean;
   hasFactor: boolean;
-  /** How many are not used yet. */
+  /** Recovery codes that are not used yet. */
   recoveryCodes: number;
   /** The language of the pages, as its code; null for the browser's. */
   language: string | null;
@@ -22,7 +22,7 @@ export type Person = Readonly<{
   removedAtMs: number | null;
 }>;
 
-/** What a sign-in is checked against. `totpStep` is the newest 30-second step whose code was used. */
+/** Secrets that a sign-in is checked against. `totpStep` is the newest 30-second step whose code was used. */
 export type SignInSecrets = Readonly<{
   person: Person;
   password: string;
@@ -31,8 +31,8 @@ export type SignInSecrets = Readonly<{
 }>;
 
 /**
- * Where somebody is signed in. `device` and `address` are what the browser and the connection said. Until `sudoUntilMs`
- * it may do what lets money or power out: the second factor was proved shortly before.
+ * A browser in which a person is signed in. `device` and `address` come from the browser and the connection. Until
+ * `sudoUntilMs` it may do what lets money or power out: the second factor was proved shortly before.
  */
 export type WebSession = Readonly<{
   /** Of the token that its cookie has now. */
@@ -47,7 +47,7 @@ export type WebSession = Readonly<{
   sudoUntilMs: number;
 }>;
 
-/** How long a session lives without use, and at all. */
+/** Lifetimes of a session: without use, and at all. */
 export type WebSessionLimits = Readonly<{ idleMs: number; lifeMs: number }>;
 
 /** A second factor that was found right: a code of this step and app, or a passkey. */
@@ -58,7 +58,7 @@ export type UsedFactor =
 /** An authenticator app, with the recovery codes that stand for it. */
 export type NewFactor = Readonly<{ totpSecret: string; totpStep: number; recoveryHashes: readonly string[] }>;
 
-/** What a person sets with a one-time link. `factor`: null to set it up later. */
+/** Secrets that a person sets with a one-time link. `factor`: null to set it up later. */
 export type NewSecrets = Readonly<{ password: string; factor: NewFactor | null }>;
 
 /** Credentials that a signed-in person replaces. */

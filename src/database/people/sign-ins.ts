@@ -1,5 +1,5 @@
 /**
- * How people sign in: one-time links, attempts, what they sign in with, and the sessions of their browsers.
+ * Signing in: one-time links, attempts, passwords and factors, and the sessions of browsers.
  */
 import { and, desc, eq, gt, lt, ne, or } from 'drizzle-orm';
 import { signInDelayS } from '../../core/access.ts';
@@ -58,7 +58,7 @@ const toSession = (
 const isAlive = ({ startedAtMs, seenAtMs }: WebSession, nowMs: number, { idleMs, lifeMs }: WebSessionLimits): boolean =>
   startedAtMs + lifeMs > nowMs && seenAtMs + idleMs > nowMs;
 
-/** Returns the repository of how people sign in. */
+/** Returns the repository of sign-ins. */
 export const signInCommands = (db: Db, parts: Parts) => ({
   ...linkCommands(db, parts),
   ...attemptCommands(db, parts),
@@ -98,7 +98,7 @@ function linkCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
   }
 
   return {
-    /** Makes a one-time link; earlier links of the person end, and so does everything that they are signed in with. */
+    /** Makes a one-time link. The person's earlier links and sessions end. */
     async addLink(personId: string, link: NewLink, act: OperatorAct): Promise<void> {
       await db.write(() => {
         setLink(personId, link);
@@ -305,7 +305,7 @@ function ownSecretCommands(db: Db, { vault, recordAct }: Parts) {
 
   return {
     /**
-     * Sets what somebody signs in with who is signed in: the former one ends, and so do the person's other sessions.
+     * Replaces credentials of a signed-in person, and ends the person's other sessions.
      * The count of attempts is cleared.
      * @param hadFactor whether the person had an app when what was typed was checked
      * @returns false when the session has ended, or an app was set up meanwhile
