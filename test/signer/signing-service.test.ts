@@ -433,4 +433,13 @@ test('wallets that pay are derived once, deposit addresses each time; no key out
     );
 });
 
+test('a network that the policy lacks has no journal and no fence; a closed signer has no seed', () => {
+  const { service } = newSigningService();
+  for (const call of [() => service.journal('test:three', 0, 10), () => service.fence('test:three')])
+    assert.is(refusalOf(call), 'signer_refused_policy');
+  service.close();
+  const wiped = evmSpending.derive(new Uint8Array(64), { role: 'collection', index: 3 }).key;
+  assert.equal(service.addresses('test:one', [3]), [wiped]);
+});
+
 test.run();
