@@ -134,7 +134,7 @@ test('`payout freeze` reaches the signer, and says so where it does not; `payout
   await signer.ended;
   const lonely = await run(['payout', 'freeze', '--reason', 'theft'], [], false, quayside);
   assert.is(lonely.code, 1);
-  assert.match(lonely.stdout, /money out is frozen on every network[\s\S]*the signer was NOT frozen/);
+  assert.match(lonely.stdout, /Money out is frozen on every network[\s\S]*the signer was NOT frozen/);
 });
 
 test.run();
