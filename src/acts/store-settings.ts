@@ -13,7 +13,7 @@ const ORIGINS_MAX = 20;
 const DAY_S = 86_400;
 const ORIGIN_EXAMPLE = 'https://shop.example';
 /** The colour of a payment page without one of its own. */
-export const USUAL_ACCENT = '#0b6e5f';
+const USUAL_ACCENT = '#0b6e5f';
 
 /** All that is set of a store. */
 export type StoreState = StoreValues & Omit<PageSettings, 'logo'>;

@@ -33,6 +33,9 @@ import { type CommonPage, may, type Page, type Reply, type StoreAt, type StorePa
 import { sentence, sentenceText, shownValue } from './sentence.ts';
 import { faultMessage } from './show.ts';
 
+/** So many inputs stand below one another; more are in two columns where there is room. */
+const ONE_COLUMN_MAX = 6;
+
 type Texts = Readonly<Record<string, string | undefined>>;
 type AnyVisit = Visit<StoreAt | null>;
 
@@ -85,7 +88,8 @@ type How = Readonly<{
 
 /** How a page shows a form. */
 type Shown = Readonly<{
-  button: string;
+  /** Null where `below` has a button. */
+  button: string | null;
   /** What the page gives for fields and for parameters of the path. */
   given?: Texts;
   /** What its inputs hold at first. */
@@ -200,12 +204,13 @@ function render(visit: AnyVisit, fields: Fields, how: How, shown: Shown): Html {
       ...{ name: 'because', label: sentence(words, label), text: isAgain ? (form.because ?? '') : '' },
       ...{ charsMax: REASON_CHARS_MAX, isProse: true, isRequired: reason !== undefined },
     });
+  const asked = inputs.length > ONE_COLUMN_MAX ? html`<div class="two-columns">${inputs}</div>` : inputs;
   const file = Object.values(fields).some(({ isFile }) => isFile) ? html` enctype="multipart/form-data"` : null;
   const named =
-    about === undefined ? null : html` aria-label="${words.say('general.act_on', { act: button, name: about })}"`;
+    about === undefined ? null : html` aria-label="${words.say('general.act_on', { act: button ?? '', name: about })}"`;
   const looks = look === 'main' ? null : html` class="${look === 'small' ? 'plain small' : 'plain'}"`;
-  const content = html`<form method="post" action="${action}"${file}>${changeFields(visit)}${above}${inputs}${why ?? null}${below}
-<button${looks}${named}>${button}</button></form>`;
+  const content = html`<form method="post" action="${action}"${file}>${changeFields(visit)}${above}${asked}${why ?? null}${below}
+${button && html`<button${looks}${named}>${button}</button>`}</form>`;
   return opens === undefined
     ? content
     : html`<details${isAgain ? html` open` : null}><summary>${opens}</summary>${content}</details>`;

@@ -11,7 +11,7 @@ import { type Html, html } from '../lib/html.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
 import { formTokenField } from './frame.ts';
 import { createOnce, onceField } from './once.ts';
-import type { CommonPage, Reply, StoreAt, StorePage, Visit } from './page.ts';
+import type { Reply, StoreAt, Visit } from './page.ts';
 import { faultMessage } from './show.ts';
 import { neededFor, PROOF_FIELDS, proofFields, proveAgain } from './sudo.ts';
 
@@ -59,33 +59,9 @@ export const FIRST_FACTOR_PATH = '/account/app';
 
 type PlanOf<At> = (visit: Visit<At>) => Promise<Planned>;
 
-/** A form of one store and mode. */
-export const storeChange = (
-  deps: DashboardDeps,
-  { plan, ...page }: Pick<StorePage, 'path' | 'needs' | 'formBytesMax'> & Readonly<{ plan: PlanOf<StoreAt> }>,
-): StorePage => ({ ...page, method: 'post', answer: changing(deps, plan) });
-
-/** A form about the installation, or of the person who is signed in. */
-export const commonChange = (
-  deps: DashboardDeps,
-  { plan, ...page }: Pick<CommonPage, 'path' | 'needs' | 'formBytesMax'> & Readonly<{ plan: PlanOf<null> }>,
-): CommonPage => ({ ...page, method: 'post', answer: changing(deps, plan) });
-
 /** The hidden fields of every form that changes something. */
 export const changeFields = ({ visitor, nowMs }: Pick<Visit<unknown>, 'visitor' | 'nowMs'>): Html =>
   html`${formTokenField(visitor.formToken)}${onceField(nowMs)}`;
-
-type FormOf = Readonly<{ fields?: Html | null; attributes?: Html | null; isMain?: boolean }>;
-
-/** Renders a form that changes something. `isMain`: its button is what most come to the page for. */
-export const changeForm = (
-  visit: Pick<Visit<unknown>, 'visitor' | 'nowMs'>,
-  action: string,
-  button: Html | string,
-  { fields = null, attributes = null, isMain = false }: FormOf = {},
-): Html =>
-  html`<form method="post" action="${action}"${attributes}>${changeFields(visit)}${fields}
-<button${isMain ? null : html` class="plain"`}>${button}</button></form>`;
 
 export const hidden = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`;

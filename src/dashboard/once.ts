@@ -5,7 +5,6 @@
 import { createHash } from 'node:crypto';
 import { type Html, html } from '../lib/html.ts';
 import { sortableId } from '../lib/id.ts';
-import type { Visit } from './page.ts';
 import type { Visitor } from './web-session.ts';
 
 /** How long a form that is sent again gets the same answer. It may show a secret, so it is short. */
@@ -29,16 +28,6 @@ export function idOfForm({ formToken }: Pick<Visitor, 'formToken'>, once: string
   const rest = [...digest.subarray(0, given.length - ID_TIME_CHARS)].map((byte) => CROCKFORD.charAt(byte & 31));
   return given.slice(0, ID_TIME_CHARS) + rest.join('');
 }
-
-/**
- * Returns what makes a command of the database be done once for one rendering of a form.
- * @param meaning a hash of what the form asks for; of another one, the database refuses it
- */
-export const replayOf = (
-  { visitor, form, nowMs }: Pick<Visit<unknown>, 'visitor' | 'form' | 'nowMs'>,
-  what: string,
-  meaning = '',
-) => ({ idempotencyKey: idOfForm(visitor, form.once, nowMs), path: `dashboard: ${what}`, bodyHash: meaning });
 
 type Kept<T> = Readonly<{ untilMs: number; answer: Promise<T> }>;
 

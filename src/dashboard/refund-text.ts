@@ -1,13 +1,12 @@
 /** Texts of pages about refunds: states, people's decisions, and payments. */
-import { amountText, shownMinor } from '../acts/refund-words.ts';
+import { shownMinor } from '../acts/refund-words.ts';
 import { approveRefund, redirectRefund, waitsForApproval } from '../acts/refunds.ts';
 import type { RefundStatus } from '../core/refund.ts';
 import type { Refund, RefundRoom } from '../database/refunds/refund.ts';
 import { type Html, html } from '../lib/html.ts';
-import { facts } from '../web/list.ts';
 import type { DashboardDeps } from './deps.ts';
 import { confirmedText } from './received.ts';
-import { badge, data, grouped, networkTitle, type Tone, time } from './show.ts';
+import { badge, data, type Tone, time } from './show.ts';
 import type { Words } from './texts.ts';
 
 export const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
@@ -39,18 +38,6 @@ export const refundBadge = (words: Words, { status }: Pick<Refund, 'status'>): H
 /** Writes what is left to refund, by coin: "6.00 USDT, 2.50 USDC". */
 export const leftText = ({ coins }: RefundRoom): string =>
   coins.map(({ leftMinor, currency }) => `${shownMinor(leftMinor)} ${currency}`).join(', ');
-
-/** Says order, amount, network and whole destination. @param source by whom the destination was named */
-export const whatIsPaid = (config: DashboardDeps['config'], words: Words, refund: Refund): Html =>
-  facts([
-    [words.say('refunds.order'), data(refund.orderId)],
-    [words.say('refund-changes.amount'), data(amountText(refund))],
-    [words.say('refunds.network'), data(networkTitle(config, refund.network))],
-    [
-      words.say('refunds.to'),
-      refund.destination ? grouped(refund.destination.address) : words.say('refund-changes.by_link'),
-    ],
-  ]);
 
 const ENTRIES_MAX = 50;
 /** So many entries of the audit log are looked at, of the time between a refund's creation and its end. */

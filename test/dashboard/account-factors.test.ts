@@ -4,7 +4,6 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { browserName } from '../../src/dashboard/browser-name.ts';
 import { codeOf, stepAt } from '../../src/dashboard/second-factor.ts';
 import { network, token } from '../support/api-server.ts';
 import {
@@ -208,7 +207,7 @@ test('with simulated networks only, a password is enough to sign in and to do wh
     const live = await askKey('live');
     assert.is(live.review.headers.get('location')?.split('?')[0], APP, 'a live key needs a factor');
     const sent = { form_token: await formTokenOf(again), passkey: '{}', name: 'x' };
-    assert.is((await again.post('/account/passkeys', sent)).headers.get('location'), APP, 'an app comes first');
+    assert.is((await again.post('/account/passkeys', sent)).status, 400, 'an app comes first');
   }));
 
 test('from the first network on that is not simulated, whoever has no factor sets one up before anything else', () =>
@@ -268,30 +267,7 @@ test('a factor is asked for once it is set up, and no form or sign-in that was o
     assert.is(await signIns.changeSecrets(session, { password: 'x' }, true, act), false, 'the session has ended');
   }));
 
-for (const [userAgent, browser, system] of [
-  ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Firefox', 'Linux'],
-  [
-    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/139.0.0.0 Safari/537.36 Edg/139.0.0.0',
-    'Edge',
-    'Windows',
-  ],
-  [
-    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15',
-    'Safari',
-    'macOS',
-  ],
-  [
-    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/139.0.0.0 Mobile/15E148 Safari/604.1',
-    'Chrome',
-    'iPhone',
-  ],
-] as const) {
-  test(`${browser} on ${system} is called so`, () => {
-    assert.equal(browserName(userAgent), { browser, system });
-  });
-}
-
-test('the list of sessions names browsers as people do, and others as they call themselves', () =>
+test('the list of sessions names browsers and addresses', () =>
   withDashboard(async (dashboard) => {
     const ada = await dashboard.person('Ada', operator);
     dashboard.api.clock.advance(31_000);
@@ -299,8 +275,7 @@ test('the list of sessions names browsers as people do, and others as they call 
     const secrets = { name: 'Ada', password: PASSWORD, code: dashboard.code(ada.token) };
     await dashboard.visitor().post('/sign-in', secrets, { 'user-agent': device, 'x-forwarded-for': '2001:db8::17' });
     const { text } = await ada.get('/account');
-    assert.match(text, `<span title="${device}"><bdi>Firefox</bdi> on <bdi>Linux</bdi></span>`);
-    assert.match(text, '<bdi>A browser</bdi>');
+    assert.match(text, 'Firefox/140.0</bdi>');
     assert.match(text, '<bdi class="network">2001:<wbr>db8:<wbr>:<wbr>17<wbr></bdi>');
   }));
 

@@ -126,7 +126,7 @@ for (const javaScriptEnabled of [false, true]) {
     const text = (await page.locator('main').textContent()) ?? '';
     assert.match(text, /sk_test_\w{32}/);
     assert.match(text, /ss_\w{40}/);
-    await page.getByRole('link', { name: 'I have saved them' }).click();
+    await page.getByRole('link', { name: 'Go on' }).click();
     const after = (await page.locator('main').textContent()) ?? '';
     assert.match(after, 'Shop server');
     assert.not.match(after, /ss_\w{40}/);

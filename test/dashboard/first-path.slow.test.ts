@@ -122,7 +122,7 @@ test('a key is made, and the signed call beside it creates a payment in a shell'
   const session = JSON.parse(answer);
   assert.is(session.payment_status, 'pending', answer);
   [world.sessionId, world.payUrl] = [session.id, session.url];
-  await link(page, 'I have saved them');
+  await link(page, 'Go on');
 });
 
 test('an endpoint of the shop is added, and a test event arrives there', async ({ page, shop }) => {

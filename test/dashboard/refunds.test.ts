@@ -91,11 +91,11 @@ test('a refund is refused where the API would refuse it, before anybody confirms
     ] as const) {
       const answer = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT', ...fields });
       assert.is(answer.status, 400, fault);
-      assert.match(answer.text, fault);
+      assert.match(answer.text.replaceAll(/<\/?bdi>/g, ''), fault);
     }
     await api.database().stores.setRefundPolicy(api.merchantId, { refundDailyMinor: 449 });
     const { text } = await ada.submit(refundForm, refundForm, { amount: '4.50', currency: 'USDT' });
-    assert.match(text, 'above what the store may still refund today: 4.49.');
+    assert.match(text.replaceAll(/<\/?bdi>/g, ''), 'above what the store may still refund today: 4.49.');
     assert.equal(await refundsOf(shop), []);
   }));
 
@@ -125,7 +125,7 @@ test('the form says what is left, on which network and until when; the review sa
     assert.match(await plain(), 'Left to refund 6.00 USDT');
     assert.match(await plain(), '9,995.50 USDT of it left today');
     const { text } = await ada.submit(refundForm, refundForm, { amount: '6.01', currency: 'USDT' });
-    assert.match(text, 'after its earlier refunds: 6.00 USDT.');
+    assert.match(text.replaceAll(/<\/?bdi>/g, ''), 'after its earlier refunds: 6.00 USDT.');
     assert.is(amountOf(text), '6.01', 'what was typed stays');
     await api.database().stores.setRefundPolicy(api.merchantId, { refundCancelWindowS: 0 });
     const next = await ada.submit(refundForm, refundForm, { amount: '1', currency: 'USDT', address: address('7') });

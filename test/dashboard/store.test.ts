@@ -71,7 +71,7 @@ test('the policy is saved after it was shown before and after, and a refund limi
     api.clock.advance(600_000);
     const shown = shownFields(await ada.get(path));
     const unchanged = await ada.submit(path, path, shown);
-    assert.match(unchanged.headers.get('location') ?? '', 'Nothing');
+    assert.match((await ada.get(unchanged.headers.get('location') ?? '')).text, 'Nothing was changed');
     const harmless = await ada.submit(path, path, { ...shown, grace: '45' });
     assert.not.match(harmless.text, 'name="code"');
     const review = await ada.submit(path, path, { ...shown, refundAutomatic: '20.50', late: 'accept' });
@@ -98,7 +98,7 @@ test('the policy is saved after it was shown before and after, and a refund limi
     }
   }));
 
-test('colour and origins are checked, previewed and saved', () =>
+test('colour and origins are checked and saved', () =>
   withDashboard(async ({ api, person }) => {
     const ada = await person('Ada', { role: 'owner', storeId: api.merchantId });
     const page = `/s/${api.merchantId}/test/settings`;
@@ -116,7 +116,6 @@ test('colour and origins are checked, previewed and saved', () =>
     }
     const origins = 'https://shop.example, https://other.example:8443';
     const review = await ada.submit(page, path, { ...shown, accent: '#FFEE00', origins });
-    assert.match(review.text, 'The colour in dark mode');
     assert.is((await confirm(ada, path, review)).status, 303);
     const { accent, embedOrigins } = await api.database().stores.findPageSettings(api.merchantId);
     assert.equal([accent, embedOrigins], ['#ffee00', ['https://shop.example', 'https://other.example:8443']]);

@@ -396,7 +396,7 @@ test('only the highest fence is served, also after a restart', () => {
   again.service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 5 }));
 });
 
-test('wallets that pay are derived once, deposit addresses each time; no key outlives the call that derived it', () => {
+test('no key outlives the call that derived it, and only wallets that pay are derived once', () => {
   const folder = makeSignerFolder(policySettings, false);
   folders.push(folder);
   const derived: (Readonly<{ secret: Uint8Array }> & Wallet)[] = [];

@@ -3,11 +3,13 @@
  * asks for the present password, and passkeys. Each change asks for the second factor and ends the other sessions. For
  * what is lost there are recovery codes and `quayside user link`.
  */
+import { refuse, say } from '../../acts/act.ts';
 import type { Passkey } from '../../database/column-values.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { sortableId } from '../../lib/id.ts';
 import { facts, list } from '../../web/list.ts';
-import { changeFields, commonChange, FIRST_FACTOR_PATH, type Planned } from '../change.ts';
+import { browserAct, formOf } from '../act-form.ts';
+import { changing, FIRST_FACTOR_PATH, type Planned } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { codesShown, secretShown } from '../link.ts';
 import type { CommonPage, Visit } from '../page.ts';
@@ -24,21 +26,12 @@ const PASSKEY_NAME_CHARS_MAX = 40;
 
 export function accountFactorPages(deps: DashboardDeps): readonly CommonPage[] {
   const needs = 'to be signed in';
-  const secrets = commonChange(deps, {
-    path: FIRST_FACTOR_PATH,
-    needs,
-    plan: async (visit) => planSecrets(deps, visit),
-  });
+  const page = { path: FIRST_FACTOR_PATH, needs } as const;
+  const answer = changing(deps, async (visit: Visit<null>) => planSecrets(deps, visit));
   return [
-    secrets,
+    { ...page, method: 'post', answer },
     // Where somebody without a factor is led to.
-    {
-      ...secrets,
-      method: 'get',
-      answer: (visit) => secrets.answer({ ...visit, form: { once: sortableId(visit.nowMs) } }),
-    },
-    commonChange(deps, { path: '/account/passkeys', needs, plan: (visit) => planNewPasskey(deps, visit) }),
-    commonChange(deps, { path: '/account/passkeys/remove', needs, plan: (visit) => planRemoval(deps, visit) }),
+    { ...page, method: 'get', answer: (visit) => answer({ ...visit, form: { once: sortableId(visit.nowMs) } }) },
   ];
 }
 
@@ -127,29 +120,96 @@ ${secretShown(deps, words, { secret, name: person.name })}
 }
 
 /** The challenge that a new passkey signs. */
-const purposeFor = ({ visitor }: Visit<null>): string => `register ${visitor.formToken}`;
+const purposeFor = ({ visitor }: Pick<Visit<null>, 'visitor'>): string => `register ${visitor.formToken}`;
 
 const usedAt = (words: Words, { usedAtMs }: Passkey): Html | string =>
   usedAtMs === null ? words.say('passkeys.not_yet') : time(usedAtMs);
+
+type Made = Awaited<ReturnType<DashboardDeps['passkeys']['registered']>>;
+
+const addPasskey = browserAct({
+  name: 'add passkey',
+  needs: 'to be signed in',
+  asks: 'second factor',
+  fields: {
+    name: {
+      label: say('passkeys.new_name'),
+      ...{ charsMax: PASSKEY_NAME_CHARS_MAX, isProse: true },
+    },
+    passkey: { label: say('passkeys.add') },
+  },
+  async plan({ visit: { visitor, words } }, { name = '', passkey: sent = '' }) {
+    if (!visitor.person.hasFactor) return refuse('refused', say('change.no_factor'));
+    if (sent === '') return refuse('usage', say('passkeys.no_script'));
+    const called = name.slice(0, PASSKEY_NAME_CHARS_MAX) || words.say('passkeys.unnamed');
+    return { person: visitor.person, name: called, sent, made: null as Made };
+  },
+  review: ({ person, name }) => ({
+    title: say('passkeys.add_title', { name }),
+    target: person.id,
+    facts: [],
+    notes: [say('passkeys.add_text', { name: person.name })],
+    button: say('passkeys.add_button'),
+  }),
+  async before({ deps, visit }, plan) {
+    return { ...plan, made: await deps.passkeys.registered(plan.sent, purposeFor(visit)) };
+  },
+  async run({ database, visit, act, nowMs }, { name, made }) {
+    const { session } = visit.visitor;
+    const isAdded = made && (await database.signIns.addPasskey(session, { ...made, name, createdAtMs: nowMs }, act));
+    return isAdded ? { said: say('passkeys.added', { name }), json: {} } : refuse('refused', say('passkeys.not_added'));
+  },
+});
+
+const removePasskey = browserAct({
+  name: 'remove passkey',
+  needs: 'to be signed in',
+  asks: 'second factor',
+  fields: { id: { label: say('passkeys.name'), isRequired: true } },
+  async plan({ database, visit: { visitor } }, { id }) {
+    const own = await database.signIns.listPasskeys(visitor.person.id);
+    return own.find((one) => one.id === id) ?? refuse('refused', say('passkeys.gone'));
+  },
+  review: ({ id, name, createdAtMs, usedAtMs }) => ({
+    title: say('passkeys.remove_title', { name }),
+    target: id,
+    facts: [
+      [say('passkeys.added_at'), { atMs: createdAtMs }],
+      [say('passkeys.used_at'), usedAtMs === null ? say('passkeys.not_yet') : { atMs: usedAtMs }],
+    ],
+    notes: [say('passkeys.remove_text')],
+    button: say('passkeys.remove_button'),
+    isDangerous: true,
+  }),
+  async run({ database, visit, act }, { id, name }) {
+    await database.signIns.removePasskey(visit.visitor.session, id, act);
+    return { said: say('passkeys.removed', { name }), json: {} };
+  },
+});
+const adding = formOf(addPasskey, { path: '/account/passkeys', inputs: ['name', 'passkey'] });
+const removing = formOf(removePasskey, { path: '/account/passkeys/remove', inputs: ['id'] });
+
+/** Forms of the account's page. */
+export const passkeyForms = [adding, removing];
 
 /** Renders the person's passkeys, and the form for another one. */
 export async function passkeySection({ database, passkeys }: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { visitor, words } = visit;
   if (!visitor.person.hasFactor) return html``;
   const own = await database.signIns.listPasskeys(visitor.person.id);
-  const remove = (id: string): Html => html`<form method="post" action="/account/passkeys/remove">${changeFields(visit)}
-<input type="hidden" name="id" value="${id}"><button class="plain">${words.say('passkeys.remove')}</button></form>`;
+  const remove = { button: words.say('passkeys.remove'), look: 'small' } as const;
   const asked = passkeys.creation(visitor.person, own, purposeFor(visit));
-  const add = html`<form method="post" action="/account/passkeys">${changeFields(visit)}
-<label>${words.say('passkeys.new_name')} <input name="name" maxlength="${PASSKEY_NAME_CHARS_MAX}" placeholder="${words.say('passkeys.example')}" autocomplete="off"></label>
-${passkeyButton(words, { field: 'passkey', text: words.say('passkeys.add'), asked })}</form>`;
+  const add = adding.show(visit, {
+    ...{ button: null, inputs: ['name'] },
+    below: passkeyButton(words, { field: 'passkey', text: words.say('passkeys.add'), asked }),
+  });
   const table = list<Passkey>({
     caption: words.say('passkeys.title'),
     columns: [
       [words.say('passkeys.name'), ({ name }) => data(name)],
       [words.say('passkeys.added_at'), ({ createdAtMs }) => time(createdAtMs)],
       [words.say('passkeys.used_at'), (one) => usedAt(words, one)],
-      [words.say('passkeys.remove'), ({ id }) => remove(id)],
+      [words.say('passkeys.remove'), ({ id, name }) => removing.show(visit, { ...remove, given: { id }, about: name })],
     ],
     rows: own,
     empty: '',
@@ -158,56 +218,4 @@ ${passkeyButton(words, { field: 'passkey', text: words.say('passkeys.add'), aske
 <p class="hint">${words.say('passkeys.what')}</p>
 ${own.length === 0 ? null : table}${passkeys.isPossible ? add : html`<p class="hint">${words.html('passkeys.impossible')}</p>`}
 </section>`;
-}
-
-async function planNewPasskey({ passkeys }: DashboardDeps, visit: Visit<null>): Promise<Planned> {
-  const { visitor, form, nowMs, words } = visit;
-  const { person, session } = visitor;
-  const name = (form.name ?? '').trim().slice(0, PASSKEY_NAME_CHARS_MAX) || words.say('passkeys.unnamed');
-  const sent = form.passkey ?? '';
-  if (!person.hasFactor) return { to: FIRST_FACTOR_PATH };
-  if (sent === '') return { to: BACK, said: words.say('passkeys.no_script') };
-  return {
-    command: 'add passkey',
-    target: person.id,
-    review: {
-      title: words.say('passkeys.add_title', { name }),
-      consequence: html`<p>${words.html('passkeys.add_text', { name: person.name })}</p>`,
-      button: words.say('passkeys.add_button'),
-      back: BACK,
-      needsSudo: true,
-    },
-    async act(database, act) {
-      const made = await passkeys.registered(sent, purposeFor(visit));
-      const isAdded = made && (await database.signIns.addPasskey(session, { ...made, name, createdAtMs: nowMs }, act));
-      return { to: BACK, said: isAdded ? words.say('passkeys.added', { name }) : words.say('passkeys.not_added') };
-    },
-  };
-}
-
-async function planRemoval({ database }: DashboardDeps, visit: Visit<null>): Promise<Planned> {
-  const { visitor, form, words } = visit;
-  const own = await database.signIns.listPasskeys(visitor.person.id);
-  const passkey = own.find(({ id }) => id === form.id);
-  if (!passkey) return { to: BACK, said: words.say('passkeys.gone') };
-  const { id, name, createdAtMs } = passkey;
-  return {
-    command: 'remove passkey',
-    target: visitor.person.id,
-    review: {
-      title: words.say('passkeys.remove_title', { name }),
-      consequence: html`${facts([
-        [words.say('passkeys.added_at'), time(createdAtMs)],
-        [words.say('passkeys.used_at'), usedAt(words, passkey)],
-      ])}<p>${words.say('passkeys.remove_text')}</p>`,
-      button: words.say('passkeys.remove_button'),
-      back: BACK,
-      needsSudo: true,
-      isDangerous: true,
-    },
-    async act(database, act) {
-      await database.signIns.removePasskey(visitor.session, id, act);
-      return { to: BACK, said: words.say('passkeys.removed', { name }) };
-    },
-  };
 }

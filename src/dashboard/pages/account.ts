@@ -4,17 +4,17 @@
 import type { Person, WebSession } from '../../database/people/person.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list } from '../../web/list.ts';
-import { browserName } from '../browser-name.ts';
-import { changeFields, commonChange, type Planned } from '../change.ts';
+import { pageWith } from '../act-form.ts';
+import { changeFields, changing, type Planned } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
 import { formTokenField } from '../frame.ts';
-import type { CommonPage, Reply, Visit } from '../page.ts';
+import type { Page, Reply, Visit } from '../page.ts';
 import { ago, data, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
-import { accountFactorPages, factorSection, passkeySection } from './account-factors.ts';
+import { accountFactorPages, factorSection, passkeyForms, passkeySection } from './account-factors.ts';
 
-export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
+export const accountPages = (deps: DashboardDeps): readonly Page[] => [
   ...accountFactorPages(deps),
   {
     method: 'get',
@@ -28,17 +28,15 @@ export const accountPages = (deps: DashboardDeps): readonly CommonPage[] => [
       return { to: store ? `/s/${store.storeId}/${isLive ? 'live' : 'test'}/overview` : '/account' };
     },
   },
+  ...pageWith(deps, { path: '/account', needs: 'to be signed in', answer: (visit) => accountPage(deps, visit) }, [
+    ...passkeyForms,
+  ]),
   {
-    method: 'get',
-    path: '/account',
-    needs: 'to be signed in',
-    answer: (visit) => accountPage(deps, visit),
-  },
-  commonChange(deps, {
+    method: 'post',
     path: '/account/language',
     needs: 'to be signed in',
-    plan: async (visit) => planLanguage(deps, visit),
-  }),
+    answer: changing(deps, async (visit: Visit<null>) => planLanguage(deps, visit)),
+  },
   {
     method: 'post',
     path: '/account/sessions/end',
@@ -81,7 +79,7 @@ ${list<WebSession>({
     [words.say('account.since'), ({ startedAtMs }) => time(startedAtMs)],
     [words.say('account.seen'), ({ seenAtMs }) => ago(words, seenAtMs, nowMs)],
     [words.say('account.address'), ({ address }) => network(address)],
-    [words.say('account.browser'), ({ device }) => browserText(words, device)],
+    [words.say('account.browser'), ({ device }) => data(device)],
     [
       words.say('account.end'),
       ({ hash }) => (hash === session.hash ? words.say('account.this_one') : form(hash, words.say('account.end_it'))),
@@ -97,14 +95,6 @@ ${open.length > 1 ? form('others', words.say('account.end_others')) : null}</sec
 /** Shows an IP address, which breaks between its groups only, if at all. */
 const network = (address: string): Html =>
   html`<bdi class="network">${address.split(/(?<=:)/).map((part) => html`${part}<wbr>`)}</bdi>`;
-
-/** Shows a browser as people know it, with what it calls itself as the title; or only that. */
-function browserText(words: Words, device: string): Html {
-  const name = browserName(device);
-  if (!name) return data(device);
-  const known = { browser: data(name.browser), system: data(name.system) };
-  return html`<span title="${device}">${words.html('account.browser_on', known)}</span>`;
-}
 
 /**
  * Says which roles somebody has, and where.

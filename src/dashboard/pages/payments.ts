@@ -1,4 +1,5 @@
 /** A store's payments: the list, with one search box and filters; and the list as CSV. */
+import { refuse, say } from '../../acts/act.ts';
 import { minorText } from '../../acts/refund-words.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parseUnits } from '../../core/money.ts';
 import type { EarlierRefund } from '../../core/refund.ts';
@@ -10,7 +11,7 @@ import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/id.ts';
 import { exponentOf } from '../../rates/currencies.ts';
 import { list } from '../../web/list.ts';
-import { changeForm, type Planned, storeChange } from '../change.ts';
+import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import {
   type AnswerFile,
@@ -22,76 +23,71 @@ import {
   limitForm,
   listPage,
 } from '../listing.ts';
-import { replayOf } from '../once.ts';
-import { may, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
+import { type Page, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { confirmedCoins, confirmedText, networksOf, refundedText } from '../received.ts';
 import { findPayments, findPlaces, SEARCHED_CHARS_MAX } from '../search.ts';
-import { data, english, faultMessage, networkTitle, oddities, price, sessionState, time } from '../show.ts';
+import { data, networkTitle, oddities, price, sessionState, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const statuses = ['pending', 'paid', 'expired', 'canceled', 'failed'] as const;
 
 const ORDER_CHARS_MAX = 128;
 
-export function paymentsPages(deps: DashboardDeps, answerFile: AnswerFile): readonly StorePage[] {
-  const payments = paymentList(deps, null);
-  return [
-    {
-      method: 'get',
-      path: '/s/:store/:mode/payments',
-      needs: 'payments:read',
-      async answer(visit) {
-        const text = (visit.query.get('q') ?? '').trim();
-        return text === '' ? listPage(payments, visit) : found(deps, visit, text);
-      },
-    },
-    storeChange(deps, {
-      path: '/s/:store/:mode/payments',
-      needs: 'payments:manage',
-      plan: async (visit) => planPayment(deps, visit),
-    }),
-    {
-      method: 'get',
-      path: '/s/:store/:mode/payments.csv',
-      needs: 'payments:export',
-      answer: (visit) => answerFile(payments, visit),
-    },
-  ];
-}
+const PATH = '/s/:store/:mode/payments';
 
-/** Plans a payment that a person asks for, such as one by a link in a mail: the only way to make one is the API's. */
-function planPayment(deps: DashboardDeps, visit: Visit<StoreAt>): Planned | Promise<Reply> {
-  const { at, form, words } = visit;
-  const refused = async (fault: Html | string): Promise<Reply> => {
-    const page = await listPage(paymentList(deps, fault), visit);
-    return page && 'content' in page ? { ...page, status: 400 } : page;
+/** A payment that a person asks for, such as one by a link in a mail. */
+const makePayment = browserAct({
+  name: 'create payment',
+  needs: 'payments:manage',
+  fields: {
+    amount: { label: say('refund-changes.amount'), example: '12.34', isRequired: true },
+    currency: { label: say('payments.price_in'), charsMax: 4, isRequired: true },
+    order: { label: say('payments.order'), charsMax: ORDER_CHARS_MAX, isRequired: true },
+  },
+  async plan({ scope }, { amount, currency: typed, order: orderId }) {
+    const currency = typed.toUpperCase();
+    const amountMinor = parseUnits(amount, exponentOf(currency) ?? MINOR_DECIMALS);
+    if (amountMinor === null || !scope) return refuse('usage', say('payments.bad_amount'));
+    return { scope, order: { amountMinor, currency, orderId } };
+  },
+  target: ({ scope }) => scope.storeId,
+  async run({ database, deps, newId }, { scope, order }) {
+    const replay = { idempotencyKey: newId, path: 'dashboard: create payment' };
+    const made = await deps.createPayment(database, scope, order, replay);
+    return 'refusal' in made ? refuse('refused', say(made.refusal)) : { said: say('payments.made'), json: made };
+  },
+});
+const making = formOf(makePayment, { path: PATH, inputs: ['amount', 'currency', 'order'], to: `${PATH}/:id` });
+
+export function paymentsPages(deps: DashboardDeps, answerFile: AnswerFile): readonly Page[] {
+  const payments = paymentList(deps);
+  const file: StorePage = {
+    method: 'get',
+    path: `${PATH}.csv`,
+    needs: 'payments:export',
+    answer: (visit) => answerFile(payments, visit),
   };
-  const currency = (form.currency ?? '').trim().toUpperCase();
-  const amountMinor = parseUnits((form.amount ?? '').trim(), exponentOf(currency) ?? MINOR_DECIMALS);
-  if (amountMinor === null) return refused(words.say('payments.bad_amount'));
-  const order = { amountMinor, currency, orderId: (form.order ?? '').trim() };
-  return {
-    command: 'create payment',
-    target: at.storeId,
-    review: null,
-    async act(database) {
-      const made = await deps.createPayment(database, at, order, replayOf(visit, 'create payment'));
-      if ('refusal' in made) return refused(english(made.refusal));
-      return { to: pathIn(at, `payments/${made.id}`), said: words.say('payments.made') };
+  const page = {
+    path: PATH,
+    needs: 'payments:read',
+    answer(visit: Visit<StoreAt>) {
+      const text = (visit.query.get('q') ?? '').trim();
+      return text === '' ? listPage(payments, visit) : found(deps, visit, text);
     },
-  };
+  } as const;
+  return [...pageWith(deps, page, [making]), file];
 }
 
-function newPayment(visit: Visit<StoreAt>, fault: Html | string | null): Html {
-  const { at, form, words } = visit;
-  const fields = html`<label>${words.say('refund-changes.amount')} <input name="amount" dir="ltr" inputmode="decimal" autocomplete="off" placeholder="12.34" value="${form.amount ?? ''}" required></label>
-<label>${words.say('payments.price_in')} <input name="currency" dir="ltr" autocomplete="off" maxlength="4" value="${form.currency ?? 'USD'}" required></label>
-<label>${words.say('payments.order')} <input name="order" dir="ltr" autocomplete="off" maxlength="${ORDER_CHARS_MAX}" value="${form.order ?? ''}" required></label>`;
-  return html`${faultMessage(fault)}<details class="card"${fault === null ? null : html` open`}><summary>${words.say('payments.new')}</summary>
-${changeForm(visit, pathIn(at, 'payments'), words.say('payments.make'), { fields, isMain: true })}</details>`;
+function newPayment(visit: Visit<StoreAt>): Html | null {
+  const { words } = visit;
+  const form = making.show(visit, {
+    ...{ button: words.say('payments.make'), opens: words.say('payments.new'), look: 'main' },
+    texts: { currency: 'USD' },
+  });
+  return form && html`<div class="card">${form}</div>`;
 }
 
-const paymentList = (deps: DashboardDeps, fault: Html | string | null): ListingWithFile<SessionSummary> => ({
+const paymentList = (deps: DashboardDeps): ListingWithFile<SessionSummary> => ({
   title: ({ at, words }) => titleOf(words, at),
   fields: (visit) => fieldsOf(deps, visit),
   async read(visit, chosen, after, limit) {
@@ -107,8 +103,7 @@ const paymentList = (deps: DashboardDeps, fault: Html | string | null): ListingW
     const all = allLink(words, at);
     return why === 'no match' ? words.html('payments.no_match', { all }) : words.html(`payments.empty_${at.mode}`);
   },
-  above: (visit, form, isLimited) =>
-    html`${may(visit, 'payments:manage') ? newPayment(visit, fault) : null}${controls(visit, '', form, isLimited)}`,
+  above: (visit, form, isLimited) => html`${newPayment(visit)}${controls(visit, '', form, isLimited)}`,
   // As many sessions as take some 2 ms of the thread.
   file: { noun: 'payments', columns: fileColumns, cells: (sessions) => cellsOf(deps, sessions), sliceRows: 25 },
 });

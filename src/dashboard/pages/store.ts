@@ -2,12 +2,11 @@
  * A store's policy and look, and the form for a new store, which waits for the operator's approval.
  */
 import { oneOf, refuse, type Sentence, say } from '../../acts/act.ts';
-import { NAME_CHARS_MAX, readName, type StoreSetting, storeSettings, USUAL_ACCENT } from '../../acts/store-settings.ts';
+import { NAME_CHARS_MAX, readName, type StoreSetting, storeSettings } from '../../acts/store-settings.ts';
 import { readStoreState, setStore } from '../../acts/stores.ts';
 import { isAllowed } from '../../core/access.ts';
 import { currencies } from '../../core/transfer.ts';
 import { CHANNEL_TYPE, type MerchantStore, WAITING_STORES_MAX } from '../../database/stores.ts';
-import { accentColours, readAccent, type Scheme } from '../../lib/accent.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, section } from '../../web/list.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
@@ -28,7 +27,6 @@ const saving = formOf(setStore, {
 const dressing = formOf(setStore, {
   path: `${PATH}/look`,
   inputs: namesOf(storeSettings.filter(({ of }) => of === 'page')),
-  above: (_deps, { words, form }) => (form.accent === undefined ? null : previews(words, form.accent)),
 });
 
 const readCurrency = oneOf(currencies);
@@ -124,8 +122,7 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Re
   });
   const look = dressing.show(visit, {
     ...{ button, texts },
-    below: html`${previews(words, visit.form.accent ?? values.accent ?? '')}
-${deps.config.mail ? null : html`<p class="hint">${words.say('store.no_mail_server')}</p>`}`,
+    below: deps.config.mail ? null : html`<p class="hint">${words.say('store.no_mail_server')}</p>`,
   });
   return {
     title: words.say('frame.settings'),
@@ -143,29 +140,6 @@ ${section('look', words.say('store.look'), html`${look}`)}
 ${logoSection(visit, await deps.database.stores.findPageSettings(at.storeId))}
 ${await teamSection(deps, visit)}`,
   };
-}
-
-/** Shows a colour, or the usual one where none is typed, as payers see it by day and by night. */
-function previews(words: Words, typed: string): Html | null {
-  const accent = typed.trim() === '' ? USUAL_ACCENT : readAccent(typed.trim());
-  return accent === null
-    ? null
-    : html`<p>${(['light', 'dark'] as const).map((scheme) => preview(words, accent, scheme))}</p>`;
-}
-
-const cards: Readonly<Record<Scheme, readonly [card: string, text: string]>> = {
-  light: ['#ffffff', '#17202a'],
-  dark: ['#171e27', '#e8edf2'],
-};
-
-/** A card of the payment page with a button, drawn with attributes: the pages' policy allows no inline styles. */
-function preview(words: Words, hex: string, scheme: Scheme): Html {
-  const { accent, text: onAccent, soft } = accentColours(hex, scheme);
-  const [card, text] = cards[scheme];
-  return html`<svg class="preview" viewBox="0 0 180 96" role="img" aria-label="${words.say(`store.preview_${scheme}`)}">
-<rect width="180" height="96" rx="8" fill="${card}"/><rect x="12" y="12" width="156" height="24" rx="4" fill="${soft}"/>
-<text x="20" y="28" font-size="11" fill="${text}">10.50 USDT</text><rect x="12" y="52" width="156" height="30" rx="6" fill="${accent}"/>
-<text x="90" y="71" font-size="11" text-anchor="middle" fill="${onAccent}">${words.say('store.open_wallet')}</text></svg> `;
 }
 
 const newStorePage = (visit: Visit<null>): Reply => ({
