@@ -31,7 +31,7 @@ import { createPayoutWallets } from './wallets.ts';
 /** Payouts in progress at once. */
 const OPEN_MAX = 64;
 const CONCURRENCY = 8;
-/** Without sequence numbers, signatures need no order. */
+/** Without nonces, signatures need no order. */
 const ALLOTTING = { sequence: 1, expiry: CONCURRENCY } as const;
 const LOOK_MS = 1000;
 /** How soon it notices that another engine uses the same signer. */

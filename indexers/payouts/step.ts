@@ -17,7 +17,6 @@ import {
   nextLookAtMs,
   type Payout,
   type PayoutRules,
-  type PayoutWait,
   type Recent,
   type SignedAttempt,
   type Step,
@@ -34,7 +33,7 @@ import type { PayoutWallets } from './wallets.ts';
 
 /** More steps than any payout needs before it must wait for something. */
 const STEPS_MAX = 20;
-/** If a wallet's newest attempt is just being signed, its next number will be free soon. */
+/** If a wallet's newest attempt is just being signed, its next nonce will be free soon. */
 const LANE_WAIT_MS = 1000;
 /** How often an allotted attempt looks whether it may be signed again. */
 const HOLD_MS = 5000;
@@ -48,7 +47,7 @@ type AdvanceParts = Readonly<{
   lease: PayoutLease;
   rules: SpendRules;
   pace: PayoutRules;
-  /** Queues allotting and signing. One at a time where numbers must not have gaps. */
+  /** Queues allotting and signing. One at a time where nonces must not have gaps. */
   allotting: PQueue;
   clock: Clock;
   /** Returns why nothing new is signed now; null if it may be. */
@@ -155,7 +154,7 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
   }
 }
 
-/** Makes a first attempt: a number, a quote, and the signature, before another payout gets the wallet's next number. */
+/** Makes a first attempt: a nonce, a quote, and the signature, before another payout gets the wallet's next nonce. */
 async function begin(work: Work): Promise<Progress | null> {
   const { parts, draft } = work;
   const { node, database, clock } = parts;
@@ -262,7 +261,7 @@ async function refused(work: Work, attempt: number, fault: Fault): Promise<Progr
   await reload(work);
   // It had been signed before, whatever the answer is now.
   if (isSignedHere(work, attempt)) return null;
-  const wait: PayoutWait = { code, message };
+  const wait: Reason = { code, message };
   const nowMs = clock.nowMs();
   await database.payouts.withdraw({ ...name, attempt, wait, nextLookAtMs: later(work), nowMs });
   if (judged === 'stick') await database.payouts.stick({ ...name, why: wait, freezes: false, nowMs });
@@ -311,7 +310,7 @@ async function broadcast(node: PayoutNode, { bytes }: SignedAttempt) {
   }
 }
 
-/** Makes a replacement with the same number, if the price has risen above the offer. */
+/** Makes a replacement with the same nonce, if the price has risen above the offer. */
 async function outbid(work: Work, newest: SignedAttempt): Promise<Progress | null> {
   const { node, clock } = work.parts;
   const { draft } = work;

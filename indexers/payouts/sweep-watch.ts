@@ -60,7 +60,7 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
     const foreign = plan.left.filter(({ why }) => why === 'not_ours');
     const [first] = foreign;
     if (first) {
-      const example = `number ${first.owner.index}, ${first.owner.key}: ${first.detail}`;
+      const example = `index ${first.owner.index}, ${first.owner.key}: ${first.detail}`;
       const message = `${foreign.length} deposit address(es) on ${key} are not swept, because they are not from the signer's seed (${example}). \`quayside sweep\` shows them; find out who changed the addresses`;
       await alarm('sweep_not_ours', message);
     }

@@ -24,7 +24,7 @@ import type { Clock } from '../../src/lib/clock.ts';
 import type { SignerWallets } from '../../src/signer/protocol.ts';
 import type { PayoutWallets } from './wallets.ts';
 
-/** How often the numbers that a wallet has used are compared with those given out here. */
+/** How often the nonces that a wallet has used are compared with those given out here. */
 const COUNT_MS_MIN = 10_000;
 
 type WalletWatchParts = Readonly<{

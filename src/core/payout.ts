@@ -38,7 +38,7 @@ export type Payout = Readonly<{
   /** The end of the previous generation; null for the first. */
   proof: Proof | null;
   /** The reason why the payout waits; null if it does not wait. */
-  wait: PayoutWait | null;
+  wait: Reason | null;
   /** The fault of the engine's last try, such as a node without an answer; null if there was none. */
   fault: Readonly<{ code: string; message: string }> | null;
   /** No attempt is allotted before this time. */
@@ -49,8 +49,6 @@ export type Payout = Readonly<{
   updatedAtMs: number;
   settledAtMs: number | null;
 }>;
-
-export type PayoutWait = Reason;
 
 /** Returns why a payout does not advance: the current fault, or the stored reason. */
 export const delayOf = ({ wait, fault }: Pick<Payout, 'wait' | 'fault'>): Payout['wait'] => fault ?? wait;

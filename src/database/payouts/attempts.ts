@@ -5,7 +5,7 @@ import { and, asc, eq, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import { invariant } from '../../core/fault.ts';
 import { closedGate, type GateReads, type RefundGates } from '../../core/gates.ts';
 import { type Intent, isPayback } from '../../core/intent.ts';
-import { ATTEMPTS_MAX, type Attempt, IN_FLIGHT_MAX, type Payout, type PayoutWait } from '../../core/payout.ts';
+import { ATTEMPTS_MAX, type Attempt, IN_FLIGHT_MAX, type Payout } from '../../core/payout.ts';
 import { freezeTexts, type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { RefundApproval } from '../column-values.ts';
@@ -50,7 +50,7 @@ type NewAttempt = AttemptName &
   Readonly<{ intent: Intent; nowMs: number }>;
 
 /**
- * `moved`: the payout changed, its number is taken, the payment that it refunds is gone, or money out is frozen; look
+ * `moved`: the payout changed, its nonce is taken, the payment that it refunds is gone, or money out is frozen; look
  * again.
  */
 export type AllotOutcome = Readonly<{ kind: 'allotted'; attempt: Attempt }> | Readonly<{ kind: 'moved' }>;
@@ -219,7 +219,7 @@ export function attemptCommands(db: Db, parts: Parts) {
       nextLookAtMs,
       nowMs,
       ...name
-    }: AttemptName & Readonly<{ wait: PayoutWait; nextLookAtMs: number; nowMs: number }>): Promise<boolean> {
+    }: AttemptName & Readonly<{ wait: Reason; nextLookAtMs: number; nowMs: number }>): Promise<boolean> {
       return db.write(() => {
         const payout = steps.find(name.id);
         const row = findAttempt(name);

@@ -26,7 +26,7 @@ export type Doubts = Readonly<{
    * is excluded. The freezes with which the program stopped the network count, those of operators do not.
    */
   doubtOf(row: Pick<PayoutRow, 'network'>): Reason | null;
-  /** The same for one that nobody ends on what the nodes show: there, a lock on the chain is a reason, too. */
+  /** Returns `doubtOf`, or a lock on the chain: nobody asks the nodes before this end. */
   doubtUnseen(row: PayoutRow): Reason | null;
   /** Returns transfers that may have paid a refund: no attempt explains them, and nobody has said that they did not. */
   equalTo(row: Intended): EqualTransfer[];

@@ -77,7 +77,7 @@ export function engineCommands(db: Db) {
         const engine = findEngine.get({ network });
         if (servedFence > (engine?.fence ?? 0)) return null;
         const fence = (engine?.fence ?? 0) + 1;
-        // What the engine has reported stays until it reports something else: it may be what follows again at once.
+        // The engine's report stays until its next one, which may be the same.
         save(network, { fence, updatedAtMs: nowMs });
         return fence;
       });
@@ -209,7 +209,7 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
   /** @returns whether the signature was unknown here */
   function adoptOne(signature: Adoption, nowMs: number): boolean {
     const { intent, generation, attempt, payer, payerRole, terms, tx, bytes, signedAtMs } = signature;
-    // What was settled by the chain, before the journal that names it was there again.
+    // The chain may have settled it before the journal that names it was there again.
     const holder = holderOf.get({ tx });
     if (holder && holder.payoutId !== intent.id) return false;
     const payout = payoutOf(signature, nowMs);
@@ -246,7 +246,7 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
     // A refund that has ended here stays ended; what was signed for it is paid out of `unclaimed`.
     const hasEnded = payout.state === 'canceled' || payout.state === 'failed';
     if (hasEnded) steps.report(payout, afterEnd('payout_signed_after_end', payout), nowMs);
-    // A number was used by a reverted transaction; bytes without a number expired.
+    // A nonce was used by a reverted transaction; bytes without a nonce expired.
     const proof = generation === 0 ? null : terms.nonce === undefined ? 'dead' : 'failed';
     const moved = {
       sessionId: hasEnded ? null : payout.sessionId,

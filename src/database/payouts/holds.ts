@@ -98,7 +98,8 @@ export function createFreezer({ orm }: Db, recordAct: RecordAct, raiseAlarm: Rai
   );
   const freeze: Freezer['freeze'] = (one, act) => {
     const row = { ...one, network: one.network ?? EVERYWHERE };
-    const isNew = orm.insert(payoutFreezes).values(row).onConflictDoNothing().run().changes > 0;
+    const target = [payoutFreezes.network, payoutFreezes.code];
+    const isNew = orm.insert(payoutFreezes).values(row).onConflictDoNothing({ target }).run().changes > 0;
     if (isNew && act) recordAct(act, { target: nameOf(one.network), before: null, after: audited(one) });
     return isNew;
   };

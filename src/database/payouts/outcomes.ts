@@ -54,7 +54,7 @@ type Parts = Readonly<{
   recordAct: RecordAct;
 }>;
 
-/** The attempt number of what the chain has shown, and no node was sent from here. The signer's begin with 0. */
+/** The attempt of a transaction that only the chain has shown. The signer's attempts begin with 0. */
 const LEARNED_ATTEMPT = -1;
 
 type Settlement = ReturnType<typeof createSettlement>;

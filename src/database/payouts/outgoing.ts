@@ -51,7 +51,7 @@ export type Outgoing = Readonly<{
   unsaved(network: NetworkKey, block: BlockRef, content: readonly ChainTransfer[]): ChainTransfer[];
   /**
    * Returns whether transactions of our refund or gas wallet could be missed without a trace: it is known, and no
-   * sequence numbers are kept that would tell how many it has sent.
+   * nonces are kept that would show how many it has sent.
    */
   hasUncountedWallet(network: NetworkKey): boolean;
   /** Forgets what has not been judged of a block that left the chain. */

@@ -6,7 +6,7 @@
 import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { Intent, PaybackIntent } from '../../core/intent.ts';
-import { type Attempt, nextLookAtMs, type Payout, type PayoutState, type PayoutWait } from '../../core/payout.ts';
+import { type Attempt, nextLookAtMs, type Payout, type PayoutState } from '../../core/payout.ts';
 import { isUnsigned } from '../../core/payout-exit.ts';
 import { isPassing, type Reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
@@ -88,7 +88,7 @@ export type PayoutSteps = Doubts &
     /** Raises the alarm that a payout needs a person. */
     report(row: PayoutRow, why: Reason, nowMs: number): void;
     /** Saves what a payout waits for; null: nothing. What no other of its network waits for may raise an alarm. */
-    waitFor(row: PayoutRow, wait: PayoutWait | null, changes: Partial<Changing>, nowMs: number): void;
+    waitFor(row: PayoutRow, wait: Reason | null, changes: Partial<Changing>, nowMs: number): void;
     /** Keeps a refund waiting for what a gate says. A reason that passes by itself raises no alarm. */
     hold(row: PayoutRow, hold: Reason, nowMs: number): void;
     /** Calls `work` with a payout that is open in this generation; returns false when there is none. */
@@ -117,7 +117,7 @@ type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 /** How soon a refund looks again whether its reason has passed by itself. */
 const PASSING_LOOK_MS = 5_000;
 
-/** What an approval may end. */
+/** Reasons that an approval may end. */
 const approvable: readonly string[] = ['signer_refused_approval', 'signer_refused_cap', 'refund_unapproved'];
 
 export const noFault = { faultCode: null, faultMessage: null } as const;
@@ -316,7 +316,7 @@ export function payoutCommands(db: Db, steps: PayoutSteps) {
       nextLookAtMs: lookAtMs,
       nowMs,
       ...name
-    }: PayoutName & Readonly<{ wait: PayoutWait | null; nextLookAtMs: number; nowMs: number }>): Promise<boolean> {
+    }: PayoutName & Readonly<{ wait: Reason | null; nextLookAtMs: number; nowMs: number }>): Promise<boolean> {
       const changes = { notBeforeMs: Math.round(lookAtMs) };
       return write(() => steps.ifOpen(name, (row) => steps.waitFor(row, wait, changes, nowMs)));
     },

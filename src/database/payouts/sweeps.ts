@@ -1,5 +1,5 @@
 /**
- * What deposit addresses hold by facts, and the sweeps that empty them.
+ * Balances of deposit addresses by facts, and the sweeps that empty them.
  */
 import { permanent } from '../../core/fault.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../core/intent.ts';
@@ -43,10 +43,10 @@ type Given = Readonly<{ id: number; index: number; key: string }>;
 type Received = Readonly<{ currency: Currency; units: string; timeS: number }>;
 type Part = Readonly<{ currency: Currency; units: string; state: string }>;
 
-/** What sweeps took from one address in one currency; `openUnits` are those of open sweeps. */
+/** Units that sweeps took from one address in one currency; `openUnits` are those of open sweeps. */
 type Taken = Readonly<{ units: bigint; openUnits: bigint; sweepCount: number }>;
 const nothingTaken: Taken = { units: 0n, openUnits: 0n, sweepCount: 0 };
-/** What an address holds; `gone` is what sweeps have yet to take from the transfers that follow. */
+/** Balance of an address; `gone` is what sweeps have yet to take from the transfers that follow. */
 type Balance = Readonly<{ gone: bigint; units: bigint; oldestAtMs: number }>;
 
 /** Sweeps that one transaction withdraws. */

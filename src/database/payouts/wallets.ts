@@ -15,7 +15,7 @@ import { walletBooks } from '../tables.ts';
 import type { FormatAmount } from '../text-formats.ts';
 import { BALANCE_SHORT, type Freezer } from './holds.ts';
 
-/** What the paying wallet of a role holds, in base units; `low` lists the assets that it needs more of. */
+/** Balances of the paying wallet of a role, in base units; `low` lists the assets that it needs more of. */
 export type WalletBalance = Readonly<{
   network: NetworkKey;
   role: HotRole;
@@ -118,7 +118,7 @@ function createBookReader({ client }: Db) {
     if (asset !== 'native') return isPayback(intent) && intent.currency === asset ? intent.units : 0n;
     if (role === 'collection') return 0n;
     const given = intent.kind === 'gas' && intent.form === 'transfer' ? intent.units : 0n;
-    // What was adopted from the signer's journal has no limit here: the signer's policy has one.
+    // An attempt adopted from the signer's journal has no limit here: the signer's policy has one.
     const feeMax = fee === '0' ? feeUnitsMax : BigInt(fee);
     return feeMax === undefined ? null : feeMax + given;
   }

@@ -30,7 +30,7 @@ import type {
 } from './refund.ts';
 import { type Bound, boundTo, isOperators, type RefundRow, type RefundRows } from './rows.ts';
 
-/** What the MAC of an address covers that a payer left. */
+/** Fields that the MAC covers of an address which a payer left. */
 export const macedRefundAddress = ({
   sessionId,
   network,

@@ -26,7 +26,7 @@ export type Refund = Readonly<{
   /** Base units of the token on that network. */
   units: bigint;
   /**
-   * What is paid. `address` is the key as people read it; `mac` comes from `intentMac`. `isLinkSeen`: it was named
+   * The payment. `address` is the key as people read it; `mac` comes from `intentMac`. `isLinkSeen`: it was named
    * through a link that staff had seen, so they may have named it themselves.
    */
   destination: Readonly<{
@@ -158,5 +158,5 @@ export type RefundFilter = Readonly<{
   limit: number;
 }>;
 
-/** What may still be refunded, in minor units: of each coin, with the network on which it is paid; and in the day. */
+/** Amounts that may still be refunded, in minor units: of each coin, with the network that pays it; and in the day. */
 export type RefundRoom = Readonly<{ coins: ReturnType<typeof refundable>; dayLeftMinor: bigint }>;

@@ -69,14 +69,14 @@ type Parts = Readonly<{
 
 type NewDestination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'linkSeen' | 'mac'>;
 
-/** What an approval changes: which address is approved, and by whose signatures, for the audit log. */
+/** Changes by an approval, for the audit log: the address, and whose signatures approve it. */
 const approvalState = ({ approvedAtMs, approvedDestination, approvals }: RefundRow) => ({
   approvedAtMs,
   approvedDestination,
   approvers: approvals.map(({ approver }) => approver).join(','),
 });
 
-/** What a person creates, for the audit log. */
+/** Fields of a new refund, for the audit log. */
 const createdState = ({ amountMinor, currency, sessionId, network, destination, needsApproval }: RefundRow) => ({
   sessionId,
   amount: `${formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${currency}`,
@@ -295,7 +295,7 @@ export function refundCommands(db: Db, parts: Parts) {
         if (row.status !== 'pending' && row.status !== 'processing') return 'ended';
         if (row.destination === null) return 'no_destination';
         if (row.destination !== seen) return 'changed';
-        // One that an approver repeats replaces the earlier one.
+        // An approver's repeated approval replaces the earlier one.
         const others = row.approvals.filter((one) => one.approver !== approval?.approver);
         const approvals = approval ? { approvals: [...others, approval] } : {};
         const named = { approvedAtMs: row.approvedAtMs ?? nowMs, approvedDestination: row.destination };

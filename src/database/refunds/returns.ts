@@ -96,7 +96,7 @@ export function heldReturnCommands(db: Db, parts: Parts) {
     const session = row && findSession(row.sessionId);
     if (!row || !session) return { kind: 'not_found' };
     if (row.state !== 'open') return { kind: 'not_open' };
-    // What the clock changes about the session is settled before what this does.
+    // The clock's changes of the session come first.
     transitions.advance(session, act.atMs, null, []);
     const now = findSession(session.id) ?? session;
     const counting = countingSums(now, now.sums);
