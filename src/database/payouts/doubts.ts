@@ -15,53 +15,47 @@ import type { EqualTransfer, Outgoing } from './outgoing.ts';
 type PayoutRow = typeof payouts.$inferSelect;
 type Intended = Pick<PayoutRow, 'intent'>;
 
-/** To be called within a transaction. */
-export type Doubts = Readonly<{
-  /** Returns false while a network's engine knows that this database is older than the signer's journal. */
-  isAdopted(network: NetworkKey): boolean;
-  /** Returns whether a network settles in after a gap. */
-  isSettling(network: NetworkKey): boolean;
-  /**
-   * Returns why payouts of a network may have been paid, or signed, by what this database does not know; null if that
-   * is excluded. The freezes with which the program stopped the network count, those of operators do not.
-   */
-  doubtOf(row: Pick<PayoutRow, 'network'>): Reason | null;
-  /** Returns `doubtOf`, or a lock on the chain: nobody asks the nodes before this end. */
-  doubtUnseen(row: PayoutRow): Reason | null;
-  /** Returns transfers that may have paid a refund: no attempt explains them, and nobody has said that they did not. */
-  equalTo(row: Intended): EqualTransfer[];
-  /** Returns why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it. */
-  unexplainedHold(row: Intended): Reason | null;
-}>;
-
 /** Why an engine does nothing after the database was restored from a backup. */
 const NOT_ADOPTED = 'payouts_not_adopted';
+
+/** To be called within a transaction. */
+export type Doubts = ReturnType<typeof createDoubts>;
 
 export function createDoubts(
   db: Db,
   { freezer, outgoing }: Readonly<{ freezer: Freezer; outgoing: Pick<Outgoing, 'equalTo'> }>,
-): Doubts {
+) {
   const engine = findBy(db, payoutEngines, 'network');
 
-  const doubtOf: Doubts['doubtOf'] = ({ network }) => {
+  /**
+   * Returns why payouts of a network may have been paid, or signed, by what this database does not know; null if that
+   * is excluded. The freezes with which the program stopped the network count, those of operators do not.
+   */
+  function doubtOf({ network }: Pick<PayoutRow, 'network'>): Reason | null {
     const { reasonCode = null, reasonMessage, settlingUntilMs = null } = engine.get({ network }) ?? {};
     if (reasonCode === NOT_ADOPTED) return { code: reasonCode, message: reasonMessage ?? '' };
     if (settlingUntilMs !== null) return reason('payouts_settling', { network, until: null });
     const freeze = freezer.of(network).find(isAutomatic);
     return freeze ? { code: freeze.code, message: freeze.reason } : null;
-  };
-  const equalTo: Doubts['equalTo'] = ({ intent }) => (isPayback(intent) ? outgoing.equalTo(intent) : []);
+  }
+
+  /** Returns transfers that may have paid a refund: no attempt explains them, and nobody has said that they did not. */
+  const equalTo = ({ intent }: Intended): EqualTransfer[] => (isPayback(intent) ? outgoing.equalTo(intent) : []);
 
   return {
-    isAdopted: (network) => engine.get({ network })?.reasonCode !== NOT_ADOPTED,
-    isSettling: (network) => (engine.get({ network })?.settlingUntilMs ?? null) !== null,
     doubtOf,
-    doubtUnseen(row) {
+    equalTo,
+    /** Returns false while a network's engine knows that this database is older than the signer's journal. */
+    isAdopted: (network: NetworkKey): boolean => engine.get({ network })?.reasonCode !== NOT_ADOPTED,
+    /** Returns whether a network settles in after a gap. */
+    isSettling: (network: NetworkKey): boolean => (engine.get({ network })?.settlingUntilMs ?? null) !== null,
+    /** Returns `doubtOf`, or a lock on the chain: nobody asks the nodes before this end. */
+    doubtUnseen(row: PayoutRow): Reason | null {
       const { waitCode, waitMessage } = row;
       return doubtOf(row) ?? (waitCode === LOCK_SET ? { code: LOCK_SET, message: waitMessage ?? '' } : null);
     },
-    equalTo,
-    unexplainedHold(row) {
+    /** Returns why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it. */
+    unexplainedHold(row: Intended): Reason | null {
       const equal = equalTo(row);
       if (equal.some(({ state }) => state !== 'known')) return reason('refund_maybe_paid');
       const [first] = equal;

@@ -73,22 +73,9 @@ const audited = ({ code, reason, frozenBy, sinceMs }: Freeze) => ({ code, reason
 const nameOf = (network: NetworkKey | null): string => network ?? 'every network';
 
 /** To be called within a transaction. */
-export type Freezer = Readonly<{
-  /** Returns the freezes that apply to a network, those of every network first. */
-  of(network: NetworkKey): readonly Freeze[];
-  /**
-   * @param act the operator's command; null if the program froze it by itself
-   * @returns false when it was frozen before for the same cause
-   */
-  freeze(freeze: Freeze, act: OperatorAct | null): boolean;
-  byProgram(network: NetworkKey, code: string, reason: string, nowMs: number): boolean;
-  /** Raises the alarm about a freeze by the program. */
-  alarm(network: NetworkKey, code: string, reason: string, atMs: number): void;
-  /** Freezes for a cause that may come again: a person who saw the freeze before has not seen this. */
-  again(network: NetworkKey, code: string, reason: string, nowMs: number): void;
-}>;
+export type Freezer = ReturnType<typeof createFreezer>;
 
-export function createFreezer({ orm }: Db, recordAct: RecordAct, raiseAlarm: RaiseAlarm): Freezer {
+export function createFreezer({ orm }: Db, recordAct: RecordAct, raiseAlarm: RaiseAlarm) {
   const applying = atFirstUse(
     orm
       .select()
@@ -96,24 +83,35 @@ export function createFreezer({ orm }: Db, recordAct: RecordAct, raiseAlarm: Rai
       .where(or(eq(payoutFreezes.network, sql`''`), eq(payoutFreezes.network, sql.placeholder('network'))))
       .orderBy(...inOrder),
   );
-  const freeze: Freezer['freeze'] = (one, act) => {
+
+  /**
+   * @param act the operator's command; null if the program froze it by itself
+   * @returns false when it was frozen before for the same cause
+   */
+  function freeze(one: Freeze, act: OperatorAct | null): boolean {
     const row = { ...one, network: one.network ?? EVERYWHERE };
     const target = [payoutFreezes.network, payoutFreezes.code];
     const isNew = orm.insert(payoutFreezes).values(row).onConflictDoNothing({ target }).run().changes > 0;
     if (isNew && act) recordAct(act, { target: nameOf(one.network), before: null, after: audited(one) });
     return isNew;
-  };
-  const byProgram: Freezer['byProgram'] = (network, code, reason, nowMs) => {
+  }
+
+  function byProgram(network: NetworkKey, code: string, reason: string, nowMs: number): boolean {
     const act = { atMs: nowMs, operator: PROGRAM, command: 'payout freeze', reason };
     return freeze({ network, code, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
-  };
+  }
+
   return {
-    of: (network) => applying.all({ network }).map(toFreeze),
     freeze,
     byProgram,
-    alarm: (network, code, reason, atMs) =>
-      raiseAlarm({ atMs, code, message: frozenText(network, reason), network, sessionId: null }),
-    again(network, code, reason, nowMs) {
+    /** Returns the freezes that apply to a network, those of every network first. */
+    of: (network: NetworkKey): readonly Freeze[] => applying.all({ network }).map(toFreeze),
+    /** Raises the alarm about a freeze by the program. */
+    alarm(network: NetworkKey, code: string, reason: string, atMs: number): void {
+      raiseAlarm({ atMs, code, message: frozenText(network, reason), network, sessionId: null });
+    },
+    /** Freezes for a cause that may come again: a person who saw the freeze before has not seen this. */
+    again(network: NetworkKey, code: string, reason: string, nowMs: number): void {
       if (byProgram(network, code, reason, nowMs)) return;
       const isIt = and(eq(payoutFreezes.network, network), eq(payoutFreezes.code, code));
       const both = sql`${payoutFreezes.reason} || '; ' || ${reason}`;

@@ -132,8 +132,7 @@ function createSettlement(db: Db, { steps, ledger, followRefund, followLost }: P
       const { code: waitCode, message: waitMessage } = why;
       const hold = steps.unexplainedHold(row);
       if (hold) {
-        const message = `${hold.message}. It cannot be paid now: ${waitMessage}`;
-        steps.hold(row, { code: hold.code, message }, nowMs);
+        steps.hold(row, hold, nowMs);
         return;
       }
       if (steps.doubtOf(row) !== null) {

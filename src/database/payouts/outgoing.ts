@@ -42,30 +42,9 @@ const JUDGED_MAX = 100;
 type OutgoingRow = typeof outgoingTransfers.$inferSelect;
 
 /** To be called within a transaction. */
-export type Outgoing = Readonly<{
-  /** Returns the id of the newest wallet of a network; 0 if none is known. */
-  highestWalletId(network: NetworkKey): number;
-  /** Saves those transfers of a block that leave our wallets. */
-  add(network: NetworkKey, block: BlockRef, content: readonly ChainTransfer[], nowMs: number): void;
-  /** Returns those of a block's transfers out of the refund and gas wallets that are not saved and have no attempt. */
-  unsaved(network: NetworkKey, block: BlockRef, content: readonly ChainTransfer[]): ChainTransfer[];
-  /**
-   * Returns whether transactions of our refund or gas wallet could be missed without a trace: it is known, and no
-   * nonces are kept that would show how many it has sent.
-   */
-  hasUncountedWallet(network: NetworkKey): boolean;
-  /** Forgets what has not been judged of a block that left the chain. */
-  drop(network: NetworkKey, hash: string): void;
-  /**
-   * Returns the transfers that equal what a refund pays, that no attempt explains, and of which nobody has said that
-   * they were another payment.
-   */
-  equalTo(intent: PaybackIntent): EqualTransfer[];
-  /** Saves that a person has said of these transfers that they were another payment than this one. */
-  dismiss(payoutId: string, transferIds: readonly number[]): void;
-}>;
+export type Outgoing = ReturnType<typeof createOutgoing>;
 
-export function createOutgoing(db: Db): Outgoing {
+export function createOutgoing(db: Db) {
   const { orm } = db;
   const { highest, withKey, uncounted, attempted, saved, unexplained } = createQueries(db);
   const insert = preparedInsert(db, outgoingTransfers, ['id']);
@@ -84,14 +63,21 @@ export function createOutgoing(db: Db): Outgoing {
   });
 
   return {
-    highestWalletId: (network) => highest.get({ network })?.id ?? 0,
-    unsaved: (network, block, content) =>
+    /** Returns the id of the newest wallet of a network; 0 if none is known. */
+    highestWalletId: (network: NetworkKey): number => highest.get({ network })?.id ?? 0,
+    /** Returns a block's transfers out of the refund and gas wallets that are not saved and have no attempt. */
+    unsaved: (network: NetworkKey, block: BlockRef, content: readonly ChainTransfer[]): ChainTransfer[] =>
       leaving(network, content)
         .filter(({ role, transfer }) => role !== 'treasury' && !attempted.get({ tx: transfer.tx }))
         .filter(({ transfer }) => !saved.get(placeOf(network, block, transfer)))
         .map(({ transfer }) => transfer),
-    hasUncountedWallet: (network) => uncounted.get({ network }) !== undefined,
-    add(network, block, content, nowMs) {
+    /**
+     * Returns whether transactions of our refund or gas wallet could be missed without a trace: it is known, and no
+     * nonces are kept that would show how many it has sent.
+     */
+    hasUncountedWallet: (network: NetworkKey): boolean => uncounted.get({ network }) !== undefined,
+    /** Saves those transfers of a block that leave our wallets. */
+    add(network: NetworkKey, block: BlockRef, content: readonly ChainTransfer[], nowMs: number): void {
       for (const { role, transfer } of leaving(network, content)) {
         const { currency, to: toKey, units } = transfer;
         invariant(units > 0n, `outgoing transfer ${transfer.tx} #${transfer.index} on ${network} is above zero`);
@@ -101,18 +87,24 @@ export function createOutgoing(db: Db): Outgoing {
         insert({ ...place, toKey, currency, units, role, blockNumber, state: 'open', seenAtMs: nowMs });
       }
     },
-    drop(network, hash) {
+    /** Forgets what has not been judged of a block that left the chain. */
+    drop(network: NetworkKey, hash: string): void {
       const { network: of, blockHash, state } = outgoingTransfers;
       orm
         .delete(outgoingTransfers)
         .where(and(eq(of, network), eq(blockHash, hash), eq(state, 'open')))
         .run();
     },
-    equalTo: (intent) =>
+    /**
+     * Returns the transfers that equal what a refund pays, that no attempt explains, and of which nobody has said that
+     * they were another payment.
+     */
+    equalTo: (intent: PaybackIntent): EqualTransfer[] =>
       unexplained
         .all({ network: intent.network, to: intent.to, id: intent.id })
         .filter((row) => isPaidBy({ intent }, { ...row, to: row.toKey })),
-    dismiss(payoutId, transferIds) {
+    /** Saves that a person has said of these transfers that they were another payment than this one. */
+    dismiss(payoutId: string, transferIds: readonly number[]): void {
       for (const transferId of transferIds) insertOther({ payoutId, transferId });
     },
   };

@@ -62,40 +62,6 @@ export type OverdueRefunds = Readonly<{ network: NetworkKey; count: number; olde
  */
 type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: PayoutRow }>;
 
-/** To be called within a transaction. */
-export type PayoutSteps = Doubts &
-  Readonly<{
-    find(id: string): PayoutRow | undefined;
-    /**
-     * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
-     * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
-     */
-    plan(input: NewPayout, poolId?: number): Planned;
-    /**
-     * Cancels a payout none of whose attempts can take effect: no attempt is allotted, and those of earlier generations
-     * have provably ended; false otherwise.
-     * @param generationMax 0 for a payout that was never signed
-     */
-    cancel(id: string, nowMs: number, generationMax?: number): boolean;
-    /** Returns whether a payout is not canceled only because it may have been paid by what is not known here. */
-    isInDoubt(id: string, generationMax: number): boolean;
-    /** Gives a refund's payout another payee; false once an attempt is allotted or it has ended. */
-    redirect(intent: PaybackIntent, notBeforeMs: number, nowMs: number): boolean;
-    /** Makes a payout due now if it waits for an approval or the signer's cap. */
-    hasten(id: string, nowMs: number): void;
-    /** Updates the columns that change during a payout's life. */
-    change(row: PayoutRow, changes: Partial<Changing>, nowMs: number): PayoutRow;
-    /** Raises the alarm that a payout needs a person. */
-    report(row: PayoutRow, why: Reason, nowMs: number): void;
-    /** Saves what a payout waits for; null: nothing. What no other of its network waits for may raise an alarm. */
-    waitFor(row: PayoutRow, wait: Reason | null, changes: Partial<Changing>, nowMs: number): void;
-    /** Keeps a refund waiting for what a gate says. A reason that passes by itself raises no alarm. */
-    hold(row: PayoutRow, hold: Reason, nowMs: number): void;
-    /** Calls `work` with a payout that is open in this generation; returns false when there is none. */
-    ifOpen(name: PayoutName, work: (row: PayoutRow) => void): boolean;
-    attempts(name: PayoutName): AttemptRow[];
-  }>;
-
 const changingNames = [
   'intent',
   'sessionId',
@@ -124,10 +90,13 @@ export const noFault = { faultCode: null, faultMessage: null } as const;
 /** Waits for nothing. */
 export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const;
 
+/** To be called within a transaction. */
+export type PayoutSteps = ReturnType<typeof createPayoutSteps>;
+
 export function createPayoutSteps(
   db: Db,
   { raiseAlarm, doubts }: Readonly<{ raiseAlarm: RaiseAlarm; doubts: Doubts }>,
-): PayoutSteps {
+) {
   const find = findBy(db, payouts, 'id');
   const insert = preparedInsert(db, payouts);
   const insertPart = preparedInsert(db, sweepParts);
@@ -160,18 +129,21 @@ export function createPayoutSteps(
       .limit(1),
   );
 
-  const change: PayoutSteps['change'] = (row, changes, nowMs) => {
+  /** Updates the columns that change during a payout's life. */
+  const change = (row: PayoutRow, changes: Partial<Changing>, nowMs: number): PayoutRow => {
     const after = { ...row, ...changes, updatedAtMs: nowMs };
     update(after);
     return after;
   };
 
-  const report: PayoutSteps['report'] = (row, { code, message }, atMs) => {
+  /** Raises the alarm that a payout needs a person. */
+  const report = (row: PayoutRow, { code, message }: Reason, atMs: number): void => {
     const { network, sessionId } = row;
     raiseAlarm({ atMs, code, message: `${nameOf(row)}: ${message}`, network, sessionId });
   };
 
-  const waitFor: PayoutSteps['waitFor'] = (row, wait, changes, nowMs) => {
+  /** Saves what a payout waits for; null: nothing. What no other of its network waits for may raise an alarm. */
+  const waitFor = (row: PayoutRow, wait: Reason | null, changes: Partial<Changing>, nowMs: number): void => {
     const waitCode = wait?.code ?? null;
     const waitMessage = wait?.message ?? null;
     const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
@@ -198,8 +170,12 @@ export function createPayoutSteps(
 
   return {
     ...doubts,
-    find: (id) => find.get({ id }),
-    plan(input, poolId) {
+    find: (id: string): PayoutRow | undefined => find.get({ id }),
+    /**
+     * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
+     * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
+     */
+    plan(input: NewPayout, poolId?: number): Planned {
       const { intent, sessionId, nowMs } = input;
       const known = find.get({ id: intent.id });
       if (known) {
@@ -217,21 +193,29 @@ export function createPayoutSteps(
       }
       return { kind: 'planned', payout: row };
     },
-    cancel(id, nowMs, generationMax = Number.POSITIVE_INFINITY) {
+    /**
+     * Cancels a payout none of whose attempts can take effect: no attempt is allotted, and those of earlier generations
+     * have provably ended; false otherwise.
+     * @param generationMax 0 for a payout that was never signed
+     */
+    cancel(id: string, nowMs: number, generationMax = Number.POSITIVE_INFINITY): boolean {
       const row = findEnded(id, generationMax);
       if (row) change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
       return row !== null;
     },
-    isInDoubt(id, generationMax) {
+    /** Returns whether a payout is not canceled only because it may have been paid by what is not known here. */
+    isInDoubt(id: string, generationMax: number): boolean {
       const row = findUnsigned(id, generationMax);
       return row !== null && mayBePaid(row);
     },
-    redirect(intent, notBeforeMs, nowMs) {
+    /** Gives a refund's payout another payee; false once an attempt is allotted or it has ended. */
+    redirect(intent: PaybackIntent, notBeforeMs: number, nowMs: number): boolean {
       const row = findEnded(intent.id, 0);
       if (row) change(row, { intent, state: 'waiting', ...noWait, notBeforeMs }, nowMs);
       return row !== null;
     },
-    hasten(id, nowMs) {
+    /** Makes a payout due now if it waits for an approval or the signer's cap. */
+    hasten(id: string, nowMs: number): void {
       const row = find.get({ id });
       const isRefused = row?.waitCode && approvable.includes(row.waitCode);
       if (row?.state === 'waiting' && isRefused) change(row, { notBeforeMs: nowMs }, nowMs);
@@ -239,20 +223,22 @@ export function createPayoutSteps(
     change,
     report,
     waitFor,
-    hold(row, hold, nowMs) {
+    /** Keeps a refund waiting for what a gate says. A reason that passes by itself raises no alarm. */
+    hold(row: PayoutRow, hold: Reason, nowMs: number): void {
       const { code: waitCode, message: waitMessage } = hold;
       // Finality comes within minutes, and an old refund must not wait much longer than that.
       if (isPassing(waitCode)) change(row, { waitCode, waitMessage, notBeforeMs: nowMs + PASSING_LOOK_MS }, nowMs);
       else waitFor(row, hold, { notBeforeMs: Math.round(nextLookAtMs(row, nowMs)) }, nowMs);
     },
-    ifOpen({ id, generation }, work) {
+    /** Calls `work` with a payout that is open in this generation; returns false when there is none. */
+    ifOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => void): boolean {
       const row = find.get({ id });
       const isOpen = row?.state === 'waiting' || row?.state === 'sent';
       if (!row || !isOpen || row.generation !== generation) return false;
       work(row);
       return true;
     },
-    attempts: ({ id, generation }) => attempts.all({ id, generation }),
+    attempts: ({ id, generation }: PayoutName): AttemptRow[] => attempts.all({ id, generation }),
   };
 }
 

@@ -207,45 +207,35 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
   };
 }
 
-function sweepStatements(client: Client) {
-  const findPool = client.prepare('SELECT id FROM pools WHERE family = ? AND mode = ? AND current = 1').pluck();
-  const given = client.prepare(
+const sweepStatements = (client: Client) => ({
+  findPool: client.prepare('SELECT id FROM pools WHERE family = ? AND mode = ? AND current = 1').pluck(),
+  given: client.prepare(
     `SELECT id, derivation_index AS "index", key FROM addresses INDEXED BY addresses_given
      WHERE pool_id = ? AND state <> 'free' AND id > ? ORDER BY id LIMIT ?`,
-  );
-  const givenAt = client.prepare(
+  ),
+  givenAt: client.prepare(
     `SELECT id, derivation_index AS "index", key FROM addresses WHERE family = ? AND mode = ? AND key = ? AND pool_id = ?`,
-  );
-  const received = client.prepare(
+  ),
+  received: client.prepare(
     `SELECT t.currency, t.units, b.time_s AS timeS
      FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id JOIN networks AS n ON n.key = t.network
      WHERE t.address_id = ? AND t.dust = 0 AND t.network = ? AND t.confirmed = 1 AND b.canonical = 1 AND b.number <= n.floor
      ORDER BY b.number, t.id`,
-  );
-  const parts = client.prepare(
+  ),
+  parts: client.prepare(
     `SELECT p.currency, p.units, y.state
      FROM sweep_parts AS p JOIN payouts AS y ON y.id = p.payout_id
      WHERE p.network = ? AND p.derivation_index = ? AND (p.pool_id IS NULL OR p.pool_id = ?)`,
-  );
-  const isDepositAddress = client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck();
-  const waitingSweeps = client
+  ),
+  isDepositAddress: client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck(),
+  waitingSweeps: client
     .prepare(
       `SELECT id FROM payouts WHERE network = ? AND kind = 'sweep' AND state = 'waiting' AND created_at_ms <= ?
        ORDER BY created_at_ms, id LIMIT ?`,
     )
-    .pluck();
-  const giversOf = client.prepare('SELECT id FROM payouts WHERE serves_id = ?').pluck();
-  return {
-    findPool,
-    given,
-    givenAt,
-    received,
-    parts,
-    isDepositAddress,
-    waitingSweeps,
-    giversOf,
-  };
-}
+    .pluck(),
+  giversOf: client.prepare('SELECT id FROM payouts WHERE serves_id = ?').pluck(),
+});
 
 const isLoan = (intent: Intent): boolean => intent.kind === 'gas' && intent.form === 'delegate';
 
