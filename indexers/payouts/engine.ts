@@ -6,22 +6,16 @@
  * It works only while the network is followed: what a node that is behind does not find may exist.
  */
 import PQueue from 'p-queue';
-import type { Node } from '../../src/chains/chain.ts';
-import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
-import type { NetworkConfig } from '../../src/config/network.ts';
+import type { SpendRules } from '../../src/chains/spend.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
 import type { PayoutRules, Recent } from '../../src/core/payout.ts';
 import { reason, reasonFault } from '../../src/core/reasons.ts';
-import type { Database } from '../../src/database/database.ts';
 import { isFollowed } from '../../src/database/network-health.ts';
 import type { OpenPayout } from '../../src/database/payouts/attempts.ts';
 import { endOf, type Freeze } from '../../src/database/payouts/holds.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import { every } from '../../src/lib/every.ts';
-import type { Log } from '../../src/lib/log.ts';
-import type { PayingSigner } from '../../src/signer/client.ts';
 import { acquireLease, endsLease, type PayoutLease } from './journal.ts';
-import type { SecondOpinion } from './nodes.ts';
+import type { PayerOptions } from './nodes.ts';
 import { BEAT_MS, createSettlingIn, SETTLING, type SettlingIn } from './settling-in.ts';
 import { createSignerFreezer } from './signer-freeze.ts';
 import { type AdvancePayout, createAdvancePayout } from './step.ts';
@@ -47,36 +41,6 @@ const RESEND_MS = { sequence: { min: 1000, max: 15_000 }, expiry: { min: 3000, m
 const START_MS_MAX = 60_000;
 const OUTBID_MS_MIN = 30_000;
 const OUTBID_BLOCKS = 10;
-
-type PayerOptions = Readonly<{
-  network: Pick<
-    NetworkConfig,
-    'key' | 'family' | 'mode' | 'tokens' | 'blockTimeMs' | 'reorgDepthMax' | 'nativeSymbol' | 'sweep' | 'payoutExpiryMs'
-  >;
-  rules: SpendRules;
-  node: PayoutNode;
-  /** The follower's node. */
-  chainNode: Pick<Node, 'head' | 'finalized'>;
-  signer: PayingSigner;
-  secondOpinion: SecondOpinion;
-  database: Database;
-  clock: Clock;
-  log: Log;
-}>;
-
-export interface Payer {
-  /**
-   * Pays until the signal aborts.
-   * @throws anything but operating faults; those are reported and waited out
-   */
-  run(signal: AbortSignal): Promise<void>;
-  /**
-   * Runs one iteration over everything that is open and due.
-   * @returns what delays single payouts, if anything
-   * @throws Fault if nothing can be paid now
-   */
-  look(): Promise<Fault | null>;
-}
 
 /** Faults that end by themselves. The follower reports a network that is not followed (yet). */
 const passing: readonly string[] = ['network_not_followed', SETTLING];
@@ -104,7 +68,9 @@ function settlingInOf({ network, rules, chainNode, database, clock }: PayerOptio
     : createSettlingIn({ network: network.key, settleMs, chainNode, engines: database.engines, clock });
 }
 
-export function createPayer(options: PayerOptions): Payer {
+export type Payer = ReturnType<typeof createPayer>;
+
+export function createPayer(options: PayerOptions) {
   const { network, rules, signer, database, clock, log } = options;
   const { holds, engines } = database;
   const pace = paceOf(rules, network.blockTimeMs);
@@ -116,7 +82,7 @@ export function createPayer(options: PayerOptions): Payer {
   const holdOnNew = (): Fault | null => settlingIn?.current() ?? null;
   const signerFreezer = createSignerFreezer({ network: network.key, signer, holds, engines, clock, log });
   const walletWatch = createWalletWatch({ ...options, wallets });
-  const balances = createBalanceWatch({ ...options, network: network.key });
+  const balances = createBalanceWatch(options);
   /** When each open payout is due next, what is remembered of it, and its last fault. */
   const schedule = new Map<
     string,
@@ -175,6 +141,11 @@ export function createPayer(options: PayerOptions): Payer {
     await database.payouts.recordFault({ id, generation, fault: reason, nowMs: clock.nowMs() });
   }
 
+  /**
+   * Runs one iteration over everything that is open and due.
+   * @returns what delays single payouts, if anything
+   * @throws Fault if nothing can be paid now
+   */
   async function look(): Promise<Fault | null> {
     try {
       return await lookOnce();
@@ -234,7 +205,11 @@ export function createPayer(options: PayerOptions): Payer {
 
   return {
     look,
-    run(signal) {
+    /**
+     * Pays until the signal aborts.
+     * @throws anything but operating faults; those are reported and waited out
+     */
+    run(signal: AbortSignal): Promise<void> {
       const work = async (): Promise<void> => report(await look());
       const paying = every(LOOK_MS, work, { clock, log, signal, what: 'paying out', onFault: report });
       if (!settlingIn) return paying;

@@ -19,35 +19,28 @@ const PAGE = 100;
 export const NOT_ADOPTED = 'payouts_not_adopted';
 const JOURNAL_BEHIND = 'signer_journal_behind';
 
-export interface PayoutLease {
-  readonly fence: number;
-  /**
-   * Reads what the signer's journal has beyond what is recorded here, and records it. Called after each signature,
-   * before its bytes are used.
-   * @throws Fault permanent `payouts_not_adopted`
-   */
-  follow(): Promise<void>;
-}
-
 /** Returns whether a fault ends the lease: whatever is signed next could be a second payment. */
 export const endsLease = ({ code }: Fault): boolean =>
   code === NOT_ADOPTED || code === JOURNAL_BEHIND || judgeRefusal(code) === 'stop';
+
+/** An engine's right to request signatures. */
+export type PayoutLease = Awaited<ReturnType<typeof acquireLease>>;
 
 /**
  * Acquires the next lease.
  * @throws Fault permanent `payouts_not_adopted`, `signer_journal_behind`; faults of the signer and the database
  */
-export async function acquireLease(
-  network: NetworkKey,
-  signer: PayingSigner,
-  database: Database,
-  nowMs: number,
-): Promise<PayoutLease> {
+export async function acquireLease(network: NetworkKey, signer: PayingSigner, database: Database, nowMs: number) {
   const served = await signer.fence(network);
   const fence = await database.engines.nextFence(network, served, nowMs);
   if (fence === null) throw reasonFault(NOT_ADOPTED, { network, served });
   let journalId = (await database.engines.list()).find((engine) => engine.network === network)?.journalId ?? 0;
 
+  /**
+   * Reads what the signer's journal has beyond what is recorded here, and records it. Called after each signature,
+   * before its bytes are used.
+   * @throws Fault permanent `payouts_not_adopted`
+   */
   async function follow(): Promise<void> {
     for (;;) {
       const entries = await signer.journal(network, journalId, PAGE);

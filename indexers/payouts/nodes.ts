@@ -3,13 +3,17 @@
  * SDK is loaded with the first payout.
  */
 
-import type { Chain } from '../../src/chains/chain.ts';
+import type { Chain, Node } from '../../src/chains/chain.ts';
 import { differencesFrom } from '../../src/chains/second-opinion.ts';
-import type { PayoutNodeOptions, SpendDraft } from '../../src/chains/spend.ts';
+import type { PayoutNode, PayoutNodeOptions, SpendDraft, SpendRules } from '../../src/chains/spend.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { type Fault, invariant, transient } from '../../src/core/fault.ts';
 import type { SignedAttempt } from '../../src/core/payout.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Log } from '../../src/lib/log.ts';
+import type { PayingSigner } from '../../src/signer/client.ts';
 
 const REQUEST_TIMEOUT_MS = 15_000;
 /** Answers about single transactions and wallets are small. */
@@ -56,3 +60,20 @@ export const createSecondOpinion =
     invariant(sdk, 'a family with payouts has a second opinion on them');
     return differencesFrom({ draft, attempt, chainId, tokens }, sdk.readBySdk);
   };
+
+/** Everything that pays on a network. */
+export type PayerOptions = Readonly<{
+  network: Pick<
+    NetworkConfig,
+    'key' | 'family' | 'mode' | 'tokens' | 'blockTimeMs' | 'reorgDepthMax' | 'nativeSymbol' | 'sweep' | 'payoutExpiryMs'
+  >;
+  rules: SpendRules;
+  node: PayoutNode;
+  /** The follower's node. */
+  chainNode: Pick<Node, 'head' | 'finalized'>;
+  signer: PayingSigner;
+  secondOpinion: SecondOpinion;
+  database: Database;
+  clock: Clock;
+  log: Log;
+}>;

@@ -24,20 +24,9 @@ type SettlingInParts = Readonly<{
   clock: Pick<Clock, 'nowMs'>;
 }>;
 
-export interface SettlingIn {
-  /** Leaves a heartbeat; to be called at least every two minutes. @throws Fault of the database */
-  beat(): Promise<void>;
-  /**
-   * Looks whether it is over.
-   * @param floor the newest block that is final and read, and whose outgoing transfers have been judged
-   * @param lastLook called when it is over, before anything is signed
-   */
-  renew(floor: number, lastLook: () => Promise<void>): Promise<void>;
-  /** Returns why nothing is signed; null when it may be. */
-  current(): Fault | null;
-}
+export type SettlingIn = ReturnType<typeof createSettlingIn>;
 
-export function createSettlingIn(parts: SettlingInParts): SettlingIn {
+export function createSettlingIn(parts: SettlingInParts) {
   const { network, settleMs, chainNode, engines, clock } = parts;
   let beatAtMs = Number.NEGATIVE_INFINITY;
   /** By the chain's time; 0: not known yet. Null: it is over, or was never needed. */
@@ -50,7 +39,8 @@ export function createSettlingIn(parts: SettlingInParts): SettlingIn {
     (await engines.list()).find((one) => one.network === network)?.settlingUntilMs ?? null;
 
   return {
-    async beat() {
+    /** Leaves a heartbeat; to be called at least every two minutes. @throws Fault of the database */
+    async beat(): Promise<void> {
       const nowMs = clock.nowMs();
       const isDue = nowMs < beatAtMs || nowMs >= beatAtMs + BEAT_MS;
       const known = isDue ? await engines.beat(network, nowMs) : await readUntilMs();
@@ -58,7 +48,12 @@ export function createSettlingIn(parts: SettlingInParts): SettlingIn {
       if (known !== untilMs) lastNumber = null;
       untilMs = known;
     },
-    async renew(floor, lastLook) {
+    /**
+     * Looks whether it is over.
+     * @param floor the newest block that is final and read, and whose outgoing transfers have been judged
+     * @param lastLook called when it is over, before anything is signed
+     */
+    async renew(floor: number, lastLook: () => Promise<void>): Promise<void> {
       if (untilMs === null) return;
       const head = await chainNode.head();
       const headMs = head.timeS * 1000;
@@ -73,7 +68,8 @@ export function createSettlingIn(parts: SettlingInParts): SettlingIn {
       await engines.settle(network, null, clock.nowMs());
       untilMs = null;
     },
-    current: () => (untilMs === null ? null : settling(network, untilMs)),
+    /** Returns why nothing is signed; null when it may be. */
+    current: (): Fault | null => (untilMs === null ? null : settling(network, untilMs)),
   };
 }
 

@@ -26,15 +26,6 @@ const ASK_MS = 30_000;
 
 const nameOf = ({ code, sinceMs }: Freeze): string => `${code} ${sinceMs}`;
 
-interface SignerFreezer {
-  /**
-   * Freezes the signer if the network was frozen since the last call, or since the start; and reports, now and then,
-   * whether it is frozen.
-   * @throws Fault of the signer, if it had to be frozen
-   */
-  renew(): Promise<void>;
-}
-
 export function createSignerFreezer(
   parts: Readonly<{
     network: NetworkKey;
@@ -44,7 +35,7 @@ export function createSignerFreezer(
     clock: Pick<Clock, 'nowMs'>;
     log: Pick<Log, 'info' | 'warn'>;
   }>,
-): SignerFreezer {
+) {
   const { network, signer, holds, engines, clock, log } = parts;
   /** The freezes by the program for which it was done. */
   let asked: readonly string[] = [];
@@ -72,7 +63,12 @@ export function createSignerFreezer(
   }
 
   return {
-    async renew() {
+    /**
+     * Freezes the signer if the network was frozen since the last call, or since the start; and reports, now and then,
+     * whether it is frozen.
+     * @throws Fault of the signer, if it had to be frozen
+     */
+    async renew(): Promise<void> {
       const all = (await holds.list()).filter((one) => one.network === network && mayBeTheft.includes(one.code));
       const freeze = all.find((one) => !asked.includes(nameOf(one)));
       if (!freeze && clock.nowMs() < askedAtMs + ASK_MS) return;

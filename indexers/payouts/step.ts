@@ -2,7 +2,7 @@
  * Advances one payout as far as it gets now: asks `core/payout` for the next step, does it, and asks again.
  */
 import type PQueue from 'p-queue';
-import type { PayoutNode, SentAttempt, SpendDraft, SpendRules } from '../../src/chains/spend.ts';
+import type { PayoutNode, SentAttempt, SpendDraft } from '../../src/chains/spend.ts';
 import { Fault, invariant, permanent } from '../../src/core/fault.ts';
 import { isPayback } from '../../src/core/intent.ts';
 import {
@@ -23,12 +23,9 @@ import {
 } from '../../src/core/payout.ts';
 import { type Reason, reason, reasonFault } from '../../src/core/reasons.ts';
 import { isRefused, type Quote } from '../../src/core/spend.ts';
-import type { Database } from '../../src/database/database.ts';
 import type { OpenPayout } from '../../src/database/payouts/attempts.ts';
-import type { Clock } from '../../src/lib/clock.ts';
-import type { PayingSigner } from '../../src/signer/client.ts';
 import type { PayoutLease } from './journal.ts';
-import { finalCountLost, type SecondOpinion } from './nodes.ts';
+import { finalCountLost, type PayerOptions } from './nodes.ts';
 import type { PayoutWallets } from './wallets.ts';
 
 /** More steps than any payout needs before it must wait for something. */
@@ -38,21 +35,16 @@ const LANE_WAIT_MS = 1000;
 /** How often an allotted attempt looks whether it may be signed again. */
 const HOLD_MS = 5000;
 
-type AdvanceParts = Readonly<{
-  node: PayoutNode;
-  signer: PayingSigner;
-  secondOpinion: SecondOpinion;
-  database: Database;
-  wallets: PayoutWallets;
-  lease: PayoutLease;
-  rules: SpendRules;
-  pace: PayoutRules;
-  /** Queues allotting and signing. One at a time where nonces must not have gaps. */
-  allotting: PQueue;
-  clock: Clock;
-  /** Returns why nothing new is signed now; null if it may be. */
-  holdOnNew(): Reason | null;
-}>;
+type AdvanceParts = PayerOptions &
+  Readonly<{
+    wallets: PayoutWallets;
+    lease: PayoutLease;
+    pace: PayoutRules;
+    /** Queues allotting and signing. One at a time where nonces must not have gaps. */
+    allotting: PQueue;
+    /** Returns why nothing new is signed now; null if it may be. */
+    holdOnNew(): Reason | null;
+  }>;
 
 /** When the payout is due next, and what to remember until then. */
 export type Progress = Readonly<{

@@ -27,17 +27,7 @@ type SweepWatchOptions = Readonly<{
   log: Log;
 }>;
 
-interface SweepWatch {
-  /** Works until the signal aborts. Faults are reported and waited out. */
-  run(signal: AbortSignal): Promise<void>;
-  /**
-   * Makes one pass over all addresses.
-   * @returns how many sweeps were planned
-   */
-  look(signal?: AbortSignal): Promise<number>;
-}
-
-export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
+export function createSweepWatch(options: SweepWatchOptions) {
   const { network, sweeper, database, clock, log } = options;
   const { key, sweep: policy } = network;
   /** Codes already reported; once per process is enough. */
@@ -50,6 +40,10 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
     reported.add(code);
   }
 
+  /**
+   * Makes one pass over all addresses.
+   * @returns how many sweeps were planned
+   */
   async function look(signal?: AbortSignal): Promise<number> {
     const owners = await readOwners(network, database, clock, signal);
     if (signal?.aborted) return 0;
@@ -83,7 +77,8 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
 
   return {
     look,
-    run(signal) {
+    /** Works until the signal aborts. Faults are reported and waited out. */
+    run(signal: AbortSignal): Promise<void> {
       let lookedAtMs = Number.NEGATIVE_INFINITY;
       const work = async (): Promise<void> => {
         if (!(await isReady())) return;

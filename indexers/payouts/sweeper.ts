@@ -141,27 +141,9 @@ export type PricedSweep = Omit<PlannedSweep, 'keys'> &
 export type SweepPlan = Judged & Readonly<{ treasury: string }>;
 type Judged = Readonly<{ sweeps: readonly PricedSweep[]; left: readonly LeftOwner[] }>;
 
-export interface Sweeper {
-  /**
-   * Plans without saving.
-   * @throws Fault of the node or the signer; permanent `treasury_collects`, `payouts_not_adopted`
-   */
-  plan(owners: readonly SweepOwner[], policy: SweepPolicy): Promise<SweepPlan>;
-  /**
-   * Saves a plan.
-   * @returns the ids of the planned sweeps: those whose money is in no other plan meanwhile
-   */
-  commit(plan: SweepPlan): Promise<readonly string[]>;
-  /**
-   * Withdraws waiting sweeps, to be planned again: those that are impossible, because an address holds less, is frozen
-   * or lacks native coin, and automatic ones that were not signed in time. The return of a loan that was never made is
-   * withdrawn, too.
-   * @returns how many were withdrawn
-   */
-  tend(): Promise<number>;
-}
+export type Sweeper = ReturnType<typeof createSweeper>;
 
-export function createSweeper({ network, rules, node, signer, database, clock }: SweeperOptions): Sweeper {
+export function createSweeper({ network, rules, node, signer, database, clock }: SweeperOptions) {
   const { key, family, mode, tokens } = network;
   const place: SweepPlace = { network: key, pool: { family, mode } };
   const wallets = createPayoutWallets({ network: key, tokens, rules, signer });
@@ -244,7 +226,11 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
   }
 
   return {
-    async plan(all, policy) {
+    /**
+     * Plans without saving.
+     * @throws Fault of the node or the signer; permanent `treasury_collects`, `payouts_not_adopted`
+     */
+    async plan(all: readonly SweepOwner[], policy: SweepPolicy): Promise<SweepPlan> {
       await refuseBehind();
       // Another gas wallet may pay by now.
       await wallets.refresh();
@@ -255,11 +241,21 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
       const judged = await judgeGroups(groupSweeps(own, rules.sweepOwnersMax), policy, { lentUnits: 0n });
       return { treasury, sweeps: judged.sweeps, left: [...foreign, ...judged.left, ...left] };
     },
-    async commit({ treasury, sweeps }) {
+    /**
+     * Saves a plan.
+     * @returns the ids of the planned sweeps: those whose money is in no other plan meanwhile
+     */
+    async commit({ treasury, sweeps }: SweepPlan): Promise<readonly string[]> {
       const planned = sweeps.map((one) => ({ ...one, keys: ownersOf(one.group).map((owner) => owner.key) }));
       return database.sweeps.plan({ ...place, treasury, sweeps: planned, nowMs: clock.nowMs() });
     },
-    async tend() {
+    /**
+     * Withdraws waiting sweeps, to be planned again: those that are impossible, because an address holds less, is
+     * frozen or lacks native coin, and automatic ones that were not signed in time. The return of a loan that was never
+     * made is withdrawn, too.
+     * @returns how many were withdrawn
+     */
+    async tend(): Promise<number> {
       // Sweeps that nobody plans again are not withdrawn.
       const stale = network.sweep.auto ? await database.sweeps.withdrawStale(key, clock.nowMs()) : [];
       let withdrawn = stale.length;

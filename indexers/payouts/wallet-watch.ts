@@ -8,9 +8,7 @@
  * Their balances are read every minute for `status`, metrics, the alarm of one that is low, and the comparison with the
  * books.
  */
-import type { Node } from '../../src/chains/chain.ts';
-import type { PayoutNode, SpendDraft, SpendRules } from '../../src/chains/spend.ts';
-import type { NetworkConfig } from '../../src/config/network.ts';
+import type { SpendDraft } from '../../src/chains/spend.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { type HotRole, hotRoles, type Intent, isPayback } from '../../src/core/intent.ts';
 import type { Asset } from '../../src/core/ledger.ts';
@@ -18,37 +16,14 @@ import { watchedWallets } from '../../src/core/outgoing.ts';
 import { WAIT_MS_MAX } from '../../src/core/payout.ts';
 import { reasonFault } from '../../src/core/reasons.ts';
 import { isRefused, type Quote } from '../../src/core/spend.ts';
-import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Database } from '../../src/database/database.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import type { SignerWallets } from '../../src/signer/protocol.ts';
+import type { PayerOptions } from './nodes.ts';
 import type { PayoutWallets } from './wallets.ts';
 
 /** How often the nonces that a wallet has used are compared with those given out here. */
 const COUNT_MS_MIN = 10_000;
 
-type WalletWatchParts = Readonly<{
-  network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'reorgDepthMax'>;
-  rules: SpendRules;
-  node: Pick<PayoutNode, 'count'>;
-  /** The follower's node: what it shows at the start must be read first. */
-  chainNode: Pick<Node, 'head' | 'finalized'>;
-  database: Database;
-  wallets: PayoutWallets;
-  clock: Clock;
-}>;
-
-interface WalletWatch {
-  /**
-   * Judges what has left the wallets since it was last called.
-   * @throws Fault transient `payouts_settling` until the chain of the start has been read; others of node and database
-   */
-  renew(): Promise<void>;
-  /** Freezes the network if a node counts transactions of the refund and gas wallets that are not known here. */
-  compareCounts(): Promise<void>;
-}
-
-export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
+export function createWalletWatch(parts: PayerOptions & Readonly<{ wallets: PayoutWallets }>) {
   const { network, rules, node, chainNode, database, wallets, clock } = parts;
   /** The block that must be final and read before anything is signed; null until the node shows it. */
   let startNumber: number | null = null;
@@ -70,6 +45,7 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
   const readFloor = async (): Promise<number> =>
     (await database.networks.list()).find((one) => one.network === network.key)?.floor ?? 0;
 
+  /** Freezes the network if a node counts transactions of the refund and gas wallets that are not known here. */
   async function compareCounts(): Promise<void> {
     if (rules.lane === 'expiry') return;
     for (const key of (await Promise.all(hotRoles.map(wallets.ofRole))).flat()) {
@@ -88,7 +64,11 @@ export function createWalletWatch(parts: WalletWatchParts): WalletWatch {
 
   return {
     compareCounts,
-    async renew() {
+    /**
+     * Judges what has left the wallets since it was last called.
+     * @throws Fault transient `payouts_settling` until the chain of the start is read; others of node and database
+     */
+    async renew(): Promise<void> {
       await followRotation();
       startNumber ??= await begin();
       const floor = await readFloor();
@@ -111,23 +91,8 @@ const SHORT_MS_MAX = WAIT_MS_MAX + READ_MS;
 /** A wallet that cannot pay for this many more payouts is low. */
 const PAYOUTS_AHEAD = 10n;
 
-interface BalanceWatch {
-  /** Learns from a quote what payouts cost now, and what is short. */
-  recordQuote(draft: SpendDraft, quote: Quote): void;
-  /** Reads the balances if they are due. A fault of the node is the caller's. */
-  renew(wallets: SignerWallets): Promise<void>;
-}
-
-export function createBalanceWatch(
-  parts: Readonly<{
-    network: NetworkKey;
-    node: Pick<PayoutNode, 'balance'>;
-    database: Database;
-    rules: Pick<SpendRules, 'payer' | 'lane'>;
-    clock: Clock;
-  }>,
-): BalanceWatch {
-  const { network, node, database, rules, clock } = parts;
+export function createBalanceWatch(options: PayerOptions) {
+  const { network, node, database, rules, clock } = options;
   // By the role of the paying wallet.
   const feeUnitsMax = new Map<string, bigint>();
   const shortAtMs = new Map<string, Partial<Record<Asset, number>>>();
@@ -141,13 +106,15 @@ export function createBalanceWatch(
   }
 
   return {
-    recordQuote({ intent }, quote) {
+    /** Learns from a quote what payouts cost now, and what is short. */
+    recordQuote({ intent }: SpendDraft, quote: Quote): void {
       const { role } = rules.payer(intent);
       if (!isRefused(quote)) feeUnitsMax.set(role, quote.feeUnitsMax);
       const asset = shortAsset(intent, quote);
       if (asset) shortAtMs.set(role, { ...shortAtMs.get(role), [asset]: clock.nowMs() });
     },
-    async renew({ former, feeUnitsMax: spentMax, ...own }) {
+    /** Reads the balances if they are due. A fault of the node is the caller's. */
+    async renew({ former, feeUnitsMax: spentMax, ...own }: SignerWallets): Promise<void> {
       const nowMs = clock.nowMs();
       if (nowMs < readAtMs + READ_MS) return;
       readAtMs = nowMs;
@@ -161,9 +128,9 @@ export function createBalanceWatch(
           heldUnits[asset] = (heldUnits[asset] ?? 0n) + units;
         if (key !== own[role]) continue;
         const read = { units: { native, ...tokens }, low: lowAssets(role, native), readAtMs: nowMs };
-        await database.wallets.recordBalance({ network, role, key, ...read });
+        await database.wallets.recordBalance({ network: network.key, role, key, ...read });
       }
-      await database.wallets.compareBooks({ network, heldUnits, feeUnitsMax: spentMax, nowMs });
+      await database.wallets.compareBooks({ network: network.key, heldUnits, feeUnitsMax: spentMax, nowMs });
     },
   };
 }

@@ -11,27 +11,11 @@ import type { SignerWallets } from '../../src/signer/protocol.ts';
 /** Deposit addresses, and locks of refunds, that are remembered; each is needed for a few minutes. */
 const REMEMBERED_MAX = 10_000;
 
-/** State of an intent's payout. */
-export type Drafting = Readonly<{
-  /** Address key of the refund or gas wallet that pays it; absent, the one that pays now. */
-  payer?: string | undefined;
-}>;
-
-export interface PayoutWallets {
-  own(): Promise<SignerWallets>;
-  /** Returns the wallets that have paid what wallets of the role pay, the one that pays now first. */
-  ofRole(role: HotRole): Promise<readonly string[]>;
-  /** Returns the intent with the address keys that it involves. */
-  draft(intent: Intent, known?: Drafting): Promise<SpendDraft>;
-  /** Returns what a request to sign says of its payer; nothing for the first wallet of a role. */
-  named(payer: string): Promise<Readonly<{ payer?: string }>>;
-  /** Asks the signer again. @returns whether other wallets pay now than before */
-  refresh(): Promise<boolean>;
-}
+export type PayoutWallets = ReturnType<typeof createPayoutWallets>;
 
 export function createPayoutWallets(
   parts: Readonly<{ network: NetworkKey; tokens: readonly Token[]; rules: SpendRules; signer: PayingSigner }>,
-): PayoutWallets {
+) {
   const { network, tokens, rules, signer } = parts;
   const collection = new Map<number, string>();
   const locks = new Map<string, string>();
@@ -102,12 +86,17 @@ export function createPayoutWallets(
 
   return {
     own,
-    async ofRole(role) {
+    /** Returns the wallets that have paid what wallets of the role pay, the one that pays now first. */
+    async ofRole(role: HotRole): Promise<readonly string[]> {
       const { former, ...known } = await own();
       const keys = former.filter((one) => one.role === role).map(({ key }) => key);
       return [known[role], ...keys.reverse()];
     },
-    async draft(intent, { payer: known } = {}) {
+    /**
+     * Returns the intent with the address keys that it involves.
+     * @param known address key of the refund or gas wallet that pays it; absent, the one that pays now
+     */
+    async draft(intent: Intent, { payer: known }: Readonly<{ payer?: string | undefined }> = {}): Promise<SpendDraft> {
       const payer = known ?? (await keyOf(rules.payer(intent)));
       const currency = intent.kind === 'gas' ? null : intent.currency;
       const hasLock = rules.hasLocks === true && isPayback(intent);
@@ -117,11 +106,13 @@ export function createPayoutWallets(
         ...(hasLock && { lock: await lockOf(intent.id, payer) }),
       };
     },
-    async named(payer) {
+    /** Returns what a request to sign says of its payer; nothing for the first wallet of a role. */
+    async named(payer: string): Promise<Readonly<{ payer?: string }>> {
       const index = indexOf(await own(), payer);
       return index === null || index === 0 ? {} : { payer };
     },
-    async refresh() {
+    /** Asks the signer again. @returns whether other wallets pay now than before */
+    async refresh(): Promise<boolean> {
       const before = wallets;
       wallets = await signer.wallets(network);
       return before !== null && (before.refund !== wallets.refund || before.gas !== wallets.gas);
