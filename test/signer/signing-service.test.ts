@@ -9,7 +9,7 @@ import type { Spending } from '../../src/chains/spend.ts';
 import { createIntentMac, type GasIntent, type SweepIntent, type Wallet } from '../../src/core/intent.ts';
 import type { SignRequest } from '../../src/signer/protocol.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { refusalOf } from '../support/refusal.ts';
+import { faultIn, refusalOf } from '../support/refusal.ts';
 import {
   firstOf,
   makeSignerFolder,
@@ -246,6 +246,17 @@ for (const [what, code, request] of refusals) {
     assert.is(journal.entries('test:two', 0, 10).length, 0);
   });
 }
+
+test('a family’s reason to refuse terms or an intent is passed on', () => {
+  const [wrongTerms, toNobody] = [
+    { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: { ...terms(2), data: '0x' } },
+    firstOf(refundOf('rf_2', usdt(5), { to: '0'.repeat(40) }), 2),
+  ];
+  for (const request of [wrongTerms, toNobody]) {
+    const { message } = faultIn(() => strict.service.sign(request));
+    assert.not.match(message, 'library refused');
+  }
+});
 
 test('a refund’s session and amount are signed with it: neither can be changed', () => {
   const { service, journal } = newSigningService();
