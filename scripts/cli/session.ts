@@ -6,6 +6,7 @@ import type { Sessions } from '../../src/database/database.ts';
 import type { Session } from '../../src/database/session.ts';
 import { parseSessionId } from '../../src/lib/id.ts';
 import { notFound } from './command.ts';
+import { sheet } from './table.ts';
 
 /** Returns the session with an id. @throws Fault permanent `not_found` */
 export async function findSession(sessions: Sessions, text: string): Promise<Session> {
@@ -15,15 +16,13 @@ export async function findSession(sessions: Sessions, text: string): Promise<Ses
   throw notFound(`there is no session ${text}; check the id (cs_ and 26 characters) and the data directory`);
 }
 
-/** Returns the session's transfers as rows of a table. */
-export const paymentRows = ({ payments }: Session): string[][] => [
-  ['PAID ON', 'WITH', 'AMOUNT', 'STATE', 'CONFIRMATIONS', 'TRANSACTION'],
-  ...payments.map((payment) => [
-    payment.network,
-    payment.currency,
-    formatUnits(payment.units, payment.decimals, MINOR_DECIMALS),
-    payment.state,
-    String(payment.confirmations),
-    payment.tx,
-  ]),
-];
+/** Returns the session's transfers as a table. */
+export const paymentTable = ({ payments }: Session): string[] =>
+  sheet(payments, [
+    ['paid_on', ({ network }) => network],
+    ['with', ({ currency }) => currency],
+    ['amount', ({ units, decimals }) => formatUnits(units, decimals, MINOR_DECIMALS)],
+    ['state', ({ state }) => state],
+    ['confirmations', ({ confirmations }) => confirmations],
+    ['transaction', ({ tx }) => tx],
+  ]).lines;

@@ -12,10 +12,10 @@ import { moment, momentOrNull } from './command.ts';
 import { heldAdvice, heldColumns, heldState, meanings } from './held.ts';
 import { freezeText } from './payout-freeze.ts';
 import { amountOf, kindText, shownPayout } from './payouts.ts';
-import { findSession, paymentRows } from './session.ts';
+import { findSession, paymentTable } from './session.ts';
 import { type Link, link, type Mark, type Shown } from './show-link.ts';
 import { at, parText, type Scene } from './show-scene.ts';
-import { type Column, sheet, table } from './table.ts';
+import { type Column, sheet } from './table.ts';
 
 /** Shows a refund with its payout. */
 export async function refundShown(scene: Scene, id: string): Promise<Shown | null> {
@@ -184,7 +184,7 @@ export async function heldShown({ database }: Scene, id: string): Promise<Shown 
         `${one.amount} ${one.currency} on ${one.network}: ${one.id} (${one.status})`,
       ]),
     ],
-    table: table(paymentRows(session)),
+    table: paymentTable(session),
     links:
       held.state === 'open'
         ? [link('credit', 'waiting', `${heldAmount(held)} waits for your decision`, heldAdvice(id))]

@@ -8,15 +8,15 @@ import type { PayoutNode } from '../../src/chains/spend.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
-import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import { MINOR_DECIMALS, minorToPar, parseUnits } from '../../src/core/money.ts';
 import { delayOf, type Payout } from '../../src/core/payout.ts';
 import { type LeftReason, ownersOf, type SweepPolicy, unitsOfGroup } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
-import { type Answer, type Command, type Input, type Installation, moment, textOption, usage } from './command.ts';
+import { type Answer, type Command, type Input, type Installation, textOption, usage } from './command.ts';
 import { networkOf } from './network-name.ts';
 import { openProgress, progressBar } from './output.ts';
+import { amountOf, shownPayout } from './payouts.ts';
 import { table } from './table.ts';
 import { agree, yesOption } from './terminal.ts';
 
@@ -51,7 +51,7 @@ export const sweep: Command = {
       for (const { plan, sweeper } of plans) if (!(plan instanceof Fault)) ids.push(...(await sweeper.commit(plan)));
       const payouts = await follow(ids, installation);
       return {
-        json: { plan: json, sweeps: payouts.map((payout) => sweepJson(payout, installation.config)) },
+        json: { plan: json, sweeps: payouts.map((payout) => shownPayout(payout, installation.config)) },
         lines: [...(input.options.yes === true ? lines : []), ...outcomeLines(payouts, installation.config)],
         isBad: isBad || payouts.some(({ state }) => state !== 'succeeded'),
       };
@@ -189,22 +189,8 @@ function outcomeLines(payouts: readonly Payout[], config: Config): string[] {
   if (payouts.length === 0) return ['nothing was swept: somebody else has planned these sweeps meanwhile'];
   return payouts.map((payout) => {
     const { id, state, tx } = payout;
-    if (state === 'succeeded') return `${id} succeeded: ${sweepJson(payout, config).amount}, transaction ${tx}`;
+    if (state === 'succeeded') return `${id} succeeded: ${amountOf(payout, config)}, transaction ${tx}`;
     const why = delayOf(payout)?.message ?? '';
     return `${id} is ${state}${why && `: ${why}`}${ended(payout) ? '' : '; it continues while the server runs'}`;
   });
 }
-
-const sweepJson = (
-  { id, intent, network, state, wait, fault, tx, feeUnits, createdAtMs }: Payout,
-  { networks }: Config,
-) => ({
-  id,
-  state,
-  amount: coinText(networks, network, assetOf(intent), unitsOf(intent)),
-  addresses: intent.kind === 'sweep' ? intent.from.length : 0,
-  waits_for: delayOf({ wait, fault }),
-  transaction_hash: tx,
-  fee: feeUnits === null ? null : coinText(networks, network, 'native', feeUnits),
-  created_at: moment(createdAtMs),
-});
