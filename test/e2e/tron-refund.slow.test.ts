@@ -6,7 +6,7 @@ import { find } from '../support/quayside-process.ts';
 import { openTronPayouts } from './tron.ts';
 
 const { shop, node } = await openTronPayouts({ blocks: 2, finality: false, tiers: null });
-refundConforms(shop, { coinsLate: 500, gas: { units: 16_000_000n, coins: 100 } });
+refundConforms(shop, { coinsLate: 500, gas: { units: 20_000_000n, coins: 100 } });
 
 test('a refund that the node fails to quote says so itself, until it is paid', async () => {
   const { quayside } = shop;
