@@ -73,7 +73,7 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
   try {
     await patiently(patience, undefined, () => createIdentityProof(network, node, clock).renew(0, null));
     await watch.load(true);
-    const searchedFor = watch.ownWalletId();
+    const searchedFor = watch.ownWallet();
     await patiently(patience, undefined, () => checkBeginning(options, node));
     let at = from;
     for await (const part of readChainRange({ node, matcher, ...patience }, from, to)) {
@@ -103,7 +103,7 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
  */
 async function refuseNewWallet(watch: Watch, searchedFor: number, key: NetworkKey): Promise<void> {
   await watch.load(true);
-  if (watch.ownWalletId() === searchedFor) return;
+  if (watch.ownWallet() === searchedFor) return;
   throw transient('storage_moved', `another wallet of ${key} became known while blocks were read; read them once more`);
 }
 

@@ -12,8 +12,8 @@ const PAGE = 10_000;
 export interface Watch {
   /** Returns the `seq` of the newest address that is in the table. */
   through(): number;
-  /** The highest id of our own wallets that are in the set. */
-  ownWalletId(): number;
+  /** Returns the `seq` of the newest of our own wallets that are in the set. */
+  ownWallet(): number;
   /** Loads what was added since the last load. Without `force`, only if something was committed in between. */
   load(force: boolean): Promise<void>;
 }
@@ -30,20 +30,20 @@ export function createWatch(
   wallets?: Readonly<{ network: NetworkKey; own: Set<string> }>,
 ): Watch {
   let through = 0;
-  let ownWalletId = 0;
+  let ownWallet = 0;
   let seenChange: number | null = null;
 
   async function loadWallets(): Promise<void> {
     if (!wallets) return;
-    for (const { id, key } of await database.wallets.listOwn(wallets.network)) {
+    for (const { seq, key } of await database.wallets.listOwn(wallets.network)) {
       wallets.own.add(key);
-      ownWalletId = Math.max(ownWalletId, id);
+      ownWallet = Math.max(ownWallet, seq);
     }
   }
 
   return {
     through: () => through,
-    ownWalletId: () => ownWalletId,
+    ownWallet: () => ownWallet,
     async load(force) {
       const change = database.changeCount();
       if (change === seenChange && !force) return;

@@ -35,7 +35,7 @@ export type Step = Readonly<{
 }>;
 
 /** State of the matcher: the highest ids of the watched addresses and of our own wallets. */
-type Known = Readonly<{ watchedThrough: number; ownWalletId: number }>;
+type Known = Readonly<{ watchedThrough: number; ownWallet: number }>;
 
 /** `recoveries`: the network's `recoveryCount` when the position was loaded. */
 type Position = Readonly<{ recoveries: number; readThroughS: number }>;

@@ -149,7 +149,7 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   async function save(step: Step, seen: Look): Promise<StepEnd | 'done'> {
-    const known = { watchedThrough: watch.through(), ownWalletId: watch.ownWalletId() };
+    const known = { watchedThrough: watch.through(), ownWallet: watch.ownWallet() };
     const outcome = await cursor.save(step, seen, known);
     if (outcome === 'moved') return 'moved';
     // The next step loads the position that an operator has set.

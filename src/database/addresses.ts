@@ -42,7 +42,7 @@ type AddressRow = typeof addresses.$inferSelect;
 
 type Place = Pick<AddressRow, 'family' | 'mode' | 'key' | 'poolId' | 'derivationIndex' | 'sessionId'>;
 
-/** What the MAC of an address covers: where it was derived, and whose payments it receives. */
+/** Returns the columns that the MAC of an address covers: where it was derived, and whose payments it receives. */
 export const macedAddress = ({ family, mode, key, poolId, derivationIndex, sessionId }: Place): MacedRow => ({
   table: 'addresses',
   key: [family, mode, key],

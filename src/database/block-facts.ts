@@ -155,8 +155,8 @@ export type Ingest = Readonly<{
   recoveries?: number;
   /** The `seq` of the newest address that the matcher knew when it read the blocks to connect. */
   watchedThrough: number;
-  /** The highest id of our own wallets that the matcher knew then; it knew none if absent. */
-  ownWalletId?: number;
+  /** The `seq` of the newest of our own wallets that the matcher knew then; it knew none if absent. */
+  ownWallet?: number;
   /** Tokens by symbol with their decimals on this network. */
   decimals: Readonly<Partial<Record<Currency, number>>>;
   /** Transfers of less than this value at par are dust: facts that touch no session. */

@@ -1,4 +1,4 @@
-/** What the database holds about a range of blocks, and how far final blocks were compared with it. */
+/** The rows about a range of blocks, and how far final blocks were compared with them. */
 
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import type { Db } from './engine/open.ts';

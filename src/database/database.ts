@@ -156,7 +156,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   }
 }
 
-/** What uses the secret key. */
+/** Parts that use the secret key. */
 type Sealing = Readonly<{
   vault: Vault;
   guard: RowGuard;
@@ -239,7 +239,7 @@ type WebhookParts = Parameters<typeof endpointCommands>[1] &
   Parameters<typeof webhookSecretCommands>[1] &
   Parameters<typeof sendingCommands>[1];
 
-/** Events, and what is sent to endpoints. */
+/** Events, endpoints and deliveries. */
 const webhookRepositories = (db: Db, parts: WebhookParts) => ({
   endpoints: {
     ...endpointCommands(db, parts),
@@ -266,7 +266,7 @@ type MoneyOutParts = TextFormats &
     transitions: SessionTransitions;
   }>;
 
-/** What payout engines save, and what operators decide about it. */
+/** Repositories that payout engines write, with the operators' commands. */
 function moneyOutRepositories(db: Db, own: MoneyOutParts) {
   const { payouts: steps, settlement } = own;
   const followLost: FollowLost = ({ intent, sessionId }, nowMs) => {
@@ -300,7 +300,7 @@ type ChainParts = Parameters<typeof createBlockFacts>[0] &
     freezer: Freezer;
   }>;
 
-/** What followers save, and what operators do about it. */
+/** Repositories that followers write, with the operators' commands. */
 function chainRepositories(db: Db, own: ChainParts) {
   const parts = { ...own, facts: createBlockFacts(own) };
   return {

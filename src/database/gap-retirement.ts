@@ -30,7 +30,7 @@ const DAY_HOURS = DAY_MS / HOUR_MS;
 type Mark = Readonly<{ family: string; mode: Mode; source: string; through: number }>;
 
 type Gap = Readonly<{
-  /** What is known beside the database. Where it knows more than that, only the database was put back. */
+  /** Marks beside the database. Where they are above it, only the database was restored. */
   marks: readonly Mark[];
   /** Returns whether a pool has imported addresses, which cannot be derived: it keeps at least half of them. */
   isImported(pool: PoolKey): boolean;

@@ -30,10 +30,10 @@ export type HeldMoney = Readonly<{
   canceledAtS: number | null;
   kind: HeldKind;
   state: HeldState;
-  /** What is there now, and how much of it operators have decided about. */
+  /** The money that is there now, and how much of it operators have decided about. */
   valuePar: bigint;
   settledPar: bigint;
-  /** That of the larger part. */
+  /** The coin of the larger part. */
   currency: Currency;
   openedAtMs: number;
   settledAtMs: number | null;
@@ -41,7 +41,7 @@ export type HeldMoney = Readonly<{
   returns: readonly HeldReturn[];
 }>;
 
-/** What a decision changes of a session. */
+/** Columns of a session that a decision changes. */
 export type HeldSession = Readonly<{ status: SessionStatus; confirmedPar: bigint; duePar: bigint; paidLate: boolean }>;
 
 export type AcceptHeldOutcome =

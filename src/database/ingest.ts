@@ -28,9 +28,9 @@ export type IngestOutcome = 'done' | 'stale_watch' | 'recovered' | 'moved';
 /** A transfer that is not confirmed yet, with what decides on its credit. */
 export type WaitingTransfer = ChainTransfer &
   Readonly<{
-    /** What its session received; the transfer alone if its address has none. */
+    /** The sums that its session received; the transfer alone if its address has none. */
     received: Received;
-    /** What its session's store asks for on this network besides the network's own policy. */
+    /** The store's own policy on this network, besides the network's. */
     stricter: CreditPolicy;
   }>;
 type Parts = Readonly<{
@@ -97,8 +97,7 @@ export function ingestCommands(db: Db, parts: Parts) {
         if (recoveries !== (step.recoveries ?? recoveries)) return 'recovered';
         if ((held?.tipHash ?? null) !== step.expectTip) return 'moved';
         if (step.watchedThrough < addresses.highestSeq(poolOf(step))) return 'stale_watch';
-        if (step.connect.length > 0 && (step.ownWalletId ?? 0) < outgoing.highestWalletId(network))
-          return 'stale_watch';
+        if (step.connect.length > 0 && (step.ownWallet ?? 0) < outgoing.newestWallet(network)) return 'stale_watch';
 
         const row = held ?? networks.begin(network, nowMs);
         const dropped = drop(step, row.floor);

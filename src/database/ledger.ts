@@ -148,7 +148,7 @@ export type LedgerReport = Readonly<{
   balances: readonly Readonly<{ network: NetworkKey; asset: Asset; account: string; units: bigint }>[];
   /** Entries that do not add up to zero. */
   unbalanced: readonly string[];
-  /** Where the ledger and the facts (transfers, payouts, attempts) disagree. */
+  /** Places where the ledger and the facts (transfers, payouts, attempts) disagree. */
   differences: readonly Difference[];
   /** Sessions of which more was promised or paid back than they received. */
   overdrawn: readonly Readonly<{ sessionId: string; network: NetworkKey; asset: Asset; units: bigint }>[];
@@ -276,7 +276,7 @@ export function ledgerCommands(db: Db) {
     for (const row of client.prepare(payoutFacts).iterate() as IterableIterator<PayoutFact>) {
       for (const fact of factsOf(row)) book(fact);
     }
-    // What an operator has said is a fact.
+    // An operator's adjustment is a fact.
     for (const row of client.prepare(adjustmentFacts).iterate() as IterableIterator<PostingRow>)
       add(facts, { ...row, units: BigInt(row.units) });
     return facts;

@@ -1,5 +1,5 @@
 /**
- * Whether a network is being followed, and whether new sessions offer it, by its follower's last report.
+ * The health of networks by their followers' last reports: which are followed, and which new sessions offer.
  */
 import type { NetworkKey } from '../core/transfer.ts';
 
@@ -90,7 +90,7 @@ export type NetworkStatus = Readonly<{
   pid: number;
 }>;
 
-/** What a follower reports between commits; the cursor is not part of it. */
+/** A follower's report between commits; the cursor is not part of it. */
 export type NetworkReport = Pick<
   NetworkStatus,
   'network' | 'state' | 'reason' | 'headNumber' | 'nodeConnected' | 'nodeHeardAtMs' | 'readThroughS' | 'pid'

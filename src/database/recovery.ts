@@ -31,7 +31,7 @@ export type Rewind = Readonly<{
   act: OperatorAct;
 }>;
 
-/** What a rewind took back. `sessions` had money in those blocks. */
+/** The result of a rewind. `sessions` had money in the blocks that it took back. */
 export type Rewound = Readonly<{
   kind: 'done';
   blocks: number;

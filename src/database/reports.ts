@@ -21,7 +21,7 @@ export type SessionTotal = Readonly<{ created: number; paid: number; unpaid: num
 
 type At = Readonly<{ storeId: string; mode: Mode }>;
 
-/** What a session received is below zero in the ledger. */
+/** Money that a session received is below zero in the ledger. */
 const creditsOfPeriod = `
   SELECT p.network, p.asset AS currency, t.decimals,
     sum(e.kind = 'payment') AS credits, sum_units(p.units) FILTER (WHERE e.kind = 'payment') AS credited,

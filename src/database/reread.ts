@@ -88,13 +88,13 @@ export function rereadCommands(db: Db, parts: Parts) {
 
 type Compared = Readonly<{
   differences: RereadDifference[];
-  /** What our chain lacks. */
+  /** Transfers that our chain lacks. */
   missing: Ours[];
-  /** Whether the block is to be canonical with all of that. */
+  /** True if the block is to be canonical with all of them. */
   isAdded: boolean;
-  /** What of it is not saved; a block that a rewind or a reorg took out has kept its transfers. */
+  /** Those that are not saved; a block that a rewind or a reorg took out has kept its transfers. */
   unsaved: Ours[];
-  /** What left our own wallets, and is not known. */
+  /** Unknown transfers out of our own wallets. */
   leaving: ChainTransfer[];
   /** The canonical block at this height, if it is this one. */
   held: BlockRow | undefined;

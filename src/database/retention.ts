@@ -18,7 +18,7 @@ export type RetentionKind = (typeof retentionKinds)[number];
 /** `beforeMs`: only what ended or was sent before this time. */
 export type RetentionTimes = Readonly<{ beforeMs: number; nowMs: number }>;
 
-/** What a program that removes old data needs, on a connection of its own. */
+/** Opens the commands that remove old data, on a connection of their own. */
 export type RetentionDatabase = Readonly<{
   /**
    * Walks through what is due of one kind, in short transactions: one for each step of the iteration.

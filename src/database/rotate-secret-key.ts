@@ -39,7 +39,7 @@ const BUSY_TIMEOUT_MS = 5_000;
 /** Rows that are in memory at once. */
 const SLICE_ROWS = 5_000;
 
-/** What a key makes. */
+/** Codecs that follow from a secret key. */
 type Sealer = Readonly<{ vault: Vault; macs: RowMacs; macOf: IntentMac; tokens: Tokens }>;
 
 /** The values that a row gets; null for a row that was altered, which stays as it is and is used by nobody. */

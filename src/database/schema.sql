@@ -526,14 +526,15 @@ CREATE TABLE payout_freezes (
   PRIMARY KEY (network, code)
 ) STRICT;
 
--- A wallet whose outgoing transfers followers read: the signer's, and the treasury. Ids rise in the order of commits.
+-- A wallet whose outgoing transfers followers read: the signer's, and the treasury.
 CREATE TABLE own_wallets (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
   network TEXT NOT NULL,
+  seq INTEGER NOT NULL, -- rises on its network in the order of commits, so that a follower that knows the newest knows all
   role TEXT NOT NULL CHECK (role IN ('refund', 'gas', 'treasury')),
   key TEXT NOT NULL,
+  PRIMARY KEY (network, seq),
   UNIQUE (network, key, role)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- A transfer out of these wallets. What an attempt of ours explains is deleted once it is final: the attempt stands for it.
 CREATE TABLE outgoing_transfers (

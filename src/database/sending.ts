@@ -1,5 +1,5 @@
 /**
- * What the process that sends webhooks does with the database: it leases deliveries that are due, and records what came
+ * The commands of the process that sends webhooks: it leases deliveries that are due, and records what came
  * of them. A lease that runs out makes its delivery due again, so an event arrives at least once.
  */
 import type { Verdict } from '../core/delivery.ts';

@@ -14,7 +14,7 @@ import { addresses, events, sessions, transfers } from './tables.ts';
 /** A currency on a network. */
 export type PaidIn = Readonly<{ network: NetworkKey; currency: Currency }>;
 
-/** What is odd about a session: late or too much or too little money, or money that waits for a decision. */
+/** Oddities of a session: late, too much or too little money, or money that waits for a decision. */
 export const sessionFlags = ['late', 'over', 'under', 'held'] as const;
 export type SessionFlag = (typeof sessionFlags)[number];
 
@@ -53,7 +53,7 @@ export type SessionPaging = Readonly<{
 export type SessionPage<Summary> = Readonly<{ sessions: readonly Summary[]; goOnId: string | null }>;
 
 /**
- * What is looked for: the beginning of an order id, a transaction in any of its spellings, an address's key, or an
+ * A search: the beginning of an order id, a transaction in any of its spellings, an address's key, or an
  * amount that was asked for in one of the currencies, or that came.
  */
 export type SessionSearch =
@@ -138,7 +138,7 @@ export function sessionListQueries(db: Db) {
 
   const ofStore = ({ storeId, mode }: At) => and(eq(sessions.storeId, storeId), eq(sessions.mode, mode));
 
-  /** Whether a session was ever credited in an asset of the filter. */
+  /** Returns whether a session was ever credited in an asset of the filter. */
   const isPaidIn = ({ paidIn }: SessionFilter, id: string): boolean =>
     paidIn === null || paidIn.some(({ network, currency }) => creditIn.get(id, network, currency) !== undefined);
 

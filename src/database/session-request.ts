@@ -1,5 +1,5 @@
 /**
- * What a merchant requests with a session: its price, its order, and where its payer goes.
+ * A merchant's request for a session: its price, its order, and where its payer goes.
  */
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 
@@ -23,10 +23,10 @@ export type Conversion = Readonly<{
   sources?: readonly string[] | null;
 }>;
 
-/** What a merchant sent about the payer: goods, free texts and pages of the shop. */
+/** A merchant's data about the payer: goods, free texts and pages of the shop. */
 export type OrderDetails = Pick<SessionRequest, 'description' | 'lineItems' | 'successUrl' | 'cancelUrl' | 'metadata'>;
 
-/** What a merchant requested. Never changes. Amounts are in the session currency's minor units. */
+/** The request of a session. Never changes. Amounts are in the session currency's minor units. */
 export type SessionRequest = Readonly<{
   orderId: string;
   amountMinor: bigint;

@@ -38,7 +38,7 @@ type Parts = Readonly<{
   heldRecords: HeldRecords;
 }>;
 
-/** Where nothing was received, these say what was due. */
+/** Events that say what was due where nothing was received. */
 const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.cancelled'];
 
 /**

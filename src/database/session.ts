@@ -40,7 +40,7 @@ export type Session = Readonly<{
   terms: Terms;
   life: Life;
   standing: Standing;
-  /** What came, by network, coin and when; null for one of an early version, until its money changes. */
+  /** Sums by network, coin and time. */
   sums: readonly ReceiptSum[];
   options: readonly PaymentOption[];
   addresses: Readonly<Record<string, string>>;

@@ -95,7 +95,7 @@ export function createSessionFinder(db: Db): FindSessionRow {
 export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
   const { addresses, networks, transfers, replays, transitions, stores, outageWaitS, afterTake } = parts;
   const insert = preparedInsert(db, sessions);
-  // One that ended unpaid is past: the order can be tried again. Money that came late may have paid an earlier one.
+  // An order whose session ended unpaid can be tried again. Late money may have paid an earlier session.
   const findByOrder = atFirstUse(
     db.orm
       .select({ id: sessions.id, bodyHash: sessions.bodyHash })

@@ -389,8 +389,8 @@ export const payoutFreezes = sqliteTable('payout_freezes', {
 });
 
 export const ownWallets = sqliteTable('own_wallets', {
-  id: integer().primaryKey(),
   network: text().$type<NetworkKey>().notNull(),
+  seq: integer().notNull(),
   role: text().$type<'refund' | 'gas' | 'treasury'>().notNull(),
   key: text().notNull(),
 });

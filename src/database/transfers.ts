@@ -38,7 +38,7 @@ export type SessionTransfer = Readonly<{
   confirmedAtMs: number | null;
 }>;
 
-/** What the MAC of a transfer covers: who sent what to which of our addresses. */
+/** Returns the columns that the MAC of a transfer covers: sender, amount and our address. */
 export const macedTransfer = (
   row: Omit<Fact, 'confirmed' | 'firstConfirmedAtMs' | 'dust' | 'phase' | 'counted' | 'seenAtMs'>,
 ): MacedRow => {
@@ -127,7 +127,7 @@ function factSteps(db: Db, guard: RowGuard) {
 
 const canonicalPlace = { canonical: blocks.canonical, number: blocks.number };
 
-/** What is shown of a transfer to a session. */
+/** Returns the payment that a session shows for a transfer. */
 const sessionColumns = {
   id: transfers.id,
   network: transfers.network,

@@ -19,7 +19,7 @@ type Parts = Readonly<{
   findSession: FindSessionRow;
   stores: StoreRows;
 }>;
-/** What a session received, and what its store asks for. */
+/** The money that a session received, and the policy of its store. */
 type Judged = Pick<WaitingTransfer, 'received' | 'stricter'>;
 
 export function waitingCommands(db: Db, { findSession, stores }: Parts) {

@@ -312,7 +312,7 @@ async function payUnknown(api: ApiServer, to: string, units: bigint): Promise<vo
   const database = api.database();
   const key = 'a1'.repeat(20);
   await database.wallets.recordOwn(network, [{ role: 'refund', key }]);
-  const ownWalletId = (await database.wallets.listOwn(network)).at(-1)?.id ?? 0;
+  const ownWallet = (await database.wallets.listOwn(network)).at(-1)?.seq ?? 0;
   const tip = (await database.blocks.tail(network, 1)).at(-1);
   assert.ok(tip);
   const nowMs = api.clock.nowMs();
@@ -327,7 +327,7 @@ async function payUnknown(api: ApiServer, to: string, units: bigint): Promise<vo
     isOutgoing: true,
   } as const;
   const outcome = await database.blocks.ingest({
-    ...{ network, family: 'evm', expectTip: tip.hash, watchedThrough: Number.MAX_SAFE_INTEGER, ownWalletId },
+    ...{ network, family: 'evm', expectTip: tip.hash, watchedThrough: Number.MAX_SAFE_INTEGER, ownWallet },
     ...{ decimals: { USDT: 6 }, dustFloorPar: 0n, drop: [], connect: [{ block, transfers: [paid] }], confirm: [] },
     ...{ floor: block.number, readThroughS: Math.floor(nowMs / 1000), nowMs },
   });

@@ -60,7 +60,7 @@ for (const [key, coin] of [
       { role: 'refund', key: wallet },
       { role: 'gas', key: gas },
     ]);
-    const ownWalletId = (await database.wallets.listOwn(key)).at(-1)?.id ?? 0;
+    const ownWallet = (await database.wallets.listOwn(key)).at(-1)?.seq ?? 0;
     if (key === 'test:bsc')
       await database.addresses.add({ family, mode: 'test', source: 'test', firstIndex: 0, keys: [deposit] });
     const block = { hash: `0x${'1'.repeat(64)}`, parent: `0x${'0'.repeat(64)}`, number: 100, timeS: nowMs / 1000 };
@@ -71,7 +71,7 @@ for (const [key, coin] of [
     ];
     const step = (expectTip: string | null, connect: boolean, floor: number | null) =>
       database.blocks.ingest({
-        ...{ network: key, family, expectTip, watchedThrough: Number.MAX_SAFE_INTEGER, ownWalletId, decimals },
+        ...{ network: key, family, expectTip, watchedThrough: Number.MAX_SAFE_INTEGER, ownWallet, decimals },
         ...{ dustFloorPar: 0n, drop: [], connect: connect ? [{ block, transfers }] : [], confirm: [], floor },
         ...{ readThroughS: 0, nowMs },
       });

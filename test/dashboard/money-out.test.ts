@@ -91,7 +91,7 @@ test('a frozen network is explained on one screen: what left its wallets, which 
       const number = (tip?.number ?? 0) + 1;
       const block = { hash: `b${number}`, parent: tip?.hash ?? '', number, timeS: 0 };
       const outcome = await database.blocks.ingest({
-        ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThrough: 1_000_000, ownWalletId: 1_000 },
+        ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThrough: 1_000_000, ownWallet: 1_000 },
         ...{ decimals: { USDT: 6, USDC: 6 }, dustFloorPar: 1n, drop: [], confirm: [], floor: number, readThroughS: 0 },
         connect: [{ block, transfers: [{ ...transfer, isOutgoing: true }] }],
         nowMs: dashboard.api.clock.nowMs(),

@@ -52,7 +52,7 @@ const parts: readonly (readonly [string, string])[] = [
   ['blocks', 'network = :network'],
   ['own_wallets', 'network = :network'],
   ['outgoing_transfers', 'network = :network'],
-  ['counters', "owner = 'ledger:' || :network"],
+  ['counters', "owner IN ('ledger:' || :network, 'wallets:' || :network)"],
   ['ledger_entries', 'network = :network'],
   ['ledger_postings', 'network = :network'],
 ];

@@ -72,7 +72,7 @@ export function createMachine(bench: Bench, network: NetworkKey, chain: Chain, c
     const connect = Array.from({ length: final + 1 - from }, (_, at) => blockAt(from + at));
     const outcome = await database.blocks.ingest({
       ...{ network, family: 'evm', expectTip: tip?.hash ?? null, watchedThrough: Number.MAX_SAFE_INTEGER },
-      ...{ ownWalletId: Math.max(...wallets.map(({ id }) => id)), decimals: {}, dustFloorPar: 0n, drop: [] },
+      ...{ ownWallet: Math.max(...wallets.map(({ seq }) => seq)), decimals: {}, dustFloorPar: 0n, drop: [] },
       ...{ connect, confirm: [], floor: final, readThroughS: 0, nowMs: clock.nowMs() },
     });
     assert.is(outcome, 'done');

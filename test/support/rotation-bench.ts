@@ -97,7 +97,7 @@ const paying = 'test:paying';
 
 async function addOutgoing(database: Database, nowMs: number): Promise<void> {
   await database.wallets.recordOwn(paying, [{ role: 'refund', key: named }]);
-  const ownWalletId = (await database.wallets.listOwn(paying))[0]?.id ?? 0;
+  const ownWallet = (await database.wallets.listOwn(paying))[0]?.seq ?? 0;
   const moved = {
     tx: 't1',
     index: 0,
@@ -109,7 +109,7 @@ async function addOutgoing(database: Database, nowMs: number): Promise<void> {
   } as const;
   const block = { hash: 'b1', parent: 'b0', number: 1, timeS: 1 };
   const outcome = await database.blocks.ingest({
-    ...{ network: paying, family: 'evm', expectTip: null, watchedThrough: Number.MAX_SAFE_INTEGER, ownWalletId },
+    ...{ network: paying, family: 'evm', expectTip: null, watchedThrough: Number.MAX_SAFE_INTEGER, ownWallet },
     ...{ decimals: { USDT: 6 }, dustFloorPar: 0n, drop: [], connect: [{ block, transfers: [moved] }], confirm: [] },
     ...{ floor: null, readThroughS: 1, nowMs },
   });

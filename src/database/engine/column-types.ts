@@ -27,7 +27,7 @@ export const json = <T>() =>
     fromDriver: (text) => JSON.parse(text) as T,
   })();
 
-/** What a merchant sent, as JSON text with its numbers as they were. */
+/** A merchant's own data, as JSON text with its numbers as they were. */
 export const exactJson = <T>() =>
   customType<{ data: T; driverData: string }>({
     dataType: () => 'text',
@@ -35,7 +35,7 @@ export const exactJson = <T>() =>
     fromDriver: (text) => parseExactly(text) as T,
   })();
 
-/** What a session is created with and keeps. What is queried, or changes, has a column of its own. */
+/** The terms that a session is created with and keeps. A value that is queried, or changes, has a column of its own. */
 export type SessionTerms = Omit<Terms, keyof Beginning> &
   Pick<SessionRequest, 'taxMinor' | 'shippingMinor' | 'webhookUrl'> &
   Readonly<{ conversion: Conversion | null; options: readonly PaymentOption[] }>;

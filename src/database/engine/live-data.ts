@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { guarded } from './storage-fault.ts';
 
-/** What only an installation of live networks has, by table and column, in its database or its signer's journal. */
+/** Columns that are filled on live networks only, by table, in the database or the signer's journal. */
 const signs = [
   ['networks', 'key', "key GLOB 'live:*'"],
   ['pools', 'mode', "mode = 'live'"],

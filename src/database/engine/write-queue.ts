@@ -34,7 +34,7 @@ const GROUP_MS_MIN = 20;
 const GROUP_MS_MAX = 250;
 const GROUP_WAIT_SHARE = 1 / 4;
 const GROUP_ROWS_MAX = 1_000;
-/** Whoever asked for them goes on before the event loop turns again. */
+/** Their callers go on before the event loop turns again. */
 const GROUP_WRITES_MAX = 100;
 /** A process that keeps the turn for longer than this is no longer waited for: it may be suspended. */
 const TURN_WAIT_MS_MAX = 250;
@@ -42,8 +42,8 @@ const TURN_WAIT_MS_MAX = 250;
 const CLOSE_WAIT_MS = 500;
 
 /**
- * What one transaction took: the longest wait for it, how long it held the lock, and rows inserted or changed. It may
- * contain several writes that waited together.
+ * The measure of one transaction, which may contain several writes that waited together: the longest wait for it, how
+ * long it held the lock, and rows inserted or changed.
  */
 export type WriteMeasure = Readonly<{ waitedMs: number; heldMs: number; rows: number }>;
 
@@ -93,7 +93,7 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
   let changedBefore = Number(changedRows.get());
   /** When the first write in the queue was first tried. */
   let firstTriedAtMs = 0;
-  /** Whether the last wait for the turn was in vain. */
+  /** True if the last wait for the turn was in vain. */
   let isTurnStuck = false;
 
   /**

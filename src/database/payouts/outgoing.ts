@@ -9,6 +9,7 @@ import type { PaybackIntent } from '../../core/intent.ts';
 import { explainOutgoing, isPaidBy, type OutgoingTransfer, type WatchedRole } from '../../core/outgoing.ts';
 import { freezeTexts } from '../../core/reasons.ts';
 import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
+import { createCounters } from '../counters.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, findBy, preparedInsert } from '../engine/prepared.ts';
 import type { NetworkRows } from '../networks.ts';
@@ -16,8 +17,8 @@ import { lanes, otherTransfers, outgoingTransfers, ownWallets, payoutAttempts } 
 import type { TextFormats } from '../text-formats.ts';
 import { type Freezer, isUnexplained, OUTFLOW_FOREIGN } from './holds.ts';
 
-/** A wallet whose outgoing transfers are read. Ids only rise. */
-export type OwnWallet = Readonly<{ id: number; role: WatchedRole; key: string }>;
+/** A wallet whose outgoing transfers are read. */
+export type OwnWallet = Readonly<{ seq: number; role: WatchedRole; key: string }>;
 
 /**
  * - `open`: not judged yet, because it is not final.
@@ -63,8 +64,8 @@ export function createOutgoing(db: Db) {
   });
 
   return {
-    /** Returns the id of the newest wallet of a network; 0 if none is known. */
-    highestWalletId: (network: NetworkKey): number => highest.get({ network })?.id ?? 0,
+    /** Returns the `seq` of the newest wallet of a network; 0 if none is known. */
+    newestWallet: (network: NetworkKey): number => highest.get({ network })?.seq ?? 0,
     /** Returns a block's transfers out of the refund and gas wallets that are not saved and have no attempt. */
     unsaved: (network: NetworkKey, block: BlockRef, content: readonly ChainTransfer[]): ChainTransfer[] =>
       leaving(network, content)
@@ -114,12 +115,12 @@ function createQueries(db: Db) {
   const { orm } = db;
   const isOfNetwork = eq(ownWallets.network, sql.placeholder('network'));
   const highest = atFirstUse(
-    orm.select({ id: ownWallets.id }).from(ownWallets).where(isOfNetwork).orderBy(desc(ownWallets.id)).limit(1),
+    orm.select({ seq: ownWallets.seq }).from(ownWallets).where(isOfNetwork).orderBy(desc(ownWallets.seq)).limit(1),
   );
   const withKey = findBy(db, ownWallets, 'network', 'key');
   const uncounted = atFirstUse(
     orm
-      .select({ id: ownWallets.id })
+      .select({ seq: ownWallets.seq })
       .from(ownWallets)
       .where(
         and(
@@ -181,12 +182,14 @@ export function outgoingCommands(db: Db, parts: Parts) {
   const { orm } = db;
   const { attempted } = createQueries(db);
   const { final, foreign } = createJudgeQueries(db);
+  const insertWallet = preparedInsert(db, ownWallets);
+  const nextNumber = createCounters(db);
   const walletsOf = atFirstUse(
     orm
       .select()
       .from(ownWallets)
       .where(eq(ownWallets.network, sql.placeholder('network')))
-      .orderBy(asc(ownWallets.id)),
+      .orderBy(asc(ownWallets.seq)),
   );
   const finalOf = (network: NetworkKey) => final.all({ network, floor: parts.networks.find(network)?.floor ?? 0 });
 
@@ -200,19 +203,19 @@ export function outgoingCommands(db: Db, parts: Parts) {
 
   return {
     /** Saves the wallets of a network. Known ones stay watched. */
-    async recordOwn(network: NetworkKey, wallets: readonly Omit<OwnWallet, 'id'>[]): Promise<void> {
+    async recordOwn(network: NetworkKey, wallets: readonly Omit<OwnWallet, 'seq'>[]): Promise<void> {
       const lacking = () => {
         const known = walletsOf.all({ network });
         return wallets.filter(({ role, key }) => !known.some((one) => one.role === role && one.key === key));
       };
       if (db.read(lacking).length === 0) return;
       await db.write(() => {
-        const rows = lacking().map(({ role, key }) => ({ network, role, key }));
-        if (rows.length > 0) orm.insert(ownWallets).values(rows).run();
+        for (const { role, key } of lacking())
+          insertWallet({ network, seq: nextNumber(`wallets:${network}`), role, key });
       });
     },
     async listOwn(network: NetworkKey): Promise<readonly OwnWallet[]> {
-      return db.read(() => walletsOf.all({ network })).map(({ id, role, key }) => ({ id, role, key }));
+      return db.read(() => walletsOf.all({ network })).map(({ seq, role, key }) => ({ seq, role, key }));
     },
     /**
      * Judges the network's final outgoing transfers, once: forgets what attempts explain, and freezes money out on the

@@ -67,7 +67,7 @@ export function createRefundDestinations(db: Db, { addresses, guard, macOf }: De
   /** Whether it is a wallet that pays here, or the treasury: a refund to it would look like its income. */
   function isWallet(network: NetworkKey, key: string): boolean {
     const isOne = and(eq(ownWallets.network, network), eq(ownWallets.key, key));
-    return db.orm.select({ id: ownWallets.id }).from(ownWallets).where(isOne).limit(1).get() !== undefined;
+    return db.orm.select({ seq: ownWallets.seq }).from(ownWallets).where(isOne).limit(1).get() !== undefined;
   }
 
   return {

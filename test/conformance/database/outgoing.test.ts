@@ -33,7 +33,7 @@ async function watch(database: Database): Promise<number> {
     { role: 'gas', key: gas },
     { role: 'treasury', key: treasury },
   ]);
-  return (await database.wallets.listOwn(network)).at(-1)?.id ?? 0;
+  return (await database.wallets.listOwn(network)).at(-1)?.seq ?? 0;
 }
 
 /** Adds a final block. */
@@ -187,9 +187,9 @@ test('a follower that does not know the newest wallet reads again', async ({ dat
   const id = await watch(database);
   const block = one.child();
   const connect = [{ block, transfers: [leaves('t1', { from: keyOf(33) })] }];
-  assert.is(await one.step({ connect, ownWalletId: 0 }), 'stale_watch');
-  assert.is(await one.step({ connect, ownWalletId: id - 1 }), 'stale_watch');
-  assert.is(await one.step({ connect, ownWalletId: id }), 'done');
+  assert.is(await one.step({ connect, ownWallet: 0 }), 'stale_watch');
+  assert.is(await one.step({ connect, ownWallet: id - 1 }), 'stale_watch');
+  assert.is(await one.step({ connect, ownWallet: id }), 'done');
   assert.equal(await statesOf(database), []);
   await watch(database);
   assert.is((await database.wallets.listOwn(network)).length, 3);

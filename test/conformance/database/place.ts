@@ -193,7 +193,7 @@ export class Feed {
       family: 'evm',
       expectTip: tip?.hash ?? null,
       watchedThrough: 1_000_000,
-      ownWalletId: 1_000_000,
+      ownWallet: 1_000_000,
       decimals: { USDT: this.#decimals, USDC: this.#decimals },
       dustFloorPar: DUST_FLOOR_PAR,
       drop: [],

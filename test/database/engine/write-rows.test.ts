@@ -122,7 +122,7 @@ test('a follower saves blocks with many payments, and confirms them, in parts; s
     rowsOf(() =>
       cursor.save({ drop: [], connect: [], confirm: [], ...step }, lookAt(head), {
         watchedThrough: 1_000_000,
-        ownWalletId: 0,
+        ownWallet: 0,
       }),
     );
   await save({ connect: [{ block: blockAt(0), transfers: [] }] }, 0);

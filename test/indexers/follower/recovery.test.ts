@@ -295,7 +295,7 @@ test('what an operator does after a reorg beside a gap is noticed by the very ne
       isOld: false,
       whyStale: null,
     };
-    const known = { watchedThrough: 1_000_000, ownWalletId: 0 };
+    const known = { watchedThrough: 1_000_000, ownWallet: 0 };
     const replaced = { ...tip, hash: `0x${'ab'.repeat(32)}` };
     const reorg = { drop: [tip], connect: [{ block: replaced, transfers: [] }], confirm: [] };
     assert.is(await cursor.save(reorg, look, known), 'done');

@@ -192,7 +192,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
       }
       const outcome = await database.blocks.ingest({
         ...{ network, family, expectTip: tip?.hash ?? null, watchedThrough: Number.MAX_SAFE_INTEGER },
-        ...{ ownWalletId: Math.max(0, ...wallets.map(({ id }) => id)), decimals, dustFloorPar: 0n, drop: [] },
+        ...{ ownWallet: Math.max(0, ...wallets.map(({ seq }) => seq)), decimals, dustFloorPar: 0n, drop: [] },
         ...{ connect, confirm: [], floor: connect.at(-1)?.block.number ?? null, readThroughS: 0, nowMs: clock.nowMs() },
       });
       assert.is(outcome, 'done');

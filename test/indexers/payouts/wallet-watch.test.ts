@@ -25,7 +25,7 @@ async function follow({ database, clock }: Bench, number: number, transfers: rea
     family: 'evm',
     expectTip: tip?.hash ?? null,
     watchedThrough: 0,
-    ownWalletId: 1_000,
+    ownWallet: 1_000,
     decimals: { USDT: 6 },
     dustFloorPar: 1n,
     drop: [],
