@@ -6,7 +6,7 @@ import { and, count, eq, isNull } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { isPayback } from '../../core/intent.ts';
 import { feeEntry, payoutEntry } from '../../core/ledger.ts';
-import { type Attempt, type Ended, nextLookAtMs, type PayoutState, type Proof } from '../../core/payout.ts';
+import type { Attempt, Ended, PayoutState, Proof } from '../../core/payout.ts';
 import { type Exit, resumed } from '../../core/payout-exit.ts';
 import { afterEnd, operatorRejected, type Reason } from '../../core/reasons.ts';
 import type { RefundEnd } from '../../core/refund.ts';
@@ -131,12 +131,8 @@ function createSettlement(db: Db, { steps, ledger, followRefund, followLost }: P
       invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
       const { code: waitCode, message: waitMessage } = why;
       const hold = steps.unexplainedHold(row);
-      if (hold) {
-        steps.hold(row, hold, nowMs);
-        return;
-      }
-      if (steps.doubtOf(row) !== null) {
-        steps.waitFor(row, why, { notBeforeMs: Math.round(nextLookAtMs(row, nowMs)) }, nowMs);
+      if (hold || steps.doubtOf(row) !== null) {
+        steps.hold(row, hold ?? why, nowMs);
         return;
       }
       const ended = { state: 'failed', waitCode, waitMessage, ...noFault, settledAtMs: nowMs } as const;
