@@ -39,8 +39,8 @@ export async function rotateSecretKey(parts: RotationParts): Promise<Rotation> {
     const [database, file] = [databaseFile(dataDir), secretKeyFile(dataDir, env)];
     const next = `${file}.next`;
     const from = openSecretKey(file);
-    if (!fitsDatabase(database, from)) {
-      refuseOther(database, file, next);
+    if (!(await fitsDatabase(database, from))) {
+      await refuseOther(database, file, next);
       replaceKey(next, file);
       return { kind: 'ended', file };
     }
@@ -60,8 +60,8 @@ export async function rotateSecretKey(parts: RotationParts): Promise<Rotation> {
 }
 
 /** @throws Fault permanent `secret_key_wrong` if neither file has the database's key */
-function refuseOther(database: string, file: string, next: string): void {
-  if (existsSync(next) && fitsDatabase(database, openSecretKey(next))) return;
+async function refuseOther(database: string, file: string, next: string): Promise<void> {
+  if (existsSync(next) && (await fitsDatabase(database, openSecretKey(next)))) return;
   throw permanent(
     'secret_key_wrong',
     `${file} is not the secret key of ${database}; restore the key file of this database`,

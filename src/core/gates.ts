@@ -16,17 +16,11 @@ export const gates = [
 ] as const;
 export type Gate = (typeof gates)[number];
 
-type RefundGate = 'refund_store_suspended' | 'refund_uncovered' | 'refund_unapproved' | 'refund_not_final';
-
-/** Reads whether the gates are closed that only a refund of a session has. */
-export type RefundGates = Readonly<Record<RefundGate, () => boolean>>;
-
-/** Reads whether each gate is closed for a payout. A gate is read only if all before it are open. */
-export type GateReads = Readonly<Record<Exclude<Gate, RefundGate>, () => boolean>> & Partial<RefundGates>;
+/** The gates that only refunds have. */
+export type RefundGate = Extract<Gate, `refund_${'store_suspended' | 'uncovered' | 'unapproved' | 'not_final'}`>;
 
 /**
- * Returns the first gate that is closed for an attempt; null if the attempt may be allotted.
+ * Returns the gates that an attempt must pass, in their order.
  * @param attempt its index; only a freeze stops a replacement, which excludes the attempt that it replaces
  */
-export const closedGate = (isClosed: GateReads, attempt: number): Gate | null =>
-  gates.find((gate) => (attempt === 0 || gate === 'payouts_frozen') && isClosed[gate]?.()) ?? null;
+export const gatesOf = (attempt: number): readonly Gate[] => (attempt === 0 ? gates : ['payouts_frozen']);

@@ -45,8 +45,8 @@ export type LookupResult = (typeof lookupResults)[number];
 export type LookupContext = Readonly<{
   /** The session's own address key; null if the session has none of this family. */
   ownKey: string | null;
-  /** Whether another session has taken the address. */
-  isOthers(key: string): boolean;
+  /** Recipients that are the addresses of other sessions, of those that `recipientsChecked` names. */
+  others: ReadonlySet<string>;
   accepts: readonly Currency[];
   /** Whether the network belongs to the session's mode. */
   isOwnNetwork: boolean;
@@ -59,6 +59,10 @@ export type LookupContext = Readonly<{
 /** Recipients looked up among our addresses. An airdrop may have thousands. */
 const RECIPIENTS_CHECKED_MAX = 200;
 
+/** Returns the recipients that are looked up among our addresses. */
+export const recipientsChecked = (report: TransactionReport): readonly string[] =>
+  report.kind === 'mined' ? report.transfers.slice(0, RECIPIENTS_CHECKED_MAX).map(({ to }) => to) : [];
+
 /** Decides what a node's report of a transaction means for one session. */
 export function judge(report: TransactionReport, context: LookupContext): LookupResult {
   if (report.kind !== 'mined') return report.kind;
@@ -66,8 +70,7 @@ export function judge(report: TransactionReport, context: LookupContext): Lookup
   if (!succeeded) return 'failed';
   const own = transfers.filter(({ to }) => to === context.ownKey);
   if (own.length === 0) {
-    const isOthers = transfers.slice(0, RECIPIENTS_CHECKED_MAX).some(({ to }) => context.isOthers(to));
-    return isOthers ? 'other_order' : 'elsewhere';
+    return recipientsChecked(report).some((key) => context.others.has(key)) ? 'other_order' : 'elsewhere';
   }
   if (!context.isOwnNetwork) return 'wrong_network';
   if (!own.some(({ currency }) => currency !== null && context.accepts.includes(currency))) return 'wrong_token';

@@ -12,6 +12,7 @@ import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import { createCounters } from './counters.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, laterValues, preparedInsert } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
@@ -89,38 +90,40 @@ export function createAddresses(db: Db, guard: RowGuard) {
   );
 
   const accepts = createAddressCheck(guard);
-  const spoil = (id: number): void =>
-    void db.orm.update(addresses).set({ state: 'spoiled' }).where(eq(addresses.id, id)).run();
+  const spoil = async (id: number): Promise<void> => {
+    await db.orm.update(addresses).set({ state: 'spoiled' }).where(eq(addresses.id, id)).run();
+  };
 
   return {
     /** Returns the free address with the lowest id of the pool's current source, or null. */
-    nextFree({ family, mode }: PoolKey): (AddressRow & { readonly source: string }) | null {
+    async nextFree({ family, mode }: PoolKey): Promise<(AddressRow & { readonly source: string }) | null> {
       for (let passed = 0; passed < ALTERED_MAX; passed++) {
-        const row = nextFree.get({ family, mode });
+        const row = await nextFree.get({ family, mode });
         if (!row) return null;
         if (accepts(row)) return row;
-        spoil(row.id);
+        await spoil(row.id);
       }
       return null;
     },
     /** Gives a free address to a session, for ever. */
-    take(address: AddressRow, sessionId: string): void {
+    async take(address: AddressRow, sessionId: string): Promise<void> {
       const { id } = address;
       const mac = guard.seal(macedAddress({ ...address, sessionId }));
-      invariant(take.run({ id, sessionId, mac }).changes === 1, `address ${id} is free when it is taken`);
+      invariant((await take.run({ id, sessionId, mac })).changes === 1, `address ${id} is free when it is taken`);
     },
-    find({ family, mode }: PoolKey, key: string): Address | null {
-      const row = find.get({ family, mode, key });
+    async find({ family, mode }: PoolKey, key: string): Promise<Address | null> {
+      const row = await find.get({ family, mode, key });
       return row && accepts(row) ? row : null;
     },
     spoil,
     /** Returns the `seq` of the newest address in the pool; 0 when it is empty. */
-    highestSeq: ({ family, mode }: PoolKey): number => highestSeq.get({ family, mode })?.seq ?? 0,
+    highestSeq: async ({ family, mode }: PoolKey): Promise<number> =>
+      (await highestSeq.get({ family, mode }))?.seq ?? 0,
     /** Returns the places of the addresses that a session took. */
-    takenBy: (sessionId: string): Taken[] => placesOf.all({ sessionId }),
+    takenBy: (sessionId: string): Promise<Taken[]> => placesOf.all({ sessionId }),
     /** Returns the keys that a session took, by family. */
-    ofSession(sessionId: string): Record<string, string> {
-      const own = ofSession.all({ sessionId }).filter(accepts);
+    async ofSession(sessionId: string): Promise<Record<string, string>> {
+      const own = (await ofSession.all({ sessionId })).filter(accepts);
       return Object.fromEntries(own.map(({ family, key }) => [family, key]));
     },
   };
@@ -130,7 +133,7 @@ export type AddressRows = ReturnType<typeof createAddresses>;
 
 const poolFinder =
   ({ orm }: Db) =>
-  ({ family, mode }: PoolKey, source: string): typeof pools.$inferSelect | undefined =>
+  ({ family, mode }: PoolKey, source: string): Promise<typeof pools.$inferSelect | undefined> =>
     orm
       .select()
       .from(pools)
@@ -164,30 +167,32 @@ function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm) {
       afterId: number | null,
       limit: number,
     ): Promise<Readonly<{ found: readonly OpenAddress[]; throughId: number | null }>> {
-      return db.read(() => {
-        const pool = findPool({ family, mode }, source);
-        const oldest = pool && afterId === null ? (oldestOpen.get({ poolId: pool.id }) as number | null) : null;
+      return db.read(async () => {
+        const pool = await findPool({ family, mode }, source);
+        const oldest = pool && afterId === null ? ((await oldestOpen.get({ poolId: pool.id })) as number | null) : null;
         if (!pool || (afterId === null && oldest === null)) return { found: [], throughId: null };
         const after = afterId ?? (oldest ?? 0) - 1;
-        const rows = given.all({ poolId: pool.id, after, limit }) as (OpenAddress & { isOpen: number | null })[];
+        const rows = (await given.all({ poolId: pool.id, after, limit })) as (OpenAddress & {
+          isOpen: number | null;
+        })[];
         const found = rows.filter(({ isOpen }) => isOpen === 1).map(({ id, key, index }) => ({ id, key, index }));
         return { found, throughId: rows.at(-1)?.id ?? null };
       });
     },
     /** Refuses an address that its xpub does not derive: it is not shown, paid to or given out, and raises an alarm. */
     async refuse(id: number, nowMs: number): Promise<void> {
-      await db.write(() => {
-        const row = db.orm.select().from(addresses).where(eq(addresses.id, id)).get();
+      await db.write(async () => {
+        const row = await db.orm.select().from(addresses).where(eq(addresses.id, id)).get();
         if (!row || row.mac === NOT_DERIVED) return;
         // No row is used whose MAC does not fit.
-        db.orm.update(addresses).set({ mac: NOT_DERIVED }).where(eq(addresses.id, id)).run();
+        await db.orm.update(addresses).set({ mac: NOT_DERIVED }).where(eq(addresses.id, id)).run();
         const { family, mode, key, derivationIndex, sessionId } = row;
         const message =
           `The deposit address ${key} (${mode} ${family}) of session ${sessionId} is not the one that the xpub derives ` +
           `at index ${derivationIndex}: somebody changed the database, and has its secret key too. It is no longer ` +
           `shown. Whoever paid it has paid somebody else: see \`quayside show ${sessionId}\`. Stop, find out who ` +
           'was here, and restore a backup from before on a clean machine with `quayside restore`';
-        raiseAlarm({ atMs: nowMs, code: 'address_not_derived', message, network: null, sessionId });
+        await raiseAlarm({ atMs: nowMs, code: 'address_not_derived', message, network: null, sessionId });
       });
     },
   };
@@ -209,17 +214,17 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
   const countFree = countOf('free');
   const countSpoiled = countOf('spoiled');
   /** Makes `source` the pool's current source. */
-  function usePool({ family, mode }: PoolKey, source: string): typeof pools.$inferSelect {
-    const known = findPool({ family, mode }, source);
+  async function usePool({ family, mode }: PoolKey, source: string): Promise<typeof pools.$inferSelect> {
+    const known = await findPool({ family, mode }, source);
     if (known?.current) return known;
-    db.orm
+    await db.orm
       .update(pools)
       .set({ current: false })
       .where(and(eq(pools.family, family), eq(pools.mode, mode), ne(pools.source, source)))
       .run();
-    if (known) db.orm.update(pools).set({ current: true }).where(eq(pools.id, known.id)).run();
-    else insertPool({ ...newPool, family, mode, source, current: true });
-    const pool = findPool({ family, mode }, source);
+    if (known) await db.orm.update(pools).set({ current: true }).where(eq(pools.id, known.id)).run();
+    else await insertPool({ ...newPool, family, mode, source, current: true });
+    const pool = await findPool({ family, mode }, source);
     invariant(pool, `the pool of ${source} exists`);
     return pool;
   }
@@ -230,18 +235,24 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
       input: PoolKey & Readonly<{ source: string; firstIndex: number; keys: readonly string[] }>,
     ): Promise<void> {
       const { family, mode, source, firstIndex, keys } = input;
-      await db.write(() => {
-        const pool = usePool({ family, mode }, source);
-        keys.forEach((key, at) => {
-          if (isKnown.get({ family, mode, key })) return;
+      await db.write(async () => {
+        const pool = await usePool({ family, mode }, source);
+        for (const [at, key] of keys.entries()) {
+          if (await isKnown.get({ family, mode, key })) continue;
           const index = firstIndex + at;
           const state = index < pool.retiredThrough ? 'spoiled' : 'free';
           const row = { poolId: pool.id, family, mode, key, derivationIndex: index, sessionId: null };
-          const seq = nextNumber(`addresses:${mode}:${family}`);
-          insertAddress({ ...row, id: pool.id * INDEXES + index, seq, state, mac: guard.seal(macedAddress(row)) });
-        });
+          const seq = await nextNumber(`addresses:${mode}:${family}`);
+          await insertAddress({
+            ...row,
+            id: pool.id * INDEXES + index,
+            seq,
+            state,
+            mac: guard.seal(macedAddress(row)),
+          });
+        }
         const nextIndex = Math.max(pool.nextIndex, firstIndex + keys.length);
-        db.orm.update(pools).set({ nextIndex }).where(eq(pools.id, pool.id)).run();
+        await db.orm.update(pools).set({ nextIndex }).where(eq(pools.id, pool.id)).run();
       });
     },
     /**
@@ -249,10 +260,10 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
      * they are watched and never given out. @returns how many there are
      */
     async retire({ family, mode }: PoolKey, source: string, through: number): Promise<number> {
-      const retireSlice = (): Readonly<{ retired: number; isLast: boolean }> => {
-        const pool = findPool({ family, mode }, source);
+      const retireSlice = async (): Promise<Readonly<{ retired: number; isLast: boolean }>> => {
+        const pool = await findPool({ family, mode }, source);
         if (!pool) {
-          insertPool({ ...newPool, family, mode, source, current: false, retiredThrough: through });
+          await insertPool({ ...newPool, family, mode, source, current: false, retiredThrough: through });
           return { retired: through, isLast: true };
         }
         const given = db.orm
@@ -260,7 +271,7 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
           .from(addresses)
           .where(and(eq(addresses.poolId, pool.id), isFree, lt(addresses.derivationIndex, through)))
           .limit(WRITE_ROWS_MAX - 1);
-        const { changes } = db.orm
+        const { changes } = await db.orm
           .update(addresses)
           .set({ state: 'spoiled' })
           .where(inArray(addresses.id, given))
@@ -268,7 +279,7 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
         if (changes === WRITE_ROWS_MAX - 1) return { retired: changes, isLast: false };
         const unknown = Math.max(0, through - Math.max(pool.nextIndex, pool.retiredThrough));
         const retiredThrough = Math.max(pool.retiredThrough, through);
-        db.orm.update(pools).set({ retiredThrough }).where(eq(pools.id, pool.id)).run();
+        await db.orm.update(pools).set({ retiredThrough }).where(eq(pools.id, pool.id)).run();
         return { retired: changes + unknown, isLast: true };
       };
       for (let retired = 0; ; ) {
@@ -282,40 +293,45 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
       const isTaken = and(given(addresses, 'poolId'), eq(addresses.state, sql`'taken'`));
       const taken = db.orm.select({ index: max(addresses.derivationIndex) }).from(addresses);
       const highest = atFirstUse(taken.where(isTaken));
-      const through = (poolId: number): number => (highest.get({ poolId })?.index ?? -1) + 1;
-      return db.read(() => {
-        const all = db.orm.select().from(pools).all();
-        return all.map(({ id, family, mode, source }) => ({ family, mode, source, through: through(id) }));
+      const through = async (poolId: number): Promise<number> => ((await highest.get({ poolId }))?.index ?? -1) + 1;
+      return db.read(async () => {
+        const all = await db.orm.select().from(pools).all();
+        return mapInOrder(all, async ({ id, family, mode, source }) => ({
+          family,
+          mode,
+          source,
+          through: await through(id),
+        }));
       });
     },
     /** Returns the level for new sessions. A retired source has nothing free until addresses are added to it again. */
     async level({ family, mode }: PoolKey, source: string): Promise<PoolLevel> {
-      return db.read(() => {
-        const pool = findPool({ family, mode }, source);
+      return db.read(async () => {
+        const pool = await findPool({ family, mode }, source);
         if (!pool) return { family, mode, free: 0, taken: 0, nextIndex: 0, retiredThrough: 0 };
         const { nextIndex, retiredThrough } = pool;
-        const free = Number(countFree.get(pool.id));
-        const taken = nextIndex - free - Number(countSpoiled.get(pool.id));
+        const free = Number(await countFree.get(pool.id));
+        const taken = nextIndex - free - Number(await countSpoiled.get(pool.id));
         return { family, mode, free: pool.current ? free : 0, taken, nextIndex, retiredThrough };
       });
     },
     /** Returns the source that the pool gives addresses from; null before the first. */
     async source({ family, mode }: PoolKey): Promise<string | null> {
       const isCurrent = and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.current, sql`1`));
-      return db.read(() => db.orm.select().from(pools).where(isCurrent).get())?.source ?? null;
+      return (await db.read(() => db.orm.select().from(pools).where(isCurrent).get()))?.source ?? null;
     },
     /** Returns the key of address number `index` of a source; null when it is not in the database. */
     async poolAddress({ family, mode }: PoolKey, source: string, index: number): Promise<string | null> {
-      return db.read(() => {
-        const pool = findPool({ family, mode }, source);
+      return db.read(async () => {
+        const pool = await findPool({ family, mode }, source);
         if (!pool) return null;
         const isIt = and(eq(addresses.poolId, pool.id), eq(addresses.derivationIndex, index));
-        return db.orm.select({ key: addresses.key }).from(addresses).where(isIt).get()?.key ?? null;
+        return (await db.orm.select({ key: addresses.key }).from(addresses).where(isIt).get())?.key ?? null;
       });
     },
     /** Returns the index of the address with a key; null if the pool has none, or its row was altered. */
     async depositIndex(pool: PoolKey, key: string): Promise<number | null> {
-      return db.read(() => find(pool, key)?.derivationIndex ?? null);
+      return db.read(async () => (await find(pool, key))?.derivationIndex ?? null);
     },
     /** Returns addresses with a `seq` above `after`, by it: taken, free and retired ones, because all are watched. */
     async watchList(

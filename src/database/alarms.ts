@@ -82,16 +82,16 @@ const ALARMS_READ_MAX = 500;
 const listedCodes: ReadonlySet<string> = new Set([...heldKinds.map(heldAlarmCode), 'refund_unapproved']);
 
 /** Raises an alarm within the current transaction. With a key it lasts until it is ended. @returns its id */
-export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => number;
+export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => Promise<number>;
 
 export function createAlarmWriter(db: Db): RaiseAlarm {
   const insert = preparedInsert(db, alarms, ['id']);
-  return (alarm) => {
+  return async (alarm) => {
     const key = alarm.key ?? null;
     const unseen = { acknowledgedAtMs: null, acknowledgedBy: null, acknowledgedNote: null };
-    const id = Number(insert({ ...alarm, key, endedAtMs: null, ...unseen }).lastInsertRowid);
+    const id = Number((await insert({ ...alarm, key, endedAtMs: null, ...unseen })).lastInsertRowid);
     const isOver = or(isNull(alarms.key), isNotNull(alarms.endedAtMs));
-    db.orm
+    await db.orm
       .delete(alarms)
       .where(and(lte(alarms.id, id - ALARMS_KEPT_MAX), isOver))
       .run();
@@ -106,14 +106,14 @@ const openOne = (key: string) => and(eq(alarms.key, key), isOpen);
 type AlarmRow = typeof alarms.$inferSelect;
 
 /** Ends the open alarm of a key within the current transaction. @returns false when there is none */
-export type EndAlarm = (key: string, nowMs: number) => boolean;
+export type EndAlarm = (key: string, nowMs: number) => Promise<boolean>;
 
 export function createAlarmEnder(db: Db): EndAlarm {
   const { orm } = db;
-  return (key, endedAtMs) => {
-    const open = orm.select({ id: alarms.id }).from(alarms).where(openOne(key)).get();
+  return async (key, endedAtMs) => {
+    const open = await orm.select({ id: alarms.id }).from(alarms).where(openOne(key)).get();
     if (!open) return false;
-    orm.update(alarms).set({ endedAtMs }).where(eq(alarms.id, open.id)).run();
+    await orm.update(alarms).set({ endedAtMs }).where(eq(alarms.id, open.id)).run();
     return true;
   };
 }
@@ -123,27 +123,29 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
   const end = createAlarmEnder(db);
 
   /** Brings the open alarm up to date. @returns false when it must be raised */
-  function renew(open: AlarmRow | undefined, { code, message }: LastingAlarm): boolean {
+  async function renew(open: AlarmRow | undefined, { code, message }: LastingAlarm): Promise<boolean> {
     if (open?.code !== code) return false;
-    if (open.message !== message) orm.update(alarms).set({ message }).where(eq(alarms.id, open.id)).run();
+    if (open.message !== message) await orm.update(alarms).set({ message }).where(eq(alarms.id, open.id)).run();
     return true;
   }
 
   return {
     /** Reports an event. */
     async raise(alarm: NewAlarm): Promise<void> {
-      await db.write(() => void raiseAlarm(alarm));
+      await db.write(async () => {
+        await raiseAlarm(alarm);
+      });
     },
     /**
      * Raises a lasting alarm, or brings the open one of this key up to date; one with another code is ended first.
      * @returns whether it was raised
      */
     async keep(alarm: LastingAlarm): Promise<boolean> {
-      return db.write(() => {
-        const open = orm.select().from(alarms).where(openOne(alarm.key)).get();
-        if (renew(open, alarm)) return false;
-        end(alarm.key, alarm.atMs);
-        raiseAlarm(alarm);
+      return db.write(async () => {
+        const open = await orm.select().from(alarms).where(openOne(alarm.key)).get();
+        if (await renew(open, alarm)) return false;
+        await end(alarm.key, alarm.atMs);
+        await raiseAlarm(alarm);
         return true;
       });
     },
@@ -157,14 +159,14 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
      * @returns null if there is no such alarm
      */
     async acknowledge(id: number, act: OperatorAct): Promise<Acknowledged | null> {
-      return db.write(() => {
-        const alarm = orm.select().from(alarms).where(eq(alarms.id, id)).get();
+      return db.write(async () => {
+        const alarm = await orm.select().from(alarms).where(eq(alarms.id, id)).get();
         if (!alarm) return null;
         if (alarm.endedAtMs !== null && alarm.key !== null) return { outcome: 'over', alarm } as const;
         if (alarm.acknowledgedAtMs !== null) return { outcome: 'already', alarm } as const;
         const seen = { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator, acknowledgedNote: act.reason };
-        orm.update(alarms).set(seen).where(eq(alarms.id, id)).run();
-        recordAct(act, { target: `A-${id}`, before: { acknowledged: false }, after: { acknowledged: true } });
+        await orm.update(alarms).set(seen).where(eq(alarms.id, id)).run();
+        await recordAct(act, { target: `A-${id}`, before: { acknowledged: false }, after: { acknowledged: true } });
         return { outcome: 'acknowledged', alarm: { ...alarm, ...seen } } as const;
       });
     },
@@ -173,15 +175,15 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
      * @returns null if there is no such alarm
      */
     async resolve(id: number, act: OperatorAct): Promise<Resolved | null> {
-      return db.write(() => {
-        const alarm = orm.select().from(alarms).where(eq(alarms.id, id)).get();
+      return db.write(async () => {
+        const alarm = await orm.select().from(alarms).where(eq(alarms.id, id)).get();
         if (!alarm) return null;
         if (alarm.key !== null) return { outcome: 'lasts', alarm } as const;
         if (alarm.endedAtMs !== null) return { outcome: 'already', alarm } as const;
         const seen = alarm.acknowledgedAtMs === null && { acknowledgedAtMs: act.atMs, acknowledgedBy: act.operator };
         const end = { endedAtMs: act.atMs, ...seen };
-        orm.update(alarms).set(end).where(eq(alarms.id, id)).run();
-        recordAct(act, { target: `A-${id}`, before: { resolved: false }, after: { resolved: true } });
+        await orm.update(alarms).set(end).where(eq(alarms.id, id)).run();
+        await recordAct(act, { target: `A-${id}`, before: { resolved: false }, after: { resolved: true } });
         return { outcome: 'resolved', alarm: { ...alarm, ...end } } as const;
       });
     },
@@ -198,13 +200,13 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
       { storeId, mode }: Readonly<{ storeId: string; mode: Mode }>,
       limit: number,
     ): Promise<readonly Alarm[]> {
-      return db.read(() => {
-        const newest = orm.select().from(alarms).orderBy(desc(alarms.id)).limit(ALARMS_READ_MAX).all();
+      return db.read(async () => {
+        const newest = await orm.select().from(alarms).orderBy(desc(alarms.id)).limit(ALARMS_READ_MAX).all();
         const open = newest.filter(({ code, sessionId, endedAtMs, acknowledgedAtMs }) => {
           return sessionId !== null && endedAtMs === null && acknowledgedAtMs === null && !listedCodes.has(code);
         });
         const named = [...new Set(open.flatMap(({ sessionId }) => sessionId ?? []))];
-        const own = orm
+        const own = await orm
           .select({ id: sessions.id })
           .from(sessions)
           .where(and(inArray(sessions.id, named), eq(sessions.storeId, storeId), eq(sessions.mode, mode)))

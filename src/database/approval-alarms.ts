@@ -18,22 +18,27 @@ export function createApprovalAlarms({ orm }: Db, raiseAlarm: RaiseAlarm, endAla
    * Raises the alarms of what waits longest and has none.
    * @param oldest returns these, oldest first; `isUntold` is the condition that an id has no open alarm
    */
-  function raiseNext(
+  async function raiseNext(
     prefix: string,
     atMs: number,
-    oldest: (isUntold: (id: SQLWrapper) => SQL, limit: number) => readonly Waiting[],
-  ): void {
+    oldest: (isUntold: (id: SQLWrapper) => SQL, limit: number) => Promise<readonly Waiting[]>,
+  ): Promise<void> {
     // A range of the index, to the character after the prefix's last one.
     const end = prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
     const isOfKind = and(isOpen, gt(alarms.key, prefix), lt(alarms.key, end));
-    const open = orm.select({ of: count() }).from(alarms).where(isOfKind).get()?.of ?? 0;
+    const open = (await orm.select({ of: count() }).from(alarms).where(isOfKind).get())?.of ?? 0;
     if (open >= APPROVAL_ALARMS_MAX) return;
     const isUntold = (id: SQLWrapper): SQL =>
       sql`NOT EXISTS (SELECT 1 FROM ${alarms} WHERE ${alarms.key} = ${prefix} || ${id} AND ${isOpen})`;
-    for (const { id, about } of oldest(isUntold, APPROVAL_ALARMS_MAX - open))
-      raiseAlarm({ key: prefix + id, atMs, ...about });
+    for (const { id, about } of await oldest(isUntold, APPROVAL_ALARMS_MAX - open))
+      await raiseAlarm({ key: prefix + id, atMs, ...about });
   }
-  return { raiseNext, end: (prefix: string, id: string, nowMs: number) => void endAlarm(prefix + id, nowMs) };
+  return {
+    raiseNext,
+    end: async (prefix: string, id: string, nowMs: number) => {
+      await endAlarm(prefix + id, nowMs);
+    },
+  };
 }
 
 export type ApprovalAlarms = ReturnType<typeof createApprovalAlarms>;

@@ -38,12 +38,12 @@ export type InstallationProof = Readonly<{ kind: ProofKind; atMs: number; ok: bo
 export type ProofState = Readonly<{ proved: InstallationProof | null; failed: InstallationProof | null }>;
 
 /** Saves what an operator's command changed, within the current transaction. */
-export type RecordAct = (act: OperatorAct, change: AuditedChange) => void;
+export type RecordAct = (act: OperatorAct, change: AuditedChange) => Promise<void>;
 
 export function createAuditLog(db: Db): RecordAct {
   const insert = preparedInsert(db, auditLog, ['id']);
-  return (act, change) => {
-    insert({ ...act, ...change });
+  return async (act, change) => {
+    await insert({ ...act, ...change });
     db.describe('recorded');
   };
 }
@@ -63,13 +63,13 @@ export function recordWrites(db: Db, { target, ...act }: TargetedAct): Db {
     },
     async write(work, options) {
       let hasChanged = false;
-      const result = await db.write(() => {
+      const result = await db.write(async () => {
         described = null;
         const rows = db.changedRows();
-        const done = work();
+        const done = await work();
         hasChanged = db.changedRows() !== rows;
         const change = described ?? (isRecorded ? 'recorded' : { target, before: null, after: null });
-        if (hasChanged && change !== 'recorded') recordAct(act, change);
+        if (hasChanged && change !== 'recorded') await recordAct(act, change);
         return done;
       }, options);
       isRecorded ||= hasChanged;
@@ -112,8 +112,8 @@ export function auditCommands(db: Db) {
   const { id, atMs } = auditLog;
   const newest = [desc(atMs), desc(id)];
 
-  function search({ who, what, fromMs, toMs, beforeId, limit, entriesMax }: AuditPage) {
-    const before = beforeId === null ? null : db.orm.select().from(auditLog).where(eq(id, beforeId)).get();
+  async function search({ who, what, fromMs, toMs, beforeId, limit, entriesMax }: AuditPage) {
+    const before = beforeId === null ? null : await db.orm.select().from(auditLog).where(eq(id, beforeId)).get();
     // An entry that is not there has none before it.
     if (before === undefined) return { entries: [], goOnId: null };
     const within = and(
@@ -131,12 +131,12 @@ export function auditCommands(db: Db) {
       what === null ? undefined : or(contains(looked.command, what), contains(looked.target, what)),
     );
     const fitting = db.orm.select().from(looked).where(fits).orderBy(desc(looked.atMs), desc(looked.id));
-    const found = fitting.limit(limit + 1).all();
+    const found = await fitting.limit(limit + 1).all();
     const entries = found.slice(0, limit);
     if (found.length > limit) return { entries, goOnId: entries.at(-1)?.id ?? null };
     const ids = db.orm.select({ id }).from(auditLog).where(within);
     const ordered = ids.orderBy(...newest).limit(2);
-    const [last, next] = ordered.offset(entriesMax - 1).all();
+    const [last, next] = await ordered.offset(entriesMax - 1).all();
     return { entries, goOnId: next === undefined ? null : (last?.id ?? null) };
   }
 
@@ -161,7 +161,7 @@ export function auditCommands(db: Db) {
       { sinceMs = 0, beforeId = null }: Readonly<{ sinceMs?: number; beforeId?: number | null }> = {},
     ): Promise<readonly AuditEntry[]> {
       const all = { who: null, what: null, fromMs: sinceMs, toMs: null };
-      return db.read(() => search({ ...all, beforeId, limit, entriesMax: limit }).entries);
+      return db.read(async () => (await search({ ...all, beforeId, limit, entriesMax: limit })).entries);
     },
   };
 }

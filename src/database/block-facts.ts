@@ -1,4 +1,5 @@
 /** Transfers of blocks to our addresses, and what they change. */
+
 import type { BlockRef } from '../core/block.ts';
 import { invariant } from '../core/fault.ts';
 import { toPar } from '../core/money.ts';
@@ -8,6 +9,7 @@ import { type IncomingTransfer, isIncoming, type Mode, modeOf } from '../core/tr
 import type { Address, AddressRows } from './addresses.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { BlockRow, BlockRows } from './blocks.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Ledger } from './ledger.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
 import { type SessionRow, termsOf } from './session.ts';
@@ -45,22 +47,22 @@ export function createBlockFacts(parts: Parts) {
   const { addresses, blocks, transfers, transitions, findSession, raiseAlarm, ledger, outgoing, formatAmount } = parts;
 
   /** @returns the phase of what pays its session; null for what does not, and for dust */
-  function insert(
+  async function insert(
     { network, nowMs }: FactsContext,
     blockId: number,
     block: BlockRef,
     ours: Ours,
     session: SessionRow | undefined,
-  ): Phase | null {
+  ): Promise<Phase | null> {
     const { transfer, address, decimals, isDust } = ours;
     invariant(transfer.units > 0n, `transfer ${transfer.tx} #${transfer.index} on ${network} is above zero`);
     const came = { network, blockNumber: block.number, blockTimeS: block.timeS };
     const phase =
       !session || isDust
         ? null
-        : earlierPhase(phaseOf(termsOf(session), came), transfers.phaseOf(address.id, network, transfer.tx));
-    if (session && !isDust) transitions.countPayment(session.id);
-    transfers.insert({
+        : earlierPhase(phaseOf(termsOf(session), came), await transfers.phaseOf(address.id, network, transfer.tx));
+    if (session && !isDust) await transitions.countPayment(session.id);
+    await transfers.insert({
       blockId,
       network,
       tx: transfer.tx,
@@ -81,18 +83,18 @@ export function createBlockFacts(parts: Parts) {
   }
 
   /** Raises an alarm for money that belongs to no session; an address without a session is spoiled. */
-  function disclaim(
+  async function disclaim(
     { network, nowMs }: FactsContext,
     { transfer, address }: Ours,
     session: SessionRow | undefined,
-  ): void {
-    if (!session) addresses.spoil(address.id);
+  ): Promise<void> {
+    if (!session) await addresses.spoil(address.id);
     const { tx, units, currency, to } = transfer;
     const why = session
       ? `which session ${session.id} took later: the database that had given it out was lost or restored from a ` +
         'backup. It does not count for that session'
       : 'which no session has taken. The address will not be given out';
-    raiseAlarm({
+    await raiseAlarm({
       atMs: nowMs,
       code: session ? 'payment_before_session' : 'payment_without_session',
       message:
@@ -105,37 +107,39 @@ export function createBlockFacts(parts: Parts) {
 
   return {
     /** Returns those of a block's transfers that pay our addresses. */
-    recognise(context: FactsContext, content: readonly ChainTransfer[]): Ours[] {
-      return content.flatMap((transfer) => {
-        if (!isIncoming(transfer)) return [];
-        const address = addresses.find(poolOf(context), transfer.to);
-        if (!address) return [];
-        const decimals = context.decimals[transfer.currency];
-        invariant(decimals !== undefined, `${context.network} knows the decimals of ${transfer.currency}`);
-        return { transfer, address, decimals, isDust: toPar(transfer.units, decimals) < context.dustFloorPar };
-      });
+    async recognise(context: FactsContext, content: readonly ChainTransfer[]): Promise<Ours[]> {
+      return (
+        await mapInOrder(content, async (transfer) => {
+          if (!isIncoming(transfer)) return [];
+          const address = await addresses.find(poolOf(context), transfer.to);
+          if (!address) return [];
+          const decimals = context.decimals[transfer.currency];
+          invariant(decimals !== undefined, `${context.network} knows the decimals of ${transfer.currency}`);
+          return { transfer, address, decimals, isDust: toPar(transfer.units, decimals) < context.dustFloorPar };
+        })
+      ).flat();
     },
     /** Adds a transfer to a block that holds it not yet. */
-    add(context: FactsContext, blockId: number, block: BlockRef, ours: Ours): void {
+    async add(context: FactsContext, blockId: number, block: BlockRef, ours: Ours): Promise<void> {
       const { sessionId } = ours.address;
-      const session = sessionId === null ? undefined : findSession(sessionId);
-      const phase = insert(context, blockId, block, ours, session);
-      if (!ours.isDust && phase === null) disclaim(context, ours, session);
+      const session = sessionId === null ? undefined : await findSession(sessionId);
+      const phase = await insert(context, blockId, block, ours, session);
+      if (!ours.isDust && phase === null) await disclaim(context, ours, session);
     },
     /** Takes a block out of the canonical chain. */
-    drop({ id, watchedThrough, number, network, hash }: BlockRow, nowMs: number): void {
-      outgoing.drop(network, hash);
-      blocks.mark(id, { canonical: false, watchedThrough, number });
-      ledger.confirmed(id, false, nowMs);
-      transfers.unconfirm(id);
+    async drop({ id, watchedThrough, number, network, hash }: BlockRow, nowMs: number): Promise<void> {
+      await outgoing.drop(network, hash);
+      await blocks.mark(id, { canonical: false, watchedThrough, number });
+      await ledger.confirmed(id, false, nowMs);
+      await transfers.unconfirm(id);
     },
     /** Brings the sessions that blocks pay up to date. @returns their ids */
-    settle(network: NetworkKey, blockIds: readonly number[], floor: number, nowMs: number): string[] {
-      const found = transfers.recount(blockIds, floor);
+    async settle(network: NetworkKey, blockIds: readonly number[], floor: number, nowMs: number): Promise<string[]> {
+      const found = await transfers.recount(blockIds, floor);
       for (const [id, changed] of found) {
-        const session = findSession(id);
+        const session = await findSession(id);
         invariant(session, `session ${id} of a taken address exists`);
-        transitions.advance(session, nowMs, network, changed);
+        await transitions.advance(session, nowMs, network, changed);
       }
       return [...found.keys()];
     },

@@ -5,6 +5,7 @@
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
 import type { Tail } from '../core/block.ts';
 import type { NetworkKey } from '../core/transfer.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, preparedInsert } from './engine/prepared.ts';
 import { blocks, transfers } from './tables.ts';
@@ -36,21 +37,23 @@ export function createBlocks(db: Db) {
     `DELETE FROM blocks WHERE ${range} AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)`,
   );
   return {
-    find: (network: NetworkKey, hash: string): BlockRow | undefined => find.get({ network, hash }),
+    find: (network: NetworkKey, hash: string): Promise<BlockRow | undefined> => find.get({ network, hash }),
     /** Returns the newest canonical block. */
-    tip: (network: NetworkKey): BlockRow | undefined => tip.get({ network }),
+    tip: (network: NetworkKey): Promise<BlockRow | undefined> => tip.get({ network }),
     /** @returns the new block's id */
-    insert: (block: Omit<BlockRow, 'id'>): number => Number(insert(block).lastInsertRowid),
-    mark: (id: number, state: Pick<BlockRow, 'canonical' | 'watchedThrough' | 'number'>) => void mark({ id, ...state }),
+    insert: async (block: Omit<BlockRow, 'id'>): Promise<number> => Number((await insert(block)).lastInsertRowid),
+    mark: async (id: number, state: Pick<BlockRow, 'canonical' | 'watchedThrough' | 'number'>) => {
+      await mark({ id, ...state });
+    },
     /**
      * Deletes blocks without transfers, `above` < number ≤ `through`, lowest first, at most `PRUNED_MAX` of them.
      * @returns the number through which it pruned
      */
-    prune(network: NetworkKey, above: number, through: number): number {
+    async prune(network: NetworkKey, above: number, through: number): Promise<number> {
       if (through <= above) return above;
-      const last = lastOfSlice.get({ network, above, through }) as number | null;
+      const last = (await lastOfSlice.get({ network, above, through })) as number | null;
       if (last === null) return through;
-      remove.run({ network, above, through: last });
+      await remove.run({ network, above, through: last });
       return last;
     },
   };
@@ -90,14 +93,16 @@ export function blockCommands(db: Db) {
   return {
     /** Returns the newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
     async tail(network: NetworkKey, limit: number): Promise<Tail> {
-      return db.read(() => tail.all({ network, limit })).reverse();
+      return (await db.read(() => tail.all({ network, limit }))).reverse();
     },
     /** Returns canonical blocks above `number` with unconfirmed transfers, lowest first, and their transactions. */
     async unconfirmed(network: NetworkKey, number: number, limit: number): Promise<readonly Unconfirmed[]> {
-      return db.read(() =>
-        unconfirmed
-          .all({ network, number, limit })
-          .map(({ id, ...block }) => ({ ...block, txs: txs.all({ blockId: id }).map(({ tx }) => tx) })),
+      return db.read(
+        async () =>
+          await mapInOrder(await unconfirmed.all({ network, number, limit }), async ({ id, ...block }) => ({
+            ...block,
+            txs: (await txs.all({ blockId: id })).map(({ tx }) => tx),
+          })),
       );
     },
   };

@@ -168,12 +168,14 @@ export function bookQueries(db: Db) {
     async newestEntries(): Promise<readonly NewestEntry[]> {
       const query = `SELECT substr(owner, length('ledger:') + 1) AS network, last AS entry FROM counters
         WHERE owner >= 'ledger:' AND owner < 'ledger;'`;
-      return db.read(() => db.client.prepare(query).all() as NewestEntry[]);
+      return db.read(async () => (await db.client.prepare(query).all()) as NewestEntry[]);
     },
     /** Returns what matches among a network's `BOOK_PAGE_ENTRIES` entries after the entry `after`, by entry. */
     async bookPage({ kind, ...filter }: BookFilter, network: NetworkKey, after: number): Promise<readonly Booked[]> {
       const page = { ...filter, network, after, through: after + BOOK_PAGE_ENTRIES };
-      return db.read(() => (pageStatement(kind).all(page) as Row[]).map((row) => toBooked(row, booksOf[kind])));
+      return db.read(async () =>
+        ((await pageStatement(kind).all(page)) as Row[]).map((row) => toBooked(row, booksOf[kind])),
+      );
     },
   };
 }

@@ -78,16 +78,18 @@ export function comparisonQueries(db: Db) {
   return {
     /** Returns the lowest canonical block at or above a number; null if there is none. */
     async firstFrom(network: NetworkKey, number: number): Promise<number | null> {
-      return db.read(() => lowest.get(network, number) as number | null);
+      return db.read(async () => (await lowest.get(network, number)) as number | null);
     },
     async range(network: NetworkKey, { from, to }: NumberRange): Promise<RecordedRange> {
-      return db.read(() => ({
-        blocks: blocks.all(network, from, to) as { number: number; hash: string }[],
-        transfers: (transfers.all(network, from, to) as TransferRow[]).map(({ units, bookedUnits, ...row }) => ({
-          ...row,
-          units: BigInt(units),
-          bookedUnits: BigInt(bookedUnits ?? 0),
-        })),
+      return db.read(async () => ({
+        blocks: (await blocks.all(network, from, to)) as { number: number; hash: string }[],
+        transfers: ((await transfers.all(network, from, to)) as TransferRow[]).map(
+          ({ units, bookedUnits, ...row }) => ({
+            ...row,
+            units: BigInt(units),
+            bookedUnits: BigInt(bookedUnits ?? 0),
+          }),
+        ),
       }));
     },
     /** Returns how far each network was compared; nothing for those that never were. */

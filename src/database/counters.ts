@@ -9,7 +9,7 @@ import type { Db } from './engine/open.ts';
  * @param owner a kind and the owner's id, such as `events:sto_1`
  * @param least the number is not below it
  */
-export type NextNumber = (owner: string, least?: number) => number;
+export type NextNumber = (owner: string, least?: number) => Promise<number>;
 
 export function createCounters({ client }: Db): NextNumber {
   const next = client
@@ -19,5 +19,5 @@ export function createCounters({ client }: Db): NextNumber {
        RETURNING last`,
     )
     .pluck();
-  return (owner, least = 1) => next.get({ owner, least }) as number;
+  return async (owner, least = 1) => (await next.get({ owner, least })) as number;
 }

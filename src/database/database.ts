@@ -269,11 +269,11 @@ type MoneyOutParts = TextFormats &
 /** Repositories that payout engines write, with the operators' commands. */
 function moneyOutRepositories(db: Db, own: MoneyOutParts) {
   const { payouts: steps, settlement } = own;
-  const followLost: FollowLost = ({ intent, sessionId }, nowMs) => {
-    const session = intent.kind === 'return' && sessionId === null && own.findSession(intent.session.id);
-    if (session) own.transitions.followReturn(session, nowMs);
+  const followLost: FollowLost = async ({ intent, sessionId }, nowMs) => {
+    const session = intent.kind === 'return' && sessionId === null && (await own.findSession(intent.session.id));
+    if (session) await own.transitions.followReturn(session, nowMs);
   };
-  const approvalsOf = (id: string) => own.rows.find(id)?.approvals ?? [];
+  const approvalsOf = async (id: string) => (await own.rows.find(id))?.approvals ?? [];
   const parts = { ...own, steps, followLost, followRefund: settlement.settle, nonces: createNonces(db) };
   return {
     payouts: {

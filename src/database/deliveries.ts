@@ -130,7 +130,7 @@ function deliveryQueries({ client, read }: Db) {
       const order = names.every((name) => name === 'state') ? 'd.event_id' : 'v.id';
       const text = `SELECT ${COLUMNS} FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
         ${where && `WHERE ${where}`} ORDER BY ${order} DESC, d.id LIMIT :limit`;
-      return read(() => client.prepare(text).all({ ...filter, limit }) as Delivery[]);
+      return read(async () => (await client.prepare(text).all({ ...filter, limit })) as Delivery[]);
     },
     /**
      * Lists the deliveries of a store's events in one mode, newest event first.
@@ -143,15 +143,15 @@ function deliveryQueries({ client, read }: Db) {
       { endpointId, ...wanted }: DeliverySearch,
       { after, limit, lookMax }: Readonly<{ after: DeliveryCursor | null; limit: number; lookMax: number }>,
     ): Promise<Readonly<{ deliveries: readonly Delivery[]; goOn: DeliveryCursor | null }>> {
-      return read(() => {
+      return read(async () => {
         const from = after ?? BEGINNING;
-        const next = firstOfRest.get({ ...at, fromId: from.eventId, lookMax }) as string | undefined;
+        const next = (await firstOfRest.get({ ...at, fromId: from.eventId, lookMax })) as string | undefined;
         const range = { ...at, fromId: from.eventId, afterId: from.id, nextId: next ?? '', lookMax };
         const rows = endpointId === null ? ofAll.iterate(range) : ofEndpoint.iterate({ ...range, endpointId });
         const found: Delivery[] = [];
         let last: Delivery | null = null;
         let looked = 0;
-        for (const delivery of rows as IterableIterator<Delivery>) {
+        for await (const delivery of rows as AsyncIterable<Delivery>) {
           looked++;
           last = delivery;
           if (isWanted(delivery, wanted)) found.push(delivery);
@@ -163,7 +163,7 @@ function deliveryQueries({ client, read }: Db) {
       });
     },
     async attempts(deliveryId: string): Promise<readonly Attempt[]> {
-      return read(() => attemptsOf.all({ id: deliveryId }) as Attempt[]);
+      return read(async () => (await attemptsOf.all({ id: deliveryId })) as Attempt[]);
     },
   };
 }
@@ -188,12 +188,12 @@ function resendCommands(db: Db, refreshDue: RefreshDue) {
     `UPDATE deliveries SET state = 'waiting', attempts = 0, due_at_ms = :atMs, lease_until_ms = NULL WHERE id = :id`,
   );
 
-  function look(which: Resend, after: Looked | null): Looked[] {
-    if ('deliveryId' in which) return ofDelivery.all(which) as Looked[];
-    if ('eventId' in which) return ofEvent.all(which) as Looked[];
+  async function look(which: Resend, after: Looked | null): Promise<Looked[]> {
+    if ('deliveryId' in which) return (await ofDelivery.all(which)) as Looked[];
+    if ('eventId' in which) return (await ofEvent.all(which)) as Looked[];
     const { endpointId, sinceMs } = which;
     const from = { afterEvent: after?.eventId ?? firstEventId(sinceMs), afterEndpoint: after?.endpointId ?? '' };
-    return since.all({ endpointId, ...from }) as Looked[];
+    return (await since.all({ endpointId, ...from })) as Looked[];
   }
 
   return {
@@ -206,17 +206,18 @@ function resendCommands(db: Db, refreshDue: RefreshDue) {
     async resend(which: Resend, nowMs: number, isDryRun = false): Promise<number> {
       let found = 0;
       for (let after: Looked | null = null; ; ) {
-        const slice = (): Looked[] => {
-          const looked = look(which, after);
+        const slice = async (): Promise<Looked[]> => {
+          const looked = await look(which, after);
           const chosen = looked.filter(({ isFound }) => isFound === 1);
           if (!isDryRun) {
-            for (const [at, { id }] of chosen.entries()) again.run({ id, atMs: nowMs + (found + at) * RESEND_PACE_MS });
-            refreshEach(refreshDue, chosen);
+            for (const [at, { id }] of chosen.entries())
+              await again.run({ id, atMs: nowMs + (found + at) * RESEND_PACE_MS });
+            await refreshEach(refreshDue, chosen);
           }
           found += chosen.length;
           return looked;
         };
-        const looked: Looked[] = isDryRun ? db.read(slice) : await db.write(slice);
+        const looked: Looked[] = isDryRun ? await db.read(slice) : await db.write(slice);
         after = looked.at(-1) ?? null;
         if (after === null || looked.length < SLICE_DELIVERIES || !('sinceMs' in which)) return found;
       }

@@ -2,7 +2,7 @@
 import type { Db } from './engine/open.ts';
 
 /** Brings an endpoint up to date with its deliveries. To be called within a transaction. */
-export type RefreshDue = (endpointId: string) => void;
+export type RefreshDue = (endpointId: string) => Promise<void>;
 
 export function createRefreshDue({ client }: Pick<Db, 'client'>): RefreshDue {
   const refresh = client.prepare(
@@ -13,10 +13,15 @@ export function createRefreshDue({ client }: Pick<Db, 'client'>): RefreshDue {
        ORDER BY d.due_at_ms LIMIT 1) END
      WHERE id = :endpointId`,
   );
-  return (endpointId) => void refresh.run({ endpointId });
+  return async (endpointId) => {
+    await refresh.run({ endpointId });
+  };
 }
 
 /** Refreshes each of the endpoints once. */
-export function refreshEach(refreshDue: RefreshDue, of: readonly Readonly<{ endpointId: string }>[]): void {
-  for (const endpointId of new Set(of.map((one) => one.endpointId))) refreshDue(endpointId);
+export async function refreshEach(
+  refreshDue: RefreshDue,
+  of: readonly Readonly<{ endpointId: string }>[],
+): Promise<void> {
+  for (const endpointId of new Set(of.map((one) => one.endpointId))) await refreshDue(endpointId);
 }

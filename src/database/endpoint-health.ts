@@ -5,6 +5,7 @@ import type { EventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { DeliveryState } from './deliveries.ts';
 import { isPresent } from './endpoints.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse } from './engine/prepared.ts';
 import { firstEventId } from './events.ts';
@@ -77,14 +78,14 @@ export function healthQueries({ client, orm, read }: Db) {
   return {
     /** @returns null when there is no such endpoint */
     async health(id: string): Promise<ShownHealth | null> {
-      return read((): ShownHealth | null => {
-        const found = endpoint.get({ id });
+      return read(async (): Promise<ShownHealth | null> => {
+        const found = await endpoint.get({ id });
         if (!found) return null;
         const { storeId, mode } = found;
         return {
           ...found,
-          waiting: waiting.get({ id }) as number,
-          recent: recent.all({ id, storeId, mode }) as RecentDelivery[],
+          waiting: (await waiting.get({ id })) as number,
+          recent: (await recent.all({ id, storeId, mode })) as RecentDelivery[],
         };
       });
     },
@@ -125,20 +126,23 @@ export function troubleQueries({ client, read }: Db) {
     .pluck();
   return {
     async trouble(nowMs: number, sinceMs: number): Promise<WebhookTrouble> {
-      return read((): WebhookTrouble => {
-        const due = [0, 1].map((isUnproven) => firstDue.get({ isUnproven, nowMs }) as number | undefined);
+      return read(async (): Promise<WebhookTrouble> => {
+        const due = await mapInOrder(
+          [0, 1],
+          async (isUnproven) => (await firstDue.get({ isUnproven, nowMs })) as number | undefined,
+        );
         const dueMs = due.filter((atMs) => atMs !== undefined);
         return {
-          failing: failing.all() as WebhookTrouble['failing'],
-          disabled: disabled.all() as WebhookTrouble['disabled'],
+          failing: (await failing.all()) as WebhookTrouble['failing'],
+          disabled: (await disabled.all()) as WebhookTrouble['disabled'],
           dueSinceMs: dueMs.length === 0 ? null : Math.min(...dueMs),
-          failed: failed.get({ from: firstEventId(sinceMs) }) as number,
+          failed: (await failed.get({ from: firstEventId(sinceMs) })) as number,
         };
       });
     },
     /** Counts what failed for good at a store's endpoints in one mode, of events since a time, up to `limit`. */
     async countFailed(at: Readonly<{ storeId: string; mode: Mode }>, sinceMs: number, limit: number): Promise<number> {
-      return read(() => failedOf.get({ ...at, limit, from: firstEventId(sinceMs) }) as number);
+      return read(async () => (await failedOf.get({ ...at, limit, from: firstEventId(sinceMs) })) as number);
     },
   };
 }

@@ -9,6 +9,7 @@ import type { ExtendedEventType } from '../core/event.ts';
 import { type Mode, otherMode } from '../core/transfer.ts';
 import { sortableId } from '../lib/id.ts';
 import type { RefreshDue } from './endpoint-due.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, preparedInsert } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
@@ -92,23 +93,23 @@ type Named = Readonly<{ storeId: string; mode: Mode; webhookUrl: string | null; 
  * Prepares finding the endpoints of a session's events, on or off: the store's, and the one of the URL that the session
  * named, which is added if needed. To be called within a transaction.
  */
-export function prepareEndpointsOf(db: Db): (named: Named) => readonly EventEndpoint[] {
+export function prepareEndpointsOf(db: Db): (named: Named) => Promise<readonly EventEndpoint[]> {
   const insert = preparedInsert(db, endpoints);
   const ofStore = prepareOfStore(db);
   const ofOrigin = prepareFind(
     db,
     sql`${eq(endpoints.perSession, sql`1`)} AND ${eq(endpoints.url, sql.placeholder('url'))} AND ${isPresent}`,
   );
-  return ({ storeId, mode, webhookUrl, nowMs }) => {
-    const found = ofStore.all({ storeId, mode });
+  return async ({ storeId, mode, webhookUrl, nowMs }) => {
+    const found = await ofStore.all({ storeId, mode });
     // One URL gets an event once.
     if (webhookUrl === null || found.some(({ url }) => url === webhookUrl)) return found;
     const url = new URL(webhookUrl).origin;
-    const known = ofOrigin.get({ storeId, mode, url });
+    const known = await ofOrigin.get({ storeId, mode, url });
     if (known) return [...found, known];
     const added = { id: `we_${sortableId(nowMs, storeId + mode + url)}`, url, extendedEvents: [], secret: null };
     const on = { perSession: true, disabledAtMs: null, disabledReason: null, createdAtMs: nowMs };
-    insert({ ...added, storeId, mode, ...on, ...fresh, silences: SILENT_COUNT });
+    await insert({ ...added, storeId, mode, ...on, ...fresh, silences: SILENT_COUNT });
     return [...found, added];
   };
 }
@@ -124,33 +125,33 @@ export function endpointCommands(db: Db, { secrets, refreshDue, replays }: Parts
   const ofStore = prepareOfStore(db);
 
   /** Returns the store's endpoint with this URL in the other mode, in whatever spelling. */
-  function findOfOtherMode({ storeId, mode, url }: Target): string | null {
+  async function findOfOtherMode({ storeId, mode, url }: Target): Promise<string | null> {
     const target = sameTarget(url);
-    const others = ofStore.all({ storeId, mode: otherMode(mode) });
+    const others = await ofStore.all({ storeId, mode: otherMode(mode) });
     return others.find((one) => sameTarget(one.url) === target)?.id ?? null;
   }
 
   const isThere = (id: string) => and(eq(endpoints.id, id), isPresent);
 
-  function add({ secret, ...endpoint }: NewEndpoint): EndpointAdded {
-    const endpointId = findOfOtherMode(endpoint);
+  async function add({ secret, ...endpoint }: NewEndpoint): Promise<EndpointAdded> {
+    const endpointId = await findOfOtherMode(endpoint);
     if (endpointId !== null) return { kind: 'other_mode', endpointId };
     const { id, storeId, mode, url } = endpoint;
-    insert({ ...endpoint, ...fresh, secret: secret === undefined ? null : secrets.seal(id, mode, secret) });
+    await insert({ ...endpoint, ...fresh, secret: secret === undefined ? null : secrets.seal(id, mode, secret) });
     const extendedEvents = endpoint.extendedEvents.join(',');
     db.describe({ target: id, before: null, after: { storeId, mode, url, extendedEvents } });
     return { kind: 'added' };
   }
 
-  const countOfStore = (storeId: string): number =>
-    modes.reduce((count, mode) => count + ofStore.all({ storeId, mode }).length, 0);
+  const countOfStore = async (storeId: string): Promise<number> =>
+    (await mapInOrder(modes, (mode) => ofStore.all({ storeId, mode }))).flat().length;
 
   /** Returns what an earlier request made. */
-  function made(id: string): EndpointRequested {
-    const endpoint = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
+  async function made(id: string): Promise<EndpointRequested> {
+    const endpoint = await db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
     if (!endpoint) return { kind: 'removed' };
     const { storeId, mode } = endpoint;
-    const { secret } = secrets.signing({ endpointId: id, storeId, mode });
+    const { secret } = await secrets.signing({ endpointId: id, storeId, mode });
     return { kind: 'replayed', endpoint, secret };
   }
 
@@ -163,14 +164,14 @@ export function endpointCommands(db: Db, { secrets, refreshDue, replays }: Parts
     async request(input: NewEndpoint & Readonly<{ secret: string }>, replay: Replay): Promise<EndpointRequested> {
       const { secret, ...endpoint } = input;
       const scope = { storeId: input.storeId, mode: input.mode, replay, nowMs: input.createdAtMs };
-      return db.write((): EndpointRequested => {
-        const past = replays.recall(scope);
+      return db.write(async (): Promise<EndpointRequested> => {
+        const past = await replays.recall(scope);
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         if (past.kind === 'same_body') return made(past.madeId);
-        if (countOfStore(input.storeId) >= STORE_ENDPOINTS_MAX) return { kind: 'too_many' };
-        const added = add(input);
+        if ((await countOfStore(input.storeId)) >= STORE_ENDPOINTS_MAX) return { kind: 'too_many' };
+        const added = await add(input);
         if (added.kind === 'other_mode') return added;
-        replays.remember(scope, input.id);
+        await replays.remember(scope, input.id);
         return { kind: 'added', endpoint, secret };
       });
     },
@@ -193,27 +194,30 @@ export function endpointCommands(db: Db, { secrets, refreshDue, replays }: Parts
     },
     async list(storeId: string | null): Promise<readonly Endpoint[]> {
       const ofStore = storeId === null ? undefined : eq(endpoints.storeId, storeId);
-      return db.read((): Endpoint[] =>
-        db.orm
-          .select(shownColumns)
-          .from(endpoints)
-          .where(and(ofStore, isPresent))
-          .orderBy(endpoints.createdAtMs, endpoints.id)
-          .all(),
+      return db.read(
+        (): Promise<Endpoint[]> =>
+          db.orm
+            .select(shownColumns)
+            .from(endpoints)
+            .where(and(ofStore, isPresent))
+            .orderBy(endpoints.createdAtMs, endpoints.id)
+            .all(),
       );
     },
     /** Returns an endpoint, also one that was removed. */
     async find(id: string): Promise<Endpoint | null> {
-      return db.read(() => db.orm.select(shownColumns).from(endpoints).where(eq(endpoints.id, id)).get() ?? null);
+      return db.read(
+        async () => (await db.orm.select(shownColumns).from(endpoints).where(eq(endpoints.id, id)).get()) ?? null,
+      );
     },
     async enable(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean> {
       const state = enabled
         ? { disabledAtMs: null, disabledReason: null, failingSinceMs: null, failures: 0, gones: 0 }
         : { disabledAtMs: sql`coalesce(${endpoints.disabledAtMs}, ${nowMs})`, disabledReason: reason };
-      return db.write(() => {
-        const before = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
-        const { changes } = db.orm.update(endpoints).set(state).where(isThere(id)).run();
-        if (before) refreshDue(id);
+      return db.write(async () => {
+        const before = await db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
+        const { changes } = await db.orm.update(endpoints).set(state).where(isThere(id)).run();
+        if (before) await refreshDue(id);
         const wasEnabled = before?.disabledAtMs === null;
         if (before) db.describe({ target: id, before: { enabled: wasEnabled }, after: { enabled } });
         return changes === 1;
@@ -223,37 +227,37 @@ export function endpointCommands(db: Db, { secrets, refreshDue, replays }: Parts
      * Changes which events beyond the documented ones an endpoint gets. @returns false when there is no such endpoint
      */
     async setEvents(id: string, extendedEvents: readonly ExtendedEventType[]): Promise<boolean> {
-      return db.write(() => {
-        const before = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
+      return db.write(async () => {
+        const before = await db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
         if (!before) return false;
-        db.orm.update(endpoints).set({ extendedEvents }).where(isThere(id)).run();
+        await db.orm.update(endpoints).set({ extendedEvents }).where(isThere(id)).run();
         const textOf = (events: readonly string[]) => ({ extendedEvents: events.join(',') });
         db.describe({ target: id, before: textOf(before.extendedEvents), after: textOf(extendedEvents) });
         return true;
       });
     },
     async remove(id: string): Promise<boolean> {
-      const removeSlice = (): 'removed' | 'unknown' | 'more' => {
-        const row = db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
+      const removeSlice = async (): Promise<'removed' | 'unknown' | 'more'> => {
+        const row = await db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
         if (!row) return 'unknown';
-        const waiting = db.orm
+        const waiting = await db.orm
           .select({ id: deliveries.id })
           .from(deliveries)
           .where(and(eq(deliveries.endpointId, id), eq(deliveries.state, sql`'waiting'`)))
           .limit(SLICE_DELIVERIES)
           .all();
         const ids = waiting.map((delivery) => delivery.id);
-        db.orm
+        await db.orm
           .update(deliveries)
           .set({
             ...{ state: 'failed', dueAtMs: null, leaseUntilMs: null, lastError: 'endpoint_removed' },
           })
           .where(inArray(deliveries.id, ids))
           .run();
-        refreshDue(id);
+        await refreshDue(id);
         if (ids.length === SLICE_DELIVERIES) return 'more';
         // The row stays, because past deliveries refer to it.
-        db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();
+        await db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();
         const { storeId, mode, url } = row;
         db.describe({ target: id, before: { storeId, mode, url }, after: null });
         return 'removed';

@@ -11,6 +11,7 @@ import { sortableId } from '../lib/id.ts';
 import { createCounters } from './counters.ts';
 import type { RefreshDue } from './endpoint-due.ts';
 import { type EventEndpoint, prepareEndpointsOf } from './endpoints.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, preparedInsert } from './engine/prepared.ts';
 import type { SessionRow } from './session.ts';
@@ -53,7 +54,7 @@ export type Outbox = Readonly<{
    * Saves an event and one delivery, due at once, for each endpoint that receives its type, on or off.
    * @param body makes the exact text to send, given the event's id
    */
-  post(session: EventSession, type: EventType, nowMs: number, body: BodyOf): void;
+  post(session: EventSession, type: EventType, nowMs: number, body: BodyOf): Promise<void>;
 }>;
 
 /** Returns whether an endpoint receives events of a type. */
@@ -73,27 +74,31 @@ export function createOutbox(db: Db, refreshDue: RefreshDue): Outbox {
    * Saves an event with the store's next id: `evt_` and nanoseconds, 19 digits until 2286. The store's counter has the
    * microseconds; the last three digits tell apart what stores have in the same one.
    */
-  function save(event: Omit<StoredEvent, 'id' | 'body' | 'createdAtMs'>, nowMs: number, body: BodyOf): string {
-    const prefix = `evt_${nextNumber(`events:${event.storeId}`, nowMs * 1000)}`;
+  async function save(
+    event: Omit<StoredEvent, 'id' | 'body' | 'createdAtMs'>,
+    nowMs: number,
+    body: BodyOf,
+  ): Promise<string> {
+    const prefix = `evt_${await nextNumber(`events:${event.storeId}`, nowMs * 1000)}`;
     for (let at = 0; ; at++) {
       invariant(at < 1000, `fewer than a thousand stores have an event ${prefix}…`);
       const id = `${prefix}${String(at).padStart(3, '0')}`;
-      if (insertEvent.run({ ...event, id, nowMs, body: body(id) }).changes === 1) return id;
+      if ((await insertEvent.run({ ...event, id, nowMs, body: body(id) })).changes === 1) return id;
     }
   }
 
   return {
-    post(session, type, nowMs, body) {
+    async post(session, type, nowMs, body) {
       const { id: sessionId, storeId, mode, terms } = session;
-      const eventId = save({ storeId, sessionId, mode, type }, nowMs, body);
-      for (const endpoint of endpointsOf({ storeId, mode, webhookUrl: terms.webhookUrl, nowMs })) {
+      const eventId = await save({ storeId, sessionId, mode, type }, nowMs, body);
+      for (const endpoint of await endpointsOf({ storeId, mode, webhookUrl: terms.webhookUrl, nowMs })) {
         if (!receives(endpoint, type)) continue;
-        insertDelivery({
+        await insertDelivery({
           ...{ id: `dlv_${sortableId(nowMs, eventId + endpoint.id)}`, eventId, endpointId: endpoint.id, sessionId },
           ...{ state: 'waiting', attempts: 0, dueAtMs: nowMs, leaseUntilMs: null },
           ...{ lastStatus: null, lastError: null, createdAtMs: nowMs },
         });
-        refreshDue(endpoint.id);
+        await refreshDue(endpoint.id);
       }
     },
   };
@@ -121,10 +126,13 @@ export function eventQueries(db: Db) {
   );
 
   /** Reads up to `limit` of each type, so that a rare type is not searched among all the others. */
-  function ofTypes({ types = [], first, limit, ...range }: EventFilter): StoredEvent[] {
-    const found = [...new Set(types)].flatMap(
-      (type) => lists[first].ofType.all({ ...range, type, limit }) as StoredEvent[],
-    );
+  async function ofTypes({ types = [], first, limit, ...range }: EventFilter): Promise<StoredEvent[]> {
+    const found = (
+      await mapInOrder(
+        [...new Set(types)],
+        async (type) => (await lists[first].ofType.all({ ...range, type, limit })) as StoredEvent[],
+      )
+    ).flat();
     const sign = first === 'newest' ? -1 : 1;
     return found.sort((a, b) => (a.id < b.id ? -sign : sign)).slice(0, limit);
   }
@@ -132,14 +140,14 @@ export function eventQueries(db: Db) {
   return {
     /** Returns at most `limit` events by their ids; the cost does not grow with what is stored. */
     async list(filter: EventFilter): Promise<readonly StoredEvent[]> {
-      return db.read(() => {
+      return db.read(async () => {
         if (filter.types) return ofTypes(filter);
         const { first, ...range } = filter;
-        return lists[first].all.all(range) as StoredEvent[];
+        return (await lists[first].all.all(range)) as StoredEvent[];
       });
     },
     async find(id: string): Promise<StoredEvent | null> {
-      return db.read(() => find.get({ id }) ?? null);
+      return db.read(async () => (await find.get({ id })) ?? null);
     },
   };
 }

@@ -9,6 +9,7 @@ import { type AcceptEffect, type HeldKind, type HeldPart, type HeldState, openPa
 import type { Life, Standing } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { amountText, type HeldRecords, type HeldRow } from './held-records.ts';
 import type { DestinationFault, Refund } from './refunds/refund.ts';
@@ -100,7 +101,7 @@ export function heldMoneyCommands(
   }>,
 ) {
   const { held, transitions, findSession, recordAct, returned } = parts;
-  const viewOf = (
+  const viewOf = async (
     row: HeldRow,
     { storeId, mode, orderId, terms, canceledAtS }: Pick<SessionRow, keyof typeof sessionColumns>,
   ) =>
@@ -111,7 +112,7 @@ export function heldMoneyCommands(
       orderId,
       expiresAtS: terms.expiresAtS,
       canceledAtS,
-      returns: returned.list(row.sessionId).filter(({ kind }) => kind === row.kind),
+      returns: (await returned.list(row.sessionId)).filter(({ kind }) => kind === row.kind),
     }) satisfies HeldMoney;
 
   const faceOf = (
@@ -120,8 +121,8 @@ export function heldMoneyCommands(
     { confirmedPar }: Pick<Standing, 'confirmedPar'>,
   ): HeldSession => ({ status: life.status, paidLate: life.paidLate, duePar: terms.duePar, confirmedPar });
 
-  function sessionOf(row: HeldRow): SessionRow {
-    const session = findSession(row.sessionId);
+  async function sessionOf(row: HeldRow): Promise<SessionRow> {
+    const session = await findSession(row.sessionId);
     invariant(session, `session ${row.sessionId} of held money exists`);
     return session;
   }
@@ -138,12 +139,12 @@ export function heldMoneyCommands(
       const all = db.orm.select({ held: records, session: sessionColumns }).from(records);
       const found = all.innerJoin(sessions, eq(sessions.id, records.sessionId)).where(of);
       const newest = found.orderBy(desc(records.openedAtMs), desc(records.id)).limit(limit);
-      return db.read(() => newest.all().map(({ held: row, session }) => viewOf(row, session)));
+      return db.read(async () => mapInOrder(await newest.all(), ({ held: row, session }) => viewOf(row, session)));
     },
     async find(id: string): Promise<HeldMoney | null> {
-      return db.read(() => {
-        const row = held.find(id);
-        return row ? viewOf(row, sessionOf(row)) : null;
+      return db.read(async () => {
+        const row = await held.find(id);
+        return row ? await viewOf(row, await sessionOf(row)) : null;
       });
     },
     /**
@@ -152,18 +153,18 @@ export function heldMoneyCommands(
      */
     async accept(id: string, act: OperatorAct, isDryRun: boolean): Promise<AcceptHeldOutcome> {
       const decide = isDryRun ? db.read : db.write;
-      return decide(() => {
-        const row = held.find(id);
+      return decide(async () => {
+        const row = await held.find(id);
         if (!row) return { kind: 'not_found' };
-        const session = sessionOf(row);
-        const view = viewOf(row, session);
+        const session = await sessionOf(row);
+        const view = await viewOf(row, session);
         if (row.state !== 'open') return { kind: 'not_open', held: view };
-        if (!isDryRun) held.settle(row, act.atMs);
-        const { effect, life, standing } = transitions.accept(session, row.kind, act.atMs, isDryRun);
+        if (!isDryRun) await held.settle(row, act.atMs);
+        const { effect, life, standing } = await transitions.accept(session, row.kind, act.atMs, isDryRun);
         const [before, after] = [faceOf(session, session, session), faceOf(session, life, standing)];
         if (!isDryRun) {
           const what = { session: session.id, kind: row.kind, amount: amountText(openPar(row), row.currency) };
-          recordAct(act, {
+          await recordAct(act, {
             target: id,
             before: { ...what, state: 'open', status: before.status },
             after: { ...what, state: 'settled', status: after.status },

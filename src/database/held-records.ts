@@ -49,12 +49,18 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
   const changing = ['state', 'valuePar', 'settledPar', 'currency', 'openedAtMs', 'settledAtMs'] as const;
   const update = changeBy(db, records, changing, 'id');
 
-  function report(row: SessionRow, life: Life, held: HeldRow, cause: NetworkKey | null, hasAlarm: boolean): void {
+  async function report(
+    row: SessionRow,
+    life: Life,
+    held: HeldRow,
+    cause: NetworkKey | null,
+    hasAlarm: boolean,
+  ): Promise<void> {
     const [par, atMs] = [openPar(held), held.openedAtMs];
     const type = heldEvents[held.kind];
-    if (type) postEvent(row, life, type, { amountMinor: parToMinorFloor(par), currency: held.currency }, atMs);
+    if (type) await postEvent(row, life, type, { amountMinor: parToMinorFloor(par), currency: held.currency }, atMs);
     if (!hasAlarm) return;
-    raiseAlarm({
+    await raiseAlarm({
       key: keyOf(held.id),
       atMs,
       code: heldAlarmCode(held.kind),
@@ -67,13 +73,13 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
     });
   }
 
-  function postEvent(
+  async function postEvent(
     row: SessionRow,
     { status }: Life,
     type: PaymentEventType,
     received: Readonly<{ amountMinor: bigint; currency: Currency }>,
     nowMs: number,
-  ): void {
+  ): Promise<void> {
     const { id: sessionId, mode, orderId, terms } = row;
     const common = {
       type,
@@ -85,7 +91,7 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
       sum: received,
       exchangeRate: terms.conversion?.rate ?? null,
     };
-    outbox.post(row, type, nowMs, (id) => paymentEventBody({ id, ...common }));
+    await outbox.post(row, type, nowMs, (id) => paymentEventBody({ id, ...common }));
   }
 
   return {
@@ -95,13 +101,13 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
      * for an alarm, and an event for the merchant; `event` if an operator decides now: what is newly held is known to
      * them, and settled at once
      */
-    follow(
+    async follow(
       row: SessionRow,
       { life, sums }: Readonly<{ life: Life; sums: readonly ReceiptSum[] }>,
       moment: Readonly<{ nowMs: number; cause: NetworkKey | null; reporting: HeldReporting }>,
-    ): void {
+    ): Promise<void> {
       const { nowMs, cause, reporting } = moment;
-      const known = ofSession.all({ sessionId: row.id });
+      const known = await ofSession.all({ sessionId: row.id });
       const amounts = heldMoney(termsOf(row), life, sums);
       for (const kind of heldKinds) {
         const before = known.find((one) => one.kind === kind);
@@ -122,16 +128,16 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndA
           isNew && reporting === 'event'
             ? { ...held, state: 'settled', settledPar: held.valuePar, settledAtMs: nowMs }
             : held;
-        if (before?.state === 'open' && saved.state !== 'open') endAlarm(keyOf(before.id), nowMs);
-        if (before) update(saved);
-        else insert(saved);
-        if (isNew) report(row, life, held, cause, reporting === 'alarm');
+        if (before?.state === 'open' && saved.state !== 'open') await endAlarm(keyOf(before.id), nowMs);
+        if (before) await update(saved);
+        else await insert(saved);
+        if (isNew) await report(row, life, held, cause, reporting === 'alarm');
       }
     },
-    find: (id: string): HeldRow | undefined => find.get({ id }),
-    settle(row: HeldRow, nowMs: number): void {
-      update({ ...row, state: 'settled', settledPar: row.valuePar, settledAtMs: nowMs });
-      endAlarm(keyOf(row.id), nowMs);
+    find: (id: string): Promise<HeldRow | undefined> => find.get({ id }),
+    async settle(row: HeldRow, nowMs: number): Promise<void> {
+      await update({ ...row, state: 'settled', settledPar: row.valuePar, settledAtMs: nowMs });
+      await endAlarm(keyOf(row.id), nowMs);
     },
   };
 }

@@ -12,6 +12,7 @@ import type { AddressRows } from './addresses.ts';
 import type { Ingest } from './block-facts.ts';
 import { type BlockFacts, type Ours, poolOf } from './block-facts.ts';
 import type { BlockRow, BlockRows } from './blocks.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import type { Ledger } from './ledger.ts';
 import { type NetworkRows, tipColumns } from './networks.ts';
@@ -47,84 +48,102 @@ type Parts = Readonly<{
 const BLOCKS_KEPT = 1_000;
 
 export function ingestCommands(db: Db, parts: Parts) {
-  const { addresses, blocks, transfers, networks, facts, ledger, outgoing } = parts;
-
-  /** Takes blocks out of the canonical chain. @returns their ids */
-  function drop({ network, drop: hashes, nowMs }: Ingest, floor: number): number[] {
-    return hashes.map((hash) => {
-      const block = blocks.find(network, hash);
-      invariant(block?.canonical, `the dropped block ${hash} is canonical on ${network}`);
-      invariant(block.number > floor, `the dropped block ${hash} is above the final height ${floor} of ${network}`);
-      facts.drop(block, nowMs);
-      return block.id;
-    });
-  }
+  const { addresses, blocks, transfers, networks, facts, outgoing } = parts;
 
   /** Adds a block on top of the canonical chain, with its transfers to our addresses. @returns its id */
-  function connect(step: Ingest, block: BlockRef, content: readonly ChainTransfer[]): number {
-    const ours = facts.recognise(step, content);
-    outgoing.add(step.network, block, content, step.nowMs);
-    const known = blocks.find(step.network, block.hash);
+  async function connect(step: Ingest, block: BlockRef, content: readonly ChainTransfer[]): Promise<number> {
+    const ours = await facts.recognise(step, content);
+    await outgoing.add(step.network, block, content, step.nowMs);
+    const known = await blocks.find(step.network, block.hash);
     const { watchedThrough } = step;
-    if (known) refuseContradiction(step, known, block, transfers.ofBlock(known.id), ours);
-    const id = known?.id ?? blocks.insert({ ...block, network: step.network, canonical: true, watchedThrough });
-    if (known) blocks.mark(id, { canonical: true, watchedThrough, number: block.number });
+    if (known) refuseContradiction(step, known, block, await transfers.ofBlock(known.id), ours);
+    const id = known?.id ?? (await blocks.insert({ ...block, network: step.network, canonical: true, watchedThrough }));
+    if (known) await blocks.mark(id, { canonical: true, watchedThrough, number: block.number });
     // Of a known block, only transfers to addresses that were not watched when it was first read are new.
     for (const found of ours) {
-      if (found.address.seq > (known?.watchedThrough ?? 0)) facts.add(step, id, block, found);
+      if (found.address.seq > (known?.watchedThrough ?? 0)) await facts.add(step, id, block, found);
     }
     return id;
   }
 
-  function confirm({ network, confirm: confirmations, nowMs }: Ingest): number[] {
-    return confirmations.flatMap(({ hash, txs }) => {
-      const block = blocks.find(network, hash);
-      invariant(block, `the block ${hash} to confirm is known on ${network}`);
-      // A block that this step itself drops is not confirmed.
-      if (!block.canonical) return [];
-      ledger.confirmed(block.id, true, nowMs, txs);
-      transfers.confirm(block.id, nowMs, txs);
-      return block.id;
-    });
-  }
-
   return {
     async ingest(step: Ingest): Promise<IngestOutcome> {
-      return db.write(() => {
+      return db.write(async () => {
         const { network, nowMs } = step;
-        const held = networks.find(network);
+        const held = await networks.find(network);
         const recoveries = held?.recoveries ?? 0;
         if (recoveries !== (step.recoveries ?? recoveries)) return 'recovered';
         if ((held?.tipHash ?? null) !== step.expectTip) return 'moved';
-        if (step.watchedThrough < addresses.highestSeq(poolOf(step))) return 'stale_watch';
-        if (step.connect.length > 0 && (step.ownWallet ?? 0) < outgoing.newestWallet(network)) return 'stale_watch';
+        if (step.watchedThrough < (await addresses.highestSeq(poolOf(step)))) return 'stale_watch';
+        if (step.connect.length > 0 && (step.ownWallet ?? 0) < (await outgoing.newestWallet(network)))
+          return 'stale_watch';
 
-        const row = held ?? networks.begin(network, nowMs);
-        const dropped = drop(step, row.floor);
+        const row = held ?? (await networks.begin(network, nowMs));
+        const dropped = await drop(parts, step, row.floor);
         const refs = step.connect.map(({ block }) => block);
-        const kept = blocks.tip(network);
+        const kept = await blocks.tip(network);
         const gaps = dropped.length > 0 ? gapsOutside(row.gaps, kept?.number ?? -1, row.tipNumber ?? 0) : row.gaps;
         refuseGap(network, kept, refs, gaps);
-        const connected = step.connect.map(({ block, transfers: content }) => connect(step, block, content));
-        const confirmed = confirm(step);
+        const connected = await mapInOrder(step.connect, ({ block, transfers: content }) =>
+          connect(step, block, content),
+        );
+        const confirmed = await confirm(parts, step);
 
-        const tip = blocks.tip(network);
+        const tip = await blocks.tip(network);
         const floor = Math.max(row.floor, step.floor ?? 0);
-        networks.progress({
+        await networks.progress({
           key: network,
           ...tipColumns(tip),
           floor,
           readThroughS: step.readThroughS,
-          prunedThrough: blocks.prune(network, row.prunedThrough, floor - BLOCKS_KEPT),
+          prunedThrough: await blocks.prune(network, row.prunedThrough, floor - BLOCKS_KEPT),
           gaps,
           updatedAtMs: nowMs,
         });
-        const touched = [...dropped, ...connected, ...confirmed, ...transfers.blocksBetween(network, row.floor, floor)];
-        facts.settle(network, touched, floor, nowMs);
+        const touched = [
+          ...dropped,
+          ...connected,
+          ...confirmed,
+          ...(await transfers.blocksBetween(network, row.floor, floor)),
+        ];
+        await facts.settle(network, touched, floor, nowMs);
         return 'done';
       });
     },
   };
+}
+
+/** Takes blocks out of the canonical chain. @returns their ids */
+async function drop(
+  { blocks, facts }: Parts,
+  { network, drop: hashes, nowMs }: Ingest,
+  floor: number,
+): Promise<number[]> {
+  return mapInOrder(hashes, async (hash) => {
+    const block = await blocks.find(network, hash);
+    invariant(block?.canonical, `the dropped block ${hash} is canonical on ${network}`);
+    invariant(block.number > floor, `the dropped block ${hash} is above the final height ${floor} of ${network}`);
+    await facts.drop(block, nowMs);
+    return block.id;
+  });
+}
+
+/** Confirms transfers. @returns the ids of their blocks */
+async function confirm(
+  { blocks, ledger, transfers }: Parts,
+  { network, confirm: confirmations, nowMs }: Ingest,
+): Promise<number[]> {
+  return (
+    await mapInOrder(confirmations, async ({ hash, txs }) => {
+      const block = await blocks.find(network, hash);
+      invariant(block, `the block ${hash} to confirm is known on ${network}`);
+      // A block that this step itself drops is not confirmed.
+      if (!block.canonical) return [];
+      await ledger.confirmed(block.id, true, nowMs, txs);
+      await transfers.confirm(block.id, nowMs, txs);
+      return block.id;
+    })
+  ).flat();
 }
 
 /** Checks that new blocks follow the remaining tip and one another, or come after a gap that an operator made. */

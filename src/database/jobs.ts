@@ -23,23 +23,23 @@ export type Job = Readonly<{
 /** To be called within a transaction, except `claim`. */
 export type Jobs = Readonly<{
   /** Adds a job that is due at once, or makes the one with this key due again: with a new payload and time. */
-  put(job: Omit<Job, 'createdAtMs' | 'dueAtMs' | 'tries'>, nowMs: number): void;
-  find(key: string): Job | null;
+  put(job: Omit<Job, 'createdAtMs' | 'dueAtMs' | 'tries'>, nowMs: number): Promise<void>;
+  find(key: string): Promise<Job | null>;
   /** Returns an owner's jobs by key. */
-  ofOwner(owner: string): readonly Job[];
+  ofOwner(owner: string): Promise<readonly Job[]>;
   /** Counts an owner's jobs that were added after a time. */
-  countSince(owner: string, afterMs: number): number;
+  countSince(owner: string, afterMs: number): Promise<number>;
   /** Leases due jobs of a queue, longest waiting first. The write lock is taken only if there are any. */
   claim(queue: string, limits: Readonly<{ nowMs: number; leaseMs: number; limit: number }>): Promise<readonly Job[]>;
   /** Records what became of a job. */
-  settle(job: Pick<Job, 'key' | 'payload' | 'dueAtMs' | 'tries'>): void;
+  settle(job: Pick<Job, 'key' | 'payload' | 'dueAtMs' | 'tries'>): Promise<void>;
   /** Returns the keys of jobs with a payload that were added before a time, oldest first. */
-  addedBefore(queue: string, beforeMs: number, limit: number): readonly string[];
+  addedBefore(queue: string, beforeMs: number, limit: number): Promise<readonly string[]>;
   /** Returns the keys of an owner's jobs beyond the newest `keep`. */
-  beyond(owner: string, keep: number, limit: number): readonly string[];
-  remove(keys: readonly string[]): void;
+  beyond(owner: string, keep: number, limit: number): Promise<readonly string[]>;
+  remove(keys: readonly string[]): Promise<void>;
   /** Erases payloads: it stays known that there was a job. */
-  erase(keys: readonly string[]): void;
+  erase(keys: readonly string[]): Promise<void>;
 }>;
 
 const COLUMNS = 'key, queue, owner, payload, created_at_ms AS createdAtMs, due_at_ms AS dueAtMs, tries';
@@ -82,30 +82,30 @@ export function createJobs(db: Pick<Db, 'client' | 'read' | 'write'>): Jobs {
   const erase = client.prepare('UPDATE jobs SET payload = NULL, due_at_ms = NULL WHERE key = :key');
 
   return {
-    put(job, nowMs) {
-      put.run({ ...job, nowMs });
+    async put(job, nowMs) {
+      await put.run({ ...job, nowMs });
     },
-    find: (key) => (find.get({ key }) as Job | undefined) ?? null,
-    ofOwner: (owner) => ofOwner.all({ owner }) as Job[],
-    countSince: (owner, afterMs) => countSince.get({ owner, afterMs }) as number,
+    find: async (key) => ((await find.get({ key })) as Job | undefined) ?? null,
+    ofOwner: async (owner) => (await ofOwner.all({ owner })) as Job[],
+    countSince: async (owner, afterMs) => (await countSince.get({ owner, afterMs })) as number,
     async claim(queue, { nowMs, leaseMs, limit }) {
-      if (db.read(() => due.get({ queue, nowMs, limit: 1 })) === undefined) return [];
-      return db.write(() => {
-        const jobs = due.all({ queue, nowMs, limit }) as Job[];
-        for (const { key } of jobs) lease.run({ key, untilMs: nowMs + leaseMs });
+      if ((await db.read(() => due.get({ queue, nowMs, limit: 1 }))) === undefined) return [];
+      return db.write(async () => {
+        const jobs = (await due.all({ queue, nowMs, limit })) as Job[];
+        for (const { key } of jobs) await lease.run({ key, untilMs: nowMs + leaseMs });
         return jobs;
       });
     },
-    settle({ key, payload, dueAtMs, tries }) {
-      settle.run({ key, payload, dueAtMs, tries });
+    async settle({ key, payload, dueAtMs, tries }) {
+      await settle.run({ key, payload, dueAtMs, tries });
     },
-    addedBefore: (queue, beforeMs, limit) => addedBefore.all({ queue, beforeMs, limit }) as string[],
-    beyond: (owner, keep, limit) => beyond.all({ owner, keep, limit }) as string[],
-    remove(keys) {
-      for (const key of keys) remove.run({ key });
+    addedBefore: async (queue, beforeMs, limit) => (await addedBefore.all({ queue, beforeMs, limit })) as string[],
+    beyond: async (owner, keep, limit) => (await beyond.all({ owner, keep, limit })) as string[],
+    async remove(keys) {
+      for (const key of keys) await remove.run({ key });
     },
-    erase(keys) {
-      for (const key of keys) erase.run({ key });
+    async erase(keys) {
+      for (const key of keys) await erase.run({ key });
     },
   };
 }

@@ -95,49 +95,50 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct, replays }:
     ): Promise<void> {
       const sealed = vault.seal(secret, apiSecretName(key.id));
       const unused = { createdBy: act?.operator ?? null, lastUsedAtMs: null, lastUsedFrom: null };
-      await db.write(() => {
+      await db.write(async () => {
         const row = { ...key, name, sources, expiresAtMs, ...unused, keyHash, secret: sealed };
-        insert({ ...row, mac: guard.seal(macedKey(row)) });
+        await insert({ ...row, mac: guard.seal(macedKey(row)) });
         const { id: target, storeId, mode, hint } = key;
         const texts = { scopes: key.scopes.join(','), sources: sources.join(',') };
-        if (act) recordAct(act, { target, before: null, after: { storeId, mode, name, hint, ...texts, expiresAtMs } });
+        if (act)
+          await recordAct(act, { target, before: null, after: { storeId, mode, name, hint, ...texts, expiresAtMs } });
       });
     },
     /** Returns keys, altered ones too, which are marked. */
     async list(ofStore: string | null): Promise<readonly ApiKey[]> {
       const select = db.orm.select().from(keys);
       const all = ofStore === null ? select : select.where(eq(keys.storeId, ofStore));
-      return db.read(() => all.orderBy(keys.createdAtMs, keys.id).all()).map(checked);
+      return (await db.read(() => all.orderBy(keys.createdAtMs, keys.id).all())).map(checked);
     },
     /** Returns keys that are not revoked and expire before a time, the earliest first. */
     async expiring(beforeMs: number, limit: number): Promise<readonly ApiKey[]> {
       const isExpiring = and(isNotNull(keys.expiresAtMs), isNull(keys.revokedAtMs), lt(keys.expiresAtMs, beforeMs));
       const select = db.orm.select(keyColumns).from(keys).where(isExpiring).orderBy(asc(keys.expiresAtMs)).limit(limit);
-      return db.read((): ApiKey[] => select.all());
+      return db.read((): Promise<ApiKey[]> => select.all());
     },
     /** Returns the key with this id, revoked or not; null when unknown. */
     async show(keyId: string): Promise<ApiKey | null> {
-      const row = db.read(() => find.get({ id: keyId }));
+      const row = await db.read(() => find.get({ id: keyId }));
       return row ? checked(row) : null;
     },
     /** @returns false when there is no such key. Revoking it again keeps the first time, and is not recorded. */
     async revoke(keyId: string, act: OperatorAct): Promise<boolean> {
-      return db.write(() => {
-        const key = find.get({ id: keyId });
+      return db.write(async () => {
+        const key = await find.get({ id: keyId });
         if (key?.revokedAtMs === null) {
           const revoked = { ...key, revokedAtMs: act.atMs };
           const { revokedAtMs } = revoked;
           // An altered row gets a MAC too: what is revoked may do nothing.
           const set = { revokedAtMs, mac: guard.seal(macedKey(revoked)) };
-          db.orm.update(keys).set(set).where(eq(keys.id, keyId)).run();
-          recordAct(act, { target: keyId, before: { revokedAtMs: null }, after: { revokedAtMs: act.atMs } });
+          await db.orm.update(keys).set(set).where(eq(keys.id, keyId)).run();
+          await recordAct(act, { target: keyId, before: { revokedAtMs: null }, after: { revokedAtMs: act.atMs } });
         }
         return key !== undefined;
       });
     },
     /** Returns the key with this SHA-256 (hex), revoked, expired or not; null when unknown. */
     async find(keyHash: string): Promise<ApiKeyWithSecret | null> {
-      const row = db.read(() => findByHash.get({ keyHash }));
+      const row = await db.read(() => findByHash.get({ keyHash }));
       if (!row || !isIntact(row)) return null;
       const { keyHash: _hash, mac: _mac, secret, storeStatus: status, ...key } = row;
       const storeStatus = isApproved(status) ? 'approved' : 'pending';
@@ -166,9 +167,9 @@ function createNonces(db: Db, replays: Replays) {
   /** The time at which the use of each key was last noted. */
   const notedAtMs = new Map<string, number>();
 
-  function noteUseOf(keyId: string, nowMs: number, from: string): void {
+  async function noteUseOf(keyId: string, nowMs: number, from: string): Promise<void> {
     if (nowMs - (notedAtMs.get(keyId) ?? 0) < USE_NOTED_EVERY_MS) return;
-    noteUse.run({ keyId, nowMs, from });
+    await noteUse.run({ keyId, nowMs, from });
     notedAtMs.set(keyId, nowMs);
   }
 
@@ -185,9 +186,9 @@ function createNonces(db: Db, replays: Replays) {
     const name = `${keyId} ${nonce}`;
     if (unsaved.has(name)) return false;
     unsaved.set(name, keepUntilMs);
-    const save = (): boolean => {
-      const isFresh = replays.useNonce(use);
-      if (isFresh && from !== undefined) noteUseOf(keyId, nowMs, from);
+    const save = async (): Promise<boolean> => {
+      const isFresh = await replays.useNonce(use);
+      if (isFresh && from !== undefined) await noteUseOf(keyId, nowMs, from);
       return isFresh;
     };
     const saved = db.write(save, { isGrouped: true }).then((isFresh) => {
@@ -204,7 +205,7 @@ function createNonces(db: Db, replays: Replays) {
     }
     // If saving fails at last, the nonce stays used up until this process ends.
     saved.catch(() => {});
-    return !db.read(() => replays.isUsed(use));
+    return !(await db.read(() => replays.isUsed(use)));
   };
 }
 

@@ -35,13 +35,19 @@ import { addresses, blocks, ledgerEntries, ledgerPostings, transfers } from './t
 /** To be called within a transaction. */
 export type Ledger = Readonly<{
   /** Saves an entry; null saves nothing. The same entry twice breaks a constraint, and with it the transaction. */
-  post(entry: Entry | null, atMs: number): void;
+  post(entry: Entry | null, atMs: number): Promise<void>;
   /** Books that a sweep is in transit, or no longer is. */
-  transit(intent: Intent, isUnderway: boolean, atMs: number): void;
+  transit(intent: Intent, isUnderway: boolean, atMs: number): Promise<void>;
   /** Books what left the wallets without a payout, with an operator's reason; `isBack`: a payout explains it by now. */
-  adjust(network: NetworkKey, moved: readonly Unexplained[], reason: string, atMs: number, isBack?: boolean): void;
+  adjust(
+    network: NetworkKey,
+    moved: readonly Unexplained[],
+    reason: string,
+    atMs: number,
+    isBack?: boolean,
+  ): Promise<void>;
   /** Books a block's transfers that are to be confirmed, or reverses those that were; all of them without `txs`. */
-  confirmed(blockId: number, isTaken: boolean, atMs: number, txs?: readonly string[]): void;
+  confirmed(blockId: number, isTaken: boolean, atMs: number, txs?: readonly string[]): Promise<void>;
 }>;
 
 const storeOf = (session: SessionRow | null) => ({ storeId: session?.storeId ?? null, mode: session?.mode ?? null });
@@ -59,54 +65,58 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
   const nextNumber = createCounters(db);
 
   /** Returns how often an entry of this kind was written for a cause. */
-  const occurrenceOf = (cause: string, kind: EntryKind): number =>
-    (lastOccurrence.get({ cause, kind })?.occurrence ?? -1) + 1;
+  const occurrenceOf = async (cause: string, kind: EntryKind): Promise<number> =>
+    ((await lastOccurrence.get({ cause, kind }))?.occurrence ?? -1) + 1;
 
   /** @param owner the session that a payment is credited to */
-  function post(
+  async function post(
     entry: Entry | null,
     atMs: number,
     owner: SessionRow | null = null,
     reason: string | null = null,
-  ): void {
+  ): Promise<void> {
     if (!entry) return;
     const { kind, cause, occurrence: at, postings } = entry;
     invariant(imbalances(postings).length === 0, `entry ${kind} of ${cause} adds up to zero`);
     const [network, ...others] = new Set(postings.map((posting) => posting.network));
     invariant(network !== undefined && others.length === 0, `entry ${kind} of ${cause} is on one network`);
-    const seq = nextNumber(`ledger:${network}`);
-    insertEntry({ network, seq, kind, cause, occurrence: at, atMs, reason, ...storeOf(owner) });
-    for (const posting of postings) insertPosting({ seq, ...posting });
+    const seq = await nextNumber(`ledger:${network}`);
+    await insertEntry({ network, seq, kind, cause, occurrence: at, atMs, reason, ...storeOf(owner) });
+    for (const posting of postings) await insertPosting({ seq, ...posting });
   }
 
   /** Returns the session that a transfer's money belongs to; null for money that came before its session. */
-  function ownerOf(sessionId: string | null, phase: Phase | null): SessionRow | null {
-    const session = sessionId === null ? undefined : findSession(sessionId);
+  async function ownerOf(sessionId: string | null, phase: Phase | null): Promise<SessionRow | null> {
+    const session = sessionId === null ? undefined : await findSession(sessionId);
     return session && phase !== null ? session : null;
   }
 
   return {
     post: (entry, atMs) => post(entry, atMs),
-    adjust(network, moved, reason, atMs, isBack) {
-      const occurrence = occurrenceOf(network, 'adjustment');
-      post(adjustmentEntry(network, moved, occurrence, isBack), atMs, null, reason);
+    async adjust(network, moved, reason, atMs, isBack) {
+      const occurrence = await occurrenceOf(network, 'adjustment');
+      await post(adjustmentEntry(network, moved, occurrence, isBack), atMs, null, reason);
     },
-    transit(intent, isUnderway, atMs) {
-      const sent = occurrenceOf(intent.id, 'sweep_sent');
-      const returned = occurrenceOf(intent.id, 'sweep_returned');
+    async transit(intent, isUnderway, atMs) {
+      const sent = await occurrenceOf(intent.id, 'sweep_sent');
+      const returned = await occurrenceOf(intent.id, 'sweep_returned');
       if (intent.kind !== 'sweep' || isUnderway === sent > returned) return;
       const milestone = isUnderway ? 'sent' : 'returned';
-      post(payoutEntry(intent, null, milestone, isUnderway ? sent : returned), atMs);
+      await post(payoutEntry(intent, null, milestone, isUnderway ? sent : returned), atMs);
     },
-    confirmed(blockId, isTaken, atMs, txs) {
+    async confirmed(blockId, isTaken, atMs, txs) {
       const only = txs && new Set(txs);
-      for (const row of ofBlock.all({ blockId, confirmed: !isTaken })) {
+      for (const row of await ofBlock.all({ blockId, confirmed: !isTaken })) {
         const { tx, sessionId, phase, blockNumber: _, blockTimeS: __, ...transfer } = row;
         if (only?.has(tx) === false) continue;
-        const session = ownerOf(sessionId, phase);
+        const session = await ownerOf(sessionId, phase);
         const payment: BookedPayment = { ...transfer, sessionId: session?.id ?? null };
         const kind = isTaken ? 'payment' : 'payment_reversed';
-        post(paymentEntry(payment, isTaken, occurrenceOf(String(transfer.transferId), kind)), atMs, session);
+        await post(
+          paymentEntry(payment, isTaken, await occurrenceOf(String(transfer.transferId), kind)),
+          atMs,
+          session,
+        );
       }
     },
   };
@@ -228,7 +238,7 @@ export function ledgerCommands(db: Db) {
   const { client } = db;
 
   /** Reads all postings, entry by entry. */
-  function readJournal(): Pick<LedgerReport, 'entries' | 'unbalanced'> & { journal: Balances } {
+  async function readJournal(): Promise<Pick<LedgerReport, 'entries' | 'unbalanced'> & { journal: Balances }> {
     const journal: Balances = new Map();
     const unbalanced: string[] = [];
     const all = client.prepare(
@@ -243,7 +253,7 @@ export function ledgerCommands(db: Db) {
       for (const what of imbalances(postings)) unbalanced.push(`entry ${entry}: ${what}`);
       for (const posting of postings) add(journal, posting);
     };
-    for (const row of all.iterate() as IterableIterator<PostingRow>) {
+    for await (const row of all.iterate() as AsyncIterable<PostingRow>) {
       const next = `${row.network} ${row.seq}`;
       if (next !== entry) {
         close();
@@ -256,7 +266,7 @@ export function ledgerCommands(db: Db) {
     return { entries, unbalanced, journal };
   }
 
-  function readFacts(): Balances {
+  async function readFacts(): Promise<Balances> {
     const facts: Balances = new Map();
     const book = ({ network, asset, account, other, subject, units }: Fact): void => {
       const side = (name: Posting['account'], sign: bigint): void =>
@@ -271,13 +281,13 @@ export function ledgerCommands(db: Db) {
       side(other, -1n);
     };
     for (const query of [paymentFacts, promiseFacts, feeFacts]) {
-      for (const fact of client.prepare(query).iterate() as IterableIterator<Fact>) book(fact);
+      for await (const fact of client.prepare(query).iterate() as AsyncIterable<Fact>) book(fact);
     }
-    for (const row of client.prepare(payoutFacts).iterate() as IterableIterator<PayoutFact>) {
+    for await (const row of client.prepare(payoutFacts).iterate() as AsyncIterable<PayoutFact>) {
       for (const fact of factsOf(row)) book(fact);
     }
     // An operator's adjustment is a fact.
-    for (const row of client.prepare(adjustmentFacts).iterate() as IterableIterator<PostingRow>)
+    for await (const row of client.prepare(adjustmentFacts).iterate() as AsyncIterable<PostingRow>)
       add(facts, { ...row, units: BigInt(row.units) });
     return facts;
   }
@@ -285,9 +295,9 @@ export function ledgerCommands(db: Db) {
   return {
     /** Adds up the whole ledger and compares it with the facts. The time grows with the number of payments. */
     async verify(): Promise<LedgerReport> {
-      return db.read(() => {
-        const { entries, unbalanced, journal } = readJournal();
-        const found = differences(journal, readFacts());
+      return db.read(async () => {
+        const { entries, unbalanced, journal } = await readJournal();
+        const found = differences(journal, await readFacts());
         const accountSums: Balances = new Map();
         const overdrawn: LedgerReport['overdrawn'][number][] = [];
         for (const [place, units] of journal) {
@@ -309,7 +319,7 @@ export function ledgerCommands(db: Db) {
           unbalanced,
           differences: found,
           overdrawn,
-          sums: [...auditSums(db), ...auditHeldMoney(db, createReturned(db).of)],
+          sums: [...(await auditSums(db)), ...(await auditHeldMoney(db, createReturned(db).of))],
         };
       });
     },

@@ -1,8 +1,17 @@
 /** Lookups: the payment page asks about transactions, a network's indexer answers. */
-import { judge, LOOKUP_AGE_MS_MAX, type LookupResult, nextLookAtMs, type TransactionReport } from '../core/lookup.ts';
+
+import {
+  judge,
+  LOOKUP_AGE_MS_MAX,
+  type LookupResult,
+  nextLookAtMs,
+  recipientsChecked,
+  type TransactionReport,
+} from '../core/lookup.ts';
 import type { Mode, NetworkKey } from '../core/transfer.ts';
 import type { AddressRows } from './addresses.ts';
 import type { RaiseAlarm } from './alarms.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import type { Job, Jobs } from './jobs.ts';
 import type { NetworkRows } from './networks.ts';
@@ -40,7 +49,6 @@ const OF_SESSION_MAX = 60;
 const KEPT_MS = 24 * 3600_000;
 /** Expired rows that one request removes: more than it adds. */
 const DELETED_MAX = 20;
-const modes: readonly Mode[] = ['live', 'test'];
 
 export function lookupCommands(
   db: Db,
@@ -56,20 +64,28 @@ export function lookupCommands(
   const { addresses, networks, transfers, findSession, raiseAlarm, jobs } = parts;
 
   /** Judges a node's report for the session that asked, by what the database holds now. */
-  function judgeReport({ sessionId, network, family, tx }: Asked, report: TransactionReport): LookupResult {
-    const session = findSession(sessionId);
+  async function judgeReport(
+    { sessionId, network, family, tx }: Asked,
+    report: TransactionReport,
+  ): Promise<LookupResult> {
+    const session = await findSession(sessionId);
+    const isTaken = async (key: string, mode: Mode) => (await addresses.find({ family, mode }, key))?.state === 'taken';
+    const others = new Set<string>();
+    for (const key of recipientsChecked(report)) {
+      if ((await isTaken(key, 'live')) || (await isTaken(key, 'test'))) others.add(key);
+    }
     return judge(report, {
-      ownKey: addresses.ofSession(sessionId)[family] ?? null,
-      isOthers: (key) => modes.some((mode) => addresses.find({ family, mode }, key)?.state === 'taken'),
+      ownKey: (await addresses.ofSession(sessionId))[family] ?? null,
+      others,
       accepts: session?.terms.accepts ?? [],
       isOwnNetwork: network.startsWith(`${session?.mode}:`),
-      isKept: transfers.holds(sessionId, network, tx),
-      floor: networks.find(network)?.floor ?? 0,
+      isKept: await transfers.holds(sessionId, network, tx),
+      floor: (await networks.find(network))?.floor ?? 0,
     });
   }
 
-  function alarmMissed({ sessionId, network, tx }: Asked, number: number, atMs: number): void {
-    raiseAlarm({
+  async function alarmMissed({ sessionId, network, tx }: Asked, number: number, atMs: number): Promise<void> {
+    await raiseAlarm({
       atMs,
       code: 'transfer_missed',
       message:
@@ -95,24 +111,26 @@ export function lookupCommands(
       asks: readonly Readonly<{ network: NetworkKey; family: string; tx: string }>[];
       nowMs: number;
     }>): Promise<void> {
-      await db.write(() => {
-        if (!findSession(sessionId)) return;
-        const before = jobs.ofOwner(sessionId).map((job) => asked(job).position);
+      await db.write(async () => {
+        if (!(await findSession(sessionId))) return;
+        const before = (await jobs.ofOwner(sessionId)).map((job) => asked(job).position);
         const last = Math.max(0, ...before);
         for (const [at, ask] of asks.entries()) {
           const key = `${sessionId} ${ask.network} ${ask.tx}`;
-          const known = jobs.find(key);
+          const known = await jobs.find(key);
           const payload: Payload = known ? asked(known) : { ...ask, position: last + 1 + at, finding: null };
-          jobs.put({ key, queue: ask.network, owner: sessionId, payload: written(payload) }, nowMs);
+          await jobs.put({ key, queue: ask.network, owner: sessionId, payload: written(payload) }, nowMs);
         }
-        const beyond = jobs.beyond(sessionId, OF_SESSION_MAX, DELETED_MAX);
-        const expired = asks.flatMap(({ network }) => jobs.addedBefore(network, nowMs - KEPT_MS, DELETED_MAX));
-        jobs.remove([...beyond, ...expired]);
+        const beyond = await jobs.beyond(sessionId, OF_SESSION_MAX, DELETED_MAX);
+        const expired = (
+          await mapInOrder(asks, ({ network }) => jobs.addedBefore(network, nowMs - KEPT_MS, DELETED_MAX))
+        ).flat();
+        await jobs.remove([...beyond, ...expired]);
       });
     },
     /** Returns all lookups of a session, in the order in which they were first asked. */
     async list(sessionId: string): Promise<readonly Lookup[]> {
-      const found = db.read(() => jobs.ofOwner(sessionId)).map(asked);
+      const found = (await db.read(() => jobs.ofOwner(sessionId))).map(asked);
       return found.sort((a, b) => a.position - b.position).map(toLookup);
     },
     /** Leases what an indexer should ask its node now, longest waiting first, and nothing past `LOOKUP_AGE_MS_MAX`. */
@@ -126,8 +144,8 @@ export function lookupCommands(
       const over = claimed.filter((one) => !isYoung(one));
       // They stay open, and are deleted before anybody looks again.
       if (over.length > 0) {
-        await db.write(() => {
-          for (const one of over) jobs.settle({ ...one, dueAtMs: one.createdAtMs + KEPT_MS });
+        await db.write(async () => {
+          for (const one of over) await jobs.settle({ ...one, dueAtMs: one.createdAtMs + KEPT_MS });
         });
       }
       return claimed.filter(isYoung).map(({ key: id, tx }) => ({ id, tx }));
@@ -141,16 +159,16 @@ export function lookupCommands(
       report,
       nowMs,
     }: Readonly<{ id: string; report: TransactionReport | null; nowMs: number }>): Promise<void> {
-      await db.write(() => {
-        const job = jobs.find(id);
+      await db.write(async () => {
+        const job = await jobs.find(id);
         if (!job) return;
         const row = asked(job);
-        const finding = report ? judgeReport(row, report) : row.finding;
+        const finding = report ? await judgeReport(row, report) : row.finding;
         // While nothing is known it stays open, until it is too old to be asked.
         const next = nextLookAtMs(finding ?? 'unknown', row.createdAtMs, nowMs) ?? (finding === null ? nowMs : null);
-        jobs.settle({ ...job, payload: written({ ...row, finding }), dueAtMs: next, tries: job.tries + 1 });
+        await jobs.settle({ ...job, payload: written({ ...row, finding }), dueAtMs: next, tries: job.tries + 1 });
         if (finding === 'missed' && row.finding !== 'missed' && report?.kind === 'mined') {
-          alarmMissed(row, report.number, nowMs);
+          await alarmMissed(row, report.number, nowMs);
         }
       });
     },

@@ -49,19 +49,19 @@ export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs)
       });
     },
     async settle(id: string, outcome: MailOutcome): Promise<void> {
-      await write(() => {
-        const job = jobs.find(id);
+      await write(async () => {
+        const job = await jobs.find(id);
         if (job === null || job.payload === null) return;
-        if (outcome.kind === 'again') jobs.settle({ ...job, dueAtMs: outcome.atMs, tries: job.tries + 1 });
-        else jobs.settle({ ...job, dueAtMs: null });
+        if (outcome.kind === 'again') await jobs.settle({ ...job, dueAtMs: outcome.atMs, tries: job.tries + 1 });
+        else await jobs.settle({ ...job, dueAtMs: null });
       });
     },
     /** Erases mails that were made before; it stays known that there was one. @returns how many */
     async erase(beforeMs: number, limit: number): Promise<number> {
-      if (read(() => jobs.addedBefore(MAIL_QUEUE, beforeMs, 1)).length === 0) return 0;
-      return write(() => {
-        const old = jobs.addedBefore(MAIL_QUEUE, beforeMs, limit);
-        jobs.erase(old);
+      if ((await read(() => jobs.addedBefore(MAIL_QUEUE, beforeMs, 1))).length === 0) return 0;
+      return write(async () => {
+        const old = await jobs.addedBefore(MAIL_QUEUE, beforeMs, limit);
+        await jobs.erase(old);
         return old.length;
       });
     },
@@ -71,8 +71,8 @@ export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs)
       mail,
       nowMs,
     }: Readonly<{ sessionId: string; mail: NewMail; nowMs: number }>): Promise<ReceiptOutcome> {
-      return write(() => {
-        const session = orm
+      return write(async () => {
+        const session = await orm
           .select({ storeId: sessions.storeId, status: sessions.status, page: stores.page })
           .from(sessions)
           .innerJoin(stores, eq(stores.id, sessions.storeId))
@@ -82,16 +82,16 @@ export function mailCommands({ orm, read, write }: Db, vault: Vault, jobs: Jobs)
         const { storeId, page } = session;
         const replyTo = page.receiptsReplyTo;
         if (!replyTo) return 'off';
-        if (jobs.find(sessionId)) return 'already';
-        if (jobs.countSince(storeId, nowMs - DAY_MS) >= RECEIPTS_PER_DAY_MAX) return 'too_many';
+        if (await jobs.find(sessionId)) return 'already';
+        if ((await jobs.countSince(storeId, nowMs - DAY_MS)) >= RECEIPTS_PER_DAY_MAX) return 'too_many';
         const payload = vault.seal(JSON.stringify({ ...mail, replyTo }), mailName(sessionId));
-        jobs.put({ key: sessionId, queue: MAIL_QUEUE, owner: storeId, payload }, nowMs);
+        await jobs.put({ key: sessionId, queue: MAIL_QUEUE, owner: storeId, payload }, nowMs);
         return 'queued';
       });
     },
     /** Returns whether the receipt of a session was queued. */
     async hasReceipt(sessionId: string): Promise<boolean> {
-      return read(() => jobs.find(sessionId)) !== null;
+      return (await read(() => jobs.find(sessionId))) !== null;
     },
   };
 }

@@ -17,29 +17,36 @@ export function createMeta({ client }: Pick<Db, 'client'>) {
     'INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
   );
   const within = client.prepare('SELECT value FROM meta WHERE name > ? AND name < ? ORDER BY name').pluck();
-  const readText = (name: string): string | null => (read.get(name) as string | undefined) ?? null;
+  const readText = async (name: string): Promise<string | null> =>
+    ((await read.get(name)) as string | undefined) ?? null;
   return {
     read: readText,
-    write: (name: string, value: string) => void write.run(name, value),
+    write: async (name: string, value: string) => {
+      await write.run(name, value);
+    },
     /** Returns plain data; null before it is first written. */
-    readData<T>(name: string): T | null {
-      const text = readText(name);
+    async readData<T>(name: string): Promise<T | null> {
+      const text = await readText(name);
       return text === null ? null : (JSON.parse(text) as T);
     },
-    writeData: (name: string, value: unknown) => void write.run(name, JSON.stringify(value)),
+    writeData: async (name: string, value: unknown) => {
+      await write.run(name, JSON.stringify(value));
+    },
     /** Returns the values that were written under names of one kind, such as `compared live:tron`, by name. */
-    listData: <T>(kind: string): T[] =>
+    listData: async <T>(kind: string): Promise<T[]> =>
       // `!` follows the space in the order of characters.
-      (within.all(`${kind} `, `${kind}!`) as string[]).map((text) => JSON.parse(text) as T),
+      ((await within.all(`${kind} `, `${kind}!`)) as string[]).map((text) => JSON.parse(text) as T),
   };
 }
 
 export type Meta = ReturnType<typeof createMeta>;
 
 /** Returns the function that has a session looked at for payer data again, however long ago it ended. */
-export function createPayerDataMark({ client }: Db): (sessionId: string) => void {
+export function createPayerDataMark({ client }: Db): (sessionId: string) => Promise<void> {
   const rewind = client.prepare(
     `UPDATE meta SET value = :before WHERE name = '${ANONYMISED_THROUGH}' AND value > :before`,
   );
-  return (sessionId) => void rewind.run({ before: sessionId.slice(0, -1) });
+  return async (sessionId) => {
+    await rewind.run({ before: sessionId.slice(0, -1) });
+  };
 }

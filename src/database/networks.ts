@@ -8,6 +8,7 @@ import type { Moment } from '../core/session.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import type { BlockRow } from './blocks.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, changeBy, findBy, preparedInsert } from './engine/prepared.ts';
 import type { NetworkReport, NetworkStatus } from './network-health.ts';
@@ -29,32 +30,36 @@ export function createNetworks(db: Db) {
   const position = ['tipHash', 'tipNumber', 'tipTimeS', 'floor', 'readThroughS', 'prunedThrough'] as const;
   const progress = changeBy(db, networks, [...position, 'gaps', 'updatedAtMs'], 'key');
   return {
-    find: (key: NetworkKey): NetworkRow | undefined => find.get({ key }),
+    find: (key: NetworkKey): Promise<NetworkRow | undefined> => find.get({ key }),
     /** Inserts the row of a network that has none. */
-    begin(key: NetworkKey, nowMs: number): NetworkRow {
+    async begin(key: NetworkKey, nowMs: number): Promise<NetworkRow> {
       const row: NetworkRow = {
         ...{ key, state: 'starting', reasonCode: null, reasonMessage: null, updatedAtMs: nowMs, pid: 0 },
         ...{ tipHash: null, tipNumber: null, tipTimeS: null, floor: 0, readThroughS: 0, prunedThrough: -1, gaps: [] },
         ...{ headNumber: null, nodeConnected: false, nodeHeardAtMs: 0, recoveries: 0, rewoundAtMs: 0 },
       };
-      insert(row);
+      await insert(row);
       return row;
     },
-    all: (): NetworkRow[] => all.all(),
-    progress: (row: Parameters<typeof progress>[0]) => void progress(row),
-    setGaps: (key: NetworkKey, gaps: readonly BlockGap[]) => void setGaps({ key, gaps }),
+    all: (): Promise<NetworkRow[]> => all.all(),
+    progress: async (row: Parameters<typeof progress>[0]) => {
+      await progress(row);
+    },
+    setGaps: async (key: NetworkKey, gaps: readonly BlockGap[]) => {
+      await setGaps({ key, gaps });
+    },
     /** Notes that an operator moved the network's position, so that its follower loads it again. */
-    recover(key: NetworkKey, change: Partial<Omit<NetworkRow, 'key' | 'recoveries'>>): void {
+    async recover(key: NetworkKey, change: Partial<Omit<NetworkRow, 'key' | 'recoveries'>>): Promise<void> {
       const recoveries = sql`${networks.recoveries} + 1`;
-      db.orm
+      await db.orm
         .update(networks)
         .set({ ...change, recoveries })
         .where(eq(networks.key, key))
         .run();
     },
     /** Returns how far all of these networks have been read. */
-    reading(keys: readonly NetworkKey[]): Pick<Moment, 'readThroughS' | 'rewoundAtS'> {
-      const rows = keys.map((key) => find.get({ key }));
+    async reading(keys: readonly NetworkKey[]): Promise<Pick<Moment, 'readThroughS' | 'rewoundAtS'>> {
+      const rows = await mapInOrder(keys, (key) => find.get({ key }));
       return {
         readThroughS: Math.min(...rows.map((row) => row?.readThroughS ?? 0)),
         rewoundAtS: toSeconds(Math.max(...rows.map((row) => row?.rewoundAtMs ?? 0))),
@@ -68,12 +73,12 @@ export type NetworkRows = ReturnType<typeof createNetworks>;
 export function networkCommands(db: Db, steps: NetworkRows) {
   return {
     async report({ network, reason, nowMs, recoveries, state, readThroughS, ...heard }: NetworkReport): Promise<void> {
-      await db.write(() => {
-        const row = steps.find(network) ?? steps.begin(network, nowMs);
+      await db.write(async () => {
+        const row = (await steps.find(network)) ?? (await steps.begin(network, nowMs));
         const isOutdated = row.recoveries !== (recoveries ?? row.recoveries);
         const why = { reasonCode: reason?.code ?? null, reasonMessage: reason?.message ?? null };
         const position = isOutdated ? {} : { state, readThroughS, ...why };
-        db.orm
+        await db.orm
           .update(networks)
           .set({ ...heard, ...position, updatedAtMs: nowMs })
           .where(eq(networks.key, network))
@@ -81,7 +86,7 @@ export function networkCommands(db: Db, steps: NetworkRows) {
       });
     },
     async list(): Promise<readonly NetworkStatus[]> {
-      return db.read(() => steps.all()).map(toStatus);
+      return (await db.read(() => steps.all())).map(toStatus);
     },
   };
 }

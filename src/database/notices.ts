@@ -82,29 +82,29 @@ const isSame = (a: string, b: string): boolean => {
 
 export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
   const { orm } = db;
-  const rowOf = (id: string): TargetRow | undefined =>
+  const rowOf = (id: string): Promise<TargetRow | undefined> =>
     orm.select().from(noticeTargets).where(eq(noticeTargets.id, id)).get();
   return {
     ...createAlarmWatch(db),
     /** Adds a target, which waits for its code. A URL that is only called is proved by its answer, so at once. */
     async addTarget({ address, code, ...target }: NewNoticeTarget, act: OperatorAct): Promise<void> {
-      await db.write(() => {
+      await db.write(async () => {
         const sealed = {
           address: vault.seal(address, noticeAddressName(target.id)),
           code: vault.seal(code, noticeCodeName(target.id)),
         };
         // A person sees nothing of a call, so there is no code to type.
         const provedAtMs = target.kind === 'dead-man' ? act.atMs : null;
-        orm
+        await orm
           .insert(noticeTargets)
           .values({ ...target, ...sealed, provedAtMs, progress: nothingSent })
           .run();
         const { kind, name, severity } = target;
-        recordAct(act, { target: target.id, before: null, after: { kind, name, severity } });
+        await recordAct(act, { target: target.id, before: null, after: { kind, name, severity } });
       });
     },
     async listTargets(): Promise<readonly NoticeTarget[]> {
-      const rows = db.read(() =>
+      const rows = await db.read(() =>
         orm.select().from(noticeTargets).orderBy(asc(noticeTargets.createdAtMs), asc(noticeTargets.id)).all(),
       );
       return rows.map(({ address: _address, code: _code, progress, ...shown }) => ({
@@ -114,7 +114,7 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
     },
     /** Returns where a target's messages go, with its secrets; null if there is none. */
     async addressOf(id: string): Promise<string | null> {
-      const row = db.read(() => rowOf(id));
+      const row = await db.read(() => rowOf(id));
       return row ? vault.open(row.address, noticeAddressName(id)) : null;
     },
     /**
@@ -122,38 +122,38 @@ export function noticeCommands(db: Db, vault: Vault, recordAct: RecordAct) {
      * @returns null if there is no such target
      */
     async proveTarget(id: string, code: string, act: OperatorAct): Promise<'proved' | 'wrong' | 'too_many' | null> {
-      return db.write(() => {
-        const row = rowOf(id);
+      return db.write(async () => {
+        const row = await rowOf(id);
         if (!row) return null;
         const { wrongCodes } = row.progress;
         if (wrongCodes >= WRONG_CODES_MAX) return 'too_many';
         const isRight = isSame(code, vault.open(row.code, noticeCodeName(id)));
         const counted = { progress: { ...row.progress, wrongCodes: wrongCodes + 1 } };
         const values = isRight ? { provedAtMs: act.atMs } : counted;
-        orm.update(noticeTargets).set(values).where(eq(noticeTargets.id, id)).run();
+        await orm.update(noticeTargets).set(values).where(eq(noticeTargets.id, id)).run();
         if (!isRight) return 'wrong';
-        recordAct(act, { target: id, before: { proved: row.provedAtMs !== null }, after: { proved: true } });
+        await recordAct(act, { target: id, before: { proved: row.provedAtMs !== null }, after: { proved: true } });
         return 'proved';
       });
     },
     /** Removes a target, and forgets its secrets. @returns false if there is none */
     async removeTarget(id: string, act: OperatorAct): Promise<boolean> {
-      return db.write(() => {
-        const row = rowOf(id);
+      return db.write(async () => {
+        const row = await rowOf(id);
         if (!row) return false;
-        orm.delete(noticeTargets).where(eq(noticeTargets.id, id)).run();
-        recordAct(act, { target: id, before: { kind: row.kind, name: row.name }, after: null });
+        await orm.delete(noticeTargets).where(eq(noticeTargets.id, id)).run();
+        await recordAct(act, { target: id, before: { kind: row.kind, name: row.name }, after: null });
         return true;
       });
     },
     /** Records what became of a message to a target. */
     async settle(targetId: string, outcome: NoticeOutcome, nowMs: number): Promise<void> {
-      await db.write(() => {
-        const row = rowOf(targetId);
+      await db.write(async () => {
+        const row = await rowOf(targetId);
         // It was removed meanwhile.
         if (!row) return;
-        const progress = { ...row.progress, ...changeOf(db, row.progress, outcome, nowMs) };
-        orm.update(noticeTargets).set({ progress }).where(eq(noticeTargets.id, targetId)).run();
+        const progress = { ...row.progress, ...(await changeOf(db, row.progress, outcome, nowMs)) };
+        await orm.update(noticeTargets).set({ progress }).where(eq(noticeTargets.id, targetId)).run();
       });
     },
   };
@@ -173,18 +173,20 @@ function createAlarmWatch({ orm, read }: Db) {
       { throughAlarmId: after, toldAtMs }: Pick<NoticeTarget, 'throughAlarmId' | 'toldAtMs'>,
       limit: number,
     ): Promise<WatchedAlarms> {
-      return read(() => {
+      return read(async () => {
         const inOrder = (which: SQL | undefined) => orm.select().from(alarms).where(which).orderBy(asc(alarms.id));
         // Read first: an alarm that another process raises meanwhile is not passed over.
         const newest =
-          orm
-            .select({ id: max(alarms.id) })
-            .from(alarms)
-            .get()?.id ?? 0;
+          (
+            await orm
+              .select({ id: max(alarms.id) })
+              .from(alarms)
+              .get()
+          )?.id ?? 0;
         const lastId = Math.max(newest, after);
-        const before = inOrder(inArray(alarms.id, Object.keys(toldAtMs).map(Number))).all();
+        const before = await inOrder(inArray(alarms.id, Object.keys(toldAtMs).map(Number))).all();
         const isNew = and(gt(alarms.id, after), lte(alarms.id, lastId));
-        const fresh = inOrder(and(isNew, needsSomebody)).limit(limit).all();
+        const fresh = await inOrder(and(isNew, needsSomebody)).limit(limit).all();
         const all = [...before, ...fresh].map((row) => ({ ...watched(row), toldAtMs: toldAtMs[row.id] ?? null }));
         return { alarms: all, throughId: fresh.length < limit ? lastId : (fresh.at(-1)?.id ?? after) };
       });
@@ -193,14 +195,24 @@ function createAlarmWatch({ orm, read }: Db) {
 }
 
 /** Returns what a message changes in its target's progress. */
-function changeOf(db: Db, before: NoticeProgress, outcome: NoticeOutcome, nowMs: number): Partial<NoticeProgress> {
+async function changeOf(
+  db: Db,
+  before: NoticeProgress,
+  outcome: NoticeOutcome,
+  nowMs: number,
+): Promise<Partial<NoticeProgress>> {
   switch (outcome.kind) {
     case 'read':
       return { throughAlarmId: outcome.throughId };
     case 'sent': {
       const { throughId: throughAlarmId, waitMs } = outcome;
       const working = { tries: 0, failingSinceMs: null, lastError: null, lastSentAtMs: nowMs, triedAtMs: nowMs };
-      return { throughAlarmId, waitMs, ...working, toldAtMs: toldAfter(db, before.toldAtMs, outcome.told, nowMs) };
+      return {
+        throughAlarmId,
+        waitMs,
+        ...working,
+        toldAtMs: await toldAfter(db, before.toldAtMs, outcome.told, nowMs),
+      };
     }
     case 'failed': {
       const failing = { failingSinceMs: before.failingSinceMs ?? nowMs, lastError: outcome.error };
@@ -212,7 +224,7 @@ function changeOf(db: Db, before: NoticeProgress, outcome: NoticeOutcome, nowMs:
 type ToldAtMs = NoticeProgress['toldAtMs'];
 
 /** Returns when a target last heard of which alarm, after a message. */
-function toldAfter({ orm }: Db, before: ToldAtMs, told: readonly Told[], nowMs: number): ToldAtMs {
+async function toldAfter({ orm }: Db, before: ToldAtMs, told: readonly Told[], nowMs: number): Promise<ToldAtMs> {
   const all = new Map(Object.entries(before).map(([id, atMs]) => [Number(id), atMs]));
   for (const { id, change } of told) {
     if (change === 'ended') all.delete(id);
@@ -222,14 +234,7 @@ function toldAfter({ orm }: Db, before: ToldAtMs, told: readonly Told[], nowMs: 
   const oldest = [...all.keys()].sort((a, b) => b - a).slice(TOLD_KEPT_MAX);
   const lasts = and(inArray(alarms.id, oldest), isNotNull(alarms.key));
   const lasting = new Set(
-    oldest.length === 0
-      ? []
-      : orm
-          .select()
-          .from(alarms)
-          .where(lasts)
-          .all()
-          .map(({ id }) => id),
+    oldest.length === 0 ? [] : (await orm.select().from(alarms).where(lasts).all()).map(({ id }) => id),
   );
   for (const id of oldest) if (!lasting.has(id)) all.delete(id);
   return Object.fromEntries(all);

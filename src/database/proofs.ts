@@ -2,6 +2,7 @@
 
 import type { InstallationProof, OperatorAct, ProofState, RecordAct } from './audit-log.ts';
 import { type ProofKind, proofKinds } from './column-values.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { createMeta } from './meta.ts';
 
@@ -9,12 +10,12 @@ const nameOf = (kind: ProofKind): string => `proof_${kind}`;
 
 export function proofCommands(db: Db, recordAct: RecordAct) {
   const meta = createMeta(db);
-  const stateOf = (kind: ProofKind): ProofState =>
-    meta.readData<ProofState>(nameOf(kind)) ?? { proved: null, failed: null };
+  const stateOf = async (kind: ProofKind): Promise<ProofState> =>
+    (await meta.readData<ProofState>(nameOf(kind))) ?? { proved: null, failed: null };
 
-  function add(proof: InstallationProof): void {
-    const state = proof.ok ? { proved: proof, failed: null } : { ...stateOf(proof.kind), failed: proof };
-    meta.writeData(nameOf(proof.kind), state);
+  async function add(proof: InstallationProof): Promise<void> {
+    const state = proof.ok ? { proved: proof, failed: null } : { ...(await stateOf(proof.kind)), failed: proof };
+    await meta.writeData(nameOf(proof.kind), state);
   }
 
   return {
@@ -24,14 +25,18 @@ export function proofCommands(db: Db, recordAct: RecordAct) {
     },
     /** Saves that a person says a check was done elsewhere, with an entry in the audit log. */
     async vouchForProof(kind: ProofKind, act: OperatorAct, about: string): Promise<void> {
-      await db.write(() => {
-        add({ kind, atMs: act.atMs, ok: true, by: act.operator, about });
-        recordAct(act, { target: kind, before: null, after: { proved: true, about } });
+      await db.write(async () => {
+        await add({ kind, atMs: act.atMs, ok: true, by: act.operator, about });
+        await recordAct(act, { target: kind, before: null, after: { proved: true, about } });
       });
     },
     async latestProofs(): Promise<Readonly<Record<ProofKind, ProofState>>> {
       return db.read(
-        () => Object.fromEntries(proofKinds.map((kind) => [kind, stateOf(kind)])) as Record<ProofKind, ProofState>,
+        async () =>
+          Object.fromEntries(await mapInOrder(proofKinds, async (kind) => [kind, await stateOf(kind)])) as Record<
+            ProofKind,
+            ProofState
+          >,
       );
     },
   };

@@ -113,11 +113,13 @@ export function recoveryCommands(db: Db, parts: Parts) {
   return {
     /** Returns how often operators moved the network's position; a follower that sees it change loads it again. */
     async recoveryCount(network: NetworkKey): Promise<number> {
-      return db.read(() => networks.find(network)?.recoveries ?? 0);
+      return db.read(async () => (await networks.find(network))?.recoveries ?? 0);
     },
     /** Returns a network's newest gaps, open and closed, highest blocks first. */
     async listGaps(network: NetworkKey): Promise<readonly BlockGap[]> {
-      return db.read(() => [...(networks.find(network)?.gaps ?? [])].sort((one, other) => other.to - one.to));
+      return db.read(async () =>
+        [...((await networks.find(network))?.gaps ?? [])].sort((one, other) => other.to - one.to),
+      );
     },
     /**
      * Takes the blocks above `to` out of our chain, as a reorg does, even final ones, and lowers the floor. Credited
@@ -143,18 +145,18 @@ export function recoveryCommands(db: Db, parts: Parts) {
       isDryRun: boolean;
       act: OperatorAct;
     }>): Promise<SkipOutcome> {
-      return writeOrTry(db, isDryRun, () => {
-        const row = networks.find(network);
+      return writeOrTry(db, isDryRun, async () => {
+        const row = await networks.find(network);
         if (!row) return { kind: 'never_read' };
         if (row.tipNumber !== null && from <= row.tipNumber) return { kind: 'read_already', tip: row.tipNumber };
         if (row.headNumber === null || to > row.headNumber) return { kind: 'not_made_yet', head: row.headNumber };
-        const holdsPayouts = outgoing.hasUncountedWallet(network);
+        const holdsPayouts = await outgoing.hasUncountedWallet(network);
         const gap = { from, to, because: act.reason ?? '', atMs: act.atMs, closedAtMs: null, holdsPayouts };
         const why = freezeTexts[BLOCKS_UNSEARCHED]({ network, blocks: numbersText(from, to), from, to });
-        if (holdsPayouts) freezer.again(network, BLOCKS_UNSEARCHED, why, act.atMs);
-        networks.recover(network, { gaps: [gap, ...row.gaps] });
-        raiseAlarm({ ...skipped(network, gap, act), network, sessionId: null });
-        recordAct(act, {
+        if (holdsPayouts) await freezer.again(network, BLOCKS_UNSEARCHED, why, act.atMs);
+        await networks.recover(network, { gaps: [gap, ...row.gaps] });
+        await raiseAlarm({ ...skipped(network, gap, act), network, sessionId: null });
+        await recordAct(act, {
           target: network,
           before: null,
           after: { from, to, money_out: holdsPayouts ? 'frozen' : 'unchanged' },
@@ -164,14 +166,18 @@ export function recoveryCommands(db: Db, parts: Parts) {
     },
     /** Closes the gaps within blocks that were all read again without a doubt. @returns them */
     async closeGaps(network: NetworkKey, read: GapReading, act: OperatorAct): Promise<readonly BlockGap[]> {
-      return db.write(() => {
-        const gaps = networks.find(network)?.gaps ?? [];
+      return db.write(async () => {
+        const gaps = (await networks.find(network))?.gaps ?? [];
         const closed = gaps.filter((gap) => closesGap(read, gap)).map((gap) => ({ ...gap, closedAtMs: act.atMs }));
         const others = gaps.filter((gap) => !closesGap(read, gap));
-        if (closed.length > 0) networks.setGaps(network, [...closed, ...others]);
+        if (closed.length > 0) await networks.setGaps(network, [...closed, ...others]);
         for (const { from, to } of closed) {
           const range = { from, to };
-          recordAct(act, { target: network, before: { ...range, gap: 'open' }, after: { ...range, gap: 'closed' } });
+          await recordAct(act, {
+            target: network,
+            before: { ...range, gap: 'open' },
+            after: { ...range, gap: 'closed' },
+          });
         }
         return closed;
       });
@@ -188,22 +194,22 @@ function skipped(network: NetworkKey, { from, to, holdsPayouts }: BlockGap, { at
 }
 
 /** Takes blocks out within the current transaction. */
-function rewind(db: Db, parts: Parts, { network, to, act }: Rewind): RewindOutcome {
+async function rewind(db: Db, parts: Parts, { network, to, act }: Rewind): Promise<RewindOutcome> {
   const { networks, recordAct } = parts;
-  const row = networks.find(network);
+  const row = await networks.find(network);
   if (!row || row.tipNumber === null) return { kind: 'never_read' };
   if (row.tipNumber <= to) return { kind: 'not_above', tip: row.tipNumber };
-  const above = blocksAbove(db, network, to);
-  const held = transfersAbove(db, network, to);
+  const above = await blocksAbove(db, network, to);
+  const held = await transfersAbove(db, network, to);
   if (held.transfers > REWOUND_TRANSFERS_MAX) return { kind: 'too_many', transfers: held.transfers };
-  dropAll(db, parts, above, act.atMs);
-  forgetBefore(db, network, to);
-  const tip = moveTo(parts, row, to, act);
-  const after = networks.find(network);
+  await dropAll(db, parts, above, act.atMs);
+  await forgetBefore(db, network, to);
+  const tip = await moveTo(parts, row, to, act);
+  const after = await networks.find(network);
   // Last, because what is to be read again does not end a session.
   const ids = above.map(({ id }) => id);
-  const sessions = parts.facts.settle(network, ids, after?.floor ?? 0, act.atMs);
-  recordAct(act, {
+  const sessions = await parts.facts.settle(network, ids, after?.floor ?? 0, act.atMs);
+  await recordAct(act, {
     target: network,
     before: { tip: row.tipNumber, floor: row.floor, state: row.state, reason: row.reasonCode },
     after: {
@@ -220,7 +226,7 @@ function rewind(db: Db, parts: Parts, { network, to, act }: Rewind): RewindOutco
 
 type BlockRow = typeof blockTable.$inferSelect;
 
-const blocksAbove = ({ orm }: Db, network: NetworkKey, to: number): BlockRow[] =>
+const blocksAbove = ({ orm }: Db, network: NetworkKey, to: number): Promise<BlockRow[]> =>
   orm
     .select()
     .from(blockTable)
@@ -229,39 +235,39 @@ const blocksAbove = ({ orm }: Db, network: NetworkKey, to: number): BlockRow[] =
     .all();
 
 /** Counts the transfers in canonical blocks above a number. */
-function transfersAbove({ client }: Db, network: NetworkKey, to: number) {
-  return client
+async function transfersAbove({ client }: Db, network: NetworkKey, to: number) {
+  return (await client
     .prepare(
       `SELECT count(*) AS transfers, coalesce(sum(t.confirmed), 0) AS credited
        FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id
        WHERE b.network = ? AND b.canonical = 1 AND b.number > ?`,
     )
-    .get(network, to) as { transfers: number; credited: number };
+    .get(network, to)) as { transfers: number; credited: number };
 }
 
 /** On the chain that is read instead, blocks above the rewind may be younger than the sessions that are open. */
-function forgetBefore({ orm }: Db, network: NetworkKey, to: number): void {
+async function forgetBefore({ orm }: Db, network: NetworkKey, to: number): Promise<void> {
   const { id, beforeNumbers } = sessions;
-  const open = orm.select({ id, beforeNumbers }).from(sessions).where(eq(sessions.status, 'pending')).all();
+  const open = await orm.select({ id, beforeNumbers }).from(sessions).where(eq(sessions.status, 'pending')).all();
   for (const one of open) {
     if ((one.beforeNumbers[network] ?? to) <= to) continue;
     const set = { beforeNumbers: { ...one.beforeNumbers, [network]: to } };
-    orm.update(sessions).set(set).where(eq(id, one.id)).run();
+    await orm.update(sessions).set(set).where(eq(id, one.id)).run();
   }
 }
 
 /** Takes blocks out of the chain; those without transfers hold no fact of ours, and are deleted. */
-function dropAll({ client }: Db, { facts }: Parts, above: readonly BlockRow[], nowMs: number): void {
-  for (const block of above) facts.drop(block, nowMs);
+async function dropAll({ client }: Db, { facts }: Parts, above: readonly BlockRow[], nowMs: number): Promise<void> {
+  for (const block of above) await facts.drop(block, nowMs);
   const remove = client.prepare(
     'DELETE FROM blocks WHERE id = ? AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)',
   );
-  for (const { id } of above) remove.run(id);
+  for (const { id } of above) await remove.run(id);
 }
 
 /** Makes the newest block that is left the tip. @returns its number; null if none is left */
-function moveTo({ blocks, networks }: Parts, row: NetworkRow, to: number, act: OperatorAct) {
-  const tip = blocks.tip(row.key);
+async function moveTo({ blocks, networks }: Parts, row: NetworkRow, to: number, act: OperatorAct) {
+  const tip = await blocks.tip(row.key);
   const gaps = gapsThrough(row.gaps, to);
   const next = (tip?.number ?? -1) + 1;
   // Blocks that were pruned, or came before the first, are not read again: the follower goes on after them.
@@ -269,7 +275,7 @@ function moveTo({ blocks, networks }: Parts, row: NetworkRow, to: number, act: O
     const below = { because: 'below a rewind', atMs: act.atMs, closedAtMs: act.atMs, holdsPayouts: false };
     gaps.unshift({ from: next, to, ...below });
   }
-  networks.recover(row.key, {
+  await networks.recover(row.key, {
     state: 'behind',
     reasonCode: 'rewound',
     reasonMessage: `${act.operator} took the blocks above ${to} out: ${act.reason}. They are read again`,

@@ -48,37 +48,38 @@ export function createReplays({ client }: Pick<Db, 'client'>) {
   let added = 0;
   let clearedAtMs = 0;
 
-  function clearTogether(nowMs: number): void {
+  async function clearTogether(nowMs: number): Promise<void> {
     added += 1;
     if (Math.abs(nowMs - clearedAtMs) < CLEAR_EVERY_MS) return;
-    clear.run({ nowMs, limit: Math.min(added * CLEARED_PER_NEW, CLEARED_MAX) });
+    await clear.run({ nowMs, limit: Math.min(added * CLEARED_PER_NEW, CLEARED_MAX) });
     added = 0;
     clearedAtMs = nowMs;
   }
 
   return {
     /** Uses up a nonce. @returns false when it was used before */
-    useNonce({ keyId: scope, nonce: key, nowMs, keepUntilMs }: NonceUse): boolean {
-      clearTogether(nowMs);
-      return insert.run({ scope, key, bodyHash: null, madeId: null, keepUntilMs, nowMs }).changes === 1;
+    async useNonce({ keyId: scope, nonce: key, nowMs, keepUntilMs }: NonceUse): Promise<boolean> {
+      await clearTogether(nowMs);
+      return (await insert.run({ scope, key, bodyHash: null, madeId: null, keepUntilMs, nowMs })).changes === 1;
     },
-    isUsed: ({ keyId: scope, nonce: key, nowMs }: NonceUse): boolean => find.get({ scope, key, nowMs }) !== undefined,
+    isUsed: async ({ keyId: scope, nonce: key, nowMs }: NonceUse): Promise<boolean> =>
+      (await find.get({ scope, key, nowMs })) !== undefined,
     /** Returns what this key led to within its day. */
-    recall(scope: ReplayScope): Recalled {
+    async recall(scope: ReplayScope): Promise<Recalled> {
       const { idempotencyKey: key, bodyHash } = scope.replay;
       if (key === null) return { kind: 'new' };
       type Known = Readonly<{ bodyHash: string; madeId: string }>;
-      const known = find.get({ scope: scopeOf(scope), key, nowMs: scope.nowMs }) as Known | undefined;
+      const known = (await find.get({ scope: scopeOf(scope), key, nowMs: scope.nowMs })) as Known | undefined;
       if (!known) return { kind: 'new' };
       return known.bodyHash === bodyHash ? { kind: 'same_body', madeId: known.madeId } : { kind: 'other_body' };
     },
     /** Remembers a success and what it made, or changed, for a day; does nothing for a request without a key. */
-    remember(scope: ReplayScope, madeId: string): void {
+    async remember(scope: ReplayScope, madeId: string): Promise<void> {
       const { idempotencyKey: key, bodyHash } = scope.replay;
       const { nowMs } = scope;
       if (key === null) return;
-      insert.run({ scope: scopeOf(scope), key, bodyHash, madeId, nowMs, keepUntilMs: nowMs + KEPT_MS });
-      clear.run({ nowMs, limit: CLEARED_PER_NEW });
+      await insert.run({ scope: scopeOf(scope), key, bodyHash, madeId, nowMs, keepUntilMs: nowMs + KEPT_MS });
+      await clear.run({ nowMs, limit: CLEARED_PER_NEW });
     },
   };
 }

@@ -1,7 +1,9 @@
 /** Figures of a store over periods. Nothing here is stored: each index names the store's rows of the period. */
+
 import { toPar } from '../core/money.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { firstSessionId } from '../lib/id.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 
 /** The entries of a period in one network and currency. Amounts are at par (18 decimals). */
@@ -69,8 +71,10 @@ const sessionsOfPeriod = `
     AND id >= :fromId AND id < :toId`;
 
 /** Returns what `read` finds in each period between one time and the next. */
-const inPeriods = <T>(timesMs: readonly number[], read: (fromMs: number, toMs: number) => T): T[] =>
-  timesMs.slice(1).map((toMs, at) => read(timesMs[at] ?? toMs, toMs));
+const inPeriods = async <T>(
+  timesMs: readonly number[],
+  read: (fromMs: number, toMs: number) => Promise<T>,
+): Promise<T[]> => mapInOrder(timesMs.slice(1), (toMs, at) => read(timesMs[at] ?? toMs, toMs));
 
 /** Statements are prepared when they are needed: only the dashboard asks for them. */
 export function reportQueries({ client, read }: Db) {
@@ -82,13 +86,15 @@ export function reportQueries({ client, read }: Db) {
     async sumCredits({ storeId, mode }: At, timesMs: readonly number[]): Promise<readonly (readonly CreditTotal[])[]> {
       const summed = client.prepare(creditsOfPeriod);
       return read(() =>
-        inPeriods(timesMs, (fromMs, toMs) => totalsOf(summed.all({ storeId, mode, fromMs, toMs }) as CreditRow[])),
+        inPeriods(timesMs, async (fromMs, toMs) =>
+          totalsOf((await summed.all({ storeId, mode, fromMs, toMs })) as CreditRow[]),
+        ),
       );
     },
     /** Returns whether any money was ever credited to the store's sessions of this mode. */
     async hasCredits({ storeId, mode }: At): Promise<boolean> {
       const first = client.prepare('SELECT 1 FROM ledger_entries WHERE store_id = ? AND mode = ? LIMIT 1');
-      return read(() => first.get(storeId, mode) !== undefined);
+      return read(async () => (await first.get(storeId, mode)) !== undefined);
     },
     /**
      * Returns how many sessions a store created between one time and the next, and how many of those are paid or ended
@@ -98,9 +104,9 @@ export function reportQueries({ client, read }: Db) {
     async countSessions({ storeId, mode }: At, timesMs: readonly number[]): Promise<readonly SessionTotal[]> {
       const counted = client.prepare(sessionsOfPeriod);
       return read(() =>
-        inPeriods(timesMs, (fromMs, toMs) => {
+        inPeriods(timesMs, async (fromMs, toMs) => {
           const ids = { fromId: firstSessionId(fromMs), toId: firstSessionId(toMs) };
-          return counted.get({ storeId, mode, ...ids }) as SessionTotal;
+          return (await counted.get({ storeId, mode, ...ids })) as SessionTotal;
         }),
       );
     },

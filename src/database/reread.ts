@@ -9,6 +9,7 @@ import type { RecordAct } from './audit-log.ts';
 import type { BlockFacts, FactsContext, Ours } from './block-facts.ts';
 import type { BlockRow, BlockRows } from './blocks.ts';
 import { writeOrTry } from './engine/dry-run.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given } from './engine/prepared.ts';
 import type { NetworkRows } from './networks.ts';
@@ -32,44 +33,51 @@ export function rereadCommands(db: Db, parts: Parts) {
   const queries = createQueries(db);
   const compare = createComparison(parts, queries);
 
-  function save(input: Reread): RereadOutcome {
+  async function save(input: Reread): Promise<RereadOutcome> {
     const { network, from, to, act } = input;
-    const anchor = blocks.find(network, input.anchor);
+    const anchor = await blocks.find(network, input.anchor);
     if (!anchor?.canonical || anchor.number < to) return { kind: 'moved' };
     const context = { ...input, nowMs: act.atMs };
-    const results = input.blocks.map((matched) => ({ matched, ...compare(context, matched) }));
-    const ids = results.flatMap(({ matched, isAdded, unsaved, leaving, known }) => {
-      if (!isAdded) return [];
-      const id = keep(input, matched.block, known);
-      for (const found of unsaved) facts.add(context, id, matched.block, found);
-      outgoing.add(network, matched.block, leaving, act.atMs);
-      return id;
-    });
-    facts.settle(network, ids, networks.find(network)?.floor ?? 0, act.atMs);
+    const results = await mapInOrder(input.blocks, async (matched) => ({
+      matched,
+      ...(await compare(context, matched)),
+    }));
+    const ids: number[] = [];
+    for (const { matched, isAdded, unsaved, leaving, known } of results) {
+      if (!isAdded) continue;
+      const id = await keep(input, matched.block, known);
+      for (const found of unsaved) await facts.add(context, id, matched.block, found);
+      await outgoing.add(network, matched.block, leaving, act.atMs);
+      ids.push(id);
+    }
+    await facts.settle(network, ids, (await networks.find(network))?.floor ?? 0, act.atMs);
     // A follower holds the newest blocks in memory: it must learn about one that was put between them.
-    if (results.some(({ isAdded, held }) => isAdded && !held)) networks.recover(network, {});
+    if (results.some(({ isAdded, held }) => isAdded && !held)) await networks.recover(network, {});
     const added = results.filter(({ isAdded }) => isAdded);
     const after = {
       transfers: added.reduce((sum, { missing }) => sum + missing.length, 0),
       outgoing: added.reduce((sum, { leaving }) => sum + leaving.length, 0),
     };
-    if (added.length > 0) recordAct(act, { target: network, before: null, after: { from, to, ...after } });
-    return { kind: 'done', differences: [...results.flatMap((one) => one.differences), ...replaced(input)] };
+    if (added.length > 0) await recordAct(act, { target: network, before: null, after: { from, to, ...after } });
+    return { kind: 'done', differences: [...results.flatMap((one) => one.differences), ...(await replaced(input))] };
   }
 
   /** Makes a block canonical, in which something was missed. @returns its id */
-  function keep({ network, watchedThrough }: Reread, block: BlockRef, known: BlockRow | undefined): number {
+  async function keep(
+    { network, watchedThrough }: Reread,
+    block: BlockRef,
+    known: BlockRow | undefined,
+  ): Promise<number> {
     if (!known) return blocks.insert({ ...block, network, canonical: true, watchedThrough });
     const through = Math.max(known.watchedThrough, watchedThrough);
-    blocks.mark(known.id, { canonical: true, watchedThrough: through, number: block.number });
+    await blocks.mark(known.id, { canonical: true, watchedThrough: through, number: block.number });
     return known.id;
   }
 
   /** Returns the held blocks with transfers at heights where the node has no block at all. */
-  function replaced({ network, from, to, blocks: read }: Reread): RereadDifference[] {
+  async function replaced({ network, from, to, blocks: read }: Reread): Promise<RereadDifference[]> {
     const numbers = new Set(read.map(({ block }) => block.number));
-    return queries
-      .paying(network, from, to)
+    return (await queries.paying(network, from, to))
       .filter(({ number }) => !numbers.has(number))
       .map(({ number, hash }) => ({ kind: 'other_block', number, block: hash, transfer: null }));
   }
@@ -103,30 +111,38 @@ type Compared = Readonly<{
 }>;
 
 function createComparison({ blocks, transfers, facts, outgoing }: Parts, queries: ReturnType<typeof createQueries>) {
-  return (context: FactsContext, { block, transfers: content }: Matched): Compared => {
+  return async (context: FactsContext, { block, transfers: content }: Matched): Promise<Compared> => {
     const { hash, number } = block;
     const { network } = context;
-    const held = queries.canonicalAt(network, number);
+    const held = await queries.canonicalAt(network, number);
     if (held && held.hash !== hash) {
       const other: RereadDifference = { kind: 'other_block', number, block: hash, transfer: null };
       const none = { missing: [], isAdded: false, unsaved: [], leaving: [] };
       return { differences: [other], ...none, held: undefined, known: undefined };
     }
-    const known = held ?? blocks.find(network, hash);
-    const before = known ? transfers.ofBlock(known.id) : [];
-    const ours = facts.recognise(context, content);
+    const known = held ?? (await blocks.find(network, hash));
+    const before = known ? await transfers.ofBlock(known.id) : [];
+    const ours = await facts.recognise(context, content);
     const keyOf = (tx: string, index: number) => `${tx} ${index}`;
     const wasRead = new Set(before.map(({ tx, position }) => keyOf(tx, position)));
     const isRead = new Set(ours.map(({ transfer }) => keyOf(transfer.tx, transfer.index)));
     const unsaved = ours.filter(({ transfer }) => !wasRead.has(keyOf(transfer.tx, transfer.index)));
     const missing = held ? unsaved : ours;
-    const leaving = outgoing.unsaved(network, block, content);
+    const leaving = await outgoing.unsaved(network, block, content);
     const unknown = before.filter(({ tx, position }) => !isRead.has(keyOf(tx, position)));
     return {
       differences: [
         ...missing.map(({ transfer }): RereadDifference => ({ kind: 'missing', number, block: hash, transfer })),
         ...leaving.map((transfer): RereadDifference => ({ kind: 'outgoing', number, block: hash, transfer })),
-        ...unknown.map((row): RereadDifference => ({ kind: 'unknown', number, block: hash, transfer: shown(row) })),
+        ...(await mapInOrder(
+          unknown,
+          async (row): Promise<RereadDifference> => ({
+            kind: 'unknown',
+            number,
+            block: hash,
+            transfer: await shown(row),
+          }),
+        )),
       ],
       missing,
       // A block that is not ours now must not bring back what the node does not show in it.
@@ -138,8 +154,8 @@ function createComparison({ blocks, transfers, facts, outgoing }: Parts, queries
     };
   };
 
-  function shown({ tx, position, currency, addressId, units }: TransferRow) {
-    return { tx, index: position, currency, to: queries.keyOf(addressId), units };
+  async function shown({ tx, position, currency, addressId, units }: TransferRow) {
+    return { tx, index: position, currency, to: await queries.keyOf(addressId), units };
   }
 }
 
@@ -162,9 +178,9 @@ function createQueries({ orm }: Db) {
   );
   const key = findBy({ orm }, addressTable, 'id');
   return {
-    canonicalAt: (network: NetworkKey, number: number): BlockRow | undefined => at.get({ network, number }),
-    anchor: (network: NetworkKey, number: number) => from.get({ network, number }) ?? null,
+    canonicalAt: (network: NetworkKey, number: number): Promise<BlockRow | undefined> => at.get({ network, number }),
+    anchor: async (network: NetworkKey, number: number) => (await from.get({ network, number })) ?? null,
     paying: (network: NetworkKey, lowest: number, highest: number) => paying.all({ network, lowest, highest }),
-    keyOf: (id: number): string => key.get({ id })?.key ?? '',
+    keyOf: async (id: number): Promise<string> => (await key.get({ id }))?.key ?? '',
   };
 }

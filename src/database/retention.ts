@@ -31,7 +31,7 @@ export type RetentionDatabase = Readonly<{
 }>;
 
 /** `done`: the rows that it changed. */
-type Walk = () => Readonly<{ done: number; isEnd: boolean }>;
+type Walk = () => Promise<Readonly<{ done: number; isEnd: boolean }>>;
 
 /** Rows that one transaction looks at. */
 const LOOKED_AT = 500;
@@ -66,18 +66,19 @@ function anonymising({ client }: Db, meta: Meta, { beforeMs, nowMs }: RetentionT
     'UPDATE refunds SET description = NULL, metadata = NULL WHERE session_id = :id',
   ].map((text) => client.prepare(text));
   const [beforeS, nowS] = [toSeconds(beforeMs), toSeconds(nowMs)];
-  let after = meta.read(ANONYMISED_THROUGH) ?? '';
+  let after: string | null = null;
   let isHeldUp = false;
-  return () => {
-    const rows = walked.all({ after, beforeS }) as Row[];
+  return async () => {
+    after ??= (await meta.read(ANONYMISED_THROUGH)) ?? '';
+    const rows = (await walked.all({ after, beforeS })) as Row[];
     const looked = rows.map((row) => ({ ...row, isLeft: row.isOpen === 1 || isRefundable(row) }));
     const old = looked.filter(({ createdAtMs }) => createdAtMs < beforeMs);
     const due = old.filter(({ isNamed, isLeft }) => isNamed === 1 && !isLeft);
-    for (const { id } of due) for (const statement of forget) statement.run({ id });
+    for (const { id } of due) for (const statement of forget) await statement.run({ id });
     // The next night begins before the first session that is left for another day, or may still get a refund.
     const firstOpen = old.findIndex(({ isLeft }) => isLeft);
     const passed = isHeldUp ? undefined : firstOpen < 0 ? old.at(-1) : old[firstOpen - 1];
-    if (passed) meta.write(ANONYMISED_THROUGH, passed.id);
+    if (passed) await meta.write(ANONYMISED_THROUGH, passed.id);
     isHeldUp ||= firstOpen >= 0;
     after = old.at(-1)?.id ?? after;
     return { done: due.length, isEnd: old.length < LOOKED_AT };
@@ -94,15 +95,16 @@ function agingAttempts({ client }: Db, meta: Meta, { beforeMs }: RetentionTimes)
     `UPDATE attempts SET response_excerpt = NULL
      WHERE id > :after AND id <= :through AND response_excerpt IS NOT NULL`,
   );
-  let after = Number(meta.read(ATTEMPTS_THROUGH) ?? -1);
-  return () => {
-    const rows = walked.all({ after }) as Walked[];
+  let after: number | null = null;
+  return async () => {
+    after ??= Number((await meta.read(ATTEMPTS_THROUGH)) ?? -1);
+    const rows = (await walked.all({ after })) as Walked[];
     const firstYoung = rows.findIndex(({ startedAtMs }) => startedAtMs >= beforeMs);
     const old = firstYoung < 0 ? rows : rows.slice(0, firstYoung);
     const last = old.at(-1);
     if (!last) return { done: 0, isEnd: true };
-    const { changes } = forget.run({ after, through: last.id });
-    meta.write(ATTEMPTS_THROUGH, String(last.id));
+    const { changes } = await forget.run({ after, through: last.id });
+    await meta.write(ATTEMPTS_THROUGH, String(last.id));
     after = last.id;
     return { done: changes, isEnd: old.length < LOOKED_AT };
   };
@@ -116,7 +118,7 @@ export function openRetentionDatabase(options: OpenOptions): RetentionDatabase {
   const db = openDatabase(options);
   try {
     refuseOtherSchema(db);
-    db.client.pragma('secure_delete = ON');
+    db.raw.pragma('secure_delete = ON');
     const meta = createMeta(db);
     return {
       async *retain(kind, times) {

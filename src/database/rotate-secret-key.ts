@@ -58,10 +58,10 @@ type SealedTable = Readonly<{
 export type Resealing = Readonly<{ resealed: number; altered: number; claimLinks: number }>;
 
 /** Returns whether a key is the one that the database is sealed with. */
-export function fitsDatabase(file: string, key: Uint8Array): boolean {
+export async function fitsDatabase(file: string, key: Uint8Array): Promise<boolean> {
   const db = openDatabase({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null });
   try {
-    return opensProbe(db, createVault(key));
+    return await db.read(() => opensProbe(db, createVault(key)));
   } finally {
     db.close();
   }
@@ -80,16 +80,16 @@ export async function resealDatabase(
 ): Promise<Resealing> {
   const db = openDatabase({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null });
   try {
-    return await db.write(() => {
-      refuseApproved(db);
+    return await db.write(async () => {
+      await refuseApproved(db);
       const [from, to] = [createSealer(keys.from), createSealer(keys.to)];
       const sum = { resealed: 0, altered: 0, claimLinks: 0 };
       for (const table of sealedTables) {
         onTable(getTableName(table.table));
-        resealTable(db, table, from, to, sum);
+        await resealTable(db, table, from, to, sum);
       }
-      sealProbe(db, to.vault);
-      createAuditLog(db)(act, { target: 'the secret key', before: null, after: sum });
+      await sealProbe(db, to.vault);
+      await createAuditLog(db)(act, { target: 'the secret key', before: null, after: sum });
       return sum;
     });
   } finally {
@@ -105,9 +105,9 @@ const createSealer = (key: Uint8Array): Sealer => ({
 });
 
 /** An approver's signature covers the MAC of the refund. @throws Fault permanent `refunds_approved` */
-function refuseApproved(db: Db): void {
+async function refuseApproved(db: Db): Promise<void> {
   const isApproved = and(inArray(refunds.status, ['pending', 'processing']), sql`${refunds.approvals} <> '[]'`);
-  const open = db.orm.select({ id: refunds.id }).from(refunds).where(isApproved).all();
+  const open = await db.orm.select({ id: refunds.id }).from(refunds).where(isApproved).all();
   if (open.length === 0) return;
   throw permanent(
     'refunds_approved',
@@ -116,18 +116,18 @@ function refuseApproved(db: Db): void {
   );
 }
 
-function resealTable(
+async function resealTable(
   { orm }: Db,
   { table, key, where, reseal }: SealedTable,
   from: Sealer,
   to: Sealer,
   sum: { -readonly [K in keyof Resealing]: number },
-): void {
+): Promise<void> {
   const names = key.map((column) => nameOf(table, column));
   for (let after: readonly unknown[] | null = null; ; ) {
     const due = and(where, after === null ? undefined : sql`(${joined(key)}) > (${joined(after)})`);
     const order = key.map((column) => asc(column));
-    const rows = orm
+    const rows = await orm
       .select()
       .from(table)
       .where(due)
@@ -139,7 +139,7 @@ function resealTable(
       if (values === null) sum.altered++;
       else if (Object.keys(values).length > 0) {
         const isRow = and(...key.map((column, at) => eq(column, row[names[at] as string])));
-        orm.update(table).set(values).where(isRow).run();
+        await orm.update(table).set(values).where(isRow).run();
         sum.resealed++;
         if ('claimHash' in values) sum.claimLinks++;
       }

@@ -2,6 +2,7 @@
  * The commands of the process that sends webhooks: it leases deliveries that are due, and records what came
  * of them. A lease that runs out makes its delivery due again, so an event arrives at least once.
  */
+
 import type { Verdict } from '../core/delivery.ts';
 import {
   type EndpointHealth,
@@ -18,6 +19,7 @@ import type { Mode } from '../core/transfer.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { Attempt } from './deliveries.ts';
 import { type RefreshDue, refreshEach } from './endpoint-due.ts';
+import { filterInOrder, mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { firstEventId } from './events.ts';
 import { createMeta } from './meta.ts';
@@ -116,10 +118,10 @@ function prepareChoosing({ client }: Db) {
      WHERE d.endpoint_id = :endpointId AND d.due_at_ms <= :nowMs AND d.lease_until_ms IS NULL
      ORDER BY d.due_at_ms, d.event_id LIMIT :limit`,
   );
-  return ({ nowMs, limit, unprovenMax, places }: Omit<Claim, 'leaseMs'>): Found[] => {
+  return async ({ nowMs, limit, unprovenMax, places }: Omit<Claim, 'leaseMs'>): Promise<Found[]> => {
     const found: Found[] = [];
     for (const isUnproven of [true, false]) {
-      const endpoints = (dueEndpoints.all({ isUnproven: Number(isUnproven), nowMs }) as EndpointRow[])
+      const endpoints = ((await dueEndpoints.all({ isUnproven: Number(isUnproven), nowMs })) as EndpointRow[])
         .map((endpoint) => ({ endpoint, free: places(endpoint.id, isUnproven) }))
         .filter(({ free }) => free > 0);
       const end = found.length + Math.min(limit - found.length, isUnproven ? unprovenMax : limit);
@@ -127,7 +129,7 @@ function prepareChoosing({ client }: Db) {
       for (const { endpoint, free } of endpoints) {
         const most = Math.min(free, share, end - found.length);
         if (most <= 0) break;
-        const rows = dueOf.all({ endpointId: endpoint.id, nowMs, limit: most }) as DueRow[];
+        const rows = (await dueOf.all({ endpointId: endpoint.id, nowMs, limit: most })) as DueRow[];
         // A clock that was set back makes a newer event due before an older one of its session.
         rows.sort((a, b) => (a.eventId < b.eventId ? -1 : 1));
         for (const row of rows) found.push({ ...row, endpoint, isUnproven });
@@ -142,18 +144,18 @@ function prepareOpening({ client }: Db, secrets: WebhookSecrets) {
   const termsOf = client.prepare('SELECT terms FROM sessions WHERE id = :sessionId').pluck();
 
   /** Returns the URL that a session named, or the endpoint's own. */
-  function urlOf({ endpoint, sessionId }: Found): string {
+  async function urlOf({ endpoint, sessionId }: Found): Promise<string> {
     if (endpoint.perSession === 0) return endpoint.url;
-    const { webhookUrl } = JSON.parse(termsOf.get({ sessionId }) as string) as { webhookUrl: string };
+    const { webhookUrl } = JSON.parse((await termsOf.get({ sessionId })) as string) as { webhookUrl: string };
     return webhookUrl;
   }
 
-  return (leased: readonly Found[], leaseUntilMs: number): ClaimedDelivery[] => {
+  return async (leased: readonly Found[], leaseUntilMs: number): Promise<ClaimedDelivery[]> => {
     const pairs = new Map<string, SecretPair>();
-    return leased.map((one) => {
+    return mapInOrder(leased, async (one) => {
       const { endpoint, attempts, isUnproven, ...row } = one;
       const { id: endpointId, storeId, mode } = endpoint;
-      const { secret, nextSecret } = pairs.get(endpointId) ?? secrets.signing({ endpointId, storeId, mode });
+      const { secret, nextSecret } = pairs.get(endpointId) ?? (await secrets.signing({ endpointId, storeId, mode }));
       pairs.set(endpointId, { secret, nextSecret });
       return {
         ...row,
@@ -161,7 +163,7 @@ function prepareOpening({ client }: Db, secrets: WebhookSecrets) {
         nextSecret,
         endpointId,
         isUnproven,
-        url: urlOf(one),
+        url: await urlOf(one),
         mode,
         attempt: attempts + 1,
         leaseUntilMs,
@@ -186,9 +188,9 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
   );
 
   /** Ends leases within the current transaction. */
-  function releaseAll(leases: readonly Lease[], untilMs: number): void {
-    for (const { id } of leases) release.run({ id, untilMs });
-    refreshEach(refreshDue, leases);
+  async function releaseAll(leases: readonly Lease[], untilMs: number): Promise<void> {
+    for (const { id } of leases) await release.run({ id, untilMs });
+    await refreshEach(refreshDue, leases);
   }
 
   return {
@@ -199,14 +201,17 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
     async claim({ leaseMs, ...limits }: Claim): Promise<readonly ClaimedDelivery[]> {
       const { nowMs } = limits;
       const leaseUntilMs = nowMs + leaseMs;
-      const over = db.read(() => expired.all({ nowMs }) as Lease[]);
+      const over = await db.read(async () => (await expired.all({ nowMs })) as Lease[]);
       if (over.length > 0) await db.write(() => releaseAll(over, nowMs));
-      const found = db.read(() => choose(limits));
+      const found = await db.read(() => choose(limits));
       // The write lock is taken only when there is something to do.
       if (found.length === 0) return [];
-      const leasing = () => {
-        const taken = found.filter(({ id }) => lease.run({ id, leaseUntilMs, nowMs }).changes === 1);
-        for (const endpointId of new Set(taken.map(({ endpoint }) => endpoint.id))) refreshDue(endpointId);
+      const leasing = async () => {
+        const taken = await filterInOrder(
+          found,
+          async ({ id }) => (await lease.run({ id, leaseUntilMs, nowMs })).changes === 1,
+        );
+        for (const endpointId of new Set(taken.map(({ endpoint }) => endpoint.id))) await refreshDue(endpointId);
         return taken;
       };
       const leased = await db.write(leasing, { isGrouped: true });
@@ -220,7 +225,7 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
     /** Ends all leases: what a sender that has ended had under way is due at once. */
     async endLeases(): Promise<void> {
       const untilMs = Number.MAX_SAFE_INTEGER;
-      await db.write(() => releaseAll(expired.all({ nowMs: untilMs }) as Lease[], untilMs));
+      await db.write(async () => await releaseAll((await expired.all({ nowMs: untilMs })) as Lease[], untilMs));
     },
   };
 }
@@ -253,41 +258,41 @@ function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
   const replay = prepareReplay(db);
 
   /** Saves what attempts say about an endpoint, and brings back what it had refused once it accepts something. */
-  function follow({ before, now, successes, atMs }: Followed): void {
+  async function follow({ before, now, successes, atMs }: Followed): Promise<void> {
     const { id, url, perSession } = before;
     const isSwitchedOff = now.disabledAtMs !== before.disabledAtMs;
     const why = now.gones > 0 ? GONE : FAILING;
-    if (isSwitchedOff) raiseAlarm(switchedOff(id, url, why, atMs));
+    if (isSwitchedOff) await raiseAlarm(switchedOff(id, url, why, atMs));
     const names = Object.keys(now) as (keyof EndpointHealth)[];
     if (names.some((name) => now[name] !== before[name])) {
-      saveHealth.run({ ...now, id, reason: isSwitchedOff ? why : null });
+      await saveHealth.run({ ...now, id, reason: isSwitchedOff ? why : null });
     }
     // Of the URLs that sessions name, each answers for itself.
-    if (successes > 0 && perSession === 0) replay(id, atMs, successes);
+    if (successes > 0 && perSession === 0) await replay(id, atMs, successes);
   }
 
-  function firstSeen(id: string): Followed {
-    const before = findHealth.get({ id }) as HealthRow | undefined;
+  async function firstSeen(id: string): Promise<Followed> {
+    const before = (await findHealth.get({ id })) as HealthRow | undefined;
     invariant(before, `endpoint ${id} of a delivery exists`);
     const { id: _id, url: _url, perSession: _perSession, ...now } = before;
     return { before, now, successes: 0, atMs: 0 };
   }
 
-  function recordAll(recorded: readonly RecordedAttempt[]): void {
+  async function recordAll(recorded: readonly RecordedAttempt[]): Promise<void> {
     const followed = new Map<string, Followed>();
     for (const { endpointId, leaseUntilMs, attempt, verdict } of recorded) {
       const { deliveryId: id, attempt: number, status, error } = attempt;
-      insertAttempt.run(attempt);
+      await insertAttempt.run(attempt);
       const [state, dueAtMs] = verdict.kind === 'retry' ? ['waiting', verdict.atMs] : [verdict.kind, null];
-      settle.run({ id, leaseUntilMs, state, attempt: number, dueAtMs, status, error });
-      const { now, successes, ...rest } = followed.get(endpointId) ?? firstSeen(endpointId);
+      await settle.run({ id, leaseUntilMs, state, attempt: number, dueAtMs, status, error });
+      const { now, successes, ...rest } = followed.get(endpointId) ?? (await firstSeen(endpointId));
       const isDelivered = verdict.kind === 'delivered';
       const atMs = attempt.startedAtMs + attempt.durationMs;
       const after = healthAfter(now, { isDelivered, isFirst: number === 1, ...attempt });
       followed.set(endpointId, { ...rest, now: after, successes: successes + (isDelivered ? 1 : 0), atMs });
     }
-    for (const one of followed.values()) follow(one);
-    refreshEach(refreshDue, recorded);
+    for (const one of followed.values()) await follow(one);
+    await refreshEach(refreshDue, recorded);
   }
 
   return {
@@ -327,10 +332,10 @@ function prepareReplay({ client }: Db) {
      ORDER BY event_id LIMIT :count`,
   );
   const again = client.prepare("UPDATE deliveries SET state = 'waiting', due_at_ms = :atMs WHERE id = :id");
-  return (endpointId: string, nowMs: number, count: number): void => {
-    const rows = refused.all({ endpointId, oldest: firstEventId(nowMs - REPLAY_AGE_MS_MAX), count });
+  return async (endpointId: string, nowMs: number, count: number): Promise<void> => {
+    const rows = await refused.all({ endpointId, oldest: firstEventId(nowMs - REPLAY_AGE_MS_MAX), count });
     for (const { id, attempts } of rows as { id: string; attempts: number }[]) {
-      again.run({ id, atMs: replayAtMs(attempts, nowMs) });
+      await again.run({ id, atMs: replayAtMs(attempts, nowMs) });
     }
   };
 }

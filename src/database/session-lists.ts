@@ -1,10 +1,12 @@
 /**
  * Lists of sessions. Each reads an index from where the list goes on, so a page costs the same however many there are.
  */
+
 import { and, asc, desc, eq, gt, gte, inArray, lt, type SQL, sql } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { firstSessionId } from '../lib/id.ts';
+import { filterInOrder, mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given } from './engine/prepared.ts';
 import type { StoredEvent } from './events.ts';
@@ -102,8 +104,8 @@ const summaryOf = (row: SessionRow): SessionSummary => {
 
 export function sessionListQueries(db: Db) {
   const { orm } = db;
-  const select = (where: SQL | undefined, limit: number) =>
-    orm.select().from(sessions).where(where).orderBy(desc(sessions.id)).limit(limit).all().map(summaryOf);
+  const select = async (where: SQL | undefined, limit: number) =>
+    (await orm.select().from(sessions).where(where).orderBy(desc(sessions.id)).limit(limit).all()).map(summaryOf);
 
   // In the order of the list, whatever the planner makes of the join.
   const held = db.client
@@ -139,8 +141,13 @@ export function sessionListQueries(db: Db) {
   const ofStore = ({ storeId, mode }: At) => and(eq(sessions.storeId, storeId), eq(sessions.mode, mode));
 
   /** Returns whether a session was ever credited in an asset of the filter. */
-  const isPaidIn = ({ paidIn }: SessionFilter, id: string): boolean =>
-    paidIn === null || paidIn.some(({ network, currency }) => creditIn.get(id, network, currency) !== undefined);
+  async function isPaidIn({ paidIn }: SessionFilter, id: string): Promise<boolean> {
+    if (paidIn === null) return true;
+    for (const { network, currency } of paidIn) {
+      if ((await creditIn.get(id, network, currency)) !== undefined) return true;
+    }
+    return false;
+  }
 
   const narrowedTo = (ids: readonly string[]): Narrowed => ({
     ids,
@@ -148,19 +155,25 @@ export function sessionListQueries(db: Db) {
   });
 
   /** Returns the newest sessions with money to decide about; one may be there twice. */
-  function heldIds(filter: SessionFilter, [fromId, beforeId]: IdRange): Narrowed {
+  async function heldIds(filter: SessionFilter, [fromId, beforeId]: IdRange): Promise<Narrowed> {
     const { ids, goOnId } = narrowedTo(
-      held.all(fromId, beforeId, filter.storeId, filter.mode, NARROWED_MAX) as string[],
+      (await held.all(fromId, beforeId, filter.storeId, filter.mode, NARROWED_MAX)) as string[],
     );
-    return { ids: ids.filter((id) => isPaidIn(filter, id)), goOnId };
+    return { ids: await filterInOrder(ids, (id) => isPaidIn(filter, id)), goOnId };
   }
 
   /** Returns the newest sessions credited in an asset of the filter, of any status. */
-  function creditedIds(filter: SessionFilter, [fromId, beforeId]: IdRange): Narrowed {
-    const looked = withPayments.all(filter.storeId, filter.mode, fromId, beforeId, CREDITED_LOOKED_AT) as string[];
+  async function creditedIds(filter: SessionFilter, [fromId, beforeId]: IdRange): Promise<Narrowed> {
+    const looked = (await withPayments.all(
+      filter.storeId,
+      filter.mode,
+      fromId,
+      beforeId,
+      CREDITED_LOOKED_AT,
+    )) as string[];
     const ids: string[] = [];
     for (const id of looked) {
-      if (isPaidIn(filter, id)) ids.push(id);
+      if (await isPaidIn(filter, id)) ids.push(id);
       if (ids.length === NARROWED_MAX) return { ids, goOnId: id };
     }
     return { ids, goOnId: looked.length === CREDITED_LOOKED_AT ? (looked.at(-1) ?? null) : null };
@@ -175,7 +188,7 @@ export function sessionListQueries(db: Db) {
    * Returns the newest sessions among which a page is looked for; null where one index has the whole filter. What is
    * rarer goes first.
    */
-  function narrowed(filter: SessionFilter, range: IdRange): Narrowed | null {
+  async function narrowed(filter: SessionFilter, range: IdRange): Promise<Narrowed | null> {
     const { flag, paidIn } = filter;
     if (flag === 'held') return heldIds(filter, range);
     const { flag: flagged, status } = conditionsOf(filter);
@@ -184,21 +197,16 @@ export function sessionListQueries(db: Db) {
     if (first === undefined || others.length === 0) return null;
     const isFirst = and(ofStore(filter), first, gte(sessions.id, range[0]), lt(sessions.id, range[1]));
     const ids = orm.select({ id: sessions.id }).from(sessions).where(isFirst).orderBy(desc(sessions.id));
-    return narrowedTo(
-      ids
-        .limit(NARROWED_MAX)
-        .all()
-        .map(({ id }) => id),
-    );
+    return narrowedTo((await ids.limit(NARROWED_MAX).all()).map(({ id }) => id));
   }
 
   /** Returns the currencies of the sessions that match, in order of their codes; each is found by one seek. */
-  function currenciesOf(where: SQL | undefined, limit: number): string[] {
+  async function currenciesOf(where: SQL | undefined, limit: number): Promise<string[]> {
     const found: string[] = [];
     while (found.length < limit) {
       const isNext = and(where, gt(sessions.currency, found.at(-1) ?? ''));
       const one = orm.select({ currency: sessions.currency }).from(sessions).where(isNext);
-      const next = one.orderBy(asc(sessions.currency)).limit(1).get();
+      const next = await one.orderBy(asc(sessions.currency)).limit(1).get();
       if (!next) break;
       found.push(next.currency);
     }
@@ -206,32 +214,37 @@ export function sessionListQueries(db: Db) {
   }
 
   /** Returns the sessions of one price. */
-  function askedFor(at: At, { amountMinor, currencies }: Asked, limit: number): SessionSummary[] {
+  async function askedFor(at: At, { amountMinor, currencies }: Asked, limit: number): Promise<SessionSummary[]> {
     const priced = and(ofStore(at), eq(sessions.amountMinor, amountMinor));
-    const fitting = currenciesOf(priced, CURRENCIES_MAX).filter((currency) => currencies.includes(currency));
-    return fitting.flatMap((currency) => select(and(priced, eq(sessions.currency, currency)), limit));
+    const fitting = (await currenciesOf(priced, CURRENCIES_MAX)).filter((currency) => currencies.includes(currency));
+    return (
+      await mapInOrder(fitting, (currency) => select(and(priced, eq(sessions.currency, currency)), limit))
+    ).flat();
   }
 
   /** Returns the newest sessions that asked for an amount, or whose confirmed money is that amount. */
-  function ofAmount(at: At, { asked, receivedPar }: Extract<SessionSearch, { kind: 'amount' }>, limit: number) {
+  async function ofAmount(at: At, { asked, receivedPar }: Extract<SessionSearch, { kind: 'amount' }>, limit: number) {
     // The literal says to SQLite that the index on what came, which leaves out zero, has all of them.
     const came = receivedPar !== null && and(ofStore(at), eq(sessions.confirmedPar, receivedPar), isNotZero);
-    const found = [...asked.flatMap((one) => askedFor(at, one, limit)), ...(came ? select(came, limit) : [])];
+    const found = [
+      ...(await mapInOrder(asked, (one) => askedFor(at, one, limit))).flat(),
+      ...(came ? await select(came, limit) : []),
+    ];
     const byId = new Map(found.map((session) => [session.id, session]));
     return [...byId.values()].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, limit);
   }
 
   /** Returns the ids of the sessions whose addresses a search is about. */
-  function idsOf(search: Extract<SessionSearch, { kind: 'address' | 'transaction' }>): string[] {
+  async function idsOf(search: Extract<SessionSearch, { kind: 'address' | 'transaction' }>): Promise<string[]> {
     const rows =
       search.kind === 'address'
-        ? orm
+        ? await orm
             .select({ id: addresses.sessionId })
             .from(addresses)
             .where(and(eq(addresses.family, search.family), eq(addresses.key, search.key)))
             .limit(FOUND_MAX)
             .all()
-        : orm
+        : await orm
             .selectDistinct({ id: addresses.sessionId })
             .from(transfers)
             .innerJoin(addresses, eq(addresses.id, transfers.addressId))
@@ -246,10 +259,10 @@ export function sessionListQueries(db: Db) {
       const { fromMs, toMs } = filter;
       const until = [beforeId, toMs === null ? null : firstSessionId(toMs)].filter((id) => id !== null).sort();
       const range: IdRange = [fromMs === null ? '' : firstSessionId(fromMs), until[0] ?? LAST_CHARACTER];
-      return db.read(() => {
-        const among = narrowed(filter, range);
+      return db.read(async () => {
+        const among = await narrowed(filter, range);
         const { flag, status } = conditionsOf(filter);
-        const found = select(
+        const found = await select(
           and(
             ofStore(filter),
             ...[flag, status],
@@ -266,11 +279,17 @@ export function sessionListQueries(db: Db) {
       sessionIds: readonly string[],
       limit: number,
     ): Promise<ReadonlyMap<string, readonly string[]>> {
-      const ofSession = (sessionId: string): string[] => {
-        const all = addressesOf.all({ sessionId }).flatMap(({ id: addressId }) => paying.all({ addressId, limit }));
+      const ofSession = async (sessionId: string): Promise<string[]> => {
+        const all = (
+          await mapInOrder(await addressesOf.all({ sessionId }), ({ id: addressId }) =>
+            paying.all({ addressId, limit }),
+          )
+        ).flat();
         return [...new Set(all.map(({ tx }) => tx))].slice(0, limit);
       };
-      return db.read(() => new Map(sessionIds.map((id) => [id, ofSession(id)])));
+      return db.read(
+        async () => new Map(await mapInOrder(sessionIds, async (id) => [id, await ofSession(id)] as const)),
+      );
     },
     /** Returns a session's events, oldest first. */
     async listEvents(sessionId: string, limit: number): Promise<readonly StoredEvent[]> {
@@ -284,13 +303,13 @@ export function sessionListQueries(db: Db) {
       { limit, ...at }: Readonly<{ storeId: string; mode: Mode; limit: number }>,
     ): Promise<readonly SessionSummary[]> {
       const own = ofStore(at);
-      return db.read(() => {
+      return db.read(async () => {
         if (search.kind === 'amount') return ofAmount(at, search, limit);
-        if (search.kind !== 'order') return select(and(own, inArray(sessions.id, idsOf(search))), limit);
+        if (search.kind !== 'order') return select(and(own, inArray(sessions.id, await idsOf(search))), limit);
         const { orderId } = search;
         // An order that ended unpaid can be tried again, so it can have several.
-        const whole = select(and(own, eq(sessions.orderId, orderId)), limit);
-        const longer = orm
+        const whole = await select(and(own, eq(sessions.orderId, orderId)), limit);
+        const longer = await orm
           .select()
           .from(sessions)
           .where(and(own, gte(sessions.orderId, `${orderId}\u0001`), lt(sessions.orderId, orderId + LAST_CHARACTER)))

@@ -58,28 +58,28 @@ export function createSessionTransitions(
       .where(given(sessions, 'id')),
   );
 
-  const momentOf = (row: SessionRow, nowMs: number): Moment => ({
+  const momentOf = async (row: SessionRow, nowMs: number): Promise<Moment> => ({
     nowS: toSeconds(nowMs),
-    ...networks.reading(row.networks),
+    ...(await networks.reading(row.networks)),
     outageWaitS,
   });
 
-  function save(
+  async function save(
     row: SessionRow,
     kept: readonly ReceiptSum[],
     after: Readonly<{ life: Life; standing: Standing }>,
     nowMs: number,
     cause: NetworkKey | null,
     reporting: HeldReporting = 'alarm',
-  ): void {
+  ): Promise<void> {
     const terms = termsOf(row);
     const state = stateOf(terms, after.life, after.standing, kept);
-    const held = countingSums(row, kept);
+    const held = await countingSums(row, kept);
     if (stateColumnNames.every((name) => row[name] === state[name])) return;
-    update({ id: row.id, ...state });
+    await update({ id: row.id, ...state });
     for (const type of changes({ life: lifeOf(row), standing: standingOf(row) }, after)) {
       const sum = received(terms, after.life, held, type);
-      outbox.post(row, type, nowMs, (id) =>
+      await outbox.post(row, type, nowMs, (id) =>
         paymentEventBody({
           id,
           type,
@@ -97,7 +97,7 @@ export function createSessionTransitions(
         }),
       );
       if (type !== 'payment.reversed') continue;
-      raiseAlarm({
+      await raiseAlarm({
         atMs: nowMs,
         code: 'payment_reversed',
         message:
@@ -110,7 +110,7 @@ export function createSessionTransitions(
     // Records follow from the sums: where nothing is held before or after, there is none to change.
     const isHeld = (life: Life, of: readonly ReceiptSum[]) => heldMoney(terms, life, of).length > 0;
     if (!isHeld(lifeOf(row), row.sums) && !isHeld(after.life, held)) return;
-    heldRecords.follow(row, { life: after.life, sums: held }, { nowMs, cause, reporting });
+    await heldRecords.follow(row, { life: after.life, sums: held }, { nowMs, cause, reporting });
   }
 
   return {
@@ -120,35 +120,49 @@ export function createSessionTransitions(
      * @param changed what `recount` found for the session
      * @returns whether its status changed
      */
-    advance(row: SessionRow, nowMs: number, cause: NetworkKey | null, changed: readonly Recount[]): boolean {
+    async advance(
+      row: SessionRow,
+      nowMs: number,
+      cause: NetworkKey | null,
+      changed: readonly Recount[],
+    ): Promise<boolean> {
       const kept = sumsAfter(row, changed);
-      const after = advance(termsOf(row), lifeOf(row), countingSums(row, kept), momentOf(row, nowMs));
-      save(row, kept, after, nowMs, cause);
+      const after = advance(termsOf(row), lifeOf(row), await countingSums(row, kept), await momentOf(row, nowMs));
+      await save(row, kept, after, nowMs, cause);
       return after.life.status !== row.status;
     },
-    cancel(row: SessionRow, nowMs: number): CancelRefusal | null {
+    async cancel(row: SessionRow, nowMs: number): Promise<CancelRefusal | null> {
       const kept = row.sums;
-      const after = cancel(termsOf(row), lifeOf(row), countingSums(row, kept), momentOf(row, nowMs));
-      save(row, kept, after, nowMs, null);
+      const after = cancel(termsOf(row), lifeOf(row), await countingSums(row, kept), await momentOf(row, nowMs));
+      await save(row, kept, after, nowMs, null);
       return after.refusal;
     },
     /** Applies an operator's decision about held money, or only tells what it would do. */
-    accept(row: SessionRow, kind: HeldKind, nowMs: number, isDryRun: boolean) {
+    async accept(row: SessionRow, kind: HeldKind, nowMs: number, isDryRun: boolean) {
       const kept = row.sums;
-      const counting = countingSums(row, kept);
-      const after = accept(termsOf(row), lifeOf(row), counting, kind, isStablecoin(row.currency), momentOf(row, nowMs));
-      if (!isDryRun) save(row, kept, after, nowMs, null, 'event');
+      const counting = await countingSums(row, kept);
+      const after = accept(
+        termsOf(row),
+        lifeOf(row),
+        counting,
+        kind,
+        isStablecoin(row.currency),
+        await momentOf(row, nowMs),
+      );
+      if (!isDryRun) await save(row, kept, after, nowMs, null, 'event');
       return after;
     },
     /** Updates what counts, after a return of held money began or failed. No event reports that. */
-    followReturn(row: SessionRow, nowMs: number): void {
+    async followReturn(row: SessionRow, nowMs: number): Promise<void> {
       const [terms, life, kept] = [termsOf(row), lifeOf(row), row.sums];
-      const counting = countingSums(row, kept);
-      update({ id: row.id, ...stateOf(terms, life, standing(terms, life, counting), kept) });
-      heldRecords.follow(row, { life, sums: counting }, { nowMs, cause: null, reporting: 'alarm' });
+      const counting = await countingSums(row, kept);
+      await update({ id: row.id, ...stateOf(terms, life, standing(terms, life, counting), kept) });
+      await heldRecords.follow(row, { life, sums: counting }, { nowMs, cause: null, reporting: 'alarm' });
     },
     /** Counts a transfer that the session shows. */
-    countPayment: (id: string) => void countPayment.run({ id }),
+    countPayment: async (id: string) => {
+      await countPayment.run({ id });
+    },
   };
 }
 

@@ -12,6 +12,7 @@ import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import type { AddressRows, Taken } from './addresses.ts';
 import type { StoreSettings } from './column-values.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
 import { isOffered } from './network-health.ts';
@@ -85,7 +86,7 @@ export type AfterTake = (taken: readonly Taken[]) => Promise<void>;
 const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
 
 /** Finds a session's row by its full id. */
-export type FindSessionRow = (id: string) => SessionRow | undefined;
+export type FindSessionRow = (id: string) => Promise<SessionRow | undefined>;
 
 export function createSessionFinder(db: Db): FindSessionRow {
   const byId = findBy(db, sessions, 'id');
@@ -126,71 +127,71 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
   );
 
   /** @throws Fault permanent `row_altered` rather than to show an address that is not certainly ours */
-  function view(row: SessionRow): Session {
-    const own = addresses.ofSession(row.id);
+  async function view(row: SessionRow): Promise<Session> {
+    const own = await addresses.ofSession(row.id);
     if (row.terms.options.some(({ family }) => own[family] === undefined))
       throw permanent(
         'row_altered',
         `A deposit address of session ${row.id} was altered in the database; \`quayside status\` shows the alarm.`,
       );
-    return toSession(row, own, transfers.ofSession(row.id, PAYMENTS_MAX).map(toPayment));
+    return toSession(row, own, (await transfers.ofSession(row.id, PAYMENTS_MAX)).map(toPayment));
   }
 
-  function viewOf(id: string): Session {
-    const row = findRow(id);
+  async function viewOf(id: string): Promise<Session> {
+    const row = await findRow(id);
     invariant(row, `session ${id} exists`);
     return view(row);
   }
 
   /** Saves a new session with one address per family; a family without a free address is left out. */
-  function begin(input: NewSession, settings: StoreSettings): CreateSessionOutcome {
-    const followed = networks.all().filter((row) => isOffered(row, input.nowMs));
+  async function begin(input: NewSession, settings: StoreSettings): Promise<CreateSessionOutcome> {
+    const followed = (await networks.all()).filter((row) => isOffered(row, input.nowMs));
     const ready = readyOptions(input, followed);
     const [first] = ready;
     if (!first) return { kind: 'no_network_followed' };
-    const free = new Map<string, NonNullable<ReturnType<AddressRows['nextFree']>>>();
+    const free = new Map<string, NonNullable<Awaited<ReturnType<AddressRows['nextFree']>>>>();
     for (const family of new Set(ready.map((option) => option.family))) {
-      const address = addresses.nextFree({ family, mode: input.mode });
+      const address = await addresses.nextFree({ family, mode: input.mode });
       if (address) free.set(family, address);
     }
     const options = ready.filter(({ family }) => free.has(family));
     if (options.length === 0) return { kind: 'address_pool_empty', family: first.family };
     const terms = termsFor(input, options, settings, beforeNumbers(input, followed));
     const row = toRow(input, options, terms);
-    insert(row);
-    for (const address of free.values()) addresses.take(address, row.id);
-    replays.remember(input, row.id);
+    await insert(row);
+    for (const address of free.values()) await addresses.take(address, row.id);
+    await replays.remember(input, row.id);
     const keys = Object.fromEntries([...free].map(([family, { key }]) => [family, key]));
     return { kind: 'created', session: toSession(row, keys, []) };
   }
 
-  function create(input: NewSession): CreateSessionOutcome {
-    const past = replays.recall(input);
+  async function create(input: NewSession): Promise<CreateSessionOutcome> {
+    const past = await replays.recall(input);
     if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
-    if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.madeId) };
+    if (past.kind === 'same_body') return { kind: 'replayed', session: await viewOf(past.madeId) };
     const { storeId, mode, request, replay } = input;
-    const earlier = findByOrder.get({ storeId, mode, orderId: request.orderId });
+    const earlier = await findByOrder.get({ storeId, mode, orderId: request.orderId });
     if (!earlier) {
-      const { settings, isSuspended } = stores.of(storeId);
+      const { settings, isSuspended } = await stores.of(storeId);
       if (isSuspended()) return { kind: 'store_suspended' };
       return begin({ ...input, id: fullId(input.id) }, settings);
     }
     if (earlier.bodyHash !== replay.bodyHash) return { kind: 'order_id_conflict' };
-    replays.remember(input, earlier.id);
-    return { kind: 'replayed', session: viewOf(earlier.id) };
+    await replays.remember(input, earlier.id);
+    return { kind: 'replayed', session: await viewOf(earlier.id) };
   }
 
   /** Returns the ids of pending sessions that the clock ends now, longest overdue first. */
-  function due(nowMs: number, limit: number): string[] {
+  async function due(nowMs: number, limit: number): Promise<string[]> {
     const nowS = toSeconds(nowMs);
     const found: string[] = [];
-    for (const text of openSets.all() as string[]) {
+    for (const text of (await openSets.all()) as string[]) {
       const networksOfSet = JSON.parse(text) as NetworkKey[];
       // Core's rule as a bound: the clock has passed the deadline, and so has reading, or the wait for reading is over.
-      const { readThroughS, rewoundAtS } = networks.reading(networksOfSet);
+      const { readThroughS, rewoundAtS } = await networks.reading(networksOfSet);
       const waitedSinceS = nowS - outageWaitS;
       const beforeS = Math.max(Math.min(nowS, readThroughS), rewoundAtS < waitedSinceS ? waitedSinceS : 0);
-      const rows = dueOfSet.all({ networks: networksOfSet, beforeS, limit: limit - found.length });
+      const rows = await dueOfSet.all({ networks: networksOfSet, beforeS, limit: limit - found.length });
       for (const { id } of rows) found.push(id);
     }
     return found;
@@ -201,14 +202,17 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
     /** Takes addresses, saves the session and remembers the idempotency key, in one transaction. */
     async create(input: NewSession): Promise<CreateSessionOutcome> {
       const outcome = await db.write(() => create(input), { isGrouped: true });
-      if ('session' in outcome) await afterTake?.(addresses.takenBy(outcome.session.id));
+      if ('session' in outcome && afterTake) {
+        const { id } = outcome.session;
+        await afterTake(await db.read(() => addresses.takenBy(id)));
+      }
       return outcome;
     },
     /** @param id with or without its `cs_` prefix */
     async find(id: string): Promise<Session | null> {
-      return db.read(() => {
-        const row = findRow(fullId(id));
-        return row ? view(row) : null;
+      return db.read(async () => {
+        const row = await findRow(fullId(id));
+        return row ? await view(row) : null;
       });
     },
     /** Returns at most `limit` sessions by their ids; the cost does not grow with what is stored. */
@@ -223,21 +227,23 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
         lt(sessions.id, beforeId),
       );
       const order = first === 'newest' ? desc(sessions.id) : asc(sessions.id);
-      return db.read(() => db.orm.select().from(sessions).where(where).orderBy(order).limit(limit).all().map(view));
+      return db.read(async () =>
+        mapInOrder(await db.orm.select().from(sessions).where(where).orderBy(order).limit(limit).all(), view),
+      );
     },
     async cancel(
       input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,
     ): Promise<CancelSessionOutcome> {
-      return db.write(() => {
-        const row = findRow(fullId(input.id));
+      return db.write(async () => {
+        const row = await findRow(fullId(input.id));
         if (row?.storeId !== input.storeId || row.mode !== input.mode) return { kind: 'not_found' };
-        const past = replays.recall(input);
+        const past = await replays.recall(input);
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
-        if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.madeId) };
-        const refusal = transitions.cancel(row, input.nowMs);
-        if (refusal) return { kind: 'refused', why: refusal, session: viewOf(row.id) };
-        replays.remember(input, row.id);
-        return { kind: 'done', session: viewOf(row.id) };
+        if (past.kind === 'same_body') return { kind: 'replayed', session: await viewOf(past.madeId) };
+        const refusal = await transitions.cancel(row, input.nowMs);
+        if (refusal) return { kind: 'refused', why: refusal, session: await viewOf(row.id) };
+        await replays.remember(input, row.id);
+        return { kind: 'done', session: await viewOf(row.id) };
       });
     },
     /**
@@ -246,16 +252,16 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
      * @returns false when there is no such session
      */
     async cutShort(id: string, nowMs: number): Promise<boolean> {
-      return db.write(() => {
-        const row = findRow(fullId(id));
+      return db.write(async () => {
+        const row = await findRow(fullId(id));
         if (row?.mode !== 'test' || row.status !== 'pending') return false;
         // One second ago: money that arrives from now on is late even by a chain's clock, but what has come is in time.
-        const cameS = transfers.ofSession(row.id, PAYMENTS_MAX).map(({ timeS }) => timeS);
+        const cameS = (await transfers.ofSession(row.id, PAYMENTS_MAX)).map(({ timeS }) => timeS);
         const expiresAtS = Math.max(toSeconds(nowMs) - 1, ...cameS);
         const cut = { expiresAtS, topUpGraceS: 0, inclusionGraceS: {} };
         const terms: Terms = { ...termsOf(row), ...cut };
         const { deadlineS } = stateOf(terms, lifeOf(row), standingOf(row), row.sums);
-        db.orm
+        await db.orm
           .update(sessions)
           .set({ terms: { ...row.terms, ...cut }, deadlineS })
           .where(eq(sessions.id, row.id))
@@ -266,11 +272,15 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
     /** Settles up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
     async settleDue(nowMs: number, limit: number): Promise<number> {
       // The write lock is taken only when there is something to do.
-      const ids = db.read(() => due(nowMs, limit));
+      const ids = await db.read(() => due(nowMs, limit));
       if (ids.length === 0) return 0;
-      return db.write(() => {
-        const rows = ids.flatMap((id) => findRow(id) ?? []);
-        return rows.filter((row) => transitions.advance(row, nowMs, null, [])).length;
+      return db.write(async () => {
+        let changed = 0;
+        for (const id of ids) {
+          const row = await findRow(id);
+          if (row && (await transitions.advance(row, nowMs, null, []))) changed++;
+        }
+        return changed;
       });
     },
   };

@@ -1,9 +1,11 @@
 /**
  * The counts behind the metrics.
  */
+
 import { asc, count, eq } from 'drizzle-orm';
 import type { SessionStatus } from '../core/event.ts';
 import { firstSessionId } from '../lib/id.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { createMeta, LAST_RUN } from './meta.ts';
 import { deliveries, heldMoney } from './tables.ts';
@@ -35,26 +37,28 @@ export function statsCommands({ client, orm, read }: Db) {
        ) AS limited`,
     )
     .pluck();
-  const sessionsOf = (status: SessionStatus, fromId: string) =>
-    countSessions.get(status, fromId, SESSIONS_COUNTED_MAX) as number;
+  const sessionsOf = async (status: SessionStatus, fromId: string) =>
+    (await countSessions.get(status, fromId, SESSIONS_COUNTED_MAX)) as number;
   const isWaiting = eq(deliveries.state, 'waiting');
   const isOpen = eq(heldMoney.state, 'open');
   return {
     async stats(nowMs: number): Promise<Stats> {
-      return read(() => {
-        const oldest = orm
+      return read(async () => {
+        const oldest = await orm
           .select({ createdAtMs: deliveries.createdAtMs })
           .from(deliveries)
           .where(isWaiting)
           .orderBy(asc(deliveries.eventId))
           .limit(1)
           .get();
-        const lastRun = meta.read(LAST_RUN);
+        const lastRun = await meta.read(LAST_RUN);
         return {
           retentionAtMs: lastRun === null ? null : Number(lastRun),
-          sessions: Object.fromEntries(statuses.map((status) => [status, sessionsOf(status, '')])),
-          deliveriesWaiting: orm.select({ n: count() }).from(deliveries).where(isWaiting).get()?.n ?? 0,
-          heldOpen: orm.select({ n: count() }).from(heldMoney).where(isOpen).get()?.n ?? 0,
+          sessions: Object.fromEntries(
+            await mapInOrder(statuses, async (status) => [status, await sessionsOf(status, '')]),
+          ),
+          deliveriesWaiting: (await orm.select({ n: count() }).from(deliveries).where(isWaiting).get())?.n ?? 0,
+          heldOpen: (await orm.select({ n: count() }).from(heldMoney).where(isOpen).get())?.n ?? 0,
           oldestWaitingMs: oldest ? Math.max(0, nowMs - oldest.createdAtMs) : 0,
         };
       });

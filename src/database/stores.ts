@@ -86,7 +86,7 @@ const ALTERED = 'its row in the database was altered';
 /** Returns functions that are called within a transaction. */
 export function createStoreRows(db: Db, guard: RowGuard) {
   const select = atFirstUse(db.orm.select(storeColumns).from(stores).where(given(stores, 'id')));
-  const find = (id: string): StoreRow | undefined => select.get({ id });
+  const find = (id: string): Promise<StoreRow | undefined> => select.get({ id });
 
   /** Checks what was decided about a store; raises an alarm if it was altered. */
   const isIntact = (row: StoreRow): boolean =>
@@ -100,8 +100,8 @@ export function createStoreRows(db: Db, guard: RowGuard) {
     find,
     isIntact,
     /** Returns a store that exists. `isSuspended`: whether its keys may create nothing. */
-    of(id: string) {
-      const row = find(id);
+    async of(id: string) {
+      const row = await find(id);
       invariant(row, `store ${id} exists`);
       const { settings, refundPolicy: policy } = row;
       return { settings, policy, isSuspended: () => !isIntact(row) || row.status === 'suspended' };
@@ -156,7 +156,13 @@ const like = <T extends object>(shape: T, values: T): T =>
 const pick = (values: StoreValues, keys: readonly (keyof StoreValues)[]) =>
   Object.fromEntries(keys.map((key) => [key, values[key]]));
 
-function createStore(db: Db, { guard, recordAct, secrets }: Parts, input: NewStore, act?: OperatorAct, owner?: string) {
+async function createStore(
+  db: Db,
+  { guard, recordAct, secrets }: Parts,
+  input: NewStore,
+  act?: OperatorAct,
+  owner?: string,
+) {
   const { webhookSecrets, suspension, refusal, ...store } = input;
   const { settings } = store;
   const decision = suspension ?? refusal;
@@ -168,9 +174,9 @@ function createStore(db: Db, { guard, recordAct, secrets }: Parts, input: NewSto
     liveSecret: secrets.seal(store.id, 'live', webhookSecrets.live),
     testSecret: secrets.seal(store.id, 'test', webhookSecrets.test),
   };
-  preparedInsert(db, stores)({ ...row, mac: guard.seal(macedDecision(row)) });
+  await preparedInsert(db, stores)({ ...row, mac: guard.seal(macedDecision(row)) });
   const { id: target, name, zone } = store;
-  if (act) recordAct(act, { target, before: null, after: { name, zone, ...(owner && { owner }), ...settings } });
+  if (act) await recordAct(act, { target, before: null, after: { name, zone, ...(owner && { owner }), ...settings } });
 }
 
 export function storeCommands(db: Db, parts: Parts) {
@@ -185,34 +191,34 @@ export function storeCommands(db: Db, parts: Parts) {
       await db.write(() => createStore(db, parts, input, act));
     },
     async find(id: string): Promise<MerchantStore | null> {
-      return db.read(() => {
-        const row = rows.find(id);
+      return db.read(async () => {
+        const row = await rows.find(id);
         return row ? toStore(row) : null;
       });
     },
     async list(): Promise<readonly MerchantStore[]> {
-      return db.read(() =>
-        db.orm.select(storeColumns).from(stores).orderBy(stores.createdAtMs, stores.id).all().map(toStore),
+      return db.read(async () =>
+        (await db.orm.select(storeColumns).from(stores).orderBy(stores.createdAtMs, stores.id).all()).map(toStore),
       );
     },
     /** Returns the ids of the stores that are suspended. */
     async listSuspended(): Promise<readonly string[]> {
-      const stored = db.read(() => all.all().map(toStore));
+      const stored = await db.read(async () => (await all.all()).map(toStore));
       return stored.flatMap(({ id, suspension }) => (suspension ? id : []));
     },
     /** Returns the settings of a store that exists. */
     async settings(id: string): Promise<StoreSettings> {
-      return db.read(() => rows.of(id).settings);
+      return db.read(async () => (await rows.of(id)).settings);
     },
     /** Returns the refund policy of a store that exists. */
     async refundPolicy(id: string): Promise<RefundPolicy> {
-      return db.read(() => rows.of(id).policy);
+      return db.read(async () => (await rows.of(id)).policy);
     },
     /** Changes the refund policy of a store that exists. @returns all of it */
     async setRefundPolicy(id: string, changes: Partial<RefundPolicy>): Promise<RefundPolicy> {
-      return db.write(() => {
-        const refundPolicy = { ...rows.of(id).policy, ...changes };
-        db.orm.update(stores).set({ refundPolicy }).where(eq(stores.id, id)).run();
+      return db.write(async () => {
+        const refundPolicy = { ...(await rows.of(id)).policy, ...changes };
+        await db.orm.update(stores).set({ refundPolicy }).where(eq(stores.id, id)).run();
         return refundPolicy;
       });
     },
@@ -227,8 +233,8 @@ export function storeCommands(db: Db, parts: Parts) {
       act: OperatorAct,
       isDryRun: boolean,
     ): Promise<Readonly<{ before: StoreValues; after: StoreValues }> | null> {
-      return writeOrTry(db, isDryRun, () => {
-        const row = rows.find(id);
+      return writeOrTry(db, isDryRun, async () => {
+        const row = await rows.find(id);
         if (!row) return null;
         const before = valuesOf(row);
         const after: StoreValues = { ...before, ...changes };
@@ -236,12 +242,12 @@ export function storeCommands(db: Db, parts: Parts) {
         if (changed.length === 0) return { before, after };
         const { name, zone } = after;
         const own = { settings: like(row.settings, after), refundPolicy: like(row.refundPolicy, after) };
-        db.orm
+        await db.orm
           .update(stores)
           .set({ name, zone, ...own })
           .where(eq(stores.id, id))
           .run();
-        recordAct(act, { target: id, before: pick(before, changed), after: pick(after, changed) });
+        await recordAct(act, { target: id, before: pick(before, changed), after: pick(after, changed) });
         return { before, after };
       });
     },
@@ -253,13 +259,13 @@ function decisionCommands(db: Db, parts: Parts) {
   const { rows, guard, recordAct, alarms } = parts;
   const toStore = viewer(rows);
   const people = personRows(db);
-  const alarmNext = (nowMs: number): void =>
-    alarms.raiseNext(ALARMS, nowMs, (isUntold, limit) => {
+  const alarmNext = (nowMs: number): Promise<void> =>
+    alarms.raiseNext(ALARMS, nowMs, async (isUntold, limit) => {
       const untold = db.orm
         .select({ id: stores.id })
         .from(stores)
         .where(and(isWaiting, isUntold(stores.id)));
-      const oldest = untold.orderBy(asc(stores.createdAtMs), asc(stores.id)).limit(limit).all();
+      const oldest = await untold.orderBy(asc(stores.createdAtMs), asc(stores.id)).limit(limit).all();
       return oldest.map(({ id }) => ({
         id,
         about: { code: 'store_waiting', message: waitingMessage(id), network: null, sessionId: null },
@@ -267,7 +273,7 @@ function decisionCommands(db: Db, parts: Parts) {
     });
 
   /** Saves a decision and records it. @returns the store after it */
-  function decide(row: StoreRow, status: StoreRow['status'], act: OperatorAct): MerchantStore {
+  async function decide(row: StoreRow, status: StoreRow['status'], act: OperatorAct): Promise<MerchantStore> {
     const isAgainst = status === 'refused' || status === 'suspended';
     const decision = {
       decidedAtMs: isAgainst ? act.atMs : null,
@@ -275,7 +281,7 @@ function decisionCommands(db: Db, parts: Parts) {
     };
     const after = { ...row, status, ...decision };
     const mac = guard.seal(macedDecision(after));
-    db.orm
+    await db.orm
       .update(stores)
       .set({ status, ...decision, mac })
       .where(eq(stores.id, row.id))
@@ -284,23 +290,27 @@ function decisionCommands(db: Db, parts: Parts) {
       status: one.status,
       ...(one.decidedBecause !== null && { because: one.decidedBecause }),
     });
-    recordAct(act, { target: row.id, before: shown(row), after: shown(after) });
+    await recordAct(act, { target: row.id, before: shown(row), after: shown(after) });
     return toStore({ ...after, mac });
   }
 
   /** Decides about a store that waits, and ends its alarm. */
-  function decideWaiting(row: StoreRow, status: 'approved' | 'refused', act: OperatorAct): MerchantStore {
-    const store = decide(row, status, act);
-    alarms.end(ALARMS, row.id, act.atMs);
-    alarmNext(act.atMs);
+  async function decideWaiting(
+    row: StoreRow,
+    status: 'approved' | 'refused',
+    act: OperatorAct,
+  ): Promise<MerchantStore> {
+    const store = await decide(row, status, act);
+    await alarms.end(ALARMS, row.id, act.atMs);
+    await alarmNext(act.atMs);
     return store;
   }
 
   /** Counts the stores of a person that wait. */
-  function countWaiting(personId: string): number {
-    const own = people.byId(personId)?.memberships.flatMap(({ storeId }) => storeId ?? []) ?? [];
+  async function countWaiting(personId: string): Promise<number> {
+    const own = (await people.byId(personId))?.memberships.flatMap(({ storeId }) => storeId ?? []) ?? [];
     const waiting = and(inArray(stores.id, own), isWaiting);
-    return db.orm.select({ of: count() }).from(stores).where(waiting).get()?.of ?? 0;
+    return (await db.orm.select({ of: count() }).from(stores).where(waiting).get())?.of ?? 0;
   }
 
   return {
@@ -310,15 +320,15 @@ function decisionCommands(db: Db, parts: Parts) {
      * @returns false when too many of the owner's stores wait (`WAITING_STORES_MAX`)
      */
     async request(input: NewStore, ownerId: string, act: OperatorAct): Promise<boolean> {
-      return db.write(() => {
-        if (countWaiting(ownerId) >= WAITING_STORES_MAX) return false;
-        createStore(db, parts, { ...input, status: 'pending' }, act, ownerId);
-        const owner = people.byId(ownerId);
+      return db.write(async () => {
+        if ((await countWaiting(ownerId)) >= WAITING_STORES_MAX) return false;
+        await createStore(db, parts, { ...input, status: 'pending' }, act, ownerId);
+        const owner = await people.byId(ownerId);
         invariant(owner, `there is an account ${ownerId}`);
-        people.set(ownerId, {
+        await people.set(ownerId, {
           memberships: withMembership(owner.memberships, { storeId: input.id, role: 'owner' }),
         });
-        alarmNext(act.atMs);
+        await alarmNext(act.atMs);
         return true;
       });
     },
@@ -327,11 +337,11 @@ function decisionCommands(db: Db, parts: Parts) {
      * @returns null if there is no such store; `hasChanged` is false for one that was approved
      */
     async approve(id: string, act: OperatorAct, isDryRun: boolean): Promise<Decided | null> {
-      return writeOrTry(db, isDryRun, () => {
-        const row = rows.find(id);
+      return writeOrTry(db, isDryRun, async () => {
+        const row = await rows.find(id);
         if (!row) return null;
         if (isApproved(row.status)) return { store: toStore(row), hasChanged: false };
-        return { store: decideWaiting(row, 'approved', act), hasChanged: true };
+        return { store: await decideWaiting(row, 'approved', act), hasChanged: true };
       });
     },
     /**
@@ -340,12 +350,12 @@ function decisionCommands(db: Db, parts: Parts) {
      * @returns null if there is no such store
      */
     async refuse(id: string, act: OperatorAct, isDryRun: boolean): Promise<RefusedStore | null> {
-      return writeOrTry(db, isDryRun, () => {
-        const row = rows.find(id);
+      return writeOrTry(db, isDryRun, async () => {
+        const row = await rows.find(id);
         if (!row) return null;
         if (isApproved(row.status)) return { store: toStore(row), outcome: 'approved' };
         if (row.status === 'refused') return { store: toStore(row), outcome: 'already' };
-        return { store: decideWaiting(row, 'refused', act), outcome: 'refused' };
+        return { store: await decideWaiting(row, 'refused', act), outcome: 'refused' };
       });
     },
     /**
@@ -360,13 +370,13 @@ function decisionCommands(db: Db, parts: Parts) {
       act: OperatorAct,
       isDryRun: boolean,
     ): Promise<Decided | null> {
-      return writeOrTry(db, isDryRun, () => {
-        const row = rows.find(id);
+      return writeOrTry(db, isDryRun, async () => {
+        const row = await rows.find(id);
         if (!row) return null;
         const status = to === 'suspended' ? 'suspended' : 'approved';
         const isPointless = row.status === status || !isApproved(row.status);
         if (rows.isIntact(row) && isPointless) return { store: toStore(row), hasChanged: false };
-        return { store: decide(row, status, act), hasChanged: true };
+        return { store: await decide(row, status, act), hasChanged: true };
       });
     },
   };
@@ -379,11 +389,11 @@ function pageCommands({ orm, read, write, describe }: Db, rows: StoreRows) {
   };
   return {
     async setPageSettings(storeId: string, { logo, ...change }: PageSettingsChange): Promise<void> {
-      await write(() => {
-        const before = rows.find(storeId)?.page ?? noPage;
+      await write(async () => {
+        const before = (await rows.find(storeId))?.page ?? noPage;
         const page: PageSettings = { ...before, ...change, ...(logo !== undefined && { logo: logo?.hash ?? null }) };
         const bytes = logo === undefined ? {} : { logo: logo && Buffer.from(logo.bytes) };
-        orm
+        await orm
           .update(stores)
           .set({ page, ...bytes })
           .where(eq(stores.id, storeId))
@@ -393,12 +403,12 @@ function pageCommands({ orm, read, write, describe }: Db, rows: StoreRows) {
     },
     /** Returns a store's page settings; those of a new store if there is none. */
     async findPageSettings(storeId: string): Promise<PageSettings> {
-      return read(() => rows.find(storeId)?.page ?? noPage);
+      return read(async () => (await rows.find(storeId))?.page ?? noPage);
     },
     /** Returns the logo with this hash; null when the store has another one, or none. */
     async findLogo(storeId: string, hash: string): Promise<Uint8Array | null> {
       const { page, logo } = stores;
-      const row = read(() => orm.select({ page, logo }).from(stores).where(eq(stores.id, storeId)).get());
+      const row = await read(() => orm.select({ page, logo }).from(stores).where(eq(stores.id, storeId)).get());
       return row?.page.logo === hash ? row.logo : null;
     },
   };

@@ -27,9 +27,10 @@ const facts = `
   ORDER BY s.id`;
 
 /** @returns one line for each session whose sums are wrong */
-export function auditSums({ client }: Db): string[] {
+export async function auditSums({ client }: Db): Promise<string[]> {
   const expected = new Map<string, Map<string, bigint>>();
-  for (const { sessionId, place, state, units } of client.prepare(facts).iterate() as IterableIterator<TransferLine>) {
+  for await (const line of client.prepare(facts).iterate() as AsyncIterable<TransferLine>) {
+    const { sessionId, place, state, units } = line;
     const sums = expected.get(sessionId) ?? new Map<string, bigint>();
     expected.set(sessionId, sums);
     const key = `${place} ${state}`;
@@ -37,7 +38,7 @@ export function auditSums({ client }: Db): string[] {
   }
   const wrong: string[] = [];
   const kept = client.prepare('SELECT id, sums FROM sessions WHERE payment_count > 0 AND sums IS NOT NULL');
-  for (const { id, sums } of kept.iterate() as IterableIterator<{ id: string; sums: string }>) {
+  for await (const { id, sums } of kept.iterate() as AsyncIterable<{ id: string; sums: string }>) {
     const shown = readReceiptSums(sums).flatMap(({ network, currency, decimals, phase, ...amounts }) =>
       (['seen', 'confirmed', 'final'] as const)
         .filter((state) => amounts[state] > 0n)
@@ -54,16 +55,16 @@ export function auditSums({ client }: Db): string[] {
 const SESSIONS_AT_ONCE = 1_000;
 
 /** @returns one line for each session whose held money is not what its sums say */
-export function auditHeldMoney({ orm }: Db, returnedOf: ReturnedOf): string[] {
+export async function auditHeldMoney({ orm }: Db, returnedOf: ReturnedOf): Promise<string[]> {
   const kept = new Map<string, string[]>();
-  for (const { sessionId, kind, valuePar } of orm.select().from(records).all()) {
+  for (const { sessionId, kind, valuePar } of await orm.select().from(records).all()) {
     if (valuePar > 0n) kept.set(sessionId, [...(kept.get(sessionId) ?? []), `${kind} ${valuePar}`]);
   }
   const wrong: string[] = [];
   const text = (lines: readonly string[]) => [...lines].sort().join(', ') || 'nothing';
   let after = '';
   for (;;) {
-    const rows = orm
+    const rows = await orm
       .select()
       .from(sessions)
       .where(and(gt(sessions.id, after), gt(sessions.paymentCount, 0)))
@@ -71,7 +72,7 @@ export function auditHeldMoney({ orm }: Db, returnedOf: ReturnedOf): string[] {
       .limit(SESSIONS_AT_ONCE)
       .all();
     for (const row of rows) {
-      const real = heldMoney(termsOf(row), lifeOf(row), withoutReturned(row.sums, returnedOf(row.id)));
+      const real = heldMoney(termsOf(row), lifeOf(row), withoutReturned(row.sums, await returnedOf(row.id)));
       const [found, expected] = [kept.get(row.id) ?? [], real.map(({ kind, valuePar }) => `${kind} ${valuePar}`)].map(
         text,
       );

@@ -102,38 +102,41 @@ const outgoingIn = `
 
 /** Statements are prepared when they are asked for: only a person's command does, and some of them read much. */
 export function traceQueries(db: Db) {
-  const all = <T>(text: string, ...values: readonly unknown[]): T[] =>
-    db.read(() => db.client.prepare(text).all(...values) as T[]);
+  const all = <T>(text: string, ...values: readonly unknown[]): Promise<T[]> =>
+    db.read(async () => (await db.client.prepare(text).all(...values)) as T[]);
   return {
     /**
      * Returns the transfers to us in a transaction. Reads the index of all transfers: for operators, not for servers.
      */
     async ofTransaction(tx: string): Promise<readonly TracedTransfer[]> {
-      return all<TransferRow>(ofTransaction, tx).map(toTransfer);
+      return (await all<TransferRow>(ofTransaction, tx)).map(toTransfer);
     },
     /** Returns the newest transfers to a session's addresses, oldest first. */
     async ofSession(sessionId: string): Promise<readonly TracedTransfer[]> {
-      return all<TransferRow>(ofSession, { subject: sessionId }).map(toTransfer);
+      return (await all<TransferRow>(ofSession, { subject: sessionId })).map(toTransfer);
     },
     /** Returns the newest transfers to an address, oldest first. */
     async ofAddress(addressId: number): Promise<readonly TracedTransfer[]> {
-      return all<TransferRow>(ofAddress, { subject: addressId }).map(toTransfer);
+      return (await all<TransferRow>(ofAddress, { subject: addressId })).map(toTransfer);
     },
     /** Returns our addresses of a family with this key: one in each mode at most. */
     async findAddresses(family: string, key: string): Promise<readonly TracedAddress[]> {
-      return all<AddressRow>(addressesWith, family, key).map((row) => ({ ...row, isRetired: row.isRetired === 1 }));
+      return (await all<AddressRow>(addressesWith, family, key)).map((row) => ({
+        ...row,
+        isRetired: row.isRetired === 1,
+      }));
     },
     /** Returns the ids of the sessions of an order, one in each store and mode at most. */
     async sessionsOfOrder(orderId: string): Promise<readonly string[]> {
-      return all<{ id: string }>(ofOrder, orderId, TRACED_MAX).map(({ id }) => id);
+      return (await all<{ id: string }>(ofOrder, orderId, TRACED_MAX)).map(({ id }) => id);
     },
     /** Returns the newest events of a session, oldest first. */
     async eventsOfSession(sessionId: string): Promise<readonly StoredEvent[]> {
-      return all<StoredEvent>(eventsOf, sessionId, TRACED_MAX).reverse();
+      return (await all<StoredEvent>(eventsOf, sessionId, TRACED_MAX)).reverse();
     },
     /** Returns what left our own wallets in a transaction and no attempt explains. */
     async outgoingOf(tx: string): Promise<readonly TracedOutgoing[]> {
-      return all<OutgoingRow>(outgoingIn, tx, TRACED_MAX).map(({ units, ...row }) => ({
+      return (await all<OutgoingRow>(outgoingIn, tx, TRACED_MAX)).map(({ units, ...row }) => ({
         ...row,
         units: BigInt(units),
       }));

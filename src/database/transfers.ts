@@ -1,10 +1,12 @@
 /**
  * Transfers to our addresses: facts of blocks. Core decides from them what counts.
  */
+
 import { and, asc, desc, eq, gt, isNotNull, lte, sql } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import type { Counted, Phase, ReceiptState, Recount } from '../core/session.ts';
 import { type Currency, type NetworkKey, nameOf } from '../core/transfer.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, preparedInsert } from './engine/prepared.ts';
 import type { MacedRow, RowGuard } from './row-macs.ts';
@@ -87,36 +89,40 @@ function factSteps(db: Db, guard: RowGuard) {
       .where(and(given(blocks, 'network'), eq(blocks.canonical, sql`1`), isBetween)),
   );
   return {
-    insert: (transfer: Fact) => void insert({ ...transfer, mac: guard.seal(macedTransfer(transfer)) }),
-    ofBlock: (blockId: number): TransferRow[] => ofBlock.all({ blockId }),
+    insert: async (transfer: Fact) => {
+      await insert({ ...transfer, mac: guard.seal(macedTransfer(transfer)) });
+    },
+    ofBlock: (blockId: number): Promise<TransferRow[]> => ofBlock.all({ blockId }),
     /** Confirms these transactions in a block; all of it if `txs` is absent. */
-    confirm(blockId: number, nowMs: number, txs?: readonly string[]): void {
-      if (!txs) confirmAll.run({ blockId, nowMs });
-      else for (const tx of txs) confirmOne.run({ blockId, nowMs, tx });
+    async confirm(blockId: number, nowMs: number, txs?: readonly string[]): Promise<void> {
+      if (!txs) await confirmAll.run({ blockId, nowMs });
+      else for (const tx of txs) await confirmOne.run({ blockId, nowMs, tx });
     },
     /** Removes the confirmations of a block that left the chain; the time of the first confirmation stays. */
-    unconfirm: (blockId: number) => void setConfirmed({ blockId, confirmed: false }),
+    unconfirm: async (blockId: number) => {
+      await setConfirmed({ blockId, confirmed: false });
+    },
     /** Returns the phase of a transaction that paid the address in an earlier block, or null. */
-    phaseOf: (addressId: number, network: NetworkKey, tx: string): Phase | null =>
-      earlier.get({ addressId, network, tx })?.phase ?? null,
+    phaseOf: async (addressId: number, network: NetworkKey, tx: string): Promise<Phase | null> =>
+      (await earlier.get({ addressId, network, tx }))?.phase ?? null,
     /** Returns the canonical blocks with shown transfers and `above` < number ≤ `through`. */
-    blocksBetween: (network: NetworkKey, above: number, through: number): number[] =>
-      blocksBetween.all({ network, above, through }).map(({ id }) => id),
+    blocksBetween: async (network: NetworkKey, above: number, through: number): Promise<number[]> =>
+      (await blocksBetween.all({ network, above, through })).map(({ id }) => id),
     /**
      * Compares the shown transfers of blocks with what the sessions' sums contain of them, and notes the differences as
      * counted. @returns the differences, by the sessions that the blocks pay; each must then be added to the sums
      */
-    recount(blockIds: readonly number[], floor: number): Map<string, Recount[]> {
+    async recount(blockIds: readonly number[], floor: number): Promise<Map<string, Recount[]>> {
       const found = new Map<string, Recount[]>();
       for (const blockId of new Set(blockIds)) {
-        for (const { transfer, sessionId, canonical, number } of shownOfBlock.all({ blockId })) {
+        for (const { transfer, sessionId, canonical, number } of await shownOfBlock.all({ blockId })) {
           invariant(sessionId !== null, `the taken address ${transfer.addressId} has a session`);
           const changed = found.get(sessionId) ?? [];
           found.set(sessionId, changed);
           const { id, network, currency, decimals, units, phase, counted: from } = transfer;
           const to = countedAs({ ...transfer, canonical, number, floor });
           if (phase === null || from === to) continue;
-          note({ id, phase, counted: to });
+          await note({ id, phase, counted: to });
           changed.push({ network, currency, decimals, phase, units, from, to });
         }
       }
@@ -179,11 +185,14 @@ function sessionQueries({ orm }: Db, guard: RowGuard) {
       .orderBy(asc(transfers.id))
       .limit(SENDERS_MAX),
   );
-  const idsOf = (sessionId: string): number[] => addressesOf.all({ sessionId }).map(({ id }) => id);
+  const idsOf = async (sessionId: string): Promise<number[]> =>
+    (await addressesOf.all({ sessionId })).map(({ id }) => id);
 
   /** Returns the confirmed transfers that name senders; none if one of them was altered. */
-  function receivedFrom(sessionId: string, network: NetworkKey, currency: Currency) {
-    const all = idsOf(sessionId).flatMap((addressId) => firstConfirmed.all({ addressId, network, currency }));
+  async function receivedFrom(sessionId: string, network: NetworkKey, currency: Currency) {
+    const all = (
+      await mapInOrder(await idsOf(sessionId), (addressId) => firstConfirmed.all({ addressId, network, currency }))
+    ).flat();
     const remedy = 'name the address of its refund by `quayside refund destination`';
     const isIntact = all.every((row) =>
       guard.accepts(macedTransfer(row), row.mac, `transfer ${row.tx} to session ${sessionId}`, remedy),
@@ -193,21 +202,25 @@ function sessionQueries({ orm }: Db, guard: RowGuard) {
 
   return {
     /** Returns the newest shown transfers to a session's addresses, oldest first. */
-    ofSession(sessionId: string, limit: number): SessionTransfer[] {
-      const found = idsOf(sessionId).flatMap((addressId) => newest.all({ addressId, limit }));
+    async ofSession(sessionId: string, limit: number): Promise<SessionTransfer[]> {
+      const found = (await mapInOrder(await idsOf(sessionId), (addressId) => newest.all({ addressId, limit }))).flat();
       return found.sort((one, other) => one.id - other.id).slice(-limit);
     },
     /** Returns whether a canonical block contains a transfer of this transaction to the session. */
-    holds: (sessionId: string, network: NetworkKey, tx: string): boolean =>
-      idsOf(sessionId).some((addressId) => holds.get({ addressId, network, tx }) !== undefined),
+    async holds(sessionId: string, network: NetworkKey, tx: string): Promise<boolean> {
+      for (const addressId of await idsOf(sessionId)) {
+        if ((await holds.get({ addressId, network, tx })) !== undefined) return true;
+      }
+      return false;
+    },
     /** Returns the address key of the sender of the largest confirmed transfer among the first `SENDERS_MAX`. */
-    largestSender(sessionId: string, network: NetworkKey, currency: Currency): string | null {
-      const [first, ...others] = receivedFrom(sessionId, network, currency);
+    async largestSender(sessionId: string, network: NetworkKey, currency: Currency): Promise<string | null> {
+      const [first, ...others] = await receivedFrom(sessionId, network, currency);
       return first ? others.reduce((best, one) => (best.units >= one.units ? best : one), first).fromKey : null;
     },
     /** Returns who sent a session confirmed coins of a currency on a network; none where there are too many to tell. */
-    senders(sessionId: string, network: NetworkKey, currency: Currency): string[] {
-      const all = receivedFrom(sessionId, network, currency);
+    async senders(sessionId: string, network: NetworkKey, currency: Currency): Promise<string[]> {
+      const all = await receivedFrom(sessionId, network, currency);
       return all.length < SENDERS_MAX ? [...new Set(all.map(({ fromKey }) => fromKey))] : [];
     },
   };

@@ -65,22 +65,19 @@ const PROBE = 'the secret key of this database';
  * @throws Fault permanent `secret_key_wrong`
  */
 export function checkKey(db: Db, vault: Vault): void {
-  const find = () => db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get();
-  const findOrAdd = db.client.transaction(() => {
-    const first = find();
-    if (first) return first;
-    const probe = { name: 'sealed_probe', value: vault.seal(PROBE, PROBE) };
-    db.orm.insert(meta).values(probe).run();
-    return probe;
-  });
+  const find = db.raw.prepare("SELECT value FROM meta WHERE name = 'sealed_probe'").pluck();
+  const add = db.raw.prepare("INSERT INTO meta (name, value) VALUES ('sealed_probe', ?) ON CONFLICT (name) DO NOTHING");
   // Nothing is served yet, so it may wait for another process.
-  const kept = find() ?? guarded(db.file, () => findOrAdd.immediate());
-  vault.open(kept.value, PROBE);
+  const kept = guarded(db.file, () => {
+    if (find.get() === undefined) add.run(vault.seal(PROBE, PROBE));
+    return find.get() as string;
+  });
+  vault.open(kept, PROBE);
 }
 
 /** Returns whether a vault has the key that the file is sealed with; true for a file that no key was used with. */
-export function opensProbe(db: Db, vault: Vault): boolean {
-  const kept = db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get();
+export async function opensProbe(db: Db, vault: Vault): Promise<boolean> {
+  const kept = await db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get();
   try {
     return kept === undefined || vault.open(kept.value, PROBE) === PROBE;
   } catch (error) {
@@ -90,8 +87,8 @@ export function opensProbe(db: Db, vault: Vault): boolean {
 }
 
 /** Makes the vault's key the one of the file, within a transaction. */
-export function sealProbe(db: Db, vault: Vault): void {
-  db.orm
+export async function sealProbe(db: Db, vault: Vault): Promise<void> {
+  await db.orm
     .update(meta)
     .set({ value: vault.seal(PROBE, PROBE) })
     .where(eq(meta.name, 'sealed_probe'))

@@ -8,6 +8,7 @@ import { toPar } from '../core/money.ts';
 import { receivedOn } from '../core/session.ts';
 import { storeTiers } from '../core/store-credit.ts';
 import { type NetworkKey, nameOf } from '../core/transfer.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, given } from './engine/prepared.ts';
 import type { WaitingTransfer } from './ingest.ts';
@@ -36,22 +37,22 @@ export function waitingCommands(db: Db, { findSession, stores }: Parts) {
       .orderBy(asc(transfers.id)),
   );
 
-  function judged(sessionId: string, network: NetworkKey): Judged {
-    const session = findSession(sessionId);
+  async function judged(sessionId: string, network: NetworkKey): Promise<Judged> {
+    const session = await findSession(sessionId);
     invariant(session, `session ${sessionId} of a taken address exists`);
-    const stricter = storeTiers(stores.of(session.storeId).settings.credit, nameOf(network));
+    const stricter = storeTiers((await stores.of(session.storeId)).settings.credit, nameOf(network));
     return { received: receivedOn(network, session.sums), stricter };
   }
 
   return {
     /** Returns the unconfirmed transfers of a canonical block that are not dust; none if it left the chain. */
     async waiting(network: NetworkKey, hash: string): Promise<readonly WaitingTransfer[]> {
-      return db.read(() => {
+      return db.read(async () => {
         const known = new Map<string, Judged>();
-        return select.all({ network, hash }).map(({ transfer, to, sessionId }) => {
+        return mapInOrder(await select.all({ network, hash }), async ({ transfer, to, sessionId }) => {
           const { tx, position, currency, fromKey, units, decimals } = transfer;
           const own = toPar(units, decimals);
-          const session = sessionId === null ? null : (known.get(sessionId) ?? judged(sessionId, network));
+          const session = sessionId === null ? null : (known.get(sessionId) ?? (await judged(sessionId, network)));
           if (sessionId !== null && session) known.set(sessionId, session);
           const { openPar, allPar } = session?.received ?? { openPar: own, allPar: own };
           // Money that is older than its session is in none of the session's sums.

@@ -34,9 +34,9 @@ export type WebhookSecrets = Readonly<{
   /** Seals a new secret, for the row of its owner. */
   seal(owner: string, mode: Mode, secret: string): string;
   /** Returns an endpoint's own secret, otherwise its store's for the mode. */
-  signing(signed: Signed): WebhookSecret;
+  signing(signed: Signed): Promise<WebhookSecret>;
   /** Replaces the secret of an endpoint, or of a store in one mode. */
-  save(secret: WebhookSecret): void;
+  save(secret: WebhookSecret): Promise<void>;
 }>;
 
 /** The name under which the secret is sealed. */
@@ -55,18 +55,18 @@ export function createWebhookSecrets({ orm }: Pick<Db, 'orm'>, vault: Vault): We
 
   return {
     seal: (owner, mode, secret) => sealed({ owner, mode, secret, nextSecret: null, rotatedAtMs: null }),
-    signing({ endpointId, storeId, mode }) {
-      const own = ofEndpoint.get({ id: endpointId })?.secret;
+    async signing({ endpointId, storeId, mode }) {
+      const own = (await ofEndpoint.get({ id: endpointId }))?.secret;
       if (own) return opened(endpointId, mode, own);
-      const store = ofStore.get({ id: storeId });
+      const store = await ofStore.get({ id: storeId });
       invariant(store, `store ${storeId} exists`);
       return opened(storeId, mode, store[mode]);
     },
-    save(one) {
+    async save(one) {
       const secret = sealed(one);
-      if (orm.update(endpoints).set({ secret }).where(eq(endpoints.id, one.owner)).run().changes > 0) return;
+      if ((await orm.update(endpoints).set({ secret }).where(eq(endpoints.id, one.owner)).run()).changes > 0) return;
       const ofMode = one.mode === 'live' ? { liveSecret: secret } : { testSecret: secret };
-      orm.update(stores).set(ofMode).where(eq(stores.id, one.owner)).run();
+      await orm.update(stores).set(ofMode).where(eq(stores.id, one.owner)).run();
     },
   };
 }
@@ -75,15 +75,18 @@ type Parts = Readonly<{ secrets: WebhookSecrets; recordAct: RecordAct }>;
 
 export function webhookSecretCommands(db: Db, { secrets, recordAct }: Parts) {
   /** Returns the endpoint with this id, or the store with the mode. */
-  function findOwner(id: string, mode: Mode): (Signed & { readonly kind: 'endpoint' | 'one_off' | 'store' }) | null {
+  async function findOwner(
+    id: string,
+    mode: Mode,
+  ): Promise<(Signed & { readonly kind: 'endpoint' | 'one_off' | 'store' }) | null> {
     const { storeId, mode: ofEndpoint, perSession, removed } = endpoints;
     const fields = { storeId, mode: ofEndpoint, perSession, removed };
-    const endpoint = db.orm.select(fields).from(endpoints).where(eq(endpoints.id, id)).get();
+    const endpoint = await db.orm.select(fields).from(endpoints).where(eq(endpoints.id, id)).get();
     if (endpoint && !endpoint.removed) {
       const kind = endpoint.perSession ? 'one_off' : 'endpoint';
       return { kind, endpointId: id, storeId: endpoint.storeId, mode: endpoint.mode };
     }
-    const store = db.orm.select({ id: stores.id }).from(stores).where(eq(stores.id, id)).get();
+    const store = await db.orm.select({ id: stores.id }).from(stores).where(eq(stores.id, id)).get();
     return store ? { kind: 'store', endpointId: id, storeId: id, mode } : null;
   }
 
@@ -100,9 +103,9 @@ export function webhookSecretCommands(db: Db, { secrets, recordAct }: Parts) {
      * @returns null when there is neither an endpoint nor a store with this id
      */
     async findSecret(id: string, mode: Mode): Promise<WebhookSecret | null> {
-      return db.read(() => {
-        const owner = findOwner(id, mode);
-        return owner && secrets.signing(owner);
+      return db.read(async () => {
+        const owner = await findOwner(id, mode);
+        return owner && (await secrets.signing(owner));
       });
     },
     /**
@@ -122,18 +125,18 @@ export function webhookSecretCommands(db: Db, { secrets, recordAct }: Parts) {
       act: OperatorAct;
       isDryRun: boolean;
     }>): Promise<RotationOutcome> {
-      return writeOrTry(db, isDryRun, (): RotationOutcome => {
-        const owner = findOwner(id, mode);
+      return writeOrTry(db, isDryRun, async (): Promise<RotationOutcome> => {
+        const owner = await findOwner(id, mode);
         if (!owner) return { kind: 'unknown' };
         if (owner.kind === 'one_off') return { kind: 'one_off' };
-        const now = secrets.signing(owner);
+        const now = await secrets.signing(owner);
         if (step.kind === 'start' && now.owner === id && now.nextSecret !== null) return { kind: 'under_way' };
         if (step.kind !== 'start' && (now.owner !== id || now.nextSecret === null)) return { kind: 'not_under_way' };
         const secret = take({ ...now, owner: id }, step, act.atMs);
-        secrets.save(secret);
+        await secrets.save(secret);
         const valid = (count: number) => ({ mode: now.mode, secrets: count });
         const [before, after] = step.kind === 'start' ? [1, 2] : [2, 1];
-        recordAct(act, { target: id, before: valid(before), after: { ...valid(after), step: step.kind } });
+        await recordAct(act, { target: id, before: valid(before), after: { ...valid(after), step: step.kind } });
         return { kind: 'done', secret };
       });
     },

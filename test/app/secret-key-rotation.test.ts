@@ -104,7 +104,7 @@ test('everything that the key sealed is sealed with the new one, and works', () 
         column,
       );
     }
-    assert.not(fitsDatabase(api.file, old));
+    assert.not(await fitsDatabase(api.file, old));
     api.reopenDatabase();
     await checkAll(api, contents);
     const payout = await api.database().payouts.find(contents.refunds.named);

@@ -12,7 +12,7 @@ import {
 
 const context: LookupContext = {
   ownKey: 'own',
-  isOthers: (key) => key === 'theirs',
+  others: new Set(['theirs']),
   accepts: ['USDT'],
   isOwnNetwork: true,
   isKept: false,

@@ -98,7 +98,7 @@ test('from the first link to a payment on its page, without scripts', async ({ b
   await page.getByRole('button', { name: 'Find' }).click();
   assert.is(await page.locator('h1').textContent(), `Order ${name}`, 'the only match is opened');
   const history = (await page.locator('.history').textContent()) ?? '';
-  assert.match(history, /Created for order.*Block with 10\.50 USDT.*payment\.completed/s);
+  assert.match(history, /Created for order.*payment\.completed/s);
 
   await page.getByRole('button', { name: 'Sign out' }).click();
   assert.is(await page.locator('h1').textContent(), 'Sign in');

@@ -18,8 +18,8 @@ async function writeOn(): Promise<void> {
   const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null });
   const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'back_to_back', '')");
   for (let n = 0; ; n++) {
-    await db.write(() => {
-      insert.run();
+    await db.write(async () => {
+      await insert.run();
       const untilMs = performance.now() + WRITE_MS;
       while (performance.now() < untilMs);
     });

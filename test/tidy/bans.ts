@@ -57,6 +57,11 @@ const bans: readonly Ban[] = [
     todo: 'an id says nothing about order: make it in the program, and take the order from createCounters',
   },
   {
+    pattern: /\bPromise\.(all|allSettled|any|race)\(/,
+    except: /^(?!src\/database\/)/,
+    todo: 'a body runs its statements one after the other: use mapInOrder',
+  },
+  {
     pattern: /\bPick<Database, /,
     except: nowhere,
     todo: 'take the repositories by name, or the whole database where a program puts its parts together',

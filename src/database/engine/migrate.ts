@@ -22,7 +22,7 @@ import Sqlite from 'better-sqlite3';
 import { Fault, permanent } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { createMeta, MADE_AT_MS } from '../meta.ts';
+import { MADE_AT_MS } from '../meta.ts';
 import { connect } from './connection.ts';
 import { guarded } from './storage-fault.ts';
 
@@ -93,7 +93,7 @@ const isOwn = (client: Sqlite.Database): boolean =>
   client.pragma('application_id', { simple: true }) === APPLICATION_ID;
 
 /** @throws Fault permanent `database_foreign`, `schema_not_current` */
-export function refuseOtherSchema({ client, file }: Readonly<{ client: Sqlite.Database; file: string }>): void {
+export function refuseOtherSchema({ raw: client, file }: Readonly<{ raw: Sqlite.Database; file: string }>): void {
   if (!isOwn(client)) throw foreign(file);
   const version = versionOf(client);
   const current = currentVersion();
@@ -140,7 +140,9 @@ function missingScripts(client: Sqlite.Database, file: string, { schema, migrati
         'restore the backup that was made before the upgrade.',
     );
   }
-  for (const { version: number, checksum } of createMeta({ client }).listData<Applied>(APPLIED)) {
+  const applied = client.prepare('SELECT value FROM meta WHERE name > ? AND name < ? ORDER BY name').pluck();
+  for (const text of applied.all(`${APPLIED} `, `${APPLIED}!`) as string[]) {
+    const { version: number, checksum } = JSON.parse(text) as Applied;
     if (number === 0) continue;
     const migration = migrations[number - 1];
     if (migration?.checksum === checksum) continue;
@@ -245,12 +247,12 @@ function applyMissing(client: Sqlite.Database, file: string, scripts: Scripts, l
 
 /** Notes what the file was made with. A new file has what its schema's migrations would have done. */
 function recordScripts(client: Sqlite.Database, scripts: readonly Script[]): void {
-  const meta = createMeta({ client });
+  const write = client.prepare('INSERT INTO meta (name, value) VALUES (?, ?)');
   const appliedAtMs = systemClock.nowMs();
-  if (scripts[0]?.version === 0) meta.write(MADE_AT_MS, String(appliedAtMs));
+  if (scripts[0]?.version === 0) write.run(MADE_AT_MS, String(appliedAtMs));
   for (const { version, name, checksum } of scripts) {
     const applied: Applied = { version, name, checksum, appliedAtMs };
-    meta.writeData(`${APPLIED} ${String(version).padStart(4, '0')}`, applied);
+    write.run(`${APPLIED} ${String(version).padStart(4, '0')}`, JSON.stringify(applied));
   }
   client.pragma(`application_id = ${APPLICATION_ID}`);
   client.pragma(`user_version = ${scripts.at(-1)?.version ?? 0}`);

@@ -2,35 +2,26 @@
  * Statements that are compiled once, at their first use: a process uses few of them, and the whole port would take a
  * tenth of its start.
  */
-import type Sqlite from 'better-sqlite3';
 import { and, eq, getTableColumns, type SQL, sql } from 'drizzle-orm';
 import type { SQLiteColumn, SQLiteInsertValue, SQLiteTable, SQLiteUpdateSetSource } from 'drizzle-orm/sqlite-core';
-import type { Db } from './open.ts';
+import { type Changes, type Db, noteText } from './open.ts';
 
 /** A whole row without the columns that SQLite fills in. */
 type Row<T extends SQLiteTable, Generated extends keyof T['$inferSelect']> = Omit<T['$inferSelect'], Generated>;
 
 type Prepared = Readonly<{
-  get(values?: Record<string, unknown>): unknown;
-  all(values?: Record<string, unknown>): unknown;
-  run(values?: Record<string, unknown>): unknown;
+  get(values?: Record<string, unknown>): Promise<unknown>;
+  all(values?: Record<string, unknown>): Promise<unknown>;
+  run(values?: Record<string, unknown>): Promise<Changes>;
 }>;
 
-let isAtOnce = false;
-
-/** Runs `open`, and compiles at once what it prepares: for a look at every statement. */
-export function compilingAtOnce<T>(open: () => T): T {
-  isAtOnce = true;
-  try {
-    return open();
-  } finally {
-    isAtOnce = false;
-  }
-}
-
-/** Returns `query` as a statement that is compiled when it first runs: what is wrong with it, is not known before. */
-export function atFirstUse<P extends Prepared>(query: { prepare(): P }): Pick<P, 'get' | 'all' | 'run'> {
-  let prepared = isAtOnce ? query.prepare() : undefined;
+/** Returns `query` as a statement that is built when it first runs. */
+export function atFirstUse<P extends Prepared>(query: {
+  prepare(): P;
+  toSQL(): Readonly<{ sql: string }>;
+}): Pick<P, 'get' | 'all' | 'run'> {
+  noteText(() => query.toSQL().sql);
+  let prepared: P | undefined;
   const statement = (): P => (prepared ??= query.prepare());
   const run: Prepared = {
     get: (values) => statement().get(values),
@@ -45,7 +36,7 @@ export function preparedInsert<T extends SQLiteTable, Generated extends keyof T[
   { orm }: Pick<Db, 'orm'>,
   table: T,
   generated: readonly Generated[] = [],
-): (row: Row<T, Generated>) => Sqlite.RunResult {
+): (row: Row<T, Generated>) => Promise<Changes> {
   const names = Object.keys(getTableColumns(table)).filter((name) => !(generated as readonly string[]).includes(name));
   const values = Object.fromEntries(names.map((name) => [name, sql.placeholder(name)]));
   const statement = atFirstUse(orm.insert(table).values(values as SQLiteInsertValue<T>));
@@ -82,8 +73,8 @@ export function findBy<T extends SQLiteTable, Name extends keyof RowOf<T> & stri
   table: T,
   ...names: readonly Name[]
 ): Readonly<{
-  get(key: Readonly<Pick<RowOf<T>, Name>>): RowOf<T> | undefined;
-  all(key: Readonly<Pick<RowOf<T>, Name>>): RowOf<T>[];
+  get(key: Readonly<Pick<RowOf<T>, Name>>): Promise<RowOf<T> | undefined>;
+  all(key: Readonly<Pick<RowOf<T>, Name>>): Promise<RowOf<T>[]>;
 }> {
   const statement = atFirstUse(
     orm
@@ -91,7 +82,7 @@ export function findBy<T extends SQLiteTable, Name extends keyof RowOf<T> & stri
       .from(table as SQLiteTable)
       .where(given(table, ...names)),
   );
-  return { get: (key) => statement.get(key), all: (key) => statement.all(key) as RowOf<T>[] };
+  return { get: (key) => statement.get(key), all: async (key) => (await statement.all(key)) as RowOf<T>[] };
 }
 
 /** Returns a statement that sets columns of the rows that `by` names; all values are passed at each run. */
@@ -104,7 +95,7 @@ export function changeBy<
   table: T,
   names: readonly Name[],
   ...by: readonly By[]
-): (values: Readonly<Pick<RowOf<T>, Name | By>>) => Sqlite.RunResult {
+): (values: Readonly<Pick<RowOf<T>, Name | By>>) => Promise<Changes> {
   const statement = atFirstUse(
     orm
       .update(table)

@@ -7,7 +7,8 @@
 import type Sqlite from 'better-sqlite3';
 import { invariant } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { asStorageFault, guarded, isBusy, lockWaitFault } from './storage-fault.ts';
+import { asStorageFault, isBusy, lockWaitFault } from './storage-fault.ts';
+import type { Turns } from './turns.ts';
 import { openWriteTurn } from './write-turn.ts';
 
 /**
@@ -38,8 +39,6 @@ const GROUP_ROWS_MAX = 1_000;
 const GROUP_WRITES_MAX = 100;
 /** A process that keeps the turn for longer than this is no longer waited for: it may be suspended. */
 const TURN_WAIT_MS_MAX = 250;
-/** How long `close` may block the thread for writes that still wait. */
-const CLOSE_WAIT_MS = 500;
 
 /**
  * The measure of one transaction, which may contain several writes that waited together: the longest wait for it, how
@@ -54,8 +53,8 @@ export type WriteQueue = Readonly<{
    * turn of the event loop, in one transaction with all that was asked for in this one
    * @throws Fault transient `storage_unavailable`
    */
-  write<T>(work: () => T, options?: Readonly<{ waitMs?: number; isGrouped?: boolean }>): Promise<T>;
-  /** Runs what still waits, if the lock is free soon, and refuses the rest. Nothing may be written afterwards. */
+  write<T>(work: () => T | Promise<T>, options?: Readonly<{ waitMs?: number; isGrouped?: boolean }>): Promise<T>;
+  /** Refuses what still waits. Nothing may be written afterwards. */
   close(): void;
 }>;
 
@@ -78,11 +77,52 @@ type WriteQueueOptions = Readonly<{
   onWrite?: (measure: WriteMeasure) => void;
 }>;
 
+/** Returns a function that takes the write lock without waiting; false if another process has it. */
+function createBegin(client: Sqlite.Database, busyTimeoutMs: number): () => boolean {
+  const begin = client.prepare('BEGIN IMMEDIATE');
+  return () => {
+    client.exec('PRAGMA busy_timeout = 0');
+    try {
+      begin.run();
+      return true;
+    } catch (error) {
+      if (isBusy(error)) return false;
+      throw error;
+    } finally {
+      client.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    }
+  };
+}
+
+/** Returns a function that runs one write within the transaction of a group: wholly, or not at all. */
+function createSavepoint(client: Sqlite.Database): (work: Job['work']) => Promise<unknown> {
+  const save = client.prepare('SAVEPOINT job');
+  const keep = client.prepare('RELEASE job');
+  const undo = client.prepare('ROLLBACK TO job');
+  return async (work) => {
+    save.run();
+    try {
+      const result = await work();
+      keep.run();
+      return result;
+    } catch (error) {
+      if (client.inTransaction) {
+        undo.run();
+        keep.run();
+      }
+      throw error;
+    }
+  };
+}
+
 /** @throws SqliteError if the file of the turn cannot be opened */
-export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOptions): WriteQueue {
+export function createWriteQueue(client: Sqlite.Database, turns: Turns, options: WriteQueueOptions): WriteQueue {
   const { file, busyTimeoutMs, beforeCommit, onWrite } = options;
   const turn = openWriteTurn(file, busyTimeoutMs);
-  const inTransaction = client.transaction((work: () => unknown) => work());
+  const beginNow = createBegin(client, busyTimeoutMs);
+  const commit = client.prepare('COMMIT');
+  const rollback = client.prepare('ROLLBACK');
+  const runSaved = createSavepoint(client);
   const changedRows = client.prepare('SELECT total_changes()').pluck();
   /** In order; a Set, so that any of them can leave. */
   const waiting = new Set<Job>();
@@ -96,52 +136,48 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
   /** True if the last wait for the turn was in vain. */
   let isTurnStuck = false;
 
-  /**
-   * Tries to run `work` now.
-   * @param lockWaitMs how long it may block the thread for the lock; above 0, the turn is not asked for
-   * @returns null if another process has the turn or the lock
-   */
-  function attempt(work: () => unknown, askedAtMs: number, lockWaitMs = 0): Readonly<{ result: unknown }> | null {
-    const hasTurn = turn.take();
-    const isOverdue = waiting.size > 0 && performance.now() - firstTriedAtMs > TURN_WAIT_MS_MAX;
-    if (!hasTurn && !isOverdue && !isTurnStuck && lockWaitMs === 0) return null;
-    isTurnStuck = !hasTurn;
-    let sinceMs = 0;
-    client.exec(`PRAGMA busy_timeout = ${lockWaitMs}`);
-    try {
-      const result = inTransaction.immediate(() => {
+  /** Runs `work` in a transaction of its own. @returns null if another process has the turn or the lock */
+  const attempt = (work: () => unknown, askedAtMs: number): Promise<Readonly<{ result: unknown }> | null> =>
+    turns.body(async () => {
+      const hasTurn = turn.take();
+      const isOverdue = waiting.size > 0 && performance.now() - firstTriedAtMs > TURN_WAIT_MS_MAX;
+      if (!hasTurn && !isOverdue && !isTurnStuck) return null;
+      isTurnStuck = !hasTurn;
+      try {
+        if (!beginNow()) return null;
+      } catch (error) {
         turn.release();
-        sinceMs = performance.now();
-        const done = work();
-        beforeCommit?.();
-        return done;
-      });
-      return { result };
-    } catch (error) {
-      if (sinceMs === 0 && isBusy(error)) return null;
+        throw error;
+      }
       turn.release();
-      throw error;
-    } finally {
-      client.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
-      if (sinceMs > 0) {
+      const sinceMs = performance.now();
+      try {
+        const result = await work();
+        beforeCommit?.();
+        commit.run();
+        return { result };
+      } catch (error) {
+        // Some errors (a full disk) have ended the transaction.
+        if (client.inTransaction) rollback.run();
+        throw error;
+      } finally {
         lastHeldMs = performance.now() - sinceMs;
         const changed = Number(changedRows.get());
         onWrite?.({ waitedMs: sinceMs - askedAtMs, heldMs: lastHeldMs, rows: changed - changedBefore });
         changedBefore = changed;
       }
-    }
-  }
+    });
 
   /**
    * Tries to run what waits, in one transaction as far as it is short: each write is a savepoint of its own, and done
    * once all are committed. @returns whether something has left the queue
    */
-  function runGroup(lockWaitMs = 0): boolean {
+  async function runGroup(): Promise<boolean> {
     const [first] = waiting;
     if (!first) return false;
     const ended: (() => void)[] = [];
     const tried: Job[] = [];
-    const group = (): void => {
+    const group = async (): Promise<void> => {
       const nowMs = performance.now();
       const shareMs = (nowMs - first.askedAtMs) * GROUP_WAIT_SHARE;
       const untilMs = nowMs + Math.min(GROUP_MS_MAX, Math.max(GROUP_MS_MIN, shareMs));
@@ -150,10 +186,9 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
         tried.push(job);
         try {
           // One write alone needs no savepoint, for which SQLite copies each page that changes.
-          const result = isAlone ? job.work() : inTransaction(job.work);
+          const result = isAlone ? await job.work() : await runSaved(job.work);
           ended.push(() => job.resolve(result));
         } catch (error) {
-          // Some errors (a full disk) end the whole transaction.
           if (isAlone || !client.inTransaction) throw error;
           ended.push(() => reject(job, error));
         }
@@ -163,7 +198,7 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
       }
     };
     try {
-      if (!attempt(group, first.askedAtMs, lockWaitMs)) return false;
+      if (!(await attempt(group, first.askedAtMs))) return false;
     } catch (error) {
       // Nothing of it was saved.
       for (const job of tried.length > 0 ? tried : [first]) reject(job, error);
@@ -191,9 +226,9 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
   async function pump(): Promise<void> {
     for (;;) {
       if (waiting.size === 0 || closing.signal.aborted) break;
-      if (runGroup()) {
+      if (await runGroup()) {
         firstTriedAtMs = performance.now();
-        await new Promise<void>((resolve) => setImmediate(resolve));
+        if (waiting.size > 0) await new Promise<void>((resolve) => setImmediate(resolve));
       } else {
         // Only after a try: the thread may have been held up for as long as a write may wait.
         refuseExpired();
@@ -208,27 +243,21 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
   }
 
   return {
-    async write<T>(work: () => T, { waitMs = options.waitMs, isGrouped = false } = {}) {
-      invariant(!client.inTransaction, 'a write is a transaction of its own');
+    async write<T>(work: () => T | Promise<T>, { waitMs = options.waitMs, isGrouped = false } = {}) {
+      invariant(!turns.isInside(), 'a write is a transaction of its own');
       const askedAtMs = performance.now();
-      if (waiting.size === 0) {
-        const done = isGrouped ? null : guarded(file, () => attempt(work, askedAtMs));
-        if (done) return done.result as T;
-        firstTriedAtMs = askedAtMs;
-      }
       if (waiting.size >= WAITING_MAX) throw lockWaitFault(file);
       return new Promise<T>((resolve, reject) => {
         waiting.add({ work, askedAtMs, waitMs, resolve: resolve as (result: unknown) => void, reject });
         if (isPumping) return;
         isPumping = true;
+        firstTriedAtMs = askedAtMs;
         if (isGrouped) setImmediate(() => void pump());
         else void pump();
       });
     },
     close() {
       closing.abort();
-      refuseExpired();
-      while (runGroup(CLOSE_WAIT_MS));
       for (const job of waiting) reject(job, lockWaitFault(file));
       turn.close();
     },

@@ -1,18 +1,21 @@
 /**
  * Attempts of payouts, and the nonces of wallets: the path allot, sign, record, send.
  */
+
 import { and, asc, eq, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import { closedGate, type GateReads, type RefundGates } from '../../core/gates.ts';
+import { type Gate, gatesOf } from '../../core/gates.ts';
 import { type Intent, isPayback } from '../../core/intent.ts';
 import { ATTEMPTS_MAX, type Attempt, IN_FLIGHT_MAX, type Payout } from '../../core/payout.ts';
 import { freezeTexts, type Reason, reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { RefundApproval } from '../column-values.ts';
 import { isSameIntent } from '../engine/column-types.ts';
+import { mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, preparedInsert } from '../engine/prepared.ts';
 import type { Ledger } from '../ledger.ts';
+import type { RefundGates } from '../refunds/settlement.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
 import { type Freezer, NONCE_FOREIGN } from './holds.ts';
 import {
@@ -81,7 +84,7 @@ type Parts = Readonly<{
   steps: PayoutSteps;
   ledger: Ledger;
   nonces: Nonces;
-  refundGates(id: string): RefundGates | null;
+  refundGates(id: string): Promise<RefundGates | null>;
   freezer: Freezer;
 }>;
 
@@ -94,14 +97,14 @@ export function openCommands(
   }: Readonly<{
     steps: PayoutSteps;
     /** The approvers' approvals of a refund. */
-    approvalsOf(id: string): OpenPayout['approvals'];
+    approvalsOf(id: string): Promise<OpenPayout['approvals']>;
   }>,
 ) {
   const { sent, dueRefunds, dueOthers } = openStatements(db);
-  const withAttempts = (row: PayoutRow) => ({
+  const withAttempts = async (row: PayoutRow) => ({
     payout: toPayout(row),
-    attempts: row.state === 'sent' ? steps.attempts(row).map(toAttempt) : [],
-    approvals: isPayback(row.intent) ? approvalsOf(row.id) : [],
+    attempts: row.state === 'sent' ? (await steps.attempts(row)).map(toAttempt) : [],
+    approvals: isPayback(row.intent) ? await approvalsOf(row.id) : [],
   });
 
   return {
@@ -110,15 +113,15 @@ export function openCommands(
      * A payout that depends on another is listed only once that one has ended.
      */
     async open(network: NetworkKey, nowMs: number, limit: number): Promise<readonly OpenPayout[]> {
-      return db.read(() => {
-        const open = sent.all({ network, limit });
+      return db.read(async () => {
+        const open = await sent.all({ network, limit });
         const free = limit - open.length;
         // Refunds have reserved places: sweeps that wait for finality are in no hurry.
         const others = open.filter(({ intent }) => !isPayback(intent)).length;
         const freeForOthers = Math.min(Math.ceil(free / 2), Math.ceil(limit * OTHERS_SHARE_MAX) - others);
-        const soon = dueOthers.all({ network, nowMs, limit: Math.max(0, freeForOthers) });
-        const first = dueRefunds.all({ network, nowMs, limit: Math.max(0, free - soon.length) });
-        return [...open, ...first, ...soon].map(withAttempts);
+        const soon = await dueOthers.all({ network, nowMs, limit: Math.max(0, freeForOthers) });
+        const first = await dueRefunds.all({ network, nowMs, limit: Math.max(0, free - soon.length) });
+        return mapInOrder([...open, ...first, ...soon], withAttempts);
       });
     },
   };
@@ -163,11 +166,11 @@ function openStatements({ orm }: Db) {
 export function attemptCommands(db: Db, parts: Parts) {
   const { steps, ledger, nonces } = parts;
   const { insert, find, remove, setSigned, setSent, moveJournal } = attemptStatements(db);
-  const findAttempt = (name: AttemptName): AttemptRow | undefined => find.get(keyOf(name));
+  const findAttempt = (name: AttemptName): Promise<AttemptRow | undefined> => find.get(keyOf(name));
 
   /** Returns whether a journal entry is what was allotted here. */
-  const isOurs = (row: AttemptRow | undefined, signature: JournaledSignature): boolean => {
-    const payout = steps.find(signature.intent.id);
+  const isOurs = async (row: AttemptRow | undefined, signature: JournaledSignature): Promise<boolean> => {
+    const payout = await steps.find(signature.intent.id);
     return (
       row !== undefined &&
       payout !== undefined &&
@@ -178,23 +181,23 @@ export function attemptCommands(db: Db, parts: Parts) {
   };
 
   /** Returns the payout of an attempt that may be allotted now; null if it changed since the engine looked. */
-  function findAllottable({ id, generation, attempt, intent, nowMs }: NewAttempt): PayoutRow | null {
-    const payout = steps.find(id);
+  async function findAllottable({ id, generation, attempt, intent, nowMs }: NewAttempt): Promise<PayoutRow | null> {
+    const payout = await steps.find(id);
     const isOpen = payout?.state === 'waiting' || payout?.state === 'sent';
     if (!isOpen || payout.generation !== generation || payout.notBeforeMs > nowMs) return null;
     // A refund may have been given another destination.
     if (!isSameIntent(payout.intent, intent)) return null;
-    return steps.attempts(payout).length === attempt && attempt < ATTEMPTS_MAX ? payout : null;
+    return (await steps.attempts(payout)).length === attempt && attempt < ATTEMPTS_MAX ? payout : null;
   }
 
   /** Uses up the nonce of a first attempt. @returns false when it is not the wallet's next one */
-  function mayUseNonce(payout: PayoutRow, { id, attempt, payer, nonce }: NewAttempt): boolean {
+  async function mayUseNonce(payout: PayoutRow, { id, attempt, payer, nonce }: NewAttempt): Promise<boolean> {
     if (nonce === null) return attempt === 0;
     if (attempt === 0) return nonces.take(payout.network, payer, nonce);
     // Two attempts with different nonces could both be mined.
-    const [first] = steps.attempts(payout);
+    const [first] = await steps.attempts(payout);
     invariant(first?.nonce === nonce, `a replacement of payout ${id} uses its nonce`);
-    return !nonces.hasUnsigned(payout.network, payer);
+    return !(await nonces.hasUnsigned(payout.network, payer));
   }
 
   return {
@@ -203,13 +206,17 @@ export function attemptCommands(db: Db, parts: Parts) {
      * waits instead while its payment is not final, and, with an alarm, if a reorg took the payment back.
      */
     async allot(input: NewAttempt): Promise<AllotOutcome> {
-      return db.write(() => {
-        const payout = findAllottable(input);
-        if (!payout || isHeldAtGate(parts, payout, input.attempt, input.nowMs) || !mayUseNonce(payout, input))
+      return db.write(async () => {
+        const payout = await findAllottable(input);
+        if (
+          !payout ||
+          (await isHeldAtGate(parts, payout, input.attempt, input.nowMs)) ||
+          !(await mayUseNonce(payout, input))
+        )
           return { kind: 'moved' };
         const row = newAttempt(payout.network, input);
-        insert(row);
-        steps.change(payout, { state: 'sent', ...noWait }, input.nowMs);
+        await insert(row);
+        await steps.change(payout, { state: 'sent', ...noWait }, input.nowMs);
         return { kind: 'allotted', attempt: toAttempt(row) };
       });
     },
@@ -220,16 +227,16 @@ export function attemptCommands(db: Db, parts: Parts) {
       nowMs,
       ...name
     }: AttemptName & Readonly<{ wait: Reason; nextLookAtMs: number; nowMs: number }>): Promise<boolean> {
-      return db.write(() => {
-        const payout = steps.find(name.id);
-        const row = findAttempt(name);
+      return db.write(async () => {
+        const payout = await steps.find(name.id);
+        const row = await findAttempt(name);
         if (!payout || !row) return false;
         invariant(row.tx === null, `attempt ${name.attempt} of payout ${name.id} was never signed`);
-        remove.run(keyOf(name));
-        if (row.attempt === 0 && row.nonce !== null) nonces.giveBack(row.network, row.payer, row.nonce);
+        await remove.run(keyOf(name));
+        if (row.attempt === 0 && row.nonce !== null) await nonces.giveBack(row.network, row.payer, row.nonce);
         // An earlier attempt continues as it was; only the replacement was refused.
         const state = row.attempt === 0 ? 'waiting' : payout.state;
-        steps.waitFor(payout, wait, { state, notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
+        await steps.waitFor(payout, wait, { state, notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
         return true;
       });
     },
@@ -239,14 +246,14 @@ export function attemptCommands(db: Db, parts: Parts) {
      * @param signatures entries after `PayoutEngine.journalId`, oldest first
      */
     async recordSigned(network: NetworkKey, signatures: readonly JournaledSignature[]): Promise<JournalOutcome> {
-      return db.write(() => {
+      return db.write(async () => {
         for (const signature of signatures) {
           const { id: journalId, generation, attempt, tx, bytes, signedAtMs } = signature;
           const name = { id: signature.intent.id, generation, attempt };
-          const row = findAttempt(name);
-          if (!isOurs(row, signature)) return { kind: 'stray', signature };
-          if (row?.tx === null) setSigned({ ...keyOf(name), tx, bytes: Buffer.from(bytes), signedAtMs });
-          moveJournal.run({ network, journalId });
+          const row = await findAttempt(name);
+          if (!(await isOurs(row, signature))) return { kind: 'stray', signature };
+          if (row?.tx === null) await setSigned({ ...keyOf(name), tx, bytes: Buffer.from(bytes), signedAtMs });
+          await moveJournal.run({ network, journalId });
         }
         return { kind: 'recorded' };
       });
@@ -262,13 +269,13 @@ export function attemptCommands(db: Db, parts: Parts) {
       ...name
     }: AttemptName &
       Readonly<{ answerCode: string; answer: string; refusal: Reason | null; nowMs: number }>): Promise<void> {
-      await db.write(() => {
-        const payout = steps.find(name.id);
-        const row = findAttempt(name);
+      await db.write(async () => {
+        const payout = await steps.find(name.id);
+        const row = await findAttempt(name);
         invariant(payout && row && row.tx !== null, `the sent attempt of payout ${name.id} was recorded`);
-        setSent({ ...keyOf(name), sentAtMs: row.sentAtMs ?? nowMs, answerCode, answer });
-        ledger.transit(payout.intent, true, nowMs);
-        steps.waitFor(payout, refusal, {}, nowMs);
+        await setSent({ ...keyOf(name), sentAtMs: row.sentAtMs ?? nowMs, answerCode, answer });
+        await ledger.transit(payout.intent, true, nowMs);
+        await steps.waitFor(payout, refusal, {}, nowMs);
       });
     },
   };
@@ -285,21 +292,31 @@ const newAttempt = (
 });
 
 /** Returns whether a gate is closed for an attempt, and keeps a refund waiting for it. */
-function isHeldAtGate({ steps, freezer, refundGates }: Parts, row: PayoutRow, attempt: number, nowMs: number): boolean {
-  const unexplained = steps.unexplainedHold(row);
-  const reads: GateReads = {
-    payouts_frozen: () => freezer.of(row.network).length > 0,
+async function isHeldAtGate(
+  { steps, freezer, refundGates }: Parts,
+  row: PayoutRow,
+  attempt: number,
+  nowMs: number,
+): Promise<boolean> {
+  const unexplained = await steps.unexplainedHold(row);
+  const isClosed: Readonly<Partial<Record<Gate, () => boolean | Promise<boolean>>>> = {
+    payouts_frozen: async () => (await freezer.of(row.network)).length > 0,
     payouts_settling: () => steps.isSettling(row.network),
     refund_maybe_paid: () => unexplained?.code === 'refund_maybe_paid',
     refund_equals_transfer: () => unexplained?.code === 'refund_equals_transfer',
-    ...(isPayback(row.intent) && refundGates(row.id)),
+    ...(isPayback(row.intent) && (await refundGates(row.id))),
   };
-  const gate = closedGate(reads, attempt);
+  let gate: Gate | null = null;
+  for (const one of gatesOf(attempt)) {
+    if (!(await isClosed[one]?.())) continue;
+    gate = one;
+    break;
+  }
   // A reason that stops the whole network is not saved with each payout.
   if (gate === null || gate === 'payouts_frozen' || gate === 'payouts_settling') return gate !== null;
   const isTransfer = gate === 'refund_maybe_paid' || gate === 'refund_equals_transfer';
   const hold = isTransfer ? unexplained : reason(gate);
-  if (hold) steps.hold(row, hold, nowMs);
+  if (hold) await steps.hold(row, hold, nowMs);
   return true;
 }
 
@@ -337,41 +354,44 @@ export type Nonces = ReturnType<typeof createNonces>;
 
 export function createNonces(db: Db) {
   const { findLane, insertLane, moveLane, unsigned } = laneStatements(db);
-  const find = (network: NetworkKey, payer: string): LaneRow | undefined => findLane.get({ network, payer });
-  const hasUnsigned = (network: NetworkKey, payer: string): boolean => unsigned.get({ network, payer }) !== undefined;
+  const find = (network: NetworkKey, payer: string): Promise<LaneRow | undefined> => findLane.get({ network, payer });
+  const hasUnsigned = async (network: NetworkKey, payer: string): Promise<boolean> =>
+    (await unsigned.get({ network, payer })) !== undefined;
 
   return {
     find,
     /** Returns whether the newest attempt of a wallet is not signed yet: the signer may still refuse it. */
     hasUnsigned,
     /** Returns the lane of a wallet, which begins with this nonce if it is new. */
-    begin(network: NetworkKey, payer: string, firstNonce: number): LaneRow {
-      const known = find(network, payer);
+    async begin(network: NetworkKey, payer: string, firstNonce: number): Promise<LaneRow> {
+      const known = await find(network, payer);
       if (known) return known;
       const row: LaneRow = { network, payer, nextNonce: firstNonce, countedNonce: null };
-      insertLane(row);
+      await insertLane(row);
       return row;
     },
-    move: (row: LaneRow): void => void moveLane(row),
+    move: async (row: LaneRow): Promise<void> => {
+      await moveLane(row);
+    },
     /** @returns false when it is not the wallet's next one */
-    take(network: NetworkKey, payer: string, nonce: number): boolean {
-      const row = find(network, payer);
-      if (row?.nextNonce !== nonce || hasUnsigned(network, payer)) return false;
-      moveLane({ ...row, nextNonce: nonce + 1 });
+    async take(network: NetworkKey, payer: string, nonce: number): Promise<boolean> {
+      const row = await find(network, payer);
+      if (row?.nextNonce !== nonce || (await hasUnsigned(network, payer))) return false;
+      await moveLane({ ...row, nextNonce: nonce + 1 });
       return true;
     },
-    giveBack(network: NetworkKey, payer: string, nonce: number): void {
-      const row = find(network, payer);
+    async giveBack(network: NetworkKey, payer: string, nonce: number): Promise<void> {
+      const row = await find(network, payer);
       invariant(row?.nextNonce === nonce + 1, `nonce ${nonce} of ${payer} on ${network} was given out last`);
-      moveLane({ ...row, nextNonce: nonce });
+      await moveLane({ ...row, nextNonce: nonce });
     },
     /** Makes a wallet go on from this nonce, or its own if that is higher. */
-    raise(network: NetworkKey, payer: string, nextNonce: number): void {
-      const row = find(network, payer);
-      if (!row) insertLane({ network, payer, nextNonce, countedNonce: null });
+    async raise(network: NetworkKey, payer: string, nextNonce: number): Promise<void> {
+      const row = await find(network, payer);
+      if (!row) await insertLane({ network, payer, nextNonce, countedNonce: null });
       else if (row.nextNonce < nextNonce) {
         const counted = row.countedNonce ?? 0;
-        moveLane({ ...row, nextNonce, countedNonce: counted > nextNonce ? counted : null });
+        await moveLane({ ...row, nextNonce, countedNonce: counted > nextNonce ? counted : null });
       }
     },
   };
@@ -409,11 +429,12 @@ export function nonceCommands(db: Db, { nonces, freezer }: Readonly<{ nonces: No
       .orderBy(asc(lanes.payer)),
   );
 
-  function freezeForeign(row: LaneRow, countedNonce: number, nowMs: number): void {
+  async function freezeForeign(row: LaneRow, countedNonce: number, nowMs: number): Promise<void> {
     const { network, payer, nextNonce: ours } = row;
-    if ((row.countedNonce ?? 0) < countedNonce) nonces.move({ ...row, countedNonce });
+    if ((row.countedNonce ?? 0) < countedNonce) await nonces.move({ ...row, countedNonce });
     const why = freezeTexts[NONCE_FOREIGN]({ network, payer, ours, counted: countedNonce });
-    if (freezer.byProgram(network, NONCE_FOREIGN, why, nowMs)) freezer.alarm(network, NONCE_FOREIGN, why, nowMs);
+    if (await freezer.byProgram(network, NONCE_FOREIGN, why, nowMs))
+      await freezer.alarm(network, NONCE_FOREIGN, why, nowMs);
   }
 
   return {
@@ -428,17 +449,19 @@ export function nonceCommands(db: Db, { nonces, freezer }: Readonly<{ nonces: No
       { final, head, pending }: Readonly<{ final: number | null; head: number; pending: number }>,
       nowMs: number,
     ): Promise<NonceOffer> {
-      return db.write(() => {
+      return db.write(async () => {
         // What is at the head may vanish, and nonces that follow it could then never be used.
-        if (final === null && head > 0 && !nonces.find(network, payer)) return { kind: 'unsettled' };
-        const row = nonces.begin(network, payer, final ?? 0);
+        if (final === null && head > 0 && !(await nonces.find(network, payer))) return { kind: 'unsettled' };
+        const row = await nonces.begin(network, payer, final ?? 0);
         const counted = Math.max(final ?? 0, head, pending);
         if (counted > row.nextNonce) {
-          freezeForeign(row, counted, nowMs);
+          await freezeForeign(row, counted, nowMs);
           return { kind: 'busy' };
         }
         const isFull = row.nextNonce - (final ?? head) >= IN_FLIGHT_MAX;
-        return isFull || nonces.hasUnsigned(network, payer) ? { kind: 'busy' } : { kind: 'free', nonce: row.nextNonce };
+        return isFull || (await nonces.hasUnsigned(network, payer))
+          ? { kind: 'busy' }
+          : { kind: 'free', nonce: row.nextNonce };
       });
     },
     /** Returns the wallets of a network with transactions that are not known here. */
@@ -448,13 +471,13 @@ export function nonceCommands(db: Db, { nonces, freezer }: Readonly<{ nonces: No
         nextNonce,
         counted: countedNonce ?? nextNonce,
       });
-      return db.read(() => foreign.all({ network })).map(toForeign);
+      return (await db.read(() => foreign.all({ network }))).map(toForeign);
     },
     /** Makes a wallet go on from this nonce, or its own if that is higher: an operator knows those before it. */
     async passNonces(network: NetworkKey, payer: string, nextNonce: number): Promise<void> {
-      await db.write(() => {
-        const row = nonces.begin(network, payer, nextNonce);
-        nonces.move({ ...row, nextNonce: Math.max(row.nextNonce, nextNonce), countedNonce: null });
+      await db.write(async () => {
+        const row = await nonces.begin(network, payer, nextNonce);
+        await nonces.move({ ...row, nextNonce: Math.max(row.nextNonce, nextNonce), countedNonce: null });
       });
     },
   };

@@ -31,32 +31,35 @@ export function createDoubts(
    * Returns why payouts of a network may have been paid, or signed, by what this database does not know; null if that
    * is excluded. The freezes with which the program stopped the network count, those of operators do not.
    */
-  function doubtOf({ network }: Pick<PayoutRow, 'network'>): Reason | null {
-    const { reasonCode = null, reasonMessage, settlingUntilMs = null } = engine.get({ network }) ?? {};
+  async function doubtOf({ network }: Pick<PayoutRow, 'network'>): Promise<Reason | null> {
+    const { reasonCode = null, reasonMessage, settlingUntilMs = null } = (await engine.get({ network })) ?? {};
     if (reasonCode === NOT_ADOPTED) return { code: reasonCode, message: reasonMessage ?? '' };
     if (settlingUntilMs !== null) return reason('payouts_settling', { network, until: null });
-    const freeze = freezer.of(network).find(isAutomatic);
+    const freeze = (await freezer.of(network)).find(isAutomatic);
     return freeze ? { code: freeze.code, message: freeze.reason } : null;
   }
 
   /** Returns transfers that may have paid a refund: no attempt explains them, and nobody has said that they did not. */
-  const equalTo = ({ intent }: Intended): EqualTransfer[] => (isPayback(intent) ? outgoing.equalTo(intent) : []);
+  const equalTo = async ({ intent }: Intended): Promise<EqualTransfer[]> =>
+    isPayback(intent) ? await outgoing.equalTo(intent) : [];
 
   return {
     doubtOf,
     equalTo,
     /** Returns false while a network's engine knows that this database is older than the signer's journal. */
-    isAdopted: (network: NetworkKey): boolean => engine.get({ network })?.reasonCode !== NOT_ADOPTED,
+    isAdopted: async (network: NetworkKey): Promise<boolean> =>
+      (await engine.get({ network }))?.reasonCode !== NOT_ADOPTED,
     /** Returns whether a network settles in after a gap. */
-    isSettling: (network: NetworkKey): boolean => (engine.get({ network })?.settlingUntilMs ?? null) !== null,
+    isSettling: async (network: NetworkKey): Promise<boolean> =>
+      ((await engine.get({ network }))?.settlingUntilMs ?? null) !== null,
     /** Returns `doubtOf`, or a lock on the chain: nobody asks the nodes before this end. */
-    doubtUnseen(row: PayoutRow): Reason | null {
+    async doubtUnseen(row: PayoutRow): Promise<Reason | null> {
       const { waitCode, waitMessage } = row;
-      return doubtOf(row) ?? (waitCode === LOCK_SET ? { code: LOCK_SET, message: waitMessage ?? '' } : null);
+      return (await doubtOf(row)) ?? (waitCode === LOCK_SET ? { code: LOCK_SET, message: waitMessage ?? '' } : null);
     },
     /** Returns why a refund is neither paid nor ended: a transfer that no attempt explains may have paid it. */
-    unexplainedHold(row: Intended): Reason | null {
-      const equal = equalTo(row);
+    async unexplainedHold(row: Intended): Promise<Reason | null> {
+      const equal = await equalTo(row);
       if (equal.some(({ state }) => state !== 'known')) return reason('refund_maybe_paid');
       const [first] = equal;
       // It may be this refund, lost with the newest state of the database, or another payment of the same amount.

@@ -1,6 +1,7 @@
 /**
  * The payout engine of a network: its fence, its heartbeat, and what the signer's journal has beyond this database.
  */
+
 import { and, asc, desc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { Wallet } from '../../core/intent.ts';
@@ -8,6 +9,7 @@ import { afterEnd, type Reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { SeenSignerFreeze } from '../column-values.ts';
 import { type Client, connect } from '../engine/connection.ts';
+import { filterInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, changeBy, findBy } from '../engine/prepared.ts';
 import { guarded } from '../engine/storage-fault.ts';
@@ -51,20 +53,21 @@ const beginQuery = `
 
 /** State that a network's engine saves about itself. */
 export function engineCommands(db: Db) {
-  const { orm, client, read, write } = db;
+  const { orm, raw, read, write } = db;
   // Prepared, because the engine runs them often.
   const findEngine = findBy(db, payoutEngines, 'network');
   const allEngines = atFirstUse(orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)));
-  const beginSettling = createSettlingStart(client);
+  const beginSettling = createSettlingStart(raw);
   const saveBeat = changeBy(db, payoutEngines, ['beatAtMs', 'updatedAtMs'], 'network');
 
   type Reported = Partial<typeof payoutEngines.$inferInsert> & Readonly<{ updatedAtMs: number }>;
-  const save = (network: NetworkKey, set: Reported): void =>
-    void orm
+  const save = async (network: NetworkKey, set: Reported): Promise<void> => {
+    await orm
       .insert(payoutEngines)
       .values({ network, fence: 0, journalId: 0, ...set })
       .onConflictDoUpdate({ target: payoutEngines.network, set })
       .run();
+  };
 
   return {
     /**
@@ -73,12 +76,12 @@ export function engineCommands(db: Db) {
      * @param servedFence the highest fence that the signer has served
      */
     async nextFence(network: NetworkKey, servedFence: number, nowMs: number): Promise<number | null> {
-      return write(() => {
-        const engine = findEngine.get({ network });
+      return write(async () => {
+        const engine = await findEngine.get({ network });
         if (servedFence > (engine?.fence ?? 0)) return null;
         const fence = (engine?.fence ?? 0) + 1;
         // The engine's report stays until its next one, which may be the same.
-        save(network, { fence, updatedAtMs: nowMs });
+        await save(network, { fence, updatedAtMs: nowMs });
         return fence;
       });
     },
@@ -93,10 +96,10 @@ export function engineCommands(db: Db) {
      * @returns `PayoutEngine.settlingUntilMs`
      */
     async beat(network: NetworkKey, nowMs: number): Promise<number | null> {
-      return write(() => {
+      return write(async () => {
         beginSettling(network, nowMs);
-        saveBeat({ network, beatAtMs: nowMs, updatedAtMs: nowMs });
-        return findEngine.get({ network })?.settlingUntilMs ?? null;
+        await saveBeat({ network, beatAtMs: nowMs, updatedAtMs: nowMs });
+        return (await findEngine.get({ network }))?.settlingUntilMs ?? null;
       });
     },
     /** Saves until when a network settles in, by the chain's time; null: it has. */
@@ -108,7 +111,7 @@ export function engineCommands(db: Db) {
       await write(() => save(network, { signerFreeze, updatedAtMs: nowMs }));
     },
     async list(): Promise<readonly PayoutEngine[]> {
-      return read(() => allEngines.all()).map(({ reasonCode, reasonMessage, ...engine }) => ({
+      return (await read(() => allEngines.all())).map(({ reasonCode, reasonMessage, ...engine }) => ({
         ...engine,
         reason: toReason(reasonCode, reasonMessage),
       }));
@@ -179,42 +182,42 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
 
   const holderOf = findBy(db, payoutAttempts, 'tx');
   /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
-  function deleteUnsigned(network: NetworkKey): void {
-    const rows = orm
+  async function deleteUnsigned(network: NetworkKey): Promise<void> {
+    const rows = await orm
       .delete(payoutAttempts)
       .where(and(eq(payoutAttempts.network, network), isNull(payoutAttempts.tx)))
       .returning()
       .all();
     for (const { payoutId, attempt, payer, nonce } of rows) {
-      const payout = steps.find(payoutId);
+      const payout = await steps.find(payoutId);
       invariant(payout, `payout ${payoutId} of an attempt exists`);
       if (attempt > 0) continue;
-      if (payout.state === 'sent') steps.change(payout, { state: 'waiting' }, payout.updatedAtMs);
+      if (payout.state === 'sent') await steps.change(payout, { state: 'waiting' }, payout.updatedAtMs);
       if (nonce === null) continue;
       // A reconciled wallet may have gone on beyond it.
-      if (nonces.find(network, payer)?.nextNonce === nonce + 1) nonces.giveBack(network, payer, nonce);
+      if ((await nonces.find(network, payer))?.nextNonce === nonce + 1) await nonces.giveBack(network, payer, nonce);
     }
   }
 
   /** Returns the payout of a signature: the existing one, reopened if it has ended, or a new one. */
-  function payoutOf({ intent, signedAtMs }: Adoption, nowMs: number): PayoutRow {
-    if (!steps.find(intent.id)) {
-      steps.plan({ intent, sessionId: null, servesId: null, notBeforeMs: signedAtMs, nowMs });
+  async function payoutOf({ intent, signedAtMs }: Adoption, nowMs: number): Promise<PayoutRow> {
+    if (!(await steps.find(intent.id))) {
+      await steps.plan({ intent, sessionId: null, servesId: null, notBeforeMs: signedAtMs, nowMs });
     }
-    const row = steps.find(intent.id);
+    const row = await steps.find(intent.id);
     invariant(row, `payout ${intent.id} was planned`);
     return row;
   }
 
   /** @returns whether the signature was unknown here */
-  function adoptOne(signature: Adoption, nowMs: number): boolean {
+  async function adoptOne(signature: Adoption, nowMs: number): Promise<boolean> {
     const { intent, generation, attempt, payer, payerRole, terms, tx, bytes, signedAtMs } = signature;
     // The chain may have settled it before the journal that names it was there again.
-    const holder = holderOf.get({ tx });
+    const holder = await holderOf.get({ tx });
     if (holder && holder.payoutId !== intent.id) return false;
-    const payout = payoutOf(signature, nowMs);
+    const payout = await payoutOf(signature, nowMs);
     const nonce = terms.nonce === undefined ? null : Number(terms.nonce);
-    const known = steps.attempts({ id: payout.id, generation }).find((one) => one.attempt === attempt);
+    const known = (await steps.attempts({ id: payout.id, generation })).find((one) => one.attempt === attempt);
     invariant(!known || known.tx === tx, `attempt ${attempt} of payout ${payout.id} was signed once`);
     if (known) return false;
     const signed = {
@@ -223,13 +226,13 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
       ...{ feeUnitsMax: 0n, bytes: Buffer.from(bytes), allottedAtMs: signedAtMs, signedAtMs },
     };
     // A learned attempt keeps its cost, which is in the books.
-    if (holder) orm.update(payoutAttempts).set(signed).where(eq(payoutAttempts.tx, tx)).run();
+    if (holder) await orm.update(payoutAttempts).set(signed).where(eq(payoutAttempts.tx, tx)).run();
     else
-      orm
+      await orm
         .insert(payoutAttempts)
         .values({ ...signed, sentAtMs: null, answerCode: null, answer: null, feeUnits: null })
         .run();
-    if (nonce !== null) nonces.raise(payout.network, payer, nonce + 1);
+    if (nonce !== null) await nonces.raise(payout.network, payer, nonce + 1);
     return true;
   }
 
@@ -237,15 +240,15 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
    * Continues a payout from its newest signature. Everything concluded without knowing it is asked again: a later
    * generation that began here, unsigned, must wait until all attempts of this one have ended.
    */
-  function follow(id: string, nowMs: number): void {
-    const payout = steps.find(id);
-    const newest = newestSigned.get({ id });
+  async function follow(id: string, nowMs: number): Promise<void> {
+    const payout = await steps.find(id);
+    const newest = await newestSigned.get({ id });
     invariant(payout && newest, `payout ${id} of a signature exists`);
     const { generation, terms } = newest;
     if (payout.state === 'succeeded') return;
     // A refund that has ended here stays ended; what was signed for it is paid out of `unclaimed`.
     const hasEnded = payout.state === 'canceled' || payout.state === 'failed';
-    if (hasEnded) steps.report(payout, afterEnd('payout_signed_after_end', payout), nowMs);
+    if (hasEnded) await steps.report(payout, afterEnd('payout_signed_after_end', payout), nowMs);
     // A nonce was used by a reverted transaction; bytes without a nonce expired.
     const proof = generation === 0 ? null : terms.nonce === undefined ? 'dead' : 'failed';
     const moved = {
@@ -255,21 +258,26 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
       proof,
       settledAtMs: null,
     } as const;
-    const row = steps.change(payout, { ...moved, ...noWait }, nowMs);
-    followLost(row, nowMs);
-    ledger.transit(
+    const row = await steps.change(payout, { ...moved, ...noWait }, nowMs);
+    await followLost(row, nowMs);
+    await ledger.transit(
       row.intent,
-      steps.attempts(row).some(({ sentAtMs }) => sentAtMs !== null),
+      (await steps.attempts(row)).some(({ sentAtMs }) => sentAtMs !== null),
       nowMs,
     );
   }
 
   /** Lets the network's engine sign again. */
-  function endAdoption(network: NetworkKey, journalId: number, servedFence: number, nowMs: number): void {
-    const engine = orm.select().from(payoutEngines).where(eq(payoutEngines.network, network)).get();
+  async function endAdoption(
+    network: NetworkKey,
+    journalId: number,
+    servedFence: number,
+    nowMs: number,
+  ): Promise<void> {
+    const engine = await orm.select().from(payoutEngines).where(eq(payoutEngines.network, network)).get();
     const fence = Math.max(engine?.fence ?? 0, servedFence);
     const row = { network, fence, journalId, reasonCode: null, reasonMessage: null, updatedAtMs: nowMs };
-    orm.insert(payoutEngines).values(row).onConflictDoUpdate({ target: payoutEngines.network, set: row }).run();
+    await orm.insert(payoutEngines).values(row).onConflictDoUpdate({ target: payoutEngines.network, set: row }).run();
   }
 
   return {
@@ -280,12 +288,12 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
      * @returns how many attempts were added
      */
     async adopt(network: NetworkKey, { signatures, isContinued, servedFence, nowMs }: JournalPart): Promise<number> {
-      return db.write(() => {
-        if (!isContinued) deleteUnsigned(network);
-        const added = signatures.filter((signature) => adoptOne(signature, nowMs));
-        for (const id of new Set(added.map(({ intent }) => intent.id))) follow(id, nowMs);
+      return db.write(async () => {
+        if (!isContinued) await deleteUnsigned(network);
+        const added = await filterInOrder(signatures, (signature) => adoptOne(signature, nowMs));
+        for (const id of new Set(added.map(({ intent }) => intent.id))) await follow(id, nowMs);
         if (servedFence !== null) {
-          endAdoption(network, signatures.at(-1)?.id ?? 0, servedFence, nowMs);
+          await endAdoption(network, signatures.at(-1)?.id ?? 0, servedFence, nowMs);
         }
         return added.length;
       });

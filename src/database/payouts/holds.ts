@@ -2,12 +2,14 @@
  * Freezes of money out, of one network or of all. While one holds, no payout there is allotted, signed or broadcast;
  * what is signed already is watched to its end.
  */
+
 import { and, asc, eq, inArray, ne, not, or, sql } from 'drizzle-orm';
 import type { Unexplained } from '../../core/ledger.ts';
 import { frozenText } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { OperatorAct, RecordAct } from '../audit-log.ts';
+import { mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse } from '../engine/prepared.ts';
 import type { Ledger } from '../ledger.ts';
@@ -88,15 +90,15 @@ export function createFreezer({ orm }: Db, recordAct: RecordAct, raiseAlarm: Rai
    * @param act the operator's command; null if the program froze it by itself
    * @returns false when it was frozen before for the same cause
    */
-  function freeze(one: Freeze, act: OperatorAct | null): boolean {
+  async function freeze(one: Freeze, act: OperatorAct | null): Promise<boolean> {
     const row = { ...one, network: one.network ?? EVERYWHERE };
     const target = [payoutFreezes.network, payoutFreezes.code];
-    const isNew = orm.insert(payoutFreezes).values(row).onConflictDoNothing({ target }).run().changes > 0;
-    if (isNew && act) recordAct(act, { target: nameOf(one.network), before: null, after: audited(one) });
+    const isNew = (await orm.insert(payoutFreezes).values(row).onConflictDoNothing({ target }).run()).changes > 0;
+    if (isNew && act) await recordAct(act, { target: nameOf(one.network), before: null, after: audited(one) });
     return isNew;
   }
 
-  function byProgram(network: NetworkKey, code: string, reason: string, nowMs: number): boolean {
+  function byProgram(network: NetworkKey, code: string, reason: string, nowMs: number): Promise<boolean> {
     const act = { atMs: nowMs, operator: PROGRAM, command: 'payout freeze', reason };
     return freeze({ network, code, reason, frozenBy: PROGRAM, sinceMs: nowMs }, act);
   }
@@ -105,17 +107,17 @@ export function createFreezer({ orm }: Db, recordAct: RecordAct, raiseAlarm: Rai
     freeze,
     byProgram,
     /** Returns the freezes that apply to a network, those of every network first. */
-    of: (network: NetworkKey): readonly Freeze[] => applying.all({ network }).map(toFreeze),
+    of: async (network: NetworkKey): Promise<readonly Freeze[]> => (await applying.all({ network })).map(toFreeze),
     /** Raises the alarm about a freeze by the program. */
-    alarm(network: NetworkKey, code: string, reason: string, atMs: number): void {
-      raiseAlarm({ atMs, code, message: frozenText(network, reason), network, sessionId: null });
+    async alarm(network: NetworkKey, code: string, reason: string, atMs: number): Promise<void> {
+      await raiseAlarm({ atMs, code, message: frozenText(network, reason), network, sessionId: null });
     },
     /** Freezes for a cause that may come again: a person who saw the freeze before has not seen this. */
-    again(network: NetworkKey, code: string, reason: string, nowMs: number): void {
-      if (byProgram(network, code, reason, nowMs)) return;
+    async again(network: NetworkKey, code: string, reason: string, nowMs: number): Promise<void> {
+      if (await byProgram(network, code, reason, nowMs)) return;
       const isIt = and(eq(payoutFreezes.network, network), eq(payoutFreezes.code, code));
       const both = sql`${payoutFreezes.reason} || '; ' || ${reason}`;
-      orm.update(payoutFreezes).set({ reason: both, sinceMs: nowMs }).where(isIt).run();
+      await orm.update(payoutFreezes).set({ reason: both, sinceMs: nowMs }).where(isIt).run();
     },
   };
 }
@@ -137,22 +139,22 @@ export function holdCommands(
   );
 
   /** Deletes a freeze if it is still the one that was shown. */
-  function end(freeze: Freeze): boolean {
+  async function end(freeze: Freeze): Promise<boolean> {
     const { network, code, sinceMs } = freeze;
     const isNamed = and(eq(payoutFreezes.network, network ?? EVERYWHERE), eq(payoutFreezes.code, code));
     const isIt = and(isNamed, eq(payoutFreezes.sinceMs, sinceMs));
-    return orm.delete(payoutFreezes).where(isIt).run().changes > 0;
+    return (await orm.delete(payoutFreezes).where(isIt).run()).changes > 0;
   }
 
   /** Ends a freeze if it is still that one, and nothing else left the wallets that was not shown. */
-  function thaw(freeze: Freeze, transfers: readonly number[], own: OperatorAct) {
+  async function thaw(freeze: Freeze, transfers: readonly number[], own: OperatorAct) {
     const { network, code } = freeze;
-    const seen = network && code === OUTFLOW_FOREIGN ? acknowledge(db, network, transfers) : [];
-    const isEnded = !(network && code === OUTFLOW_FOREIGN && isMoreForeign(db, network)) && end(freeze);
-    const missing = network && code === BALANCE_SHORT && isEnded ? takeMissing(db, network) : [];
+    const seen = network && code === OUTFLOW_FOREIGN ? await acknowledge(db, network, transfers) : [];
+    const isEnded = !(network && code === OUTFLOW_FOREIGN && (await isMoreForeign(db, network))) && (await end(freeze));
+    const missing = network && code === BALANCE_SHORT && isEnded ? await takeMissing(db, network) : [];
     const before = { ...audited(freeze), ...(seen.length > 0 && { transactions: seen.map(({ tx }) => tx).join(' ') }) };
     if (isEnded || seen.length > 0)
-      recordAct(own, { target: nameOf(network), before, after: isEnded ? null : audited(freeze) });
+      await recordAct(own, { target: nameOf(network), before, after: isEnded ? null : audited(freeze) });
     const moved = [...seen.map(({ currency, units }) => ({ asset: currency, units })), ...missing];
     return { freeze, isEnded, moved };
   }
@@ -173,22 +175,22 @@ export function holdCommands(
      * @returns those that were ended
      */
     async thaw({ freezes, transfers }: SeenFreezes, act: OperatorAct): Promise<readonly Freeze[]> {
-      return db.write(() => {
-        const thawed = freezes.map((one) => thaw(one, transfers, act));
+      return db.write(async () => {
+        const thawed = await mapInOrder(freezes, (one) => thaw(one, transfers, act));
         for (const network of new Set(freezes.flatMap((one) => one.network ?? []))) {
           const moved = thawed.flatMap((one) => (one.freeze.network === network ? one.moved : []));
-          ledger.adjust(network, moved, act.reason ?? '', act.atMs);
+          await ledger.adjust(network, moved, act.reason ?? '', act.atMs);
         }
         return thawed.flatMap(({ freeze, isEnded }) => (isEnded ? [freeze] : []));
       });
     },
     /** Returns a freeze that applies to a network, one of every network first; null when it pays. */
     async find(network: NetworkKey): Promise<Freeze | null> {
-      return db.read(() => freezer.of(network)[0] ?? null);
+      return db.read(async () => (await freezer.of(network))[0] ?? null);
     },
     /** Returns all freezes, those of every network first. */
     async list(): Promise<readonly Freeze[]> {
-      return db.read(() => all.all().map(toFreeze));
+      return db.read(async () => (await all.all()).map(toFreeze));
     },
   };
 }
@@ -200,8 +202,8 @@ const isForeignOf = (network: NetworkKey) =>
  * Forgets what attempts explain by now, and keeps the rest as known: a refund that equals it asks first.
  * @returns the transfers that were shown
  */
-function acknowledge({ orm }: Db, network: NetworkKey, transfers: readonly number[]): OutgoingRow[] {
-  orm
+async function acknowledge({ orm }: Db, network: NetworkKey, transfers: readonly number[]): Promise<OutgoingRow[]> {
+  await orm
     .delete(outgoingTransfers)
     .where(and(isForeignOf(network), not(isUnexplained)))
     .run();
@@ -209,13 +211,13 @@ function acknowledge({ orm }: Db, network: NetworkKey, transfers: readonly numbe
   return orm.update(outgoingTransfers).set({ state: 'known' }).where(isShown).returning().all();
 }
 
-const isMoreForeign = ({ orm }: Db, network: NetworkKey): boolean =>
-  orm.select().from(outgoingTransfers).where(isForeignOf(network)).limit(1).get() !== undefined;
+const isMoreForeign = async ({ orm }: Db, network: NetworkKey): Promise<boolean> =>
+  (await orm.select().from(outgoingTransfers).where(isForeignOf(network)).limit(1).get()) !== undefined;
 
 /** Takes the native coin of a network that is missing, which the operator has explained. */
-function takeMissing({ orm }: Db, network: NetworkKey): Unexplained[] {
+async function takeMissing({ orm }: Db, network: NetworkKey): Promise<Unexplained[]> {
   const isMissing = and(eq(walletBooks.network, network), ne(walletBooks.missingUnits, 0n));
-  const rows = orm.select().from(walletBooks).where(isMissing).all();
-  orm.update(walletBooks).set({ missingUnits: 0n }).where(isMissing).run();
+  const rows = await orm.select().from(walletBooks).where(isMissing).all();
+  await orm.update(walletBooks).set({ missingUnits: 0n }).where(isMissing).run();
   return rows.map(({ asset, missingUnits }) => ({ asset, units: missingUnits }));
 }

@@ -39,10 +39,10 @@ type Never = Extract<Exit, { kind: 'never' }> & Readonly<{ isRenewed: boolean; o
 type Learned = Ended & Pick<Attempt, 'payer' | 'payerRole'>;
 
 /** Ends the refund that a payout pays, in the same transaction. */
-type FollowRefund = (id: string, end: RefundEnd, nowMs: number) => void;
+type FollowRefund = (id: string, end: RefundEnd, nowMs: number) => Promise<void>;
 
 /** Updates what a session holds after a return changed that only the signer's journal knew. */
-export type FollowLost = (row: PayoutRow, nowMs: number) => void;
+export type FollowLost = (row: PayoutRow, nowMs: number) => Promise<void>;
 
 type Parts = Readonly<{
   steps: PayoutSteps;
@@ -66,51 +66,55 @@ function createSettlement(db: Db, { steps, ledger, followRefund, followLost }: P
   const insertAttempt = preparedInsert(db, payoutAttempts);
 
   /** Saves what a final attempt cost, with the attempt and in the ledger, only once. */
-  function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): void {
-    const attempt = steps.attempts(row).find((one) => one.tx === tx);
+  async function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): Promise<void> {
+    const attempt = (await steps.attempts(row)).find((one) => one.tx === tx);
     invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);
     if (attempt.feeUnits !== null) return;
-    setFee({ tx, feeUnits });
-    ledger.post(feeEntry(row.id, row.network, attempt.payerRole, feeUnits, row.generation), nowMs);
+    await setFee({ tx, feeUnits });
+    await ledger.post(feeEntry(row.id, row.network, attempt.payerRole, feeUnits, row.generation), nowMs);
   }
 
-  function succeed(row: PayoutRow, ended: Ended, nowMs: number): void {
+  async function succeed(row: PayoutRow, ended: Ended, nowMs: number): Promise<void> {
     const { tx, feeUnits } = ended;
-    charge(row, ended, nowMs);
+    await charge(row, ended, nowMs);
     // After a restore, and while payouts are frozen, a sweep may be found paid that was never sent from here.
-    ledger.transit(row.intent, true, nowMs);
-    ledger.post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
-    steps.change(row, { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs }, nowMs);
-    if (row.sessionId !== null) followRefund(row.id, { kind: 'completed', tx }, nowMs);
+    await ledger.transit(row.intent, true, nowMs);
+    await ledger.post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
+    await steps.change(row, { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs }, nowMs);
+    if (row.sessionId !== null) await followRefund(row.id, { kind: 'completed', tx }, nowMs);
   }
 
   /** Deletes an attempt that was never signed: the fence and the settled payout keep it from being signed later. */
-  function deleteUnsigned({ id, generation }: PayoutRow): void {
+  async function deleteUnsigned({ id, generation }: PayoutRow): Promise<void> {
     const { payoutId, generation: of, tx } = payoutAttempts;
-    orm
+    await orm
       .delete(payoutAttempts)
       .where(and(eq(payoutId, id), eq(of, generation), isNull(tx)))
       .run();
   }
 
   /** Saves a learned attempt in the generation of the row. */
-  function insertLearned(row: PayoutRow, { tx, feeUnits, payer, payerRole }: Learned, nowMs: number): void {
+  async function insertLearned(
+    row: PayoutRow,
+    { tx, feeUnits, payer, payerRole }: Learned,
+    nowMs: number,
+  ): Promise<void> {
     const name = { payoutId: row.id, generation: row.generation, attempt: LEARNED_ATTEMPT, network: row.network };
     const times = { allottedAtMs: nowMs, signedAtMs: nowMs, sentAtMs: nowMs };
     const answer = { answerCode: 'learned', answer: 'learned from the chain' };
     const signed = { tx, bytes: Buffer.alloc(0), ...times, ...answer, feeUnits: null };
-    insertAttempt({ ...name, payer, payerRole, nonce: null, terms: {}, feeUnitsMax: feeUnits, ...signed });
+    await insertAttempt({ ...name, payer, payerRole, nonce: null, terms: {}, feeUnitsMax: feeUnits, ...signed });
   }
 
   /** An operator has said before that this transaction was something else. */
-  function takeBack({ network, intent }: PayoutRow, { tx }: Learned, nowMs: number): void {
+  async function takeBack({ network, intent }: PayoutRow, { tx }: Learned, nowMs: number): Promise<void> {
     if (!isPayback(intent)) return;
     const { state, network: of, tx: moved, toKey, units } = outgoingTransfers;
     const isKnown = and(eq(of, network), eq(moved, tx), eq(state, 'known'));
     const isEqual = and(isKnown, eq(toKey, intent.to), eq(units, intent.units));
-    const found = orm.select().from(outgoingTransfers).where(isEqual).limit(1).all();
+    const found = await orm.select().from(outgoingTransfers).where(isEqual).limit(1).all();
     const back = found.map(({ currency, units: amount }) => ({ asset: currency, units: amount }));
-    ledger.adjust(network, back, `transaction ${tx} paid ${intent.id}`, nowMs, true);
+    await ledger.adjust(network, back, `transaction ${tx} paid ${intent.id}`, nowMs, true);
   }
 
   return {
@@ -120,26 +124,26 @@ function createSettlement(db: Db, { steps, ledger, followRefund, followLost }: P
      * Settles a payout none of whose known attempts can take effect, with one that is learned from the chain: a
      * database that was restored from a backup does not know its newest ones.
      */
-    succeedLearned(row: PayoutRow, learned: Learned, nowMs: number): void {
-      takeBack(row, learned, nowMs);
-      deleteUnsigned(row);
-      insertLearned(row, learned, nowMs);
-      succeed(row, learned, nowMs);
+    async succeedLearned(row: PayoutRow, learned: Learned, nowMs: number): Promise<void> {
+      await takeBack(row, learned, nowMs);
+      await deleteUnsigned(row);
+      await insertLearned(row, learned, nowMs);
+      await succeed(row, learned, nowMs);
     },
     /** Fails a payout. What may have been paid waits instead: its amount, once freed, could be paid again. */
-    fail(row: PayoutRow, why: Reason, nowMs: number): void {
+    async fail(row: PayoutRow, why: Reason, nowMs: number): Promise<void> {
       invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
       const { code: waitCode, message: waitMessage } = why;
-      const hold = steps.unexplainedHold(row);
-      if (hold || steps.doubtOf(row) !== null) {
-        steps.hold(row, hold ?? why, nowMs);
+      const hold = await steps.unexplainedHold(row);
+      if (hold || (await steps.doubtOf(row)) !== null) {
+        await steps.hold(row, hold ?? why, nowMs);
         return;
       }
       const ended = { state: 'failed', waitCode, waitMessage, ...noFault, settledAtMs: nowMs } as const;
-      const failed = steps.change(row, ended, nowMs);
-      steps.report(row, why, nowMs);
-      followLost(failed, nowMs);
-      if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: waitCode }, nowMs);
+      const failed = await steps.change(row, ended, nowMs);
+      await steps.report(row, why, nowMs);
+      await followLost(failed, nowMs);
+      if (row.sessionId !== null) await followRefund(row.id, { kind: 'failed', reason: waitCode }, nowMs);
     },
   };
 }
@@ -149,8 +153,9 @@ export function outcomeCommands(db: Db, parts: Parts) {
   const { steps, ledger, freezer, recordAct } = parts;
   const { orm, read, write } = db;
   const settlement = createSettlement(db, parts);
-  const attemptCount = (id: string): number =>
-    orm.select({ found: count() }).from(payoutAttempts).where(eq(payoutAttempts.payoutId, id)).get()?.found ?? 0;
+  const attemptCount = async (id: string): Promise<number> =>
+    (await orm.select({ found: count() }).from(payoutAttempts).where(eq(payoutAttempts.payoutId, id)).get())?.found ??
+    0;
 
   return {
     /**
@@ -166,9 +171,9 @@ export function outcomeCommands(db: Db, parts: Parts) {
         outcome: Readonly<{ kind: 'succeeded'; ended: Ended }> | (Readonly<{ kind: 'failed' }> & Reason);
         nowMs: number;
       }>): Promise<boolean> {
-      const settle = (row: PayoutRow): void => {
-        if (outcome.kind === 'succeeded') settlement.succeed(row, outcome.ended, nowMs);
-        else settlement.fail(row, outcome, nowMs);
+      const settle = async (row: PayoutRow): Promise<void> => {
+        if (outcome.kind === 'succeeded') await settlement.succeed(row, outcome.ended, nowMs);
+        else await settlement.fail(row, outcome, nowMs);
       };
       return write(() => steps.ifOpen(name, settle));
     },
@@ -177,11 +182,11 @@ export function outcomeCommands(db: Db, parts: Parts) {
      * attempt that failed and cost its fee, `why` what it waits for.
      */
     async renew({ id, generation, proof, ended, notBeforeMs, isStuck, why, nowMs }: Renewal): Promise<boolean> {
-      const renew = (row: PayoutRow): void => {
-        if (ended) settlement.charge(row, ended, nowMs);
-        ledger.transit(row.intent, false, nowMs);
+      const renew = async (row: PayoutRow): Promise<void> => {
+        if (ended) await settlement.charge(row, ended, nowMs);
+        await ledger.transit(row.intent, false, nowMs);
         const state = isStuck ? 'stuck' : 'waiting';
-        steps.waitFor(row, why, { state, generation: generation + 1, proof, ...noFault, notBeforeMs }, nowMs);
+        await steps.waitFor(row, why, { state, generation: generation + 1, proof, ...noFault, notBeforeMs }, nowMs);
       };
       return write(() => steps.ifOpen({ id, generation }, renew));
     },
@@ -192,17 +197,17 @@ export function outcomeCommands(db: Db, parts: Parts) {
       nowMs,
       ...name
     }: PayoutName & Readonly<{ why: Reason; freezes: boolean; nowMs: number }>): Promise<boolean> {
-      const stick = (row: PayoutRow): void => {
-        steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message, ...noFault }, nowMs);
-        if (freezes) freezer.byProgram(row.network, why.code, why.message, nowMs);
-        steps.report(row, why, nowMs);
+      const stick = async (row: PayoutRow): Promise<void> => {
+        await steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message, ...noFault }, nowMs);
+        if (freezes) await freezer.byProgram(row.network, why.code, why.message, nowMs);
+        await steps.report(row, why, nowMs);
       };
       return write(() => steps.ifOpen(name, stick));
     },
     /** Returns the payout that has an attempt with this transaction. */
     async ownerOf(tx: string): Promise<string | null> {
       const owner = orm.select({ id: payoutAttempts.payoutId }).from(payoutAttempts).where(eq(payoutAttempts.tx, tx));
-      return read(() => owner.get()?.id ?? null);
+      return read(async () => (await owner.get())?.id ?? null);
     },
     /**
      * Ends a payout, or begins its next generation, on an operator's command and as the nodes show it
@@ -223,12 +228,12 @@ export function outcomeCommands(db: Db, parts: Parts) {
       act: OperatorAct;
       nowMs: number;
     }>): Promise<boolean> {
-      return write(() => {
-        const row = steps.find(id);
+      return write(async () => {
+        const row = await steps.find(id);
         const isSeen = row?.state === seen.state && row.generation === seen.generation;
-        if (!row || !isSeen || attemptCount(id) !== seen.attemptCount) return false;
-        if (!carryOut(parts, settlement, row, conclusion, nowMs)) return false;
-        recordAct(act, { target: id, before: audited(row), after: audited(steps.find(id) ?? row) });
+        if (!row || !isSeen || (await attemptCount(id)) !== seen.attemptCount) return false;
+        if (!(await carryOut(parts, settlement, row, conclusion, nowMs))) return false;
+        await recordAct(act, { target: id, before: audited(row), after: audited((await steps.find(id)) ?? row) });
         return true;
       });
     },
@@ -250,82 +255,87 @@ const audited = ({ state, generation, tx }: PayoutRow): AuditedState => ({ state
 // ── Conclusions of an operator ─────────────────────────────────────────────────────────────────────────────────────
 
 /** Returns false, with nothing changed, if the conclusion does not hold here. */
-function carryOut(
+async function carryOut(
   parts: Parts,
   settlement: Settlement,
   row: PayoutRow,
   conclusion: PayoutConclusion,
   nowMs: number,
-): boolean {
+): Promise<boolean> {
   const { steps } = parts;
   switch (conclusion.kind) {
     case 'paid':
-      pay(parts, settlement, row, conclusion, nowMs);
+      await pay(parts, settlement, row, conclusion, nowMs);
       return true;
     case 'look':
       return lookAgain(parts, row, nowMs);
     case 'never':
-      if (steps.doubtOf(row) || !steps.equalTo(row).every((one) => isDismissed(one, conclusion))) return false;
-      endUnpaid(parts, settlement, row, conclusion, nowMs);
+      if ((await steps.doubtOf(row)) || !(await steps.equalTo(row)).every((one) => isDismissed(one, conclusion)))
+        return false;
+      await endUnpaid(parts, settlement, row, conclusion, nowMs);
       return true;
   }
 }
 
 /** A refund that has ended here stays ended: what was paid for it is paid out of `unclaimed`. */
-function reopen({ steps }: Parts, row: PayoutRow, nowMs: number): PayoutRow {
+async function reopen({ steps }: Parts, row: PayoutRow, nowMs: number): Promise<PayoutRow> {
   if (row.state !== 'failed' && row.state !== 'canceled') return row;
-  steps.report(row, afterEnd('payout_paid_after_end', row), nowMs);
+  await steps.report(row, afterEnd('payout_paid_after_end', row), nowMs);
   return { ...row, sessionId: null };
 }
 
-function pay(
+async function pay(
   parts: Parts,
   settlement: Settlement,
   row: PayoutRow,
   conclusion: Extract<PayoutConclusion, { kind: 'paid' }>,
   nowMs: number,
-): void {
+): Promise<void> {
   const { tx, feeUnits, learned } = conclusion;
-  const reopened = reopen(parts, row, nowMs);
-  parts.ledger.transit(row.intent, true, nowMs);
+  const reopened = await reopen(parts, row, nowMs);
+  await parts.ledger.transit(row.intent, true, nowMs);
   if (learned) {
     // One attempt of a generation has a cost in the books.
-    const hasFailed = parts.steps.attempts(row).some((one) => one.feeUnits !== null);
+    const hasFailed = (await parts.steps.attempts(row)).some((one) => one.feeUnits !== null);
     const next = hasFailed ? ({ generation: row.generation + 1, proof: 'failed' } as const) : {};
-    settlement.succeedLearned({ ...reopened, ...next }, { ...learned, tx, feeUnits }, nowMs);
+    await settlement.succeedLearned({ ...reopened, ...next }, { ...learned, tx, feeUnits }, nowMs);
   } else {
     const at = conclusion.generation ?? row.generation;
-    settlement.succeed({ ...reopened, generation: at, proof: at === 0 ? null : row.proof }, { tx, feeUnits }, nowMs);
+    await settlement.succeed(
+      { ...reopened, generation: at, proof: at === 0 ? null : row.proof },
+      { tx, feeUnits },
+      nowMs,
+    );
   }
 }
 
-function endUnpaid(
+async function endUnpaid(
   { steps, ledger, outgoing, followRefund }: Parts,
   settlement: Settlement,
   row: PayoutRow,
   { ended, proof, isRenewed, others }: Never,
   nowMs: number,
-): void {
-  if (ended) settlement.charge(row, ended, nowMs);
-  ledger.transit(row.intent, false, nowMs);
+): Promise<void> {
+  if (ended) await settlement.charge(row, ended, nowMs);
+  await ledger.transit(row.intent, false, nowMs);
   if (isRenewed) {
     const generation = proof === null ? row.generation : row.generation + 1;
     const renewed = { state: 'waiting', generation, proof: proof ?? row.proof, notBeforeMs: nowMs } as const;
-    steps.change(row, { ...renewed, ...noWait }, nowMs);
-    outgoing.dismiss(row.id, others);
+    await steps.change(row, { ...renewed, ...noWait }, nowMs);
+    await outgoing.dismiss(row.id, others);
     return;
   }
   const { code, message } = operatorRejected;
   const why = { waitCode: code, waitMessage: message };
-  steps.change(row, { state: 'failed', ...why, ...noFault, settledAtMs: nowMs }, nowMs);
-  if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: code }, nowMs);
+  await steps.change(row, { state: 'failed', ...why, ...noFault, settledAtMs: nowMs }, nowMs);
+  if (row.sessionId !== null) await followRefund(row.id, { kind: 'failed', reason: code }, nowMs);
 }
 
 const isDismissed = ({ id, state }: EqualTransfer, { others }: Never): boolean =>
   state === 'known' && others.includes(id);
 
-function lookAgain({ steps }: Parts, row: PayoutRow, nowMs: number): boolean {
-  const state = resumed(row.state, steps.attempts(row).length);
-  if (state !== null) steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
+async function lookAgain({ steps }: Parts, row: PayoutRow, nowMs: number): Promise<boolean> {
+  const state = resumed(row.state, (await steps.attempts(row)).length);
+  if (state !== null) await steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
   return state !== null;
 }

@@ -2,6 +2,7 @@
  * Transfers out of our own wallets: followers save them, and each is judged once it is final. `core/outgoing.ts`
  * decides what it means.
  */
+
 import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../core/block.ts';
 import { invariant } from '../../core/fault.ts';
@@ -10,6 +11,7 @@ import { explainOutgoing, isPaidBy, type OutgoingTransfer, type WatchedRole } fr
 import { freezeTexts } from '../../core/reasons.ts';
 import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
 import { createCounters } from '../counters.ts';
+import { filterInOrder, mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, findBy, preparedInsert } from '../engine/prepared.ts';
 import type { NetworkRows } from '../networks.ts';
@@ -50,11 +52,13 @@ export function createOutgoing(db: Db) {
   const { highest, withKey, uncounted, attempted, saved, unexplained } = createQueries(db);
   const insert = preparedInsert(db, outgoingTransfers, ['id']);
   const insertOther = preparedInsert(db, otherTransfers);
-  const leaving = (network: NetworkKey, content: readonly ChainTransfer[]) =>
-    content.flatMap((transfer) => {
-      const role = transfer.isOutgoing && withKey.get({ network, key: transfer.from })?.role;
-      return role ? { role, transfer } : [];
-    });
+  const leaving = async (network: NetworkKey, content: readonly ChainTransfer[]) =>
+    (
+      await mapInOrder(content, async (transfer) => {
+        const role = transfer.isOutgoing && (await withKey.get({ network, key: transfer.from }))?.role;
+        return role ? { role, transfer } : [];
+      })
+    ).flat();
   const placeOf = (network: NetworkKey, block: BlockRef, { tx, index: position, from: fromKey }: ChainTransfer) => ({
     network,
     blockHash: block.hash,
@@ -65,33 +69,42 @@ export function createOutgoing(db: Db) {
 
   return {
     /** Returns the `seq` of the newest wallet of a network; 0 if none is known. */
-    newestWallet: (network: NetworkKey): number => highest.get({ network })?.seq ?? 0,
+    newestWallet: async (network: NetworkKey): Promise<number> => (await highest.get({ network }))?.seq ?? 0,
     /** Returns a block's transfers out of the refund and gas wallets that are not saved and have no attempt. */
-    unsaved: (network: NetworkKey, block: BlockRef, content: readonly ChainTransfer[]): ChainTransfer[] =>
-      leaving(network, content)
-        .filter(({ role, transfer }) => role !== 'treasury' && !attempted.get({ tx: transfer.tx }))
-        .filter(({ transfer }) => !saved.get(placeOf(network, block, transfer)))
-        .map(({ transfer }) => transfer),
+    unsaved: async (
+      network: NetworkKey,
+      block: BlockRef,
+      content: readonly ChainTransfer[],
+    ): Promise<ChainTransfer[]> => {
+      const payouts = (await leaving(network, content)).filter(({ role }) => role !== 'treasury');
+      const unknown = await filterInOrder(
+        payouts,
+        async ({ transfer }) =>
+          !(await attempted.get({ tx: transfer.tx })) && !(await saved.get(placeOf(network, block, transfer))),
+      );
+      return unknown.map(({ transfer }) => transfer);
+    },
     /**
      * Returns whether transactions of our refund or gas wallet could be missed without a trace: it is known, and no
      * nonces are kept that would show how many it has sent.
      */
-    hasUncountedWallet: (network: NetworkKey): boolean => uncounted.get({ network }) !== undefined,
+    hasUncountedWallet: async (network: NetworkKey): Promise<boolean> =>
+      (await uncounted.get({ network })) !== undefined,
     /** Saves those transfers of a block that leave our wallets. */
-    add(network: NetworkKey, block: BlockRef, content: readonly ChainTransfer[], nowMs: number): void {
-      for (const { role, transfer } of leaving(network, content)) {
+    async add(network: NetworkKey, block: BlockRef, content: readonly ChainTransfer[], nowMs: number): Promise<void> {
+      for (const { role, transfer } of await leaving(network, content)) {
         const { currency, to: toKey, units } = transfer;
         invariant(units > 0n, `outgoing transfer ${transfer.tx} #${transfer.index} on ${network} is above zero`);
         const place = placeOf(network, block, transfer);
-        if (saved.get(place)) continue;
+        if (await saved.get(place)) continue;
         const blockNumber = block.number;
-        insert({ ...place, toKey, currency, units, role, blockNumber, state: 'open', seenAtMs: nowMs });
+        await insert({ ...place, toKey, currency, units, role, blockNumber, state: 'open', seenAtMs: nowMs });
       }
     },
     /** Forgets what has not been judged of a block that left the chain. */
-    drop(network: NetworkKey, hash: string): void {
+    async drop(network: NetworkKey, hash: string): Promise<void> {
       const { network: of, blockHash, state } = outgoingTransfers;
-      orm
+      await orm
         .delete(outgoingTransfers)
         .where(and(eq(of, network), eq(blockHash, hash), eq(state, 'open')))
         .run();
@@ -100,13 +113,13 @@ export function createOutgoing(db: Db) {
      * Returns the transfers that equal what a refund pays, that no attempt explains, and of which nobody has said that
      * they were another payment.
      */
-    equalTo: (intent: PaybackIntent): EqualTransfer[] =>
-      unexplained
-        .all({ network: intent.network, to: intent.to, id: intent.id })
-        .filter((row) => isPaidBy({ intent }, { ...row, to: row.toKey })),
+    equalTo: async (intent: PaybackIntent): Promise<EqualTransfer[]> =>
+      (await unexplained.all({ network: intent.network, to: intent.to, id: intent.id })).filter((row) =>
+        isPaidBy({ intent }, { ...row, to: row.toKey }),
+      ),
     /** Saves that a person has said of these transfers that they were another payment than this one. */
-    dismiss(payoutId: string, transferIds: readonly number[]): void {
-      for (const transferId of transferIds) insertOther({ payoutId, transferId });
+    async dismiss(payoutId: string, transferIds: readonly number[]): Promise<void> {
+      for (const transferId of transferIds) await insertOther({ payoutId, transferId });
     },
   };
 }
@@ -191,41 +204,42 @@ export function outgoingCommands(db: Db, parts: Parts) {
       .where(eq(ownWallets.network, sql.placeholder('network')))
       .orderBy(asc(ownWallets.seq)),
   );
-  const finalOf = (network: NetworkKey) => final.all({ network, floor: parts.networks.find(network)?.floor ?? 0 });
+  const finalOf = async (network: NetworkKey) =>
+    await final.all({ network, floor: (await parts.networks.find(network))?.floor ?? 0 });
 
-  function judge(row: OutgoingRow, nowMs: number): void {
-    const meaning = explainOutgoing(row, attempted.get({ tx: row.tx }) !== undefined);
+  async function judge(row: OutgoingRow, nowMs: number): Promise<void> {
+    const meaning = explainOutgoing(row, (await attempted.get({ tx: row.tx })) !== undefined);
     const isRow = eq(outgoingTransfers.id, row.id);
-    if (meaning === 'ours') orm.delete(outgoingTransfers).where(isRow).run();
-    else orm.update(outgoingTransfers).set({ state: meaning }).where(isRow).run();
-    if (meaning === 'foreign') freezeFor(parts, row, nowMs);
+    if (meaning === 'ours') await orm.delete(outgoingTransfers).where(isRow).run();
+    else await orm.update(outgoingTransfers).set({ state: meaning }).where(isRow).run();
+    if (meaning === 'foreign') await freezeFor(parts, row, nowMs);
   }
 
   return {
     /** Saves the wallets of a network. Known ones stay watched. */
     async recordOwn(network: NetworkKey, wallets: readonly Omit<OwnWallet, 'seq'>[]): Promise<void> {
-      const lacking = () => {
-        const known = walletsOf.all({ network });
+      const lacking = async () => {
+        const known = await walletsOf.all({ network });
         return wallets.filter(({ role, key }) => !known.some((one) => one.role === role && one.key === key));
       };
-      if (db.read(lacking).length === 0) return;
-      await db.write(() => {
-        for (const { role, key } of lacking())
-          insertWallet({ network, seq: nextNumber(`wallets:${network}`), role, key });
+      if ((await db.read(lacking)).length === 0) return;
+      await db.write(async () => {
+        for (const { role, key } of await lacking())
+          await insertWallet({ network, seq: await nextNumber(`wallets:${network}`), role, key });
       });
     },
     async listOwn(network: NetworkKey): Promise<readonly OwnWallet[]> {
-      return db.read(() => walletsOf.all({ network })).map(({ seq, role, key }) => ({ seq, role, key }));
+      return (await db.read(() => walletsOf.all({ network }))).map(({ seq, role, key }) => ({ seq, role, key }));
     },
     /**
      * Judges the network's final outgoing transfers, once: forgets what attempts explain, and freezes money out on the
      * network for what nothing explains, with an alarm and an entry of the audit log.
      */
     async judge(network: NetworkKey, nowMs: number): Promise<void> {
-      if (db.read(() => finalOf(network)).length === 0) return;
-      await db.write(() => {
-        for (const row of finalOf(network)) judge(row, nowMs);
-        forgetRecorded(db, network);
+      if ((await db.read(() => finalOf(network))).length === 0) return;
+      await db.write(async () => {
+        for (const row of await finalOf(network)) await judge(row, nowMs);
+        await forgetRecorded(db, network);
       });
     },
     /**
@@ -233,34 +247,38 @@ export function outgoingCommands(db: Db, parts: Parts) {
      * of their freeze acknowledges them.
      */
     async listForeign(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
-      return db.read(() => foreign.all({ network, limit }).map(toRecord));
+      return db.read(async () => (await foreign.all({ network, limit })).map(toRecord));
     },
     /** Returns the newest outgoing transfers that no attempt explains, the treasury's included. */
     async listOutgoing(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
       const { id, network: of } = outgoingTransfers;
       const all = orm.select().from(outgoingTransfers).where(eq(of, network)).orderBy(desc(id)).limit(limit);
-      return db.read(() => all.all().map(toRecord));
+      return db.read(async () => (await all.all()).map(toRecord));
     },
   };
 }
 
 /** Freezes the network of a transfer that nothing explains. */
-function freezeFor({ freezer, formatAddress, formatAmount }: Parts, row: OutgoingRow, nowMs: number): void {
+async function freezeFor(
+  { freezer, formatAddress, formatAmount }: Parts,
+  row: OutgoingRow,
+  nowMs: number,
+): Promise<void> {
   const { network, fromKey, toKey, currency, units } = row;
   const amount = formatAmount(network, currency, units);
   const ends = { from: formatAddress(network, fromKey), to: formatAddress(network, toKey) };
   const why = freezeTexts[OUTFLOW_FOREIGN]({ ...row, amount, ...ends });
-  freezer.byProgram(network, OUTFLOW_FOREIGN, why, nowMs);
-  freezer.alarm(network, OUTFLOW_FOREIGN, why, nowMs);
+  await freezer.byProgram(network, OUTFLOW_FOREIGN, why, nowMs);
+  await freezer.alarm(network, OUTFLOW_FOREIGN, why, nowMs);
 }
 
-function forgetRecorded({ orm }: Db, network: NetworkKey): void {
+async function forgetRecorded({ orm }: Db, network: NetworkKey): Promise<void> {
   const { id, state, network: of } = outgoingTransfers;
   const isRecorded = and(eq(of, network), eq(state, 'recorded'));
   const all = orm.select({ id }).from(outgoingTransfers).where(isRecorded).orderBy(desc(id));
-  const oldest = all.limit(1).offset(RECORDED_MAX).get();
+  const oldest = await all.limit(1).offset(RECORDED_MAX).get();
   if (!oldest) return;
-  orm
+  await orm
     .delete(outgoingTransfers)
     .where(and(isRecorded, lte(id, oldest.id)))
     .run();

@@ -130,65 +130,70 @@ export function createPayoutSteps(
   );
 
   /** Updates the columns that change during a payout's life. */
-  const change = (row: PayoutRow, changes: Partial<Changing>, nowMs: number): PayoutRow => {
+  const change = async (row: PayoutRow, changes: Partial<Changing>, nowMs: number): Promise<PayoutRow> => {
     const after = { ...row, ...changes, updatedAtMs: nowMs };
-    update(after);
+    await update(after);
     return after;
   };
 
   /** Raises the alarm that a payout needs a person. */
-  const report = (row: PayoutRow, { code, message }: Reason, atMs: number): void => {
+  const report = async (row: PayoutRow, { code, message }: Reason, atMs: number): Promise<void> => {
     const { network, sessionId } = row;
-    raiseAlarm({ atMs, code, message: `${nameOf(row)}: ${message}`, network, sessionId });
+    await raiseAlarm({ atMs, code, message: `${await nameOf(row)}: ${message}`, network, sessionId });
   };
 
   /** Saves what a payout waits for; null: nothing. What no other of its network waits for may raise an alarm. */
-  const waitFor = (row: PayoutRow, wait: Reason | null, changes: Partial<Changing>, nowMs: number): void => {
+  const waitFor = async (
+    row: PayoutRow,
+    wait: Reason | null,
+    changes: Partial<Changing>,
+    nowMs: number,
+  ): Promise<void> => {
     const waitCode = wait?.code ?? null;
     const waitMessage = wait?.message ?? null;
     const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
-    if (!isSame || Object.keys(changes).length > 0) change(row, { ...changes, waitCode, waitMessage }, nowMs);
+    if (!isSame || Object.keys(changes).length > 0) await change(row, { ...changes, waitCode, waitMessage }, nowMs);
     if (wait === null || row.waitCode === waitCode) return;
-    if (!othersWait.get({ ...row, waitCode })) report(row, wait, nowMs);
+    if (!(await othersWait.get({ ...row, waitCode }))) await report(row, wait, nowMs);
   };
 
   /** Returns a payout of which nothing known can take effect, or null. `generationMax` 0: nothing was signed. */
-  function findUnsigned(id: string, generationMax: number): PayoutRow | null {
-    const row = find.get({ id });
+  async function findUnsigned(id: string, generationMax: number): Promise<PayoutRow | null> {
+    const row = await find.get({ id });
     if (!row || row.generation > generationMax) return null;
     // The signer refused it for good, or all that it signed has failed.
-    return isUnsigned(row.state, attempts.all(row).length) ? row : null;
+    return isUnsigned(row.state, (await attempts.all(row)).length) ? row : null;
   }
 
-  const mayBePaid = (row: PayoutRow): boolean =>
-    doubts.doubtUnseen(row) !== null || doubts.unexplainedHold(row) !== null;
+  const mayBePaid = async (row: PayoutRow): Promise<boolean> =>
+    (await doubts.doubtUnseen(row)) !== null || (await doubts.unexplainedHold(row)) !== null;
 
-  function findEnded(id: string, generationMax: number): PayoutRow | null {
-    const row = findUnsigned(id, generationMax);
-    return row && !mayBePaid(row) ? row : null;
+  async function findEnded(id: string, generationMax: number): Promise<PayoutRow | null> {
+    const row = await findUnsigned(id, generationMax);
+    return row && !(await mayBePaid(row)) ? row : null;
   }
 
   return {
     ...doubts,
-    find: (id: string): PayoutRow | undefined => find.get({ id }),
+    find: (id: string): Promise<PayoutRow | undefined> => find.get({ id }),
     /**
      * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
      * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
      */
-    plan(input: NewPayout, poolId?: number): Planned {
+    async plan(input: NewPayout, poolId?: number): Promise<Planned> {
       const { intent, sessionId, nowMs } = input;
-      const known = find.get({ id: intent.id });
+      const known = await find.get({ id: intent.id });
       if (known) {
         if (!isSameIntent(known.intent, intent)) return { kind: 'other', payout: known };
         const isTied = sessionId === null || known.sessionId !== null;
-        return { kind: 'known', payout: isTied ? known : change(known, { sessionId }, nowMs) };
+        return { kind: 'known', payout: isTied ? known : await change(known, { sessionId }, nowMs) };
       }
       const row = newRow(input);
-      insert(row);
+      await insert(row);
       if (intent.kind === 'sweep') {
         const { id: payoutId, network, currency } = intent;
         for (const { index, units } of intent.from) {
-          insertPart({ payoutId, network, derivationIndex: index, currency, poolId: poolId ?? null, units });
+          await insertPart({ payoutId, network, derivationIndex: index, currency, poolId: poolId ?? null, units });
         }
       }
       return { kind: 'planned', payout: row };
@@ -198,47 +203,48 @@ export function createPayoutSteps(
      * have provably ended; false otherwise.
      * @param generationMax 0 for a payout that was never signed
      */
-    cancel(id: string, nowMs: number, generationMax = Number.POSITIVE_INFINITY): boolean {
-      const row = findEnded(id, generationMax);
-      if (row) change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
+    async cancel(id: string, nowMs: number, generationMax = Number.POSITIVE_INFINITY): Promise<boolean> {
+      const row = await findEnded(id, generationMax);
+      if (row) await change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
       return row !== null;
     },
     /** Returns whether a payout is not canceled only because it may have been paid by what is not known here. */
-    isInDoubt(id: string, generationMax: number): boolean {
-      const row = findUnsigned(id, generationMax);
-      return row !== null && mayBePaid(row);
+    async isInDoubt(id: string, generationMax: number): Promise<boolean> {
+      const row = await findUnsigned(id, generationMax);
+      return row !== null && (await mayBePaid(row));
     },
     /** Gives a refund's payout another payee; false once an attempt is allotted or it has ended. */
-    redirect(intent: PaybackIntent, notBeforeMs: number, nowMs: number): boolean {
-      const row = findEnded(intent.id, 0);
-      if (row) change(row, { intent, state: 'waiting', ...noWait, notBeforeMs }, nowMs);
+    async redirect(intent: PaybackIntent, notBeforeMs: number, nowMs: number): Promise<boolean> {
+      const row = await findEnded(intent.id, 0);
+      if (row) await change(row, { intent, state: 'waiting', ...noWait, notBeforeMs }, nowMs);
       return row !== null;
     },
     /** Makes a payout due now if it waits for an approval or the signer's cap. */
-    hasten(id: string, nowMs: number): void {
-      const row = find.get({ id });
+    async hasten(id: string, nowMs: number): Promise<void> {
+      const row = await find.get({ id });
       const isRefused = row?.waitCode && approvable.includes(row.waitCode);
-      if (row?.state === 'waiting' && isRefused) change(row, { notBeforeMs: nowMs }, nowMs);
+      if (row?.state === 'waiting' && isRefused) await change(row, { notBeforeMs: nowMs }, nowMs);
     },
     change,
     report,
     waitFor,
     /** Keeps a refund waiting for what a gate says. A reason that passes by itself raises no alarm. */
-    hold(row: PayoutRow, hold: Reason, nowMs: number): void {
+    async hold(row: PayoutRow, hold: Reason, nowMs: number): Promise<void> {
       const { code: waitCode, message: waitMessage } = hold;
       // Finality comes within minutes, and an old refund must not wait much longer than that.
-      if (isPassing(waitCode)) change(row, { waitCode, waitMessage, notBeforeMs: nowMs + PASSING_LOOK_MS }, nowMs);
-      else waitFor(row, hold, { notBeforeMs: Math.round(nextLookAtMs(row, nowMs)) }, nowMs);
+      if (isPassing(waitCode))
+        await change(row, { waitCode, waitMessage, notBeforeMs: nowMs + PASSING_LOOK_MS }, nowMs);
+      else await waitFor(row, hold, { notBeforeMs: Math.round(nextLookAtMs(row, nowMs)) }, nowMs);
     },
     /** Calls `work` with a payout that is open in this generation; returns false when there is none. */
-    ifOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => void): boolean {
-      const row = find.get({ id });
+    async ifOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => Promise<void>): Promise<boolean> {
+      const row = await find.get({ id });
       const isOpen = row?.state === 'waiting' || row?.state === 'sent';
       if (!row || !isOpen || row.generation !== generation) return false;
-      work(row);
+      await work(row);
       return true;
     },
-    attempts: ({ id, generation }: PayoutName): AttemptRow[] => attempts.all({ id, generation }),
+    attempts: ({ id, generation }: PayoutName): Promise<AttemptRow[]> => attempts.all({ id, generation }),
   };
 }
 
@@ -269,9 +275,9 @@ export function payoutCommands(db: Db, steps: PayoutSteps) {
   return {
     /** Plans payouts, all or none. An existing one with the same intent stays as it is. */
     async plan(inputs: readonly NewPayout[]): Promise<void> {
-      await write(() => {
+      await write(async () => {
         for (const input of inputs) {
-          invariant(steps.plan(input).kind !== 'other', `payout ${input.intent.id} keeps its intent`);
+          invariant((await steps.plan(input)).kind !== 'other', `payout ${input.intent.id} keeps its intent`);
         }
       });
     },
@@ -284,16 +290,16 @@ export function payoutCommands(db: Db, steps: PayoutSteps) {
      * nor ended as never paid; null if that is excluded, or if a single transfer is the reason.
      */
     async doubt(id: string): Promise<Reason | null> {
-      return read(() => {
-        const row = steps.find(id);
-        return row ? steps.doubtUnseen(row) : null;
+      return read(async () => {
+        const row = await steps.find(id);
+        return row ? await steps.doubtUnseen(row) : null;
       });
     },
     /** Returns the transfers, oldest first, that may have paid a refund; see `Doubts.equalTo`. */
     async equalTo(id: string): Promise<readonly EqualTransfer[]> {
-      return read(() => {
-        const row = steps.find(id);
-        return row ? steps.equalTo(row) : [];
+      return read(async () => {
+        const row = await steps.find(id);
+        return row ? await steps.equalTo(row) : [];
       });
     },
     /** Saves what a payout waits for, and raises an alarm if that is new and may need a person; null: nothing. */
@@ -316,10 +322,14 @@ export function payoutCommands(db: Db, steps: PayoutSteps) {
       ...name
     }: PayoutName & Readonly<{ fault: Reason | null; nowMs: number }>): Promise<boolean> {
       const changes = { faultCode: fault?.code ?? null, faultMessage: fault?.message ?? null };
-      return write(() => steps.ifOpen(name, (row) => void steps.change(row, changes, nowMs)));
+      return write(() =>
+        steps.ifOpen(name, async (row) => {
+          await steps.change(row, changes, nowMs);
+        }),
+      );
     },
     async find(id: string): Promise<Payout | null> {
-      const row = read(() => steps.find(id));
+      const row = await read(() => steps.find(id));
       return row ? toPayout(row) : null;
     },
     async list({ network, state, kind, before, limit }: PayoutFilter): Promise<readonly Payout[]> {
@@ -336,11 +346,11 @@ export function payoutCommands(db: Db, steps: PayoutSteps) {
         .where(wanted)
         .orderBy(...byAge)
         .limit(limit);
-      return read(() => newest.all()).map(toPayout);
+      return (await read(() => newest.all())).map(toPayout);
     },
     /** Returns every attempt ever made, in order. */
     async attempts(id: string): Promise<readonly Attempt[]> {
-      return read(() => attemptsOf.all({ id })).map(toAttempt);
+      return (await read(() => attemptsOf.all({ id }))).map(toAttempt);
     },
     /** Returns open refunds, by network, that were due before this time and for which no engine gave a reason. */
     async overdue(dueBeforeMs: number): Promise<readonly OverdueRefunds[]> {
@@ -370,7 +380,7 @@ export function payoutCommands(db: Db, steps: PayoutSteps) {
         .from(payouts)
         .where(inArray(state, ['waiting', 'sent', 'stuck']))
         .groupBy(network, code);
-      return read(() => ({ counts: counts.all(), waiting: waiting.all() }));
+      return read(async () => ({ counts: await counts.all(), waiting: await waiting.all() }));
     },
   };
 }
@@ -404,7 +414,7 @@ function viewStatements({ orm }: Db) {
 // ── Rows as people and core read them ──────────────────────────────────────────────────────────────────────────────
 
 /** Returns a payout as people know it: "The refund of 4.50 USDT for order 17 of Corner shop (rf_…)". */
-function createPayoutNames(db: Db): (row: Pick<PayoutRow, 'id' | 'intent'>) => string {
+function createPayoutNames(db: Db): (row: Pick<PayoutRow, 'id' | 'intent'>) => Promise<string> {
   const orderOf = atFirstUse(
     db.orm
       .select({ order: sessions.orderId, store: stores.name })
@@ -412,11 +422,11 @@ function createPayoutNames(db: Db): (row: Pick<PayoutRow, 'id' | 'intent'>) => s
       .innerJoin(stores, eq(stores.id, sessions.storeId))
       .where(eq(sessions.id, sql.placeholder('id'))),
   );
-  return ({ id, intent }) => {
+  return async ({ id, intent }) => {
     if (intent.kind === 'sweep') return `The sweep of ${intent.currency} on ${intent.network} (${id})`;
     if (intent.kind === 'gas') return `The gas for a wallet on ${intent.network} (${id})`;
     const { kind, currency, session } = intent;
-    const of = orderOf.get({ id: session.id });
+    const of = await orderOf.get({ id: session.id });
     return `The ${kind} of ${session.amount} ${currency}${of ? ` for order ${of.order} of ${of.store}` : ''} (${id})`;
   };
 }

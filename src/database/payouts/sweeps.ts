@@ -1,12 +1,13 @@
 /**
  * Balances of deposit addresses by facts, and the sweeps that empty them.
  */
+
 import { permanent } from '../../core/fault.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../core/intent.ts';
 import { isPlanStale, PLAN_MS_MAX, type SweepOwner } from '../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import type { PoolKey } from '../addresses.ts';
-import type { Client } from '../engine/connection.ts';
+import { filterInOrder, mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
 import { createMeta } from '../meta.ts';
 import { type PayoutRow, type PayoutSteps, toPayout } from './payouts.ts';
@@ -57,15 +58,13 @@ const without = ['failed', 'canceled'];
 /** The repository `sweeps`. */
 export function sweepCommands(db: Db, payouts: PayoutSteps) {
   const meta = createMeta(db);
-  const { client } = db;
-  const { findPool, given, givenAt, received, parts, isDepositAddress, waitingSweeps, giversOf } =
-    sweepStatements(client);
+  const { findPool, given, givenAt, received, parts, isDepositAddress, waitingSweeps, giversOf } = sweepStatements(db);
 
   /** Returns what one address holds, by currency. */
-  function ownersAt(poolId: number, network: NetworkKey, { id, index, key }: Given): SweepOwner[] {
-    const taken = takenFrom(parts.all(network, index, poolId) as Part[]);
+  async function ownersAt(poolId: number, network: NetworkKey, { id, index, key }: Given): Promise<SweepOwner[]> {
+    const taken = takenFrom((await parts.all(network, index, poolId)) as Part[]);
     const balances = new Map<Currency, Balance>();
-    for (const transfer of received.iterate(id, network) as IterableIterator<Received>) {
+    for (const transfer of (await received.all(id, network)) as Received[]) {
       const { currency } = transfer;
       const { units, openUnits } = taken.get(currency) ?? nothingTaken;
       const balance = balances.get(currency) ?? { gone: units + openUnits, units: 0n, oldestAtMs: 0 };
@@ -77,8 +76,8 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
     });
   }
 
-  function refuseTreasury({ family, mode }: PoolKey, treasury: string): void {
-    if (isDepositAddress.get(family, mode, treasury) === undefined) return;
+  async function refuseTreasury({ family, mode }: PoolKey, treasury: string): Promise<void> {
+    if ((await isDepositAddress.get(family, mode, treasury)) === undefined) return;
     throw permanent(
       'treasury_collects',
       `the treasury ${treasury} in the signer's policy is one of our deposit addresses: a sweep would look like a ` +
@@ -87,48 +86,54 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
   }
 
   /** Returns whether every address still holds what the sweep takes, and no other sweep is open on it. */
-  function isStillThere(
+  async function isStillThere(
     poolId: number,
     { pool: { family, mode } }: SweepPlace,
     { sweep, keys }: PlannedSweep,
-  ): boolean {
-    return sweep.from.every(({ index, units }, at) => {
-      const address = givenAt.get(family, mode, keys[at] ?? '', poolId) as Given | undefined;
+  ): Promise<boolean> {
+    for (const [at, { index, units }] of sweep.from.entries()) {
+      const address = (await givenAt.get(family, mode, keys[at] ?? '', poolId)) as Given | undefined;
       if (address?.index !== index) return false;
-      const owner = ownersAt(poolId, sweep.network, address).find(({ currency }) => currency === sweep.currency);
-      return owner !== undefined && owner.openUnits === 0n && owner.units >= units;
-    });
+      const owner = (await ownersAt(poolId, sweep.network, address)).find(
+        ({ currency }) => currency === sweep.currency,
+      );
+      if (owner === undefined || owner.openUnits !== 0n || owner.units < units) return false;
+    }
+    return true;
   }
 
   /** Returns the gas of a sweep in the order in which it is sent. */
-  function gasOf(id: string): PayoutRow[] {
-    return (giversOf.all(id) as string[]).flatMap((giverId) => {
-      const row = payouts.find(giverId);
-      return row ? [...gasOf(giverId), row] : [];
-    });
+  async function gasOf(id: string): Promise<PayoutRow[]> {
+    return (
+      await mapInOrder((await giversOf.all(id)) as string[], async (giverId) => {
+        const row = await payouts.find(giverId);
+        return row ? [...(await gasOf(giverId)), row] : [];
+      })
+    ).flat();
   }
 
   /** @returns false where it is not stale, or where it may have been paid by what is not known here */
-  function withdraw(id: string, nowMs: number): boolean {
-    const sweep = payouts.find(id);
-    const gas = gasOf(id);
+  async function withdraw(id: string, nowMs: number): Promise<boolean> {
+    const sweep = await payouts.find(id);
+    const gas = await gasOf(id);
     if (!sweep || !isPlanStale(toPayout(sweep), gas.map(toPayout), nowMs)) return false;
     const waiting = gas.filter(({ state }) => state === 'waiting');
-    if (![...waiting, sweep].every((row) => payouts.cancel(row.id, nowMs))) return false;
+    for (const row of [...waiting, sweep]) if (!(await payouts.cancel(row.id, nowMs))) return false;
     const isLent = gas.some(({ intent, state }) => isLoan(intent) && state === 'succeeded');
-    if (sweep.servesId !== null && !isLent) payouts.cancel(sweep.servesId, nowMs);
+    if (sweep.servesId !== null && !isLent) await payouts.cancel(sweep.servesId, nowMs);
     return true;
   }
 
   /** Plans a sweep with its gas. Each payout serves the next, so it waits only for the one before it. */
-  function planChain({ sweep, before, after }: PlannedSweep, poolId: number, nowMs: number): void {
-    const plan = (intent: GasIntent | SweepIntent, servesId: string | null): string => {
-      payouts.plan({ intent, sessionId: null, servesId, notBeforeMs: nowMs, nowMs }, poolId);
+  async function planChain({ sweep, before, after }: PlannedSweep, poolId: number, nowMs: number): Promise<void> {
+    const plan = async (intent: GasIntent | SweepIntent, servesId: string | null): Promise<string> => {
+      await payouts.plan({ intent, sessionId: null, servesId, notBeforeMs: nowMs, nowMs }, poolId);
       return intent.id;
     };
-    if (after) plan(after, null);
-    plan(sweep, after?.id ?? null);
-    before.reduceRight((servesId, gas) => plan(gas, servesId), sweep.id);
+    if (after) await plan(after, null);
+    await plan(sweep, after?.id ?? null);
+    let servesId = sweep.id;
+    for (const gas of before.toReversed()) servesId = await plan(gas, servesId);
   }
 
   return {
@@ -139,11 +144,11 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
      * @param limit addresses to look at, with or without money
      */
     async unswept({ network, pool: { family, mode } }: SweepPlace, afterId: number, limit: number): Promise<OwnerPage> {
-      return db.read(() => {
-        const poolId = findPool.get(family, mode) as number | undefined;
+      return db.read(async () => {
+        const poolId = (await findPool.get(family, mode)) as number | undefined;
         if (poolId === undefined) return { owners: [], next: null };
-        const page = given.all(poolId, afterId, limit) as Given[];
-        const owners = page.flatMap((address) => ownersAt(poolId, network, address));
+        const page = (await given.all(poolId, afterId, limit)) as Given[];
+        const owners = (await mapInOrder(page, (address) => ownersAt(poolId, network, address))).flat();
         return {
           owners: owners.filter(({ units, openUnits }) => units > 0n || openUnits > 0n),
           next: page.length < limit ? null : (page.at(-1)?.id ?? null),
@@ -152,7 +157,7 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
     },
     /** @throws Fault permanent `treasury_collects` if the treasury is a deposit address: its sweeps would be income */
     async checkTreasury(pool: PoolKey, treasury: string): Promise<void> {
-      db.read(() => refuseTreasury(pool, treasury));
+      await db.read(() => refuseTreasury(pool, treasury));
     },
     /**
      * Plans sweeps with their gas, each only if every address still holds what it names and no other sweep is open on
@@ -168,13 +173,14 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
     }: SweepPlace & Readonly<{ treasury: string; sweeps: readonly PlannedSweep[]; nowMs: number }>): Promise<
       readonly string[]
     > {
-      return db.write(() => {
-        refuseTreasury(place.pool, treasury);
-        const poolId = findPool.get(place.pool.family, place.pool.mode) as number | undefined;
+      return db.write(async () => {
+        await refuseTreasury(place.pool, treasury);
+        const poolId = (await findPool.get(place.pool.family, place.pool.mode)) as number | undefined;
         if (poolId === undefined) return [];
-        const planned = sweeps.filter((one) => {
-          if (payouts.find(one.sweep.id) !== undefined || !isStillThere(poolId, place, one)) return false;
-          planChain(one, poolId, nowMs);
+        const planned = await filterInOrder(sweeps, async (one) => {
+          if ((await payouts.find(one.sweep.id)) !== undefined || !(await isStillThere(poolId, place, one)))
+            return false;
+          await planChain(one, poolId, nowMs);
           return true;
         });
         return planned.map(({ sweep }) => sweep.id);
@@ -185,9 +191,9 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
      * @returns the ids of the sweeps
      */
     async withdrawStale(network: NetworkKey, nowMs: number): Promise<readonly string[]> {
-      return db.write(() => {
-        const ids = waitingSweeps.all(network, nowMs - PLAN_MS_MAX, WITHDRAWN_MAX) as string[];
-        return ids.filter((id) => withdraw(id, nowMs));
+      return db.write(async () => {
+        const ids = (await waitingSweeps.all(network, nowMs - PLAN_MS_MAX, WITHDRAWN_MAX)) as string[];
+        return filterInOrder(ids, (id) => withdraw(id, nowMs));
       });
     },
     /** Replaces the levels of a network with what the engine just read. */
@@ -201,13 +207,13 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
     },
     async listUnswept(): Promise<readonly UnsweptLevel[]> {
       type Written = Omit<UnsweptLevel, 'units' | 'openUnits'> & Readonly<{ units: string; openUnits: string }>;
-      const levels = db.read(() => meta.listData<readonly Written[]>('unswept')).flat();
+      const levels = (await db.read(() => meta.listData<readonly Written[]>('unswept'))).flat();
       return levels.map((level) => ({ ...level, units: BigInt(level.units), openUnits: BigInt(level.openUnits) }));
     },
   };
 }
 
-const sweepStatements = (client: Client) => ({
+const sweepStatements = ({ client }: Db) => ({
   findPool: client.prepare('SELECT id FROM pools WHERE family = ? AND mode = ? AND current = 1').pluck(),
   given: client.prepare(
     `SELECT id, derivation_index AS "index", key FROM addresses INDEXED BY addresses_given

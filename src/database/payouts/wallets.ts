@@ -49,18 +49,18 @@ export function walletCommands(db: Db, parts: Parts) {
   const meta = createMeta(db);
   const reader = createBookReader(db);
 
-  function compare({ network, feeUnitsMax, nowMs }: Reading, asset: Asset, heldUnits: bigint): void {
-    const under = reader.underWay(network, asset, feeUnitsMax);
+  async function compare({ network, feeUnitsMax, nowMs }: Reading, asset: Asset, heldUnits: bigint): Promise<void> {
+    const under = await reader.underWay(network, asset, feeUnitsMax);
     if (under === null) return;
-    const row = orm.select().from(walletBooks).where(bookOf(network, asset)).get() ?? null;
-    const spentUnits = row ? reader.spentSince(network, row.ledgerSeq, asset) : 0n;
+    const row = (await orm.select().from(walletBooks).where(bookOf(network, asset)).get()) ?? null;
+    const spentUnits = row ? await reader.spentSince(network, row.ledgerSeq, asset) : 0n;
     const { book, missingUnits } = readBook(row, { heldUnits, spentUnits, openUnits: under, nowMs });
     // Tokens are explained transfer by transfer.
     const missing = (row?.missingUnits ?? 0n) + (asset === 'native' ? missingUnits : 0n);
-    const next = { network, asset, ledgerSeq: reader.newestEntry(network), ...book, missingUnits: missing };
+    const next = { network, asset, ledgerSeq: await reader.newestEntry(network), ...book, missingUnits: missing };
     const target = [walletBooks.network, walletBooks.asset];
-    orm.insert(walletBooks).values(next).onConflictDoUpdate({ target, set: next }).run();
-    if (missingUnits > 0n) reportMissing(parts, network, asset, { heldUnits, missingUnits }, nowMs);
+    await orm.insert(walletBooks).values(next).onConflictDoUpdate({ target, set: next }).run();
+    if (missingUnits > 0n) await reportMissing(parts, network, asset, { heldUnits, missingUnits }, nowMs);
   }
 
   return {
@@ -73,7 +73,7 @@ export function walletCommands(db: Db, parts: Parts) {
     async balances(): Promise<readonly WalletBalance[]> {
       const toUnits = (texts: KeptBalance['units']): WalletBalance['units'] =>
         Object.fromEntries(Object.entries(texts).map(([asset, text]) => [asset, BigInt(text)]));
-      const all = read(() => meta.listData<KeptBalance>(BALANCE));
+      const all = await read(() => meta.listData<KeptBalance>(BALANCE));
       return all.map((balance) => ({ ...balance, units: toUnits(balance.units) }));
     },
     /**
@@ -82,9 +82,9 @@ export function walletCommands(db: Db, parts: Parts) {
      * native coin freezes the network. Assets that are not named are not compared.
      */
     async compareBooks(reading: Reading): Promise<void> {
-      await write(() => {
+      await write(async () => {
         for (const [asset, held] of Object.entries(reading.heldUnits) as [Asset, bigint][])
-          compare(reading, asset, held);
+          await compare(reading, asset, held);
       });
     },
   };
@@ -124,31 +124,31 @@ function createBookReader({ client }: Db) {
   }
 
   return {
-    newestEntry: (network: NetworkKey): number => Number(newest.get(network)),
-    spentSince: (network: NetworkKey, ledgerSeq: number, asset: Asset): bigint =>
-      (spent.all({ network, ledgerSeq, asset }) as string[]).reduce((sum, units) => sum - BigInt(units), 0n),
+    newestEntry: async (network: NetworkKey): Promise<number> => Number(await newest.get(network)),
+    spentSince: async (network: NetworkKey, ledgerSeq: number, asset: Asset): Promise<bigint> =>
+      ((await spent.all({ network, ledgerSeq, asset })) as string[]).reduce((sum, units) => sum - BigInt(units), 0n),
     /** Returns what payouts under way may take of an asset; null if that is not known. */
-    underWay: (network: NetworkKey, asset: Asset, feeUnitsMax: bigint | undefined): bigint | null =>
-      (open.all({ network }) as OpenRow[])
+    underWay: async (network: NetworkKey, asset: Asset, feeUnitsMax: bigint | undefined): Promise<bigint | null> =>
+      ((await open.all({ network })) as OpenRow[])
         .map((row) => takenBy(row, asset, feeUnitsMax))
         .reduce((sum: bigint | null, units) => (sum === null || units === null ? null : sum + units), 0n),
   };
 }
 
-function reportMissing(
+async function reportMissing(
   { raiseAlarm, freezer, formatAmount }: Parts,
   network: NetworkKey,
   asset: Asset,
   { heldUnits, missingUnits }: Readonly<{ heldUnits: bigint; missingUnits: bigint }>,
   nowMs: number,
-): void {
+): Promise<void> {
   const lacking = formatAmount(network, asset, missingUnits);
   const why = freezeTexts[BALANCE_SHORT]({ network, held: formatAmount(network, asset, heldUnits), lacking });
   if (asset === 'native') {
-    freezer.byProgram(network, BALANCE_SHORT, why, nowMs);
-    freezer.alarm(network, BALANCE_SHORT, why, nowMs);
+    await freezer.byProgram(network, BALANCE_SHORT, why, nowMs);
+    await freezer.alarm(network, BALANCE_SHORT, why, nowMs);
     return;
   }
   const message = tokensShortText(network, why);
-  raiseAlarm({ atMs: nowMs, code: BALANCE_SHORT, message, network, sessionId: null });
+  await raiseAlarm({ atMs: nowMs, code: BALANCE_SHORT, message, network, sessionId: null });
 }

@@ -92,12 +92,14 @@ export function personRows({ orm }: Pick<Db, 'orm'>) {
       .from(people)
       .where(and(which, isNull(people.removedAtMs)));
   return {
-    find: (which: SQL | undefined): PersonRow | undefined => select(which).get(),
-    byId: (id: string): PersonRow | undefined => select(eq(people.id, id)).get(),
+    find: (which: SQL | undefined): Promise<PersonRow | undefined> => select(which).get(),
+    byId: (id: string): Promise<PersonRow | undefined> => select(eq(people.id, id)).get(),
     /** @param name in any case */
-    named: (name: string): PersonRow | undefined => select(eq(people.name, name)).get(),
-    all: (): readonly PersonRow[] => select().all(),
-    set: (id: string, values: PersonValues): void => void orm.update(people).set(values).where(eq(people.id, id)).run(),
+    named: (name: string): Promise<PersonRow | undefined> => select(eq(people.name, name)).get(),
+    all: (): Promise<readonly PersonRow[]> => select().all(),
+    set: async (id: string, values: PersonValues): Promise<void> => {
+      await orm.update(people).set(values).where(eq(people.id, id)).run();
+    },
   };
 }
 

@@ -38,9 +38,9 @@ type Parts = Readonly<{ vault: Vault; recordAct: RecordAct; raiseAlarm: RaiseAla
 type Session = Pick<WebSession, 'personId' | 'formToken'>;
 
 /** Signs a person out everywhere, links included. To be used within a transaction. */
-export function endAccess(db: Pick<Db, 'orm'>, personId: string): void {
-  personRows(db).set(personId, noLink);
-  db.orm.delete(webSessions).where(eq(webSessions.personId, personId)).run();
+export async function endAccess(db: Pick<Db, 'orm'>, personId: string): Promise<void> {
+  await personRows(db).set(personId, noLink);
+  await db.orm.delete(webSessions).where(eq(webSessions.personId, personId)).run();
 }
 
 /** A session that may not do what needs a second factor. */
@@ -67,47 +67,47 @@ export const signInCommands = (db: Db, parts: Parts) => ({
 });
 
 /** Writes what a person signs in with; what is undefined stays. Clears the account's count of attempts. */
-function writeSecrets(
+async function writeSecrets(
   db: Pick<Db, 'orm'>,
   vault: Vault,
   personId: string,
   { totpSecret, ...rest }: Omit<ChangedSecrets, 'totpSecret'> & Readonly<{ totpSecret?: string | null }>,
-): void {
+): Promise<void> {
   const sealed = totpSecret && vault.seal(totpSecret, totpSecretName(personId));
-  personRows(db).set(personId, { ...rest, totpSecret: sealed, ...noFailures });
+  await personRows(db).set(personId, { ...rest, totpSecret: sealed, ...noFailures });
 }
 
-function startSession({ orm }: Pick<Db, 'orm'>, session: WebSession): void {
+async function startSession({ orm }: Pick<Db, 'orm'>, session: WebSession): Promise<void> {
   const own = eq(webSessions.personId, session.personId);
-  const older = orm.select().from(webSessions).where(own).orderBy(desc(webSessions.startedAtMs)).all();
+  const older = await orm.select().from(webSessions).where(own).orderBy(desc(webSessions.startedAtMs)).all();
   for (const { hash } of older.slice(WEB_SESSIONS_MAX - 1)) {
-    orm.delete(webSessions).where(eq(webSessions.hash, hash)).run();
+    await orm.delete(webSessions).where(eq(webSessions.hash, hash)).run();
   }
-  orm.insert(webSessions).values(session).run();
+  await orm.insert(webSessions).values(session).run();
 }
 
 function linkCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
   const rows = personRows(db);
 
-  const rowOfLink = (hash: string, nowMs: number): PersonRow | undefined =>
+  const rowOfLink = (hash: string, nowMs: number): Promise<PersonRow | undefined> =>
     rows.find(and(eq(people.linkHash, hash), gt(people.linkExpiresAtMs, nowMs)));
 
-  function setLink(personId: string, { hash, salt, expiresAtMs }: NewLink): void {
-    endAccess(db, personId);
-    rows.set(personId, { linkHash: hash, linkSalt: salt, linkExpiresAtMs: expiresAtMs });
+  async function setLink(personId: string, { hash, salt, expiresAtMs }: NewLink): Promise<void> {
+    await endAccess(db, personId);
+    await rows.set(personId, { linkHash: hash, linkSalt: salt, linkExpiresAtMs: expiresAtMs });
   }
 
   return {
     /** Makes a one-time link. The person's earlier links and sessions end. */
     async addLink(personId: string, link: NewLink, act: OperatorAct): Promise<void> {
-      await db.write(() => {
-        setLink(personId, link);
-        recordAct(act, { target: personId, before: null, after: { link_expires_at_ms: link.expiresAtMs } });
+      await db.write(async () => {
+        await setLink(personId, link);
+        await recordAct(act, { target: personId, before: null, after: { link_expires_at_ms: link.expiresAtMs } });
       });
     },
     async findLink(hash: string, nowMs: number): Promise<Readonly<{ person: Person; salt: string }> | null> {
-      return db.read(() => {
-        const row = rowOfLink(hash, nowMs);
+      return db.read(async () => {
+        const row = await rowOfLink(hash, nowMs);
         return row?.linkSalt ? { person: toPerson(row), salt: row.linkSalt } : null;
       });
     },
@@ -116,16 +116,16 @@ function linkCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
       { hash, secrets, session }: Readonly<{ hash: string; secrets: NewSecrets; session: WebSession }>,
       act: OperatorAct,
     ): Promise<boolean> {
-      return db.write(() => {
+      return db.write(async () => {
         const { personId } = session;
-        if (rowOfLink(hash, session.startedAtMs)?.id !== personId) return false;
+        if ((await rowOfLink(hash, session.startedAtMs))?.id !== personId) return false;
         const { password, factor } = secrets;
-        endAccess(db, personId);
-        writeSecrets(db, vault, personId, { password, ...(factor ?? noFactor) });
-        rows.set(personId, { passkeys: [] });
-        startSession(db, factor ? session : unproved(session));
+        await endAccess(db, personId);
+        await writeSecrets(db, vault, personId, { password, ...(factor ?? noFactor) });
+        await rows.set(personId, { passkeys: [] });
+        await startSession(db, factor ? session : unproved(session));
         const after = { password: 'set', second_factor: factor ? 'set' : 'none' };
-        recordAct(act, { target: personId, before: null, after });
+        await recordAct(act, { target: personId, before: null, after });
         return true;
       });
     },
@@ -139,17 +139,17 @@ function linkCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
       used: Readonly<{ password: string; recoveryHash: string; address: string; link: NewLink }>,
       act: OperatorAct,
     ): Promise<boolean> {
-      return db.write(() => {
-        const row = rows.byId(personId);
+      return db.write(async () => {
+        const row = await rows.byId(personId);
         const left = row?.recoveryHashes.filter((hash) => hash !== used.recoveryHash) ?? [];
         if (row?.password !== used.password || left.length === row.recoveryHashes.length) return false;
-        rows.set(personId, { recoveryHashes: left, ...noFailures });
-        setLink(personId, used.link);
+        await rows.set(personId, { recoveryHashes: left, ...noFailures });
+        await setLink(personId, used.link);
         const message =
           `${row.name} used a recovery code of the dashboard, from ${used.address}, and can set a new password and app ` +
           `with it. If that was not ${row.name}: \`quayside user link ${row.name}\` ends it.`;
-        raiseAlarm({ atMs: act.atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
-        recordAct(act, { target: personId, before: null, after: { recovery_codes: left.length } });
+        await raiseAlarm({ atMs: act.atMs, code: 'recovery_code_used', message, network: null, sessionId: null });
+        await recordAct(act, { target: personId, before: null, after: { recovery_codes: left.length } });
         return true;
       });
     },
@@ -165,22 +165,22 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
    * was copied, which raises an alarm.
    * @returns false when it was removed or has not counted on
    */
-  function usePasskey(
+  async function usePasskey(
     { id, name, passkeys }: PersonRow,
     { passkeyId, counter }: Extract<UsedFactor, { passkeyId: string }>,
     atMs: number,
-  ): boolean {
+  ): Promise<boolean> {
     const own = passkeys.find((one) => one.id === passkeyId);
     if (!own) return false;
     if (counter === 0 ? own.counter === 0 : own.counter < counter) {
       const used = { ...own, counter, usedAtMs: atMs };
-      rows.set(id, { passkeys: passkeys.map((one) => (one === own ? used : one)) });
+      await rows.set(id, { passkeys: passkeys.map((one) => (one === own ? used : one)) });
       return true;
     }
     const message =
       `A passkey of ${name} was used with a signature count that is not newer than the last: it may have been copied. ` +
       `It was refused. Remove it under My account, or run \`quayside user link ${name}\`.`;
-    raiseAlarm({ atMs, code: 'passkey_copied', message, network: null, sessionId: null });
+    await raiseAlarm({ atMs, code: 'passkey_copied', message, network: null, sessionId: null });
     return false;
   }
 
@@ -189,7 +189,7 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
    * @param factor null: of a person who has none
    * @returns false when the factor was used before, or its app was replaced or set up meanwhile
    */
-  function useFactor(row: PersonRow, factor: UsedFactor | null, { atMs }: OperatorAct): boolean {
+  async function useFactor(row: PersonRow, factor: UsedFactor | null, { atMs }: OperatorAct): Promise<boolean> {
     const { id, totpSecret } = row;
     if (factor === null) {
       if (totpSecret !== null) return false;
@@ -197,9 +197,9 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
       const { totpStep } = factor;
       if (totpSecret === null || vault.open(totpSecret, totpSecretName(id)) !== factor.totpSecret) return false;
       const isNewer = and(eq(people.id, id), lt(people.totpStep, totpStep));
-      if (orm.update(people).set({ totpStep }).where(isNewer).run().changes !== 1) return false;
-    } else if (!usePasskey(row, factor, atMs)) return false;
-    rows.set(id, noFailures);
+      if ((await orm.update(people).set({ totpStep }).where(isNewer).run()).changes !== 1) return false;
+    } else if (!(await usePasskey(row, factor, atMs))) return false;
+    await rows.set(id, noFailures);
     return true;
   }
 
@@ -210,11 +210,11 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
      * @returns what it is checked against; null while the account waits, and if there is none that can sign in
      */
     async attempt(name: string, nowMs: number): Promise<SignInSecrets | null> {
-      return db.write(() => {
-        const row = rows.named(name);
+      return db.write(async () => {
+        const row = await rows.named(name);
         if (!row || row.password === null || row.lockedUntilMs > nowMs) return null;
         const failures = row.failures + 1;
-        rows.set(row.id, { failures, lockedUntilMs: nowMs + signInDelayS(failures) * 1000 });
+        await rows.set(row.id, { failures, lockedUntilMs: nowMs + signInDelayS(failures) * 1000 });
         const totpSecret = row.totpSecret && vault.open(row.totpSecret, totpSecretName(row.id));
         return { person: toPerson(row), password: row.password, totpSecret, totpStep: row.totpStep };
       });
@@ -230,13 +230,13 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
       { factor, password }: Readonly<{ factor: UsedFactor | null; password: string | null }>,
       act: OperatorAct,
     ): Promise<boolean> {
-      return db.write(() => {
-        const row = rows.byId(session.personId);
+      return db.write(async () => {
+        const row = await rows.byId(session.personId);
         if (!row || (password !== null && row.password !== password)) return false;
-        if (!useFactor(row, factor, act)) return false;
-        startSession(db, factor ? session : unproved(session));
+        if (!(await useFactor(row, factor, act))) return false;
+        await startSession(db, factor ? session : unproved(session));
         const after = { second_factor: kindOf(factor), address: session.address };
-        recordAct(act, { target: session.personId, before: null, after });
+        await recordAct(act, { target: session.personId, before: null, after });
         return true;
       });
     },
@@ -253,13 +253,13 @@ function attemptCommands(db: Db, { vault, recordAct, raiseAlarm }: Parts) {
       renewed: Readonly<{ hash: string; previousUntilMs: number; sudoUntilMs: number }>,
       act: OperatorAct,
     ): Promise<boolean> {
-      return db.write(() => {
+      return db.write(async () => {
         const isIt = and(eq(webSessions.hash, hash), eq(webSessions.personId, personId));
-        const [row, session] = [rows.byId(personId), orm.select().from(webSessions).where(isIt).get()];
-        if (!row || !session || !useFactor(row, factor, act)) return false;
+        const [row, session] = [await rows.byId(personId), await orm.select().from(webSessions).where(isIt).get()];
+        if (!row || !session || !(await useFactor(row, factor, act))) return false;
         const changed = { ...renewed, previousHash: hash };
-        orm.update(webSessions).set(changed).where(isIt).run();
-        recordAct(act, { target: personId, before: null, after: { second_factor: kindOf(factor) } });
+        await orm.update(webSessions).set(changed).where(isIt).run();
+        await recordAct(act, { target: personId, before: null, after: { second_factor: kindOf(factor) } });
         return true;
       });
     },
@@ -279,29 +279,29 @@ function ownSecretCommands(db: Db, { vault, recordAct }: Parts) {
   const changeOwn = (
     { personId, formToken }: Session,
     act: OperatorAct,
-    change: (row: PersonRow) => Recorded | null,
+    change: (row: PersonRow) => Promise<Recorded | null>,
   ): Promise<boolean> => {
-    return db.write(() => {
+    return db.write(async () => {
       const own = eq(webSessions.personId, personId);
-      const row = rows.byId(personId);
-      const isOpen = orm
+      const row = await rows.byId(personId);
+      const isOpen = await orm
         .select()
         .from(webSessions)
         .where(and(own, eq(webSessions.formToken, formToken)))
         .get();
-      const recorded = row && isOpen ? change(row) : null;
+      const recorded = row && isOpen ? await change(row) : null;
       if (!recorded) return false;
-      orm
+      await orm
         .delete(webSessions)
         .where(and(own, ne(webSessions.formToken, formToken)))
         .run();
-      recordAct(act, { target: personId, ...recorded });
+      await recordAct(act, { target: personId, ...recorded });
       return true;
     });
   };
 
-  const rowOfPasskey = (id: string): PersonRow | undefined =>
-    rows.all().find(({ passkeys }) => passkeys.some((one) => one.id === id));
+  const rowOfPasskey = async (id: string): Promise<PersonRow | undefined> =>
+    (await rows.all()).find(({ passkeys }) => passkeys.some((one) => one.id === id));
 
   return {
     /**
@@ -311,9 +311,9 @@ function ownSecretCommands(db: Db, { vault, recordAct }: Parts) {
      * @returns false when the session has ended, or an app was set up meanwhile
      */
     changeSecrets: (session: Session, changed: ChangedSecrets, hadFactor: boolean, act: OperatorAct) =>
-      changeOwn(session, act, ({ totpSecret }) => {
+      changeOwn(session, act, async ({ totpSecret }) => {
         if ((totpSecret !== null) !== hadFactor) return null;
-        writeSecrets(db, vault, session.personId, changed);
+        await writeSecrets(db, vault, session.personId, changed);
         const after = {
           ...(changed.password !== undefined && { password: 'set' }),
           ...(changed.totpSecret !== undefined && { second_factor: 'set' }),
@@ -323,26 +323,26 @@ function ownSecretCommands(db: Db, { vault, recordAct }: Parts) {
       }),
     /** Adds a passkey. @returns false when the person has too many, or the passkey is known already */
     addPasskey: (session: Session, passkey: Omit<Passkey, 'usedAtMs'>, act: OperatorAct) =>
-      changeOwn(session, act, ({ id, passkeys }) => {
-        if (passkeys.length >= PASSKEYS_MAX || rowOfPasskey(passkey.id)) return null;
-        rows.set(id, { passkeys: [...passkeys, { ...passkey, usedAtMs: null }] });
+      changeOwn(session, act, async ({ id, passkeys }) => {
+        if (passkeys.length >= PASSKEYS_MAX || (await rowOfPasskey(passkey.id))) return null;
+        await rows.set(id, { passkeys: [...passkeys, { ...passkey, usedAtMs: null }] });
         return { before: null, after: { passkey: passkey.id, name: passkey.name } };
       }),
     /** @returns false when the person has no such passkey */
     removePasskey: (session: Session, id: string, act: OperatorAct) =>
-      changeOwn(session, act, (row) => {
+      changeOwn(session, act, async (row) => {
         const removed = row.passkeys.find((one) => one.id === id);
         if (!removed) return null;
-        rows.set(row.id, { passkeys: row.passkeys.filter((one) => one !== removed) });
+        await rows.set(row.id, { passkeys: row.passkeys.filter((one) => one !== removed) });
         return { before: { passkey: id, name: removed.name }, after: { passkey: null } };
       }),
     /** Returns a person's passkeys, the oldest first. */
     async listPasskeys(personId: string): Promise<readonly Passkey[]> {
-      return db.read(() => rows.byId(personId)?.passkeys ?? []);
+      return db.read(async () => (await rows.byId(personId))?.passkeys ?? []);
     },
     /** Finds a passkey and whose it is; not of an account that has ended. */
     async findPasskey(id: string): Promise<Readonly<{ passkey: Passkey; person: Person }> | null> {
-      const row = db.read(() => rowOfPasskey(id));
+      const row = await db.read(() => rowOfPasskey(id));
       const passkey = row?.passkeys.find((one) => one.id === id);
       return row && passkey ? { passkey, person: toPerson(row) } : null;
     },
@@ -363,15 +363,15 @@ function webSessionCommands(db: Db, { recordAct }: Parts) {
       limits: WebSessionLimits,
       isUse: boolean = true,
     ): Promise<Readonly<{ person: Person; session: WebSession }> | null> {
-      const found = db.read(() => {
+      const found = await db.read(async () => {
         const before = and(eq(webSessions.previousHash, hash), gt(webSessions.previousUntilMs, nowMs));
-        const row = orm
+        const row = await orm
           .select()
           .from(webSessions)
           .where(or(eq(webSessions.hash, hash), before))
           .get();
         const session = row && toSession(row, row.hash === hash);
-        const person = session && isAlive(session, nowMs, limits) ? rows.byId(session.personId) : undefined;
+        const person = session && isAlive(session, nowMs, limits) ? await rows.byId(session.personId) : undefined;
         return session && person ? { session, person: toPerson(person) } : null;
       });
       if (isUse && found && found.session.seenAtMs + SEEN_EVERY_MS <= nowMs) {
@@ -384,8 +384,7 @@ function webSessionCommands(db: Db, { recordAct }: Parts) {
     /** Returns a person's sessions that have not ended, the newest first. */
     async listWebSessions(personId: string, nowMs: number, limits: WebSessionLimits): Promise<readonly WebSession[]> {
       const own = orm.select().from(webSessions).where(eq(webSessions.personId, personId));
-      return db
-        .read(() => own.orderBy(desc(webSessions.startedAtMs)).all())
+      return (await db.read(() => own.orderBy(desc(webSessions.startedAtMs)).all()))
         .map((row) => toSession(row, true))
         .filter((session) => isAlive(session, nowMs, limits));
     },
@@ -395,13 +394,14 @@ function webSessionCommands(db: Db, { recordAct }: Parts) {
       which: Readonly<{ only: string }> | Readonly<{ allBut: string }>,
       act: OperatorAct,
     ): Promise<number> {
-      return db.write(() => {
+      return db.write(async () => {
         const chosen = 'only' in which ? eq(webSessions.hash, which.only) : ne(webSessions.hash, which.allBut);
-        const { changes } = orm
+        const { changes } = await orm
           .delete(webSessions)
           .where(and(eq(webSessions.personId, personId), chosen))
           .run();
-        if (changes > 0) recordAct(act, { target: personId, before: { sessions: changes }, after: { sessions: 0 } });
+        if (changes > 0)
+          await recordAct(act, { target: personId, before: { sessions: changes }, after: { sessions: 0 } });
         return changes;
       });
     },

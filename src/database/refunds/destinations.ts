@@ -55,8 +55,8 @@ export function createRefundDestinations(db: Db, { addresses, guard, macOf }: De
   const leftOf = findBy(db, refundAddresses, 'sessionId');
 
   /** Returns the keys that the payer left at checkout, by network. */
-  function allLeft(sessionId: string): Readonly<Record<NetworkKey, string>> {
-    const intact = leftOf.all({ sessionId }).filter((row) => {
+  async function allLeft(sessionId: string): Promise<Readonly<Record<NetworkKey, string>>> {
+    const intact = (await leftOf.all({ sessionId })).filter((row) => {
       const name = `the refund address of session ${sessionId} on ${row.network}`;
       const remedy = 'have the payer leave it again, or name one by `quayside refund destination`';
       return guard.accepts(macedRefundAddress(row), row.mac, name, remedy);
@@ -65,30 +65,31 @@ export function createRefundDestinations(db: Db, { addresses, guard, macOf }: De
   }
 
   /** Whether it is a wallet that pays here, or the treasury: a refund to it would look like its income. */
-  function isWallet(network: NetworkKey, key: string): boolean {
+  async function isWallet(network: NetworkKey, key: string): Promise<boolean> {
     const isOne = and(eq(ownWallets.network, network), eq(ownWallets.key, key));
-    return db.orm.select({ seq: ownWallets.seq }).from(ownWallets).where(isOne).limit(1).get() !== undefined;
+    return (await db.orm.select({ seq: ownWallets.seq }).from(ownWallets).where(isOne).limit(1).get()) !== undefined;
   }
 
   return {
     /** Returns the key of an address that somebody typed, or what is wrong with it. */
-    read(
+    async read(
       network: NetworkKey,
       mode: Mode,
       text: string,
       check: DestinationCheck,
-    ): string | Readonly<{ why: DestinationFault }> {
+    ): Promise<string | Readonly<{ why: DestinationFault }>> {
       const verdict = check(network, text);
       if (verdict.kind === 'bad') return { why: verdict.why };
-      const isDeposit = addresses.find({ family: verdict.family, mode }, verdict.key) !== null;
-      return isDeposit || isWallet(network, verdict.key) ? { why: 'own_address' } : verdict.key;
+      const isDeposit = (await addresses.find({ family: verdict.family, mode }, verdict.key)) !== null;
+      return isDeposit || (await isWallet(network, verdict.key)) ? { why: 'own_address' } : verdict.key;
     },
-    left: (sessionId: string, network: NetworkKey): string | null => allLeft(sessionId)[network] ?? null,
+    left: async (sessionId: string, network: NetworkKey): Promise<string | null> =>
+      (await allLeft(sessionId))[network] ?? null,
     allLeft,
     /** Saves the key that the payer leaves, in place of an earlier one. */
-    leave(sessionId: string, network: NetworkKey, key: string): void {
+    async leave(sessionId: string, network: NetworkKey, key: string): Promise<void> {
       const set = { key, mac: guard.seal(macedRefundAddress({ sessionId, network, key })) };
-      db.orm
+      await db.orm
         .insert(refundAddresses)
         .values({ sessionId, network, ...set })
         .onConflictDoUpdate({ target: [refundAddresses.sessionId, refundAddresses.network], set })
@@ -146,13 +147,13 @@ export function refundAddressCommands(db: Db, parts: Parts) {
       { claimToken: token, address, nowMs }: Readonly<{ claimToken: string; address: string; nowMs: number }>,
       check: DestinationCheck,
     ): Promise<SetDestinationOutcome> {
-      return db.write(() => {
-        const row = rows.claimed(token);
+      return db.write(async () => {
+        const row = await rows.claimed(token);
         if (!row) return 'not_found';
         if (!isClaimOpen(row, nowMs)) return 'fixed';
-        const key = destinations.read(row.network, row.mode, address, check);
+        const key = await destinations.read(row.network, row.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad', why: key.why };
-        return redirect(row, key, 'claim_link', actOf('claim link', nowMs)) === 'fixed' ? 'fixed' : 'done';
+        return (await redirect(row, key, 'claim_link', actOf('claim link', nowMs))) === 'fixed' ? 'fixed' : 'done';
       });
     },
     /**
@@ -164,28 +165,30 @@ export function refundAddressCommands(db: Db, parts: Parts) {
       check: DestinationCheck,
     ): Promise<SetDestinationOutcome> {
       const { sessionId, network, address, nowMs } = input;
-      return db.write(() => {
-        const session = findSession(sessionId);
+      return db.write(async () => {
+        const session = await findSession(sessionId);
         if (!session?.networks.includes(network)) return 'not_found';
-        const key = destinations.read(network, session.mode, address, check);
+        const key = await destinations.read(network, session.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad', why: key.why };
-        const before = destinations.left(sessionId, network);
+        const before = await destinations.left(sessionId, network);
         if (before === key) return 'done';
-        const asked = rows
-          .list({ sessionId, limit: ASKED_MAX })
-          .filter((row) => row.network === network && isClaimOpen(row, nowMs));
+        const asked = (await rows.list({ sessionId, limit: ASKED_MAX })).filter(
+          (row) => row.network === network && isClaimOpen(row, nowMs),
+        );
         // The payer sees the earlier address, and can leave another one later.
-        if (asked.some((row) => mayReplace(row.destinationFrom, 'payer') && mayBePaid(row, key))) return 'fixed';
+        for (const row of asked) {
+          if (mayReplace(row.destinationFrom, 'payer') && (await mayBePaid(row, key))) return 'fixed';
+        }
         const act = actOf('payment page', nowMs);
-        destinations.leave(sessionId, network, key);
-        lookAgain(sessionId);
-        recordAct(act, {
+        await destinations.leave(sessionId, network, key);
+        await lookAgain(sessionId);
+        await recordAct(act, {
           target: sessionId,
           before: before === null ? null : { [network]: before },
           after: { [network]: key },
         });
         // The address also serves refunds that wait for one by claim link: they would expire unanswered.
-        for (const row of asked) redirect(row, key, 'payer', act);
+        for (const row of asked) await redirect(row, key, 'payer', act);
         return 'done';
       });
     },
@@ -197,21 +200,21 @@ export function refundAddressCommands(db: Db, parts: Parts) {
       { address, act, ...input }: RedirectRefund,
       check: DestinationCheck,
     ): Promise<RedirectRefundOutcome> {
-      const redirectNow = (): RedirectRefundOutcome => {
+      const redirectNow = async (): Promise<RedirectRefundOutcome> => {
         const isMerchant = input.by === 'merchant';
-        const row = isMerchant ? rows.own(input.owner) : rows.find(input.id);
-        if (!row) return { kind: isMerchant && rows.isForeign(input.owner) ? 'foreign' : 'not_found' };
+        const row = isMerchant ? await rows.own(input.owner) : await rows.find(input.id);
+        if (!row) return { kind: isMerchant && (await rows.isForeign(input.owner)) ? 'foreign' : 'not_found' };
         const scope = isMerchant && { ...input.owner, replay: input.replay, nowMs: act.atMs };
-        const past = scope && replays.recall(scope);
+        const past = scope && (await replays.recall(scope));
         if (past && past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
-        if (past && past.kind === 'same_body') return { kind: 'replayed', refund: rows.view(row) };
-        if (isMerchant && parts.stores.of(row.storeId).isSuspended()) return { kind: 'store_suspended' };
-        const key = destinations.read(row.network, row.mode, address, check);
+        if (past && past.kind === 'same_body') return { kind: 'replayed', refund: await rows.view(row) };
+        if (isMerchant && (await parts.stores.of(row.storeId)).isSuspended()) return { kind: 'store_suspended' };
+        const key = await destinations.read(row.network, row.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad_destination', why: key.why };
-        const done = redirect(row, key, input.by, act);
+        const done = await redirect(row, key, input.by, act);
         if (done === 'fixed') return { kind: 'fixed' };
-        if (scope) replays.remember(scope, row.sessionId);
-        const refund = rows.view(done === 'same' ? row : done);
+        if (scope) await replays.remember(scope, row.sessionId);
+        const refund = await rows.view(done === 'same' ? row : done);
         return { kind: done === 'same' ? 'replayed' : 'done', refund };
       };
       return writeOrTry(db, input.by === 'operator' && input.isDryRun, redirectNow);
@@ -222,10 +225,10 @@ export function refundAddressCommands(db: Db, parts: Parts) {
     },
     /** Records that staff see the link by which the payer of a refund names where it goes. */
     async recordLinkSeen(refundId: string, act: OperatorAct): Promise<void> {
-      return db.write(() => {
-        const row = rows.find(refundId);
-        if (row && row.claimSeenAtMs === null) rows.change(row, { claimSeenAtMs: act.atMs }, act.atMs);
-        recordAct(act, { target: refundId, before: null, after: null });
+      return db.write(async () => {
+        const row = await rows.find(refundId);
+        if (row && row.claimSeenAtMs === null) await rows.change(row, { claimSeenAtMs: act.atMs }, act.atMs);
+        await recordAct(act, { target: refundId, before: null, after: null });
       });
     },
   };
@@ -236,12 +239,12 @@ export function refundAddressCommands(db: Db, parts: Parts) {
  * what is not known here, so that it must neither be given another one, `key`, nor end, which is null.
  */
 export function createDoubt({ destinations, payouts }: Pick<Parts, 'destinations' | 'payouts'>) {
-  return (row: RefundRow, key: string | null): boolean => {
+  return async (row: RefundRow, key: string | null): Promise<boolean> => {
     const { status, destination, network } = row;
     if (status !== 'pending' || destination === null || destination === key) return false;
     const intent = destinations.intentOf(row);
-    if (payouts.doubtOf({ network })) return true;
-    return payouts.unexplainedHold({ intent }) !== null;
+    if (await payouts.doubtOf({ network })) return true;
+    return (await payouts.unexplainedHold({ intent })) !== null;
   };
 }
 
@@ -258,30 +261,35 @@ function createRedirect(
     from === 'claim_link' && row.claimSeenAtMs !== null;
 
   /** An approval named the earlier destination, and this one may have got much already. */
-  function approvalOf(row: RefundRow, key: string, atMs: number) {
+  async function approvalOf(row: RefundRow, key: string, atMs: number) {
     const withdrawn = { approvedAtMs: null, approvals: [], approvedDestination: null };
     if (row.needsApproval || isOperators(row)) return withdrawn;
-    const recent = rows.recent({ ...row, destination: key }, atMs);
-    const needsApproval = exceedsAutomatic(row.amountMinor, recent, stores.of(row.storeId).policy);
+    const recent = await rows.recent({ ...row, destination: key }, atMs);
+    const needsApproval = exceedsAutomatic(row.amountMinor, recent, (await stores.of(row.storeId)).policy);
     return { ...withdrawn, needsApproval };
   }
 
-  return (row: RefundRow, key: string, from: DestinationFrom, act: OperatorAct): RefundRow | 'fixed' | 'same' => {
+  return async (
+    row: RefundRow,
+    key: string,
+    from: DestinationFrom,
+    act: OperatorAct,
+  ): Promise<RefundRow | 'fixed' | 'same'> => {
     const { id, status, destination, destinationFrom, storeId } = row;
     if (status !== 'pending' && status !== 'processing') return 'fixed';
     if (!mayReplace(destinationFrom, from)) return 'fixed';
     if (destination === key && destinationFrom === from) return 'same';
-    if (mayBePaid(row, key)) return 'fixed';
+    if (await mayBePaid(row, key)) return 'fixed';
     const isSame = destination === key;
     const linkSeen = isLinkSeen(row, from);
     const columns = isSame ? { destinationFrom: from, linkSeen } : destinations.columns(row, key, from, linkSeen);
     if (status === 'processing' && !isSame) {
       const intent = destinations.intentOf({ ...row, ...columns });
-      const windowMs = stores.of(storeId).policy.refundCancelWindowS * 1000;
-      if (!payouts.redirect(intent, act.atMs + windowMs, act.atMs)) return 'fixed';
+      const windowMs = (await stores.of(storeId)).policy.refundCancelWindowS * 1000;
+      if (!(await payouts.redirect(intent, act.atMs + windowMs, act.atMs))) return 'fixed';
     }
-    const approval = isSame ? {} : approvalOf(row, key, act.atMs);
-    recordAct(act, {
+    const approval = isSame ? {} : await approvalOf(row, key, act.atMs);
+    await recordAct(act, {
       target: id,
       before: destination === null ? null : { destination, from: destinationFrom },
       after: { destination: key, from, ...(linkSeen && { linkSeen }) },

@@ -15,6 +15,7 @@ import type { AddressRows } from '../addresses.ts';
 import type { RecordAct } from '../audit-log.ts';
 import type { RefundApproval } from '../column-values.ts';
 import { writeOrTry } from '../engine/dry-run.ts';
+import { mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
 import type { HeldRecords } from '../held-records.ts';
 import type { Ledger } from '../ledger.ts';
@@ -86,7 +87,7 @@ const createdState = ({ amountMinor, currency, sessionId, network, destination, 
 });
 
 /** Returns where a new refund goes: to the address that is named, was left or, if the store wants that, has paid. */
-function destinationOf(
+async function destinationOf(
   {
     destinations,
     transfers,
@@ -96,18 +97,18 @@ function destinationOf(
   bare: Bound,
   policy: RefundPolicy,
   check: DestinationCheck,
-): NewDestination | Extract<CreateRefundOutcome, { kind: 'bad_destination' }> {
+): Promise<NewDestination | Extract<CreateRefundOutcome, { kind: 'bad_destination' }>> {
   const { network, sessionId, currency } = bare;
   if (input.refundAddress !== null) {
-    const named = destinations.read(network, input.mode, input.refundAddress, check);
+    const named = await destinations.read(network, input.mode, input.refundAddress, check);
     if (typeof named === 'object') return { kind: 'bad_destination', why: named.why };
     return destinations.columns(bare, named, 'merchant');
   }
-  const left = destinations.left(sessionId, network);
+  const left = await destinations.left(sessionId, network);
   if (left !== null) return destinations.columns(bare, left, 'payer');
-  const sender = policy.refundToSender ? transfers.largestSender(sessionId, network, currency) : null;
+  const sender = policy.refundToSender ? await transfers.largestSender(sessionId, network, currency) : null;
   // A program's or a contract's address may have paid, to which nothing can be sent back: the payer is asked then.
-  const key = sender && destinations.read(network, input.mode, formatAddress(network, sender), check);
+  const key = sender && (await destinations.read(network, input.mode, formatAddress(network, sender), check));
   if (typeof key === 'string') return destinations.columns(bare, key, 'sender');
   return { destination: null, destinationFrom: null, linkSeen: false, mac: null };
 }
@@ -119,26 +120,33 @@ export function refundCommands(db: Db, parts: Parts) {
   const destinations = createRefundDestinations(db, parts);
   const mayBePaid = createDoubt({ destinations, payouts });
 
-  function create(input: NewRefund, check: DestinationCheck): CreateRefundOutcome {
+  async function create(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome> {
     const { storeId, mode, sessionId, nowMs } = input;
-    const session = findSession(sessionId);
+    const session = await findSession(sessionId);
     if (!session) return { kind: 'session_not_found' };
     if (session.storeId !== storeId || session.mode !== mode) return { kind: 'session_access_denied' };
-    const { policy } = stores.of(storeId);
+    const { policy } = await stores.of(storeId);
     const id = refundIdOf(input);
-    const judgement = judgeRefund(input, session, confirmedParts(session.sums), rows.ofSession(sessionId, id), policy, {
-      nowS: toSeconds(nowMs),
-      todayMinor: rows.todayMinor(storeId, mode, nowMs),
-    });
+    const judgement = judgeRefund(
+      input,
+      session,
+      confirmedParts(session.sums),
+      await rows.ofSession(sessionId, id),
+      policy,
+      {
+        nowS: toSeconds(nowMs),
+        todayMinor: await rows.todayMinor(storeId, mode, nowMs),
+      },
+    );
     if (judgement.kind === 'refused') return judgement;
     const { part, units } = judgement;
-    if (!payouts.isAdopted(part.network)) return { kind: 'not_adopted' };
+    if (!(await payouts.isAdopted(part.network))) return { kind: 'not_adopted' };
     const { currency, amountMinor } = input;
     const bare = { id, network: part.network, currency, units, sessionId, amountMinor, heldKind: null };
-    const destination = destinationOf({ ...parts, destinations }, input, bare, policy, check);
+    const destination = await destinationOf({ ...parts, destinations }, input, bare, policy, check);
     if ('why' in destination) return destination;
     const asker = { requestedBy: input.requestedBy ?? null, requestedKey: input.requestedKey ?? null };
-    const recent = rows.recent({ ...bare, ...destination, ...asker, storeId, mode }, nowMs);
+    const recent = await rows.recent({ ...bare, ...destination, ...asker, storeId, mode }, nowMs);
     const isAsked = destination.destination === null;
     const { refundId, reason, description, metadata } = input;
     const row: RefundRow = {
@@ -151,33 +159,33 @@ export function refundCommands(db: Db, parts: Parts) {
       needsApproval: exceedsAutomatic(amountMinor, recent, policy),
       createdAtMs: nowMs,
     };
-    rows.insert(row);
-    ledger.post(refundEntry(row, 'reserved'), nowMs);
+    await rows.insert(row);
+    await ledger.post(refundEntry(row, 'reserved'), nowMs);
     db.describe({ target: id, before: null, after: createdState(row) });
-    return { kind: 'created', refund: rows.view(row) };
+    return { kind: 'created', refund: await rows.view(row) };
   }
 
-  function start(row: RefundRow, nowMs: number): void {
-    const started = rows.change(row, { status: 'processing', processingAtMs: nowMs }, nowMs);
+  async function start(row: RefundRow, nowMs: number): Promise<void> {
+    const started = await rows.change(row, { status: 'processing', processingAtMs: nowMs }, nowMs);
     // The event first: a payout that was made before the database was restored from a backup ends the refund at once.
-    postEvent(started, 'refund.processing', nowMs);
-    plan(started, nowMs + stores.of(row.storeId).policy.refundCancelWindowS * 1000, nowMs);
+    await postEvent(started, 'refund.processing', nowMs);
+    await plan(started, nowMs + (await stores.of(row.storeId)).policy.refundCancelWindowS * 1000, nowMs);
   }
 
   /** Plans the payout of a refund that starts. */
-  function plan(row: RefundRow, notBeforeMs: number, nowMs: number): void {
+  async function plan(row: RefundRow, notBeforeMs: number, nowMs: number): Promise<void> {
     const { id, sessionId } = row;
     const intent = destinations.intentOf(row);
-    const planned = payouts.plan({ intent, sessionId, servesId: null, notBeforeMs, nowMs });
+    const planned = await payouts.plan({ intent, sessionId, servesId: null, notBeforeMs, nowMs });
     // The database was restored from a backup: this id was signed before, for the same intent or another.
     const isOther = planned.kind === 'other';
     const { state, tx, waitCode } = planned.payout;
     if (isOther || state === 'failed') {
       const reason = (isOther ? null : waitCode) ?? 'signed_otherwise';
-      settle(id, { kind: 'failed', reason }, nowMs);
+      await settle(id, { kind: 'failed', reason }, nowMs);
     } else if (state === 'succeeded' && tx !== null) {
-      ledger.post(refundEntry(row, 'matched'), nowMs);
-      settle(id, { kind: 'completed', tx }, nowMs);
+      await ledger.post(refundEntry(row, 'matched'), nowMs);
+      await settle(id, { kind: 'completed', tx }, nowMs);
     }
   }
 
@@ -185,49 +193,52 @@ export function refundCommands(db: Db, parts: Parts) {
     ...refundAddressCommands(db, { ...parts, destinations }),
     /** Judges, reserves and saves a refund in one transaction: concurrent calls never exceed what was received. */
     async create(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome> {
-      return writeOrTry(db, input.isDryRun === true, (): CreateRefundOutcome => {
-        const past = replays.recall(input);
+      return writeOrTry(db, input.isDryRun === true, async (): Promise<CreateRefundOutcome> => {
+        const past = await replays.recall(input);
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
-        const known = rows.own(input);
+        const known = await rows.own(input);
         if (known && known.bodyHash !== input.replay.bodyHash) return { kind: 'duplicate_refund_id' };
         if (known) {
-          replays.remember(input, known.sessionId);
-          return { kind: 'replayed', refund: rows.view(known) };
+          await replays.remember(input, known.sessionId);
+          return { kind: 'replayed', refund: await rows.view(known) };
         }
-        if (stores.of(input.storeId).isSuspended()) return { kind: 'store_suspended' };
-        const outcome = create(input, check);
-        if (outcome.kind === 'created') replays.remember(input, input.sessionId);
+        if ((await stores.of(input.storeId)).isSuspended()) return { kind: 'store_suspended' };
+        const outcome = await create(input, check);
+        if (outcome.kind === 'created') await replays.remember(input, input.sessionId);
         return outcome;
       });
     },
     async find(owner: Readonly<{ storeId: string; mode: Mode; refundId: string }>): Promise<FindRefundOutcome> {
-      return db.read(() => {
-        const row = rows.own(owner);
-        if (row) return { kind: 'found', refund: rows.view(row) };
-        return { kind: rows.isForeign(owner) ? 'foreign' : 'not_found' };
+      return db.read(async () => {
+        const row = await rows.own(owner);
+        if (row) return { kind: 'found', refund: await rows.view(row) };
+        return { kind: (await rows.isForeign(owner)) ? 'foreign' : 'not_found' };
       });
     },
     /** Returns the refund with this id, or with this claim link; null when there is none. */
     async findBy(name: Readonly<{ id: string }> | Readonly<{ claimToken: string }>): Promise<Refund | null> {
-      return db.read(() => {
-        const row = 'id' in name ? rows.find(name.id) : rows.claimed(name.claimToken);
-        return row ? rows.view(row) : null;
+      return db.read(async () => {
+        const row = 'id' in name ? await rows.find(name.id) : await rows.claimed(name.claimToken);
+        return row ? await rows.view(row) : null;
       });
     },
     /** Returns what can still be refunded of a session, and by its store today; null when there is no such session. */
     async room(sessionId: string, nowMs: number): Promise<RefundRoom | null> {
-      return db.read(() => {
-        const session = findSession(sessionId);
+      return db.read(async () => {
+        const session = await findSession(sessionId);
         if (!session) return null;
         const { storeId, mode } = session;
-        const left = BigInt(stores.of(storeId).policy.refundDailyMinor) - rows.todayMinor(storeId, mode, nowMs);
-        const coins = refundable(confirmedParts(session.sums), rows.ofSession(sessionId));
+        const left =
+          BigInt((await stores.of(storeId)).policy.refundDailyMinor) - (await rows.todayMinor(storeId, mode, nowMs));
+        const coins = refundable(confirmedParts(session.sums), await rows.ofSession(sessionId));
         return { coins, dayLeftMinor: left > 0n ? left : 0n };
       });
     },
     /** Returns the refunds that count against sessions, by session. */
     async ofSession(sessionIds: readonly string[]): Promise<ReadonlyMap<string, readonly EarlierRefund[]>> {
-      return db.read(() => new Map(sessionIds.map((id) => [id, rows.ofSession(id)])));
+      return db.read(
+        async () => new Map(await mapInOrder(sessionIds, async (id) => [id, await rows.ofSession(id)] as const)),
+      );
     },
     /**
      * Returns the refund of a store that a text names: our id or the merchant's, its receipt, or its transaction.
@@ -238,28 +249,28 @@ export function refundCommands(db: Db, parts: Parts) {
       text: string,
       transactions: readonly string[],
     ): Promise<Refund | null> {
-      return db.read(() => {
-        const row = rows.named(at, text, transactions);
-        return row ? rows.view(row) : null;
+      return db.read(async () => {
+        const row = await rows.named(at, text, transactions);
+        return row ? await rows.view(row) : null;
       });
     },
     /** Cancels for the merchant: only while processing, and only until a signature is requested. */
     async cancel(
       input: Readonly<{ storeId: string; mode: Mode; refundId: string; replay: Replay; nowMs: number }>,
     ): Promise<CancelRefundOutcome> {
-      return db.write(() => {
-        const row = rows.own(input);
-        if (!row) return { kind: rows.isForeign(input) ? 'foreign' : 'not_found' };
-        const past = replays.recall(input);
+      return db.write(async () => {
+        const row = await rows.own(input);
+        if (!row) return { kind: (await rows.isForeign(input)) ? 'foreign' : 'not_found' };
+        const past = await replays.recall(input);
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
-        if (past.kind === 'same_body') return { kind: 'replayed', refund: rows.view(row) };
+        if (past.kind === 'same_body') return { kind: 'replayed', refund: await rows.view(row) };
         if (row.status !== 'processing') return { kind: 'not_cancelable' };
-        if (!payouts.cancel(row.id, input.nowMs, 0))
-          return { kind: payouts.isInDoubt(row.id, 0) ? 'in_doubt' : 'not_cancelable' };
-        const canceled = giveBack(row, { status: 'canceled', canceledAtMs: input.nowMs }, input.nowMs);
-        replays.remember(input, row.sessionId);
+        if (!(await payouts.cancel(row.id, input.nowMs, 0)))
+          return { kind: (await payouts.isInDoubt(row.id, 0)) ? 'in_doubt' : 'not_cancelable' };
+        const canceled = await giveBack(row, { status: 'canceled', canceledAtMs: input.nowMs }, input.nowMs);
+        await replays.remember(input, row.sessionId);
         db.describe({ target: row.id, before: { status: row.status }, after: { status: canceled.status } });
-        return { kind: 'done', refund: rows.view(canceled) };
+        return { kind: 'done', refund: await rows.view(canceled) };
       });
     },
     /** Starts refunds that are ready and fails those whose claim link expired. @returns how many, at most `limit` */
@@ -267,13 +278,13 @@ export function refundCommands(db: Db, parts: Parts) {
       const nowS = toSeconds(nowMs);
       const due = () => rows.due(nowS, limit);
       // The write lock is taken only when there is something to do.
-      if (db.read(due).length === 0) return 0;
-      return db.write(() => {
-        const found = due();
+      if ((await db.read(due)).length === 0) return 0;
+      return db.write(async () => {
+        const found = await due();
         for (const row of found) {
           const step = nextRefundStep(row, nowS);
-          if (step === 'start') start(row, nowMs);
-          if (step === 'expire') fail(row, 'claim_expired', nowMs);
+          if (step === 'start') await start(row, nowMs);
+          if (step === 'expire') await fail(row, 'claim_expired', nowMs);
         }
         return found.length;
       });
@@ -289,8 +300,8 @@ export function refundCommands(db: Db, parts: Parts) {
       nowMs: number,
       seen: string | null,
     ): Promise<ApproveRefundOutcome> {
-      return db.write(() => {
-        const row = rows.find(id);
+      return db.write(async () => {
+        const row = await rows.find(id);
         if (!row) return 'not_found';
         if (row.status !== 'pending' && row.status !== 'processing') return 'ended';
         if (row.destination === null) return 'no_destination';
@@ -299,9 +310,9 @@ export function refundCommands(db: Db, parts: Parts) {
         const others = row.approvals.filter((one) => one.approver !== approval?.approver);
         const approvals = approval ? { approvals: [...others, approval] } : {};
         const named = { approvedAtMs: row.approvedAtMs ?? nowMs, approvedDestination: row.destination };
-        const after = rows.change(row, { ...named, ...approvals }, nowMs);
+        const after = await rows.change(row, { ...named, ...approvals }, nowMs);
         db.describe({ target: id, before: approvalState(row), after: approvalState(after) });
-        payouts.hasten(id, nowMs);
+        await payouts.hasten(id, nowMs);
         return 'done';
       });
     },
@@ -309,12 +320,12 @@ export function refundCommands(db: Db, parts: Parts) {
      * Rejects a refund for the operator: it fails with this reason, unless something is signed, or may have paid it.
      */
     async reject(id: string, reason: string, nowMs: number): Promise<boolean | null> {
-      return db.write(() => {
-        const row = rows.find(id);
+      return db.write(async () => {
+        const row = await rows.find(id);
         if (!row) return null;
-        const isFree = row.status === 'pending' ? !mayBePaid(row, null) : row.status === 'processing';
-        if (!isFree || (row.status === 'processing' && !payouts.cancel(id, nowMs))) return false;
-        fail(row, reason, nowMs);
+        const isFree = row.status === 'pending' ? !(await mayBePaid(row, null)) : row.status === 'processing';
+        if (!isFree || (row.status === 'processing' && !(await payouts.cancel(id, nowMs)))) return false;
+        await fail(row, reason, nowMs);
         const after = { status: 'failed', failureReason: reason };
         db.describe({ target: id, before: { status: row.status, failureReason: null }, after });
         return true;
@@ -322,7 +333,7 @@ export function refundCommands(db: Db, parts: Parts) {
     },
     /** Returns refunds, newest first, or oldest first with `after`. */
     async list(filter: RefundFilter): Promise<readonly Refund[]> {
-      return db.read(() => rows.list(filter).map(rows.view));
+      return db.read(async () => mapInOrder(await rows.list(filter), rows.view));
     },
   };
   return { refunds, ...heldReturnCommands(db, { ...parts, destinations }) };

@@ -21,7 +21,7 @@ type LostRefund = EarlierRefund & Readonly<{ id: string; heldKind: HeldKind | nu
  * Returns a function that lists a session's refunds and returns that were signed and that this database lost when it
  * was restored from a backup, except one that is requested again.
  */
-export function createLostRefunds(db: Db): (sessionId: string, exceptId: string) => LostRefund[] {
+export function createLostRefunds(db: Db): (sessionId: string, exceptId: string) => Promise<LostRefund[]> {
   // In step with the index `payouts_of_lost_refunds`.
   const lost = atFirstUse(
     db.orm
@@ -35,8 +35,8 @@ export function createLostRefunds(db: Db): (sessionId: string, exceptId: string)
           AND ${refunds.status} NOT IN ('failed', 'canceled'))`,
       ),
   );
-  return (sessionId, exceptId) =>
-    lost.all({ sessionId, exceptId }).flatMap(({ network, intent, tx }) => {
+  return async (sessionId, exceptId) =>
+    (await lost.all({ sessionId, exceptId })).flatMap(({ network, intent, tx }) => {
       if (!isPayback(intent)) return [];
       const heldKind = intent.kind === 'return' ? intent.held : null;
       const amountMinor = parseUnits(intent.session.amount, MINOR_DECIMALS);
@@ -54,15 +54,15 @@ export function createReturned(db: Db) {
   const returns = atFirstUse(ofSession.where(isReturn).orderBy(asc(createdAtMs), asc(id)));
 
   /** Returns every return of a session, also those that failed; first those that are known here, oldest first. */
-  function list(sessionId: string): HeldReturn[] {
-    const lost = lostOf(sessionId, '').map(({ heldKind: kind, ...row }) => {
+  async function list(sessionId: string): Promise<HeldReturn[]> {
+    const lost = (await lostOf(sessionId, '')).map(({ heldKind: kind, ...row }) => {
       return { ...row, kind, status: row.tx === null ? ('processing' as const) : row.status };
     });
-    const all = [...returns.all({ sessionId }), ...lost];
+    const all = [...(await returns.all({ sessionId })), ...lost];
     return all.flatMap(({ kind, ...row }) => (kind === null ? [] : [{ ...row, kind }]));
   }
   /** Returns the returns of a session whose money counts for nothing. */
-  return { list, of: (sessionId: string): HeldReturn[] => list(sessionId).filter(isHeld) };
+  return { list, of: async (sessionId: string): Promise<HeldReturn[]> => (await list(sessionId)).filter(isHeld) };
 }
 
 export type ReturnedMoney = ReturnType<typeof createReturned>;

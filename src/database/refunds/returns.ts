@@ -49,80 +49,80 @@ export function heldReturnCommands(db: Db, parts: Parts) {
   const { rows, destinations, payouts, ledger, held, countingSums, transitions, findSession, recordAct } = parts;
 
   /** Returns whom a return goes to: the address that was named or, for null, the only sender of that money. */
-  function payeeOf(session: SessionRow, part: HeldPart, to: string | null, check: DestinationCheck) {
+  async function payeeOf(session: SessionRow, part: HeldPart, to: string | null, check: DestinationCheck) {
     if (to !== null) {
-      const key = destinations.read(part.network, session.mode, to, check);
+      const key = await destinations.read(part.network, session.mode, to, check);
       return typeof key === 'object' ? ({ kind: 'bad_destination', why: key.why } as const) : key;
     }
-    const [sender, ...others] = parts.transfers.senders(session.id, part.network, part.currency);
+    const [sender, ...others] = await parts.transfers.senders(session.id, part.network, part.currency);
     return sender === undefined || others.length > 0 ? ({ kind: 'senders_differ' } as const) : sender;
   }
 
   /** Returns an id that neither this database nor the adopted journal of the signer has. */
-  function freeId(of: HeldRow, part: HeldPart): string {
+  async function freeId(of: HeldRow, part: HeldPart): Promise<string> {
     for (let count = 0; ; count++) {
       const id = returnIdOf(of, part, count);
-      if (!rows.find(id) && !payouts.find(id)) return id;
+      if (!(await rows.find(id)) && !(await payouts.find(id))) return id;
     }
   }
 
-  function rowOf(
+  async function rowOf(
     session: SessionRow,
     of: HeldRow,
     part: HeldPart,
     { act: { atMs: nowMs }, requestedBy }: ReturnHeldMoney,
-  ): Omit<RefundRow, 'destination'> {
+  ): Promise<Omit<RefundRow, 'destination'>> {
     const { id: sessionId, storeId, mode } = session;
-    const id = freeId(of, part);
+    const id = await freeId(of, part);
     // The signer's caps ask for an approval where they want one: whoever ordered it has decided already.
     const decided = { approvedAtMs: nowMs, createdAtMs: nowMs, requestedBy, heldKind: of.kind };
     return { ...newRefund, ...part, ...decided, id, sessionId, storeId, mode, refundId: id, bodyHash: '' };
   }
 
   /** Returns why a store may not send this out itself, or null. The operator may. */
-  function refusalOf(row: RefundRow, nowMs: number): ReturnHeldOutcome | null {
+  async function refusalOf(row: RefundRow, nowMs: number): Promise<ReturnHeldOutcome | null> {
     const { storeId, mode, amountMinor } = row;
     if (isOperators(row)) return null;
-    const { policy, isSuspended } = parts.stores.of(storeId);
+    const { policy, isSuspended } = await parts.stores.of(storeId);
     if (isSuspended()) return { kind: 'store_suspended' };
-    if (exceedsAutomatic(amountMinor, rows.recent(row, nowMs), policy)) return { kind: 'above_limit' };
-    const isWithinDay = rows.todayMinor(storeId, mode, nowMs) + amountMinor <= BigInt(policy.refundDailyMinor);
+    if (exceedsAutomatic(amountMinor, await rows.recent(row, nowMs), policy)) return { kind: 'above_limit' };
+    const isWithinDay = (await rows.todayMinor(storeId, mode, nowMs)) + amountMinor <= BigInt(policy.refundDailyMinor);
     return isWithinDay ? null : { kind: 'daily_limit' };
   }
 
-  function returnNow(input: ReturnHeldMoney, check: DestinationCheck): ReturnHeldOutcome {
+  async function returnNow(input: ReturnHeldMoney, check: DestinationCheck): Promise<ReturnHeldOutcome> {
     const { id, to, network, currency, act } = input;
-    const row = held.find(id);
-    const session = row && findSession(row.sessionId);
+    const row = await held.find(id);
+    const session = row && (await findSession(row.sessionId));
     if (!row || !session) return { kind: 'not_found' };
     if (row.state !== 'open') return { kind: 'not_open' };
     // The clock's changes of the session come first.
-    transitions.advance(session, act.atMs, null, []);
-    const now = findSession(session.id) ?? session;
-    const counting = countingSums(now, now.sums);
+    await transitions.advance(session, act.atMs, null, []);
+    const now = (await findSession(session.id)) ?? session;
+    const counting = await countingSums(now, now.sums);
     const all = heldParts(termsOf(now), lifeOf(now), counting, row.kind, openPar(row));
     const wanted = all.filter(
       (part) => (network ?? part.network) === part.network && (currency ?? part.currency) === part.currency,
     );
     const [part, ...others] = wanted;
     if (!part || others.length > 0) return { kind: 'choose', parts: all };
-    if (!payouts.isAdopted(part.network)) return { kind: 'not_adopted' };
-    const earlier = rows.ofSession(session.id);
+    if (!(await payouts.isAdopted(part.network))) return { kind: 'not_adopted' };
+    const earlier = await rows.ofSession(session.id);
     if (!isCovered(part.currency, confirmedParts(now.sums), [...earlier, { ...part, status: 'pending' }])) {
       return { kind: 'refunded' };
     }
-    const payee = payeeOf(now, part, to, check);
+    const payee = await payeeOf(now, part, to, check);
     if (typeof payee === 'object') return payee;
-    const bare = rowOf(now, row, part, input);
+    const bare = await rowOf(now, row, part, input);
     const by = input.requestedBy === null ? 'operator' : 'merchant';
     const made = { ...bare, ...destinations.columns(bare, payee, to === null ? 'sender' : by) };
-    const refused = refusalOf(made, act.atMs);
+    const refused = await refusalOf(made, act.atMs);
     if (refused) return refused;
-    rows.insert(made);
-    ledger.post(refundEntry(made, 'reserved'), act.atMs);
-    transitions.followReturn(now, act.atMs);
-    const refund = rows.view(made);
-    recordAct(act, {
+    await rows.insert(made);
+    await ledger.post(refundEntry(made, 'reserved'), act.atMs);
+    await transitions.followReturn(now, act.atMs);
+    const refund = await rows.view(made);
+    await recordAct(act, {
       target: id,
       before: { session: session.id, kind: row.kind, state: row.state },
       after: {

@@ -12,6 +12,7 @@ import type { Mode } from '../../core/transfer.ts';
 import { DAY_MS, dayOf } from '../../lib/clock.ts';
 import { alarmKey } from '../alarms.ts';
 import type { ApprovalAlarms } from '../approval-alarms.ts';
+import { mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from '../engine/prepared.ts';
 import type { RowGuard } from '../row-macs.ts';
@@ -80,15 +81,15 @@ export function createRefundRows(db: Db, parts: Parts) {
     ...findingRefunds(db, parts.tokens),
     ...listingRefunds(db),
     ...viewingRefunds(parts),
-    insert(row: RefundRow): void {
-      insert(row);
-      follow(null, row, row.createdAtMs);
+    async insert(row: RefundRow): Promise<void> {
+      await insert(row);
+      await follow(null, row, row.createdAtMs);
     },
     /** @returns the row with its changes */
-    change(row: RefundRow, values: Partial<RefundRow>, nowMs: number): RefundRow {
-      db.orm.update(refunds).set(values).where(eq(refunds.id, row.id)).run();
+    async change(row: RefundRow, values: Partial<RefundRow>, nowMs: number): Promise<RefundRow> {
+      await db.orm.update(refunds).set(values).where(eq(refunds.id, row.id)).run();
       const changed = { ...row, ...values };
-      follow(row, changed, nowMs);
+      await follow(row, changed, nowMs);
       return changed;
     },
     /** Returns the hash to store of a new claim token. */
@@ -101,26 +102,31 @@ export type RefundRows = ReturnType<typeof createRefundRows>;
 function findingRefunds(db: Db, tokens: Tokens) {
   const byId = findBy(db, refunds, 'id');
   const byClaim = findBy(db, refunds, 'claimHash');
-  const find = (id: string): RefundRow | undefined => byId.get({ id });
+  const find = (id: string): Promise<RefundRow | undefined> => byId.get({ id });
   return {
     find,
-    own: (owner: RefundOwner): RefundRow | undefined => find(refundIdOf(owner)),
+    own: (owner: RefundOwner): Promise<RefundRow | undefined> => find(refundIdOf(owner)),
     /** Whether another store has a refund of this id. */
-    isForeign({ refundId, storeId }: RefundOwner): boolean {
+    async isForeign({ refundId, storeId }: RefundOwner): Promise<boolean> {
       const isOthers = and(eq(refunds.refundId, refundId), ne(refunds.storeId, storeId));
-      return db.orm.select({ id: refunds.id }).from(refunds).where(isOthers).limit(1).get() !== undefined;
+      return (await db.orm.select({ id: refunds.id }).from(refunds).where(isOthers).limit(1).get()) !== undefined;
     },
-    claimed: (token: string): RefundRow | undefined => byClaim.get({ claimHash: tokens.hashOf(token) }),
+    claimed: (token: string): Promise<RefundRow | undefined> => byClaim.get({ claimHash: tokens.hashOf(token) }),
     /** Finds by our id, the merchant's, the receipt, or one of these spellings of the transaction, in this order. */
-    named(at: Omit<RefundOwner, 'refundId'>, text: string, transactions: readonly string[]): RefundRow | undefined {
+    async named(
+      at: Omit<RefundOwner, 'refundId'>,
+      text: string,
+      transactions: readonly string[],
+    ): Promise<RefundRow | undefined> {
       const { storeId, mode } = at;
       const isOwn = (row: RefundRow | undefined) => row?.storeId === storeId && row.mode === mode;
-      const known = [find(text), find(refundIdOf({ ...at, refundId: text }))].find(isOwn);
+      const known = [await find(text), await find(refundIdOf({ ...at, refundId: text }))].find(isOwn);
       if (known) return known;
       const own = and(eq(refunds.storeId, storeId), eq(refunds.mode, mode));
       const one = (where: SQL) => db.orm.select().from(refunds).where(and(own, where)).limit(1).get();
       return (
-        one(eq(refunds.receiptNumber, text)) ?? transactions.map((tx) => one(eq(refunds.tx, tx))).find((row) => row)
+        (await one(eq(refunds.receiptNumber, text))) ??
+        (await mapInOrder(transactions, (tx) => one(eq(refunds.tx, tx)))).find((row) => row)
       );
     },
   };
@@ -145,8 +151,8 @@ function listingRefunds(db: Db) {
   );
 
   /** Returns the refunds that a store ordered since a time and that count against its limits. */
-  const ofStore = (storeId: string, mode: Mode, sinceMs: number): RefundRow[] =>
-    since.all({ storeId, mode, sinceMs }).filter((row) => isHeld(row) && !isOperators(row));
+  const ofStore = async (storeId: string, mode: Mode, sinceMs: number): Promise<RefundRow[]> =>
+    (await since.all({ storeId, mode, sinceMs })).filter((row) => isHeld(row) && !isOperators(row));
 
   /** An order has as many sessions as it was tried. */
   const idsOfOrder = ({ storeId, mode, orderId }: NonNullable<RefundFilter['order']>) =>
@@ -160,14 +166,14 @@ function listingRefunds(db: Db) {
      * Returns the refunds that count against a session, with those that only the signer's journal knows.
      * @param exceptId one of these that is requested again
      */
-    ofSession: (sessionId: string, exceptId = ''): EarlierRefund[] => [
-      ...ofSession.all({ sessionId }),
-      ...lostOfSession(sessionId, exceptId),
+    ofSession: async (sessionId: string, exceptId = ''): Promise<EarlierRefund[]> => [
+      ...(await ofSession.all({ sessionId })),
+      ...(await lostOfSession(sessionId, exceptId)),
     ],
     /** Returns refunds that can start or whose claim link has expired, longest waiting first. */
-    due: (nowS: number, limit: number): RefundRow[] =>
-      [...ready.all({ limit }), ...unclaimed.all({ limit, nowS })].slice(0, limit),
-    list(filter: RefundFilter): RefundRow[] {
+    due: async (nowS: number, limit: number): Promise<RefundRow[]> =>
+      [...(await ready.all({ limit })), ...(await unclaimed.all({ limit, nowS }))].slice(0, limit),
+    list(filter: RefundFilter): Promise<RefundRow[]> {
       const { storeId, mode, sessionId, order, status, fromMs = null, toMs = null, before, after, limit } = filter;
       const { id, createdAtMs } = refunds;
       const where = and(
@@ -189,12 +195,12 @@ function listingRefunds(db: Db) {
         .all();
     },
     /** Returns what the store's other refunds of the last 24 hours gave that count together with this one. */
-    recent: (row: Parameters<typeof recentRefunds>[0] & Pick<RefundRow, 'storeId' | 'mode'>, nowMs: number) =>
-      recentRefunds(row, ofStore(row.storeId, row.mode, nowMs - RECENT_MS)) satisfies RecentRefunds,
+    recent: async (row: Parameters<typeof recentRefunds>[0] & Pick<RefundRow, 'storeId' | 'mode'>, nowMs: number) =>
+      recentRefunds(row, await ofStore(row.storeId, row.mode, nowMs - RECENT_MS)) satisfies RecentRefunds,
     /** Returns what a store has refunded on the UTC day of `nowMs`, in minor units. */
-    todayMinor(storeId: string, mode: Mode, nowMs: number): bigint {
+    async todayMinor(storeId: string, mode: Mode, nowMs: number): Promise<bigint> {
       const fromMs = dayOf(nowMs) * DAY_MS;
-      const ofDay = ofStore(storeId, mode, fromMs).filter(({ createdAtMs }) => createdAtMs < fromMs + DAY_MS);
+      const ofDay = (await ofStore(storeId, mode, fromMs)).filter(({ createdAtMs }) => createdAtMs < fromMs + DAY_MS);
       return ofDay.reduce((sum, { amountMinor }) => sum + amountMinor, 0n);
     },
   };
@@ -213,10 +219,10 @@ function viewingRefunds({ macOf, tokens, guard, findSession, formatAddress }: Pa
   }
   return {
     destinationOf,
-    view(row: RefundRow): Refund {
+    async view(row: RefundRow): Promise<Refund> {
       const { claimHash, claimUntilS, destination: _key, destinationFrom: _from, mac: _mac, ...own } = row;
       const { linkSeen: _isSeen, claimSeenAtMs: _seen, bodyHash: _body, ...shown } = own;
-      const session = findSession(row.sessionId);
+      const session = await findSession(row.sessionId);
       invariant(session, `refund ${row.id} belongs to a session`);
       const token = tokens.of('refund claim', row.id);
       // Another secret key may have made the link.
@@ -251,18 +257,18 @@ const whereUnapproved = and(
 
 /** Returns a function that keeps the alarms about refunds that wait. `before` is null for a new one. */
 function createApprovalFollower({ orm }: Db, alarms: ApprovalAlarms) {
-  return (before: RefundRow | null, after: RefundRow, nowMs: number): void => {
+  return async (before: RefundRow | null, after: RefundRow, nowMs: number): Promise<void> => {
     const [waited, waitsNow] = [before !== null && isUnapproved(before), isUnapproved(after)];
     if (waited === waitsNow) return;
     const prefix = `${alarmKey('approval', after.storeId)}/`;
-    if (waited) alarms.end(prefix, after.id, nowMs);
-    alarms.raiseNext(prefix, nowMs, (isUntold, limit) => {
+    if (waited) await alarms.end(prefix, after.id, nowMs);
+    await alarms.raiseNext(prefix, nowMs, async (isUntold, limit) => {
       const untold = orm
         .select({ id: refunds.id, sessionId: refunds.sessionId, network: refunds.network, store: stores.name })
         .from(refunds)
         .innerJoin(stores, eq(stores.id, refunds.storeId))
         .where(and(eq(refunds.storeId, after.storeId), whereUnapproved, isUntold(refunds.id)));
-      const oldest = untold.orderBy(asc(refunds.createdAtMs), asc(refunds.id)).limit(limit).all();
+      const oldest = await untold.orderBy(asc(refunds.createdAtMs), asc(refunds.id)).limit(limit).all();
       return oldest.map(({ id, store, ...of }) => ({
         id,
         about: { ...of, code: 'refund_unapproved', message: unapprovedMessage(id, store) },

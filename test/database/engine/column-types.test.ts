@@ -1,28 +1,40 @@
 /** Integers of any size, and the terms of sessions, survive the file exactly. */
-import Sqlite from 'better-sqlite3';
-import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { integer, sqliteTable } from 'drizzle-orm/sqlite-core';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../../src/core/fault.ts';
 import { readSessionTerms, type SessionTerms, sessionTerms, units } from '../../../src/database/engine/column-types.ts';
+import { openDatabase } from '../../../src/database/engine/open.ts';
 import { preparedInsert } from '../../../src/database/engine/prepared.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
 
-test('every integer is read back unchanged, is text in the file, and null stays null', () => {
-  const client = new Sqlite(':memory:');
-  client.exec('CREATE TABLE sums (id INTEGER PRIMARY KEY, sum TEXT NOT NULL, maybe TEXT) STRICT');
+/** Opens a file with one more table. */
+function openWith(table: string) {
+  const place = openTempDatabase();
+  const db = openDatabase({ file: place.file, busyTimeoutMs: 1_000, bytesMax: null });
+  db.raw.exec(table);
+  return {
+    ...db,
+    close() {
+      db.close();
+      place.close();
+    },
+  };
+}
+
+test('every integer is read back unchanged, is text in the file, and null stays null', async () => {
+  const db = openWith('CREATE TABLE sums (id INTEGER PRIMARY KEY, sum TEXT NOT NULL, maybe TEXT) STRICT');
   const sums = sqliteTable('sums', { id: integer().primaryKey(), sum: units().notNull(), maybe: units() });
-  const orm = drizzle(client);
-  const insert = preparedInsert({ orm }, sums, ['id']);
+  const insert = preparedInsert(db, sums, ['id']);
   const any = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
-  fc.assert(
-    fc.property(any, fc.option(any), (sum, maybe) => {
-      const { lastInsertRowid } = insert({ sum, maybe });
-      const row = orm.select().from(sums).all().at(-1);
+  await fc.assert(
+    fc.asyncProperty(any, fc.option(any), async (sum, maybe) => {
+      const { lastInsertRowid } = await db.write(() => insert({ sum, maybe }));
+      const row = (await db.read(() => db.orm.select().from(sums).all())).at(-1);
       assert.equal(row, { id: Number(lastInsertRowid), sum, maybe });
-      assert.is(client.prepare('SELECT sum FROM sums ORDER BY id DESC').pluck().get(), sum.toString());
-      client.exec('DELETE FROM sums');
+      assert.is(db.raw.prepare('SELECT sum FROM sums ORDER BY id DESC').pluck().get(), sum.toString());
+      db.raw.exec('DELETE FROM sums');
     }),
     {
       examples: [
@@ -31,14 +43,12 @@ test('every integer is read back unchanged, is text in the file, and null stays 
       ],
     },
   );
-  client.close();
+  db.close();
 });
 
-test('the terms of a session are read as they were written, and refused once something is missing', () => {
-  const client = new Sqlite(':memory:');
-  client.exec('CREATE TABLE kept (id INTEGER PRIMARY KEY, terms TEXT NOT NULL) STRICT');
+test('the terms of a session are read as they were written, and refused once something is missing', async () => {
+  const db = openWith('CREATE TABLE kept (id INTEGER PRIMARY KEY, terms TEXT NOT NULL) STRICT');
   const kept = sqliteTable('kept', { id: integer().primaryKey(), terms: sessionTerms().notNull() });
-  const orm = drizzle(client);
   const option = {
     ...{ networkKey: 'test:one', network: 'one', family: 'evm', chainId: '1', confirmationsRequired: 1 },
     ...{ currency: 'USDT', contract: '0x', decimals: 18, units: 2n ** 200n },
@@ -49,9 +59,9 @@ test('the terms of a session are read as they were written, and refused once som
     conversion: { rate: '1.5', currency: 'USDT', amountMinor: 7n, sources: ['1', '2'] },
     options: [option],
   } as unknown as SessionTerms;
-  preparedInsert({ orm }, kept, ['id'])({ terms });
-  assert.equal(orm.select().from(kept).get()?.terms, terms);
-  const written = JSON.parse(String(client.prepare('SELECT terms FROM kept').pluck().get())) as Record<string, unknown>;
+  await db.write(() => preparedInsert(db, kept, ['id'])({ terms }));
+  assert.equal((await db.read(() => db.orm.select().from(kept).get()))?.terms, terms);
+  const written = JSON.parse(String(db.raw.prepare('SELECT terms FROM kept').pluck().get())) as Record<string, unknown>;
   for (const name of ['duePar', 'tolerancePar', 'accepts', 'expiresAtS', 'latePolicy', 'options']) {
     const { [name]: _, ...rest } = written;
     assert.throws(
@@ -60,7 +70,7 @@ test('the terms of a session are read as they were written, and refused once som
       name,
     );
   }
-  client.close();
+  db.close();
 });
 
 test.run();

@@ -25,8 +25,8 @@ test('two connections take an owner’s numbers without gaps; a write that fails
   for (let at = 0; at < 10; at++) {
     const db = connections[at % 2] as ReturnType<typeof open>;
     const next = createCounters(db);
-    const failing = db.write(() => {
-      next('x');
+    const failing = db.write(async () => {
+      await next('x');
       throw new Error('it ends in vain');
     });
     await failing.catch(() => {});
@@ -35,7 +35,13 @@ test('two connections take an owner’s numbers without gaps; a write that fails
   assert.equal(taken, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   const [one] = connections as [ReturnType<typeof open>];
   const next = createCounters(one);
-  assert.equal(await one.write(() => [next('x', 50), next('x', 50), next('x', 7), next('y')]), [50, 51, 52, 1]);
+  const numbers = await one.write(async () => [
+    await next('x', 50),
+    await next('x', 50),
+    await next('x', 7),
+    await next('y'),
+  ]);
+  assert.equal(numbers, [50, 51, 52, 1]);
   for (const db of connections) db.close();
   place.close();
 });
