@@ -83,7 +83,7 @@ function toTier(
 
 const largerAmounts = z.array(z.strictObject({ from: stablecoinAmount, ...conditions }), { error: 'expected a list' });
 
-export const confirmations = z
+const confirmations = z
   .strictObject(
     {
       ...conditions,

@@ -351,5 +351,3 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
     },
   };
 }
-
-export type Addresses = ReturnType<typeof poolCommands>;

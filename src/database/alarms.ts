@@ -221,5 +221,3 @@ export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm, recordAct: RecordA
     },
   };
 }
-
-export type Alarms = ReturnType<typeof alarmCommands>;

@@ -95,27 +95,20 @@ export type Database = ReturnType<typeof assemble> &
 
 export type Sessions = Database['sessions'];
 export type Addresses = Database['addresses'];
-export type Stores = Database['stores'];
 export type Keys = Database['keys'];
 export type Blocks = Database['blocks'];
 export type Networks = Database['networks'];
 export type Lookups = Database['lookups'];
-export type Held = Database['held'];
 export type Refunds = Database['refunds'];
 export type People = Database['people'];
 export type Mails = Database['mails'];
 export type Alarms = Database['alarms'];
 export type Audit = Database['audit'];
-export type Reports = Database['reports'];
-export type Notices = Database['notices'];
-export type Endpoints = Database['endpoints'];
 export type Deliveries = Database['deliveries'];
 export type Sending = Database['sending'];
 export type Payouts = Database['payouts'];
 export type Engines = Database['engines'];
 export type Holds = Database['holds'];
-export type Wallets = Database['wallets'];
-export type Sweeps = Database['sweeps'];
 
 export type SqliteDatabaseOptions = OpenOptions &
   Partial<TextFormats> &

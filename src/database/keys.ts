@@ -208,5 +208,3 @@ function createNonces(db: Db, replays: Replays) {
     return !(await db.read(() => replays.isUsed(use)));
   };
 }
-
-export type Keys = ReturnType<typeof keyCommands>;

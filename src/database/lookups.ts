@@ -185,5 +185,3 @@ const toLookup = ({ network, tx, createdAtMs, finding, dueAtMs }: Asked): Lookup
   finding,
   isOpen: dueAtMs !== null,
 });
-
-export type Lookups = ReturnType<typeof lookupCommands>;

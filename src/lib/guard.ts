@@ -201,9 +201,6 @@ function parseRange(cidr: string): [IpAddress, number] {
 const contains = ([range, bits]: [IpAddress, number], ip: IpAddress): boolean =>
   range.kind() === ip.kind() && ip.match(range, bits);
 
-/** Returns whether an address is on the public Internet. */
-export const isPublicAddress = (address: string): boolean => isPublic(ipaddr.process(address));
-
 /** Returns true for public Internet addresses. IPv6 addresses that embed an IPv4 one (NAT64, 6to4, Teredo) are not. */
 const isPublic = (ip: IpAddress): boolean =>
   ip.range() === 'unicast' && (ip.kind() === 'ipv4' || contains(publicIpv6, ip));
