@@ -74,8 +74,14 @@ export function whyWeak(words: Words, password: string, name: string): string | 
   if (isCommon(text)) return words.say('passwords.common');
   const known = [name.toLowerCase(), 'quayside'].filter((one) => one.length > 2);
   const rest = known.reduce((left, one) => left.replaceAll(one, ''), text);
-  return new Set(rest).size < DISTINCT_MIN ? words.say('passwords.easy') : null;
+  return new Set(withoutRuns(rest)).size < DISTINCT_MIN ? words.say('passwords.easy') : null;
 }
+
+const rows = ['abcdefghijklmnopqrstuvwxyz', '01234567890', 'qwertyuiopasdfghjklzxcvbnm'];
+
+/** Returns a text without each character that follows the one before it in the alphabet or on a keyboard. */
+const withoutRuns = (text: string): string =>
+  [...text].filter((one, at, all) => at === 0 || !rows.some((row) => row.includes(`${all[at - 1]}${one}`))).join('');
 
 const derive = (password: string, salt: Buffer, { ln, r, p }: Cost): Promise<Buffer> => {
   const options: ScryptOptions = { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r };

@@ -263,7 +263,7 @@ test('without scripts one click selects a whole hash', async ({ browser, dashboa
   const { page } = await signedIn(browser, dashboard, { javaScriptEnabled: false });
   await page.goto(`${dashboard.url}/s/${api.merchantId}/test/payments/${sale.id}`);
   assert.is(await page.locator('.copy').count(), 0);
-  const whole = page.locator('.history code[data-copy]').first();
+  const whole = page.locator('td .on-chain code[data-copy]').first();
   await whole.click();
   const selected = String(await page.evaluate('getSelection().toString()'));
   assert.is(selected.trim(), await whole.getAttribute('title'));

@@ -92,8 +92,8 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
     await completed(id);
     const attempts = await attemptsOf(id);
     assert.equal(
-      attempts.map(({ generation }) => generation),
-      [0, 1],
+      attempts.map(({ name }) => name),
+      ['0.0', '1.0'],
     );
     assert.is((await node.receipt(attempts[0].transaction_hash))?.status, '0x0');
     assert.equal(await paidTo(payee, 'USDC'), [2_500_000n]);
@@ -124,8 +124,8 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
     await until('what was on the chain then is read', () => done(...words));
     await completed(id);
     assert.equal(
-      (await attemptsOf(id)).map(({ generation }) => generation),
-      [0, 1],
+      (await attemptsOf(id)).map(({ name }) => name),
+      ['0.0', '1.0'],
     );
     assert.equal(await paidTo(payee), [3_000_000n]);
     const { payouts } = await quayside.cli('status');
