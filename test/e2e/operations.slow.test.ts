@@ -110,7 +110,7 @@ test('a freeze of every network holds a refund back, and its end lets it be paid
   const { page, complaints } = await signIn();
   const session = await shop.paidSession(1_000);
   await page.goto(`${dashboardUrl()}/operator/money`);
-  await freeze(page, '', 'a lost laptop');
+  await freeze(page, 'all', 'a lost laptop');
   await page.getByText('Money out is frozen on every network.').waitFor();
   assert.match(await text(page), /by Mary \d+ \(dashboard\): a lost laptop/);
   const { id, payee } = await shop.refund(session, '4.00');

@@ -190,7 +190,7 @@ function transferTable(shown: Shown, session: Session): Html {
       ],
       [words.say('transfers.amount'), (one) => data(unitsText(one)), 'number lead'],
       [words.say('transfers.network'), ({ networkKey }) => data(networkTitle(config, networkKey))],
-      [words.say('transfers.transaction'), (one) => shownOnChain(shown, transactionOf(one))],
+      [words.say('transfers.transaction'), (one) => shownOnChain(shown, transactionOf(one), 'whole')],
       [
         words.say('transfers.from'),
         ({ networkKey, from }) => shownOnChain(shown, addressOf(networkKey, formatAddress(networkKey, from))),
