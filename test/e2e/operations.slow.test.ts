@@ -52,7 +52,7 @@ async function signIn() {
 /** Gives a reason in the form whose button this is, and confirms it on the next page. @returns what that page says */
 async function confirm(page: Page, asks: string, { does, reason }: Readonly<{ does: string; reason?: string }>) {
   const form = page.locator('form', { has: page.getByRole('button', { name: asks }) });
-  if (reason !== undefined) await form.getByLabel('Reason').fill(reason);
+  if (reason !== undefined) await form.getByRole('textbox', { name: 'Reason' }).fill(reason);
   await form.getByRole('button', { name: asks }).click();
   const button = page.getByRole('button', { name: does, exact: true });
   await button.waitFor();
