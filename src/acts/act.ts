@@ -99,7 +99,7 @@ export type Field = Readonly<{
   /** The placeholder of its value, for the help. */
   value?: string;
   choices?: readonly string[];
-  /** What the form offers, with what it means; null for what is data. The command takes other values, too. */
+  /** Values that the form offers, each with its meaning; null for data. The command takes other values, too. */
   offers?: Readonly<Record<string, Sentence | null>>;
   /** Several of them, with commas between them. */
   isList?: true;
@@ -152,8 +152,8 @@ export type Review = Readonly<{
 }>;
 
 /**
- * What was done. `json`: the same for programs; `facts`: what is shown once, such as a secret; `made`: the title of the
- * page that shows them; `next`: the command that shows how it goes on.
+ * The result. `json`: the same for programs; `facts`: values that are shown once, such as a secret; `made`: the title of
+ * the page that shows them; `next`: the command that shows how it goes on.
  */
 export type Outcome = Readonly<{
   said: Sentence;

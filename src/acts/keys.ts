@@ -41,8 +41,8 @@ const scopeWords: Readonly<Record<Scope, Sentence>> = {
   'sessions:read': say('read payments'),
   'sessions:write': say('create and cancel payments'),
   'refunds:read': say('read refunds'),
-  'refunds:write': say('make and cancel refunds: whoever has this key can send money out'),
-  'webhooks:write': say('add and remove webhook endpoints: whoever has this key can have every event sent to them'),
+  'refunds:write': say('make and cancel refunds: its holder can send money out'),
+  'webhooks:write': say('add and remove webhook endpoints: its holder can have every event sent to them'),
 };
 
 const noScope = say('Choose at least one thing that the key may do.');

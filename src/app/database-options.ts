@@ -13,8 +13,6 @@ const BUSY_TIMEOUT_MS = 5000;
 const HELD_MS_MAX = 500;
 
 export type WriteHooks = Readonly<{
-  /** Called before each write is committed; if it throws, it is not. */
-  beforeCommit?: () => void;
   /** Called after each write, with what it took. */
   onWrite?: (measure: WriteMeasure) => void;
   /** Gets a warning of each write that took long. */
@@ -25,13 +23,12 @@ export type WriteHooks = Readonly<{
 export const databaseOptions = (
   { dataDir, limits }: Pick<Config, 'dataDir' | 'limits'>,
   env: NodeJS.ProcessEnv,
-  { beforeCommit, onWrite, log }: WriteHooks,
+  { onWrite, log }: WriteHooks,
 ): OpenOptions & Readonly<{ secretKey: Uint8Array }> => ({
   file: databaseFile(dataDir),
   secretKey: readSecretKey(dataDir, env),
   busyTimeoutMs: BUSY_TIMEOUT_MS,
   bytesMax: limits.storageBytesMax,
-  ...(beforeCommit && { beforeCommit }),
   onWrite(measure) {
     onWrite?.(measure);
     if (measure.heldMs <= HELD_MS_MAX) return;

@@ -39,7 +39,7 @@ const ONE_COLUMN_MAX = 6;
 type Texts = Readonly<Record<string, string | undefined>>;
 type AnyVisit = Visit<StoreAt | null>;
 
-/** What acts of the browser work on besides. */
+/** The further context of acts of the browser. */
 export type BrowserContext = Context & Readonly<{ deps: DashboardDeps; visit: AnyVisit }>;
 
 type OfBrowser<F extends Fields, P> = Readonly<{
@@ -77,7 +77,7 @@ type How = Readonly<{
   back?: string;
   /** Where the browser goes afterwards, with `:name` for what the outcome says in its JSON. */
   to?: string;
-  /** Who may do it, where it is not whom the act names. */
+  /** The permission that it needs, where it differs from the act's. */
   needs?: Needs;
   formBytesMax?: number;
   /** Stands above the facts on the page that confirms. */
@@ -90,9 +90,9 @@ type How = Readonly<{
 type Shown = Readonly<{
   /** Null where `below` has a button. */
   button: string | null;
-  /** What the page gives for fields and for parameters of the path. */
+  /** Values from the page, for fields and for parameters of the path. */
   given?: Texts;
-  /** What its inputs hold at first. */
+  /** The first values of its inputs. */
   texts?: Texts;
   /** Asks why, under this label; `note`: it may be left out. */
   reason?: Sentence;
@@ -100,7 +100,7 @@ type Shown = Readonly<{
   /** Only these of its inputs, and what labels say, where that depends on the page. */
   inputs?: readonly string[];
   labels?: Readonly<Record<string, Sentence>>;
-  /** What its selects offer, by fields, where that depends on the page. */
+  /** The choices of its selects, by fields, where they depend on the page. */
   offers?: Readonly<Record<string, NonNullable<Field['offers']>>>;
   /** Stand above and below its inputs. */
   above?: Html | null;

@@ -86,7 +86,7 @@ export type NewNotices = Readonly<{
   >;
 }>;
 
-/** What an endpoint answered to a test event. `error` is a class such as `timeout`. */
+/** An endpoint's answer to a test event. `error` is a class such as `timeout`. */
 export type TestAnswer = Readonly<{
   status: number | null;
   error: string | null;

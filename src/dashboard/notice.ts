@@ -1,5 +1,5 @@
 /**
- * What a page says after a form was taken and the browser was sent on. The address has the key of the text, which is
+ * The notice on a page to which the browser is sent after a form. The address has the key of the text, which is
  * said once, to this session: not after a reload, and to nobody whom the address is given.
  */
 import { randomUUID } from 'node:crypto';

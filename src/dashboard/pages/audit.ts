@@ -63,7 +63,7 @@ const auditList = (deps: DashboardDeps): Listing<null, AuditEntry> => ({
 const PAYOUT = /^(rf|rt|sw|ga|mv)_[\w-]{1,80}$/;
 const STORE = /(\bmer_\w+)/;
 const TIME_NAME = /(at|until|since)_?ms$/i;
-/** What a number must be to be a time: from 1973 to 2286. */
+/** The range of numbers that are times: from 1973 to 2286. */
 const timeMs = { least: 1e11, most: 1e13 } as const;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?Z$/;
 

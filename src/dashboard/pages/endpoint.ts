@@ -17,7 +17,7 @@ import { alwaysSent, deliveryTable, eventsText, LOOK_MAX, secretHint } from './w
 const RECENT_SHOWN = 20;
 const PATH = '/s/:store/:mode/webhooks/:endpoint';
 
-/** What an endpoint answered to a test event. */
+/** An endpoint's answer to a test event. */
 type TestPlan = Readonly<{ endpoint: Endpoint; sent: TestAnswer | null }>;
 
 const testEndpoint = browserAct({

@@ -10,7 +10,7 @@ import { asStorageFault, guarded } from './storage-fault.ts';
 import { createTurns, type Turns } from './turns.ts';
 import { createWriteQueue, type WriteMeasure, type WriteQueue } from './write-queue.ts';
 
-/** What a statement changed. */
+/** The changes of one statement. */
 export type Changes = Readonly<{ changes: number; lastInsertRowid: number | bigint }>;
 
 /** A statement in SQL; it is compiled when it first runs. */
@@ -126,7 +126,7 @@ function createClient(raw: Sqlite.Database, { statement: run }: Turns): Client {
       all: (...values) => run(() => own().all(...values)),
       run: (...values) => run(() => own().run(...values)),
       async *iterate(...values) {
-        yield* own().iterate(...values);
+        yield* await run(() => own().iterate(...values));
       },
       pluck: () => statementOf(text, true),
     };
