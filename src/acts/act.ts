@@ -152,8 +152,8 @@ export type Review = Readonly<{
 }>;
 
 /**
- * The result. `json`: the same for programs; `facts`: values that are shown once, such as a secret; `made`: the title of
- * the page that shows them; `next`: the command that shows how it goes on.
+ * The result. `json`: the same for programs; `facts`: values that are shown once, such as a secret; `made`: the title
+ * of the page that shows them; `next`: the command that shows how it goes on.
  */
 export type Outcome = Readonly<{
   said: Sentence;
