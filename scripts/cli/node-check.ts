@@ -1,19 +1,9 @@
-/** Checks one node before an installation relies on it, once or for a while, and saves its address. */
+/** Checks one node before an installation relies on it, once or for a while. */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { DAY_MS, systemClock } from '../../src/lib/clock.ts';
 import { exitCodeOf, type Finding, findingLines } from '../nodes/finding.ts';
 import type { RepeatedCheck, RepeatedFinding } from '../nodes/repeated-check.ts';
-import {
-  type Answer,
-  type Input,
-  moment,
-  type OfflineCommand,
-  operatorAct,
-  reasonOption,
-  textOption,
-  usage,
-} from './command.ts';
-import { planSave, recordSave, save } from './node-save.ts';
+import { type Answer, type Input, moment, type OfflineCommand, textOption, usage } from './command.ts';
 import { openProgress, untilStopped } from './output.ts';
 import { readSpan } from './since.ts';
 
@@ -27,7 +17,7 @@ const FOR_MS_MAX = 7 * DAY_MS;
 export const nodeCheck: OfflineCommand = {
   name: 'network check',
   args: ['network'],
-  summary: 'Prove that a node serves everything an indexer asks for; with --save, write it into the settings.',
+  summary: 'Prove that a node serves everything an indexer asks for.',
   options: {
     url: { value: 'URL', help: 'the node to check (default: the configured one)' },
     outage: {
@@ -35,59 +25,30 @@ export const nodeCheck: OfflineCommand = {
       help: 'the longest outage after which everything must still be there, such as 3d (default: 1d to 3d, by network)',
     },
     for: { value: 'TIME', help: 'repeat the check for this long, such as 30m; Ctrl-C ends it earlier (default: once)' },
-    save: { help: 'write --url into the file that QUAYSIDE_CONFIG names, unless the check finds errors' },
-    reason: reasonOption,
   },
   notes: [
     'Checks chain and tokens, first block, version and coming forks, peers, open ports and calls, newest block, transfers',
     'in two readings, history, final blocks and balances in them, batches, and announcements of new blocks. With --for,',
     'one check begins each 30 seconds, and the answer says how often each finding was seen. It needs no installation.',
-    'A copy of the old settings is kept beside the file. Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
+    'Exit codes: 0 nothing is wrong, 1 warnings, 2 errors.',
   ],
   async runOffline(input) {
     const { readNetwork } = await import('../nodes/network.ts');
-    if (input.options.save === true) return checkAndSave(input);
     const url = textOption(input, 'url');
     const network = readNetwork(input, String(input.args[0]), url === undefined ? undefined : nodeUrl(url));
     if (input.options.for !== undefined) return repeat(input, network);
     const findings = await check(input, network);
     return {
-      json: { network: network.key, node: new URL(network.url).host, checks: checksJson(findings) },
+      json: {
+        network: network.key,
+        node: new URL(network.url).host,
+        checks: findings.map(({ area, ...rest }) => ({ check: area, ...rest })),
+      },
       lines: findingLines(findings),
       code: exitCodeOf(findings),
     };
   },
 };
-
-const checksJson = (findings: readonly Finding[]) => findings.map(({ area, ...rest }) => ({ check: area, ...rest }));
-
-/** Checks the node, and writes its address. */
-async function checkAndSave(input: Input): Promise<Answer> {
-  const url = textOption(input, 'url');
-  if (url === undefined) throw usage('--save needs --url');
-  const plan = await planSave(input, nodeUrl(url));
-  const findings = await check(input, plan.network);
-  const { file, change, network } = plan;
-  const isRefused = exitCodeOf(findings) === 2;
-  const outcome = isRefused ? 'refused' : change ? 'written' : 'unchanged';
-  const backup = outcome === 'written' ? save(plan) : null;
-  if (backup !== null) await recordSave(input, plan, operatorAct(nodeCheck, input, systemClock));
-  const said = {
-    refused: `refused: correct what is marked ✗. ${file} stays as it was`,
-    unchanged: `${file} says so already`,
-    written: `written to ${file}; the old one is ${backup}. Restart Quayside to use the node`,
-  }[outcome];
-  return {
-    json: { network: network.key, outcome, file, backup, change, checks: checksJson(findings) },
-    lines: [
-      ...findingLines(findings),
-      '',
-      ...(change ? [`${change.setting}: ${change.before ?? 'not set'} → ${change.after}`] : []),
-      said,
-    ],
-    code: exitCodeOf(findings),
-  };
-}
 
 async function repeat(input: Input, network: NetworkConfig): Promise<Answer> {
   const { repeatCheck, progressText } = await import('../nodes/repeated-check.ts');

@@ -5,6 +5,8 @@ import { acceptHeld, returnHeld } from '../../src/acts/held.ts';
 import { createKey, revokeKey } from '../../src/acts/keys.ts';
 import { linkPerson, removePerson } from '../../src/acts/people.ts';
 import { approveRefund, redirectRefund, rejectRefund } from '../../src/acts/refunds.ts';
+import { decideStore } from '../../src/acts/store-decisions.ts';
+import { setStore } from '../../src/acts/stores.ts';
 import { addEndpoint, removeEndpoint, resendWebhooks, rotateSecret, setEndpoint } from '../../src/acts/webhooks.ts';
 import { RESEND_PACE_MS } from '../../src/database/deliveries.ts';
 import { commandOf } from './act-command.ts';
@@ -26,7 +28,6 @@ import { secretKeyRotate } from './secret-key.ts';
 import { show } from './show.ts';
 import { status } from './status.ts';
 import { storeAdd } from './store.ts';
-import { storeSet } from './store-set.ts';
 import { sweep } from './sweep.ts';
 import { tronWs } from './tron-ws.ts';
 import { webhooksTest } from './webhook-test.ts';
@@ -43,7 +44,8 @@ const commands: readonly AnyCommand[] = [
   nodeSync,
   storeAdd,
   storeList,
-  storeSet,
+  commandOf(setStore),
+  commandOf(decideStore),
   commandOf(createKey, {
     notes: [
       'A live key is made only with --scopes. refunds:write makes refunds: a key with it can send money out.',

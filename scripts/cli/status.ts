@@ -138,8 +138,8 @@ async function storesPart({ database }: Installation): Promise<Part> {
   return {
     json: {},
     lines: [
-      ...waiting.map((id) => `store ${id} waits for you: \`quayside store set ${id} --decide approve\`, or refuse it`),
-      ...suspended.map((id) => `store ${id} is suspended: \`quayside store set ${id} --decide resume\` ends it`),
+      ...waiting.map((id) => `store ${id} waits for you: \`quayside store decide ${id} approve\`, or refuse it`),
+      ...suspended.map((id) => `store ${id} is suspended: \`quayside store decide ${id} resume\` ends it`),
     ],
   };
 }

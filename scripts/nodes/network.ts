@@ -38,10 +38,6 @@ export function readNetwork(
   return hasXpub ? network.config : { ...network.config, xpub: null };
 }
 
-/** Returns the name under which the settings have, or would have, a network. @throws Fault permanent `usage` */
-export const settingsName = (from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string }>, wanted: string): string =>
-  findSettings(readLayers(from.env, from.cwd), wanted).name;
-
 /** Returns the names of the networks in the settings. @throws Fault permanent `config_invalid` */
 export function configuredNames({ env, cwd }: Readonly<{ env: NodeJS.ProcessEnv; cwd: string }>): readonly string[] {
   const { tree, problems, origins } = readLayers(env, cwd);

@@ -61,7 +61,7 @@ export const meanings: Readonly<Record<StoreDecision, Meaning>> = {
 const readDecision = oneOf(storeDecisions);
 
 export const decideStore = defineAct({
-  name: 'store set',
+  name: 'store decide',
   summary: 'Approve or refuse a store that a merchant has created, or suspend or resume one.',
   needs: 'installation:manage',
   reason: 'optional',

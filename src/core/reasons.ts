@@ -98,7 +98,7 @@ const reasons = {
     `refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payout resolve ${id} --retry --other ${tx} --reason …\` ` +
     'has it paid',
   refund_store_suspended: () =>
-    'its store is suspended. It goes on within five minutes after `quayside store set <store> --decide resume`; otherwise reject it with ' +
+    'its store is suspended. It goes on within five minutes after `quayside store decide <store> resume`; otherwise reject it with ' +
     '`quayside refund reject`.',
 } as const;
 

@@ -33,7 +33,7 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
       ? html`<a href="/s/${storeId}/${mode}/${name}">${step}</a>`
       : words.html('setup.owner_does', { step: html`${step}` });
   };
-  const command = html`<code>quayside store set ${storeId} --decide approve</code>`;
+  const command = html`<code>quayside store decide ${storeId} approve</code>`;
   const reason = store?.refusal?.because;
   const forLive = mode === 'test' ? [] : await liveSteps(deps, words);
   return [

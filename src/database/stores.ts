@@ -94,7 +94,7 @@ export function createStoreRows(db: Db, guard: RowGuard) {
       macedDecision(row),
       row.mac,
       `the decision about store ${row.id}, which counts as suspended`,
-      `run \`quayside store set ${row.id} --decide suspend --reason …\`, or \`quayside store set ${row.id} --decide resume\` if it was not suspended`,
+      `run \`quayside store decide ${row.id} suspend --reason …\`, or \`quayside store decide ${row.id} resume\` if it was not suspended`,
     );
   return {
     find,
@@ -117,7 +117,7 @@ const ALARMS = `${alarmKey('store', '')}:`;
 
 /** Leaves the store's name out: a person who asks for a store must not write to the operator's phone. */
 const waitingMessage = (id: string): string =>
-  `Store ${id} waits for your decision: \`quayside store set ${id} --decide approve\`, or \`quayside store set ${id} --decide refuse --reason …\`. ` +
+  `Store ${id} waits for your decision: \`quayside store decide ${id} approve\`, or \`quayside store decide ${id} refuse --reason …\`. ` +
   'The page Stores of the dashboard shows its name and owner, and every other store that waits.';
 
 type Parts = Readonly<{

@@ -31,7 +31,7 @@ test('a refusal needs a reason, which the owner of the store sees, and ends with
       [303, 303],
     );
     const entries = (await database.audit.list(50)).filter(({ target }) => target === storeId);
-    const made = entries.filter(({ command }) => command === 'store set');
+    const made = entries.filter(({ command }) => command === 'store decide');
     assert.equal(
       made.map(({ operator, reason }) => [operator, reason]),
       [['Mary (dashboard)', 'sells nothing']],

@@ -50,7 +50,7 @@ test('a mail tells the operator of a store that waits, and of the decision', asy
         asked.map(({ to, subject }) => [to, subject]),
         [[['operator@installation.example'], 'pay.example: store waiting (A-1)']],
       );
-      assert.match(asked[0]?.text ?? '', `quayside store set ${storeId} --decide approve`);
+      assert.match(asked[0]?.text ?? '', `quayside store decide ${storeId} approve`);
       assert.not.match(asked[0]?.text ?? '', 'Tea');
 
       const refuse = `${PATH}/${storeId}/refuse`;

@@ -76,6 +76,7 @@ type Change = Readonly<{ words: readonly string[]; target?: string; states: 'bot
 const changes: Readonly<Record<string, Change>> = {
   'store add': { words: ['Second', ...why], states: 'after' },
   'store set': { words: [store, '--late', 'accept', ...why], target: store, states: 'both' },
+  'store decide': { words: [waiting, 'approve', ...why], target: waiting, states: 'both' },
   'key create': { words: ['--store', store, '--mode', 'live', '--scopes', 'sessions:read', ...why], states: 'after' },
   'key revoke': { words: [key.id, ...why], target: key.id, states: 'both' },
   'webhook add': {
@@ -164,8 +165,7 @@ for (const [name, { words, target, states }] of Object.entries(changes)) {
 }
 
 test('the tool’s decision about a store ends its alarm', async () => {
-  await answer('store', 'set', waiting, '--decide', 'approve', ...why);
-  await answer('store', 'set', unwanted, '--decide', 'refuse', ...why);
+  await answer('store', 'decide', unwanted, 'refuse', ...why);
   const [refused] = await database.audit.list(1);
   assert.equal([refused?.target, refused?.reason], [unwanted, 'a reason']);
   const listed: { id: string; channel_type: string }[] = await answer('store', 'list');

@@ -121,23 +121,23 @@ test('a key is made with an end, ranges and scopes, which are listed', async () 
 test('a store is suspended with a reason, which `store list` and `status` show, and resumed', async () => {
   const [{ id, status }] = await answer('store', 'list');
   assert.is(status, 'approved');
-  const decide = (decision: string, ...more: string[]) => run('store', 'set', id, '--decide', decision, ...more);
+  const decide = (decision: string, ...more: string[]) => run('store', 'decide', id, decision, ...more);
   assert.is((await decide('suspend')).code, 2, 'without a reason');
-  const dry = await answer('store', 'set', id, '--decide', 'suspend', '--reason', 'fraud', '--dry-run');
+  const dry = await answer('store', 'decide', id, 'suspend', '--reason', 'fraud', '--dry-run');
   assert.equal([dry.id, dry.decision, dry.status, dry.dry_run], [id, 'suspend', 'approved', true]);
   assert.is((await answer('store', 'list'))[0].status, 'approved');
-  const done = await answer('store', 'set', id, '--decide', 'suspend', '--reason', 'fraud');
+  const done = await answer('store', 'decide', id, 'suspend', '--reason', 'fraud');
   assert.equal([done.status, done.dry_run], ['suspended', false]);
   const again = await decide('suspend', '--reason', 'again');
   assert.equal([again.code, /is suspended: it is too late to suspend it/.test(again.err)], [1, true]);
   const [listed] = await answer('store', 'list');
   assert.equal([listed.status, listed.suspended_because], ['suspended', 'fraud']);
   const [entry] = await answer('audit', 'list', '--limit', '1');
-  assert.equal([entry.command, entry.target, entry.after.because], ['store set', id, 'fraud']);
-  assert.is((await answer('store', 'set', id, '--decide', 'resume')).status, 'approved');
+  assert.equal([entry.command, entry.target, entry.after.because], ['store decide', id, 'fraud']);
+  assert.is((await answer('store', 'decide', id, 'resume')).status, 'approved');
   assert.is((await decide('resume')).code, 1);
   assert.is((await decide('close')).code, 2);
-  assert.is((await run('store', 'set', 'mer_none', '--decide', 'resume')).code, 3);
+  assert.is((await run('store', 'decide', 'mer_none', 'resume')).code, 3);
 });
 
 test('a webhook secret is shown and rotated, by its endpoint or store', async () => {

@@ -46,7 +46,7 @@ async function reportApproval(world: World): Promise<void> {
   const [alarm] = await database.alarms.listOpen();
   assert.match(
     alarm?.message ?? '',
-    /`quayside store set m2 --decide approve`.*`quayside store set m2 --decide refuse --reason …`.*page Stores/,
+    /`quayside store decide m2 approve`.*`quayside store decide m2 refuse --reason …`.*page Stores/,
   );
   assert.not.match(alarm?.message ?? '', merchant('m2').name);
   await database.stores.refuse('m2', by('store refuse', 'no shop'), true);
