@@ -33,6 +33,8 @@ export type PayoutNodeBench = ReturnType<typeof createSeedWallets> &
     reorg?(depth: number): unknown;
     /** Lets everything that was signed expire, at finality; absent where nothing expires. */
     outlive?(): unknown;
+    /** Runs while the node takes what is sent and answers that it does not; absent where no node can be made to. */
+    deny?<T>(run: () => Promise<T>): Promise<T>;
     /** Base units of the first token, and of the native coin, that an account holds. */
     held(key: string): bigint | Promise<bigint>;
     native(key: string): bigint | Promise<bigint>;

@@ -2,11 +2,12 @@
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { solanaOfflineKeys } from '../../src/chains/solana/offline-keys.ts';
+import { tokenAddress } from '../../src/chains/solana/token-account.ts';
 import type { PayoutNode, PayoutNodeOptions, SpendNetwork } from '../../src/chains/spend.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { startPostProxy } from '../support/post-proxy.ts';
-import { simulatedChains, startSimulatedNode, writtenBy } from '../support/simulated-node.ts';
+import { simulatedChains, solanaTokens, startSimulatedNode, writtenBy } from '../support/simulated-node.ts';
 import { startTronBridge } from '../support/tron-bridge.ts';
 import { withClient } from './payout-bench.ts';
 import { createSeedWallets } from './seed-wallets.ts';
@@ -31,6 +32,9 @@ type Setup = Readonly<{
 const strangers = new Uint8Array(64).fill(77);
 const strangerAt = (index: number): string => solanaOfflineKeys.derive(strangers, index, 1)[0] ?? '';
 
+const keyOfAccount = (owner: string): string =>
+  chains.solana.address.parse(tokenAddress(owner, solanaTokens[0]?.address ?? '')) ?? '';
+
 const setups: Readonly<Record<Family, Setup>> = {
   evm: {
     otherChainId: '1',
@@ -45,7 +49,8 @@ const setups: Readonly<Record<Family, Setup>> = {
     otherChainId: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG',
     treasury: strangerAt(900),
     payee: (number) => strangerAt(1_000 + number),
-    unpayable: ['0'.repeat(64)],
+    // Payers paste a token account's own address by mistake: nobody has its key.
+    unpayable: ['0'.repeat(64), keyOfAccount(strangerAt(900))],
     finalBlocks: 31,
     blockMs: 400,
     nativeUnits: 1_000_000_000n,
@@ -117,6 +122,14 @@ export async function makeSimulatedPayouts(family: Family, seed = 'payouts') {
         mine(finalBlocks + 1);
       },
     }),
+    async deny<T>(run: () => Promise<T>): Promise<T> {
+      sandbox.faults.set({ rates: { send_denied: 1 } });
+      try {
+        return await run();
+      } finally {
+        sandbox.faults.heal();
+      }
+    },
     held: (key: string): bigint => world.accounts().token(token, key),
     native: (key: string): bigint => world.accounts().native(key),
     head: async () => world.tip().number,

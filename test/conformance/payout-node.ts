@@ -7,7 +7,7 @@ import type { PayoutNode } from '../../src/chains/spend.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { RefundIntent } from '../../src/core/intent.ts';
 import type { Outcome } from '../../src/core/spend.ts';
-import { type PayoutNodeBench, sweepOf, TOKENS, withClient } from '../chains/payout-bench.ts';
+import { gasOf, type PayoutNodeBench, sweepOf, TOKENS, withClient } from '../chains/payout-bench.ts';
 import { type Attempt, nothingYet, quoted, refused, type SeedWallets } from '../chains/seed-wallets.ts';
 import { faultOf } from './chain.ts';
 
@@ -84,25 +84,52 @@ function registerPayments(it: It): void {
     }
   });
 
-  it('a deposit address is swept to the treasury, once somebody can pay for it', async (scene) => {
-    const { node, network, mine } = scene;
+  it('deposit addresses are swept to the treasury, once somebody can pay for it', async (scene) => {
+    const { node, network, mine, chain } = scene;
     const wallets = scene.openWallets();
-    const owner = wallets.keyOf({ role: 'collection', index: 4 });
-    await scene.giveTokens(owner, 77_000n);
+    const indexes = [4, 5, 6].slice(0, chain.spendRules.sweepOwnersMax);
+    const owners = indexes.map((index) => wallets.keyOf({ role: 'collection', index }));
+    for (const owner of owners) await scene.giveTokens(owner, 77_000n);
     await mine();
-    const sweep = sweepOf({ index: 4, units: 77_000n });
+    const sweep = sweepOf(...indexes.map((index) => ({ index, units: 77_000n })));
     const draft = wallets.draft(sweep);
     const poor = refused(await node.quote(draft, 0, []));
     assert.is(poor.refused, 'native_short');
-    assert.match(poor.message, scene.chain.address.format(draft.payer));
-    await scene.giveNative(draft.payer, poor.missingUnits);
-    await mine();
+    assert.match(poor.message, chain.address.format(draft.payer));
+    await giveMissing(scene, wallets, draft.payer, poor.missingUnits);
     const before = await scene.held(network.treasury);
     assert.is((await scene.carry(wallets, sweep)).kind, 'succeeded');
-    assert.is(await scene.held(network.treasury), before + 77_000n);
-    assert.is(await scene.held(owner), 0n);
+    assert.is(await scene.held(network.treasury), before + 77_000n * BigInt(owners.length));
+    for (const owner of owners) assert.is(await scene.held(owner), 0n);
     assert.is(refused(await node.quote(draft, 1, [])).refused, 'token_short');
   });
+
+  it('a payee with more coins than a double can count is paid', async (scene) => {
+    const wallets = await scene.openFundedWallets();
+    const intent = wallets.refund('USDT', 5n);
+    await scene.giveNative(intent.to, 2n ** 57n + 1n);
+    await scene.mine();
+    assert.is((await scene.carry(wallets, intent)).kind, 'succeeded');
+    assert.is(await scene.held(intent.to), 5n);
+  });
+}
+
+/** Gives the payer of a sweep of index 4 what it lacks: from the gas wallet, unless that is the payer itself. */
+async function giveMissing(scene: Scene, wallets: SeedWallets, payer: string, units: bigint): Promise<void> {
+  const gasWallet = wallets.keyOf({ role: 'gas' });
+  if (payer === gasWallet) {
+    await scene.giveNative(payer, units);
+    await scene.mine();
+    return;
+  }
+  const gas = gasOf('transfer', 4, units);
+  const empty = refused(await scene.node.quote(wallets.draft(gas), 0, []));
+  assert.is(empty.refused, 'native_short', 'the gas wallet is empty');
+  assert.ok(empty.missingUnits >= units);
+  await scene.giveNative(gasWallet, scene.nativeUnits);
+  await scene.mine();
+  assert.is((await scene.carry(wallets, gas)).kind, 'succeeded');
+  assert.is(await scene.native(payer), units);
 }
 
 /** Follows one refund from its quote to its cost. */
@@ -195,6 +222,18 @@ function registerTrouble(it: It): void {
     await scene.finalize();
     assert.is((await scene.outcomeOf(wallets, intent, [attempt])).kind, 'succeeded');
     assert.is(await scene.held(intent.to), 31n);
+  });
+
+  it('an attempt that a node took and denied is found', async (scene) => {
+    const { deny } = scene;
+    if (!deny) return;
+    const wallets = await scene.openFundedWallets();
+    const intent = wallets.refund('USDT', 5n);
+    const attempt = await scene.prepare(wallets, intent);
+    assert.is((await deny(() => scene.node.broadcast(attempt.bytes))).kind, 'rejected');
+    await scene.mine();
+    await scene.finalize();
+    assert.is((await scene.outcomeOf(wallets, intent, [attempt])).kind, 'succeeded');
   });
 
   it('an attempt that was never sent is dead once it has expired at finality, and never where none expires', async (scene) => {

@@ -5,33 +5,13 @@ import { UnclearOutcome } from '../../../../src/chains/spend.ts';
 import type { Intent } from '../../../../src/core/intent.ts';
 import type { Terms } from '../../../../src/core/spend.ts';
 import { faultOf } from '../../../conformance/chain.ts';
-import { gasOf, sweepOf } from '../../payout-bench.ts';
 import { nothingYet, quoted, refused, type SeedWallets } from '../../seed-wallets.ts';
 import { makePayoutBench } from '../payout-bench.ts';
 
 const bench = await makePayoutBench();
-const { anvil, usdt, usdc, node, openWallets, openFundedWallets, prepare, send } = bench;
+const { anvil, usdt, usdc, node, openFundedWallets, prepare, send } = bench;
 const { outcomeOf, finalOutcome, native, spendElsewhere } = bench;
 test.after(() => bench.close());
-
-test('a deposit address gets the gas that its sweep lacks', async () => {
-  const wallets = openWallets();
-  const [gasWallet, owner] = [wallets.keyOf({ role: 'gas' }), wallets.keyOf({ role: 'collection', index: 4 })];
-  await bench.giveNative(gasWallet, bench.nativeUnits);
-  await usdt.transfer(`0x${owner}`, 77_000_000n);
-  await anvil.mine();
-  const sweep = sweepOf({ index: 4, units: 77_000_000n });
-  const poor = refused(await node.quote(wallets.draft(sweep), 0, []));
-  assert.is(poor.refused, 'native_short');
-  assert.match(poor.message, evmAddress.format(owner));
-  const units = poor.missingUnits;
-  const gas = gasOf('transfer', 4, units);
-  const topUp = await prepare(wallets, gas);
-  await send(topUp);
-  await anvil.mine();
-  assert.is(await native(owner), units);
-  assert.is((await finalOutcome(wallets, gas, [topUp])).kind, 'succeeded');
-});
 
 test('a fee that the token keeps does not make the refund unpaid', async () => {
   const wallets = await openFundedWallets();
@@ -52,15 +32,6 @@ const refusal = async (wallets: SeedWallets, intent: Intent) => {
   const quote = await node.quote(wallets.draft(intent), 0, []);
   return refused(quote);
 };
-
-test('an empty gas wallet cannot send gas', async () => {
-  const wallets = openWallets();
-  const units = 10n ** 15n;
-  const intent = gasOf('transfer', 0, units);
-  const quote = await refusal(wallets, intent);
-  assert.is(quote.refused, 'native_short');
-  assert.is(quote.missingUnits, units);
-});
 
 test('a frozen payee is refused, by either issuer’s list', async () => {
   const wallets = await openFundedWallets();

@@ -5,19 +5,16 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../../../src/chains/index.ts';
-import { tokenAddress } from '../../../../src/chains/solana/token-account.ts';
 import type { SentAttempt } from '../../../../src/chains/spend.ts';
 import type { Intent, RefundIntent } from '../../../../src/core/intent.ts';
 import { faultOf } from '../../../conformance/chain.ts';
-import { sweepOf, withClient } from '../../payout-bench.ts';
+import { withClient } from '../../payout-bench.ts';
 import { quoted, refused } from '../../seed-wallets.ts';
 import { makeSimulatedPayouts } from '../../simulated-payouts.ts';
 
 const bench = withClient(await makeSimulatedPayouts('solana'));
 test.after(() => bench.close());
-const { node, sandbox: sim, world, network, signOn, mine, held, finalBlocks: FINAL } = bench;
-const { treasury, tokens } = network;
-const usdt = chains.solana.address.parse(tokens[0]?.address ?? '') ?? '';
+const { node, sandbox: sim, world, signOn, mine, held, finalBlocks: FINAL } = bench;
 const wallets = await bench.openFundedWallets();
 const { keyOf } = wallets;
 bench.giveNative(keyOf({ role: 'gas' }), bench.nativeUnits);
@@ -102,35 +99,6 @@ test('lamports at the lock, sent before, during and after an attempt, neither st
   assert.match((await refusal(intent)).message, 'paid before');
 });
 
-test('a node that is behind refuses nothing: it has not looked at the transaction', async () => {
-  const intent = refund(1n);
-  const { attempt } = await prepare(intent);
-  const fault = await withFault('unhealthy', () => faultOf(node.broadcast(attempt.bytes)));
-  assert.equal([fault.kind, fault.code], ['transient', 'node_unhealthy']);
-  assert.match(fault.message, /^sendTransaction at .*Node is behind by 42 slots.*wait for it$/);
-  assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
-  mine(FINAL + 4);
-  assert.is((await outcome(intent, attempt)).kind, 'succeeded');
-});
-
-test('a payee with more lamports than a float can count is paid', async () => {
-  const intent = refund(7n);
-  world.fund(intent.to, 2n ** 53n + 1n);
-  mine();
-  const { attempt } = await prepare(intent);
-  await node.broadcast(attempt.bytes);
-  mine(FINAL + 4);
-  assert.is((await outcome(intent, attempt)).kind, 'succeeded');
-});
-
-test('an answer that is an error proves nothing', async () => {
-  const intent = refund(1n);
-  const { attempt } = await prepare(intent);
-  assert.is((await withFault('send_denied', () => node.broadcast(attempt.bytes))).kind, 'rejected');
-  mine(FINAL + 4);
-  assert.is((await outcome(intent, attempt)).kind, 'succeeded');
-});
-
 test('a refund that failed in its block moved nothing and cost its fee; it may be signed again', async () => {
   const intent = refund(1_000n);
   const { attempt } = await prepare(intent);
@@ -145,31 +113,6 @@ test('a refund that failed in its block moved nothing and cost its fee; it may b
   await node.broadcast(again.attempt.bytes);
   mine(FINAL + 4);
   assert.is((await outcome(intent, again.attempt)).kind, 'succeeded');
-});
-
-test('a sweep empties three owners into the treasury, and the gas wallet pays', async () => {
-  const indices = [3, 4, 5];
-  for (const index of indices) sim.pay(keyOf({ role: 'collection', index }), BigInt(index) * 1_000_000n);
-  mine();
-  const sweep = sweepOf(...indices.map((index) => ({ index, units: BigInt(index) * 1_000_000n })));
-  const before = held(treasury);
-  const { quote, attempt } = await prepare(sweep);
-  assert.ok(quote.feeUnitsMax < 30_000n, 'no deposits');
-  assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
-  mine(FINAL + 4);
-  assert.is((await outcome(sweep, attempt)).kind, 'succeeded');
-  assert.is(held(treasury), before + 12_000_000n);
-  const empty = await refusal(sweep);
-  assert.is(empty.refused, 'token_short');
-  assert.is(empty.missingUnits, 3_000_000n);
-});
-
-test('a mint and a token account are no payees', async () => {
-  const mint = await refusal(refund(1n, usdt));
-  assert.is(mint.refused, 'destination_invalid');
-  // A token account's own address, which payers paste by mistake: nobody has its key.
-  const account = chains.solana.address.parse(tokenAddress(treasury, tokens[0]?.address ?? '')) ?? '';
-  assert.is((await refusal(refund(1n, account))).refused, 'destination_invalid');
 });
 
 test.run();

@@ -1,10 +1,8 @@
 /** TRON's payouts against the simulated java-tron, which checks and charges what was signed as java-tron does. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { tronAddress } from '../../../../src/chains/tron/address.ts';
 import { tronSpending } from '../../../../src/chains/tron/spend.ts';
 import { lookalikeKey } from '../../../../src/sandbox/transaction.ts';
-import { BLACK_HOLE } from '../../../../src/sandbox/tron-render.ts';
 import { accountKey, tronTokenKeys } from '../../../support/simulated-node.ts';
 import { gasOf, sweepOf } from '../../payout-bench.ts';
 import { nothingYet, quoted, refused } from '../../seed-wallets.ts';
@@ -61,27 +59,6 @@ test('the signer’s own reading never exceeds what was quoted', async () => {
     assert.ok(feeUnits <= feeUnitsMax);
     if (intent.kind === 'refund' || intent.form === 'transfer') assert.is(read.feeUnitsMax, feeUnitsMax);
   }
-});
-
-test('a deposit address gets the TRX that its sweep lacks, and is swept to the treasury', async () => {
-  const wallets = openWallets();
-  const owner = wallets.keyOf({ role: 'collection', index: 4 });
-  world.fund(wallets.keyOf({ role: 'gas' }), 100n * TRX);
-  sandbox.pay(owner, 77n);
-  mine();
-  const intent = sweepOf({ index: 4, units: 77n });
-  const poor = refused(await node.quote(wallets.draft(intent), null, []));
-  assert.is(poor.refused, 'native_short');
-  assert.match(poor.message, tronAddress.format(owner));
-  const missing = poor.missingUnits;
-  assert.is(missing, withReserve(TO_HOLDER), 'once the account exists, its bytes are free');
-  const given = await carry(wallets, gasOf('transfer', 4, missing));
-  assert.is(given.kind === 'succeeded' && given.feeUnits, 1_100_000n, 'it created the account');
-  const before = held(treasury);
-  assert.is((await carry(wallets, intent)).kind, 'succeeded');
-  assert.is(held(treasury), before + 77n);
-  assert.is(held(owner), 0n);
-  assert.is(refused(await node.quote(wallets.draft(intent), null, [])).refused, 'token_short');
 });
 
 test('a deposit address is lent energy for its sweep, pays nothing, and the loan is reclaimed', async () => {
@@ -204,17 +181,6 @@ test('a transfer whose tokens were spent meanwhile is reverted, and failed', asy
   assert.is(held(wallets.keyOf({ role: 'refund' })), 400_000_000n);
 });
 
-test('an attempt that a node accepted and denied is found', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDT', 5n);
-  const attempt = await prepare(wallets, intent);
-  sandbox.faults.set({ rates: { send_denied: 1 } });
-  const answer = await node.broadcast(attempt.bytes);
-  assert.is(answer.kind === 'rejected' && answer.code, 'node_refused');
-  mine(1 + finalBlocks);
-  assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded');
-});
-
 test('money in the pool is quoted on; if it never comes, neither does the payout, and it waits for the money', async () => {
   const wallets = openWallets();
   const wallet = wallets.keyOf({ role: 'refund' });
@@ -232,41 +198,6 @@ test('money in the pool is quoted on; if it never comes, neither does the payout
   assert.equal(await outcomeOf(wallets, intent, [attempt]), { kind: 'dead' });
   assert.is(refused(await node.quote(wallets.draft(intent), null, [])).refused, 'token_short');
   assert.is(held(intent.to), 0n);
-});
-
-test('a payee of any balance is paid, also one that no double holds, and one below zero', async () => {
-  const wallets = await openFundedWallets();
-  const rich = wallets.refund('USDT', 5n);
-  world.fund(rich.to, 98_749_999_999_900_000n);
-  mine();
-  assert.is((await carry(wallets, rich)).kind, 'succeeded');
-  assert.is(held(rich.to), 5n);
-  const toBlackHole = wallets.refund('USDT', 6n, BLACK_HOLE.key);
-  assert.is((await carry(wallets, toBlackHole)).kind, 'succeeded');
-  assert.is((await node.balance(rich.to)).native, BigInt(Number.MAX_SAFE_INTEGER));
-});
-
-test('a rejection has a code', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDT', 5n);
-  const { terms } = quoted(await node.quote(wallets.draft(intent), null, []));
-  const codeOf = async (bytes: Uint8Array) => {
-    const answer = await node.broadcast(bytes);
-    return answer.kind === 'rejected' ? answer.code : answer.kind;
-  };
-  const codeOn = (changes: Record<string, string>) => codeOf(signOn(wallets, intent, { ...terms, ...changes }).bytes);
-  assert.is(await codeOn({ ref_block_hash: '0123456789abcdef' }), 'reference_block');
-  const before = { timestamp_ms: '1700000000000', expiration_ms: '1700000060000' };
-  assert.is(await codeOn(before), 'expired');
-  const after = Number(terms.timestamp_ms) + 20 * 3600 * 1000;
-  const far = { timestamp_ms: String(after), expiration_ms: String(after + 10 * 3600 * 1000) };
-  assert.is(await codeOn(far), 'expired');
-  assert.is(await codeOf(Uint8Array.of(10, 1, 1)), 'signature');
-  const stranger = openWallets();
-  const unfunded = signOn(stranger, intent, terms);
-  assert.is(await codeOf(unfunded.bytes), 'native_short', 'the account does not exist');
-  assert.is(await codeOn({}), 'accepted');
-  assert.is(await codeOn({}), 'known');
 });
 
 test('nodes without a solidified chain are not used for payouts', () => {

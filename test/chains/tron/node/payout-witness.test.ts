@@ -199,24 +199,6 @@ test('a success needs all three fields, and exactly the payment in its logs', as
   assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], alone))).code, 'node_nonsense');
 });
 
-test('a node with a problem of its own says nothing about the transaction', async () => {
-  const { attempt } = await prepared();
-  const codes = {
-    SERVER_BUSY: 'node_busy',
-    NO_CONNECTION: 'node_isolated',
-    NOT_ENOUGH_EFFECTIVE_CONNECTION: 'node_isolated',
-    BLOCK_UNSOLIDIFIED: 'node_not_final',
-  };
-  for (const [name, code] of Object.entries(codes)) {
-    tell((path) => (path.endsWith('broadcasthex') ? { result: false, code: name, message: 'no' } : undefined));
-    assert.is((await faultOf(alone.broadcast(attempt.bytes))).code, code);
-  }
-  tell((path) => (path.endsWith('broadcasthex') ? { result: true, txid: attempt.tx } : undefined));
-  assert.equal(await alone.broadcast(attempt.bytes), { kind: 'accepted' });
-  tell((path) => (path.endsWith('broadcasthex') ? {} : undefined));
-  assert.is((await faultOf(alone.broadcast(attempt.bytes))).code, 'node_nonsense');
-});
-
 // ── Two nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test('a node that has erased a payment even from its blocks cannot make it dead next to an honest one', async () => {

@@ -537,7 +537,10 @@ test('broadcasts: taken, known, refused for the transaction’s sake or the node
   // A loan of more than is staked was refused before it was signed, in the words that a broadcast would have.
   const [, message = ''] = recording('delegateresource.no-stake').response.Error.split(' : ');
   const noStake = { result: false, code: 'CONTRACT_VALIDATE_ERROR', message };
-  assert.is(await codeOf(async () => readBroadcast(noStake, { path: '/', host: 'recorded' })), 'would_fail');
+  const codeOn = (answer: object) => codeOf(async () => readBroadcast(answer, { path: '/', host: 'recorded' }));
+  assert.is(await codeOn({ result: false, code: 'NOT_ENOUGH_EFFECTIVE_CONNECTION', message: 'no' }), 'node_isolated');
+  assert.is(await codeOn({}), 'node_nonsense');
+  assert.is(await codeOn(noStake), 'would_fail');
   // The form for JSON says the same, its messages in hex.
   for (const name of named('broadcasttransaction.')) {
     const answer = recording(name).response;
