@@ -1,5 +1,5 @@
 /**
- * Column types for values that SQLite has no type for. All let null pass, because drizzle maps null parameters too.
+ * Column types for values that SQLite has no type for. Null is never mapped.
  */
 import { customType } from 'drizzle-orm/sqlite-core';
 import type { Beginning } from '../../core/arrival.ts';
@@ -15,7 +15,7 @@ import type { Conversion, PaymentOption, SessionRequest } from '../session-reque
  */
 export const units = customType<{ data: bigint; driverData: string }>({
   dataType: () => 'text',
-  toDriver: (value: bigint | null) => (value === null ? null : value.toString()) as string,
+  toDriver: (value) => value.toString(),
   fromDriver: (text) => BigInt(text),
 });
 
@@ -23,7 +23,7 @@ export const units = customType<{ data: bigint; driverData: string }>({
 export const json = <T>() =>
   customType<{ data: T; driverData: string }>({
     dataType: () => 'text',
-    toDriver: (value: T | null) => (value === null ? null : JSON.stringify(value)) as string,
+    toDriver: (value) => JSON.stringify(value),
     fromDriver: (text) => JSON.parse(text) as T,
   })();
 
@@ -31,7 +31,7 @@ export const json = <T>() =>
 export const exactJson = <T>() =>
   customType<{ data: T; driverData: string }>({
     dataType: () => 'text',
-    toDriver: (value: T | null) => (value === null ? null : writeExactly(value)) as string,
+    toDriver: (value) => writeExactly(value),
     fromDriver: (text) => parseExactly(text) as T,
   })();
 
@@ -85,13 +85,10 @@ export const readReceiptSums = (text: string): ReceiptSum[] =>
     final: BigInt(sum.final),
   }));
 
-const writeReceiptSums = (sums: readonly ReceiptSum[]): string =>
-  JSON.stringify(sums, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
-
 /** A session's sums as JSON text, with units as decimal strings. */
 export const receiptSums = customType<{ data: readonly ReceiptSum[]; driverData: string }>({
   dataType: () => 'text',
-  toDriver: (sums: readonly ReceiptSum[] | null) => (sums === null ? null : writeReceiptSums(sums)) as string,
+  toDriver: (sums) => JSON.stringify(sums, (_, value) => (typeof value === 'bigint' ? value.toString() : value)),
   fromDriver: readReceiptSums,
 });
 

@@ -4,7 +4,8 @@
  */
 import { and, eq, getTableColumns, type SQL, sql } from 'drizzle-orm';
 import type { SQLiteColumn, SQLiteInsertValue, SQLiteTable, SQLiteUpdateSetSource } from 'drizzle-orm/sqlite-core';
-import { type Changes, type Db, noteText } from './open.ts';
+import { type Changes, noteText } from './client.ts';
+import type { Db } from './open.ts';
 
 /** A whole row without the columns that SQLite fills in. */
 type Row<T extends SQLiteTable, Generated extends keyof T['$inferSelect']> = Omit<T['$inferSelect'], Generated>;

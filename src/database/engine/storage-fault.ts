@@ -2,7 +2,6 @@
  * Translates SQLite's errors into faults.
  */
 import Sqlite from 'better-sqlite3';
-import { DrizzleQueryError } from 'drizzle-orm';
 import { type Fault, permanent, transient } from '../../core/fault.ts';
 
 /** Result codes (sqlite.org/rescode.html, extended ones cut to their family) after which a retry may succeed. */
@@ -28,9 +27,7 @@ const lasting: Readonly<Record<string, string>> = {
  * `storage_damaged` (permanent). A failed constraint becomes an Error named `ConstraintFailed`: a bug, because input is
  * checked before it is written. Its transaction is rolled back, so memory is consistent. Returns any other error as is.
  */
-export function asStorageFault(thrown: unknown, file: string): unknown {
-  // drizzle's own error has the values of the statement in its message, which may be secrets.
-  const error = thrown instanceof DrizzleQueryError ? thrown.cause : thrown;
+export function asStorageFault(error: unknown, file: string): unknown {
   if (isSystemError(error)) {
     return transient(
       'storage_unavailable',

@@ -10,8 +10,8 @@ import { invariant } from '../../core/fault.ts';
 type Body = { isOpen: boolean };
 
 export type Turns = Readonly<{
-  /** Runs one statement of the body in which it is called. */
-  statement<T>(run: () => T): Promise<T>;
+  /** Refuses a statement outside of a body. */
+  checkInside(): void;
   /** Runs a body alone. It may wait for nothing but its own statements. */
   body<T>(run: () => Promise<T>): Promise<T>;
   /** Whether the caller is within a body. */
@@ -41,10 +41,7 @@ export function createTurns(): Turns {
   }
 
   return {
-    async statement(run) {
-      invariant(isInside(), 'a statement belongs to a body, which waits for it');
-      return run();
-    },
+    checkInside: () => invariant(isInside(), 'a statement belongs to a body, which waits for it'),
     body(run) {
       const done = last.then(() => alone(run));
       last = done.catch(() => {});
