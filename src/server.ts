@@ -39,7 +39,6 @@ import { giveSignsOfLife } from './lib/heartbeat.ts';
 import { openLog } from './lib/log.ts';
 import { awaitStart } from './lib/start-signal.ts';
 import { runNotices } from './notifications/courier.ts';
-import { runMails } from './notifications/mails.ts';
 import { createSend } from './notifications/post.ts';
 import { createTargetMaker } from './notifications/targets.ts';
 import { createDestinationCheck } from './payments/destination.ts';
@@ -89,7 +88,6 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   const ways = { send: createSend(createUrlGuard(config.webhooks.allowCidrs)), mail: config.mail };
   const notifying = runNotices({ database, ways, clock, log, sender: new URL(baseUrl).host, signal });
 
-  const mailing = runMails({ mails: database.mails, mail: config.mail, clock, log, signal });
   const funding = fundSandboxWallets(config, clock, log, signal);
   const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
   const hasNewCredentials = config.sandbox && (await ensureCredentials(database, at)).isNew;
@@ -116,7 +114,6 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
     watchingTime,
     watching,
     notifying,
-    mailing,
     simulating,
     funding,
     pool.stop(),

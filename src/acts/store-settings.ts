@@ -4,7 +4,6 @@ import { currencies } from '../core/transfer.ts';
 import type { PageSettings } from '../database/column-values.ts';
 import type { StoreValues } from '../database/stores.ts';
 import { readAccent } from '../lib/accent.ts';
-import { isMailAddress } from '../lib/mail-server.ts';
 import { readZone } from '../lib/zone.ts';
 import { type Field, type Sentence, say, type Value } from './act.ts';
 
@@ -229,18 +228,6 @@ const ofPage: readonly StoreSetting[] = [
     value: 'LIST|none',
     read: readOrigins,
     write: ({ embedOrigins }) => embedOrigins.join(', '),
-  },
-  {
-    name: 'receiptsTo',
-    key: 'receiptsReplyTo',
-    of: 'page',
-    needsFactor: true,
-    label: say('Receipts by mail: answers go to'),
-    help: 'payers can have their receipt by mail, whose answers go to this address (needs `mail` in the settings)',
-    value: 'ADDRESS|none',
-    read: (text) =>
-      isNone(text) ? null : isMailAddress(text) ? text : say('“{address}” is no mail address.', { address: text }),
-    write: ({ receiptsReplyTo }) => receiptsReplyTo ?? '',
   },
 ];
 

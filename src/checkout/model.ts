@@ -30,8 +30,6 @@ export type Choice = Readonly<{
   waitS: number | null;
   /** What is wrong with the refund address that was just sent. Links do not carry it on. */
   refundFault: string | null;
-  /** What is wrong with the mail address that was just sent. Links do not carry it on. */
-  mailFault: string | null;
   /** The origin whose page frames this one. */
   parent: string | null;
   /** The payer has chosen not to be returned to the shop. */
@@ -50,9 +48,6 @@ type NetworkView = Readonly<{
   isUp: boolean;
 }>;
 
-/** What a payer may do about the receipt by mail. `none`: the shop sends none, or nothing was paid. */
-export type ReceiptMail = 'none' | 'ask' | 'sent';
-
 export type PageModel = Readonly<{
   session: Session;
   shop: string;
@@ -66,7 +61,6 @@ export type PageModel = Readonly<{
   refundAddresses: Readonly<Partial<Record<NetworkKey, string>>>;
   /** The session's refunds, newest first; none for who has no payer's token. */
   refunds: readonly Refund[];
-  receiptMail: ReceiptMail;
   /** True while the page can still change without the payer. */
   isLive: boolean;
   networks: ReadonlyMap<NetworkKey, NetworkView>;

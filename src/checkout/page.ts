@@ -32,7 +32,6 @@ import {
   timeLeftOf,
   tokenMark,
 } from './model.ts';
-import { receiptMailPanel } from './receipt-mail.ts';
 import { refundAddressPanel } from './refund-address.ts';
 import { refundList } from './refund-page.ts';
 import { returnNotice, returnRefresh, successLink } from './return.ts';
@@ -187,8 +186,7 @@ ${backLink(model, shopLink(session), true)}${returnNotice(model)}
 <dl class="sums"><div><dt>${say('received')}</dt><dd>${sumText(standingPayments(model))}</dd></div>
 <div><dt>${say('paid_at')}</dt><dd>${life.paidAtS === null ? null : time(life.paidAtS)}</dd></div></dl>
 ${transferList(model)}
-<button type="button" class="button" id="print" hidden>${say('print')}</button>
-${receiptMailPanel(model)}`,
+<button type="button" class="button" id="print" hidden>${say('print')}</button>`,
   };
 }
 

@@ -45,7 +45,6 @@ export function asked(request: Request): { choice: Choice; words: Words } {
     transaction: query.get('tx')?.slice(0, PASTED_CHARS_MAX) ?? null,
     waitS: /^\d{1,4}$/.test(query.get('wait') ?? '') ? Number(query.get('wait')) : null,
     refundFault: query.get('fault'),
-    mailFault: query.get('mail'),
     parent: query.get('parent'),
     stays: query.get('stay') === '1',
     // Dropped if there is no such language, to keep links short.

@@ -23,7 +23,6 @@ import { isAwaited, PASTED_CHARS_MAX, readTransaction } from './lookup.ts';
 import { type Choice, networkViews, type PageModel, selectedOption } from './model.ts';
 import { messagePage, paymentPage } from './page.ts';
 import { allow, protect } from './policy.ts';
-import { receiptMailOf, serveReceiptMail } from './receipt-mail.ts';
 import { serveRefundAddress } from './refund-address.ts';
 import { isOnItsWay, refundsOf } from './refund-page.ts';
 import { serveRefunds } from './refund-routes.ts';
@@ -64,7 +63,6 @@ export function createCheckout(deps: CheckoutDeps): Router {
   serveBrand(router, database);
   serveLookups(router, deps, refuseIn(assets));
   serveRefundAddress(router, deps, (request) => assetsFrom(request, assets).style, refuseIn(assets));
-  serveReceiptMail(router, deps, (request) => assetsFrom(request, assets).style, refuseIn(assets));
   const beside = { style: `../pay/${assets.style}`, script: `../pay/${assets.script}` };
   serveRefunds(router, deps, beside.style, refuseIn(beside));
   for (const { path, handler } of handlers) router.get(`/pay/${path}`, handler);
@@ -86,7 +84,6 @@ export function createCheckout(deps: CheckoutDeps): Router {
       shop,
       settings,
       model.refundAddresses,
-      model.receiptMail,
       returnsTo(model),
     ];
     const etag = `W/"${hash(JSON.stringify(shownFor))}"`;
@@ -202,7 +199,6 @@ async function modelOf(
     lookups,
     refundAddresses,
     refunds: isPayer ? refunds : [],
-    receiptMail: await receiptMailOf(deps, session, settings.receiptsReplyTo),
     isLive: !state.hasEnded || lookups.some((one) => isAwaited(one, nowMs)) || (isPayer && refunds.some(isOnItsWay)),
     networks: networkViews(networks, reports, session.terms.duePar, nowMs),
     // A wrong token is dropped, so that no link carries it on.

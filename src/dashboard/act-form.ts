@@ -29,7 +29,16 @@ import { facts } from '../web/list.ts';
 import { changeFields, changing, hidden, type Planned } from './change.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
 import { idOfForm } from './once.ts';
-import { type CommonPage, may, type Page, type Reply, type StoreAt, type StorePage, type Visit } from './page.ts';
+import {
+  type CommonPage,
+  filled,
+  may,
+  type Page,
+  type Reply,
+  type StoreAt,
+  type StorePage,
+  type Visit,
+} from './page.ts';
 import { sentence, sentenceText, shownValue } from './sentence.ts';
 import { faultMessage } from './show.ts';
 
@@ -126,10 +135,6 @@ export type Form = Readonly<{
     page: Readonly<{ path: string; again(fault: Html): Promise<Reply> }>,
   ): Promise<Planned>;
 }>;
-
-/** Returns a path with the values of its parameters. */
-const filled = (path: string, values: Readonly<Record<string, unknown>>): string =>
-  path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(values[name] ?? '')).replaceAll('%3A', ':'));
 
 /** Returns the form of an act. */
 export function formOf<I, P extends object>(act: Act<I, P>, how: How): Form {

@@ -203,19 +203,13 @@ async function send(
 }
 
 /** Writes a file no faster than it is read. Who stops reading ends it, and a reader that stalls is disconnected. */
-async function sendFile(
-  { log }: DashboardDeps,
-  { file, type, parts, end }: FileReply,
-  response: Response,
-): Promise<void> {
+async function sendFile({ log }: DashboardDeps, { file, type, parts }: FileReply, response: Response): Promise<void> {
   response.set({ 'Content-Type': type, 'Content-Disposition': `attachment; filename="${file}"` });
   try {
     await writeParts(response, parts, STALLED_MS_MAX);
   } catch (error) {
     // What was sent cannot be taken back: the connection is cut, so that the file is not taken for a whole one.
     log.error({ err: error, file }, 'a file of the dashboard broke off');
-  } finally {
-    end();
   }
 }
 

@@ -2,19 +2,17 @@
  * Lists: fields that limit them, which live in the address; pages, the newest first; and the same rows as a CSV file,
  * which is read in slices with pauses, because payers' pages are served by the same thread and database.
  */
-import { isAllowed } from '../core/access.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Cells, rowWriter } from '../lib/export-text.ts';
 import { type Html, html } from '../lib/html.ts';
 import { datePlus, startOfDayMs, UTC } from '../lib/zone.ts';
+import { type Column, list } from '../web/list.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
-import type { Reply, StoreAt, Visit } from './page.ts';
+import { filled, may, type Reply, type StoreAt, type Visit } from './page.ts';
 import type { Words } from './texts.ts';
 
 const PAGE_ROWS = 50;
-/** In the whole installation; others are asked to wait. */
-const FILES_AT_ONCE_MAX = 2;
-/** The pause after a slice, as often as long as it took to read: a file takes a third of the thread at most. */
+/** The pause after a slice, as often as long as it took to read: files take a third of the thread at most. */
 const PAUSE_FACTOR = 2;
 /** Shorter pauses would not let others begin. */
 const PAUSE_MS_MIN = 4;
@@ -82,17 +80,18 @@ type Pager = Readonly<{
   chosen: Chosen;
   /** Whether the list begins with the newest. */
   isFirst: boolean;
-  /** Query fields of the next page's address; null on the last one. */
-  older: Readonly<Record<string, string>> | null;
+  /** Where the next page begins; null on the last one. */
+  goOn: string | null;
   /** Whether there is a file of it, for this visitor. */
-  hasFile?: boolean;
+  hasFile: boolean;
 }>;
 
 /** Renders the links to the newest of a list, to what is older, and to the list as a file. */
-export function pager(words: Words, { path, chosen, isFirst, older, hasFile = false }: Pager): Html {
+function pager(words: Words, { path, chosen, isFirst, goOn, hasFile }: Pager): Html | null {
+  if (isFirst && goOn === null && !hasFile) return null;
   const all = Object.keys(chosen).length === 0 ? 'payments.csv_all' : 'payments.csv_these';
   return html`<p class="pager">${isFirst ? null : html`<a href="${path}${queryOf(chosen)}">${words.say('general.newest')}</a>`}
-${older && html`<a href="${path}${queryOf(chosen, older)}" rel="next">${words.say('general.older')}</a>`}
+${goOn && html`<a href="${path}${queryOf(chosen, { before: goOn })}" rel="next">${words.say('general.older')}</a>`}
 ${hasFile ? html`<a href="${path}.csv${queryOf(chosen)}">${words.say(all)}</a>` : null}</p>`;
 }
 
@@ -101,15 +100,16 @@ export type Rows<Row> = Readonly<{ rows: readonly Row[]; goOn: string | null }>;
 
 /** A list that has a page; that of a store may have a file. */
 export type Listing<At extends StoreAt | null, Row> = Readonly<{
-  title(visit: Visit<At>): string;
-  fields(visit: Visit<At>): Promise<readonly Field[]> | readonly Field[];
+  /** The path of its page. */
+  path: string;
+  caption(visit: Visit<At>): string;
+  /** Fields that limit it. */
+  fields?(visit: Visit<At>): Promise<readonly Field[]> | readonly Field[];
   /** Returns the rows after a place, which comes from the address: of one that cannot be, the newest. */
   read(visit: Visit<At>, chosen: Chosen, after: string | null, limit: number): Promise<Rows<Row>>;
-  table(visit: Visit<At>, rows: readonly Row[]): Promise<Html> | Html;
+  columns(visit: Visit<At>, rows: readonly Row[]): Promise<readonly Column<Row>[]> | readonly Column<Row>[];
   /** Text for an empty list: `rest` where older rows may match. */
   empty(visit: Visit<At>, why: 'nothing' | 'no match' | 'rest'): Html | string;
-  /** Renders what stands above the list, with the form that limits it. */
-  above?(visit: Visit<At>, form: Html, isLimited: boolean): Html;
   file?: Readonly<{
     /** Contents of the file, for its name and for the audit log. */
     noun: string;
@@ -120,74 +120,78 @@ export type Listing<At extends StoreAt | null, Row> = Readonly<{
   }>;
 }>;
 
-/** Answers with the page of a list. */
-export async function listPage<At extends StoreAt | null, Row>(
+/** A page of a list. `form` limits it. */
+type ListShown = Readonly<{ form: Html | null; isLimited: boolean; isFirst: boolean; table: Html }>;
+
+/** Reads and renders the page of a list that the address names. */
+export async function showList<At extends StoreAt | null, Row>(
   listing: Listing<At, Row>,
   visit: Visit<At>,
-): Promise<Reply> {
-  const { at, visitor, path, query, words } = visit;
-  const fields = await listing.fields(visit);
+): Promise<ListShown> {
+  const { params, query, words } = visit;
+  const path = filled(listing.path, params);
+  const fields = (await listing.fields?.(visit)) ?? [];
   const chosen = readChosen(fields, query);
   const after = query.get('before');
   const { rows, goOn } = await listing.read(visit, chosen, after, PAGE_ROWS);
-  const isLimited = Object.keys(chosen).length > 0;
-  const form = limitForm(words, path, fields, chosen);
-  const why = goOn !== null ? 'rest' : isLimited || after !== null ? 'no match' : 'nothing';
-  const older = goOn === null ? null : { before: goOn };
-  const shown =
-    rows.length > 0 ? await listing.table(visit, rows) : html`<p class="card">${listing.empty(visit, why)}</p>`;
-  const mayExport = at !== null && isAllowed(visitor.person.memberships, { permission: 'payments:export', ...at });
-  const hasFile = listing.file !== undefined && mayExport;
+  const [isFirst, isLimited] = [after === null, Object.keys(chosen).length > 0];
+  const table = list({
+    caption: listing.caption(visit),
+    columns: await listing.columns(visit, rows),
+    rows,
+    empty: listing.empty(visit, goOn !== null ? 'rest' : isLimited || !isFirst ? 'no match' : 'nothing'),
+  });
+  const hasFile = listing.file !== undefined && may(visit, 'payments:export');
   return {
-    title: listing.title(visit),
-    content: html`${listing.above ? listing.above(visit, form, isLimited) : form}${shown}
-${pager(words, { path, chosen, isFirst: after === null, older, hasFile })}`,
+    form: fields.length === 0 ? null : limitForm(words, path, fields, chosen),
+    ...{ isLimited, isFirst },
+    table: html`${table}${pager(words, { path, chosen, isFirst, goOn, hasFile })}`,
   };
+}
+
+/** Cuts rows that were read with one more than a page has. @param idOf where the next page begins */
+export function pageOf<Row>(found: readonly Row[], limit: number, idOf: (row: Row) => string | number): Rows<Row> {
+  const rows = found.slice(0, limit);
+  const last = found.length > limit ? rows.at(-1) : undefined;
+  return { rows, goOn: last === undefined ? null : String(idOf(last)) };
 }
 
 export type ListingWithFile<Row> = Listing<StoreAt, Row> & Required<Pick<Listing<StoreAt, Row>, 'file'>>;
 
-/** Answers with a list as a file, which is recorded first; or asks to wait. */
-export type AnswerFile = <Row>(listing: ListingWithFile<Row>, visit: Visit<StoreAt>) => Promise<Reply>;
-
-/** Creates what answers with files. */
-export function createFiles({ database, clock }: Pick<DashboardDeps, 'database' | 'clock'>): AnswerFile {
-  let running = 0;
-  return async (listing, visit) => {
-    const { at, path, query, visitor, nowMs, zone, words } = visit;
-    const { file } = listing;
-    const chosen = readChosen(await listing.fields(visit), query);
-    if (running >= FILES_AT_ONCE_MAX) {
-      const back = html`<a href="${path.replace(/\.csv$/, '')}${queryOf(chosen)}">${listing.title(visit)}</a>`;
-      const content = html`<p class="card">${words.html('payments.exports_text', { back })}</p>`;
-      return { title: words.say('payments.exports_title'), content, status: 503 };
-    }
-    running++;
-    const end = () => {
-      running--;
-    };
-    try {
-      const after = { mode: at.mode, ...(chosen as Readonly<Record<string, string>>) };
-      const entry = { target: at.storeId, before: null, after };
-      await database.audit.record(actOf(visitor.person, `export ${file.noun}`, clock), entry);
-    } catch (error) {
-      end();
-      throw error;
-    }
-    const parts = writeSlices(clock, file.columns, async (after) => {
-      const { rows, goOn } = await listing.read(visit, chosen, after, file.sliceRows);
-      return { rows: await file.cells(rows), goOn };
-    });
-    const type = 'text/csv; charset=utf-8';
-    const name = `${file.noun}-${at.storeId}-${at.mode}-${daysText(chosen, zone, nowMs)}.csv`;
-    return { file: name, type, parts, end };
-  };
+/** Answers with a list as a file, which is recorded first. */
+export async function answerFile<Row>(
+  { database, clock }: Pick<DashboardDeps, 'database' | 'clock'>,
+  listing: ListingWithFile<Row>,
+  visit: Visit<StoreAt>,
+): Promise<Reply> {
+  const { at, query, visitor, nowMs, zone } = visit;
+  const { file } = listing;
+  const chosen = readChosen((await listing.fields?.(visit)) ?? [], query);
+  const after = { mode: at.mode, ...(chosen as Readonly<Record<string, string>>) };
+  const act = actOf(visitor.person, `export ${file.noun}`, clock);
+  await database.audit.record(act, { target: at.storeId, before: null, after });
+  const parts = writeSlices(clock, file.columns, async (place) => {
+    const { rows, goOn } = await listing.read(visit, chosen, place, file.sliceRows);
+    return { rows: await file.cells(rows), goOn };
+  });
+  const name = `${file.noun}-${at.storeId}-${at.mode}-${daysText(chosen, zone, nowMs)}.csv`;
+  return { file: name, type: 'text/csv; charset=utf-8', parts };
 }
 
 /** Names the days of a file, with their zone, or the day on which it was made. */
 function daysText({ from, to }: Chosen, zone: string, nowMs: number): string {
   if (from === undefined || to === undefined) return `${new Date(nowMs).toISOString().slice(0, 10)}-utc`;
   return `${from}-to-${to}-${zone.toLowerCase().replaceAll(/[^a-z0-9+-]+/g, '-')}`;
+}
+
+/** The end of the slice that was asked for last, in the whole installation. */
+let turn: Promise<unknown> = Promise.resolve();
+
+/** Does work once all that was asked for before is done. */
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const done = turn.then(work);
+  turn = done.catch(() => undefined);
+  return done;
 }
 
 /** Yields a file slice by slice; memory does not grow with its length. @param read returns the rows after a place */
@@ -199,13 +203,15 @@ export async function* writeSlices(
   const writer = rowWriter('csv', columns);
   yield writer.begin;
   for (let after: string | null = null; ; ) {
-    const startedAtMs = performance.now();
-    const { rows, goOn }: Rows<Cells> = await read(after);
-    const text = rows.map((cells) => writer.row(cells, false)).join('');
-    const tookMs = performance.now() - startedAtMs;
-    if (text !== '') yield text;
+    const place: string | null = after;
+    const { rows, goOn }: Rows<Cells> = await inTurn(async () => {
+      const startedAtMs = performance.now();
+      const slice = await read(place);
+      await clock.sleep(Math.max(PAUSE_MS_MIN, PAUSE_FACTOR * (performance.now() - startedAtMs)));
+      return slice;
+    });
+    if (rows.length > 0) yield rows.map((cells) => writer.row(cells, false)).join('');
     if (goOn === null) return;
     after = goOn;
-    await clock.sleep(Math.max(PAUSE_MS_MIN, PAUSE_FACTOR * tookMs));
   }
 }

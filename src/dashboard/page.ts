@@ -29,8 +29,8 @@ export type Visit<At> = Readonly<{
   words: Words;
 }>;
 
-/** A file by that name. `end` is called once, when it is written or whoever reads it is gone. */
-export type FileReply = Readonly<{ file: string; type: string; parts: AsyncIterable<string>; end(): void }>;
+/** A file by that name. */
+export type FileReply = Readonly<{ file: string; type: string; parts: AsyncIterable<string> }>;
 
 /** A picture that a page shows. It can run nothing, also if somebody opens it directly. */
 export type ImageReply = Readonly<{ image: Uint8Array; type: string }>;
@@ -53,6 +53,10 @@ export type StoreAt = Readonly<{ storeId: string; mode: Mode }>;
 
 /** Returns the path of a page of a store and mode. */
 export const pathIn = ({ storeId, mode }: StoreAt, page: string): string => `/s/${storeId}/${mode}/${page}`;
+
+/** Returns a path with the values of its parameters. */
+export const filled = (path: string, values: Readonly<Record<string, unknown>>): string =>
+  path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(values[name] ?? '')).replaceAll('%3A', ':'));
 
 /** Whether the visitor may do something, in the store and mode of the page. */
 export const may = ({ at, visitor }: Pick<Visit<StoreAt | null>, 'at' | 'visitor'>, needs: Needs): boolean =>

@@ -2,7 +2,6 @@
  * Every page of the dashboard that needs somebody to be signed in.
  */
 import type { DashboardDeps } from './deps.ts';
-import { createFiles } from './listing.ts';
 import type { Page } from './page.ts';
 import { accountPages } from './pages/account.ts';
 import { alarmPages } from './pages/alarms.ts';
@@ -26,14 +25,13 @@ import { webhooksPages } from './pages/webhooks.ts';
 
 /** Returns the pages. Each says what it needs; a test tries every page as everybody. */
 export function dashboardPages(deps: DashboardDeps): readonly Page[] {
-  const answerFile = createFiles(deps);
   return [
     ...accountPages(deps),
     overviewPage(deps),
-    ...paymentsPages(deps, answerFile),
+    ...paymentsPages(deps),
     ...paymentPages(deps),
     ...newRefundPages(deps),
-    ...refundsPages(deps, answerFile),
+    ...refundsPages(deps),
     ...refundPages(deps),
     ...webhooksPages(deps),
     ...deliveryPages(deps),

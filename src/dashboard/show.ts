@@ -148,10 +148,6 @@ export const copied = (label: string, value: string): Html =>
 /** Shows an id or a secret as code, with a button that copies it where scripts run. */
 export const copyCode = (text: string): Html => html`<code data-copy>${text}</code>`;
 
-/** A link to the next page of a list. */
-export const moreLink = (words: Words, href: string): Html =>
-  html`<p class="pager"><a href="${href}" rel="next">${words.say('general.more')}</a></p>`;
-
 const RELOAD_S = 10;
 
 /** Lets a page load itself again while its state changes by itself. */

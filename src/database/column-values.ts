@@ -70,8 +70,6 @@ export type PageSettings = Readonly<{
   embedOrigins: readonly string[];
   /** Of the logo, as hex SHA-256. */
   logo: string | null;
-  /** Address for answers to receipts by mail; null: payers cannot have one. */
-  receiptsReplyTo: string | null;
 }>;
 
 /**

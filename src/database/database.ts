@@ -32,7 +32,6 @@ import { createJobs, type Jobs } from './jobs.ts';
 import { keyCommands } from './keys.ts';
 import { createLedger, type Ledger, ledgerCommands } from './ledger.ts';
 import { lookupCommands } from './lookups.ts';
-import { mailCommands } from './mails.ts';
 import { createNetworks, type NetworkRows, networkCommands } from './networks.ts';
 import { noticeCommands } from './notices.ts';
 import {
@@ -101,7 +100,6 @@ export type Networks = Database['networks'];
 export type Lookups = Database['lookups'];
 export type Refunds = Database['refunds'];
 export type People = Database['people'];
-export type Mails = Database['mails'];
 export type Alarms = Database['alarms'];
 export type Audit = Database['audit'];
 export type Deliveries = Database['deliveries'];
@@ -209,7 +207,6 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
     refunds,
     people: peopleCommands(db, { recordAct }),
     signIns: signInCommands(db, { vault, recordAct, raiseAlarm }),
-    mails: mailCommands(db, vault, jobs),
     alarms: alarmCommands(db, raiseAlarm, recordAct),
     notices: noticeCommands(db, vault, recordAct),
     audit: { ...auditCommands(db), ...proofCommands(db, recordAct) },

@@ -7,13 +7,13 @@
  */
 import type { Db } from './engine/open.ts';
 
-/** `owner`: a store or a session, for limits and lists. `payload`: null once it is erased. */
+/** `owner`: a session, for limits and lists. */
 export type Job = Readonly<{
   key: string;
-  /** The mails', or a network's. */
+  /** A network's. */
   queue: string;
   owner: string;
-  payload: string | null;
+  payload: string;
   createdAtMs: number;
   /** Null when it is done. */
   dueAtMs: number | null;
@@ -27,19 +27,15 @@ export type Jobs = Readonly<{
   find(key: string): Promise<Job | null>;
   /** Returns an owner's jobs by key. */
   ofOwner(owner: string): Promise<readonly Job[]>;
-  /** Counts an owner's jobs that were added after a time. */
-  countSince(owner: string, afterMs: number): Promise<number>;
   /** Leases due jobs of a queue, longest waiting first. The write lock is taken only if there are any. */
   claim(queue: string, limits: Readonly<{ nowMs: number; leaseMs: number; limit: number }>): Promise<readonly Job[]>;
   /** Records what became of a job. */
   settle(job: Pick<Job, 'key' | 'payload' | 'dueAtMs' | 'tries'>): Promise<void>;
-  /** Returns the keys of jobs with a payload that were added before a time, oldest first. */
+  /** Returns the keys of jobs that were added before a time, oldest first. */
   addedBefore(queue: string, beforeMs: number, limit: number): Promise<readonly string[]>;
   /** Returns the keys of an owner's jobs beyond the newest `keep`. */
   beyond(owner: string, keep: number, limit: number): Promise<readonly string[]>;
   remove(keys: readonly string[]): Promise<void>;
-  /** Erases payloads: it stays known that there was a job. */
-  erase(keys: readonly string[]): Promise<void>;
 }>;
 
 const COLUMNS = 'key, queue, owner, payload, created_at_ms AS createdAtMs, due_at_ms AS dueAtMs, tries';
@@ -55,9 +51,6 @@ export function createJobs(db: Pick<Db, 'client' | 'read' | 'write'>): Jobs {
   const ofOwner = client.prepare(
     `SELECT ${COLUMNS} FROM jobs INDEXED BY jobs_of_owner WHERE owner = :owner ORDER BY key`,
   );
-  const countSince = client
-    .prepare('SELECT count(*) FROM jobs INDEXED BY jobs_of_owner WHERE owner = :owner AND created_at_ms > :afterMs')
-    .pluck();
   const due = client.prepare(
     `SELECT ${COLUMNS} FROM jobs INDEXED BY jobs_due
      WHERE queue = :queue AND due_at_ms <= :nowMs ORDER BY due_at_ms, key LIMIT :limit`,
@@ -69,7 +62,7 @@ export function createJobs(db: Pick<Db, 'client' | 'read' | 'write'>): Jobs {
   const addedBefore = client
     .prepare(
       `SELECT key FROM jobs INDEXED BY jobs_by_age
-       WHERE queue = :queue AND created_at_ms < :beforeMs AND payload IS NOT NULL ORDER BY created_at_ms LIMIT :limit`,
+       WHERE queue = :queue AND created_at_ms < :beforeMs ORDER BY created_at_ms LIMIT :limit`,
     )
     .pluck();
   const beyond = client
@@ -79,7 +72,6 @@ export function createJobs(db: Pick<Db, 'client' | 'read' | 'write'>): Jobs {
     )
     .pluck();
   const remove = client.prepare('DELETE FROM jobs WHERE key = :key');
-  const erase = client.prepare('UPDATE jobs SET payload = NULL, due_at_ms = NULL WHERE key = :key');
 
   return {
     async put(job, nowMs) {
@@ -87,7 +79,6 @@ export function createJobs(db: Pick<Db, 'client' | 'read' | 'write'>): Jobs {
     },
     find: async (key) => ((await find.get({ key })) as Job | undefined) ?? null,
     ofOwner: async (owner) => (await ofOwner.all({ owner })) as Job[],
-    countSince: async (owner, afterMs) => (await countSince.get({ owner, afterMs })) as number,
     async claim(queue, { nowMs, leaseMs, limit }) {
       if ((await db.read(() => due.get({ queue, nowMs, limit: 1 }))) === undefined) return [];
       return db.write(async () => {
@@ -103,9 +94,6 @@ export function createJobs(db: Pick<Db, 'client' | 'read' | 'write'>): Jobs {
     beyond: async (owner, keep, limit) => (await beyond.all({ owner, keep, limit })) as string[],
     async remove(keys) {
       for (const key of keys) await remove.run({ key });
-    },
-    async erase(keys) {
-      for (const key of keys) await erase.run({ key });
     },
   };
 }

@@ -42,7 +42,7 @@ type Payload = Readonly<{
 }>;
 type Asked = Job & Payload & Readonly<{ sessionId: string }>;
 
-const asked = (job: Job): Asked => ({ ...job, ...(JSON.parse(job.payload ?? '') as Payload), sessionId: job.owner });
+const asked = (job: Job): Asked => ({ ...job, ...(JSON.parse(job.payload) as Payload), sessionId: job.owner });
 
 /** Lookups that one session keeps; older ones are deleted. */
 const OF_SESSION_MAX = 60;

@@ -10,7 +10,6 @@ import { macedAddress, NOT_DERIVED } from './addresses.ts';
 import { createAuditLog, type OperatorAct } from './audit-log.ts';
 import { type Db, openDatabase } from './engine/open.ts';
 import { apiSecretName, macedKey } from './keys.ts';
-import { MAIL_QUEUE, mailName } from './mails.ts';
 import { noticeAddressName, noticeCodeName } from './notices.ts';
 import { totpSecretName } from './people/person.ts';
 import { macedRefundAddress } from './refunds/destinations.ts';
@@ -20,7 +19,6 @@ import { macedDecision } from './stores.ts';
 import {
   addresses,
   endpoints,
-  jobs,
   keys,
   noticeTargets,
   payouts,
@@ -215,7 +213,6 @@ const sealedTables: readonly SealedTable[] = [
     testSecret: webhookSecretName(id, 'test'),
   })),
   withSecrets(people, [people.id], ({ id }) => ({ totpSecret: totpSecretName(id) })),
-  withSecrets(jobs, [jobs.key], ({ queue, key }) => (queue === MAIL_QUEUE ? { payload: mailName(key) } : {})),
   withSecrets(noticeTargets, [noticeTargets.id], ({ id }) => ({
     address: noticeAddressName(id),
     code: noticeCodeName(id),

@@ -630,16 +630,16 @@ CREATE UNIQUE INDEX web_sessions_previous ON web_sessions (previous_hash) WHERE 
 -- Work that is done once, soon, and tried again after a failure: receipts to mail, transactions to look up for payers.
 CREATE TABLE jobs (
   key TEXT PRIMARY KEY,
-  queue TEXT NOT NULL, -- 'mail', or the network whose indexer looks the transaction up
-  owner TEXT NOT NULL, -- whose it is: a store, or a session
-  payload TEXT, -- JSON of the kind, with its result; a mail's is sealed, and null once it is erased
+  queue TEXT NOT NULL, -- the network whose indexer looks the transaction up
+  owner TEXT NOT NULL, -- whose it is: a session
+  payload TEXT NOT NULL, -- JSON of the kind, with its result
   created_at_ms INTEGER NOT NULL,
   due_at_ms INTEGER, -- null: done. A claim moves it to the end of its lease
   tries INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX jobs_due ON jobs (queue, due_at_ms, key) WHERE due_at_ms IS NOT NULL;
 CREATE INDEX jobs_of_owner ON jobs (owner, created_at_ms);
-CREATE INDEX jobs_by_age ON jobs (queue, created_at_ms) WHERE payload IS NOT NULL;
+CREATE INDEX jobs_by_age ON jobs (queue, created_at_ms);
 
 -- Something that an operator must look at. With a `key` it lasts until it ends by itself, and a key has one open alarm at most;
 -- without one it reports an event, which a person resolves. The newest 10,000 are kept, and those that are open.

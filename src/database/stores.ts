@@ -63,7 +63,7 @@ const { logo: _logo, liveSecret: _live, testSecret: _test, ...storeColumns } = g
 
 type StoreRow = Omit<typeof stores.$inferSelect, 'logo' | 'liveSecret' | 'testSecret'>;
 
-const noPage: PageSettings = { accent: null, embedOrigins: [], logo: null, receiptsReplyTo: null };
+const noPage: PageSettings = { accent: null, embedOrigins: [], logo: null };
 
 /** The fields of a store that its MAC covers: what the operator decided about it. */
 export const macedDecision = ({
@@ -384,8 +384,8 @@ function decisionCommands(db: Db, parts: Parts) {
 
 /** The look of a store's payment page, and who may embed it. */
 function pageCommands({ orm, read, write, describe }: Db, rows: StoreRows) {
-  const audited = ({ accent, embedOrigins, logo, receiptsReplyTo }: PageSettings): AuditedState => {
-    return { accent, embedOrigins: embedOrigins.join(','), logoHash: logo, receiptsReplyTo };
+  const audited = ({ accent, embedOrigins, logo }: PageSettings): AuditedState => {
+    return { accent, embedOrigins: embedOrigins.join(','), logoHash: logo };
   };
   return {
     async setPageSettings(storeId: string, { logo, ...change }: PageSettingsChange): Promise<void> {

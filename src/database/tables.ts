@@ -470,7 +470,7 @@ export const jobs = sqliteTable('jobs', {
   key: text().primaryKey(),
   queue: text().notNull(),
   owner: text().notNull(),
-  payload: text(),
+  payload: text().notNull(),
   createdAtMs: integer().notNull(),
   dueAtMs: integer(),
   tries: integer().notNull(),

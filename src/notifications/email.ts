@@ -7,12 +7,9 @@ import type { Answer } from './post.ts';
 
 const TIMEOUT_MS = 20_000;
 
-/** `fromName` is shown beside the sender's address; answers go to `replyTo`, or to the sender if it is null. */
 type Mail = Readonly<{
   from: string;
-  fromName?: string;
   to: string;
-  replyTo?: string | null;
   subject: string;
   text: string;
   messageId: string;
@@ -40,11 +37,10 @@ export async function sendMail({ host, port, security, user, password }: MailSer
     disableUrlAccess: true,
   });
   try {
-    const { from, fromName = 'Quayside', to, replyTo, subject, text, messageId } = mail;
+    const { from, to, subject, text, messageId } = mail;
     const sent = await transport.sendMail({
-      from: { name: fromName, address: from },
+      from: { name: 'Quayside', address: from },
       to: { name: '', address: to },
-      ...(replyTo && { replyTo: { name: '', address: replyTo } }),
       subject,
       text,
       messageId,

@@ -71,7 +71,7 @@ test('the list of stores goes on from the last one', () =>
   withWaiting(async ({ dashboard, mary }) => {
     for (let n = 0; n < 60; n++) await dashboard.api.addMerchant();
     const first = await mary.get(PATH);
-    const more = /href="([^"]*after=[^"]*)"/.exec(first.text)?.[1] ?? '';
+    const more = /href="([^"]*before=[^"]*)"/.exec(first.text)?.[1] ?? '';
     const second = await mary.get(more);
     const idsOf = ({ text }: { text: string }) =>
       new Set(text.slice(text.indexOf('<h2 id="all"')).match(/mer_\w{26}/g));

@@ -275,36 +275,23 @@ test('a file reads no further than it is read', async () => {
   assert.is(whole, 'number\r\n0\r\n1\r\n2\r\n3\r\n');
 });
 
-test('at most two files are written at a time', () =>
-  withDashboard(async (dashboard) => {
-    const { api } = dashboard;
-    const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
-    const path = `/s/${api.merchantId}/test/payments.csv`;
-    const database = api.database();
-    let go = () => {};
-    const gate = new Promise<void>((open) => {
-      go = open;
-    });
-    const real = database.sessions.list;
-    database.sessions.list = async (list) => {
-      await gate;
-      return real(list);
-    };
-    const running = [owner.get(path), owner.get(path)];
-    let refused = await owner.get('/account');
-    for (let tries = 0; tries < 100 && refused.status !== 503; tries++) {
-      await new Promise((done) => setTimeout(done, 20));
-      const asked = await Promise.race([
-        owner.get(path),
-        new Promise<null>((done) => setTimeout(() => done(null), 300)),
-      ]);
-      if (asked) refused = asked;
-    }
-    assert.is(refused.status, 503);
-    go();
-    for (const { status } of await Promise.all(running)) assert.is(status, 200);
-    database.sessions.list = real;
-    assert.is((await owner.get(path)).status, 200, 'the places are free again');
-  }));
+test('files are written in turns: no slice is read while another one is', async () => {
+  let running = 0;
+  const read = async (after: string | null) => {
+    assert.is(++running, 1);
+    await new Promise((done) => setTimeout(done, 2));
+    running--;
+    const at = Number(after ?? 0);
+    return { rows: [[at]], goOn: at === 5 ? null : String(at + 1) };
+  };
+  const whole = async () => {
+    let text = '';
+    for await (const part of writeSlices(systemClock, ['number'], read)) text += part;
+    return text;
+  };
+  const files = await Promise.all([whole(), whole(), whole()]);
+  assert.equal(new Set(files).size, 1);
+  assert.match(files[0] ?? '', '5\r\n');
+});
 
 test.run();

@@ -214,7 +214,7 @@ test('deliveries are paged without repeating or skipping one', () =>
     const idsOf = ({ text }: Answer) => [...text.matchAll(/deliveries\/(dlv_[^"/]+)"/g)].map(([, id]) => id);
     const first = await ada.get(base);
     assert.is(first.status, 200, first.text);
-    const older = /href="([^"]*after=[^"]*)"/.exec(first.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    const older = /href="([^"]*before=[^"]*)"/.exec(first.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
     const second = await ada.get(older);
     assert.is(idsOf(first).length, 50);
     assert.is(new Set([...idsOf(first), ...idsOf(second)]).size, 57);
@@ -250,7 +250,7 @@ test('deliveries are filtered in the address, page by page', () =>
     const idsOf = ({ text }: Answer) => [...text.matchAll(/deliveries\/(dlv_[^"/]+)"/g)].map(([, one]) => one);
     const sorted = (all: readonly { id: string }[]) => all.map((one) => one.id).sort();
     const first = await ada.get(`${base}?state=failed&answer=404`);
-    const older = /href="([^"]*after=[^"]*)"/.exec(first.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    const older = /href="([^"]*before=[^"]*)"/.exec(first.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
     assert.match(older, 'state=failed&answer=404', 'the next page keeps the filter');
     const second = await ada.get(older);
     assert.equal([idsOf(first).length, idsOf(second).length], [50, 2]);

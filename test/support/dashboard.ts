@@ -90,7 +90,6 @@ export async function startDashboard({
         limits,
         trustedProxies: ['127.0.0.0/8'],
         retention: noRetention,
-        mail: options.mail ?? null,
         ...urls,
         ...ports,
       };

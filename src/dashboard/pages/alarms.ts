@@ -7,16 +7,17 @@ import { acknowledgeAlarm } from '../../acts/alarms.ts';
 import { isAllowed } from '../../core/access.ts';
 import type { Alarm } from '../../database/alarms.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { list, section } from '../../web/list.ts';
+import { type Column, list, section } from '../../web/list.ts';
 import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { pager } from '../listing.ts';
+import { type Listing, pageOf, showList } from '../listing.ts';
 import type { Page, Reply, Visit } from '../page.ts';
 import { badge, data, english, plainText, time } from '../show.ts';
 import { noticeForms, noticeSection } from './notices.ts';
 
 const PATH = '/operator/alarms';
-const ALARMS_SHOWN = 50;
+/** So many alarms are looked at for events that nobody has acknowledged. */
+const EVENTS_LOOKED_AT = 50;
 
 const acknowledging = formOf(acknowledgeAlarm, { path: `${PATH}/acknowledge`, inputs: ['alarm'] });
 
@@ -26,58 +27,72 @@ export const alarmPages = (deps: DashboardDeps): readonly Page[] =>
     ...noticeForms,
   ]);
 
+/** Alarms that are over, and those that are open where `isOpen` says so. */
+const alarmList = (deps: DashboardDeps, isOpen: (alarm: Alarm) => boolean): Listing<null, Alarm> => ({
+  path: PATH,
+  caption: () => 'Earlier alarms',
+  async read(_visit, _chosen, after, limit) {
+    const beforeId = /^[1-9]\d{0,14}$/.test(after ?? '') ? Number(after) : undefined;
+    const { rows, goOn } = pageOf(await deps.database.alarms.list(limit + 1, beforeId), limit, ({ id }) => id);
+    return { rows: rows.filter((one) => !isOpen(one)), goOn };
+  },
+  columns: (visit, alarms) => alarmColumns(deps, visit, alarms),
+  empty: () => 'No alarm has ended yet.',
+});
+
 /** Open ones first; then all that there were, page by page. */
 async function alarmsPage(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
-  const { words, query } = visit;
-  const before = query.get('before') ?? '';
-  const beforeId = /^[1-9]\d{0,14}$/.test(before) ? Number(before) : undefined;
-  const found = await deps.database.alarms.list(ALARMS_SHOWN + 1, beforeId);
-  const shown = found.slice(0, ALARMS_SHOWN);
-  const last = found.length > ALARMS_SHOWN ? shown.at(-1) : undefined;
-  const isFirst = beforeId === undefined;
-  const lasting = isFirst ? await deps.database.alarms.listOpen() : [];
-  const events = isFirst ? shown.filter((one) => one.key === null && one.endedAtMs === null) : [];
-  const open = [...lasting].reverse().concat(events);
-  const past = shown.filter((one) => !open.some(({ id }) => id === one.id));
-  const needing =
-    open.length === 0
-      ? html`<p class="card empty">${badge('nothing open', 'good')} Alarms are listed here as long as they last.</p>`
-      : await alarmTable(deps, visit, open);
-  const older = last ? { before: String(last.id) } : null;
+  const open = visit.query.has('before') ? [] : await openAlarms(deps);
+  const past = await showList(
+    alarmList(deps, ({ id }) => open.some((one) => one.id === id)),
+    visit,
+  );
+  const needing = list<Alarm>({
+    caption: 'Alarms',
+    columns: await alarmColumns(deps, visit, open),
+    rows: open,
+    empty: html`${badge('nothing open', 'good')} Alarms are listed here as long as they last.`,
+  });
   return {
     title: 'Alarms',
-    content: html`${isFirst ? section('open', 'Needs somebody', needing, 'plain') : null}
-${past.length === 0 ? null : section('past', 'Earlier', await alarmTable(deps, visit, past), 'plain')}
-${pager(words, { path: PATH, chosen: {}, isFirst, older })}
-${isFirst ? await noticeSection(deps, visit) : null}`,
+    content: html`${past.isFirst ? section('open', 'Needs somebody', needing, 'plain') : null}
+${section('past', 'Earlier', past.table, 'plain')}
+${past.isFirst ? await noticeSection(deps, visit) : null}`,
   };
 }
 
-/** A list of alarms, with what can be done about each, and links to the payments that this person may see. */
-export async function alarmTable(deps: DashboardDeps, visit: Visit<null>, alarms: readonly Alarm[]): Promise<Html> {
+/** Returns what lasts, the newest first, and then events of late that nobody has acknowledged. */
+async function openAlarms({ database }: DashboardDeps): Promise<readonly Alarm[]> {
+  const events = (await database.alarms.list(EVENTS_LOOKED_AT)).filter(
+    (one) => one.key === null && one.endedAtMs === null,
+  );
+  return [...(await database.alarms.listOpen())].reverse().concat(events);
+}
+
+/** The columns of alarms, with what can be done about each, and links to the payments that this person may see. */
+export async function alarmColumns(
+  deps: DashboardDeps,
+  visit: Visit<null>,
+  alarms: readonly Alarm[],
+): Promise<readonly Column<Alarm>[]> {
   const payments = await paymentPages(deps, visit, alarms);
-  return list<Alarm>({
-    caption: 'Alarms',
-    columns: [
-      ['Raised', ({ atMs }) => time(atMs)],
-      ['State', alarmState, 'lead'],
-      [
-        'Alarm',
-        ({ id, code, network }) =>
-          html`${nameOf(id)} <code>${code}</code>${network === null ? null : html` <code>${network}</code>`}`,
-      ],
-      [
-        'What happened, and what to do',
-        ({ message, sessionId }) => {
-          const href = payments.get(sessionId ?? '');
-          return html`${english(message)}${href === undefined ? null : html` <a href="${href}">The payment</a>`}`;
-        },
-      ],
-      ['Change', (one) => changeOf(visit, one)],
+  return [
+    ['Raised', ({ atMs }) => time(atMs)],
+    ['State', alarmState, 'lead'],
+    [
+      'Alarm',
+      ({ id, code, network }) =>
+        html`${nameOf(id)} <code>${code}</code>${network === null ? null : html` <code>${network}</code>`}`,
     ],
-    rows: alarms,
-    empty: 'There is none.',
-  });
+    [
+      'What happened, and what to do',
+      ({ message, sessionId }) => {
+        const href = payments.get(sessionId ?? '');
+        return html`${english(message)}${href === undefined ? null : html` <a href="${href}">The payment</a>`}`;
+      },
+    ],
+    ['Change', (one) => changeOf(visit, one)],
+  ];
 }
 
 /** Returns the page of each session that alarms are about, where this person may see it. */

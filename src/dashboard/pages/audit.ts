@@ -3,22 +3,23 @@ import { shownMinor } from '../../acts/refund-words.ts';
 import type { AuditEntry } from '../../database/audit-log.ts';
 import type { AuditedState } from '../../database/column-values.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { list } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { dayFields, daysOf, type Field, type Listing, listPage } from '../listing.ts';
+import { dayFields, daysOf, type Field, type Listing, showList } from '../listing.ts';
 import type { CommonPage } from '../page.ts';
 import { data, time } from '../show.ts';
 import { NETWORKS_PATH } from './networks.ts';
 
+const PATH = '/operator/audit';
 /** So many entries are looked at for each page. */
 const ENTRIES_READ_MAX = 5_000;
 const TEXT_CHARS_MAX = 100;
 
 export const auditPage = (deps: DashboardDeps): CommonPage => ({
-  method: 'get',
-  path: '/operator/audit',
-  needs: 'installation:read',
-  answer: (visit) => listPage(auditList(deps), visit),
+  ...{ method: 'get', path: PATH, needs: 'installation:read' },
+  async answer(visit) {
+    const { form, table } = await showList(auditList(deps), visit);
+    return { title: 'Audit log', content: html`${form}${table}<p class="hint">Nothing deletes an entry.</p>` };
+  },
 });
 
 const textField = (name: string, label: string): Field => ({
@@ -27,7 +28,8 @@ const textField = (name: string, label: string): Field => ({
 });
 
 const auditList = (deps: DashboardDeps): Listing<null, AuditEntry> => ({
-  title: () => 'Audit log',
+  path: PATH,
+  caption: () => 'Audit log',
   fields: ({ words }) => [textField('who', 'Who'), textField('what', 'Act or what it was on'), ...dayFields(words)],
   async read({ zone }, chosen, after, limit) {
     const { who = null, what = null } = chosen;
@@ -37,22 +39,17 @@ const auditList = (deps: DashboardDeps): Listing<null, AuditEntry> => ({
     });
     return { rows: entries, goOn: goOnId === null ? null : String(goOnId) };
   },
-  async table(_visit, entries) {
+  async columns(_visit, entries) {
     const names = await readNames(deps, entries);
-    return html`${list<AuditEntry>({
-      caption: 'Audit log',
-      columns: [
-        ['Time', ({ atMs }) => time(atMs), 'newest'],
-        ['Who', ({ operator }) => data(operator)],
-        ['What', ({ command }) => data(command), 'lead'],
-        ['On', ({ target }) => names.target(target)],
-        ['Before', (one) => names.state(one.before)],
-        ['After', (one) => names.state(one.after)],
-        ['Reason', ({ reason }) => data(reason ?? '')],
-      ],
-      rows: entries,
-      empty: '',
-    })}<p class="hint">Nothing deletes an entry.</p>`;
+    return [
+      ['Time', ({ atMs }) => time(atMs), 'newest'],
+      ['Who', ({ operator }) => data(operator)],
+      ['What', ({ command }) => data(command), 'lead'],
+      ['On', ({ target }) => names.target(target)],
+      ['Before', (one) => names.state(one.before)],
+      ['After', (one) => names.state(one.after)],
+      ['Reason', ({ reason }) => data(reason ?? '')],
+    ];
   },
   empty: (_visit, why) => (why === 'rest' ? 'Nothing here yet; older entries may match.' : 'No entry matches.'),
 });

@@ -5,14 +5,14 @@ import { sendErrors } from '../../core/delivery.ts';
 import { RECENT_EVENTS, type ShownHealth, WAITING_COUNTED_MAX } from '../../database/endpoint-health.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { facts, section } from '../../web/list.ts';
+import { facts, list, section } from '../../web/list.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps, TestAnswer } from '../deps.ts';
 import { failingText, findEndpoint } from '../endpoints.ts';
 import { may, type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { badge, data, plainText, time } from '../show.ts';
 import type { Words } from '../texts.ts';
-import { alwaysSent, deliveryTable, eventsText, LOOK_MAX, secretHint } from './webhooks.ts';
+import { alwaysSent, deliveryColumns, eventsText, LOOK_MAX, secretHint } from './webhooks.ts';
 
 const RECENT_SHOWN = 20;
 const PATH = '/s/:store/:mode/webhooks/:endpoint';
@@ -87,12 +87,18 @@ async function endpointPage({ database }: DashboardDeps, visit: Visit<StoreAt>):
   const search = { endpointId: endpoint.id, state: null, answer: null };
   const page = { after: null, limit: RECENT_SHOWN, lookMax: LOOK_MAX };
   const { deliveries } = await database.deliveries.ofStore(at, search, page);
+  const table = list({
+    caption: words.say('webhooks.deliveries'),
+    columns: deliveryColumns(visit, null),
+    rows: deliveries,
+    empty: words.say('webhooks.nothing_sent_to_it'),
+  });
   const test = testing.show(visit, { button: words.say('webhooks.test') });
   return {
     title: words.say('webhooks.endpoint'),
     content: html`<p><a href="${pathIn(at, 'webhooks')}">${words.say('webhooks.all')}</a></p>
 ${section('url', data(endpoint.url), html`${healthFacts(words, endpoint, health)}${test}`)}
-${section('recent', words.say('webhooks.recent'), deliveryTable(visit, deliveries, null), 'plain')}
+${section('recent', words.say('webhooks.recent'), table, 'plain')}
 ${may(visit, 'webhooks:manage') ? manageForms(visit, endpoint, (secret?.nextSecret ?? null) !== null) : null}`,
   };
 }

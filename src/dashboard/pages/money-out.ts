@@ -10,64 +10,62 @@ import type { NetworkKey } from '../../core/transfer.ts';
 import { unreadMinutes } from '../../core/wallet-books.ts';
 import type { WalletBalance } from '../../database/payouts/wallets.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { list, section } from '../../web/list.ts';
+import { type Column, list, section } from '../../web/list.ts';
 import { pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { type Listing, pageOf, showList } from '../listing.ts';
 import type { Page, Reply, Visit } from '../page.ts';
-import { ago, badge, data, moreLink, short, shownOnChain, time } from '../show.ts';
+import { ago, badge, data, short, shownOnChain, time } from '../show.ts';
 
 import { freezeForms, freezeSection } from './freezes.ts';
 import { amountOf, kinds, stateBadge } from './payout.ts';
 
 export const MONEY_PATH = '/operator/money';
-const ROWS_MAX = 50;
 const STUCK_MAX = 20;
 
 export const moneyOutPages = (deps: DashboardDeps): readonly Page[] =>
   pageWith(deps, { path: MONEY_PATH, needs: 'installation:read', answer: (visit) => page(deps, visit) }, freezeForms);
 
 async function page(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
-  const { database } = deps;
-  const last = await database.payouts.find(visit.query.get('before') ?? '');
-  const stuck = await database.payouts.list({ state: 'stuck', limit: STUCK_MAX });
-  const found = await database.payouts.list({ ...(last && { before: last }), limit: ROWS_MAX + 1 });
-  const shown = found.slice(0, ROWS_MAX);
-  const older = found.length > ROWS_MAX ? moreLink(visit.words, `${MONEY_PATH}?before=${shown.at(-1)?.id}`) : null;
-  const payouts = html`${
-    stuck.length === 0 || last
-      ? null
-      : section('stuck', 'Stuck: they need you', payoutList(deps, 'Stuck payouts', stuck), 'plain')
-  }${section('payouts', last ? 'Older payouts' : 'Payouts', html`${payoutList(deps, 'Payouts', shown)}${older}`, 'plain')}`;
-  const overview = last
-    ? null
-    : html`${await freezeSection(deps, visit)}
-${section('wallets', 'Refund and gas wallets', await wallets(deps, visit), 'plain')}
-${section('unswept', 'On deposit addresses', await unswept(deps, visit), 'plain')}`;
+  const all = await showList(payoutList(deps), visit);
+  const payouts = section('payouts', all.isFirst ? 'Payouts' : 'Older payouts', all.table, 'plain');
+  if (!all.isFirst) return { title: 'Money out', content: payouts };
+  const rows = await deps.database.payouts.list({ state: 'stuck', limit: STUCK_MAX });
+  const stuck = list({ caption: 'Stuck payouts', columns: payoutColumns(deps), rows, empty: '' });
   return {
     title: 'Money out',
-    content: html`${overview}${payouts}`,
+    content: html`${await freezeSection(deps, visit)}
+${section('wallets', 'Refund and gas wallets', await wallets(deps, visit), 'plain')}
+${section('unswept', 'On deposit addresses', await unswept(deps, visit), 'plain')}
+${rows.length === 0 ? null : section('stuck', 'Stuck: they need you', stuck, 'plain')}${payouts}`,
   };
 }
 
-/** Payouts, with what each waits for. */
-const payoutList = (deps: DashboardDeps, caption: string, payouts: readonly Payout[]): Html =>
-  list<Payout>({
-    caption,
-    columns: [
-      ['Planned', ({ createdAtMs }) => time(createdAtMs)],
-      [
-        'Payout',
-        ({ id, intent }) =>
-          html`<a href="/operator/payouts/${id}">${short(id)}</a> <span class="hint">${kinds[intent.kind]}</span>`,
-      ],
-      ['Network', ({ network }) => data(network)],
-      ['Amount', (one) => data(amountOf(deps, one)), 'number lead'],
-      ['State', (one) => stateBadge(one), 'lead'],
-      ['Waits for', (one) => html`<code>${delayOf(one)?.code ?? ''}</code>`],
-    ],
-    rows: payouts,
-    empty: 'Nothing was paid out yet. Refunds, returns and sweeps are listed here with their transactions.',
-  });
+const payoutList = (deps: DashboardDeps): Listing<null, Payout> => ({
+  path: MONEY_PATH,
+  caption: () => 'Payouts',
+  async read(_visit, _chosen, after, limit) {
+    const last = await deps.database.payouts.find(after ?? '');
+    const found = await deps.database.payouts.list({ ...(last && { before: last }), limit: limit + 1 });
+    return pageOf(found, limit, ({ id }) => id);
+  },
+  columns: () => payoutColumns(deps),
+  empty: () => 'Nothing was paid out yet. Refunds, returns and sweeps are listed here with their transactions.',
+});
+
+/** The columns of payouts, with what each waits for. */
+const payoutColumns = (deps: DashboardDeps): readonly Column<Payout>[] => [
+  ['Planned', ({ createdAtMs }) => time(createdAtMs)],
+  [
+    'Payout',
+    ({ id, intent }) =>
+      html`<a href="/operator/payouts/${id}">${short(id)}</a> <span class="hint">${kinds[intent.kind]}</span>`,
+  ],
+  ['Network', ({ network }) => data(network)],
+  ['Amount', (one) => data(amountOf(deps, one)), 'number lead'],
+  ['State', (one) => stateBadge(one), 'lead'],
+  ['Waits for', (one) => html`<code>${delayOf(one)?.code ?? ''}</code>`],
+];
 
 const addressOf = ({ config }: DashboardDeps, network: NetworkKey, key: string): string => {
   const family = config.networks.find((one) => one.key === network)?.family;

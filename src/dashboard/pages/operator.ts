@@ -3,11 +3,11 @@ import { unseenSinceMs } from '../../database/network-health.ts';
 import { isInformed } from '../../database/notices.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { figures, section } from '../../web/list.ts';
+import { figures, list, section } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Visit } from '../page.ts';
 import { badge, time } from '../show.ts';
-import { alarmTable } from './alarms.ts';
+import { alarmColumns } from './alarms.ts';
 import { NETWORKS_PATH, networksList } from './networks.ts';
 import { SYSTEM_PATH } from './system.ts';
 
@@ -47,7 +47,8 @@ async function needs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
     ...(await stoppedNetworks(deps, visit)).map((line) => html`${badge('not read', 'danger')} ${line}`),
     ...(await missingGuards(deps)),
   ];
-  const alarms = open.length > 0 ? await alarmTable(deps, visit, open) : null;
+  const columns = await alarmColumns(deps, visit, open);
+  const alarms = open.length > 0 ? list({ caption: 'Alarms', columns, rows: open, empty: '' }) : null;
   const quiet = lines.length === 0 && !alarms ? html`<p>${badge('no open alarm', 'good')}</p>` : null;
   return html`<ul class="steps">${lines.map((line) => html`<li>${line}</li>`)}</ul>${alarms}${quiet}${noStore(visit, stores)}`;
 }

@@ -10,18 +10,18 @@ import type { Cells } from '../../lib/export-text.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { parseSessionId } from '../../lib/id.ts';
 import { exponentOf } from '../../rates/currencies.ts';
-import { list } from '../../web/list.ts';
+import { type Column, list } from '../../web/list.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import {
-  type AnswerFile,
+  answerFile,
   type Chosen,
   dayFields,
   daysOf,
   type Field,
   type ListingWithFile,
   limitForm,
-  listPage,
+  showList,
 } from '../listing.ts';
 import { type Page, pathIn, type Reply, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { confirmedCoins, confirmedText, networksOf, refundedText } from '../received.ts';
@@ -59,23 +59,31 @@ const makePayment = browserAct({
 });
 const making = formOf(makePayment, { path: PATH, inputs: ['amount', 'currency', 'order'], to: `${PATH}/:id` });
 
-export function paymentsPages(deps: DashboardDeps, answerFile: AnswerFile): readonly Page[] {
+export function paymentsPages(deps: DashboardDeps): readonly Page[] {
   const payments = paymentList(deps);
   const file: StorePage = {
     method: 'get',
     path: `${PATH}.csv`,
     needs: 'payments:export',
-    answer: (visit) => answerFile(payments, visit),
+    answer: (visit) => answerFile(deps, payments, visit),
   };
   const page = {
     path: PATH,
     needs: 'payments:read',
     answer(visit: Visit<StoreAt>) {
       const text = (visit.query.get('q') ?? '').trim();
-      return text === '' ? listPage(payments, visit) : found(deps, visit, text);
+      return text === '' ? listPage(payments, visit) : found(deps, payments, visit, text);
     },
   } as const;
   return [...pageWith(deps, page, [making]), file];
+}
+
+async function listPage(payments: ListingWithFile<SessionSummary>, visit: Visit<StoreAt>): Promise<Reply> {
+  const { form, isLimited, table } = await showList(payments, visit);
+  return {
+    title: payments.caption(visit),
+    content: html`${newPayment(visit)}${controls(visit, '', form, isLimited)}${table}`,
+  };
 }
 
 function newPayment(visit: Visit<StoreAt>): Html | null {
@@ -88,7 +96,8 @@ function newPayment(visit: Visit<StoreAt>): Html | null {
 }
 
 const paymentList = (deps: DashboardDeps): ListingWithFile<SessionSummary> => ({
-  title: ({ at, words }) => titleOf(words, at),
+  path: PATH,
+  caption: ({ at, words }) => words.say(at.mode === 'test' ? 'frame.test_payments' : 'frame.payments'),
   fields: (visit) => fieldsOf(deps, visit),
   async read(visit, chosen, after, limit) {
     const filter = filterOf(deps, visit, chosen);
@@ -96,14 +105,13 @@ const paymentList = (deps: DashboardDeps): ListingWithFile<SessionSummary> => ({
     const { sessions, goOnId } = await deps.database.sessions.list({ ...filter, ...page });
     return { rows: sessions, goOn: goOnId };
   },
-  table: (visit, sessions) => rows(deps, visit, sessions),
+  columns: (visit, sessions) => columnsOf(deps, visit, sessions),
   empty({ at, words }, why) {
     // A list by network or coin with a status looks at a bounded number of payments for each page.
     if (why === 'rest') return words.say('payments.rest');
     const all = allLink(words, at);
     return why === 'no match' ? words.html('payments.no_match', { all }) : words.html(`payments.empty_${at.mode}`);
   },
-  above: (visit, form, isLimited) => html`${newPayment(visit)}${controls(visit, '', form, isLimited)}`,
   // As many sessions as take some 2 ms of the thread.
   file: { noun: 'payments', columns: fileColumns, cells: (sessions) => cellsOf(deps, sessions), sliceRows: 25 },
 });
@@ -146,7 +154,12 @@ function filterOf({ config }: DashboardDeps, { at, zone }: Visit<StoreAt>, chose
 const allLink = (words: Words, at: StoreAt): Html =>
   html`<a href="${pathIn(at, 'payments')}">${words.say('general.all')}</a>`;
 
-async function found(deps: DashboardDeps, visit: Visit<StoreAt>, text: string): Promise<Reply> {
+async function found(
+  deps: DashboardDeps,
+  payments: ListingWithFile<SessionSummary>,
+  visit: Visit<StoreAt>,
+  text: string,
+): Promise<Reply> {
   const { at, path, words } = visit;
   const sessions = await findPayments(deps, at, text);
   const places = await findPlaces(deps, at, text);
@@ -160,18 +173,18 @@ async function found(deps: DashboardDeps, visit: Visit<StoreAt>, text: string): 
   );
   const none = html`<p class="card">${words.html(`payments.none_${at.mode}`, { text, all: allLink(words, at) })}</p>`;
   const form = limitForm(words, path, fieldsOf(deps, visit), {});
+  const caption = payments.caption(visit);
+  const columns = await columnsOf(deps, visit, sessions);
+  const table = sessions.length > 0 ? list({ caption, columns, rows: sessions, empty: '' }) : null;
   return {
-    title: titleOf(words, at),
+    title: caption,
     content: html`${controls(visit, text, form, false)}
-${named.length > 0 ? html`<ul class="card">${named}</ul>` : null}${sessions.length > 0 ? await rows(deps, visit, sessions) : null}
+${named.length > 0 ? html`<ul class="card">${named}</ul>` : null}${table}
 ${hrefs.length === 0 ? none : null}${count > 0 ? elsewhere : null}`,
   };
 }
 
-const titleOf = (words: Words, { mode }: StoreAt): string =>
-  words.say(mode === 'test' ? 'frame.test_payments' : 'frame.payments');
-
-const controls = ({ path, words }: Visit<StoreAt>, text: string, form: Html, isOpen: boolean): Html =>
+const controls = ({ path, words }: Visit<StoreAt>, text: string, form: Html | null, isOpen: boolean): Html =>
   html`<form method="get" action="${path}" class="controls" role="search">
 <label>${words.say('payments.find')} <input name="q" type="search" value="${text}" maxlength="${SEARCHED_CHARS_MAX}" placeholder="${words.say('payments.find_what')}"></label>
 <button class="plain">${words.say('payments.find')}</button>
@@ -185,32 +198,27 @@ const amounts = (words: Words, session: SessionSummary): Html => {
   return html`${data(confirmedText(session) ?? '–')}<small>${conversion ? words.html('payments.asked_at', { asked, rate: data(conversion.rate) }) : asked}</small>`;
 };
 
-async function rows(
+async function columnsOf(
   { database, config }: DashboardDeps,
   { at, words }: Visit<StoreAt>,
   sessions: readonly SessionSummary[],
-): Promise<Html> {
+): Promise<readonly Column<SessionSummary>[]> {
   const refunds = await database.refunds.ofSession(sessions.map(({ id }) => id));
-  return list<SessionSummary>({
-    caption: titleOf(words, at),
-    columns: [
-      [words.say('payments.created'), ({ createdAtS }) => time(createdAtS * 1000), 'newest'],
-      [
-        words.say('payments.order'),
-        ({ id, request }) =>
-          html`<a href="${pathIn(at, `payments/${id}`)}">${data(request.orderId)}</a>${request.description === null ? null : html`<small>${data(request.description)}</small>`}`,
-      ],
-      [words.say('payments.amounts'), (one) => amounts(words, one), 'number lead'],
-      [
-        words.say('payments.network'),
-        (one) => data([...new Set(networksOf(one).map((network) => networkTitle(config, network)))].join(', ') || '–'),
-      ],
-      [words.say('payments.status'), (one) => sessionState(words, one), 'lead'],
-      [words.say('payments.refunded'), ({ id }) => data(refundedText(refunds.get(id) ?? []) || '–'), 'number'],
+  return [
+    [words.say('payments.created'), ({ createdAtS }) => time(createdAtS * 1000), 'newest'],
+    [
+      words.say('payments.order'),
+      ({ id, request }) =>
+        html`<a href="${pathIn(at, `payments/${id}`)}">${data(request.orderId)}</a>${request.description === null ? null : html`<small>${data(request.description)}</small>`}`,
     ],
-    rows: sessions,
-    empty: '',
-  });
+    [words.say('payments.amounts'), (one) => amounts(words, one), 'number lead'],
+    [
+      words.say('payments.network'),
+      (one) => data([...new Set(networksOf(one).map((network) => networkTitle(config, network)))].join(', ') || '–'),
+    ],
+    [words.say('payments.status'), (one) => sessionState(words, one), 'lead'],
+    [words.say('payments.refunded'), ({ id }) => data(refundedText(refunds.get(id) ?? []) || '–'), 'number'],
+  ];
 }
 
 const fileColumns = [

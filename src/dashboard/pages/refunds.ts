@@ -6,34 +6,36 @@ import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
 import { nameOf } from '../../core/transfer.ts';
 import type { Refund } from '../../database/refunds/refund.ts';
 import type { Cells } from '../../lib/export-text.ts';
-import { type Html, html } from '../../lib/html.ts';
-import { list } from '../../web/list.ts';
+import { html } from '../../lib/html.ts';
+import type { Column } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
-import { type AnswerFile, dayFields, daysOf, type ListingWithFile, listPage } from '../listing.ts';
+import { answerFile, dayFields, daysOf, type ListingWithFile, pageOf, showList } from '../listing.ts';
 import { pathIn, type StoreAt, type StorePage, type Visit } from '../page.ts';
 import { refundState, statuses } from '../refund-text.ts';
 import { data, networkTitle, shownOnChain, time } from '../show.ts';
 
-export function refundsPages(deps: DashboardDeps, answerFile: AnswerFile): readonly StorePage[] {
+const PATH = '/s/:store/:mode/refunds';
+
+export function refundsPages(deps: DashboardDeps): readonly StorePage[] {
   const refunds = refundList(deps);
   return [
     {
-      method: 'get',
-      path: '/s/:store/:mode/refunds',
-      needs: 'payments:read',
-      answer: (visit) => listPage(refunds, visit),
+      ...{ method: 'get', path: PATH, needs: 'payments:read' },
+      async answer(visit) {
+        const { form, table } = await showList(refunds, visit);
+        return { title: refunds.caption(visit), content: html`${form}${table}` };
+      },
     },
     {
-      method: 'get',
-      path: '/s/:store/:mode/refunds.csv',
-      needs: 'payments:export',
-      answer: (visit) => answerFile(refunds, visit),
+      ...{ method: 'get', path: `${PATH}.csv`, needs: 'payments:export' },
+      answer: (visit) => answerFile(deps, refunds, visit),
     },
   ];
 }
 
 const refundList = (deps: DashboardDeps): ListingWithFile<Refund> => ({
-  title: ({ at, words }) => words.say(at.mode === 'test' ? 'refunds.test_title' : 'frame.refunds'),
+  path: PATH,
+  caption: ({ at, words }) => words.say(at.mode === 'test' ? 'refunds.test_title' : 'frame.refunds'),
   fields: ({ words }) => [
     {
       ...{ name: 'status', label: words.say('refunds.status') },
@@ -45,21 +47,20 @@ const refundList = (deps: DashboardDeps): ListingWithFile<Refund> => ({
     ...dayFields(words),
   ],
   async read({ at, zone }, chosen, after, limit) {
-    const { database } = deps;
-    const last = after === null ? null : await database.refunds.findBy({ id: after });
+    const last = after === null ? null : await deps.database.refunds.findBy({ id: after });
     const isOwn = last?.storeId === at.storeId && last.mode === at.mode;
     const status = statuses.find((one) => one === chosen.status);
-    const found = await database.refunds.list({
+    const found = await deps.database.refunds.list({
       ...{ ...at, ...(status && { status }), ...daysOf(chosen, zone) },
       ...(isOwn && { before: last }),
       limit: limit + 1,
     });
-    const goOn = found.length > limit ? (found[limit - 1]?.id ?? null) : null;
+    const { rows, goOn } = pageOf(found, limit, ({ id }) => id);
     // What waits for an approval is few: among those of a page, the others are left out.
     const isShown = (one: Refund) => chosen.status !== 'approval' || waitsForApproval(one);
-    return { rows: found.slice(0, limit).filter(isShown), goOn };
+    return { rows: rows.filter(isShown), goOn };
   },
-  table: (visit, refunds) => table(deps, visit, refunds),
+  columns: (visit) => columnsOf(deps, visit),
   empty({ at, words }, why) {
     const all = html`<a href="${pathIn(at, 'refunds')}">${words.say('general.all')}</a>`;
     return why === 'nothing' ? words.html('refunds.empty') : words.html('refunds.no_match', { all });
@@ -67,32 +68,26 @@ const refundList = (deps: DashboardDeps): ListingWithFile<Refund> => ({
   file: { noun: 'refunds', columns: fileColumns, cells: (refunds) => cellsOf(deps, refunds), sliceRows: 50 },
 });
 
-const table = ({ config }: DashboardDeps, { at, words }: Visit<StoreAt>, refunds: readonly Refund[]): Html =>
-  list<Refund>({
-    caption: words.say('frame.refunds'),
-    columns: [
-      [words.say('refunds.created'), ({ createdAtMs }) => time(createdAtMs), 'newest'],
-      [
-        words.say('refunds.refund'),
-        ({ id, heldKind, refundId }) =>
-          html`<a href="${pathIn(at, `refunds/${id}`)}">${heldKind === null ? data(refundId) : words.say('refunds.held_return')}</a>`,
-      ],
-      [
-        words.say('refunds.order'),
-        ({ sessionId, orderId }) => html`<a href="${pathIn(at, `payments/${sessionId}`)}">${data(orderId)}</a>`,
-      ],
-      [words.say('refunds.amount'), (one) => data(amountText(one)), 'number lead'],
-      [words.say('refunds.network'), ({ network }) => data(networkTitle(config, network))],
-      [
-        words.say('refunds.to'),
-        ({ network, destination }) =>
-          destination ? shownOnChain({ config, words }, { network, kind: 'address', text: destination.address }) : '–',
-      ],
-      [words.say('refunds.status'), (one) => refundState(words, one), 'lead'],
-    ],
-    rows: refunds,
-    empty: '',
-  });
+const columnsOf = ({ config }: DashboardDeps, { at, words }: Visit<StoreAt>): readonly Column<Refund>[] => [
+  [words.say('refunds.created'), ({ createdAtMs }) => time(createdAtMs), 'newest'],
+  [
+    words.say('refunds.refund'),
+    ({ id, heldKind, refundId }) =>
+      html`<a href="${pathIn(at, `refunds/${id}`)}">${heldKind === null ? data(refundId) : words.say('refunds.held_return')}</a>`,
+  ],
+  [
+    words.say('refunds.order'),
+    ({ sessionId, orderId }) => html`<a href="${pathIn(at, `payments/${sessionId}`)}">${data(orderId)}</a>`,
+  ],
+  [words.say('refunds.amount'), (one) => data(amountText(one)), 'number lead'],
+  [words.say('refunds.network'), ({ network }) => data(networkTitle(config, network))],
+  [
+    words.say('refunds.to'),
+    ({ network, destination }) =>
+      destination ? shownOnChain({ config, words }, { network, kind: 'address', text: destination.address }) : '–',
+  ],
+  [words.say('refunds.status'), (one) => refundState(words, one), 'lead'],
+];
 
 const fileColumns = [
   ...['created', 'id', 'refund', 'order', 'session', 'mode', 'status', 'network', 'currency', 'amount', 'reason'],

@@ -120,10 +120,7 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Re
     ...{ button, texts, look: 'main' },
     below: html`<p class="hint">${words.html('store.policy_hint')}</p>`,
   });
-  const look = dressing.show(visit, {
-    ...{ button, texts },
-    below: deps.config.mail ? null : html`<p class="hint">${words.say('store.no_mail_server')}</p>`,
-  });
+  const look = dressing.show(visit, { button, texts });
   return {
     title: words.say('frame.settings'),
     content: html`${section(

@@ -10,32 +10,26 @@ import { type Html, html } from '../../lib/html.ts';
 import { list, section } from '../../web/list.ts';
 import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { type Listing, pageOf, showList } from '../listing.ts';
 import type { Page, Reply, Visit } from '../page.ts';
-import { badge, data, moreLink, time } from '../show.ts';
+import { badge, data, time } from '../show.ts';
 import { rolesText } from './account.ts';
 
 const PATH = '/operator/stores';
-const ROWS_MAX = 50;
 
 const deciding = formOf(decideStore, { path: `${PATH}/:store/:decision` });
 
 export const operatorStorePages = (deps: DashboardDeps): readonly Page[] =>
   pageWith(deps, { path: PATH, needs: 'installation:read', answer: (visit) => page(deps, visit) }, [deciding]);
 
-async function page({ database }: DashboardDeps, visit: Visit<null>): Promise<Reply> {
-  const { words, query } = visit;
-  const stores = (await database.stores.list()).toReversed();
-  const last = query.get('after');
-  const start = stores.findIndex(({ id }) => id === last) + 1;
-  const people = await database.people.list();
-  const shown = stores.slice(start, start + ROWS_MAX);
-  const isMore = stores.length > start + ROWS_MAX;
-  const older = isMore ? moreLink(words, `${PATH}?after=${shown.at(-1)?.id}`) : null;
-  const names = new Map(stores.map(({ id, name }) => [id, name]));
+async function page(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
+  const people = await deps.database.people.list();
+  const { table, isFirst } = await showList(storeList(deps, people), visit);
+  const names = new Map((await deps.database.stores.list()).map(({ id, name }) => [id, name]));
   return {
     title: 'Stores and people',
-    content: html`${section('all', 'Stores', html`${storeList(visit, shown, people)}${older}`, 'plain')}
-${last ? null : section('people', 'People', peopleList(visit, people, names), 'plain')}`,
+    content: html`${section('all', 'Stores', table, 'plain')}
+${isFirst ? section('people', 'People', peopleList(visit, people, names), 'plain') : null}`,
   };
 }
 
@@ -62,24 +56,27 @@ function stateOf({ status, suspension, refusal }: MerchantStore): Html {
   return status === 'approved' ? badge('approved', 'good') : badge('waiting', 'attention');
 }
 
-const storeList = (visit: Visit<null>, stores: readonly MerchantStore[], people: readonly Person[]): Html =>
-  list<MerchantStore>({
-    caption: 'Stores',
-    columns: [
-      ['Store', ({ name }) => data(name)],
-      ['Merchant id', ({ id }) => html`<code>${id}</code>`],
-      ['Owner', (store) => ownersOf(store, people)],
-      ['Created', ({ createdAtMs }) => time(createdAtMs), 'newest'],
-      ['State', stateOf, 'lead'],
-      [
-        'Change',
-        (store) =>
-          html`${storeDecisions.filter((one) => meanings[one].fits(store)).map((one) => form(visit, store, one))}`,
-      ],
+const storeList = ({ database }: DashboardDeps, people: readonly Person[]): Listing<null, MerchantStore> => ({
+  path: PATH,
+  caption: () => 'Stores',
+  async read(_visit, _chosen, after, limit) {
+    const stores = (await database.stores.list()).toReversed();
+    return pageOf(stores.slice(stores.findIndex(({ id }) => id === after) + 1), limit, ({ id }) => id);
+  },
+  columns: (visit) => [
+    ['Store', ({ name }) => data(name)],
+    ['Merchant id', ({ id }) => html`<code>${id}</code>`],
+    ['Owner', (store) => ownersOf(store, people)],
+    ['Created', ({ createdAtMs }) => time(createdAtMs), 'newest'],
+    ['State', stateOf, 'lead'],
+    [
+      'Change',
+      (store) =>
+        html`${storeDecisions.filter((one) => meanings[one].fits(store)).map((one) => form(visit, store, one))}`,
     ],
-    rows: stores,
-    empty: html`There is no store yet. <a href="/stores/new">Make one</a>.`,
-  });
+  ],
+  empty: () => html`There is no store yet. <a href="/stores/new">Make one</a>.`,
+});
 
 const peopleList = ({ words }: Visit<null>, people: readonly Person[], stores: ReadonlyMap<string, string>): Html =>
   html`${list<Person>({

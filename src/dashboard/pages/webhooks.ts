@@ -4,17 +4,16 @@ import { documentedPaymentEvents, documentedRefundEvents } from '../../core/even
 import type { Delivery, DeliverySearch, DeliveryState } from '../../database/deliveries.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { list, section } from '../../web/list.ts';
+import { type Column, list, section } from '../../web/list.ts';
 import { formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps } from '../deps.ts';
 import { deliveryState, failingEndpoints, failingText, storeEndpoints, urlsOf } from '../endpoints.ts';
-import { type Chosen, type Field, limitForm, pager, readChosen } from '../listing.ts';
+import { type Chosen, type Field, type Listing, showList } from '../listing.ts';
 import { type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
 import { badge, data, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 
 const PATH = '/s/:store/:mode/webhooks';
-const DELIVERIES_SHOWN = 50;
 /** So many events and deliveries are looked at for each page. */
 export const LOOK_MAX = 5_000;
 const ENDPOINTS_SHOWN = 100;
@@ -30,34 +29,47 @@ export const webhooksPages = (deps: DashboardDeps): readonly Page[] =>
   pageWith(deps, { path: PATH, needs: 'webhooks:read', answer: (visit) => webhooksPage(deps, visit) }, [adding]);
 
 async function webhooksPage({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
-  const { at, query, words, nowMs } = visit;
-  const path = pathIn(at, 'webhooks');
+  const { at, words, nowMs } = visit;
   const own = await storeEndpoints(database, at, ENDPOINTS_SHOWN);
-  const [id, eventId] = [query.get('after'), query.get('event') ?? ''];
-  const after = id !== null && eventId !== '' ? { id, eventId } : null;
-  const fields = deliveryFields(words, own);
-  const chosen = readChosen(fields, query);
-  const page = { after, limit: DELIVERIES_SHOWN, lookMax: LOOK_MAX };
-  const { deliveries, goOn } = await database.deliveries.ofStore(at, searchOf(chosen), page);
-  const older = goOn && { event: goOn.eventId, after: goOn.id };
-  const isLimited = Object.keys(chosen).length > 0;
-  const shown =
-    deliveries.length === 0
-      ? html`<p class="card">${noDeliveries(visit, isLimited, goOn !== null)}</p>`
-      : deliveryTable(visit, deliveries, await urlsOf(database, deliveries));
+  const { form, table } = await showList(deliveryList(database, own), visit);
   const failing = await failingEndpoints(database, nowMs);
   return {
     title: words.say('frame.webhooks'),
     content: html`${section('endpoints', words.say('webhooks.endpoints'), endpointTable(visit, own, failing), 'plain')}
 ${addForm(visit)}
-${section(
-  'deliveries',
-  words.say('webhooks.deliveries'),
-  html`${limitForm(words, path, fields, chosen)}${shown}${pager(words, { path, chosen, isFirst: after === null, older })}`,
-  'plain',
-)}`,
+${section('deliveries', words.say('webhooks.deliveries'), html`${form}${table}`, 'plain')}`,
   };
 }
+
+/** A place in the list: a delivery with its event. */
+const PLACE = /^([\w-]+):([\w-]+)$/;
+
+/** @param endpoints those that can be chosen */
+const deliveryList = (
+  database: DashboardDeps['database'],
+  endpoints: readonly Endpoint[],
+): Listing<StoreAt, Delivery> => ({
+  path: PATH,
+  caption: ({ words }) => words.say('webhooks.deliveries'),
+  fields: ({ words }) => deliveryFields(words, endpoints),
+  async read({ at }, chosen, place, limit) {
+    const [, eventId, id] = PLACE.exec(place ?? '') ?? [];
+    const after = eventId !== undefined && id !== undefined ? { eventId, id } : null;
+    const { deliveries, goOn } = await database.deliveries.ofStore(at, searchOf(chosen), {
+      after,
+      limit,
+      lookMax: LOOK_MAX,
+    });
+    return { rows: deliveries, goOn: goOn && `${goOn.eventId}:${goOn.id}` };
+  },
+  columns: async (visit, deliveries) => deliveryColumns(visit, await urlsOf(database, deliveries)),
+  // An empty part of the list is never shown as the end, nor an empty result as an empty store.
+  empty({ at, words }, why) {
+    if (why === 'rest') return words.html('webhooks.no_match_here');
+    const all = html`<a href="${pathIn(at, 'webhooks')}">${words.say('general.all')}</a>`;
+    return why === 'no match' ? words.html('webhooks.no_match', { all }) : words.html('webhooks.nothing_sent');
+  },
+});
 
 const states: readonly DeliveryState[] = ['waiting', 'delivered', 'failed'];
 
@@ -86,13 +98,6 @@ function searchOf({ endpoint, state, answer }: Chosen): DeliverySearch {
     state: states.find((one) => one === state) ?? null,
     answer: answer === 'none' ? 'none' : codes,
   };
-}
-
-/** An empty part of the list is never shown as the end, nor an empty result as an empty store. */
-function noDeliveries({ at, words }: Visit<StoreAt>, isLimited: boolean, goesOn: boolean): Html {
-  if (goesOn) return words.html(isLimited ? 'webhooks.no_match_here' : 'webhooks.rest');
-  const all = html`<a href="${pathIn(at, 'webhooks')}">${words.say('general.all')}</a>`;
-  return isLimited ? words.html('webhooks.no_match', { all }) : words.html('webhooks.nothing_sent');
 }
 
 const usualEvents: readonly string[] = [...documentedPaymentEvents, ...documentedRefundEvents];
@@ -142,37 +147,30 @@ function addForm(visit: Visit<StoreAt>): Html | null {
 }
 
 /** @param urls of the endpoints; null for the deliveries of one, which have no such column */
-export const deliveryTable = (
+export const deliveryColumns = (
   { at, words }: Visit<StoreAt>,
-  deliveries: readonly Delivery[],
   urls: ReadonlyMap<string, string> | null,
-): Html =>
-  list<Delivery>({
-    caption: words.say('webhooks.deliveries'),
-    columns: [
-      [words.say('general.created'), ({ createdAtMs }) => time(createdAtMs)],
-      [
-        words.say('webhooks.event'),
-        ({ id, eventType }) => html`<a href="${pathIn(at, `webhooks/deliveries/${id}`)}">${data(eventType)}</a>`,
-        'lead',
-      ],
-      [
-        words.say('webhooks.payment'),
-        ({ sessionId }) =>
-          html`<a href="${pathIn(at, `payments/${sessionId}`)}"><code>${sessionId.slice(0, 13)}…</code></a>`,
-      ],
-      ...(urls === null
-        ? []
-        : [
-            [
-              words.say('webhooks.endpoint'),
-              ({ endpointId }: Delivery) => data(urls.get(endpointId) ?? endpointId),
-            ] as const,
-          ]),
-      [words.say('webhooks.tries'), ({ attempts }) => String(attempts), 'number'],
-      [words.say('webhooks.last_answer'), ({ lastStatus, lastError }) => data(lastStatus ?? lastError ?? '–')],
-      [words.say('general.state'), (one) => deliveryState(words, one), 'lead'],
-    ],
-    rows: deliveries,
-    empty: words.say('webhooks.nothing_sent_to_it'),
-  });
+): readonly Column<Delivery>[] => [
+  [words.say('general.created'), ({ createdAtMs }) => time(createdAtMs)],
+  [
+    words.say('webhooks.event'),
+    ({ id, eventType }) => html`<a href="${pathIn(at, `webhooks/deliveries/${id}`)}">${data(eventType)}</a>`,
+    'lead',
+  ],
+  [
+    words.say('webhooks.payment'),
+    ({ sessionId }) =>
+      html`<a href="${pathIn(at, `payments/${sessionId}`)}"><code>${sessionId.slice(0, 13)}…</code></a>`,
+  ],
+  ...(urls === null
+    ? []
+    : [
+        [
+          words.say('webhooks.endpoint'),
+          ({ endpointId }: Delivery) => data(urls.get(endpointId) ?? endpointId),
+        ] as const,
+      ]),
+  [words.say('webhooks.tries'), ({ attempts }) => String(attempts), 'number'],
+  [words.say('webhooks.last_answer'), ({ lastStatus, lastError }) => data(lastStatus ?? lastError ?? '–')],
+  [words.say('general.state'), (one) => deliveryState(words, one), 'lead'],
+];

@@ -152,18 +152,16 @@ test('stores that wait and their alarms cannot be piled up', boundWaiting);
 test('a store that waits is refused once, and can be approved after that', refuseStore);
 
 test('page settings of a store are set one by one, and can be reset', async ({ database }) => {
-  const unset = { accent: null, embedOrigins: [], logo: null, receiptsReplyTo: null };
+  const unset = { accent: null, embedOrigins: [], logo: null };
   assert.equal(await database.stores.findPageSettings('m1'), unset);
   await database.stores.setPageSettings('m1', { accent: '#ff8800' });
   assert.equal(await database.stores.findPageSettings('m1'), { ...unset, accent: '#ff8800' });
   const logo = { hash: 'ab'.repeat(32), bytes: new Uint8Array([1, 2, 255]) };
-  const receiptsReplyTo = 'shop@shop.example';
-  await database.stores.setPageSettings('m1', { logo, embedOrigins: ['https://shop.example'], receiptsReplyTo });
+  await database.stores.setPageSettings('m1', { logo, embedOrigins: ['https://shop.example'] });
   assert.equal(await database.stores.findPageSettings('m1'), {
     accent: '#ff8800',
     embedOrigins: ['https://shop.example'],
     logo: logo.hash,
-    receiptsReplyTo,
   });
   const found = await database.stores.findLogo('m1', logo.hash);
   assert.equal([...(found ?? [])], [...logo.bytes]);
