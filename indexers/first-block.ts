@@ -21,9 +21,9 @@ export function createFirstBlockAlarm({ network, database, clock }: Parts): (fir
   let isDone = false;
   return async (first) => {
     if (isDone || first === 0) return;
-    const pools = await database.addresses.given();
+    const isUsed = await database.addresses.isUsed({ family, mode });
     isDone = true;
-    if (!pools.some((pool) => pool.family === family && pool.mode === mode && pool.through > 0)) return;
+    if (!isUsed) return;
     const message =
       `${key} is read from block ${first} on, and customers have addresses on it from before. What was paid to them in ` +
       `earlier blocks is unseen: \`quayside network reread ${key} --from N --to ${first - 1}\` finds it, with the N of ` +

@@ -2,6 +2,7 @@
  * One network's indexer: creates the parts, runs them, and closes them.
  */
 import type { Chain, Node, NodeOptions } from '../src/chains/chain.ts';
+import { derivedFamilies } from '../src/chains/index.ts';
 import type { PayoutNode } from '../src/chains/spend.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault } from '../src/core/fault.ts';
@@ -79,6 +80,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   const beside = new AbortController();
   const asking = { network: network.key, lookups: database.lookups, node, state: reporter.state, clock, log };
   await recordWallets(options, before !== null, signal);
+  await database.addresses.retireAfterGap({ nowMs: clock.nowMs(), sinceMs: null, derivedFamilies });
   await awaitRetiredAddresses({ ...options, addresses: database.addresses }, signal);
   try {
     const following = follower.run(signal).finally(() => {

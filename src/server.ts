@@ -8,12 +8,12 @@
 import './lib/runtime.ts';
 import { setMaxListeners } from 'node:events';
 import type { RequestListener } from 'node:http';
+import { retireAfterGap, watchForGaps } from './addresses/gaps.ts';
 import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
 import { createApp } from './api/app.ts';
 import { refuseUnread } from './api/middleware.ts';
 import { createPayment } from './api/session-service.ts';
-import { addressMarksFile, openAddressMarks, retireGivenAddresses, watchForGaps } from './app/address-marks.ts';
 import { backupsOf, readBackupReport } from './app/backup/report.ts';
 import { type Listening, listen } from './app/http-server.ts';
 import { createMetrics, createWriteTimes, type Metrics, type WriteTimes } from './app/metrics.ts';
@@ -82,7 +82,7 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   const { baseUrl } = withPort(config, api.port);
   const dashboardUrl = dashboardUrlAt(config, dashboard.port);
   const settling = settleDue(database, signal);
-  const watchingTime = watchForGaps({ dataDir: config.dataDir, clock, log, signal });
+  const watchingTime = watchForGaps({ addresses: database.addresses, clock, log }, signal);
   const refreshing = rates.start();
   const watching = runWatches({ database, config, rates, clock, log }, signal);
   const ways = { send: createSend(createUrlGuard(config.webhooks.allowCidrs)), mail: config.mail };
@@ -256,16 +256,13 @@ try {
   const from = { env: process.env, cwd: process.cwd() };
   const config = await openConfig(start.given, from);
   log = openLog('server', config.logLevel);
-  const marks = openAddressMarks(addressMarksFile(config.dataDir));
   const writeTimes = createWriteTimes();
-  const hooks = { afterTake: marks.cover, onWrite: writeTimes.observe, log };
-  const database = openDatabase(config, process.env, hooks);
+  const database = openDatabase(config, process.env, { onWrite: writeTimes.observe, log });
   try {
-    await retireGivenAddresses({ database, marks, clock, log });
+    await retireAfterGap({ addresses: database.addresses, clock, log });
     await serve(config, database, writeTimes, stopping.signal);
   } finally {
     database.close();
-    marks.close();
   }
   // The supervisor's channel would keep this process alive.
   process.exit(0);

@@ -21,13 +21,10 @@ import {
   reasonOption,
   textOption,
   usage,
-  wholeOption,
 } from './command.ts';
 import { mebibytes, openProgress } from './output.ts';
-import { table } from './table.ts';
 import { askNewPassphrase, withTerminal } from './terminal.ts';
 
-const INDEX_MAX = 2 ** 31 - 1;
 export const passphraseOption: Option = {
   value: 'FILE',
   help: 'read the passphrase from the first line of a file that only you can read; without it, you are asked',
@@ -111,16 +108,15 @@ export const restore: OfflineCommand = {
   name: 'restore',
   args: ['file'],
   optionalArgs: ['folder'],
-  summary: 'Restore a backup as a new data folder: retires addresses that may have been given since, freezes payouts.',
+  summary: 'Restore a backup as a new data folder, with money out frozen.',
   options: {
     'passphrase-file': passphraseOption,
     check: { help: 'restore it on trial beside the file, check the database and the ledger, and remove that again' },
-    through: { value: 'INDEX', help: 'retire the addresses of every pool through this one, instead of an estimate' },
     reason: reasonOption,
   },
   notes: [
-    'The estimate, beyond what the backup gave out: the pool’s target, or three times its busiest day for each day',
-    'since, whichever is more. Retired addresses stay watched; nobody gets them again.',
+    'At the first start, addresses that may have been given out since the backup are retired: they stay watched,',
+    'and nobody gets them again.',
     '--check: exit code 1 if the backup is damaged, or what it holds does not add up.',
   ],
   async runOffline(input) {
@@ -128,30 +124,23 @@ export const restore: OfflineCommand = {
     const isCheck = input.options.check === true;
     if ((folder === undefined) !== isCheck) throw usage('name a new folder, or --check');
     if (folder === undefined) return checkBackup(input, file);
-    const isNamed = textOption(input, 'through') !== undefined;
     const restored = await withPassphrase(input, false, (passphrase) =>
       restoreBackup({
-        ...{ file, folder, passphrase, clock: systemClock, log: openLog('restore', 'silent') },
-        throughIndex: isNamed ? wholeOption(input, 'through', 0, INDEX_MAX, 0) : null,
+        ...{ file, folder, passphrase, clock: systemClock },
         act: operatorAct(restore, input, systemClock),
       }),
     );
-    const { manifest, retired, files } = restored;
+    const { manifest, files } = restored;
     return {
-      json: { folder, made_at: moment(manifest.made_at_ms), files, retired, payouts_frozen: true },
+      json: { folder, made_at: moment(manifest.made_at_ms), files, payouts_frozen: true },
       lines: [`restored the backup of ${moment(manifest.made_at_ms)} in ${folder}`, '', ...nextSteps(restored, folder)],
     };
   },
 };
 
 function nextSteps(restored: Restored, folder: string): string[] {
-  const rows = restored.retired.map(({ family, mode, source, from, through }) => [
-    ...[family, mode, source],
-    through === from ? 'none' : `${from} to ${through - 1}`,
-  ]);
   return [
-    ...table([['POOL', 'MODE', 'SOURCE', 'RETIRED NUMBERS'], ...rows]),
-    '',
+    'At the first start, addresses that may have been given out since the backup are retired.',
     'They stay watched: money that reaches one raises the alarm `payment_without_session`.',
     'Money out is frozen. Before you thaw it:',
     ...beforeThaw(restored, folder).flatMap(([first, ...more], at) => [

@@ -5,7 +5,6 @@ import { coinText } from '../chains/coin-text.ts';
 import type { Config } from '../config/config.ts';
 import type { TargetedAct } from '../database/audit-log.ts';
 import { type Database, openSqliteDatabase } from '../database/database.ts';
-import type { AfterTake } from '../database/sessions.ts';
 import { createAddressFormat } from '../payments/destination.ts';
 import { databaseOptions, type WriteHooks } from './database-options.ts';
 
@@ -14,24 +13,17 @@ const OUTAGE_WAIT_S = 3600;
 
 type DatabaseHooks = WriteHooks &
   Readonly<{
-    /** Called with the addresses that a new session takes, before they are shown. */
-    afterTake?: AfterTake;
     /** The operator's command that it is opened for. */
     act?: TargetedAct;
   }>;
 
 /** @throws Fault permanent `schema_not_current`, `secret_key_wrong` and others: see `openSqliteDatabase` */
-export function openDatabase(
-  config: Config,
-  env: NodeJS.ProcessEnv,
-  { afterTake, act, ...hooks }: DatabaseHooks = {},
-): Database {
+export function openDatabase(config: Config, env: NodeJS.ProcessEnv, { act, ...hooks }: DatabaseHooks = {}): Database {
   return openSqliteDatabase({
     ...databaseOptions(config, env, hooks),
     outageWaitS: OUTAGE_WAIT_S,
     formatAddress: createAddressFormat(config),
     formatAmount: (...amount) => coinText(config.networks, ...amount),
-    ...(afterTake && { afterTake }),
     ...(act && { act }),
   });
 }

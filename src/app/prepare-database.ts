@@ -12,12 +12,10 @@ import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 import { signerFiles } from '../signer/files.ts';
-import { retireUnknownUse } from './address-marks.ts';
 
 /**
  * Creates the data directory, the secret key and the database if missing, and brings the database to the current
- * schema. Retires addresses that may have been given out in a gap, and lets payouts settle in after a gap. Only
- * for a process that knows that no older program uses it.
+ * schema. Lets payouts settle in after a gap. Only for a process that knows that no older program uses it.
  * @throws Fault permanent `live_data_folder`; see `migrate` and `readSecretKey`
  */
 export function prepareDatabase(
@@ -34,7 +32,6 @@ export function prepareDatabase(
   // The key comes first: a database without its key is refused, and a missing database gets a new key.
   readSecretKey(config.dataDir, env);
   migrate({ file, backupDir: join(config.dataDir, 'backups'), ...(log && { log }) });
-  retireUnknownUse({ dataDir: config.dataDir, clock, log });
   if (config.signer)
     settleEngines(
       file,

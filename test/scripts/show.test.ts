@@ -12,6 +12,7 @@ import type { Attempt } from '../../src/database/deliveries.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { txOf } from '../support/ingested-chain.ts';
 import { answerDue } from '../support/record-attempt.ts';
+import { retireMinutes } from '../support/retire-minutes.ts';
 import { shiftedClock } from '../support/shifted-clock.ts';
 import { openToolBench } from '../support/tool-bench.ts';
 
@@ -307,13 +308,12 @@ test('addresses: free, retired, spoiled, somebody else’s; and what is nothing 
   const free = await show(text(keys[30] ?? ''));
   assert.equal([free.code, free.finding], [0, 'ok']);
   assert.match(free.text, /our test evm address number 30: no session has it yet; it is watched/);
-  const pool = { family: 'evm', mode: 'test' as const };
   await chain.mine([{ to: keys[31] ?? '', currency: 'USDT', units: 1_000_000n }]);
   assertBroken(await show(text(keys[31] ?? '')), 'credit', 'no session has this address (spoiled)', 'quayside sweep');
   const foreign = await show('0x1234567890123456789012345678901234567890');
   assert.equal([foreign.code, foreign.finding], [3, 'not_found']);
   assert.match(foreign.text, 'none of our deposit addresses or wallets');
-  await database.addresses.retire(pool, 'test', 40);
+  await retireMinutes(database, 40);
   assert.match((await show(text(keys[30] ?? ''))).text, 'retired: it is watched, and never given to a session');
   const nothing = await run('show', 'no such order');
   assert.is(nothing.code, 3);

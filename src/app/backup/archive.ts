@@ -36,19 +36,6 @@ const manifestSchema = z.strictObject({
   files: z.array(z.strictObject({ name: z.enum(names), bytes: z.int().nonnegative() })),
   /** Rows of each table. */
   counts: z.record(z.string(), z.int().nonnegative()),
-  /** `limits.pool_target`. */
-  pool_target: z.int().positive(),
-  pools: z.array(
-    z.strictObject({
-      family: z.string(),
-      mode: z.enum(['live', 'test']),
-      source: z.string(),
-      /** Addresses with a lower index were given out or retired. */
-      through: z.int().nonnegative(),
-      /** Addresses given out on the busiest of the last days. */
-      daily_max: z.int().nonnegative(),
-    }),
-  ),
 });
 export type Manifest = z.infer<typeof manifestSchema>;
 

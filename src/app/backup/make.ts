@@ -111,7 +111,7 @@ async function makeBackup(folder: string, parts: BackupParts, passphrase: Uint8A
   try {
     const inside = (name: string) => join(scratch.folder, name);
     copyDatabase(databaseFile(config.dataDir), inside('quayside.db'));
-    const content = describeSnapshot(inside('quayside.db'), nowMs);
+    const content = describeSnapshot(inside('quayside.db'));
     // After the database: a journal that knows more than the database is what `payout reconcile` is for.
     const signerFault = config.signer ? await writeSignerPart(config.signer, inside('signer.backup'), parts) : null;
     copyFileSync(secretKeyFile(config.dataDir, env), inside('secret.key'));
@@ -125,8 +125,6 @@ async function makeBackup(folder: string, parts: BackupParts, passphrase: Uint8A
       sandbox: config.networks.some(({ sandbox }) => sandbox),
       files,
       counts: content.counts,
-      pool_target: config.limits.poolTarget,
-      pools: content.pools.map(({ dailyMax, ...pool }) => ({ ...pool, daily_max: dailyMax })),
     };
     writeFileSync(inside('manifest.json'), JSON.stringify(manifest));
     // They are unpacked as they are here, whatever the mode of what they were copied from.

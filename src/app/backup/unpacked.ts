@@ -55,7 +55,7 @@ export async function withUnpacked<T>(
 /** @throws Fault `storage_unavailable`, `storage_damaged` */
 function problemsOf(path: string, manifest: Manifest): string[] {
   const { pages, foreignKeys } = checkIntegrity(path, 0);
-  const { counts, schemaVersion } = describeSnapshot(path, manifest.made_at_ms);
+  const { counts, schemaVersion } = describeSnapshot(path);
   const tables = [...new Set([...Object.keys(counts), ...Object.keys(manifest.counts)])];
   const different = tables.filter((table) => counts[table] !== manifest.counts[table]);
   return [

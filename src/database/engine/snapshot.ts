@@ -1,24 +1,16 @@
 /**
  * A copy of a database that is in use, and what it holds.
  */
-import type { Mode } from '../../core/transfer.ts';
-import { DAY_MS } from '../../lib/clock.ts';
 import { connect } from './connection.ts';
 import { versionOf } from './migrate.ts';
 import { guarded } from './storage-fault.ts';
 
 const BUSY_TIMEOUT_MS = 30_000;
-/** Days in which the busiest one is looked for. */
-const USE_DAYS = 30;
-
-/** Addresses of a source with an index below `through` were given out or retired; `dailyMax`: given on one day. */
-type PoolUse = Readonly<{ family: string; mode: Mode; source: string; through: number; dailyMax: number }>;
 
 type SnapshotContent = Readonly<{
   schemaVersion: number;
   /** Rows of each table. */
   counts: Readonly<Record<string, number>>;
-  pools: readonly PoolUse[];
 }>;
 
 /**
@@ -39,10 +31,10 @@ export function copyDatabase(file: string, to: string): void {
 }
 
 /**
- * Reads what a copy holds, of any version of the schema since retired addresses are known.
+ * Returns the content of a copy of any version of the schema.
  * @throws Fault `storage_unavailable`, `storage_damaged`
  */
-export function describeSnapshot(file: string, nowMs: number): SnapshotContent {
+export function describeSnapshot(file: string): SnapshotContent {
   return guarded(file, () => {
     const client = connect(file, BUSY_TIMEOUT_MS, true);
     try {
@@ -51,20 +43,8 @@ export function describeSnapshot(file: string, nowMs: number): SnapshotContent {
         .pluck()
         .all() as string[];
       const count = (table: string) => Number(client.prepare(`SELECT count(*) FROM "${table}"`).pluck().get());
-      const pools = client
-        .prepare(
-          `SELECT family, mode, source,
-             max(retired_through, coalesce((SELECT max(derivation_index) + 1 FROM addresses
-                                            WHERE pool_id = pools.id AND state = 'taken'), 0)) AS through,
-             coalesce((SELECT max(given) FROM (
-               SELECT count(*) AS given FROM sessions JOIN addresses ON addresses.session_id = sessions.id
-               WHERE sessions.created_at_ms >= @sinceMs AND addresses.pool_id = pools.id
-               GROUP BY sessions.created_at_ms / @dayMs)), 0) AS dailyMax
-           FROM pools ORDER BY id`,
-        )
-        .all({ sinceMs: nowMs - USE_DAYS * DAY_MS, dayMs: DAY_MS }) as PoolUse[];
       const counts = Object.fromEntries(tables.map((table) => [table, count(table)]));
-      return { schemaVersion: versionOf(client), counts, pools };
+      return { schemaVersion: versionOf(client), counts };
     } finally {
       client.close();
     }

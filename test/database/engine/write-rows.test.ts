@@ -53,22 +53,6 @@ function measured() {
 
 const largest = (rows: readonly number[]) => Math.max(...rows);
 
-test('retiring addresses that a lost database gave out is done in slices', async () => {
-  const { database, file, rowsOf, close } = measured();
-  const keys = Array.from({ length: MANY }, (_, n) => keyOf(n));
-  for (let at = 0; at < MANY; at += 1000) {
-    await database.addresses.add({ ...pool, source: 'xpub', firstIndex: at, keys: keys.slice(at, at + 1000) });
-  }
-  const [retired, rows] = await rowsOf(() => database.addresses.retire(pool, 'xpub', MANY + 7));
-  assert.is(retired, MANY + 7);
-  assert.is(rows.length, 3);
-  assert.ok(largest(rows) <= WRITE_ROWS_MAX, rows.join(' '));
-  assert.is((await database.addresses.level(pool, 'xpub')).free, 0);
-  assert.is(await database.addresses.retire(pool, 'xpub', MANY + 7), 0);
-  assert.equal(audit(file), []);
-  close();
-});
-
 test('removing an endpoint with a long backlog is done in slices', async () => {
   const { database, file, rowsOf, close } = measured();
   await database.stores.create(merchant('m1'));

@@ -1,16 +1,16 @@
-/** A whole machine that was put back to a snapshot: the database, and the marks beside it. */
+/** A database or a whole machine that was restored to a snapshot. */
 
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { addressMarksFile, openAddressMarks, retireGivenAddresses, watchForGaps } from '../../src/app/address-marks.ts';
+import { retireAfterGap, watchForGaps } from '../../src/addresses/gaps.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import type { Config } from '../../src/config/config.ts';
+import { mayHaveGiven } from '../../src/database/addresses.ts';
 import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
-import { mayHaveGiven } from '../../src/database/gap-retirement.ts';
-import { HOUR_MS } from '../../src/lib/clock.ts';
+import { HOUR_MS, MINUTE_MS } from '../../src/lib/clock.ts';
 import { newSessionId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
@@ -47,13 +47,12 @@ function openMachine() {
   async function start(): Promise<Run> {
     const config = { dataDir, sandbox: false, signer: null } as unknown as Config;
     prepareDatabase(config, {}, log, clock);
-    const marks = openAddressMarks(addressMarksFile(dataDir));
     const opened = openSqliteDatabase({
       file: databaseFile(dataDir),
       secretKey: readSecretKey(dataDir, {}),
-      ...{ busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600, afterTake: marks.cover },
+      ...{ busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 },
     });
-    await retireGivenAddresses({ database: opened, marks, clock, log });
+    await retireAfterGap({ addresses: opened.addresses, clock, log });
     running = {
       database: opened,
       async take() {
@@ -67,7 +66,6 @@ function openMachine() {
       stop() {
         running = null;
         opened.close();
-        marks.close();
       },
     };
     return running;
@@ -126,7 +124,7 @@ test(
     assert.is(alice, 1);
     first.stop();
     putBack();
-    clock.advance(HOUR_MS);
+    clock.advance(20 * MINUTE_MS);
     const second = await start();
     await chain.mine();
     await chain.report('following');
@@ -176,10 +174,11 @@ test(
     const second = await start();
     assert.is(await free(second), ADDRESSES);
     second.stop();
-    for (let n = 0; n < 5; n++) {
+    for (let hours = 1; hours <= 5; hours++) {
       clock.advance(HOUR_MS);
       const failed = await start();
-      assert.is(await free(failed), ADDRESSES - 10, 'no session was ever created');
+      const { retiredThrough } = await failed.database.addresses.level(evm, evm.source);
+      assert.is(retiredThrough, 11 + 60 * hours, 'ten and one a minute: no session was ever created');
       failed.stop();
     }
   }),
@@ -200,52 +199,19 @@ test(
 );
 
 test(
-  'where only the database was put back, exactly what was given out is retired, and told',
-  onMachine(async ({ begin, start, keep, putBack, dataDir, clock, chain }) => {
-    const first = await begin();
-    keep();
-    for (let n = 0; n < 5; n++) await first.take();
-    first.stop();
-    const marks = readFileSync(addressMarksFile(dataDir));
-    putBack();
-    writeFileSync(addressMarksFile(dataDir), marks);
-    clock.advance(HOUR_MS);
-    const second = await start();
-    assert.equal(await alarmsOf(second), ['addresses_retired']);
-    await chain.mine();
-    await chain.report('following');
-    assert.is(await second.take(), 5);
-  }),
-);
-
-test(
-  'a backup that was restored has retired addresses itself: the gap begins then',
-  onMachine(async ({ begin, start, clock }) => {
-    const first = await begin();
-    clock.advance(HOUR_MS);
-    const freeze = { network: null, reason: 'restored', frozenBy: 'anna', sinceMs: clock.nowMs() };
-    const act = { atMs: clock.nowMs(), operator: 'anna', command: 'restore', reason: 'a new machine' };
-    await first.database.holds.freeze({ ...freeze, code: 'restored_from_backup' }, act);
-    first.stop();
-    clock.advance(10_000);
-    const second = await start();
-    assert.is((await second.database.addresses.level(evm, evm.source)).free, ADDRESSES);
-  }),
-);
-
-test(
   'a server whose time jumps ahead was put back with its memory, and retires what may have been given',
-  onMachine(async ({ begin, dataDir, clock }) => {
+  onMachine(async ({ begin, clock }) => {
     const { database } = await begin();
     const stopping = new AbortController();
     const free = async () => (await database.addresses.level(evm, evm.source)).free;
     const sleep = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
-    const watching = watchForGaps({ dataDir, clock: { ...clock, sleep }, log, signal: stopping.signal });
+    const parts = { addresses: database.addresses, clock: { ...clock, sleep }, log };
+    const watching = watchForGaps(parts, stopping.signal);
     clock.advance(5_000);
     await sleep();
     assert.is(await free(), ADDRESSES);
     clock.advance(HOUR_MS);
-    await until('addresses are retired', async () => (await free()) === ADDRESSES - 10);
+    await until('addresses are retired', async () => (await free()) === 0);
     stopping.abort();
     await watching;
   }),
@@ -272,13 +238,13 @@ test(
 );
 
 test('a gap may have been three times as busy as the busiest hour or day, and is bounded', () => {
-  const day = [5, ...Array(23).fill(1)];
-  const hours = [...day, ...Array(48).fill(1)];
+  const quiet = Array.from({ length: 3 * 24 }, (_, hour) => ({ hour, sessions: 1 }));
+  const hours = [{ hour: 0, sessions: 5 }, ...quiet.slice(1)];
   assert.is(mayHaveGiven([], 10 * HOUR_MS), 10);
   assert.is(mayHaveGiven(hours, HOUR_MS), 10 + 15);
   assert.is(mayHaveGiven(hours, HOUR_MS / 60), 10 + 1);
   assert.is(mayHaveGiven(hours, 10 * 24 * HOUR_MS), 10 + 3 * 28 * 10, 'no ten days are as busy as that hour');
-  assert.is(mayHaveGiven([1_000_000], 24 * HOUR_MS), 50_000);
+  assert.is(mayHaveGiven([{ hour: 7, sessions: 1_000_000 }], 24 * HOUR_MS), 50_000);
 });
 
 test.run();
