@@ -1,9 +1,8 @@
-/** Held money as a table, and what its kinds mean. */
+/** Held money for programs, and what its kinds mean. */
 import { type HeldKind, openPar } from '../../src/core/held-money.ts';
 import type { HeldMoney } from '../../src/database/held-money.ts';
 import { moment, momentOrNull } from './command.ts';
 import { parText } from './show-scene.ts';
-import type { Column } from './table.ts';
 
 export const meanings: Readonly<Record<HeldKind, string>> = {
   late: 'came after the deadline, or after a cancel',
@@ -19,20 +18,21 @@ export function heldState({ state, returns }: HeldMoney): string {
   return returns.some(({ status }) => status === 'completed') ? 'returned' : state;
 }
 
-export const heldColumns: readonly Column<HeldMoney>[] = [
-  ['id', ({ id }) => id],
-  ['kind', ({ kind }) => kind],
-  ['state', heldState],
-  ['amount', (held) => parText(openPar(held))],
-  ['currency', ({ currency }) => currency],
-  ['settled', ({ settledPar }) => parText(settledPar), 'hidden'],
-  ['session', ({ sessionId }) => sessionId],
-  ['order', ({ orderId }) => orderId],
-  ['store', ({ storeId }) => storeId, 'hidden'],
-  ['mode', ({ mode }) => mode, 'hidden'],
-  ['since', ({ openedAtMs }) => moment(openedAtMs)],
-  ['settled_at', ({ settledAtMs }) => momentOrNull(settledAtMs), 'hidden'],
-];
+/** Returns held money for programs. */
+export const heldJson = (held: HeldMoney) => ({
+  id: held.id,
+  kind: held.kind,
+  state: heldState(held),
+  amount: parText(openPar(held)),
+  currency: held.currency,
+  settled: parText(held.settledPar),
+  session: held.sessionId,
+  order: held.orderId,
+  store: held.storeId,
+  mode: held.mode,
+  since: moment(held.openedAtMs),
+  settled_at: momentOrNull(held.settledAtMs),
+});
 
 /** Returns the commands that decide about held money. */
 export const heldAdvice = (id: string): string =>

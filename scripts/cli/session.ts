@@ -6,7 +6,7 @@ import type { Sessions } from '../../src/database/database.ts';
 import type { Session } from '../../src/database/session.ts';
 import { parseSessionId } from '../../src/lib/id.ts';
 import { notFound } from './command.ts';
-import { sheet } from './table.ts';
+import { listLines } from './table.ts';
 
 /** Returns the session with an id. @throws Fault permanent `not_found` */
 export async function findSession(sessions: Sessions, text: string): Promise<Session> {
@@ -18,11 +18,9 @@ export async function findSession(sessions: Sessions, text: string): Promise<Ses
 
 /** Returns the session's transfers as a table. */
 export const paymentTable = ({ payments }: Session): string[] =>
-  sheet(payments, [
-    ['paid_on', ({ network }) => network],
-    ['with', ({ currency }) => currency],
-    ['amount', ({ units, decimals }) => formatUnits(units, decimals, MINOR_DECIMALS)],
-    ['state', ({ state }) => state],
-    ['confirmations', ({ confirmations }) => confirmations],
-    ['transaction', ({ tx }) => tx],
-  ]).lines;
+  listLines(
+    payments.map(({ network, currency, units, decimals, state, confirmations, tx }) => {
+      const amount = formatUnits(units, decimals, MINOR_DECIMALS);
+      return { paid_on: network, with: currency, amount, state, confirmations, transaction: tx };
+    }),
+  );

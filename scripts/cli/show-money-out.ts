@@ -9,13 +9,13 @@ import { endOf } from '../../src/database/payouts/holds.ts';
 import type { Refund } from '../../src/database/refunds/refund.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
 import { moment, momentOrNull } from './command.ts';
-import { heldAdvice, heldColumns, heldState, meanings } from './held.ts';
+import { heldAdvice, heldJson, heldState, meanings } from './held.ts';
 import { freezeText } from './payout-freeze.ts';
 import { amountOf, kindText, shownPayout } from './payouts.ts';
 import { findSession, paymentTable } from './session.ts';
 import { type Link, link, type Mark, type Shown } from './show-link.ts';
 import { at, parText, type Scene } from './show-scene.ts';
-import { type Column, sheet } from './table.ts';
+import { listLines } from './table.ts';
 
 /** Shows a refund with its payout. */
 export async function refundShown(scene: Scene, id: string): Promise<Shown | null> {
@@ -101,19 +101,21 @@ export async function payoutShown(scene: Scene, id: string): Promise<Shown | nul
 
 /** Returns a payout and its attempts for people and programs. */
 async function payoutFacts({ database, config }: Scene, payout: Payout): Promise<Pick<Shown, 'json' | 'table'>> {
-  const { json, lines } = sheet(await database.payouts.attempts(payout.id), attemptColumns);
-  return { json: { ...shownPayout(payout, config), attempts: json }, table: json.length === 0 ? [] : lines };
+  const attempts = (await database.payouts.attempts(payout.id)).map(attemptJson);
+  const table = attempts.length === 0 ? [] : listLines(attempts, attemptShown);
+  return { json: { ...shownPayout(payout, config), attempts }, table };
 }
 
-const attemptColumns: readonly Column<Attempt>[] = [
-  ['name', attemptName],
-  ['payer', ({ payer }) => payer, 'hidden'],
-  ['number', ({ nonce }) => nonce],
-  ['transaction_hash', ({ tx }) => tx],
-  ['signed_at', ({ signedAtMs }) => momentOrNull(signedAtMs)],
-  ['sent_at', ({ sentAtMs }) => momentOrNull(sentAtMs)],
-  ['node_said', ({ answer }) => answer],
-];
+const attemptJson = (one: Attempt) => ({
+  name: attemptName(one),
+  payer: one.payer,
+  number: one.nonce,
+  transaction_hash: one.tx,
+  signed_at: momentOrNull(one.signedAtMs),
+  sent_at: momentOrNull(one.sentAtMs),
+  node_said: one.answer,
+});
+const attemptShown = ['name', 'number', 'transaction_hash', 'signed_at', 'sent_at', 'node_said'] as const;
 
 /** Returns a payout, with what it waits for, its attempts, and its outcome. */
 export async function payoutLink(scene: Scene, payout: Payout): Promise<Link> {
@@ -170,7 +172,7 @@ export async function heldShown({ database }: Scene, id: string): Promise<Shown 
   });
   return {
     kind: 'held',
-    json: { ...sheet([held], heldColumns).json[0], held_kind: held.kind, returns },
+    json: { ...heldJson(held), held_kind: held.kind, returns },
     facts: [
       ['held', `${held.id} (${heldState(held)})`],
       ['kind', `${held.kind}: ${meanings[held.kind]}`],

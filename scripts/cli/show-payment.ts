@@ -18,7 +18,7 @@ import { refundLinks } from './show-money-out.ts';
 import { gapLinks, networkLink, rereadCommand, sessionRange } from './show-network.ts';
 import { addressText, at, parText, type Scene, unitsText } from './show-scene.ts';
 import { eventLinks } from './show-webhook.ts';
-import { sheet } from './table.ts';
+import { listLines } from './table.ts';
 
 const HELD_MAX = 10;
 /** A transaction that a reorg took out is usually in another block within this time. */
@@ -41,15 +41,18 @@ export async function sessionShown(scene: Scene, session: Session): Promise<Show
       ['created', moment(session.createdAtS * 1000)],
       ['expires', moment(terms.expiresAtS * 1000)],
     ],
-    table: sheet(life.status === 'pending' ? session.options : [], [
-      ['pay_on', ({ network }) => network],
-      ['with', ({ currency }) => currency],
-      ['amount', ({ units, decimals }) => formatUnits(units, decimals, MINOR_DECIMALS)],
-      ['to', (option) => optionAddress(session, option)],
-    ]).lines,
+    table: life.status === 'pending' ? optionTable(session) : [],
     links: [{ ...(await sessionLink(scene, session)), text: life.status }],
   };
 }
+
+const optionTable = (session: Session): string[] =>
+  listLines(
+    session.options.map((option) => {
+      const amount = formatUnits(option.units, option.decimals, MINOR_DECIMALS);
+      return { pay_on: option.network, with: option.currency, amount, to: optionAddress(session, option) };
+    }),
+  );
 
 /** Returns a session with all that depends on it. */
 export async function sessionLink(scene: Scene, session: Session): Promise<Link> {

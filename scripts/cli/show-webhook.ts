@@ -7,11 +7,10 @@ import type { StoredEvent } from '../../src/database/events.ts';
 import { isSenderSilent } from '../../src/database/sending.ts';
 import type { Session } from '../../src/database/session.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
-import { moment } from './command.ts';
+import { moment, momentOrNull } from './command.ts';
 import { type Link, link, type Shown } from './show-link.ts';
 import { at, type Scene } from './show-scene.ts';
-import { type Column, sheet } from './table.ts';
-import { deliveryColumns } from './webhooks.ts';
+import { listLines } from './table.ts';
 
 /** A delivery that was due for this long without an attempt is late. */
 const LATE_MS = 60_000;
@@ -97,37 +96,49 @@ export async function eventShown(scene: Scene, id: string): Promise<Shown | null
     kind: 'event',
     json: {
       ...{ id, store: storeId, mode, type, session: sessionId, created_at: moment(createdAtMs), body },
-      deliveries: sheet(
-        all.filter(({ eventId }) => eventId === id),
-        deliveryColumns,
-      ).json,
+      deliveries: all.filter(({ eventId }) => eventId === id).map(deliveryJson),
     },
     facts: [[body]],
     links: await linksOf(scene, [event], { id: sessionId, storeId }),
   };
 }
 
-const attemptColumns: readonly Column<Attempt>[] = [
-  ['attempt', ({ attempt }) => attempt],
-  ['started_at', ({ startedAtMs }) => moment(startedAtMs)],
-  ['duration_ms', ({ durationMs }) => durationMs],
-  ['status', ({ status }) => status],
-  ['error', ({ error }) => error],
-  ['response_excerpt', ({ responseExcerpt }) => responseExcerpt?.slice(0, EXCERPT_CHARACTERS_MAX) ?? null],
-];
+const attemptJson = (one: Attempt) => ({
+  attempt: one.attempt,
+  started_at: moment(one.startedAtMs),
+  duration_ms: one.durationMs,
+  status: one.status,
+  error: one.error,
+  response_excerpt: one.responseExcerpt?.slice(0, EXCERPT_CHARACTERS_MAX) ?? null,
+});
+
+/** Returns a delivery for programs. */
+const deliveryJson = (one: Delivery) => ({
+  id: one.id,
+  type: one.eventType,
+  session: one.sessionId,
+  state: one.state,
+  attempts: one.attempts,
+  next_attempt_at: momentOrNull(one.dueAtMs),
+  last_status: one.lastStatus,
+  last_error: one.lastError,
+  endpoint: one.endpointId,
+  event: one.eventId,
+  created_at: moment(one.createdAtMs),
+});
 
 /** Shows a delivery: its attempts and their answers, and what it waits for. */
 export async function deliveryShown(scene: Scene, id: string): Promise<Shown | null> {
   const { database } = scene;
   const [delivery] = await database.deliveries.list({ id, limit: 1 });
   if (!delivery) return null;
-  const made = sheet(await database.deliveries.attempts(id), attemptColumns);
+  const made = (await database.deliveries.attempts(id)).map(attemptJson);
   const endpoint = (await database.endpoints.list(null)).find((one) => one.id === delivery.endpointId) ?? null;
   return {
     kind: 'delivery',
-    json: { ...sheet([delivery], deliveryColumns).json[0], attempts_made: made.json },
+    json: { ...deliveryJson(delivery), attempts_made: made },
     facts: [[`delivery ${id} of ${delivery.eventType} ${delivery.eventId}, session ${delivery.sessionId}`]],
-    table: made.lines,
+    table: listLines(made),
     links: [await deliveryLink(scene, delivery, endpoint)],
   };
 }
@@ -139,6 +150,9 @@ export async function endpointShown({ database }: Scene, id: string): Promise<Sh
   const { recent, waiting, failingSinceMs, disabledAtMs, disabledReason, url, mode } = health;
   const countOf = (state: string) => recent.filter((one) => one.state === state).length;
   const [delivered, failed] = [countOf('delivered'), countOf('failed')];
+  const undelivered = recent
+    .filter(({ state }) => state !== 'delivered')
+    .map((one) => ({ delivery: one.id, event: one.eventType, state: one.state, attempts: one.attempts }));
   const tried = recent.find(({ attempts, state }) => attempts > 0 || state === 'delivered');
   const last = tried && (await database.deliveries.attempts(tried.id)).at(-1);
   const wrong = last ? wrongWith(last) : null;
@@ -156,12 +170,13 @@ export async function endpointShown({ database }: Scene, id: string): Promise<Sh
     json: {
       ...{ id, url, mode, disabled_reason: disabledReason },
       failing_since: failingSinceMs === null ? null : moment(failingSinceMs),
-      ...{ recent: { delivered, failed }, waiting, wrong },
+      ...{ recent: { delivered, failed }, waiting, wrong, undelivered },
     },
     facts: [
       ['url', `${url} (${mode} mode)`],
       [`last ${RECENT_EVENTS} events`, `${delivered} delivered, ${failed} failed for good, ${waiting} waiting`],
     ],
+    table: listLines(undelivered),
     links: [own],
   };
 }

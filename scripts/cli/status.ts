@@ -8,14 +8,13 @@ import { coinText } from '../../src/chains/coin-text.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import { unreadMinutes } from '../../src/core/wallet-books.ts';
 import { isInformed } from '../../src/database/notices.ts';
-import { isSenderSilent } from '../../src/database/sending.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
-import { alarmLines, alarmShown } from './alarms.ts';
+import { alarmJson, alarmShown } from './alarms.ts';
 import { type Command, type Installation, moment, momentOrNull } from './command.ts';
 import { freezeText, signerState } from './payout-freeze.ts';
 import { networkFacts, readPlaces, secondsSince } from './show-network.ts';
 import { addressText } from './show-scene.ts';
-import { sheet, table } from './table.ts';
+import { listLines } from './table.ts';
 
 const ALARMS_SHOWN = 10;
 const RATES_TIMEOUT_MS = 2000;
@@ -30,7 +29,7 @@ export const status: Command = {
   options: {},
   needsSandbox: true,
   async run(_input, installation) {
-    const read = [serverPart, networksPart, poolsPart, ratesPart, paymentsPart, storesPart, payoutsPart, carePart];
+    const read = [serverPart, networksPart, poolsPart, ratesPart, paymentsPart, payoutsPart, carePart];
     const parts = await Promise.all([...read, alarmsPart].map((part) => part(installation)));
     return {
       json: Object.assign({}, ...parts.map(({ json }) => json)),
@@ -51,31 +50,23 @@ async function serverPart({ config }: Installation): Promise<Part> {
 async function networksPart({ config, database, clock }: Installation): Promise<Part> {
   const places = [...(await readPlaces(database, config.networks)).values()];
   const networks = places.map((place) => networkFacts(place, clock.nowMs()));
-  const rows = networks.map((one) => [
-    ...[one.network, one.state, String(one.head ?? '-'), String(one.cursor ?? '-'), String(one.lag ?? '-')],
-    one.reported_s_ago === null ? 'never' : `${one.reported_s_ago} s ago`,
-    one.reason ? `${one.reason.code}: ${one.reason.message}` : '',
-  ]);
-  const notes = networks.flatMap(({ network, gaps, next }) => [
+  const notes = networks.flatMap(({ network, reason, gaps, next }) => [
+    ...(reason ? [`${network}: ${reason.message}`] : []),
     ...gaps.map(({ from, to }) => `${network}: blocks ${from} to ${to} were skipped; payments in them are not seen`),
     ...(next === null ? [] : [`${network}: ${next}`]),
   ]);
-  const head = ['NETWORK', 'STATE', 'HEAD', 'CURSOR', 'LAG', 'REPORTED', 'REASON'];
-  return { json: { networks }, lines: [...table([head, ...rows]), ...notes, ''] };
+  const shown = ['network', 'state', 'head', 'cursor', 'lag', 'reported_s_ago', 'reason'] as const;
+  return { json: { networks }, lines: [...listLines(networks, shown), ...notes, ''] };
 }
 
 /** All networks of a family and mode share a pool. */
 async function poolsPart({ config, database }: Installation): Promise<Part> {
   const reports = networkOfEachPool(config.networks).map((network) => readPool(database.addresses, network));
-  const { json, lines } = sheet(await Promise.all(reports), [
-    ['family', ({ family }) => family],
-    ['mode', ({ mode }) => mode],
-    ['free', ({ free }) => free],
-    ['taken', ({ taken }) => taken],
-    ['low', ({ isLow }) => isLow, 'hidden'],
-    ['note', poolNote],
-  ]);
-  return { json: { pools: json }, lines: [...lines, ''] };
+  const pools = (await Promise.all(reports)).map((report) => {
+    const { family, mode, free, taken, isLow } = report;
+    return { family, mode, free, taken, low: isLow, note: poolNote(report) };
+  });
+  return { json: { pools }, lines: [...listLines(pools, ['family', 'mode', 'free', 'taken', 'note']), ''] };
 }
 
 const poolNote = ({ free, isLow, nextIndex }: PoolReport): string =>
@@ -87,12 +78,7 @@ const poolNote = ({ free, isLow, nextIndex }: PoolReport): string =>
 async function ratesPart({ config }: Installation): Promise<Part> {
   const running = readServerFile(config.dataDir);
   const rates = running && (await readRates(running.metrics_url));
-  const lines = (rates ?? []).map(({ source, ageS, fresh, pairs, fault }) => {
-    const age =
-      ageS === null ? 'no answer yet' : `${pairs} rates, the newest ${ageS} s old${fresh ? '' : ' (too old to use)'}`;
-    return `rates ${source}: ${age}${fault ? `; ${fault}` : ''}`;
-  });
-  return { json: { rates }, lines };
+  return { json: { rates }, lines: rates && rates.length > 0 ? [...listLines(rates), ''] : [] };
 }
 
 /** Fetches the rates, which are in the server's memory, from its metrics listener. Null if it does not answer. */
@@ -109,12 +95,8 @@ export async function readRates(metricsUrl: string): Promise<readonly SourceStat
 async function paymentsPart({ database, clock }: Installation): Promise<Part> {
   const nowMs = clock.nowMs();
   const { sessions, deliveriesWaiting: waiting, oldestWaitingMs, heldOpen } = await database.reports.stats(nowMs);
-  const report = await database.sending.lastReport();
   const counts = Object.entries(sessions).flatMap(([name, count]) => (count === 0 ? [] : [`${count} ${name}`]));
   const oldestS = Math.floor(oldestWaitingMs / 1000);
-  const silent = isSenderSilent(report, nowMs)
-    ? ['webhooks are not being sent; start Quayside with `npm start`, or look for `webhooks` in its log']
-    : [];
   return {
     json: {
       sessions,
@@ -124,22 +106,7 @@ async function paymentsPart({ database, clock }: Installation): Promise<Part> {
     lines: [
       `sessions: ${counts.join(', ') || 'none'}`,
       `webhooks waiting: ${waiting}${waiting ? `, the oldest for ${oldestS} s` : ''}`,
-      ...silent,
       ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
-    ],
-  };
-}
-
-/** Stores that need somebody. */
-async function storesPart({ database }: Installation): Promise<Part> {
-  const suspended = await database.stores.listSuspended();
-  const all = await database.stores.list();
-  const waiting = all.flatMap(({ id, status: state, refusal }) => (state === 'pending' && !refusal ? [id] : []));
-  return {
-    json: {},
-    lines: [
-      ...waiting.map((id) => `store ${id} waits for you: \`quayside store decide ${id} approve\`, or refuse it`),
-      ...suspended.map((id) => `store ${id} is suspended: \`quayside store decide ${id} resume\` ends it`),
     ],
   };
 }
@@ -187,26 +154,17 @@ async function payoutsPart({ database, config, clock }: Installation): Promise<P
     lines: [
       ...freezes.map((one) => `money out is FROZEN: ${freezeText(one)}`),
       ...(freezes.length > 0 || open > 0 ? signer : []),
-      ...(open === 0 ? [] : [`payouts open: ${open}`]),
-      ...(open > 0 && !config.signer ? ['  the configuration has no `signer` to sign them (docs/money.md)'] : []),
-      ...waiting.map(
-        ({ network, reason, payouts, oldest_s }) =>
-          `  ${network}: ${payouts} ${reason ? `waiting (${reason})` : 'in progress'}, the oldest for ${oldest_s} s`,
-      ),
+      ...(open > 0 && !config.signer ? ['the configuration has no `signer` to sign payouts (docs/money.md)'] : []),
+      ...(waiting.length > 0 ? listLines(waiting) : []),
       ...engines.flatMap(({ network, reason }) =>
-        reason ? [`  payouts on ${network} are stopped: ${reason.code}: ${reason.message}`] : [],
+        reason ? [`payouts on ${network} are stopped: ${reason.code}: ${reason.message}`] : [],
       ),
-      ...table(
-        wallets.map(({ network, wallet, address, holds, low, unread_minutes }) => [
-          `  ${network}`,
-          `${wallet} wallet`,
-          ...[address, holds.join(', ') || 'empty', low.length > 0 ? `LOW: ${low.join(', ')}` : ''],
-          unread_minutes === null ? '' : `NOT READ for ${unread_minutes} min, so not compared with the books`,
-        ]),
-      ),
+      ...(wallets.length > 0 ? listLines(wallets, walletShown) : []),
     ],
   };
 }
+
+const walletShown = ['network', 'wallet', 'address', 'holds', 'low', 'unread_minutes'] as const;
 
 /** The last comparison, the targets of notices, the last proved backup, and unsafe settings. */
 async function carePart({ config, database }: Installation): Promise<Part> {
@@ -254,7 +212,7 @@ async function carePart({ config, database }: Installation): Promise<Part> {
 async function alarmsPart({ database }: Installation): Promise<Part> {
   const [open, newest] = await Promise.all([database.alarms.listOpen(), database.alarms.list(ALARMS_SHOWN)]);
   return {
-    json: { open_alarms: open.map(alarmShown), alarms: newest.map(alarmShown) },
-    lines: open.length > 0 ? ['', 'open alarms:', ...open.flatMap(alarmLines)] : ['no open alarms'],
+    json: { open_alarms: open.map(alarmJson), alarms: newest.map(alarmJson) },
+    lines: open.length > 0 ? ['', 'open alarms:', ...listLines(open.map(alarmJson), alarmShown)] : ['no open alarms'],
   };
 }

@@ -1,9 +1,7 @@
 /** Adds a store: one merchant account with its own keys, endpoints and policy. */
-import { stateOf } from '../../src/acts/store-decisions.ts';
-import { settingsJson } from '../../src/acts/stores.ts';
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
-import { CHANNEL_TYPE, type MerchantStore } from '../../src/database/stores.ts';
-import { type Command, moment, operatorAct, reasonOption } from './command.ts';
+import { type Command, operatorAct, reasonOption } from './command.ts';
+import { storeJson } from './lists.ts';
 
 export const storeAdd: Command = {
   name: 'store add',
@@ -33,18 +31,3 @@ export const storeAdd: Command = {
     };
   },
 };
-
-/** Returns a store for programs. */
-export const storeJson = (store: MerchantStore) => ({
-  id: store.id,
-  name: store.name,
-  status: stateOf(store),
-  channel_type: CHANNEL_TYPE,
-  ...(store.suspension && {
-    suspended_at: moment(store.suspension.atMs),
-    suspended_because: store.suspension.because,
-  }),
-  ...(store.refusal && { refused_at: moment(store.refusal.atMs), refused_because: store.refusal.because }),
-  ...settingsJson(store.settings),
-  created_at: moment(store.createdAtMs),
-});

@@ -1,26 +1,25 @@
-/** Tables for programs and for people, no wider than the terminal. */
+/** Tables for people, no wider than the terminal. */
 import { printable } from '../../src/core/excerpt.ts';
 
 const GAP = '  ';
 /** A column is not made narrower than this. */
 const COLUMN_CHARS_MIN = 12;
 
-/** A value of a column, for programs as it is. */
-type Value = string | number | boolean | null | readonly string[];
-
-/** A column: its name for programs, and its value in a row. People see the name in capitals, unless it is hidden. */
-export type Column<T> = readonly [name: string, value: (row: T) => Value, isHidden?: 'hidden'];
-
-/** Returns rows for programs and, as a table, for people. */
-export function sheet<T>(rows: readonly T[], columns: readonly Column<T>[]) {
-  const json = rows.map((row) => Object.fromEntries(columns.map(([name, value]) => [name, value(row)])));
-  const shown = columns.flatMap(([name, , isHidden]) => (isHidden ? [] : [name]));
-  const head = shown.map((name) => name.toUpperCase().replaceAll('_', ' '));
-  const cells = json.map((one) => shown.map((name) => cellOf(one[name] ?? null)));
-  return { json, lines: table([head, ...cells]) };
+/** Returns rows as a table with headings, by the names of their members: all of the first, unless some are named. */
+export function listLines<T extends object>(rows: readonly T[], shown?: readonly (keyof T & string)[]): string[] {
+  const names: readonly string[] = shown ?? Object.keys(rows[0] ?? {});
+  const cells = rows.map((row) => {
+    const members = new Map(Object.entries(row));
+    return names.map((name) => cellOf(members.get(name)));
+  });
+  return table([names.map((name) => name.toUpperCase().replaceAll('_', ' ')), ...cells]);
 }
 
-const cellOf = (value: Value): string => (value === null ? '-' : [value].flat().join(', '));
+/** People see a reason by its code. */
+function cellOf(value: unknown): string {
+  if (value === null || value === undefined) return '-';
+  return typeof value === 'object' && 'code' in value ? String(value.code) : [value].flat().join(', ');
+}
 
 /**
  * Returns rows as lines with aligned columns. On a terminal, cells of the widest columns go on in further lines, so

@@ -290,7 +290,7 @@ async function planOne({ database, scope }: Context, id: string): Promise<Resend
   if (!isOurs) {
     return refuse(
       'not_found',
-      say('there is no delivery or event {id}; `quayside webhook list` shows the newest', { id }),
+      say('there is no delivery or event {id}; `quayside show` with its endpoint or session shows them', { id }),
     );
   }
   return { which: isEvent ? { eventId: id } : { deliveryId: id }, target: id, count: null, span: '' };

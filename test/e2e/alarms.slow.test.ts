@@ -58,7 +58,7 @@ async function withDatabase(work: (database: Database) => Promise<void>): Promis
 const status = () => quayside.cli('status');
 const own = async (): Promise<Json> => (await status()).networks[0];
 const openCodes = async (): Promise<string[]> =>
-  (await quayside.cli('alarm', 'list', '--open')).map(({ code }: Json) => code);
+  (await quayside.cli('alarm', 'list', '--state', 'open')).map(({ code }: Json) => code);
 const metrics = async (): Promise<string> => (await fetch(`${(await status()).server.metrics_url}/metrics`)).text();
 const readyz = async (): Promise<Json> => (await fetch(`${quayside.baseUrl}/readyz`)).json();
 
@@ -82,10 +82,10 @@ test('blocks that cannot be read: the lag is that of the node’s head, and an a
   const alarm = open.find(({ code }: Json) => code === 'network_fault');
   assert.equal([alarm.state, alarm.ended_at, alarm.network], ['open', null, 'test:own']);
   assert.match(alarm.message, /^test:own is at fault, 30 blocks below the node’s head \d+: .*\. Payments/);
-  const isSent = (text: string) => text.includes(`network fault on test:own (A-${alarm.id})`);
+  const isSent = (text: string) => text.includes(`network fault on test:own (${alarm.id})`);
   await until('the server has sent a message', async () => messages().some(isSent));
   for (const text of messages()) assert.not.match(text, /ws:|hidden/);
-  await quayside.cli('alarm', 'acknowledge', `A-${alarm.id}`, '--reason', 'looking');
+  await quayside.cli('alarm', 'acknowledge', alarm.id, '--reason', 'looking');
   assert.match(await metrics(), /^quayside_alarm_open\{.*\} 1$/m);
   assert.equal(await readyz(), {
     status: 'unavailable',

@@ -61,10 +61,10 @@ test('a store, its keys and its endpoint are created, listed and removed', async
   const endpoint = await answer('webhook', 'add', url, '--mode', 'live', '--events', 'payment.late');
   assert.match(endpoint.webhook_secret, /^whsec_/);
   assert.not.ok(Object.values(store.webhook_secrets).includes(endpoint.webhook_secret), 'an endpoint has its own');
-  const { endpoints } = await answer('webhook', 'list');
+  const endpoints = await answer('webhook', 'list');
   assert.equal([endpoints.length, endpoints[0].url, endpoints[0].extended_events], [1, url, ['payment.late']]);
   await answer('webhook', 'remove', endpoint.id);
-  assert.equal((await answer('webhook', 'list')).endpoints, []);
+  assert.equal(await answer('webhook', 'list'), []);
   const newest = await answer('audit', 'list', '--limit', '2');
   assert.equal(
     newest.map(({ command, target }: Record<string, string>) => [command, target]),
@@ -305,40 +305,29 @@ test('alarm list shows the open ones first, then the newest others', async () =>
     ['request_failed', 'event', null],
     ['clock_skewed', 'ended', '2027-01-15 08:00:02'],
   ]);
-  assert.equal(shown(await answer('alarm', 'list', '--open')), [['disk_filling', 'open', null]]);
+  assert.equal(shown(await answer('alarm', 'list', '--state', 'open')), [['disk_filling', 'open', null]]);
   assert.equal(shown(await answer('alarm', 'list', '--limit', '1')), [
     ['disk_filling', 'open', null],
     ['request_failed', 'event', null],
   ]);
   const { open_alarms, alarms } = await answer('status');
   assert.equal([shown(open_alarms).length, alarms.length], [1, 3]);
-  const { out } = await run('alarm', 'list');
-  assert.match(out, /^2027-01-15 08:00:00 {2}A-\d+ {2}disk_filling {2}open\n {2}the disk fills\n/);
-  const text = (await run('status')).out;
-  assert.match(text, /open alarms:\n.* disk_filling /);
-  assert.match(text, /\nalarms reach nobody: add a recipient in the dashboard, under Alarms\n/);
+  assert.match((await run('status')).out, /\nopen alarms:\n.*\n.* disk_filling /);
 });
 
 test('an alarm is acknowledged once, by its number; what is over or unknown is said to be', async () => {
-  const [disk] = await answer('alarm', 'list', '--open');
-  const name = `A-${disk.id}`;
+  const [{ id: name }] = await answer('alarm', 'list', '--state', 'open');
   const acknowledge = async (id: string, ...more: string[]) => answer('alarm', 'acknowledge', id, ...more);
-  assert.equal(
-    [(await acknowledge(name, '--dry-run')).id, (await acknowledge(name, '--dry-run')).dry_run],
-    [name, true],
-  );
-  assert.is((await answer('alarm', 'list', '--open'))[0].acknowledged_at, null);
+  assert.equal((await acknowledge(name, '--dry-run')).dry_run, true);
+  assert.is((await answer('alarm', 'list', '--state', 'open'))[0].acknowledged_at, null);
   const done = await acknowledge(name, '--reason', 'a new disk is ordered');
   assert.equal([done.id, done.outcome, done.dry_run], [name, 'acknowledged', false]);
-  assert.match((await run('alarm', 'acknowledge', name, '--reason', 'x'.repeat(201))).err, 'at most 200 characters');
-  assert.is((await acknowledge(String(disk.id))).outcome, 'already');
-  const { out } = await run('alarm', 'list', '--open');
-  const [{ acknowledged_by, acknowledged_note }] = await answer('alarm', 'list', '--open');
-  assert.match(out, new RegExp(`${name}  disk_filling  open, acknowledged by ${acknowledged_by}\\n`));
-  assert.match(out, `\n  ${acknowledged_by} noted: a new disk is ordered\n`);
-  assert.is(acknowledged_note, 'a new disk is ordered');
+  assert.is((await run('alarm', 'acknowledge', name, '--reason', 'x'.repeat(201))).code, 2);
+  assert.is((await acknowledge(name.replace('A-', ''))).outcome, 'already');
+  const [now] = await answer('alarm', 'list', '--state', 'open');
+  assert.is(now.acknowledged_note, 'a new disk is ordered');
   const ended = (await answer('alarm', 'list')).find(({ state }: { state: string }) => state === 'ended');
-  assert.is((await acknowledge(`A-${ended.id}`)).outcome, 'over');
+  assert.is((await acknowledge(ended.id)).outcome, 'over');
   const [entry] = await answer('audit', 'list');
   assert.equal([entry.command, entry.target, entry.reason], ['alarm acknowledge', name, 'a new disk is ordered']);
   assert.is((await run('alarm', 'acknowledge', 'A-999999')).code, 3);
@@ -346,10 +335,10 @@ test('an alarm is acknowledged once, by its number; what is over or unknown is s
 });
 
 test('an event is over once it is acknowledged', async () => {
-  const all: { id: number; state: string }[] = await answer('alarm', 'list');
-  const event = `A-${all.find((one) => one.state === 'event')?.id}`;
+  const all: { id: string; state: string }[] = await answer('alarm', 'list');
+  const event = all.find((one) => one.state === 'event')?.id ?? '';
   assert.is((await answer('alarm', 'acknowledge', event, '--reason', 'the order was called back')).outcome, 'over');
-  assert.is((await answer('alarm', 'list')).find((one: { id: number }) => `A-${one.id}` === event)?.state, 'resolved');
+  assert.is((await answer('alarm', 'list')).find((one: { id: string }) => one.id === event)?.state, 'resolved');
   assert.is((await answer('alarm', 'acknowledge', event)).outcome, 'already');
   const [entry] = await answer('audit', 'list');
   assert.equal([entry.command, entry.target], ['alarm acknowledge', event]);

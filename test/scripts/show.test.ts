@@ -298,8 +298,6 @@ test('a loan of energy is called a loan, and what takes it back too', async () =
     assert.match((await show(txs[at] ?? '')).text, `${name} ${id} `);
     const shown = await run('show', id);
     assert.match(shown.out, new RegExp(`payout: ${name} ${id} .* on ${network.key}`));
-    const listed = await run('payout', 'list', '--kind', 'gas');
-    assert.match(listed.out, new RegExp(`^${id} +${name} `, 'm'));
   }
 });
 

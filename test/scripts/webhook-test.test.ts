@@ -28,7 +28,7 @@ test('the event is signed with the endpoint’s secret, has its mode, and the an
   assert.equal([headers['x-service-mode'], headers['x-service-event-type']], ['test', 'webhook.test']);
   const event = JSON.parse(body);
   assert.equal([event.id, event.type, event.livemode], [shown.event, 'webhook.test', false]);
-  assert.equal((await answer('webhook', 'list')).deliveries, [], 'nothing is kept');
+  assert.equal((await answer('show', id)).recent, { delivered: 0, failed: 0 }, 'nothing is kept');
 });
 
 test('a refusal and a server that is not there end with 1 and say why; an unknown endpoint with 3', async () => {
