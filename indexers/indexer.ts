@@ -6,7 +6,6 @@ import { derivedFamilies } from '../src/chains/index.ts';
 import type { PayoutNode } from '../src/chains/spend.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault } from '../src/core/fault.ts';
-import { watchedWallets } from '../src/core/outgoing.ts';
 import { freezeTexts, frozenText } from '../src/core/reasons.ts';
 import type { Database } from '../src/database/database.ts';
 import { WALLETS_UNKNOWN as CODE } from '../src/database/payouts/holds.ts';
@@ -115,7 +114,7 @@ async function recordWallets(options: IndexerOptions, wasFollowed: boolean, sign
   const untilMs = clock.nowMs() + (wasFollowed ? walletsMsMax : 0);
   for (;;) {
     try {
-      return await database.wallets.recordOwn(key, watchedWallets(await signer.wallets(key)));
+      return await database.wallets.recordOwn(key, await signer.wallets(key));
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       if (clock.nowMs() < untilMs && !signal.aborted) {
@@ -172,7 +171,7 @@ async function openForPayouts({ network, database, chain, clock, log }: IndexerO
     const { code, message } = error;
     log.error({ code }, message);
     const atMs = clock.nowMs();
-    await database.engines.report(network.key, { code, message }, atMs);
+    await database.engines.report(network.key, { code, message });
     await database.alarms.raise({ atMs, code, message, network: network.key, sessionId: null });
     return null;
   }

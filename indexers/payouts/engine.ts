@@ -97,7 +97,7 @@ export function createPayer(options: PayerOptions) {
 
   async function begin(): Promise<AdvancePayout> {
     if (lease && advance) return advance;
-    lease = await acquireLease(network.key, signer, database, clock.nowMs());
+    lease = await acquireLease(network.key, signer, database);
     advance = createAdvancePayout({ ...options, wallets, lease, pace, allotting, holdOnNew });
     return advance;
   }
@@ -193,7 +193,7 @@ export function createPayer(options: PayerOptions) {
     const isNews = reported?.news !== news;
     if (!isNews && reported?.message === fault?.message) return;
     const reason = fault && { code: fault.code, message: fault.message };
-    await engines.report(network.key, reason, nowMs);
+    await engines.report(network.key, reason);
     reported = { news, message: fault?.message };
     if (!isNews) return;
     if (reason && fault.kind === 'permanent') {

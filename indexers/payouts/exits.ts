@@ -31,7 +31,7 @@ import type { PayoutWallets } from './wallets.ts';
 
 export type ExitParts = Readonly<{
   node: Pick<PayoutNode, 'outcome' | 'paidBy'>;
-  wallets: Pick<PayoutWallets, 'draft' | 'ofRole'>;
+  wallets: Pick<PayoutWallets, 'draft'>;
   rules: Pick<SpendRules, 'payer'>;
   database: Database;
   act: OperatorAct;
@@ -82,21 +82,14 @@ export async function retry(parts: ExitParts, payout: Payout, others: readonly s
 
 const look = { kind: 'look' } as const;
 
-/** A payout with everything that was signed for it, and the wallets that may have paid it. */
-type Case = ExitParts &
-  Readonly<{
-    payout: Payout;
-    attempts: readonly Attempt[];
-    /** Wallets of its role, where the intent names no certain one. */
-    payers: readonly string[];
-  }>;
+/** A payout with everything that was signed for it. */
+type Case = ExitParts & Readonly<{ payout: Payout; attempts: readonly Attempt[] }>;
 
-async function openCase(parts: ExitParts, payout: Payout): Promise<Case> {
-  const wallet = parts.rules.payer(payout.intent);
-  const isAny = wallet.role !== 'collection' && wallet.index === undefined;
-  const payers = isAny ? await parts.wallets.ofRole(wallet.role) : [];
-  return { ...parts, payout, attempts: await parts.database.payouts.attempts(payout.id), payers };
-}
+const openCase = async (parts: ExitParts, payout: Payout): Promise<Case> => ({
+  ...parts,
+  payout,
+  attempts: await parts.database.payouts.attempts(payout.id),
+});
 
 /**
  * Returns the acknowledged transfers that equal a payout.
@@ -152,10 +145,10 @@ async function gatherEvidence(of: Case): Promise<Evidence> {
   return { isSigning: attempts.some((one) => !isSigned(one)), generations, suspect };
 }
 
-/** Returns a lock on the chain of any wallet that has an attempt, of one that may have paid it, or pays now. */
-async function findLock({ node, wallets, payout, attempts, payers }: Case): Promise<string | null> {
+/** Returns a lock on the chain of any wallet that has an attempt, or pays now. */
+async function findLock({ node, wallets, payout, attempts }: Case): Promise<string | null> {
   const signed = attempts.filter(isSigned).map(({ payer }) => payer);
-  for (const payer of new Set([undefined, ...signed, ...payers])) {
+  for (const payer of new Set([undefined, ...signed])) {
     const draft = await wallets.draft(payout.intent, { payer });
     const shown = await unlessUnclear(() => node.outcome(draft, []));
     if (shown.kind === 'unclear') return `the transaction that set its lock ${draft.lock}`;
@@ -183,13 +176,13 @@ async function unlessUnclear<T>(work: () => Promise<T>) {
  * @throws Fault transient if a node does not answer, or two disagree
  */
 async function readNamed(
-  { node, database, wallets, payout, attempts, payers }: Case,
+  { node, database, wallets, payout, attempts }: Case,
   tx: string,
 ): Promise<NamedPayment & Readonly<{ draft: SpendDraft }>> {
   const ownerId = await database.payouts.ownerOf(tx);
   const known = attempts.map(({ payer }) => payer).reverse();
   let first: (NamedPayment & Readonly<{ draft: SpendDraft }>) | null = null;
-  for (const payer of new Set([...known, ...(payers.length > 0 ? payers : [undefined])])) {
+  for (const payer of new Set([...known, undefined])) {
     const draft = await wallets.draft(payout.intent, { payer });
     // No record of its effects shows a transfer of native coin: only of our own attempts is known what they do.
     const isReadable = draft.token !== null || ownerId === payout.id;

@@ -30,9 +30,9 @@ export type PayoutLease = Awaited<ReturnType<typeof acquireLease>>;
  * Acquires the next lease.
  * @throws Fault permanent `payouts_not_adopted`, `signer_journal_behind`; faults of the signer and the database
  */
-export async function acquireLease(network: NetworkKey, signer: PayingSigner, database: Database, nowMs: number) {
+export async function acquireLease(network: NetworkKey, signer: PayingSigner, database: Database) {
   const served = await signer.fence(network);
-  const fence = await database.engines.nextFence(network, served, nowMs);
+  const fence = await database.engines.nextFence(network, served);
   if (fence === null) throw reasonFault(NOT_ADOPTED, { network, served });
   let journalId = (await database.engines.list()).find((engine) => engine.network === network)?.journalId ?? 0;
 

@@ -89,7 +89,7 @@ export async function reconcile(parts: ReconcileParts, seen: Survey): Promise<re
   const { network, database, act } = parts;
   await refuseUnsettled(parts, seen);
   // The engine reads up to the present final block before it signs anything.
-  await database.engines.settle(network, act.atMs, act.atMs);
+  await database.engines.settle(network, act.atMs);
   for (const { id, tx } of settledBy(seen)) {
     const payout = await database.payouts.find(id);
     if (payout && payout.tx !== tx) await settlePaid({ ...parts, isDryRun: false }, payout, tx, false);

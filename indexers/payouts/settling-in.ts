@@ -59,13 +59,13 @@ export function createSettlingIn(parts: SettlingInParts) {
       const headMs = head.timeS * 1000;
       if (untilMs === 0) {
         untilMs = Math.max(headMs, clock.nowMs()) + settleMs;
-        await engines.settle(network, untilMs, clock.nowMs());
+        await engines.settle(network, untilMs);
       }
       if (headMs < untilMs) return;
       lastNumber ??= head.number;
       if (floor < lastNumber) return;
       await lastLook();
-      await engines.settle(network, null, clock.nowMs());
+      await engines.settle(network, null);
       untilMs = null;
     },
     /** Returns why nothing is signed; null when it may be. */

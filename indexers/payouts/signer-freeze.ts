@@ -46,7 +46,7 @@ export function createSignerFreezer(
   async function report({ freeze, policyHash }: FreezeState): Promise<void> {
     const seen = freeze && { reason: freeze.reason, frozenBy: freeze.frozenBy, frozenAtMs: freeze.frozenAtMs };
     const text = JSON.stringify(seen);
-    if (text !== reported) await engines.reportSignerFreeze(network, seen, clock.nowMs());
+    if (text !== reported) await engines.reportSignerFreeze(network, seen);
     reported = text;
     if (policyHash !== loggedPolicy) log.info({ policyHash }, 'the signer runs with this policy');
     loggedPolicy = policyHash;

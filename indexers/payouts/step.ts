@@ -4,7 +4,6 @@
 import type PQueue from 'p-queue';
 import type { PayoutNode, SentAttempt, SpendDraft } from '../../src/chains/spend.ts';
 import { Fault, invariant, permanent } from '../../src/core/fault.ts';
-import { isPayback } from '../../src/core/intent.ts';
 import {
   type Attempt,
   decide,
@@ -70,8 +69,7 @@ type Work = {
 
 export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
   return async ({ payout, approvals, attempts }, memory) => {
-    const payer = await payerOf(parts, payout, attempts);
-    const draft = await parts.wallets.draft(payout.intent, { payer });
+    const draft = await parts.wallets.draft(payout.intent, { payer: attempts[0]?.payer });
     const work: Work = { parts, payout, approvals, draft, attempts, memory, quoted: null, outcome: null };
     for (let steps = 0; steps < STEPS_MAX; steps++) {
       const next = (await isFrozen(work)) ? decideFrozen : decide;
@@ -81,20 +79,6 @@ export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
     }
     return lookAgain(work);
   };
-}
-
-/**
- * Returns the wallet that has to pay, as the signer decides it: a generation keeps its wallet, and a refund with a lock
- * the wallet of its first one; undefined where it is the wallet that pays now.
- */
-async function payerOf(
-  { database, rules }: AdvanceParts,
-  { id, intent, generation }: Payout,
-  attempts: readonly Attempt[],
-): Promise<string | undefined> {
-  const [first] = attempts;
-  if (first || !rules.hasLocks || generation === 0 || !isPayback(intent)) return first?.payer;
-  return (await database.payouts.attempts(id))[0]?.payer;
 }
 
 const isFrozen = async ({ parts, payout }: Work) => (await parts.database.holds.find(payout.network)) !== null;
@@ -222,8 +206,9 @@ async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress |
   if (await isFrozen(work)) return lookAgain(work);
   const { id, generation, intent, proof } = payout;
   try {
-    const request = { fence: parts.lease.fence, intent, generation, attempt, proof, terms, approvals };
-    await parts.signer.sign({ ...request, ...(await parts.wallets.named(work.draft.payer)) });
+    const { payer } = work.draft;
+    const request = { fence: parts.lease.fence, intent, generation, attempt, proof, terms, approvals, payer };
+    await parts.signer.sign(request);
   } catch (error) {
     // Without an answer it may have been signed: the same request is repeated.
     if (!(error instanceof Fault) || error.kind === 'transient') throw error;

@@ -12,7 +12,6 @@ import type { SpendDraft } from '../../src/chains/spend.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { type HotRole, hotRoles, type Intent, isPayback } from '../../src/core/intent.ts';
 import type { Asset } from '../../src/core/ledger.ts';
-import { watchedWallets } from '../../src/core/outgoing.ts';
 import { WAIT_MS_MAX } from '../../src/core/payout.ts';
 import { reasonFault } from '../../src/core/reasons.ts';
 import { isRefused, type Quote } from '../../src/core/spend.ts';
@@ -36,7 +35,7 @@ export function createWalletWatch(parts: PayerOptions & Readonly<{ wallets: Payo
    * Where they expire, everything that is in a block must be final first.
    */
   async function begin(): Promise<number> {
-    await database.wallets.recordOwn(network.key, watchedWallets(await wallets.own()));
+    await database.wallets.recordOwn(network.key, await wallets.own());
     const [head, final] = await Promise.all([chainNode.head(), chainNode.finalized()]);
     const finalNumber = final?.number ?? Math.max(0, head.number - network.reorgDepthMax);
     return rules.lane === 'expiry' ? head.number : finalNumber;
@@ -48,7 +47,8 @@ export function createWalletWatch(parts: PayerOptions & Readonly<{ wallets: Payo
   /** Freezes the network if a node counts transactions of the refund and gas wallets that are not known here. */
   async function compareCounts(): Promise<void> {
     if (rules.lane === 'expiry') return;
-    for (const key of (await Promise.all(hotRoles.map(wallets.ofRole))).flat()) {
+    const own = await wallets.own();
+    for (const key of hotRoles.map((role) => own[role])) {
       const count = await node.count(key);
       invariant(count, `the node of ${network.key} counts transactions`);
       await database.payouts.offerNonce(network.key, key, count, clock.nowMs());
@@ -114,19 +114,18 @@ export function createBalanceWatch(options: PayerOptions) {
       if (asset) shortAtMs.set(role, { ...shortAtMs.get(role), [asset]: clock.nowMs() });
     },
     /** Reads the balances if they are due. A fault of the node is the caller's. */
-    async renew({ former, feeUnitsMax: spentMax, ...own }: SignerWallets): Promise<void> {
+    async renew({ feeUnitsMax: spentMax, ...own }: SignerWallets): Promise<void> {
       const nowMs = clock.nowMs();
       if (nowMs < readAtMs + READ_MS) return;
       readAtMs = nowMs;
       const heldUnits: Partial<Record<Asset, bigint>> = {};
-      // The books have what the wallets hold together, former ones included.
-      for (const { role, key } of [...hotRoles.map((one) => ({ role: one, key: own[one] })), ...former]) {
+      for (const role of hotRoles) {
+        const key = own[role];
         const { native, tokens } = await node.balance(key);
         // Where transactions are counted, native coin is watched by that.
         const compared = rules.lane === 'expiry' ? { ...tokens, native } : tokens;
         for (const [asset, units] of Object.entries(compared) as [Asset, bigint][])
           heldUnits[asset] = (heldUnits[asset] ?? 0n) + units;
-        if (key !== own[role]) continue;
         const read = { units: { native, ...tokens }, low: lowAssets(role, native), readAtMs: nowMs };
         await database.wallets.recordBalance({ network: network.key, role, key, ...read });
       }

@@ -2,8 +2,8 @@
  * The address keys of the wallets that an intent involves, requested from the signer and remembered.
  */
 import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
-import { permanent } from '../../src/core/fault.ts';
-import { gasReceiver, type HotRole, type Intent, isPayback, type Wallet } from '../../src/core/intent.ts';
+import { type Fault, permanent } from '../../src/core/fault.ts';
+import { gasReceiver, type Intent, isPayback, type Wallet } from '../../src/core/intent.ts';
 import type { NetworkKey, Token } from '../../src/core/transfer.ts';
 import type { PayingSigner } from '../../src/signer/client.ts';
 import type { SignerWallets } from '../../src/signer/protocol.ts';
@@ -26,17 +26,8 @@ export function createPayoutWallets(
     return wallets;
   }
 
-  /** Returns the refund or gas wallet with an index; without one, the wallet that pays now. */
-  async function hotKeyOf({ role, index }: Extract<Wallet, { role: HotRole }>): Promise<string> {
-    const known = await own();
-    if (index === undefined || index === indexOf(known, known[role])) return known[role];
-    const other = known.former.find((one) => one.role === role && one.index === index);
-    if (other) return other.key;
-    throw permanent('signer_refused_wallet', `the signer names no ${role} wallet ${index} on ${network}; restart it`);
-  }
-
   async function keyOf(wallet: Wallet): Promise<string> {
-    if (wallet.role !== 'collection') return hotKeyOf(wallet);
+    if (wallet.role !== 'collection') return (await own())[wallet.role];
     const known = collection.get(wallet.index);
     if (known !== undefined) return known;
     const [key] = await signer.addresses(network, [wallet.index]);
@@ -45,13 +36,13 @@ export function createPayoutWallets(
     return key;
   }
 
-  /** @param payer of the refund or gas wallet that sets it */
+  /** @throws Fault permanent `signer_refused_wallet` if another wallet than the present one sets the lock */
   async function lockOf(id: string, payer: string): Promise<string> {
     const name = `${payer} ${id}`;
     const known = locks.get(name);
     if (known !== undefined) return known;
-    const index = indexOf(await own(), payer) ?? 0;
-    const key = await (index === 0 ? signer.refundLock(network, id) : signer.refundLock(network, id, index));
+    if (payer !== (await own()).refund) throw otherWallet(network, id, payer);
+    const key = await signer.refundLock(network, id);
     remember(locks, name, key);
     return key;
   }
@@ -86,12 +77,6 @@ export function createPayoutWallets(
 
   return {
     own,
-    /** Returns the wallets that have paid what wallets of the role pay, the one that pays now first. */
-    async ofRole(role: HotRole): Promise<readonly string[]> {
-      const { former, ...known } = await own();
-      const keys = former.filter((one) => one.role === role).map(({ key }) => key);
-      return [known[role], ...keys.reverse()];
-    },
     /**
      * Returns the intent with the address keys that it involves.
      * @param known address key of the refund or gas wallet that pays it; absent, the one that pays now
@@ -106,11 +91,6 @@ export function createPayoutWallets(
         ...(hasLock && { lock: await lockOf(intent.id, payer) }),
       };
     },
-    /** Returns what a request to sign says of its payer; nothing for the first wallet of a role. */
-    async named(payer: string): Promise<Readonly<{ payer?: string }>> {
-      const index = indexOf(await own(), payer);
-      return index === null || index === 0 ? {} : { payer };
-    },
     /** Asks the signer again. @returns whether other wallets pay now than before */
     async refresh(): Promise<boolean> {
       const before = wallets;
@@ -120,13 +100,12 @@ export function createPayoutWallets(
   };
 }
 
-/** Returns the index of a refund or gas wallet; null for a deposit address. The one that pays now has the highest. */
-function indexOf({ refund, gas, former }: SignerWallets, key: string): number | null {
-  const other = former.find((one) => one.key === key);
-  if (other) return other.index;
-  const role = key === refund ? 'refund' : key === gas ? 'gas' : null;
-  return role === null ? null : former.filter((one) => one.role === role).length;
-}
+const otherWallet = (network: NetworkKey, id: string, payer: string): Fault =>
+  permanent(
+    'signer_refused_wallet',
+    `wallet ${payer} has signed ${id} on ${network}, and the signer's policy names another refund wallet: let ` +
+      'policy.json name that one again until what it has signed has ended, and restart the signer',
+  );
 
 function remember<K>(known: Map<K, string>, name: K, key: string): void {
   if (known.size >= REMEMBERED_MAX) known.clear();

@@ -512,8 +512,7 @@ CREATE TABLE payout_engines (
   reason_message TEXT,
   signer_freeze TEXT CHECK (json_valid(signer_freeze)), --> SeenSignerFreeze
   beat_at_ms INTEGER, -- its last heartbeat; without one of the last two minutes, it settles in
-  settling_until_ms INTEGER, -- until when it settles in, by the chain's time. 0: not known yet
-  updated_at_ms INTEGER NOT NULL
+  settling_until_ms INTEGER -- until when it settles in, by the chain's time. 0: not known yet
 ) STRICT, WITHOUT ROWID;
 
 -- Where money out is frozen, one row for each cause: nothing is allotted, signed or broadcast there until an operator thaws it.
@@ -526,7 +525,7 @@ CREATE TABLE payout_freezes (
   PRIMARY KEY (network, code)
 ) STRICT;
 
--- A wallet whose outgoing transfers followers read: the signer's, and the treasury.
+-- Our own wallets: those that pay, whose outgoing transfers followers read, and the treasury.
 CREATE TABLE own_wallets (
   network TEXT NOT NULL,
   seq INTEGER NOT NULL, -- rises on its network in the order of commits, so that a follower that knows the newest knows all
@@ -544,19 +543,18 @@ CREATE TABLE outgoing_transfers (
   block_number INTEGER NOT NULL,
   tx TEXT NOT NULL,
   position INTEGER NOT NULL,
-  role TEXT NOT NULL CHECK (role IN ('refund', 'gas', 'treasury')),
+  role TEXT NOT NULL CHECK (role IN ('refund', 'gas')),
   from_key TEXT NOT NULL,
   to_key TEXT NOT NULL,
   currency TEXT NOT NULL CHECK (currency IN ('USDT', 'USDC')),
   units TEXT NOT NULL CHECK (units NOT IN ('', '0')),
   -- open: not judged yet. foreign: final, and nothing explains it. known: an operator acknowledged it.
-  -- recorded: the treasury's, or it went to another wallet of ours; only the newest of them.
-  state TEXT NOT NULL CHECK (state IN ('open', 'foreign', 'known', 'recorded')),
+  state TEXT NOT NULL CHECK (state IN ('open', 'foreign', 'known')),
   seen_at_ms INTEGER NOT NULL,
   UNIQUE (network, block_hash, tx, position, from_key)
 ) STRICT;
 CREATE INDEX outgoing_by_state ON outgoing_transfers (network, state, block_number);
-CREATE INDEX outgoing_by_payee ON outgoing_transfers (network, to_key) WHERE state IN ('open', 'foreign', 'known');
+CREATE INDEX outgoing_by_payee ON outgoing_transfers (network, to_key);
 
 -- Acknowledged transfers that equal a refund, and of which a person has said that they were another payment.
 CREATE TABLE other_transfers (

@@ -377,7 +377,6 @@ export const payoutEngines = sqliteTable('payout_engines', {
   signerFreeze: json<SeenSignerFreeze>(),
   beatAtMs: integer(),
   settlingUntilMs: integer(),
-  updatedAtMs: integer().notNull(),
 });
 
 export const payoutFreezes = sqliteTable('payout_freezes', {
@@ -402,12 +401,12 @@ export const outgoingTransfers = sqliteTable('outgoing_transfers', {
   blockNumber: integer().notNull(),
   tx: text().notNull(),
   position: integer().notNull(),
-  role: text().$type<'refund' | 'gas' | 'treasury'>().notNull(),
+  role: text().$type<'refund' | 'gas'>().notNull(),
   fromKey: text().notNull(),
   toKey: text().notNull(),
   currency: text().$type<'USDT' | 'USDC'>().notNull(),
   units: units().notNull(),
-  state: text().$type<'open' | 'foreign' | 'known' | 'recorded'>().notNull(),
+  state: text().$type<'open' | 'foreign' | 'known'>().notNull(),
   seenAtMs: integer().notNull(),
 });
 

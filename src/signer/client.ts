@@ -140,12 +140,8 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions) {
     wallets: (network: NetworkKey) => call('wallets', { network }),
     /** Returns deposit addresses (keys), to compare with the database. */
     addresses: (network: NetworkKey, indices: readonly number[]) => call('addresses', { network, indices }),
-    /**
-     * Returns the address key of the account that marks a refund or return as paid, where the family has one.
-     * @param index of the refund wallet that pays it
-     */
-    refundLock: (network: NetworkKey, id: string, index?: number) =>
-      call('refundLock', { network, id, ...(index !== undefined && { index }) }),
+    /** Returns the address key of the account that marks a refund or return as paid, where the family has one. */
+    refundLock: (network: NetworkKey, id: string) => call('refundLock', { network, id }),
     sign: (request: SignRequest): Promise<SignedSpend> => call('sign', request),
     /** Returns entries of the journal with ids above `after`, oldest first. */
     journal: (network: NetworkKey, after: number, limit: number) => call('journal', { network, after, limit }),

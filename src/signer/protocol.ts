@@ -7,7 +7,6 @@
 import * as z from 'zod';
 import { HOT_INDEX_LIMIT } from '../chains/spend.ts';
 import { heldKinds } from '../core/held-money.ts';
-import { hotRoles } from '../core/intent.ts';
 import { currencies } from '../core/transfer.ts';
 
 /** The longest request is a sweep, the longest answer in JSON a page of the journal. */
@@ -129,11 +128,8 @@ const signRequest = z
     terms,
     /** Approvals of a refund above the caps, of which one that is valid is enough. */
     approvals: z.array(approval).max(APPROVALS_MAX).readonly(),
-    /**
-     * The wallet that the engine expects to pay the fee; absent, the first of its role. The signer decides which one
-     * pays, by its policy and its journal, and refuses a request that expects another.
-     */
-    payer: addressKey.optional(),
+    /** The wallet that the engine expects to pay the fee. The signer's policy decides which one does. */
+    payer: addressKey,
   })
   .readonly();
 export type SignRequest = z.output<typeof signRequest>;
@@ -161,8 +157,6 @@ const signerWallets = z
     refund: addressKey,
     gas: addressKey,
     treasury: addressKey,
-    /** Wallets of each role with a lower index, oldest first. */
-    former: z.array(z.strictObject({ role: z.enum(hotRoles), index: hotIndex, key: addressKey }).readonly()).readonly(),
     /** The most that a transaction may cost by its policy, in base units of the native coin. */
     feeUnitsMax: whole(/^(0|[1-9][0-9]{0,77})$/),
   })
@@ -180,7 +174,7 @@ export const calls = {
     result: z.array(addressKey).readonly(),
   },
   refundLock: {
-    params: z.strictObject({ network: networkKey, id: intentId, index: hotIndex.optional() }),
+    params: z.strictObject({ network: networkKey, id: intentId }),
     result: addressKey,
   },
   sign: { params: signRequest, result: z.strictObject(signed) },

@@ -3,7 +3,6 @@
  */
 import type { SpendRules } from '../chains/spend.ts';
 import { type Fault, permanent } from '../core/fault.ts';
-import type { HotRole, Wallet } from '../core/intent.ts';
 import { ATTEMPTS_MAX } from '../core/payout.ts';
 import type { Terms } from '../core/spend.ts';
 import type { NetworkKey } from '../core/transfer.ts';
@@ -164,31 +163,5 @@ function checkDeath(
   throw refused(
     'expiry',
     `the transaction that was signed before can be included until ${timeText(untilMs)} by the signer's clock; check the machine's clock if that has passed`,
-  );
-}
-
-/**
- * Returns the refund or gas wallet that pays for a signature.
- * @param wallets address keys of the role's wallets, the first one first, the one that pays now last
- * @param history `signed`: which wallets paid for the intent's generations. `generation`: of a replacement, the
- * generation of what it replaces. `isLocked`: its lock belongs to the wallet of its first generation
- * @throws Fault `signer_refused_wallet`
- */
-export function choosePayer(
-  role: HotRole,
-  wallets: readonly string[],
-  {
-    signed,
-    generation,
-    isLocked,
-  }: Readonly<{ signed: readonly string[]; generation: number | null; isLocked: boolean }>,
-): Readonly<{ wallet: Wallet; key: string }> {
-  const bound = generation === null ? (isLocked ? signed[0] : undefined) : signed[generation];
-  const index = bound === undefined ? wallets.length - 1 : wallets.indexOf(bound);
-  const key = wallets[index];
-  if (key !== undefined) return { wallet: { role, index }, key };
-  throw refused(
-    'wallet',
-    `${bound} paid for it before, and is none of the ${role} wallets that the policy allows: restore the newest policy.json, whose \`wallets\` has the higher index`,
   );
 }

@@ -216,8 +216,8 @@ function serve(service: SigningService, method: JsonCallName, params: unknown): 
       return service.addresses(network, indices);
     }
     case 'refundLock': {
-      const { network, id, index } = read(method, params);
-      return service.refundLock(network, id, index);
+      const { network, id } = read(method, params);
+      return service.refundLock(network, id);
     }
     case 'sign':
       return service.sign(read(method, params));

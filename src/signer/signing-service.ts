@@ -17,7 +17,6 @@ import {
   type PaybackIntent,
   type Wallet,
 } from '../core/intent.ts';
-import type { FormerWallet } from '../core/outgoing.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
@@ -27,7 +26,7 @@ import { openFreezing } from './freeze.ts';
 import { type CapUse, canonicalIntent, isSameContent, type Journal } from './journal.ts';
 import type { NetworkPolicy, Policy } from './policy.ts';
 import type { JournalEntry, SignerWallets, SignRequest } from './protocol.ts';
-import { checkFence, checkOrder, choosePayer, nonceOf, refused } from './rules.ts';
+import { checkFence, checkOrder, nonceOf, refused } from './rules.ts';
 import { checkReading } from './self-check.ts';
 
 type SigningServiceOptions = Readonly<{
@@ -92,29 +91,32 @@ export function openSigningService({
     return key;
   };
 
-  /** Returns the wallets of a role from the first on, as many as have paid or pay now. */
-  const paying = ({ policy: { walletIndices }, spending }: Place, role: HotRole): string[] =>
-    Array.from({ length: walletIndices[role] + 1 }, (_, index) => keyOf(spending, { role, index }));
+  /** Returns the refund or gas wallet that the policy names. */
+  const current = ({ policy: { walletIndices } }: Place, role: HotRole): Wallet => ({
+    role,
+    index: walletIndices[role],
+  });
 
   /**
-   * Returns the wallet that pays the fee of a request, of which the request itself decides nothing: a replacement has
-   * the wallet of what it replaces, a refund with a lock that of its first generation, and all else the wallet that the
-   * policy names.
+   * Returns the wallet that pays the fee of a request: of a role, the one that the policy names. It must have signed
+   * what a replacement replaces, and the first generation of a refund with a lock.
    * @throws Fault `signer_refused_wallet`
    */
   function payerOf(place: Place, { intent, generation, attempt, payer: expected }: SignRequest): Payer {
     const rules = chains[place.policy.family].spendRules;
-    const wallet = rules.payer(intent);
-    if (wallet.role === 'collection') return { wallet, key: keyOf(place.spending, wallet) };
-    const payer = choosePayer(wallet.role, paying(place, wallet.role), {
-      signed: journal.payersOf(intent.id),
-      generation: attempt > 0 ? generation : null,
-      isLocked: rules.hasLocks === true && isPayback(intent),
-    });
-    if (payer.key === (expected ?? keyOf(place.spending, { role: wallet.role }))) return payer;
+    const named = rules.payer(intent);
+    const wallet = named.role === 'collection' ? named : current(place, named.role);
+    const key = keyOf(place.spending, wallet);
+    const signed = journal.payersOf(intent.id);
+    const isLocked = rules.hasLocks === true && isPayback(intent);
+    const bound = (attempt > 0 ? signed[generation] : isLocked ? signed[0] : undefined) ?? key;
+    if (expected === key && bound === key) return { wallet, key };
     throw refused(
       'wallet',
-      `another ${wallet.role} wallet pays for ${intent.id} on ${intent.network} than the request expects: the policy was changed. The engine asks again by itself`,
+      `the policy names ${key} to pay for ${intent.id} on ${intent.network}, ` +
+        (bound === key
+          ? `and the request expects ${expected}. The engine asks again by itself`
+          : `and ${bound} has paid for it before: until it has ended, let policy.json name that wallet again`),
     );
   }
 
@@ -281,23 +283,18 @@ export function openSigningService({
     wallets(network: NetworkKey): SignerWallets {
       const place = placeOf(network);
       const { treasury, feeUnitsMax } = place.policy.spend;
-      const current = (role: HotRole) => ({ role, index: place.policy.walletIndices[role] });
-      const former = hotRoles.flatMap((role) =>
-        paying(place, role)
-          .slice(0, -1)
-          .map((key, index): FormerWallet => ({ role, index, key })),
-      );
-      const [refund, gas] = hotRoles.map((role) => keyOf(place.spending, current(role))) as [string, string];
-      return { refund, gas, treasury, former, feeUnitsMax };
+      const [refund, gas] = hotRoles.map((role) => keyOf(place.spending, current(place, role))) as [string, string];
+      return { refund, gas, treasury, feeUnitsMax };
     },
     addresses(network: NetworkKey, indices: readonly number[]): string[] {
       const place = placeOf(network);
       return indices.map((index) => keyOf(place.spending, { role: 'collection', index }));
     },
-    refundLock(network: NetworkKey, id: string, index = 0): string {
-      const { spending } = placeOf(network);
+    refundLock(network: NetworkKey, id: string): string {
+      const place = placeOf(network);
+      const { spending } = place;
       if (!spending.refundLock) throw refused('request', `refunds have no lock on ${network}`);
-      const payer = spending.derive(seed, { role: 'refund', index });
+      const payer = spending.derive(seed, current(place, 'refund'));
       try {
         return spending.refundLock(payer, id);
       } finally {

@@ -227,7 +227,7 @@ test(
     prepareDatabase(config, {}, log, clock);
     assert.equal(await settling(), [0]);
     assert.is(await database.engines.beat(network.key, clock.nowMs()), 0);
-    await database.engines.settle(network.key, null, clock.nowMs());
+    await database.engines.settle(network.key, null);
     clock.advance(119_000);
     prepareDatabase(config, {}, log, clock);
     assert.equal(await settling(), [null]);

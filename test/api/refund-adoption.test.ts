@@ -175,7 +175,7 @@ test('until the journal is adopted, new refunds are answered with 503 and those 
     const database = server.database();
     const nowMs = server.clock.nowMs();
     assert.equal(await answerOf(server, sessionId, 'known', '1.00'), [201, undefined]);
-    await database.engines.report('test:ethereum', { code: 'payouts_not_adopted', message: 'it is older' }, nowMs);
+    await database.engines.report('test:ethereum', { code: 'payouts_not_adopted', message: 'it is older' });
     assert.equal(await answerOf(server, sessionId, 'new', '1.00'), [503, 'storage_unavailable']);
     assert.equal(await answerOf(server, sessionId, 'known', '1.00'), [201, undefined]);
     await database.payouts.adopt('test:ethereum', { signatures: [], servedFence: 1, nowMs });

@@ -316,11 +316,11 @@ test('only a refund that is processing can be canceled; its amount is free again
   assert.equal(codeOf(await cancel()), [400, 'CANNOT_CANCEL_REFUND', undefined], 'pending');
   await tick(api);
   const network = 'test:ethereum' as const;
-  await api.database().engines.settle(network, 0, api.clock.nowMs());
+  await api.database().engines.settle(network, 0);
   const early = await cancel();
   assert.equal(codeOf(early), [400, 'CANNOT_CANCEL_REFUND', undefined], 'it may have been paid');
   assert.match(JSON.stringify(early.json), 'Try again in ten minutes');
-  await api.database().engines.settle(network, null, api.clock.nowMs());
+  await api.database().engines.settle(network, null);
   const done = await cancel();
   assert.is(done.status, 200);
   const to = { destination: { network: 'ethereum', address: payerAddress }, destination_source: 'merchant' };

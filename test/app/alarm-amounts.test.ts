@@ -56,10 +56,7 @@ for (const [key, coin] of [
   });
 
   test(`on ${key}, so is what has left a wallet, and what came to an address without a payment`, async () => {
-    await database.wallets.recordOwn(key, [
-      { role: 'refund', key: wallet },
-      { role: 'gas', key: gas },
-    ]);
+    await database.wallets.recordOwn(key, { refund: wallet, gas });
     const ownWallet = (await database.wallets.listOwn(key)).at(-1)?.seq ?? 0;
     if (key === 'test:bsc')
       await database.addresses.add({ family, mode: 'test', source: 'test', firstIndex: 0, keys: [deposit] });

@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Intent } from '../../src/core/intent.ts';
-import { explainOutgoing, isPaidBy, type OutgoingTransfer } from '../../src/core/outgoing.ts';
+import { isPaidBy, type OutgoingTransfer } from '../../src/core/outgoing.ts';
 
 const network = 'test:one';
 const transfer: OutgoingTransfer = {
@@ -25,16 +25,6 @@ const refund = {
   units: 5n,
   mac: '',
 } as const;
-
-test('a transfer of a known attempt is ours, and without one it is foreign', () => {
-  assert.is(explainOutgoing(transfer, true), 'ours');
-  assert.is(explainOutgoing(transfer, false), 'foreign');
-  assert.is(explainOutgoing({ ...transfer, role: 'gas' }, false), 'foreign');
-});
-
-test('the treasury may spend what it likes', () => {
-  assert.is(explainOutgoing({ ...transfer, role: 'treasury' }, false), 'recorded');
-});
 
 test('a transfer pays a refund only if network, payee, currency and amount are the same', () => {
   assert.ok(isPaidBy({ intent: refund }, transfer));

@@ -84,7 +84,7 @@ test('a frozen network is explained on one screen: what left its wallets, which 
   withOperator(async ({ dashboard, mary }) => {
     const database = dashboard.api.database();
     const [wallet, payee] = ['a1'.repeat(20), 'b1'.repeat(20)] as const;
-    await database.wallets.recordOwn(network, [{ role: 'refund', key: wallet }]);
+    await database.wallets.recordOwn(network, { refund: wallet });
     const lose = async (tx: string) => {
       const transfer = { tx, index: 0, currency: 'USDT', from: wallet, to: payee, units: 1_500_000n } as const;
       const tip = (await database.networks.list()).find(({ network: of }) => of === network)?.cursor;
@@ -122,7 +122,7 @@ test('a frozen network is explained on one screen: what left its wallets, which 
 test('a frozen signer is shown with the way out', () =>
   withOperator(async ({ dashboard: { api }, mary }) => {
     const freeze = { reason: 'a stolen key', frozenBy: 'ann', frozenAtMs: Date.UTC(2026, 10, 25, 12) };
-    await api.database().engines.reportSignerFreeze(network, freeze, api.clock.nowMs());
+    await api.database().engines.reportSignerFreeze(network, freeze);
     const shown = textOf((await mary.get(PAGE)).text);
     assert.match(shown, /the signer is frozen Since 2026-11-25 12:00:00 , by ann : a stolen key/);
     assert.match(shown, 'quayside-signer thaw');

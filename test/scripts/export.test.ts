@@ -90,7 +90,7 @@ const unitsOf = ({ amount, currency }: Row): bigint => {
 };
 const sumOf = (rows: readonly Row[]): bigint => rows.reduce((sum, row) => sum + unitsOf(row), 0n);
 
-await database.engines.nextFence(network.key, 0, clock.nowMs());
+await database.engines.nextFence(network.key, 0);
 const first = await order('1a', { orderId: evil });
 const paid = await first.pay(10_000_001n);
 clock.advance(3_600_000);

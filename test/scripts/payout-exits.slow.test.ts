@@ -71,7 +71,7 @@ test.before(async () => {
   createDatabaseFile(databaseFile(dataDir));
   const own = { file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 };
   database = openSqliteDatabase(own);
-  await database.engines.nextFence(NETWORK, 0, nowMs);
+  await database.engines.nextFence(NETWORK, 0);
   assert.equal(await database.payouts.offerNonce(NETWORK, payer, counted(0), nowMs), { kind: 'free', nonce: 0 });
   await startSigning();
 });
@@ -171,7 +171,7 @@ async function stickForNonce(id: string): Promise<void> {
 /** Reconciles the network, and lets it settle in as its engine does. */
 async function reconcile(...flags: string[]) {
   const said = await answer('payout', 'reconcile', NETWORK, ...flags, ...because, '--yes');
-  await database.engines.settle(NETWORK, null, nowMs);
+  await database.engines.settle(NETWORK, null);
   return said;
 }
 

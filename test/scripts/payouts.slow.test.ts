@@ -93,7 +93,7 @@ test('a restored database adopts what was signed since, and shows every attempt'
   const { out } = await run('show', 'rf_lost');
   assert.match(out, tx);
   assert.is((await run('show', 'rf_none')).code, 3);
-  assert.is(await database.engines.nextFence(NETWORK, 3, 0), 4, 'the engine may sign again');
+  assert.is(await database.engines.nextFence(NETWORK, 3), 4, 'the engine may sign again');
   signing.kill('SIGTERM');
   await signing.ended;
 });
@@ -102,7 +102,7 @@ test('a stuck payout and the freeze for it are shown, and the payout is looked a
   const name = { id: 'rf_lost', generation: 0 };
   const why = { code: 'payout_nonce_foreign', message: 'its number was used up' };
   await database.payouts.stick({ ...name, why, freezes: true, nowMs: systemClock.nowMs() });
-  await database.engines.report(NETWORK, { code: 'signer_unreachable', message: 'nobody listens' }, 0);
+  await database.engines.report(NETWORK, { code: 'signer_unreachable', message: 'nobody listens' });
   const { payouts } = await answer('status');
   assert.equal([payouts.open, payouts.waiting[0].reason], [1, 'payout_nonce_foreign']);
   assert.is(payouts.frozen[0].code, 'payout_nonce_foreign');

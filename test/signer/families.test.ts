@@ -163,7 +163,7 @@ for (const family of ['tron', 'solana'] as const) {
   });
 }
 
-test('solana: a refund is signed again by the wallet that its lock belongs to, whichever pays now', () => {
+test('solana: a refund is signed again only by the wallet that its lock belongs to', () => {
   const place = makeSignerFolder({ version: 1, approvers: [], networks: {} }, false);
   const hours = handClock(1_795_000_000_000);
   /** Signs with a refund wallet in the policy, and returns which one it was. */
@@ -180,10 +180,16 @@ test('solana: a refund is signed again by the wallet that its lock belongs to, w
       opened.close();
     }
   };
-  const [first, second] = [0, 1].map((index) => keyOf('solana', { role: 'refund', index }));
+  const [first, second] = [0, 1].map((index) => keyOf('solana', { role: 'refund', index })) as [string, string];
   assert.is(signWith(0, 'rf_1', 1, {}), first);
   hours.advance(30_001);
-  assert.is(signWith(1, 'rf_1', 2, { generation: 1, proof: 'dead' }), first);
+  const again = { generation: 1, proof: 'dead' } as const;
+  for (const payer of [first, second])
+    assert.is(
+      refusalOf(() => signWith(1, 'rf_1', 2, { ...again, payer })),
+      'signer_refused_wallet',
+    );
+  assert.is(signWith(0, 'rf_1', 2, again), first);
   assert.is(signWith(1, 'rf_2', 3, { payer: second }), second);
   place.remove();
 });

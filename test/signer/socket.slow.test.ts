@@ -270,10 +270,12 @@ test('of two refunds that make the same transaction one is signed, no refund is 
 
 test('no number that a request can have ends the signer', async () => {
   const nowMs = Date.now();
+  const gasOf = { kind: 'gas', id: 'ga_1', network: 'test:tron', form: 'delegate', index: 7, units: 1n } as const;
+  const { payer } = firstOf(gasOf, 0);
   const ask = async (id: string, times: object, more: object = {}) => {
     const intent = { kind: 'gas', id, network: 'test:tron', form: 'delegate', index: 7, units: '1000000' };
     const terms = { ref_block_number: '70000123', ref_block_hash: '0123456789abcdef', fee_limit: '0', ...times };
-    return codeOf(await exchange(sign({ ...plain, intent, terms, ...more })));
+    return codeOf(await exchange(sign({ ...plain, intent, terms, payer, ...more })));
   };
   const late = { timestamp_ms: '9007199254740000', expiration_ms: '9007199254740991' };
   assert.is(await ask('ga_late', late), '403 signer_refused_terms');
@@ -292,7 +294,7 @@ test('no number that a request can have ends the signer', async () => {
   const params: Readonly<Record<string, object>> = {
     wallets: { network: 'test:one' },
     addresses: { network: 'test:tron', indices: [1, 2] },
-    refundLock: { network: 'test:tron', id: 'rf_1', index: 1 },
+    refundLock: { network: 'test:tron', id: 'rf_1' },
     journal: { network: 'test:one', after: 0, limit: 10 },
     fence: { network: 'test:one' },
     freezeState: {},
@@ -301,6 +303,7 @@ test('no number that a request can have ends the signer', async () => {
       ...plain,
       ...base,
       intent: gas,
+      payer,
       terms: { ref_block_number: '1', ref_block_hash: '0'.repeat(16), fee_limit: '0', ...soon },
     },
   };

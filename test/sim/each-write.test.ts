@@ -66,7 +66,7 @@ const history: Readonly<Record<string, Command>> = {
     story.refundId = outcome.refund.id;
   },
   'the payout is planned': (database) => database.refunds.advance(T0_MS, 10),
-  'the engine starts': (database) => database.engines.nextFence(network, 0, T0_MS),
+  'the engine starts': (database) => database.engines.nextFence(network, 0),
   'the nonce is offered': (database) => database.payouts.offerNonce(network, payer, counted(0), T0_MS),
   async 'the attempt is allotted'(database, _, { refundId }) {
     assert.is((await allot(database, refundId, { nowMs: T0_MS + 61_000 })).kind, 'allotted');

@@ -66,7 +66,7 @@ export const overSocket = (running: () => SigningService, random: Random, lossy:
   return {
     wallets: (network) => through((service) => service.wallets(network)),
     addresses: (network, indices) => through((service) => service.addresses(network, indices)),
-    refundLock: (network, id, index) => through((service) => service.refundLock(network, id, index)),
+    refundLock: (network, id) => through((service) => service.refundLock(network, id)),
     sign: (request) => through((service) => service.sign(request)),
     journal: (network, after, limit) => through((service) => service.journal(network, after, limit)),
     freezeState: () => through((service) => service.freezeState()),

@@ -63,7 +63,7 @@ export async function playHistory(
   });
   // It begins as a run that has ended just now.
   await bench.main.database.engines.beat(network, clock.nowMs());
-  await bench.main.database.engines.settle(network, null, clock.nowMs());
+  await bench.main.database.engines.settle(network, null);
   const machine = isPutBack(seed) ? createMachine(bench, network, chain, clock) : null;
   const signer = openSigner(machine, { bench, network, lane, random, at });
   const stage: Stage = {

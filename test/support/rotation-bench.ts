@@ -96,7 +96,7 @@ export async function fill(api: ApiServer): Promise<Contents> {
 const paying = 'test:paying';
 
 async function addOutgoing(database: Database, nowMs: number): Promise<void> {
-  await database.wallets.recordOwn(paying, [{ role: 'refund', key: named }]);
+  await database.wallets.recordOwn(paying, { refund: named });
   const ownWallet = (await database.wallets.listOwn(paying))[0]?.seq ?? 0;
   const moved = {
     tx: 't1',

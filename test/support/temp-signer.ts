@@ -7,7 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Family } from '../../src/chains/chain.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
+import { chains } from '../../src/chains/index.ts';
+import { solanaSpending } from '../../src/chains/solana/spend.ts';
 import type { Spending } from '../../src/chains/spend.ts';
+import { tronSpending } from '../../src/chains/tron/spend.ts';
 import { type Intent, intentMac, intentMacKey, type RefundIntent, type ReturnIntent } from '../../src/core/intent.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
@@ -82,6 +85,15 @@ export function returnOf(id: string, units: bigint, more: Partial<ReturnIntent> 
 export const approvalOf = (refund: RefundIntent, place: Partial<PaidThrough> = {}): ApprovalText =>
   paybackText(refund, canonicalIntent(refund), { family: 'evm', chainId: '31337', token: token(6), ...place });
 
+const spendings = { evm: evmSpending, tron: tronSpending, solana: solanaSpending };
+const families: Readonly<Record<string, keyof typeof spendings>> = { 'test:tron': 'tron', 'test:solana': 'solana' };
+
+/** Returns the first wallet of the role that pays for an intent. */
+function firstPayerOf(intent: Intent): string {
+  const family = families[intent.network] ?? 'evm';
+  return spendings[family].derive(seed, chains[family].spendRules.payer(intent)).key;
+}
+
 /** The first attempt of an intent. */
 export const firstOf = (intent: Intent, nonce: number, more: Partial<SignRequest> = {}): SignRequest => ({
   fence: 1,
@@ -91,6 +103,7 @@ export const firstOf = (intent: Intent, nonce: number, more: Partial<SignRequest
   proof: null,
   terms: terms(nonce),
   approvals: [],
+  payer: firstPayerOf(intent),
   ...more,
 });
 

@@ -32,7 +32,6 @@ export type PayoutEngine = Readonly<{
   beatAtMs: number | null;
   /** Until when it settles in, by the chain's time. 0: not known yet; null: it has. */
   settlingUntilMs: number | null;
-  updatedAtMs: number;
 }>;
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -41,8 +40,8 @@ const GAP_MS_MAX = 120_000;
 
 /** A database that was created now has lost nothing: its engines begin as if they had a heartbeat. */
 const addQuery = `
-  INSERT INTO payout_engines (network, fence, journal_id, beat_at_ms, settling_until_ms, updated_at_ms)
-  SELECT :network, 0, 0, CASE is_new WHEN 1 THEN :nowMs END, CASE is_new WHEN 0 THEN 0 END, :nowMs
+  INSERT INTO payout_engines (network, fence, journal_id, beat_at_ms, settling_until_ms)
+  SELECT :network, 0, 0, CASE is_new WHEN 1 THEN :nowMs END, CASE is_new WHEN 0 THEN 0 END
   FROM (SELECT coalesce((
     SELECT CAST(value AS INTEGER) BETWEEN :nowMs - ${GAP_MS_MAX} AND :nowMs FROM meta WHERE name = '${MADE_AT_MS}'
   ), 0) AS is_new)
@@ -58,10 +57,9 @@ export function engineCommands(db: Db) {
   const findEngine = findBy(db, payoutEngines, 'network');
   const allEngines = atFirstUse(orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)));
   const beginSettling = createSettlingStart(raw);
-  const saveBeat = changeBy(db, payoutEngines, ['beatAtMs', 'updatedAtMs'], 'network');
+  const saveBeat = changeBy(db, payoutEngines, ['beatAtMs'], 'network');
 
-  type Reported = Partial<typeof payoutEngines.$inferInsert> & Readonly<{ updatedAtMs: number }>;
-  const save = async (network: NetworkKey, set: Reported): Promise<void> => {
+  const save = async (network: NetworkKey, set: Partial<typeof payoutEngines.$inferInsert>): Promise<void> => {
     await orm
       .insert(payoutEngines)
       .values({ network, fence: 0, journalId: 0, ...set })
@@ -75,19 +73,19 @@ export function engineCommands(db: Db) {
      * was restored from a backup, or another one is in use, and nothing may be signed before `payouts.adopt`.
      * @param servedFence the highest fence that the signer has served
      */
-    async nextFence(network: NetworkKey, servedFence: number, nowMs: number): Promise<number | null> {
+    async nextFence(network: NetworkKey, servedFence: number): Promise<number | null> {
       return write(async () => {
         const engine = await findEngine.get({ network });
         if (servedFence > (engine?.fence ?? 0)) return null;
         const fence = (engine?.fence ?? 0) + 1;
         // The engine's report stays until its next one, which may be the same.
-        await save(network, { fence, updatedAtMs: nowMs });
+        await save(network, { fence });
         return fence;
       });
     },
     /** Saves why a network's engine does nothing; null: it works. */
-    async report(network: NetworkKey, reason: Reason | null, nowMs: number): Promise<void> {
-      const set = { reasonCode: reason?.code ?? null, reasonMessage: reason?.message ?? null, updatedAtMs: nowMs };
+    async report(network: NetworkKey, reason: Reason | null): Promise<void> {
+      const set = { reasonCode: reason?.code ?? null, reasonMessage: reason?.message ?? null };
       await write(() => save(network, set));
     },
     /**
@@ -98,17 +96,17 @@ export function engineCommands(db: Db) {
     async beat(network: NetworkKey, nowMs: number): Promise<number | null> {
       return write(async () => {
         beginSettling(network, nowMs);
-        await saveBeat({ network, beatAtMs: nowMs, updatedAtMs: nowMs });
+        await saveBeat({ network, beatAtMs: nowMs });
         return (await findEngine.get({ network }))?.settlingUntilMs ?? null;
       });
     },
     /** Saves until when a network settles in, by the chain's time; null: it has. */
-    async settle(network: NetworkKey, settlingUntilMs: number | null, nowMs: number): Promise<void> {
-      await write(() => save(network, { settlingUntilMs, updatedAtMs: nowMs }));
+    async settle(network: NetworkKey, settlingUntilMs: number | null): Promise<void> {
+      await write(() => save(network, { settlingUntilMs }));
     },
     /** Records whether a network's engine sees the signer frozen. */
-    async reportSignerFreeze(network: NetworkKey, signerFreeze: SeenSignerFreeze | null, nowMs: number): Promise<void> {
-      await write(() => save(network, { signerFreeze, updatedAtMs: nowMs }));
+    async reportSignerFreeze(network: NetworkKey, signerFreeze: SeenSignerFreeze | null): Promise<void> {
+      await write(() => save(network, { signerFreeze }));
     },
     async list(): Promise<readonly PayoutEngine[]> {
       return (await read(() => allEngines.all())).map(({ reasonCode, reasonMessage, ...engine }) => ({
@@ -268,15 +266,10 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
   }
 
   /** Lets the network's engine sign again. */
-  async function endAdoption(
-    network: NetworkKey,
-    journalId: number,
-    servedFence: number,
-    nowMs: number,
-  ): Promise<void> {
+  async function endAdoption(network: NetworkKey, journalId: number, servedFence: number): Promise<void> {
     const engine = await orm.select().from(payoutEngines).where(eq(payoutEngines.network, network)).get();
     const fence = Math.max(engine?.fence ?? 0, servedFence);
-    const row = { network, fence, journalId, reasonCode: null, reasonMessage: null, updatedAtMs: nowMs };
+    const row = { network, fence, journalId, reasonCode: null, reasonMessage: null };
     await orm.insert(payoutEngines).values(row).onConflictDoUpdate({ target: payoutEngines.network, set: row }).run();
   }
 
@@ -292,9 +285,7 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
         if (!isContinued) await deleteUnsigned(network);
         const added = await filterInOrder(signatures, (signature) => adoptOne(signature, nowMs));
         for (const id of new Set(added.map(({ intent }) => intent.id))) await follow(id, nowMs);
-        if (servedFence !== null) {
-          await endAdoption(network, signatures.at(-1)?.id ?? 0, servedFence, nowMs);
-        }
+        if (servedFence !== null) await endAdoption(network, signatures.at(-1)?.id ?? 0, servedFence);
         return added.length;
       });
     },

@@ -1,13 +1,13 @@
 /**
- * Transfers out of our own wallets: followers save them, and each is judged once it is final. `core/outgoing.ts`
- * decides what it means.
+ * Transfers out of the wallets that pay: followers save them, and each is judged once it is final. An attempt explains
+ * it, or it freezes money out.
  */
 
 import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../core/block.ts';
 import { invariant } from '../../core/fault.ts';
 import type { PaybackIntent } from '../../core/intent.ts';
-import { explainOutgoing, isPaidBy, type OutgoingTransfer, type WatchedRole } from '../../core/outgoing.ts';
+import { isPaidBy, type OutgoingTransfer, type OwnRole, ownRoles } from '../../core/outgoing.ts';
 import { freezeTexts } from '../../core/reasons.ts';
 import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
 import { createCounters } from '../counters.ts';
@@ -19,14 +19,12 @@ import { lanes, otherTransfers, outgoingTransfers, ownWallets, payoutAttempts } 
 import type { TextFormats } from '../text-formats.ts';
 import { type Freezer, isUnexplained, OUTFLOW_FOREIGN } from './holds.ts';
 
-/** A wallet whose outgoing transfers are read. */
-export type OwnWallet = Readonly<{ seq: number; role: WatchedRole; key: string }>;
+export type OwnWallet = Readonly<{ seq: number; role: OwnRole; key: string }>;
 
 /**
  * - `open`: not judged yet, because it is not final.
  * - `foreign`: nothing explains it; it froze money out. `known`: an operator has acknowledged it since, by ending
  *   that freeze; a refund that equals it waits for a person.
- * - `recorded`: the treasury's; only the newest are kept.
  */
 export type OutgoingState = OutgoingRow['state'];
 
@@ -37,8 +35,6 @@ export type OutgoingRecord = OutgoingTransfer &
 /** A transfer that equals a refund. It is `known` once an operator has acknowledged it. */
 export type EqualTransfer = Pick<OutgoingRow, 'id' | 'tx' | 'state'>;
 
-/** Transfers of the treasury that are kept. Its owner may be an exchange, with any number of them. */
-const RECORDED_MAX = 1_000;
 /** Transfers that one transaction judges. */
 const JUDGED_MAX = 100;
 
@@ -56,7 +52,7 @@ export function createOutgoing(db: Db) {
     (
       await mapInOrder(content, async (transfer) => {
         const role = transfer.isOutgoing && (await withKey.get({ network, key: transfer.from }))?.role;
-        return role ? { role, transfer } : [];
+        return role && role !== 'treasury' ? { role, transfer } : [];
       })
     ).flat();
   const placeOf = (network: NetworkKey, block: BlockRef, { tx, index: position, from: fromKey }: ChainTransfer) => ({
@@ -76,9 +72,8 @@ export function createOutgoing(db: Db) {
       block: BlockRef,
       content: readonly ChainTransfer[],
     ): Promise<ChainTransfer[]> => {
-      const payouts = (await leaving(network, content)).filter(({ role }) => role !== 'treasury');
       const unknown = await filterInOrder(
-        payouts,
+        await leaving(network, content),
         async ({ transfer }) =>
           !(await attempted.get({ tx: transfer.tx })) && !(await saved.get(placeOf(network, block, transfer))),
       );
@@ -90,7 +85,7 @@ export function createOutgoing(db: Db) {
      */
     hasUncountedWallet: async (network: NetworkKey): Promise<boolean> =>
       (await uncounted.get({ network })) !== undefined,
-    /** Saves those transfers of a block that leave our wallets. */
+    /** Saves those transfers of a block that leave the refund and gas wallets. */
     async add(network: NetworkKey, block: BlockRef, content: readonly ChainTransfer[], nowMs: number): Promise<void> {
       for (const { role, transfer } of await leaving(network, content)) {
         const { currency, to: toKey, units } = transfer;
@@ -145,7 +140,7 @@ function createQueries(db: Db) {
       .limit(1),
   );
   const attempted = findBy(db, payoutAttempts, 'tx');
-  const { network, state, id, toKey } = outgoingTransfers;
+  const { network, id, toKey } = outgoingTransfers;
   const isFrom = eq(network, sql.placeholder('network'));
   const saved = findBy(db, outgoingTransfers, 'network', 'blockHash', 'tx', 'position', 'fromKey');
   const unexplained = atFirstUse(
@@ -156,7 +151,6 @@ function createQueries(db: Db) {
         and(
           isFrom,
           eq(toKey, sql.placeholder('to')),
-          sql`${state} IN ('open', 'foreign', 'known')`,
           isUnexplained,
           sql`NOT EXISTS (SELECT 1 FROM ${otherTransfers} AS o WHERE o.payout_id = ${sql.placeholder('id')} AND o.transfer_id = ${id})`,
         ),
@@ -208,18 +202,21 @@ export function outgoingCommands(db: Db, parts: Parts) {
     await final.all({ network, floor: (await parts.networks.find(network))?.floor ?? 0 });
 
   async function judge(row: OutgoingRow, nowMs: number): Promise<void> {
-    const meaning = explainOutgoing(row, (await attempted.get({ tx: row.tx })) !== undefined);
     const isRow = eq(outgoingTransfers.id, row.id);
-    if (meaning === 'ours') await orm.delete(outgoingTransfers).where(isRow).run();
-    else await orm.update(outgoingTransfers).set({ state: meaning }).where(isRow).run();
-    if (meaning === 'foreign') await freezeFor(parts, row, nowMs);
+    if (await attempted.get({ tx: row.tx })) {
+      await orm.delete(outgoingTransfers).where(isRow).run();
+      return;
+    }
+    await orm.update(outgoingTransfers).set({ state: 'foreign' }).where(isRow).run();
+    await freezeFor(parts, row, nowMs);
   }
 
   return {
     /** Saves the wallets of a network. Known ones stay watched. */
-    async recordOwn(network: NetworkKey, wallets: readonly Omit<OwnWallet, 'seq'>[]): Promise<void> {
+    async recordOwn(network: NetworkKey, own: Readonly<Partial<Record<OwnRole, string>>>): Promise<void> {
       const lacking = async () => {
         const known = await walletsOf.all({ network });
+        const wallets = ownRoles.flatMap((role) => (own[role] === undefined ? [] : { role, key: own[role] }));
         return wallets.filter(({ role, key }) => !known.some((one) => one.role === role && one.key === key));
       };
       if ((await db.read(lacking)).length === 0) return;
@@ -239,7 +236,6 @@ export function outgoingCommands(db: Db, parts: Parts) {
       if ((await db.read(() => finalOf(network))).length === 0) return;
       await db.write(async () => {
         for (const row of await finalOf(network)) await judge(row, nowMs);
-        await forgetRecorded(db, network);
       });
     },
     /**
@@ -249,7 +245,7 @@ export function outgoingCommands(db: Db, parts: Parts) {
     async listForeign(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
       return db.read(async () => (await foreign.all({ network, limit })).map(toRecord));
     },
-    /** Returns the newest outgoing transfers that no attempt explains, the treasury's included. */
+    /** Returns the newest outgoing transfers that no attempt explains. */
     async listOutgoing(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
       const { id, network: of } = outgoingTransfers;
       const all = orm.select().from(outgoingTransfers).where(eq(of, network)).orderBy(desc(id)).limit(limit);
@@ -270,18 +266,6 @@ async function freezeFor(
   const why = freezeTexts[OUTFLOW_FOREIGN]({ ...row, amount, ...ends });
   await freezer.byProgram(network, OUTFLOW_FOREIGN, why, nowMs);
   await freezer.alarm(network, OUTFLOW_FOREIGN, why, nowMs);
-}
-
-async function forgetRecorded({ orm }: Db, network: NetworkKey): Promise<void> {
-  const { id, state, network: of } = outgoingTransfers;
-  const isRecorded = and(eq(of, network), eq(state, 'recorded'));
-  const all = orm.select({ id }).from(outgoingTransfers).where(isRecorded).orderBy(desc(id));
-  const oldest = await all.limit(1).offset(RECORDED_MAX).get();
-  if (!oldest) return;
-  await orm
-    .delete(outgoingTransfers)
-    .where(and(isRecorded, lte(id, oldest.id)))
-    .run();
 }
 
 const toRecord = ({ blockHash, position, fromKey, toKey, ...row }: OutgoingRow): OutgoingRecord => ({

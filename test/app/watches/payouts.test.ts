@@ -74,11 +74,7 @@ test('without a signer the alarm names a page that exists', async () => {
 test('an engine has an hour, then its reason is reported', async () => {
   await withRefund(async (database, clock) => {
     const look = watcher(database, clock, { signer: {}, networks: [{ key: network }] });
-    await database.engines.report(
-      network,
-      { code: 'signer_unreachable', message: 'the signer is locked' },
-      clock.nowMs(),
-    );
+    await database.engines.report(network, { code: 'signer_unreachable', message: 'the signer is locked' });
     clock.advance(60 * MINUTE_MS);
     assert.equal(await look(), []);
     clock.advance(2 * MINUTE_MS);

@@ -44,7 +44,7 @@ test('an empty database adopts every payout, its newest generation and the next 
     [1, 1],
   );
   assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 3 });
-  assert.is(await database.engines.nextFence(network, 9, T0_MS), 10);
+  assert.is(await database.engines.nextFence(network, 9), 10);
   assert.is((await database.engines.list())[0]?.journalId, 3);
   assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'r1', 2, 1)), 0);
 });
@@ -72,7 +72,7 @@ test('a signed attempt is recorded; an unsigned one frees its number', async ({ 
 });
 
 test('what was concluded without knowing a signature is asked again', async ({ database }) => {
-  await database.engines.nextFence(network, 0, T0_MS);
+  await database.engines.nextFence(network, 0);
   await plan(database, 'r1');
   await allotInVain(database, 'r1', 0);
   await database.payouts.recordSigned(network, [signature(1, 'r1', 0)]);
@@ -101,18 +101,18 @@ test('a journal in parts: nothing is signed before the last one', async ({ datab
   const second = [signature(4, 'r1', 5, 1), signature(5, 'r3', 6)];
   const part = { servedFence: null, nowMs: T0_MS };
   assert.is(await database.payouts.adopt(network, { ...part, signatures: first }), 3);
-  assert.is(await database.engines.nextFence(network, 9, T0_MS), null, 'the engine must wait');
+  assert.is(await database.engines.nextFence(network, 9), null, 'the engine must wait');
   assert.is((await database.payouts.find('r1'))?.generation, 0);
   // The command was killed here. Run again, it starts with the first part.
   assert.is(await database.payouts.adopt(network, { ...part, signatures: first }), 0);
-  assert.is(await database.engines.nextFence(network, 9, T0_MS), null);
+  assert.is(await database.engines.nextFence(network, 9), null);
   assert.is(await adoptRest(database, second), 2);
   const payout = await database.payouts.find('r1');
   assert.equal([payout?.state, payout?.generation, payout?.proof], ['sent', 1, 'failed']);
   assert.is((await database.payouts.find('mine'))?.state, 'waiting');
   assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 7 });
   assert.is((await database.engines.list())[0]?.journalId, 5);
-  assert.is(await database.engines.nextFence(network, 9, T0_MS), 10);
+  assert.is(await database.engines.nextFence(network, 9), 10);
 });
 
 test('a later part deletes no attempt that was allotted after the first one', async ({ database }) => {
@@ -135,7 +135,7 @@ const attemptsOf = async (database: Database, id: string) =>
   (await database.payouts.attempts(id)).map((one) => [one.generation, one.attempt, one.nonce, one.tx, one.feeUnits]);
 
 test('a payment learned from the chain becomes the attempt in the journal', async ({ database }) => {
-  await database.engines.nextFence(network, 0, T0_MS);
+  await database.engines.nextFence(network, 0);
   await plan(database, 'r1');
   await database.payouts.offerNonce(network, payer, counted(0), T0_MS);
   const learned = { payer, payerRole: 'refund', nonce: 0 } as const;

@@ -91,11 +91,10 @@ async function showHead(one: Feed, number: number) {
   await one.readThrough(T0_MS / 1000);
   one.chain.pop();
 }
-const own = (role: 'refund' | 'gas' | 'treasury', key: string) => ({ role, key });
 
 test('skipped blocks that may hide a payment freeze money out', async ({ database, one }) => {
   await showHead(one, 300);
-  await database.wallets.recordOwn(network, [own('refund', 'a'), own('gas', 'b'), own('treasury', 'd')]);
+  await database.wallets.recordOwn(network, { refund: 'a', gas: 'b', treasury: 'd' });
   await plan(database, refund('r1'), refund('r2'));
   const cancel = () => database.payouts.cancel('r2', T0_MS);
   const seenNow = { state: 'waiting', generation: 0, attemptCount: 0 } as const;
@@ -156,7 +155,7 @@ test('skipped blocks freeze nothing without wallets, or where nonces tell', asyn
   await showHead(one, 300);
   await skip(database, 110);
   assert.is(await database.holds.find(network), null);
-  await database.wallets.recordOwn(network, [own('refund', 'a'), own('gas', 'b'), own('treasury', 'd')]);
+  await database.wallets.recordOwn(network, { refund: 'a', gas: 'b', treasury: 'd' });
   await database.payouts.offerNonce(network, 'a', counted(3), T0_MS);
   await skip(database, 120);
   assert.is((await database.holds.find(network))?.code, 'blocks_unsearched', 'the gas wallet has no numbers yet');

@@ -99,7 +99,7 @@ async function bringOut(world: World, id: string, kind: 'refund' | 'return'): Pr
   } as const;
   assert.is((await database.payouts.allot({ ...own, nowMs: laterMs(world) })).kind, 'allotted');
   const signed = { id: 1, intent, generation: 0, attempt: 0, terms: own.terms, signedAtMs: one.nowMs };
-  await database.engines.nextFence(network, 0, one.nowMs);
+  await database.engines.nextFence(network, 0);
   await database.payouts.recordSigned(network, [{ ...signed, tx: 'tx 1', bytes: new Uint8Array([1]) }]);
   await database.payouts.recordSent({ ...name, answerCode: 'ok', answer: 'ok', refusal: null, nowMs: one.nowMs });
 }

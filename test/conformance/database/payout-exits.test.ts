@@ -90,10 +90,10 @@ readyTest('nothing happens if the payout has changed since the nodes were asked'
   const late = { id: 'r1', seen, conclusion: never(), act: act('payout resolve'), nowMs: T0_MS };
   assert.is(await database.payouts.conclude(late), false, 'it is sent, not stuck');
   assert.is(await database.payouts.conclude({ ...late, id: 'none' }), false);
-  await database.engines.report(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
+  await database.engines.report(network, { code: 'payouts_not_adopted', message: 'an older database' });
   assert.is(await conclude(database, 'r1', never()), false);
-  await database.engines.report(network, null, T0_MS);
-  await database.engines.settle(network, 0, T0_MS);
+  await database.engines.report(network, null);
+  await database.engines.settle(network, 0);
   assert.is(await conclude(database, 'r1', never()), false, 'its engine has not looked yet');
   assert.is((await database.payouts.find('r1'))?.state, 'sent');
   assert.equal(await database.audit.list(1), []);
@@ -103,11 +103,11 @@ readyTest('a refund that its engine ends waits while it may have been paid unsee
   await plan(database, refund('r1'));
   const outcome = { kind: 'failed', code: 'destination_invalid', message: 'it is a contract now' } as const;
   const fail = () => database.payouts.settle({ id: 'r1', generation: 0, outcome, nowMs: T0_MS });
-  await database.engines.settle(network, 0, T0_MS);
+  await database.engines.settle(network, 0);
   await fail();
   const { state, wait } = (await database.payouts.find('r1')) ?? {};
   assert.equal([state, wait?.code], ['waiting', 'destination_invalid']);
-  await database.engines.settle(network, null, T0_MS);
+  await database.engines.settle(network, null);
   await fail();
   assert.is((await database.payouts.find('r1'))?.state, 'failed');
 });

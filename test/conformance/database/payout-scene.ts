@@ -91,7 +91,7 @@ export function inPayoutWorlds(suite: string) {
   const test = inWorlds(suite);
   const readyTest = (title: string, work: (database: Database) => Promise<void>) =>
     test(title, async ({ database }) => {
-      assert.is(await database.engines.nextFence(network, 0, T0_MS), 1);
+      assert.is(await database.engines.nextFence(network, 0), 1);
       assert.equal(await database.payouts.offerNonce(network, payer, counted(0), T0_MS), { kind: 'free', nonce: 0 });
       await work(database);
     });

@@ -69,7 +69,7 @@ const test = inWorlds('sweeps');
 /** Creates three sessions, so that three addresses are given out. */
 const readyTest = (title: string, work: (database: Database, one: Feed, connect: () => Database) => Promise<void>) =>
   test(title, async ({ database, one, place: at }) => {
-    await database.engines.nextFence(network, 0, T0_MS);
+    await database.engines.nextFence(network, 0);
     for (const order of ['a', 'b', 'c']) sessionOf(await database.sessions.create(newSession(order)));
     await work(database, one, () => at.connect());
   });

@@ -77,7 +77,7 @@ async function openBooks() {
   const signed = new Map<string, number>();
   for (const feed of feeds) {
     await feed.mine();
-    await database.engines.nextFence(feed.network, 0, feed.nowMs);
+    await database.engines.nextFence(feed.network, 0);
   }
   const addresses: string[] = [];
   for (let n = 0; n < SESSIONS; n++) {

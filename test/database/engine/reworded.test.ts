@@ -41,8 +41,8 @@ function scene(title: string, work: (world: World, reword: () => void) => Promis
     title,
     inWorld(async (world) => {
       file = world.place.file;
-      await world.database.wallets.recordOwn(network, [{ role: 'refund', key: wallet }]);
-      await world.database.engines.nextFence(network, 0, T0_MS);
+      await world.database.wallets.recordOwn(network, { refund: wallet });
+      await world.database.engines.nextFence(network, 0);
       assert.equal(await world.database.payouts.offerNonce(network, wallet, counted(0), T0_MS), {
         kind: 'free',
         nonce: 0,

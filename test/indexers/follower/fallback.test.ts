@@ -63,7 +63,7 @@ const gone = ['eth_getLogs', 'eth_getBlockReceipts', 'eth_getTransactionReceipt'
 async function payAndPoll({ shop, own, poll, mine }: Scene<unknown>) {
   const { network, database } = shop;
   // The payer's wallet is watched as one of ours, too.
-  await database.wallets.recordOwn(network.key, [{ role: 'refund', key: accountKeyOf(own.family, 'payer') }]);
+  await database.wallets.recordOwn(network.key, { refund: accountKeyOf(own.family, 'payer') });
   const order = await shop.order('held');
   own.pay(order.address, DUE);
   mine(4);

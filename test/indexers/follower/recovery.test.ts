@@ -131,7 +131,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       const { own, shop, poll } = polled;
       try {
         const { key } = shop.network;
-        await shop.database.wallets.recordOwn(key, [{ role: 'refund', key: accountKeyOf(family, 'payer') }]);
+        await shop.database.wallets.recordOwn(key, { refund: accountKeyOf(family, 'payer') });
         const leaving = async () => (await shop.database.wallets.listOutgoing(key, 10)).map(({ to }) => to);
         const inside = await shop.order('inside');
         const after = await shop.order('after');

@@ -264,7 +264,7 @@ export async function openNodeBench(family: Family, options: NodeBenchOptions = 
 
   // The last run has ended just now.
   await database.engines.beat(network, clock.nowMs());
-  await database.engines.settle(network, null, clock.nowMs());
+  await database.engines.settle(network, null);
   // The chain of the start is read first.
   await look();
   assert.is(await pass(READ_MS), null);

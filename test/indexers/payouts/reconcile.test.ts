@@ -67,7 +67,7 @@ test('while the network settles in, a freeze does not end: what is on its way ma
   const bench = await openLost('tron');
   const { database, parts, codes, clock } = bench;
   const seen = await survey(parts(), []);
-  await database.engines.settle(network, clock.nowMs() + 60_000, clock.nowMs());
+  await database.engines.settle(network, clock.nowMs() + 60_000);
   const code = await reconcile(parts(), seen).catch((error: unknown) => (error instanceof Fault ? error.code : error));
   assert.is(code, 'payouts_settling');
   assert.ok((await codes()).includes('wallet_outflow_foreign'));

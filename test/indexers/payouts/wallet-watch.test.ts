@@ -18,7 +18,7 @@ const leaves = (tx: string, to = payee): ChainTransfer => ({
 
 /** Adds a block as a follower that knows the wallets. */
 async function follow({ database, clock }: Bench, number: number, transfers: readonly ChainTransfer[], floor = number) {
-  await database.wallets.recordOwn(network, [{ role: 'refund', key: wallet }]);
+  await database.wallets.recordOwn(network, { refund: wallet });
   const [tip] = await database.blocks.tail(network, 1);
   await database.blocks.ingest({
     network,
