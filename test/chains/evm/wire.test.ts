@@ -11,8 +11,10 @@ import { evmWire, readHeader, TRANSFER_TOPIC } from '../../../src/chains/evm/wir
 import { peekId, readResult } from '../../../src/chains/json-rpc.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import type { Currency, Token } from '../../../src/core/transfer.ts';
+import { faultIn } from '../../support/refusal.ts';
 
 const origin = { method: 'a test', host: 'here' };
+const [CONTRADICTORY, NONSENSE] = ['node_content_contradictory', 'node_nonsense'] as const;
 const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
 // ── Samples ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -185,7 +187,6 @@ test('receipts without one of two equal payments are refused, though the bloom s
       truth.tokens,
       watchedSample,
     );
-  const isContradictory = (error: unknown) => error instanceof Fault && error.code === 'node_content_contradictory';
   // The batch pays the first address twice, at its first and its last log.
   for (const hidden of [0, 2]) {
     const changed = receipts.map((receipt) =>
@@ -193,11 +194,63 @@ test('receipts without one of two equal payments are refused, though the bloom s
         ? { ...receipt, logs: receipt.logs.filter((_, at) => at !== hidden) }
         : receipt,
     );
-    assert.throws(decodeWith(changed), isContradictory);
+    assert.is(faultIn(decodeWith(changed)).code, CONTRADICTORY);
   }
   const withoutFailed = receipts.filter(({ transactionHash }) => transactionHash !== truth.transactions.failed);
-  assert.throws(decodeWith(withoutFailed), isContradictory);
+  assert.is(faultIn(decodeWith(withoutFailed)).code, CONTRADICTORY);
   assert.not.throws(decodeWith(receipts));
+});
+
+// ── Answers that contradict their block ──────────────────────────────────────────────────────────────────────────────
+
+type Kind = 'logs' | 'receipts';
+/** A log or a receipt; the tests use only fields that exist. */
+type Row = Record<string, unknown>;
+const SIBLING = `0x${'5b'.repeat(32)}`;
+
+const decodeChanged = (kind: Kind, change: (rows: Row[]) => unknown) => {
+  const result = change(readResult(sample(kind), origin, evmErrors) as Row[]);
+  return evmWire.decode({ ...sampleContent(kind), bytes: bytesOf({ id: 1, result }) }, truth.tokens, watchedSample);
+};
+const withoutLogs = (rows: Row[], at: number): Row[] => rows.with(at, { ...rows.at(at), logs: [] });
+
+const wrong: readonly (readonly [what: string, kind: Kind, change: (rows: Row[]) => unknown, code: string])[] = [
+  ['no logs', 'logs', () => [], 'node_content_doubtful'],
+  ["a sibling's logs", 'logs', (rows) => rows.map((row) => ({ ...row, blockHash: SIBLING })), CONTRADICTORY],
+  ['one log of a sibling', 'logs', (rows) => rows.with(1, { ...rows[1], blockHash: SIBLING }), CONTRADICTORY],
+  ['removed logs', 'logs', (rows) => rows.map((row) => ({ ...row, removed: true })), CONTRADICTORY],
+  ['a log twice', 'logs', (rows) => [...rows, rows.at(-1)], CONTRADICTORY],
+  ['logs in disorder', 'logs', (rows) => rows.toReversed(), CONTRADICTORY],
+  ['no receipts', 'receipts', () => [], CONTRADICTORY],
+  ['a receipt too few', 'receipts', (rows) => rows.slice(1), CONTRADICTORY],
+  ['a receipt twice', 'receipts', (rows) => rows.with(1, rows[0] ?? {}), CONTRADICTORY],
+  ['receipts in disorder', 'receipts', (rows) => rows.toReversed(), CONTRADICTORY],
+  ["a sibling's receipts", 'receipts', (rows) => rows.map((row) => ({ ...row, blockHash: SIBLING })), CONTRADICTORY],
+  ['a first receipt without its logs', 'receipts', (rows) => withoutLogs(rows, 0), CONTRADICTORY],
+  ['a last receipt without its logs', 'receipts', (rows) => withoutLogs(rows, -1), CONTRADICTORY],
+  ['a text', 'logs', () => 'many', NONSENSE],
+  ['an object', 'receipts', () => ({}), NONSENSE],
+  ['rows that are not objects', 'logs', () => [1, 2], NONSENSE],
+  ['data of 31 bytes', 'logs', (rows) => rows.map((row) => ({ ...row, data: `0x${'0'.repeat(62)}` })), NONSENSE],
+  ['data that is not hex', 'logs', (rows) => rows.map((row) => ({ ...row, data: `0x${'z'.repeat(64)}` })), NONSENSE],
+  ['no log index', 'logs', (rows) => rows.map(({ logIndex, ...row }) => row), NONSENSE],
+  ['no transaction', 'logs', (rows) => rows.map((row) => ({ ...row, transactionHash: null })), NONSENSE],
+  ['receipts without logs', 'receipts', (rows) => rows.map(({ logs, ...row }) => row), NONSENSE],
+  ['receipts without status', 'receipts', (rows) => rows.map(({ status, ...row }) => row), NONSENSE],
+  ['null for the logs of a block', 'logs', () => null, 'node_block_unknown'],
+  ['null for the receipts of a block', 'receipts', () => null, 'node_block_unknown'],
+];
+for (const [what, kind, change, code] of wrong) {
+  test(`${what}: ${code}`, () => {
+    const fault = faultIn(() => decodeChanged(kind, change));
+    assert.equal({ code: fault.code, kind: fault.kind }, { code, kind: 'transient' }, fault.message);
+    if (code === CONTRADICTORY) assert.match(fault.message, truth.block.hash);
+  });
+}
+
+test('a failed transaction has no transfers, even if its logs are shown', () => {
+  const transfers = decodeChanged('receipts', (rows) => rows.map((row) => ({ ...row, status: '0x0' })));
+  assert.equal(transfers, []);
 });
 
 // ── Blocks made up at random ─────────────────────────────────────────────────────────────────────────────────────────
@@ -308,13 +361,7 @@ test('a light answer that omits all rows of a token is never taken for an empty 
       const shown = logs.filter((log) => log.address !== hidden.address.toLowerCase());
       if (shown.length === logs.length) return;
       const content = { ...light, bytes: bytesOf({ id: 1, result: shown }) };
-      let code = 'nothing';
-      try {
-        evmWire.decode(content, tokens, () => true);
-      } catch (error) {
-        code = error instanceof Fault ? error.code : 'a crash';
-      }
-      assert.is(code, 'node_content_doubtful');
+      assert.is(faultIn(() => evmWire.decode(content, tokens, () => true)).code, 'node_content_doubtful');
     }),
   );
 });
@@ -382,8 +429,7 @@ test('the upper bytes of the sender do not matter', () => {
 
 test('a Transfer of our token to a word of another length is nonsense', () => {
   const [content] = withTopics((topics) => topics.with(2, '0xab'));
-  const isNonsense = (error: unknown) => error instanceof Fault && error.code === 'node_nonsense';
-  assert.throws(() => content && evmWire.decode(content, tokens, () => true), isNonsense);
+  assert.is(faultIn(() => content && evmWire.decode(content, tokens, () => true)).code, NONSENSE);
 });
 
 test('logs that the bloom does not cover are refused, whichever way they are read', () => {
@@ -391,15 +437,12 @@ test('logs that the bloom does not cover are refused, whichever way they are rea
   const paid: Drawn = { address, shape: 'transfer', to: keys[1] ?? '', units: 171n, success: true };
   const { light, thorough } = madeUp([paid], () => true);
   const bloom = createBloom().text();
-  const codeOf = (content: RawContent) => {
-    try {
-      evmWire.decode({ ...content, context: { ...content.context, bloom } }, tokens, () => true);
-      return 'none';
-    } catch (error) {
-      return error instanceof Fault ? error.code : 'a crash';
-    }
-  };
-  assert.equal([codeOf(light), codeOf(thorough)], ['node_content_doubtful', 'node_content_contradictory']);
+  const codeOf = (content: RawContent) =>
+    faultIn(() => evmWire.decode({ ...content, context: { ...content.context, bloom } }, tokens, () => true)).code;
+  assert.equal(
+    { light: codeOf(light), thorough: codeOf(thorough) },
+    { light: 'node_content_doubtful', thorough: CONTRADICTORY },
+  );
 });
 
 test.run();

@@ -1,4 +1,4 @@
-/** When payments on an EVM network are credited, by amount: a real database, a real indexer and the simulated node. */
+/** When payments are credited, by amount: a real database, a real indexer and the simulated node. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CreditPolicy } from '../../../src/core/credit-policy.ts';
@@ -161,5 +161,56 @@ test('with no finality at all, small payments count, and splitting a large one o
     await isChecked();
     assert.equal(states(await order.read()), ['final', 'seen']);
   }));
+
+test('Solana: an amount up to the limit counts with its own block, one cent more once it is final', () => {
+  const confirmations: CreditPolicy = [
+    { finality: 'confirmed' },
+    { fromPar: minorToPar(1001n), finality: 'finalized', usual: 13 },
+  ];
+  const network = { confirmations, reorgDepthMax: 60 };
+  return inNodeShop(
+    'solana',
+    { node: { finalityDistance: 12 }, network, blocks: 3 },
+    async ({ pay, mine, ...shop }) => {
+      shop.start();
+      await shop.isIn('following');
+      const [small, large] = [await shop.order('small'), await shop.order('large')];
+      pay(large, 1001);
+      mine();
+      pay(small, 1000);
+      mine();
+      await isPaid(small);
+      const paid = await small.read();
+      assert.equal(states(paid), ['confirmed'], 'credited, not final');
+      assert.is(paid.payments[0]?.confirmations, 1);
+      assert.is(paid.options[0]?.confirmationsRequired, 1, 'as the payer was shown');
+      assert.equal(states(await large.read()), ['seen']);
+      mine(14);
+      await isPaid(large);
+      await until('it is final', async () => (await small.read()).standing.firm === 'final');
+    },
+  );
+});
+
+test('a payment that the node contradicts at the last check is not credited until the node shows it again', () => {
+  const network = { confirmations: [{ blocks: 3 }] };
+  return inNodeShop('solana', { network }, async (shop) => {
+    let isContradicting = true;
+    shop.start({
+      through: (real) => ({
+        ...real,
+        attest: async (block, txs) => (isContradicting && txs.length > 0 ? 'gone' : real.attest(block, txs)),
+      }),
+    });
+    await shop.isIn('following');
+    const order = await shop.order('contradicted');
+    shop.pay(order, 1000);
+    shop.mine(6);
+    await shop.isIn('fault', 'confirmation_contradicted');
+    assert.equal(states(await order.read()), ['seen']);
+    isContradicting = false;
+    await isPaid(order);
+  });
+});
 
 test.run();

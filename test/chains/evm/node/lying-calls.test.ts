@@ -10,13 +10,6 @@ type Row = Record<string, unknown>;
 
 const { test, over, both } = lyingSuite('EVM node that answers badly');
 
-both('cut answers are nonsense, short or long', async (node, { proxy, read }) => {
-  proxy.lies.text = (text, methods) => (methods.includes('eth_getLogs') ? text.slice(0, -40) : text);
-  assert.is((await faultOf(read(node, false))).code, 'node_nonsense');
-  proxy.lies.text = (text, methods) => (methods.includes('eth_getBlockReceipts') ? text.slice(0, -400) : text);
-  assert.is((await faultOf(read(node, true))).code, 'node_nonsense');
-});
-
 const errors: readonly (readonly [number, string, string])[] = [
   [-32000, 'unknown block', 'node_block_unknown'],
   [-39001, 'Unknown block', 'node_block_unknown'],
