@@ -118,18 +118,6 @@ test('an indexer that was killed continues where it was', () =>
     await following(at, 45);
   }));
 
-test('a second indexer of a network does not run beside the first', () =>
-  place(async (at) => {
-    const first = at.start('test:mychain');
-    await following(at, 5);
-    const second = at.start('test:mychain');
-    const mining = setInterval(() => at.node.world.mine(), 50);
-    const code = await Promise.race([first.exitCode, second.exitCode]);
-    clearInterval(mining);
-    assert.is(code, 3);
-    assert.match(first.output() + second.output(), /second_follower/);
-  }));
-
 test('an unknown network is refused with the names of those that exist', () =>
   place(async (at) => {
     const { exitCode, output } = at.start('test:nowhere');

@@ -9,8 +9,6 @@ import { until } from '../support/until.ts';
 
 const payee = accountKey('payee');
 const hex = (digits: string) => `0x${digits}`;
-const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
-const topicOf = (key: string) => hex(key.padStart(64, '0'));
 
 let node: SimulatedNode;
 test.before.each(async () => {
@@ -77,66 +75,6 @@ async function post(
   const response = await fetch(node.httpUrl, { method, headers, ...(method === 'POST' && { body }) });
   return { status: response.status, text: await response.text() };
 }
-
-test('newHeads announces once per block, and once for a whole reorg, with the block’s header', async () => {
-  const client = await openRpcClient(node.wsUrl);
-  const { result: heads } = await client.ask('eth_subscribe', ['newHeads']);
-  assert.match(heads, /^0x[1-9a-f][0-9a-f]*$/);
-  mineMany(3);
-  const { added } = node.world.reorg({ depth: 2, keep: 'none', blocks: 4 });
-  await until('four heads are announced', () => client.notified(heads).length >= 4);
-  const numbers = client.notified(heads).map(({ number }) => Number(number));
-  assert.equal(numbers, [1, 2, 3, 5]);
-  const last = client.notified(heads).at(-1);
-  assert.is(last.hash, hex(added.at(-1)?.hash ?? ''));
-  const {
-    transactions: _,
-    size: __,
-    uncles: ___,
-    withdrawals: ____,
-    ...header
-  } = await result('eth_getBlockByHash', [last.hash, false]);
-  assert.equal(last, header);
-
-  assert.is((await client.ask('eth_unsubscribe', [heads])).result, true);
-  assert.is((await client.ask('eth_unsubscribe', [heads])).error.message, 'subscription not found');
-  mineMany(1);
-  await client.ask('eth_blockNumber');
-  assert.is(client.notified(heads).length, 4);
-  await client.close();
-});
-
-test('a logs subscription announces new logs and removed ones', async () => {
-  const client = await openRpcClient(node.wsUrl);
-  const filter = { address: hex(usdtKey), topics: [TRANSFER, null, topicOf(payee)] };
-  const { result: logs } = await client.ask('eth_subscribe', ['logs', filter]);
-  const tx = node.pay(payee, 5n);
-  node.pay(accountKey('other'), 6n);
-  node.world.mine();
-  node.world.reorg({ depth: 1, keep: 'all' });
-  await until('three logs are announced', () => client.notified(logs).length >= 3);
-  const told = client.notified(logs).map((log) => [log.transactionHash, log.removed, Number(log.data)]);
-  assert.equal(told, [
-    [tx, false, 5],
-    [tx, true, 5],
-    [tx, false, 5],
-  ]);
-  assert.equal((await client.ask('eth_subscribe', ['nonsense'])).error, {
-    code: -32601,
-    message: 'no "nonsense" subscription in eth namespace',
-  });
-  await client.close();
-});
-
-test('one connection cannot end another’s subscription', async () => {
-  const [one, two] = await Promise.all([openRpcClient(node.wsUrl), openRpcClient(node.wsUrl)]);
-  const { result: heads } = await one.ask('eth_subscribe', ['newHeads']);
-  assert.is((await two.ask('eth_unsubscribe', [heads])).error.message, 'subscription not found');
-  await two.close();
-  mineMany(1);
-  await until('the head is announced', () => one.notified(heads).length === 1);
-  await one.close();
-});
 
 test('it answers pings', async () => {
   const client = await openRpcClient(node.wsUrl);

@@ -84,42 +84,4 @@ test('a suggestion far above what blocks paid is not followed', async () => {
   assert.equal(quoted(await node.quote(draft, 0, [])).terms, usual);
 });
 
-test('a node may lie about a broadcast in three ways', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDT', 5n);
-  const attempt = await prepare(wallets, intent);
-
-  sandbox.faults.set({ rates: { send_dropped: 1 } });
-  await send(attempt);
-  mine();
-  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet, 'accepted, and discarded');
-
-  sandbox.faults.heal();
-  sandbox.faults.set({ rates: { send_denied: 1 } });
-  const denied = await node.broadcast(attempt.bytes);
-  assert.is(denied.kind, 'rejected');
-  mine();
-  assert.is((await finalOutcome(wallets, intent, [attempt])).kind, 'succeeded', 'refused, and mined');
-
-  sandbox.faults.heal();
-  sandbox.faults.set({ rates: { unknown_block: 1 } });
-  const outcome = await outcomeOf(wallets, intent, [attempt]).catch((error) => error.code);
-  assert.is.not(outcome.kind, 'succeeded', 'its inclusion denied');
-});
-
-test('a missing answer does not undo the broadcast', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDT', 5n);
-  const attempt = await prepare(wallets, intent);
-  sandbox.faults.set({ rates: { drop: 1 } });
-  const code = await node.broadcast(attempt.bytes).then(
-    () => 'an answer',
-    (error) => error.code,
-  );
-  assert.is(code, 'node_unreachable');
-  sandbox.faults.heal();
-  mine();
-  assert.is((await finalOutcome(wallets, intent, [attempt])).kind, 'succeeded');
-});
-
 test.run();

@@ -10,11 +10,9 @@ import * as assert from 'uvu/assert';
 import { tronAddress } from '../../src/chains/tron/address.ts';
 import { readMessage } from '../../src/chains/tron/protobuf.ts';
 import { tronSpending } from '../../src/chains/tron/spend.ts';
-import { readTransaction } from '../../src/chains/tron/transaction-bytes.ts';
 import { worldShape } from '../../src/sandbox/families.ts';
 import { openDurableWorld } from '../../src/sandbox/journal.ts';
 import { openTronPool } from '../../src/sandbox/tron-pool.ts';
-import { gasOf } from '../chains/payout-bench.ts';
 import { makeTronPayouts } from '../chains/simulated-payouts.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../support/simulated-node.ts';
@@ -38,25 +36,6 @@ function asJson(bytes: Uint8Array): object {
   assert.ok(parts);
   return { raw_data_hex: hex(parts.bytes(1)), signature: [hex(parts.bytes(2))] };
 }
-
-test('a transaction is accepted as bytes or as JSON, and a second time as neither', async () => {
-  const wallets = await openFundedWallets();
-  const [one, other] = [
-    await prepare(wallets, wallets.refund('USDT', 1n)),
-    await prepare(wallets, wallets.refund('USDT', 2n)),
-  ];
-  const accepted = await ask('/wallet/broadcasthex', { transaction: hex(one.bytes) });
-  assert.equal([accepted.result, accepted.code, accepted.txid], [true, 'SUCCESS', one.tx]);
-  assert.equal(await ask('/wallet/broadcasttransaction', asJson(other.bytes)), { result: true, txid: other.tx });
-  assert.is(world.pending().length, 2);
-  const again = await ask('/wallet/broadcasthex', { transaction: hex(one.bytes) });
-  assert.equal([again.result, again.code], [false, 'DUP_TRANSACTION_ERROR']);
-  assert.is(again.message, 'Dup transaction.');
-  mine();
-  const late = await ask('/wallet/broadcasttransaction', asJson(other.bytes));
-  assert.is(late.code, 'DUP_TRANSACTION_ERROR');
-  assert.is(Buffer.from(late.message, 'hex').toString(), 'Dup transaction.');
-});
 
 test('a block shows what was signed, byte by byte, and what it cost', async () => {
   const wallets = await openFundedWallets();
@@ -106,59 +85,6 @@ test('lent energy is listed and used before TRX is burned; allowances regenerate
   assert.ok(half > 65_000 && half < 65_200, String(half));
   mine(1, 12 * 3600 * 1000);
   assert.is(await used(), undefined);
-});
-
-test('a loan is listed until it is reclaimed', async () => {
-  const wallets = openWallets();
-  const [lender, borrower] = [wallets.keyOf({ role: 'gas' }), wallets.keyOf({ role: 'collection', index: 0 })];
-  world.fund(lender, 10n * TRX);
-  world.fund(lender, 5n * TRX, true);
-  world.fund(borrower, 1n);
-  mine();
-  const list = () => ask('/wallet/getdelegatedresourcev2', { fromAddress: wire(lender), toAddress: wire(borrower) });
-  assert.equal(await list(), {});
-  await send(await prepare(wallets, gasOf('delegate', 0, 2n * TRX)));
-  mine();
-  assert.equal((await list()).delegatedResource, [
-    { from: wire(lender), to: wire(borrower), frozen_balance_for_energy: 2_000_000 },
-  ]);
-  const { EnergyLimit } = await ask('/wallet/getaccountresource', { address: wire(borrower) });
-  assert.is(EnergyLimit, 20);
-  const { terms } = await prepare(wallets, gasOf('reclaim', 0, 1n * TRX));
-  const tooMuch = signOn(wallets, gasOf('reclaim', 0, 3n * TRX), terms);
-  assert.is((await ask('/wallet/broadcasthex', { transaction: hex(tooMuch.bytes) })).code, 'CONTRACT_VALIDATE_ERROR');
-  await send(signOn(wallets, gasOf('reclaim', 0, 2n * TRX), terms));
-  mine();
-  assert.equal(await list(), {});
-});
-
-test('what cannot be executed is refused with java-tron’s code', async () => {
-  const wallets = openWallets();
-  const owner = wallets.keyOf({ role: 'gas' });
-  world.fund(owner, TRX);
-  mine();
-  const { terms } = await prepare(await openFundedWallets(), openWallets().refund('USDT', 1n));
-  const free = { ...terms, fee_limit: '0' };
-  const codeOf = async (bytes: Uint8Array) => {
-    const { code, message } = await ask('/wallet/broadcasthex', { transaction: hex(bytes) });
-    return `${code}: ${message}`;
-  };
-  const codeOfGas = (form: 'transfer' | 'delegate', index: number, units: bigint) =>
-    codeOf(signOn(wallets, gasOf(form, index, units), free).bytes);
-  assert.match(await codeOfGas('transfer', 0, TRX), /^BANDWITH_ERROR/, 'creating an account costs 1.1 TRX');
-  assert.match(await codeOfGas('delegate', 0, 100n), /^CONTRACT_VALIDATE_ERROR.*1 TRX/);
-  assert.match(await codeOfGas('delegate', 0, TRX), /^CONTRACT_VALIDATE_ERROR.*available FreezeEnergyV2/);
-  world.fund(owner, 100n * TRX, true);
-  mine();
-  assert.match(await codeOfGas('delegate', 0, TRX), /^CONTRACT_VALIDATE_ERROR.*not exists/);
-  const stranger = openWallets();
-  const signed = signOn(stranger, stranger.refund('USDT', 1n), terms).bytes;
-  assert.match(await codeOf(signed), /^CONTRACT_VALIDATE_ERROR.*does not exist/);
-  const other = Uint8Array.from(signed);
-  other[other.length - 10] = (other[other.length - 10] ?? 0) ^ 1;
-  const read = readTransaction(other);
-  assert.ok(read === null || read.signer !== read.action.owner);
-  assert.match(await codeOf(other), /^SIGERROR/);
 });
 
 test('a block includes what had not expired when the one before was made, and nothing else', async () => {
@@ -243,6 +169,14 @@ test('control can stake', async () => {
   mine();
   assert.is(world.accounts().usable(key), 5n * TRX);
   assert.is(world.accounts().native(key), 0n);
+});
+
+test('control is JSON-RPC at the root', async () => {
+  const before = world.tip().number;
+  const answer = await ask('/', { jsonrpc: '2.0', id: 1, method: 'sandbox_mine', params: [{ blocks: 2 }] });
+  assert.is(answer.result.number, before + 2);
+  assert.is(answer.result.hash, world.tip().hash, 'in the family’s own format');
+  assert.is((await ask('/', { jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] })).error.code, -32601);
 });
 
 test.run();

@@ -149,21 +149,6 @@ test('a network whose node has died is offered for two minutes after it was read
     await s.order('it is back');
   }));
 
-test('if the policy is finality, nothing counts before the node calls it final', () =>
-  scene({ confirmations: [{ finality: 'finalized', usual: 64 }], reorgDepthMax: 100 }, async (s) => {
-    s.start();
-    await s.level();
-    const order = await s.order('final');
-    s.node.pay(order.address, DUE);
-    s.mine(20);
-    await s.level();
-    assert.is((await order.read()).life.status, 'pending');
-    s.node.world.finalize(31);
-    await until('the session is paid', async () => (await order.read()).life.status === 'paid');
-    await until('what the node calls final is our floor', async () => (await s.status())?.floor === 31);
-    assert.is((await order.read()).payments[0]?.state, 'final');
-  }));
-
 for (const fault of ['finality_missing', 'finality_stalled'] as const) {
   test(`a policy of finality says that it waits while the node has ${fault}, and credits when finality is back`, () =>
     scene(
@@ -214,38 +199,6 @@ test('a final block above the head is from another chain: nothing counts because
     isMixed = false;
     s.node.world.finalize(33);
     await until('the session is paid', async () => (await order.read()).life.status === 'paid');
-  }));
-
-test('a reorg removes a payment; mined again elsewhere it counts once', () =>
-  scene({}, async (s) => {
-    s.start();
-    await s.level();
-    const gone = await s.order('gone');
-    const moved = await s.order('moved');
-    s.node.pay(gone.address, DUE);
-    s.mine(2);
-    await s.level();
-    assert.is((await gone.read()).payments[0]?.state, 'seen');
-    s.node.world.reorg({ depth: 2, keep: 'none', blocks: 3 });
-    await s.level();
-    assert.is((await gone.read()).payments[0]?.state, 'orphaned');
-    assert.is((await gone.read()).standing.funded, 'none');
-
-    s.node.pay(moved.address, DUE);
-    s.mine(2);
-    await s.level();
-    const before = (await moved.read()).payments;
-    s.node.world.reorg({ depth: 2, keep: 'all', blocks: 4 });
-    s.mine(3);
-    await s.level();
-    await until('the session is paid', async () => (await moved.read()).life.status === 'paid');
-    const { payments, standing } = await moved.read();
-    const standingOnes = payments.filter((payment) => payment.state !== 'orphaned');
-    assert.is(standingOnes.length, 1);
-    assert.is(standingOnes[0]?.tx, before[0]?.tx);
-    assert.is.not(standingOnes[0]?.index, before[0]?.index);
-    assert.is(standing.funded, 'full');
-    assert.is((await gone.read()).life.status, 'pending');
   }));
 
 test('after a reorg between the poll and the last check, the payment is not credited', () =>
@@ -309,42 +262,6 @@ test('a shorter fork is waited out, and followed when it has grown', () =>
     s.mine(4);
     await s.level();
     await s.isIn('following');
-  }));
-
-test('an outage of many blocks is caught up with in steps, and every payment in it is found', () =>
-  scene({}, async (s) => {
-    const first = s.start();
-    await s.level();
-    const orders = await Promise.all(['one', 'two', 'three'].map((name) => s.order(name)));
-    assert.is(await first.stop(), 'stopped');
-    for (const order of orders) {
-      s.mine(70);
-      s.node.pay(order.address, DUE);
-    }
-    s.mine(10);
-    s.start({ blocksPerIngestMax: 7 });
-    await s.level();
-    for (const order of orders) {
-      await until('the session is paid', async () => (await order.read()).life.status === 'paid');
-      assert.is((await order.read()).payments.length, 1);
-    }
-  }));
-
-test('a node that fails one request in six is still caught up with', () =>
-  scene({}, async (s) => {
-    // Waits are shortened, because there are many of them.
-    s.start({ clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 20, signal) } });
-    await s.level();
-    const order = await s.order('faulty');
-    s.node.faults.set({
-      rates: { rpc_error: 0.05, unknown_block: 0.05, empty_content: 0.05, sibling_content: 0.05, cut: 0.01 },
-    });
-    s.mine(60);
-    s.node.pay(order.address, DUE);
-    s.mine(20);
-    await s.level();
-    await until('the session is paid', async () => (await order.read()).life.status === 'paid');
-    assert.is((await order.read()).payments.length, 1);
   }));
 
 test('an answer that hides transfers is never an empty block', () =>
