@@ -49,7 +49,9 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
     optionalArgs,
     summary: act.summary,
     options: {
-      ...Object.fromEntries(fields.filter(([name]) => !positional.includes(name)).map(optionOf)),
+      ...Object.fromEntries(
+        fields.filter(([name, { help }]) => help !== undefined && !positional.includes(name)).map(optionOf),
+      ),
       reason: act.reason === 'required' ? requiredReason : reasonOption,
       'dry-run': dryRunOption,
       ...(confirms && { yes: yesOption }),

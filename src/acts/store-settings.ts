@@ -2,10 +2,11 @@
 import { formatUnits, MINOR_DECIMALS, parseUnits } from '../core/money.ts';
 import { currencies } from '../core/transfer.ts';
 import type { PageSettings } from '../database/column-values.ts';
-import type { StoreValues } from '../database/stores.ts';
+import type { Logo, StoreValues } from '../database/stores.ts';
 import { readAccent } from '../lib/accent.ts';
 import { readZone } from '../lib/zone.ts';
 import { type Field, type Sentence, say, type Value } from './act.ts';
+import { LOGO_BYTES_MAX, readLogo } from './logo.ts';
 
 export const NAME_CHARS_MAX = 80;
 const ORIGINS_MAX = 20;
@@ -14,10 +15,10 @@ const ORIGIN_EXAMPLE = 'https://shop.example';
 /** The colour of a payment page without one of its own. */
 const USUAL_ACCENT = '#0b6e5f';
 
-/** All that is set of a store. */
-export type StoreState = StoreValues & Omit<PageSettings, 'logo'>;
+/** All that is set of a store. `logo`: the hash of the one that is kept, or a new one. */
+export type StoreState = StoreValues & Omit<PageSettings, 'logo'> & Readonly<{ logo: Logo | string | null }>;
 
-type Known = string | number | boolean | null | readonly string[];
+type Known = string | number | boolean | null | readonly string[] | Logo;
 
 export type StoreSetting = Field &
   Readonly<{
@@ -92,6 +93,12 @@ function readOrigins(text: string): readonly string[] | Sentence {
 }
 
 export const isNone = (text: string): boolean => text === '' || text === 'none';
+
+/** Beginning of the hash by which a logo is known. */
+const LOGO_NAME_CHARS = 8;
+
+export const logoHash = (logo: StoreState['logo']): string | null =>
+  typeof logo === 'string' ? logo : (logo?.hash ?? null);
 
 const nameLabel = say('Name, as payers see it');
 const zoneLabel = say('Time zone of its days, such as Europe/Berlin');
@@ -228,6 +235,18 @@ const ofPage: readonly StoreSetting[] = [
     value: 'LIST|none',
     read: readOrigins,
     write: ({ embedOrigins }) => embedOrigins.join(', '),
+  },
+  {
+    name: 'logo',
+    key: 'logo',
+    of: 'page',
+    isFile: true,
+    label: say('Logo'),
+    hint: say('A PNG of at most {kib} KiB. It is shown 40 pixels high, beside the name.', {
+      kib: LOGO_BYTES_MAX / 1024,
+    }),
+    read: (text) => (isNone(text) ? null : readLogo(text)),
+    write: ({ logo }) => (logoHash(logo) ?? '').slice(0, LOGO_NAME_CHARS),
   },
 ];
 

@@ -2,7 +2,7 @@
 import type { MerchantStore, PageSettingsChange, StoreValues } from '../database/stores.ts';
 import { type Context, defineAct, type Fact, type Field, isRefusal, type Refusal, refuse, say } from './act.ts';
 import { creditObstacle, operatorSettings } from './operator-settings.ts';
-import { type StoreSetting, type StoreState, shownSetting, storeSettings } from './store-settings.ts';
+import { logoHash, type StoreSetting, type StoreState, shownSetting, storeSettings } from './store-settings.ts';
 
 const allSettings = [...storeSettings, ...operatorSettings];
 
@@ -77,11 +77,11 @@ export const setStore = defineAct({
       }),
       notes: [],
       button: say('Save'),
-      json: { before: settingsJson(before), after: settingsJson(after) },
+      json: { before: stateJson(before), after: stateJson(after) },
     };
   },
   async run({ database, act }, { store, before, after, changed }) {
-    const json = { before: settingsJson(before), after: settingsJson(after) };
+    const json = { before: stateJson(before), after: stateJson(after) };
     const facts = allSettings.map((one): Fact => [one.label, shownSetting(one, after)]);
     if (changed.length === 0) return { said: say('Nothing was changed.'), json, facts };
     const changesOf = (of: StoreSetting['of']) =>
@@ -92,6 +92,8 @@ export const setStore = defineAct({
     return { said: say('The settings are saved.'), json };
   },
 });
+
+const stateJson = (state: StoreState) => settingsJson({ ...state, logo: logoHash(state.logo) });
 
 /** Returns settings under their names in JSON: `late_policy`. */
 export const settingsJson = (values: object): Readonly<Record<string, unknown>> =>

@@ -120,6 +120,8 @@ type Shown = Readonly<{
   look?: 'main' | 'plain' | 'small';
   /** It opens under this title. */
   opens?: Html | string;
+  /** Headings above inputs, by the names of those. */
+  headings?: Readonly<Record<string, string>>;
 }>;
 
 export type Form = Readonly<{
@@ -183,12 +185,13 @@ function render(visit: AnyVisit, fields: Fields, how: How, shown: Shown): Html {
   const isAgain = isSent(visit) && path === action;
   const inputs = (shown.inputs ?? how.inputs ?? []).map((name) => {
     if (!fields[name]) return null;
+    const heading = shown.headings?.[name];
     const offers = shown.offers?.[name];
     const field = { ...fields[name], ...(offers && { offers }) };
     const own = given[name];
     if (own !== undefined) return hidden(name, own);
     const first = texts[name] ?? '';
-    return inputOf({
+    const input = inputOf({
       ...field,
       name,
       label: sentence(words, shown.labels?.[name] ?? field.label),
@@ -200,7 +203,9 @@ function render(visit: AnyVisit, fields: Fields, how: How, shown: Shown): Html {
       hint: field.hint ? sentence(words, field.hint) : null,
       isRequired: field.isArgument === true || field.isRequired === true,
       type: field.isFile ? 'file' : field.isSecret ? 'password' : 'text',
+      removes: field.isFile && first !== '' ? words.say('general.remove') : undefined,
     });
+    return heading === undefined ? input : html`<h3>${heading}</h3>${input}`;
   });
   const label = reason ?? note;
   const why =
@@ -223,9 +228,11 @@ ${button && html`<button${looks}${named}>${button}</button>`}</form>`;
 
 const choicesOf = ({ offers, choices }: Field) => (offers ? Object.keys(offers) : choices);
 
-/** Returns what a form says of a field: of a list, which boxes are ticked. */
-const typedIn = (form: Texts, name: string, field: Field): string | undefined =>
-  field.isList ? (choicesOf(field) ?? []).filter((one) => form[one] === 'on').join(',') : form[name];
+/** Returns what a form says of a field: of a list, which boxes are ticked; of a file, nothing if it stays as it is. */
+function typedIn(form: Texts, name: string, field: Field): string | undefined {
+  if (field.isFile) return form[`${name}_none`] === 'yes' ? 'none' : form[name] || undefined;
+  return field.isList ? (choicesOf(field) ?? []).filter((one) => form[one] === 'on').join(',') : form[name];
+}
 
 /** Returns a page, and the route of each form on it, which shows the page again with what is wrong. */
 export function pageWith(deps: DashboardDeps, page: Omit<StorePage, 'method'>, forms: readonly Form[]): readonly Page[];

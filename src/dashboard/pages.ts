@@ -20,7 +20,7 @@ import { newRefundPages } from './pages/refund-new.ts';
 import { refundsPages } from './pages/refunds.ts';
 import { storePages } from './pages/store.ts';
 import { operatorStorePages } from './pages/stores.ts';
-import { systemPages } from './pages/system.ts';
+import { systemPage } from './pages/system.ts';
 import { webhooksPages } from './pages/webhooks.ts';
 
 /** Returns the pages. Each says what it needs; a test tries every page as everybody. */
@@ -43,7 +43,7 @@ export function dashboardPages(deps: DashboardDeps): readonly Page[] {
     ...operatorStorePages(deps),
     ...moneyOutPages(deps),
     payoutPage(deps),
-    ...systemPages(deps),
+    systemPage(deps),
     ...alarmPages(deps),
   ];
 }

@@ -208,7 +208,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
     signIns: signInCommands(db, { vault, recordAct, raiseAlarm }),
     alarms: alarmCommands(db, raiseAlarm, recordAct),
     notices: noticeCommands(db, vault, recordAct),
-    audit: { ...auditCommands(db), ...proofCommands(db, recordAct) },
+    audit: { ...auditCommands(db), ...proofCommands(db) },
     reports: { ...reportQueries(db), ...statsCommands(db), ...bookQueries(db) },
     traces: traceQueries(db),
     ...moneyOutRepositories(db, { ...changed, ...refundParts, freezer }),

@@ -1,6 +1,6 @@
 /** Proofs about the installation: of each kind the newest, and a failure after it, as one value. */
 
-import type { InstallationProof, OperatorAct, ProofState, RecordAct } from './audit-log.ts';
+import type { InstallationProof, ProofState } from './audit-log.ts';
 import { type ProofKind, proofKinds } from './column-values.ts';
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
@@ -8,7 +8,7 @@ import { createMeta } from './meta.ts';
 
 const nameOf = (kind: ProofKind): string => `proof_${kind}`;
 
-export function proofCommands(db: Db, recordAct: RecordAct) {
+export function proofCommands(db: Db) {
   const meta = createMeta(db);
   const stateOf = async (kind: ProofKind): Promise<ProofState> =>
     (await meta.readData<ProofState>(nameOf(kind))) ?? { proved: null, failed: null };
@@ -22,13 +22,6 @@ export function proofCommands(db: Db, recordAct: RecordAct) {
     /** Saves what a check has found. */
     async recordProof(proof: InstallationProof): Promise<void> {
       await db.write(() => add(proof));
-    },
-    /** Saves that a person says a check was done elsewhere, with an entry in the audit log. */
-    async vouchForProof(kind: ProofKind, act: OperatorAct, about: string): Promise<void> {
-      await db.write(async () => {
-        await add({ kind, atMs: act.atMs, ok: true, by: act.operator, about });
-        await recordAct(act, { target: kind, before: null, after: { proved: true, about } });
-      });
     },
     async latestProofs(): Promise<Readonly<Record<ProofKind, ProofState>>> {
       return db.read(

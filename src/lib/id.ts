@@ -54,5 +54,5 @@ const TOKEN_BYTES = 32;
 
 export const newToken = (): string => randomBytes(TOKEN_BYTES).toString('base64url');
 
-/** Returns the SHA-256 of a token, in hex. */
-export const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex');
+/** Returns the SHA-256 of a token or of bytes, in hex. */
+export const hashOf = (token: string | Uint8Array): string => createHash('sha256').update(token).digest('hex');

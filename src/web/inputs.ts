@@ -19,6 +19,8 @@ export type Input = Readonly<{
   /** Text of a language, such as a name. */
   isProse?: boolean | undefined;
   type?: 'text' | 'password' | 'file' | undefined;
+  /** The label of the box that removes the file that is kept. */
+  removes?: string | undefined;
 }>;
 
 /** Renders an input below its label. */
@@ -37,7 +39,10 @@ export function inputOf(input: Input): Html {
   const list =
     listId && html`<datalist id="${listId}">${suggestions.map((one) => html`<option value="${one}">`)}</datalist>`;
   const required = isRequired ? html` required` : null;
-  return html`<label>${label} <input name="${name}"${attributesOf(input)}${listId ? html` list="${listId}"` : null}${required}></label>${list ?? null}${below}`;
+  const off =
+    input.removes &&
+    html`<label class="check"><input type="checkbox" name="${name}_none" value="yes"> ${input.removes}</label>`;
+  return html`<label>${label} <input name="${name}"${attributesOf(input)}${listId ? html` list="${listId}"` : null}${required}></label>${list ?? null}${below}${off ?? null}`;
 }
 
 function attributesOf({ type = 'text', text, charsMax, example, isProse }: Input): Html {

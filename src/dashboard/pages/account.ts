@@ -3,13 +3,12 @@
  */
 import type { Person, WebSession } from '../../database/people/person.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { facts, list } from '../../web/list.ts';
+import { facts, list, section } from '../../web/list.ts';
 import { pageWith } from '../act-form.ts';
-import { changeFields, changing, type Planned } from '../change.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
-import { formTokenField } from '../frame.ts';
+import { formTokenField, languageSwitch } from '../frame.ts';
 import type { Page, Reply, Visit } from '../page.ts';
-import { ago, data, time } from '../show.ts';
+import { ago, badge, data, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
 import { accountFactorPages, factorSection, passkeyForms, passkeySection } from './account-factors.ts';
@@ -33,35 +32,34 @@ export const accountPages = (deps: DashboardDeps): readonly Page[] => [
   ]),
   {
     method: 'post',
-    path: '/account/language',
-    needs: 'to be signed in',
-    answer: changing(deps, async (visit: Visit<null>) => planLanguage(deps, visit)),
-  },
-  {
-    method: 'post',
     path: '/account/sessions/end',
     needs: 'to be signed in',
-    async answer({ visitor: { person, session }, form: { which = '' } }) {
-      const { database, clock } = deps;
-      const chosen = which === 'others' ? { allBut: session.hash } : { only: which };
-      await database.signIns.endWebSessions(person.id, chosen, actOf(person, 'end sessions', clock));
+    async answer({ visitor: { person, session } }) {
+      const act = actOf(person, 'end sessions', deps.clock);
+      await deps.database.signIns.endWebSessions(person.id, { allBut: session.hash }, act);
       return { to: '/account' };
     },
   },
 ];
 
 async function accountPage(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
-  const { visitor, nowMs, words } = visit;
+  const { visitor, nowMs, query, words } = visit;
   const { person, session, formToken } = visitor;
+  const chosen = deps.languages.all.find(({ code }) => code === query.get('lang'));
+  if (chosen) {
+    await deps.database.people.setLanguage(person.id, chosen.code, actOf(person, 'set language', deps.clock));
+    return { to: '/account', said: chosen.say('account.language_saved') };
+  }
   const open = await deps.database.signIns.listWebSessions(person.id, nowMs, sessionLimits);
-  const form = (which: string, text: string) => html`<form method="post" action="/account/sessions/end">
-${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><button class="plain">${text}</button></form>`;
+  const end = html`<form method="post" action="/account/sessions/end">
+${formTokenField(formToken)}<button class="plain">${words.say('account.end_others')}</button></form>`;
   const names = new Map<string, string>();
   for (const { storeId } of person.memberships) {
     const store = storeId === null ? null : await deps.database.stores.find(storeId);
     if (store) names.set(store.id, store.name);
   }
   const title = words.say('account.open');
+  const note = isOperator(visitor) ? html`<p class="hint">${words.say('account.language_operator')}</p>` : null;
   return {
     title: words.say('frame.account'),
     content: html`<section class="card">${facts([
@@ -71,7 +69,7 @@ ${formTokenField(formToken)}<input type="hidden" name="which" value="${which}"><
 <p class="hint">${words.html('account.reset', { command: html`<code>quayside user link ${person.name}</code>` })}</p></section>
 ${factorSection(visit)}
 ${await passkeySection(deps, visit)}
-${languageForm(deps, visit)}
+${section('language', words.say('frame.languages'), html`${languageSwitch(deps.languages, words)}${note}`)}
 <section class="card" aria-labelledby="open"><h2 id="open">${title}</h2>
 ${list<WebSession>({
   caption: title,
@@ -79,16 +77,16 @@ ${list<WebSession>({
     [words.say('account.since'), ({ startedAtMs }) => time(startedAtMs)],
     [words.say('account.seen'), ({ seenAtMs }) => ago(words, seenAtMs, nowMs)],
     [words.say('account.address'), ({ address }) => network(address)],
-    [words.say('account.browser'), ({ device }) => data(device)],
     [
-      words.say('account.end'),
-      ({ hash }) => (hash === session.hash ? words.say('account.this_one') : form(hash, words.say('account.end_it'))),
+      words.say('account.browser'),
+      ({ device, hash }) =>
+        html`${data(device)} ${hash === session.hash ? badge(words.say('account.this_one'), 'good') : null}`,
     ],
   ],
   rows: open,
   empty: '',
 })}
-${open.length > 1 ? form('others', words.say('account.end_others')) : null}</section>`,
+${open.length > 1 ? end : null}</section>`,
   };
 }
 
@@ -114,28 +112,3 @@ export function rolesText(
 
 const isOperator = ({ person }: Visit<null>['visitor']): boolean =>
   person.memberships.some(({ role }) => role === 'operator');
-
-function languageForm({ languages }: DashboardDeps, visit: Visit<null>): Html {
-  const { visitor, words } = visit;
-  const option = (code: string | null, name: string): Html =>
-    html`<option value="${code ?? ''}"${code === null ? null : html` lang="${code}"`}${code === visitor.person.language ? html` selected` : null}>${name}</option>`;
-  return html`<form method="post" action="/account/language" class="card" aria-labelledby="language"><h2 id="language">${words.say('frame.languages')}</h2>${changeFields(visit)}
-<p><select name="language" aria-labelledby="language">${option(null, words.say('account.language_any'))}${languages.all.map((one) => option(one.code, one.say('frame.language')))}</select></p>
-${isOperator(visitor) ? html`<p class="hint">${words.say('account.language_operator')}</p>` : null}
-<button class="plain">${words.say('general.save')}</button></form>`;
-}
-
-function planLanguage({ languages }: DashboardDeps, { visitor, form, words }: Visit<null>): Planned {
-  const chosen = form.language ?? '';
-  const own = languages.all.find(({ code }) => code === chosen);
-  if (!own && chosen !== '') return null;
-  return {
-    command: 'set language',
-    target: visitor.person.id,
-    review: null,
-    async act(database, act) {
-      await database.people.setLanguage(visitor.person.id, own?.code ?? null, act);
-      return { to: '/account', said: (own ?? words).say('account.language_saved') };
-    },
-  };
-}

@@ -1,7 +1,6 @@
 /**
  * For developers: API keys, which are created, shown once and revoked.
  */
-import type { Outcome } from '../../acts/act.ts';
 import { createKey, revokeKey, whyNoKeys } from '../../acts/keys.ts';
 import { scopes } from '../../database/column-values.ts';
 import type { ApiKey } from '../../database/keys.ts';
@@ -12,7 +11,6 @@ import type { DashboardDeps } from '../deps.ts';
 import type { Page, Reply, StoreAt, Visit } from '../page.ts';
 import { sentence } from '../sentence.ts';
 import { ago, badge, copyCode, data, time } from '../show.ts';
-import { signedCall } from '../signed-call.ts';
 import type { Words } from '../texts.ts';
 
 const KEYS_SHOWN = 100;
@@ -24,7 +22,7 @@ const merchantHeader = ({ storeId }: StoreAt): string => `X-Merchant-Id: ${store
 const creating = formOf(createKey, {
   path: `${PATH}/keys`,
   inputs: ['name', 'scopes', 'expires', 'from'],
-  below: ({ config }, visit, { json }) => callWith(config.baseUrl, visit, json),
+  below: (_deps, { words }) => html`<p class="hint">${words.say('developers.secret_hint')}</p>`,
 });
 const revoking = formOf(revokeKey, { path: `${PATH}/keys/revoke`, inputs: ['key'] });
 
@@ -111,11 +109,4 @@ function keyState(words: Words, key: ApiKey, nowMs: number): Html {
       ? null
       : html` <span class="hint">${words.html('developers.until', { time: time(key.expiresAtMs) })}</span>`;
   return html`${badge(words.say('developers.works'), 'good')}${until}`;
-}
-
-/** Shows a signed call with a new key. */
-function callWith(baseUrl: string, { at, words }: Visit<StoreAt | null>, json: Outcome['json']): Html {
-  const credentials = { apiKey: String(json.api_key), apiSecret: String(json.api_secret) };
-  return html`<p class="hint">${words.say('developers.secret_hint')}</p>
-<details><summary>${words.say('developers.own_call')}</summary><pre tabindex="0"><code>${at && signedCall(at, baseUrl, credentials)}</code></pre></details>`;
 }

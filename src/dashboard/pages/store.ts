@@ -2,31 +2,30 @@
  * A store's policy and look, and the form for a new store, which waits for the operator's approval.
  */
 import { oneOf, refuse, type Sentence, say } from '../../acts/act.ts';
-import { NAME_CHARS_MAX, readName, type StoreSetting, storeSettings } from '../../acts/store-settings.ts';
+import { LOGO_BYTES_MAX } from '../../acts/logo.ts';
+import { logoHash, NAME_CHARS_MAX, readName, storeSettings } from '../../acts/store-settings.ts';
 import { readStoreState, setStore } from '../../acts/stores.ts';
-import { isAllowed } from '../../core/access.ts';
 import { currencies } from '../../core/transfer.ts';
 import { CHANNEL_TYPE, type MerchantStore, WAITING_STORES_MAX } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, section } from '../../web/list.ts';
 import { browserAct, formOf, pageWith } from '../act-form.ts';
 import { actOf, type DashboardDeps } from '../deps.ts';
-import type { Page, Reply, StoreAt, Visit } from '../page.ts';
+import { type Page, pathIn, type Reply, type StoreAt, type Visit } from '../page.ts';
+import { sentence } from '../sentence.ts';
 import { badge, copyCode, data } from '../show.ts';
 import type { Words } from '../texts.ts';
-import { logoForms, logoPicture, logoSection } from './store-logo.ts';
 import { teamForms, teamSection } from './team.ts';
 
 const PATH = '/s/:store/:mode/settings';
+/** A logo with the fields beside it; a file that is too large is still read, to say so. */
+const FORM_BYTES_MAX = 2 * LOGO_BYTES_MAX;
+const schemes = ['light', 'dark'] as const;
 
-const namesOf = (settings: readonly StoreSetting[]) => settings.map(({ name }) => name);
 const saving = formOf(setStore, {
   path: PATH,
-  inputs: namesOf(storeSettings.filter(({ of }) => of === 'store')),
-});
-const dressing = formOf(setStore, {
-  path: `${PATH}/look`,
-  inputs: namesOf(storeSettings.filter(({ of }) => of === 'page')),
+  inputs: storeSettings.map(({ name }) => name),
+  formBytesMax: FORM_BYTES_MAX,
 });
 
 const readCurrency = oneOf(currencies);
@@ -84,11 +83,15 @@ const requesting = formOf(requestStore, {
 export const storePages = (deps: DashboardDeps): readonly Page[] => [
   ...pageWith(deps, { path: PATH, needs: 'store:manage', answer: (visit) => storePage(deps, visit) }, [
     saving,
-    dressing,
-    ...logoForms,
     ...teamForms,
   ]),
-  logoPicture(deps),
+  {
+    ...{ method: 'get', path: `${PATH}/logo/:hash`, needs: 'store:manage' },
+    async answer({ at, params }: Visit<StoreAt>) {
+      const image = await deps.database.stores.findLogo(at.storeId, params.hash ?? '');
+      return image && { image, type: 'image/png' };
+    },
+  },
   ...pageWith(deps, { path: '/stores/new', needs: 'to be signed in', answer: async (visit) => newStorePage(visit) }, [
     requesting,
   ]),
@@ -102,25 +105,22 @@ function stateText(words: Words, { status, suspension, refusal }: MerchantStore)
     : badge(words.say('store.is_waiting'), 'attention');
 }
 
-/** Leads who may decide about a store that waits to where that is done. */
-const decisionLink = ({ visitor, words }: Visit<StoreAt>, { status, refusal }: MerchantStore): Html | null =>
-  status === 'approved' || refusal || !isAllowed(visitor.person.memberships, { permission: 'installation:manage' })
-    ? null
-    : html` <a href="/operator/stores">${words.say('store.decide')}</a>`;
-
 async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
   const { at, visitor, words } = visit;
   const store = await deps.database.stores.find(at.storeId);
   const act = actOf(visitor.person, 'read store', deps.clock);
   const values = await readStoreState({ database: deps.database, act }, at.storeId);
   if (!store || !values) return null;
-  const button = words.say('frame.go_on');
-  const texts = Object.fromEntries(storeSettings.map(({ name, write }) => [name, write(values)]));
-  const policy = saving.show(visit, {
-    ...{ button, texts, look: 'main' },
+  const settings = saving.show(visit, {
+    ...{ button: words.say('frame.go_on'), look: 'main' },
+    texts: Object.fromEntries(storeSettings.map(({ name, write }) => [name, write(values)])),
+    headings: {
+      settlement: words.say('frame.payments'),
+      refundWindow: words.say('frame.refunds'),
+      accent: words.say('store.look'),
+    },
     below: html`<p class="hint">${words.html('store.policy_hint')}</p>`,
   });
-  const look = dressing.show(visit, { button, texts });
   return {
     title: words.say('frame.settings'),
     content: html`${section(
@@ -129,14 +129,20 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Re
       facts([
         [words.say('developers.merchant_id'), copyCode(store.id)],
         [words.say('store.channel'), data(CHANNEL_TYPE)],
-        [words.say('general.state'), html`${stateText(words, store)}${decisionLink(visit, store)}`],
+        [words.say('general.state'), stateText(words, store)],
+        [sentence(words, say('Logo')), logoShown(visit, logoHash(values.logo))],
       ]),
     )}
-${section('policy', words.say('store.policy'), html`${policy}`)}
-${section('look', words.say('store.look'), html`${look}`)}
-${logoSection(visit, await deps.database.stores.findPageSettings(at.storeId))}
+${section('policy', words.say('frame.settings'), html`${settings}`)}
 ${await teamSection(deps, visit)}`,
   };
+}
+
+/** Shows the logo as payers see it, by day and by night. */
+function logoShown({ at, words }: Visit<StoreAt>, hash: string | null): Html | string {
+  if (hash === null) return words.say('store-logo.none');
+  const src = pathIn(at, `settings/logo/${hash}`);
+  return html`${schemes.map((one) => html`<img class="logo ${one}" src="${src}" alt="${words.say(`store-logo.${one}`)}" height="40"> `)}`;
 }
 
 const newStorePage = (visit: Visit<null>): Reply => ({

@@ -2,42 +2,21 @@
  * What the installation draws on, for the operator: deposit address pools, exchange rates, backups and other proofs.
  * Settings are in files only: where money comes in is among them.
  */
-import { say } from '../../acts/act.ts';
 import type { ProofState } from '../../database/audit-log.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
-import { browserAct, formOf, pageWith } from '../act-form.ts';
 import type { DashboardDeps, PoolShown } from '../deps.ts';
-import type { Page, Reply, Visit } from '../page.ts';
+import type { CommonPage, Reply, Visit } from '../page.ts';
 import { ago, badge, data, english, time } from '../show.ts';
 
 export const SYSTEM_PATH = '/operator/system';
 
-/** A drill on a clean machine leaves nothing here, so that whoever did it says so. */
-const recordDrill = browserAct({
-  name: 'record seed drill',
-  needs: 'installation:manage',
-  plan: async () => ({}),
-  review: () => ({
-    title: say('Record a seed drill?'),
-    target: 'seed',
-    facts: [],
-    notes: [
-      say(
-        'You say that `quayside-signer drill` has ended well, today, on another machine, with the words on paper. It is recorded here and in the audit log with your name.',
-      ),
-    ],
-    button: say('I did the seed drill elsewhere'),
-  }),
-  async run({ database, act }) {
-    await database.audit.vouchForProof('seed', act, 'on another machine');
-    return { said: say('The seed drill is recorded.'), json: {} };
-  },
+export const systemPage = (deps: DashboardDeps): CommonPage => ({
+  method: 'get',
+  path: SYSTEM_PATH,
+  needs: 'installation:read',
+  answer: (visit) => page(deps, visit),
 });
-const drilling = formOf(recordDrill, { path: `${SYSTEM_PATH}/seed-drill` });
-
-export const systemPages = (deps: DashboardDeps): readonly Page[] =>
-  pageWith(deps, { path: SYSTEM_PATH, needs: 'installation:read', answer: (visit) => page(deps, visit) }, [drilling]);
 
 async function page(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
   return {
@@ -114,14 +93,12 @@ async function proofs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
     madeAtMs === null
       ? html`${badge('never', 'attention')} <code data-copy>quayside backup</code>`
       : html`${time(madeAtMs)}, ${ago(words, madeAtMs, nowMs)}`;
-  const drill = drilling.show(visit, { button: 'I did the seed drill elsewhere…' });
   return html`<div class="card">${facts([
     ['Last backup', made],
     ['Restore drill', lastProved(deps, visit)],
     ['Seed drill', provedText(visit, seed, 'quayside-signer drill')],
     ['Books check', provedText(visit, books, 'quayside ledger verify')],
-  ])}<p class="hint">A backup is proved by restoring it into a scratch folder; that adds up its books, too. The seed drill asks for the words on paper, best on a clean machine with a copy of the database.</p>
-${drill}</div>
+  ])}<p class="hint">A backup is proved by restoring it into a scratch folder; that adds up its books, too. The seed drill asks for the words on paper.</p></div>
 <h3>Final blocks compared with the database</h3>
 ${list({
   caption: 'Final blocks compared with the database',

@@ -41,11 +41,6 @@ test('of each check the newest proof is known, and what failed after it', async 
     proved: { ...proof, atMs: T0_MS + 2 },
     failed: null,
   });
-  const act = { atMs: T0_MS + 3, operator: 'Mary', command: 'record seed drill', reason: null };
-  await database.audit.vouchForProof('seed', act, 'elsewhere');
-  const drill = { kind: 'seed', atMs: T0_MS + 3, ok: true, by: 'Mary', about: 'elsewhere' };
-  assert.equal((await database.audit.latestProofs()).seed, { proved: drill, failed: null });
-  assert.equal((await database.audit.list(1))[0]?.command, 'record seed drill');
 });
 
 test('the newest report of the sender of webhooks is kept, and another connection reads it', async ({ database }) => {
