@@ -260,6 +260,10 @@ try {
   const database = openDatabase(config, process.env, { onWrite: writeTimes.observe, log });
   try {
     await retireAfterGap({ addresses: database.addresses, clock, log });
+    if (config.signer) {
+      const networks = config.networks.map(({ key }) => key);
+      await database.engines.settleIn(networks, clock.nowMs());
+    }
     await serve(config, database, writeTimes, stopping.signal);
   } finally {
     database.close();

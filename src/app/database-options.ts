@@ -2,7 +2,7 @@
  * How each process of an installation opens its database.
  */
 import type { Config } from '../config/config.ts';
-import type { OpenOptions } from '../database/engine/open.ts';
+import type { OpenOptions } from '../database/engine/engine.ts';
 import type { WriteMeasure } from '../database/engine/write-queue.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';

@@ -7,23 +7,16 @@ import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { hasLiveData } from '../database/engine/live-data.ts';
 import { migrate } from '../database/engine/migrate.ts';
-import { settleEngines } from '../database/payouts/engines.ts';
-import { type Clock, systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 import { signerFiles } from '../signer/files.ts';
 
 /**
  * Creates the data directory, the secret key and the database if missing, and brings the database to the current
- * schema. Lets payouts settle in after a gap. Only for a process that knows that no older program uses it.
+ * schema. Only for a process that knows that no older program uses it.
  * @throws Fault permanent `live_data_folder`; see `migrate` and `readSecretKey`
  */
-export function prepareDatabase(
-  config: Config,
-  env: NodeJS.ProcessEnv,
-  log?: Log,
-  clock: Pick<Clock, 'nowMs'> = systemClock,
-): void {
+export function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Log): void {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const file = databaseFile(config.dataDir);
   if (config.sandbox && (hasLiveData(file) || (config.signer && isLiveSigner(config.signer.dir)))) {
@@ -32,12 +25,6 @@ export function prepareDatabase(
   // The key comes first: a database without its key is refused, and a missing database gets a new key.
   readSecretKey(config.dataDir, env);
   migrate({ file, backupDir: join(config.dataDir, 'backups'), ...(log && { log }) });
-  if (config.signer)
-    settleEngines(
-      file,
-      config.networks.map(({ key }) => key),
-      clock.nowMs(),
-    );
 }
 
 /** Returns whether a signer has signed for live networks, or is allowed to. */

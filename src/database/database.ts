@@ -22,8 +22,8 @@ import { deliveryCommands } from './deliveries.ts';
 import { createRefreshDue } from './endpoint-due.ts';
 import { healthQueries, troubleQueries } from './endpoint-health.ts';
 import { endpointCommands } from './endpoints.ts';
-import { refuseOtherSchema } from './engine/migrate.ts';
-import { changeCounter, type Db, type OpenOptions, openDatabase } from './engine/open.ts';
+import { type OpenOptions, openEngine } from './engine/engine.ts';
+import type { Db } from './engine/open.ts';
 import { createOutbox, eventQueries } from './events.ts';
 import { heldMoneyCommands } from './held-money.ts';
 import { createHeldRecords } from './held-records.ts';
@@ -128,12 +128,10 @@ const PROBE_WAIT_MS = 2_000;
  * `storage_unavailable`
  */
 export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
-  const db = openDatabase(options);
+  const { secretKey } = options;
+  const vault = createVault(secretKey);
+  const db = openEngine(options, (opened) => checkKey(opened, vault));
   try {
-    refuseOtherSchema(db);
-    const { secretKey } = options;
-    const vault = createVault(secretKey);
-    checkKey(db, vault);
     const guard = createRowGuard(db, secretKey);
     const own = options.act ? recordWrites(db, options.act) : db;
     const sealing = { vault, guard, macOf: createIntentMac(secretKey), tokens: createTokens(secretKey) };
@@ -214,8 +212,7 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
     ...moneyOutRepositories(db, { ...changed, ...refundParts, freezer }),
     ledger: ledgerCommands(db),
     ...webhookRepositories(db, { ...storeParts, refreshDue, replays, raiseAlarm }),
-    /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
-    changeCount: changeCounter(db),
+    changeCount: db.changeCount,
     /** Takes and releases the write lock, which proves that the database can be written now. */
     async probe(): Promise<void> {
       await db.write(() => {}, { waitMs: PROBE_WAIT_MS });

@@ -4,8 +4,7 @@
 
 import { createAlarmWriter } from './alarms.ts';
 import { createRefreshDue } from './endpoint-due.ts';
-import { refuseOtherSchema } from './engine/migrate.ts';
-import { changeCounter, type OpenOptions, openDatabase } from './engine/open.ts';
+import { type OpenOptions, openEngine } from './engine/engine.ts';
 import { sendingCommands } from './sending.ts';
 import { checkKey, createVault } from './vault.ts';
 import { createWebhookSecrets } from './webhook-secrets.ts';
@@ -17,15 +16,13 @@ import { createWebhookSecrets } from './webhook-secrets.ts';
 export type DeliveryDatabase = ReturnType<typeof openDeliveryDatabase>;
 
 export function openDeliveryDatabase(options: OpenOptions & Readonly<{ secretKey: Uint8Array }>) {
-  const db = openDatabase(options);
+  const vault = createVault(options.secretKey);
+  const db = openEngine(options, (opened) => checkKey(opened, vault));
   try {
-    refuseOtherSchema(db);
-    const vault = createVault(options.secretKey);
-    checkKey(db, vault);
     const secrets = createWebhookSecrets(db, vault);
     return {
       sending: sendingCommands(db, { secrets, refreshDue: createRefreshDue(db), raiseAlarm: createAlarmWriter(db) }),
-      changeCount: changeCounter(db),
+      changeCount: db.changeCount,
       close: db.close,
     };
   } catch (error) {

@@ -1,8 +1,6 @@
 /** Single values of the file, by name: marks that retention leaves, reports, proofs, and what was found last. */
 import type { Db } from './engine/open.ts';
 
-/** The time at which the file was made, in Unix milliseconds. */
-export const MADE_AT_MS = 'made_at_ms';
 /** The last session that was looked at for payer data: all up to it are done. */
 export const ANONYMISED_THROUGH = 'anonymised_through';
 /** The last attempt whose answer was removed. */

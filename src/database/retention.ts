@@ -4,8 +4,8 @@
  */
 import type { RefundPolicy } from '../core/refund.ts';
 import { toSeconds } from '../lib/clock.ts';
-import { refuseOtherSchema } from './engine/migrate.ts';
-import { type Db, type OpenOptions, openDatabase } from './engine/open.ts';
+import { type OpenOptions, openEngine } from './engine/engine.ts';
+import type { Db } from './engine/open.ts';
 import { ANONYMISED_THROUGH, ATTEMPTS_THROUGH, createMeta, LAST_RUN, type Meta } from './meta.ts';
 
 /**
@@ -115,10 +115,8 @@ function agingAttempts({ client }: Db, meta: Meta, { beforeMs }: RetentionTimes)
  * @throws Fault: see `openSqliteDatabase`
  */
 export function openRetentionDatabase(options: OpenOptions): RetentionDatabase {
-  const db = openDatabase(options);
+  const db = openEngine({ ...options, overwritesDeleted: true }, async () => {});
   try {
-    refuseOtherSchema(db);
-    db.raw.pragma('secure_delete = ON');
     const meta = createMeta(db);
     return {
       async *retain(kind, times) {

@@ -8,7 +8,7 @@ import { Fault, permanent } from '../core/fault.ts';
 import { createIntentMac, type IntentMac, isPayback, paybackKinds } from '../core/intent.ts';
 import { macedAddress, NOT_DERIVED } from './addresses.ts';
 import { createAuditLog, type OperatorAct } from './audit-log.ts';
-import { type Db, openDatabase } from './engine/open.ts';
+import { type Db, openSqlite } from './engine/open.ts';
 import { apiSecretName, macedKey } from './keys.ts';
 import { noticeAddressName, noticeCodeName } from './notices.ts';
 import { totpSecretName } from './people/person.ts';
@@ -57,7 +57,7 @@ export type Resealing = Readonly<{ resealed: number; altered: number; claimLinks
 
 /** Returns whether a key is the one that the database is sealed with. */
 export async function fitsDatabase(file: string, key: Uint8Array): Promise<boolean> {
-  const db = openDatabase({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null });
+  const db = openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null });
   try {
     return await db.read(() => opensProbe(db, createVault(key)));
   } finally {
@@ -76,7 +76,7 @@ export async function resealDatabase(
   act: OperatorAct,
   onTable: (name: string) => void,
 ): Promise<Resealing> {
-  const db = openDatabase({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null });
+  const db = openSqlite({ file, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null });
   try {
     return await db.write(async () => {
       await refuseApproved(db);

@@ -71,7 +71,7 @@ export function createRowGuard(db: Db, secretKey: Uint8Array): RowGuard {
     if (reported.has(name) || reported.size >= REPORTED_MAX) return;
     reported.add(name);
     const message =
-      `The row of ${name} in the table ${table} of ${db.file} was altered, or was not written by this installation. ` +
+      `The row of ${name} in the table ${table} of ${db.name} was altered, or was not written by this installation. ` +
       `It is not used. Find out who can write to that file; then ${remedy}.`;
     const alarm = { atMs: systemClock.nowMs(), code: 'row_altered', message, network: null, sessionId: null };
     setImmediate(async () => {

@@ -7,7 +7,6 @@ import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from '
 import { eq } from 'drizzle-orm';
 import { Fault, permanent } from '../core/fault.ts';
 import type { Db } from './engine/open.ts';
-import { guarded } from './engine/storage-fault.ts';
 import { meta } from './tables.ts';
 
 const KEY_BYTES = 32;
@@ -61,18 +60,19 @@ const wrongKey = (name: string, why: string, cause?: unknown): Fault =>
 
 const PROBE = 'the secret key of this database';
 /**
- * Compares the key with the one that the file was first opened with; the first call stores a sealed text for this.
+ * Compares the key with the one that the database was first opened with; the first call stores a sealed text for this.
  * @throws Fault permanent `secret_key_wrong`
  */
-export function checkKey(db: Db, vault: Vault): void {
-  const find = db.raw.prepare("SELECT value FROM meta WHERE name = 'sealed_probe'").pluck();
-  const add = db.raw.prepare("INSERT INTO meta (name, value) VALUES ('sealed_probe', ?) ON CONFLICT (name) DO NOTHING");
-  // Nothing is served yet, so it may wait for another process.
-  const kept = guarded(db.file, () => {
-    if (find.get() === undefined) add.run(vault.seal(PROBE, PROBE));
-    return find.get() as string;
-  });
-  vault.open(kept, PROBE);
+export async function checkKey(db: Db, vault: Vault): Promise<void> {
+  const kept = async () => (await db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get())?.value;
+  const first = { name: 'sealed_probe', value: vault.seal(PROBE, PROBE) };
+  const known =
+    (await db.read(kept)) ??
+    (await db.write(async () => {
+      await db.orm.insert(meta).values(first).onConflictDoNothing({ target: meta.name }).run();
+      return kept();
+    }));
+  vault.open(known ?? '', PROBE);
 }
 
 /** Returns whether a vault has the key that the file is sealed with; true for a file that no key was used with. */

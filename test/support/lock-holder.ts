@@ -4,7 +4,7 @@
  * next, `write` writes back to back until it is killed.
  */
 import Sqlite from 'better-sqlite3';
-import { openDatabase } from '../../src/database/engine/open.ts';
+import { openSqlite } from '../../src/database/engine/open.ts';
 import { openWriteTurn } from '../../src/database/engine/write-turn.ts';
 
 /** How long each write holds the lock. */
@@ -15,7 +15,7 @@ const client = new Sqlite(file, { timeout: 5000 });
 const done = () => process.send?.('done');
 
 async function writeOn(): Promise<void> {
-  const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null });
+  const db = openSqlite({ file, busyTimeoutMs: 60_000, bytesMax: null });
   const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'back_to_back', '')");
   for (let n = 0; ; n++) {
     await db.write(async () => {

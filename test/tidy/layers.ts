@@ -62,7 +62,7 @@ const rooms: readonly Room[] = [
   {
     name: 'the database’s engine',
     files: /^src\/database\/engine\//,
-    may: [files, /^src\/database\//, /^(drizzle-orm|better-sqlite3)/, /^node:async_hooks$/],
+    may: [files, /^src\/database\//, /^(drizzle-orm|better-sqlite3)/, /^(pg|node:async_hooks|node:crypto)$/],
   },
   { name: 'src/database', files: /^src\/database\//, may: [files, /^drizzle-orm(\/sqlite-core)?$/] },
   {

@@ -43,6 +43,7 @@ export async function withUnpacked<T>(
     const options = { file: path, busyTimeoutMs: BUSY_TIMEOUT_MS, bytesMax: null, outageWaitS: 0 };
     const database = openSqliteDatabase({ ...options, secretKey });
     try {
+      await database.probe();
       return await work({ folder, manifest, problems, database });
     } finally {
       database.close();

@@ -4,41 +4,27 @@
  * `PRAGMA user_version` is the number of the last migration, 0 for the schema of 0.1.0; `meta` lists them.
  */
 
-import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-} from 'node:fs';
+import { closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import { Fault, permanent } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { MADE_AT_MS } from '../meta.ts';
 import { connect } from './connection.ts';
+import {
+  appliedQuery,
+  readScripts,
+  recordsOf,
+  refuseOtherVersion,
+  type Script,
+  type Scripts,
+  scriptsAfter,
+} from './scripts.ts';
 import { guarded } from './storage-fault.ts';
-
-type Script = Readonly<{ version: number; name: string; text: string; checksum: string }>;
-
-/** The schema of a new file, and the migrations that bring an existing file to it. */
-type Scripts = Readonly<{ schema: Script; migrations: readonly Script[] }>;
-
-/** The scripts that a file was made with are in its `meta` under this word and their number. */
-const APPLIED = 'migration';
-type Applied = Readonly<{ version: number; name: string; checksum: string; appliedAtMs: number }>;
 
 /** Marks a file that `schema.sql` has made (`PRAGMA application_id`): "Quay". */
 const APPLICATION_ID = 0x51756179;
 const BUSY_TIMEOUT_MS = 30_000;
-const ownDirectory = fileURLToPath(new URL('../', import.meta.url));
 
 type MigrateOptions = Readonly<{
   file: string;
@@ -56,8 +42,8 @@ type MigrateOptions = Readonly<{
  * @throws Fault permanent `database_foreign`, `database_newer`, `migration_altered`, `migration_failed`,
  * `copy_damaged`; transient `storage_unavailable`
  */
-export function migrate({ file, backupDir, log, directory = ownDirectory }: MigrateOptions): string[] {
-  const scripts = readScripts(directory);
+export function migrate({ file, backupDir, log, directory }: MigrateOptions): string[] {
+  const scripts = readScripts('.sql', directory);
   return guarded(file, () => {
     // Created here so that its mode is ours: SQLite gives its side files the mode of the main file.
     if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
@@ -83,9 +69,6 @@ export function migrate({ file, backupDir, log, directory = ownDirectory }: Migr
   });
 }
 
-/** Returns the version of the schema that this program uses. */
-export const currentVersion = (): number => readScripts(ownDirectory).migrations.length;
-
 /** Returns the schema version of an open file. */
 export const versionOf = (client: Sqlite.Database): number => Number(client.pragma('user_version', { simple: true }));
 
@@ -93,16 +76,9 @@ const isOwn = (client: Sqlite.Database): boolean =>
   client.pragma('application_id', { simple: true }) === APPLICATION_ID;
 
 /** @throws Fault permanent `database_foreign`, `schema_not_current` */
-export function refuseOtherSchema({ raw: client, file }: Readonly<{ raw: Sqlite.Database; file: string }>): void {
+export function refuseOtherSchema(client: Sqlite.Database, file: string): void {
   if (!isOwn(client)) throw foreign(file);
-  const version = versionOf(client);
-  const current = currentVersion();
-  if (version === current) return;
-  throw permanent(
-    'schema_not_current',
-    `${file} has schema ${version}, but this program needs ${current}. ` +
-      (version < current ? 'Run `npm start`, which brings the schema up to date.' : 'Start the newer program.'),
-  );
+  refuseOtherVersion(file, versionOf(client));
 }
 
 const foreign = (file: string) =>
@@ -111,48 +87,12 @@ const foreign = (file: string) =>
     `${file} was not made by Quayside 0.1.0 or later. Set QUAYSIDE_DATA_DIR to an empty folder, and start again.`,
   );
 
-/** Reads `schema.sql` and `0001_name.sql`, `0002_name.sql`, …, which must be without gaps. */
-function readScripts(directory: string): Scripts {
-  const read = (name: string, version: number): Script => {
-    const text = readFileSync(join(directory, name), 'utf8');
-    return { version, name, text, checksum: createHash('sha256').update(text).digest('hex') };
-  };
-  const names = readdirSync(directory)
-    .filter((name) => /^\d{4}_.*\.sql$/.test(name))
-    .sort();
-  const migrations = names.map((name, at) => {
-    const version = Number(name.slice(0, 4));
-    if (version === at + 1) return read(name, version);
-    throw permanent('migration_missing', `Migration ${at + 1} is missing in ${directory}: ${name} follows a gap.`);
-  });
-  return { schema: read('schema.sql', 0), migrations };
-}
-
 /** Checks that the file's history agrees with the scripts. @returns what it lacks: the schema alone if it is empty */
-function missingScripts(client: Sqlite.Database, file: string, { schema, migrations }: Scripts): readonly Script[] {
-  if (client.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0) return [schema];
+function missingScripts(client: Sqlite.Database, file: string, scripts: Scripts): readonly Script[] {
+  if (client.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0) return [scripts.schema];
   if (!isOwn(client)) throw foreign(file);
-  const version = versionOf(client);
-  if (version > migrations.length) {
-    throw permanent(
-      'database_newer',
-      `${file} has schema ${version}, but this program knows ${migrations.length}. Start the newer program, or ` +
-        'restore the backup that was made before the upgrade.',
-    );
-  }
-  const applied = client.prepare('SELECT value FROM meta WHERE name > ? AND name < ? ORDER BY name').pluck();
-  for (const text of applied.all(`${APPLIED} `, `${APPLIED}!`) as string[]) {
-    const { version: number, checksum } = JSON.parse(text) as Applied;
-    if (number === 0) continue;
-    const migration = migrations[number - 1];
-    if (migration?.checksum === checksum) continue;
-    throw permanent(
-      'migration_altered',
-      `${migration?.name ?? `Migration ${number}`} differs from the text that was applied to ${file}. Restore the ` +
-        'released file; change the schema in a new migration.',
-    );
-  }
-  return migrations.slice(version);
+  const applied = client.prepare(appliedQuery).pluck().all() as string[];
+  return scriptsAfter({ name: file, version: versionOf(client), applied }, scripts);
 }
 
 /** Copies the file into `backupDir`, synced before it gets its name and never over an older copy. @returns the path */
@@ -245,15 +185,10 @@ function applyMissing(client: Sqlite.Database, file: string, scripts: Scripts, l
   }
 }
 
-/** Notes what the file was made with. A new file has what its schema's migrations would have done. */
+/** Notes what the file was made with. */
 function recordScripts(client: Sqlite.Database, scripts: readonly Script[]): void {
   const write = client.prepare('INSERT INTO meta (name, value) VALUES (?, ?)');
-  const appliedAtMs = systemClock.nowMs();
-  if (scripts[0]?.version === 0) write.run(MADE_AT_MS, String(appliedAtMs));
-  for (const { version, name, checksum } of scripts) {
-    const applied: Applied = { version, name, checksum, appliedAtMs };
-    write.run(`${APPLIED} ${String(version).padStart(4, '0')}`, JSON.stringify(applied));
-  }
+  for (const row of recordsOf(scripts, systemClock.nowMs())) write.run(...row);
   client.pragma(`application_id = ${APPLICATION_ID}`);
   client.pragma(`user_version = ${scripts.at(-1)?.version ?? 0}`);
 }

@@ -1,57 +1,67 @@
 /**
- * Opens the database for commands and queries.
+ * An open database, whichever engine it has; and SQLite's, on one file.
  */
 import type Sqlite from 'better-sqlite3';
 import type { AuditedChange } from '../column-values.ts';
 import type { Client } from './client.ts';
 import { connect } from './connection.ts';
+import { refuseOtherSchema } from './migrate.ts';
 import { createSqliteClient } from './sqlite.ts';
 import { createOrm, type Orm } from './statements.ts';
-import { asStorageFault, guarded } from './storage-fault.ts';
+import { asStorageFault, guarded, lockWaitFault } from './storage-fault.ts';
 import { createTurns, type Turns } from './turns.ts';
 import { createWriteQueue, type WriteMeasure, type WriteQueue } from './write-queue.ts';
 
 export type Db = Readonly<{
-  file: string;
-  /** The connection itself, for what no transaction is about. */
-  raw: Sqlite.Database;
+  /** The file, or the database and its server, for messages. */
+  name: string;
   client: Client;
   orm: Orm;
   /**
-   * Runs `work` in one BEGIN IMMEDIATE transaction: commits, or changes nothing. `work` waits for nothing but its
-   * statements. While another process writes, it waits in a queue and the thread goes on.
+   * Runs `work` in one transaction, as if nobody else wrote: commits, or changes nothing. `work` waits for nothing but
+   * its statements, and may be run again. While another process writes, it waits in a queue and the thread goes on.
    * @throws Fault transient `storage_unavailable`
    */
   write: WriteQueue['write'];
-  /** Returns how many rows this connection has changed. */
+  /** Returns a number that rises with each row that the current body changes. */
   changedRows(): number;
+  /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
+  changeCount(): number;
   /** Says what the current write changes, for the audit log, if this connection is for an operator's command. */
   describe(change: AuditedChange | 'recorded'): void;
-  /** Runs `work` on one consistent snapshot of the file. */
+  /** Runs `work` on one consistent snapshot. */
   read<T>(work: () => T | Promise<T>): Promise<T>;
-  /** Refuses what still waits to be written, and closes the file. */
+  /** Refuses what still waits to be written, and closes the database. */
   close(): void;
 }>;
 
-export type OpenOptions = Readonly<{
-  file: string;
-  /** How long a write may wait for other processes' writes. */
-  busyTimeoutMs: number;
-  /** Largest size of the file; null for no limit. */
-  bytesMax: number | null;
+export type WriteHooks = Readonly<{
   /** Called before each write transaction is committed; if it throws, nothing of it is. */
   beforeCommit?: () => void;
   /** Called after each write transaction, with what it took. */
   onWrite?: (measure: WriteMeasure) => void;
 }>;
 
+export type SqliteOptions = WriteHooks &
+  Readonly<{
+    file: string;
+    /** How long a write may wait for other processes' writes. */
+    busyTimeoutMs: number;
+    /** Largest size of the file; null for no limit. */
+    bytesMax: number | null;
+    /** Overwrites deleted content with zeros. */
+    overwritesDeleted?: boolean;
+  }>;
+
 /**
- * Opens an existing file.
- * @throws Fault `storage_unavailable`, `storage_damaged`, `sqlite_too_old`
+ * Opens a file that `migrate` has brought to the current schema.
+ * @throws Fault `storage_unavailable`, `storage_damaged`, `sqlite_too_old`, `schema_not_current`
  */
-export function openDatabase({ file, busyTimeoutMs, bytesMax, ...hooks }: OpenOptions): Db {
+export function openSqlite({ file, busyTimeoutMs, bytesMax, overwritesDeleted, ...hooks }: SqliteOptions): Db {
   const raw = guarded(file, () => connect(file, busyTimeoutMs, true));
   try {
+    refuseOtherSchema(raw, file);
+    if (overwritesDeleted) raw.pragma('secure_delete = ON');
     const turns = createTurns();
     const queue = guarded(file, () => {
       if (bytesMax !== null) {
@@ -62,12 +72,15 @@ export function openDatabase({ file, busyTimeoutMs, bytesMax, ...hooks }: OpenOp
     });
     const client = createSqliteClient(raw, turns);
     const changed = raw.prepare('SELECT total_changes()').pluck();
+    const changedRows = () => Number(changed.get());
+    // It counts other connections' commits. Neither it nor this connection's changed rows ever fall.
+    const othersCommits = raw.prepare('PRAGMA data_version').pluck();
     return {
-      file,
-      raw,
+      name: file,
       client,
       orm: createOrm(client),
-      changedRows: () => Number(changed.get()),
+      changedRows,
+      changeCount: () => guarded(file, () => Number(othersCommits.get()) + changedRows()),
       write: (work, options) => queue.write(work, options),
       describe() {},
       read: createRead(raw, turns, file),
@@ -87,6 +100,7 @@ function createRead(raw: Sqlite.Database, turns: Turns, file: string): Db['read'
   return async (work) => {
     if (turns.isInside()) return work();
     return turns.body(async () => {
+      if (!raw.open) throw lockWaitFault(file);
       guarded(file, () => begin.run());
       try {
         return await work();
@@ -97,11 +111,4 @@ function createRead(raw: Sqlite.Database, turns: Turns, file: string): Db['read'
       }
     });
   };
-}
-
-/** Returns a function whose result changes with every commit by any connection. */
-export function changeCounter({ raw, changedRows, file }: Db): () => number {
-  // The first counts other connections' commits, the second this connection's changed rows; neither ever falls.
-  const othersCommits = raw.prepare('PRAGMA data_version').pluck();
-  return () => guarded(file, () => Number(othersCommits.get()) + changedRows());
 }

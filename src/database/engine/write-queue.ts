@@ -246,7 +246,7 @@ export function createWriteQueue(client: Sqlite.Database, turns: Turns, options:
     async write<T>(work: () => T | Promise<T>, { waitMs = options.waitMs, isGrouped = false } = {}) {
       invariant(!turns.isInside(), 'a write is a transaction of its own');
       const askedAtMs = performance.now();
-      if (waiting.size >= WAITING_MAX) throw lockWaitFault(file);
+      if (waiting.size >= WAITING_MAX || closing.signal.aborted) throw lockWaitFault(file);
       return new Promise<T>((resolve, reject) => {
         waiting.add({ work, askedAtMs, waitMs, resolve: resolve as (result: unknown) => void, reject });
         if (isPumping) return;

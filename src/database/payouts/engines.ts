@@ -8,13 +8,12 @@ import type { Wallet } from '../../core/intent.ts';
 import { afterEnd, type Reason } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { SeenSignerFreeze } from '../column-values.ts';
-import { type Client, connect } from '../engine/connection.ts';
-import { filterInOrder } from '../engine/each.ts';
+import { filterInOrder, mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
-import { atFirstUse, changeBy, findBy } from '../engine/prepared.ts';
-import { guarded } from '../engine/storage-fault.ts';
+import { atFirstUse, changeBy, findBy, preparedInsert } from '../engine/prepared.ts';
+import { MADE_AT_MS } from '../engine/scripts.ts';
 import type { Ledger } from '../ledger.ts';
-import { MADE_AT_MS } from '../meta.ts';
+import { createMeta } from '../meta.ts';
 import { payoutAttempts, payoutEngines } from '../tables.ts';
 import type { JournaledSignature, Nonces } from './attempts.ts';
 import type { FollowLost } from './outcomes.ts';
@@ -34,29 +33,18 @@ export type PayoutEngine = Readonly<{
   settlingUntilMs: number | null;
 }>;
 
-const BUSY_TIMEOUT_MS = 5_000;
 /** A restart takes less. A longer gap may be anything: a stop, or a machine that was put back to a snapshot. */
 const GAP_MS_MAX = 120_000;
 
-/** A database that was created now has lost nothing: its engines begin as if they had a heartbeat. */
-const addQuery = `
-  INSERT INTO payout_engines (network, fence, journal_id, beat_at_ms, settling_until_ms)
-  SELECT :network, 0, 0, CASE is_new WHEN 1 THEN :nowMs END, CASE is_new WHEN 0 THEN 0 END
-  FROM (SELECT coalesce((
-    SELECT CAST(value AS INTEGER) BETWEEN :nowMs - ${GAP_MS_MAX} AND :nowMs FROM meta WHERE name = '${MADE_AT_MS}'
-  ), 0) AS is_new)
-  WHERE NOT EXISTS (SELECT 1 FROM payout_engines WHERE network = :network)`;
-const beginQuery = `
-  UPDATE payout_engines SET settling_until_ms = 0
-  WHERE network = :network AND (beat_at_ms IS NULL OR beat_at_ms NOT BETWEEN :nowMs - ${GAP_MS_MAX} AND :nowMs)`;
-
 /** State that a network's engine saves about itself. */
 export function engineCommands(db: Db) {
-  const { orm, raw, read, write } = db;
+  const { orm, read, write } = db;
   // Prepared, because the engine runs them often.
   const findEngine = findBy(db, payoutEngines, 'network');
   const allEngines = atFirstUse(orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)));
-  const beginSettling = createSettlingStart(raw);
+  const insertEngine = preparedInsert(db, payoutEngines);
+  const saveSettling = changeBy(db, payoutEngines, ['settlingUntilMs'], 'network');
+  const meta = createMeta(db);
   const saveBeat = changeBy(db, payoutEngines, ['beatAtMs'], 'network');
 
   const save = async (network: NetworkKey, set: Partial<typeof payoutEngines.$inferInsert>): Promise<void> => {
@@ -67,7 +55,30 @@ export function engineCommands(db: Db) {
       .run();
   };
 
+  /** Begins the settling-in of a network unless its engine has left a heartbeat in the last two minutes. */
+  async function beginSettling(network: NetworkKey, nowMs: number): Promise<void> {
+    const isRecent = (ms: number | null) => ms !== null && ms >= nowMs - GAP_MS_MAX && ms <= nowMs;
+    const engine = await findEngine.get({ network });
+    if (engine) {
+      if (!isRecent(engine.beatAtMs)) await saveSettling({ network, settlingUntilMs: 0 });
+      return;
+    }
+    // A database that was created now has lost nothing: its engines begin as if they had a heartbeat.
+    const madeAtMs = await meta.read(MADE_AT_MS);
+    const isNew = isRecent(madeAtMs === null ? null : Number(madeAtMs));
+    const state = isNew ? { beatAtMs: nowMs, settlingUntilMs: null } : { beatAtMs: null, settlingUntilMs: 0 };
+    const works = { reasonCode: null, reasonMessage: null, signerFreeze: null };
+    await insertEngine({ network, fence: 0, journalId: 0, ...works, ...state });
+  }
+
   return {
+    /**
+     * Begins the settling-in of these networks where it is due, so that nothing is canceled or ended as never paid from
+     * the first request on. To be called before the server answers.
+     */
+    async settleIn(networks: readonly NetworkKey[], nowMs: number): Promise<void> {
+      await write(() => mapInOrder(networks, (network) => beginSettling(network, nowMs)));
+    },
     /**
      * Returns the engine's next fence on a network; null when the signer has served a higher one. Then this database
      * was restored from a backup, or another one is in use, and nothing may be signed before `payouts.adopt`.
@@ -95,7 +106,7 @@ export function engineCommands(db: Db) {
      */
     async beat(network: NetworkKey, nowMs: number): Promise<number | null> {
       return write(async () => {
-        beginSettling(network, nowMs);
+        await beginSettling(network, nowMs);
         await saveBeat({ network, beatAtMs: nowMs });
         return (await findEngine.get({ network }))?.settlingUntilMs ?? null;
       });
@@ -115,38 +126,6 @@ export function engineCommands(db: Db) {
       }));
     },
   };
-}
-
-/**
- * Returns a function that begins the settling-in of a network unless its engine has left a heartbeat in the last two
- * minutes. To be called within a transaction.
- */
-function createSettlingStart(client: Client): (network: NetworkKey, nowMs: number) => void {
-  const add = client.prepare(addQuery);
-  const begin = client.prepare(beginQuery);
-  return (network, nowMs) => {
-    add.run({ network, nowMs });
-    begin.run({ network, nowMs });
-  };
-}
-
-/**
- * Begins the settling-in of these networks where it is due, so that nothing is canceled or ended as never paid from the
- * first request on. To be called before the server answers.
- * @throws Fault `storage_unavailable`, `storage_damaged`
- */
-export function settleEngines(file: string, networks: readonly NetworkKey[], nowMs: number): void {
-  guarded(file, () => {
-    const client = connect(file, BUSY_TIMEOUT_MS, true);
-    try {
-      const begin = createSettlingStart(client);
-      client.transaction(() => {
-        for (const network of networks) begin(network, nowMs);
-      })();
-    } finally {
-      client.close();
-    }
-  });
 }
 
 // ── Adoption ───────────────────────────────────────────────────────────────────────────────────────────────────────

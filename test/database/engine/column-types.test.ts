@@ -1,22 +1,26 @@
 /** Integers of any size, and the terms of sessions, survive the file exactly. */
+import Sqlite from 'better-sqlite3';
 import { integer, sqliteTable } from 'drizzle-orm/sqlite-core';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../../src/core/fault.ts';
 import { readSessionTerms, type SessionTerms, sessionTerms, units } from '../../../src/database/engine/column-types.ts';
-import { openDatabase } from '../../../src/database/engine/open.ts';
+import { openSqlite } from '../../../src/database/engine/open.ts';
 import { preparedInsert } from '../../../src/database/engine/prepared.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 
 /** Opens a file with one more table. */
 function openWith(table: string) {
   const place = openTempDatabase();
-  const db = openDatabase({ file: place.file, busyTimeoutMs: 1_000, bytesMax: null });
-  db.raw.exec(table);
+  const db = openSqlite({ file: place.file, busyTimeoutMs: 1_000, bytesMax: null });
+  const raw = new Sqlite(place.file);
+  raw.exec(table);
   return {
     ...db,
+    raw,
     close() {
+      raw.close();
       db.close();
       place.close();
     },

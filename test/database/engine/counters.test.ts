@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createCounters } from '../../../src/database/counters.ts';
-import { openDatabase } from '../../../src/database/engine/open.ts';
+import { openSqlite } from '../../../src/database/engine/open.ts';
 import {
   addressOf,
   Feed,
@@ -19,7 +19,7 @@ import { openTempDatabase } from '../../support/temp-database.ts';
 
 test('two connections take an owner’s numbers without gaps; a write that fails takes none', async () => {
   const place = openTempDatabase();
-  const open = () => openDatabase({ file: place.file, busyTimeoutMs: 5000, bytesMax: null });
+  const open = () => openSqlite({ file: place.file, busyTimeoutMs: 5000, bytesMax: null });
   const connections = [open(), open()];
   const taken: number[] = [];
   for (let at = 0; at < 10; at++) {

@@ -6,7 +6,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSqliteDatabase } from '../../../src/database/database.ts';
 import { createVault } from '../../../src/database/vault.ts';
-import { merchant, T0_MS } from '../../conformance/database/place.ts';
+import { fails, merchant, T0_MS } from '../../conformance/database/place.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 
 const isWrongKey = (error: { code?: string; kind?: string; message: string }): boolean =>
@@ -38,8 +38,9 @@ test('a key of another length is refused', () => {
   assert.throws(() => createVault(new Uint8Array(16)).seal('secret', 'n'), isWrongKey);
 });
 
-test('a file opens only with the key that it was first opened with', () => {
+test('a file opens only with the key that it was first opened with', async () => {
   const place = openTempDatabase();
+  await place.database.probe();
   const other = {
     file: place.file,
     secretKey: randomBytes(32),
@@ -47,8 +48,12 @@ test('a file opens only with the key that it was first opened with', () => {
     bytesMax: null,
     outageWaitS: 600,
   };
-  assert.throws(() => openSqliteDatabase(other), isWrongKey);
-  place.connect().close();
+  const wrong = openSqliteDatabase(other);
+  await fails(wrong.alarms.list(1), 'secret_key_wrong');
+  wrong.close();
+  const right = place.connect();
+  await right.probe();
+  right.close();
   place.close();
 });
 

@@ -2,7 +2,7 @@
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openDatabase } from '../../../src/database/engine/open.ts';
+import { openSqlite } from '../../../src/database/engine/open.ts';
 import type { WriteMeasure } from '../../../src/database/engine/write-queue.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { Feed, fails, keyOf, merchant, newSession, pool } from '../../conformance/database/place.ts';
@@ -64,7 +64,7 @@ besideTest(
 
 test('a write is not refused untried because the thread was held up', async () => {
   const place = openTempDatabase();
-  const db = openDatabase({ file: place.file, busyTimeoutMs: 20, bytesMax: null });
+  const db = openSqlite({ file: place.file, busyTimeoutMs: 20, bytesMax: null });
   const written = db.write(() => 'written', { isGrouped: true });
   const untilMs = performance.now() + 50;
   while (performance.now() < untilMs);
@@ -77,8 +77,9 @@ test('grouped writes of one turn are one transaction, in order; one that fails l
   const place = openTempDatabase();
   const measures: WriteMeasure[] = [];
   const onWrite = (measure: WriteMeasure) => void measures.push(measure);
-  const db = openDatabase({ file: place.file, busyTimeoutMs: 1_000, bytesMax: null, onWrite });
-  db.raw.exec('CREATE TABLE grouped (n INTEGER PRIMARY KEY)');
+  const client = new Sqlite(place.file);
+  const db = openSqlite({ file: place.file, busyTimeoutMs: 1_000, bytesMax: null, onWrite });
+  client.exec('CREATE TABLE grouped (n INTEGER PRIMARY KEY)');
   const insert = db.client.prepare('INSERT INTO grouped VALUES (?)');
   const write = (n: number, isGrouped: boolean) => db.write(() => insert.run(n), { isGrouped });
   const ended = await Promise.allSettled([write(1, true), write(2, true), write(1, true), write(3, false)]);
@@ -86,13 +87,12 @@ test('grouped writes of one turn are one transaction, in order; one that fails l
     ended.map(({ status }) => status),
     ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
   );
-  assert.equal(db.raw.prepare('SELECT n FROM grouped ORDER BY rowid').pluck().all(), [1, 2, 3]);
+  assert.equal(client.prepare('SELECT n FROM grouped ORDER BY rowid').pluck().all(), [1, 2, 3]);
   assert.is(measures.length, 1);
   // A write that has not begun when the file is closed is refused.
   const last = write(4, true);
   db.close();
   assert.is((await Promise.allSettled([last]))[0]?.status, 'rejected');
-  const client = new Sqlite(place.file);
   assert.is(client.prepare('SELECT count(*) FROM grouped').pluck().get(), 3);
   client.close();
   place.close();
@@ -103,7 +103,7 @@ besideTest(
   async ({ file }, other) => {
     const measures: WriteMeasure[] = [];
     const onWrite = (measure: WriteMeasure) => void measures.push(measure);
-    const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
+    const db = openSqlite({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
     const insert = db.client.prepare('INSERT INTO alarms (at_ms, code, message) VALUES (1, ?, ?)');
     await other.tell('hold');
     const waiting = Array.from({ length: 6 }, (_, n) =>
@@ -127,7 +127,7 @@ besideTest(
   async ({ file }, other) => {
     const measures: WriteMeasure[] = [];
     const onWrite = (measure: WriteMeasure) => void measures.push(measure);
-    const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
+    const db = openSqlite({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
     const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'x', '')");
     await other.tell('hold');
     const waiting = Array.from({ length: 250 }, () => db.write(() => void insert.run()));
@@ -178,7 +178,7 @@ besideTest(
 besideTest(
   'if the disk is full, writes that waited together are all refused, and nothing of them is saved',
   async ({ file, database }, other) => {
-    const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: 1_000_000 });
+    const db = openSqlite({ file, busyTimeoutMs: 60_000, bytesMax: 1_000_000 });
     const insert = db.client.prepare('INSERT INTO alarms (at_ms, code, message) VALUES (1, ?, ?)');
     await other.tell('hold');
     const ending = Promise.allSettled([
@@ -242,7 +242,7 @@ besideTest(
 besideTest('what each write took is reported: waiting, holding the lock, and rows', async ({ file }, other) => {
   const measures: WriteMeasure[] = [];
   const onWrite = (measure: WriteMeasure) => void measures.push(measure);
-  const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
+  const db = openSqlite({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
   const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'a', '')");
   await other.tell('hold');
   const written = db.write(() => [insert.run(), insert.run()]);

@@ -1,0 +1,51 @@
+/**
+ * The engine of the installation's database: SQLite on a file, or PostgreSQL where a URL names it.
+ */
+import type { Db, SqliteOptions } from './open.ts';
+import { openSqlite } from './open.ts';
+import { openPostgres } from './postgres.ts';
+
+export type OpenOptions = SqliteOptions &
+  Readonly<{
+    /** The address of a PostgreSQL database, which stands for the file; null or left out: none. */
+    url?: string | null;
+  }>;
+
+/**
+ * Opens a database of the current schema.
+ * @param check is run before the first body, which fails as it does
+ * @throws Fault `storage_unavailable`, `storage_damaged`, `sqlite_too_old`, `schema_not_current`, `database_url_wrong`
+ */
+export function openEngine({ url, ...options }: OpenOptions, check: (db: Db) => Promise<void>): Db {
+  const db = url ? openPostgres(url, options) : openSqlite(options);
+  return checkedFirst(db, () => check(db));
+}
+
+/** Returns the same database; its bodies wait until the check has passed once. */
+function checkedFirst(db: Db, check: () => Promise<void>): Db {
+  let [passed, running]: [boolean, Promise<void> | null] = [false, null];
+  function pass(): Promise<void> {
+    running ??= check().then(
+      () => {
+        passed = true;
+      },
+      (error: unknown) => {
+        // What kept it from being checked may pass.
+        running = null;
+        throw error;
+      },
+    );
+    return running;
+  }
+  return {
+    ...db,
+    async read(work) {
+      if (!passed) await pass();
+      return db.read(work);
+    },
+    async write(work, options) {
+      if (!passed) await pass();
+      return db.write(work, options);
+    },
+  };
+}

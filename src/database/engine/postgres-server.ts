@@ -1,0 +1,188 @@
+/**
+ * A PostgreSQL server as `QUAYSIDE_DATABASE_URL` names it: how it is connected to, and what is refused before its use.
+ */
+import { type ClientConfig, Pool, types } from 'pg';
+import { permanent } from '../../core/fault.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { asPostgresFault, codeOf } from './postgres-fault.ts';
+import { appliedQuery, newestOf, readScripts, recordsOf, refuseOtherVersion, scriptsAfter } from './scripts.ts';
+
+const VERSION_MIN = 15;
+const CONNECT_MS = 5_000;
+/** A lock that is waited for longer is an error; and the server ends a transaction that has stopped asking. */
+const LOCK_MS = 5_000;
+const IDLE_MS = 30_000;
+/** Clocks of this machine and of the server may differ by so much. */
+const CLOCK_MS_MAX = 5_000;
+
+/** Object ids of types (`pg_type`), and how their text is read: integers as numbers, as SQLite's. */
+const { BOOL, INT8, NUMERIC } = types.builtins;
+
+/** @throws RangeError for a number that is not exact */
+function exactly(text: string): number {
+  const number = Number(text);
+  if (Number.isInteger(number) && !Number.isSafeInteger(number)) throw new RangeError(`${text} is above 2^53`);
+  return number;
+}
+
+const readers: Readonly<Record<number, (text: string) => number>> = {
+  [BOOL]: (text) => (text === 't' ? 1 : 0),
+  [INT8]: exactly,
+  [NUMERIC]: exactly,
+};
+
+/** Returns the settings of a connection. @throws Fault permanent `database_url_wrong` */
+export function connectionOf(url: string): ClientConfig {
+  databaseName(url);
+  return {
+    connectionString: url,
+    application_name: 'quayside',
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    lock_timeout: LOCK_MS,
+    idle_in_transaction_session_timeout: IDLE_MS,
+    types: {
+      getTypeParser: (id: number, format?: 'text' | 'binary') =>
+        readers[id] ?? types.getTypeParser(id, format as 'text'),
+    } as typeof types,
+  };
+}
+
+/** Returns the database's name for messages, without its password. @throws Fault permanent `database_url_wrong` */
+export function databaseName(url: string): string {
+  const parsed = URL.parse(url);
+  const isKnown = parsed?.protocol === 'postgres:' || parsed?.protocol === 'postgresql:';
+  const database = parsed?.pathname.slice(1);
+  if (!parsed || !isKnown || !database) throw wrongUrl();
+  const host = parsed.searchParams.get('host') ?? parsed.host;
+  return `${decodeURIComponent(database)} on ${host || 'this machine'}`;
+}
+
+const wrongUrl = () =>
+  permanent(
+    'database_url_wrong',
+    'QUAYSIDE_DATABASE_URL is not the address of a PostgreSQL database. Set it to one of the form ' +
+      'postgres://user:password@host:5432/quayside, or unset it to use SQLite.',
+  );
+
+type Server = Readonly<{ version: number; encoding: string; is_standby: number; now_ms: number }>;
+
+const aboutServer = `SELECT current_setting('server_version_num')::bigint / 10000 AS version,
+  current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS is_standby,
+  (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms`;
+
+/**
+ * Refuses a server that cannot be used.
+ * @throws Fault permanent `postgres_too_old`, `database_encoding_wrong`, `database_is_standby`, `clock_apart`;
+ * transient `storage_unavailable`
+ */
+async function checkServer(pool: Pool, name: string): Promise<void> {
+  const beforeMs = systemClock.nowMs();
+  const found = await pool.query(aboutServer).catch((error: unknown) => {
+    throw asPostgresFault(error, name);
+  });
+  const afterMs = systemClock.nowMs();
+  const server = found.rows[0] as Server;
+  const refuse = (code: string, why: string) => permanent(code, `The database ${name} cannot be used: ${why}`);
+  if (server.version < VERSION_MIN) {
+    const why = `it is PostgreSQL ${server.version}. Use ${VERSION_MIN} or newer.`;
+    throw refuse('postgres_too_old', why);
+  }
+  if (server.encoding !== 'UTF8') {
+    const why = `its encoding is ${server.encoding}. Create one with ENCODING 'UTF8' and TEMPLATE template0.`;
+    throw refuse('database_encoding_wrong', why);
+  }
+  if (server.is_standby === 1) {
+    throw refuse('database_is_standby', 'it is a standby, which takes no writes. Name the primary instead.');
+  }
+  const apartMs = Math.max(beforeMs - server.now_ms, server.now_ms - afterMs);
+  if (apartMs > CLOCK_MS_MAX) {
+    const why = `its clock and this machine's are ${Math.round(apartMs / 1000)} s apart. Synchronise both by NTP.`;
+    throw refuse('clock_apart', why);
+  }
+}
+
+/** @returns the answer to `appliedQuery`; null if there is no table */
+async function appliedTo(client: Pick<Pool, 'query'>, name: string): Promise<readonly string[] | null> {
+  const found = await client.query(
+    `SELECT relname = 'meta' AS is_ours FROM pg_class
+     WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY is_ours DESC LIMIT 1`,
+  );
+  const [table] = found.rows as readonly { is_ours: number }[];
+  if (!table) return null;
+  if (table.is_ours === 0) throw foreign(name);
+  const { rows } = await client.query(appliedQuery);
+  if (rows.length === 0) throw foreign(name);
+  return (rows as readonly { value: string }[]).map(({ value }) => value);
+}
+
+const foreign = (name: string) =>
+  permanent(
+    'database_foreign',
+    `The database ${name} has tables of another program. Create an empty one, and set QUAYSIDE_DATABASE_URL to it.`,
+  );
+
+/**
+ * Refuses a database that cannot be used, or that has another schema.
+ * @throws Fault permanent `database_foreign`, `schema_not_current`, `postgres_too_old`, `database_encoding_wrong`,
+ * `database_is_standby`, `clock_apart`; transient `storage_unavailable`
+ */
+export async function checkDatabase(pool: Pool, name: string): Promise<void> {
+  await checkServer(pool, name);
+  const applied = await appliedTo(pool, name).catch((error: unknown) => {
+    throw asPostgresFault(error, name);
+  });
+  if (applied === null) {
+    throw permanent(
+      'schema_not_current',
+      `The database ${name} is empty. Run \`npm start\`, which creates its tables.`,
+    );
+  }
+  refuseOtherVersion(name, newestOf(applied));
+}
+
+/**
+ * Creates the tables in an empty database, or applies the migrations that it lacks: all of them, or none. Several
+ * processes may call this at once.
+ * @returns the names of the scripts applied now
+ * @throws Fault as `checkDatabase`; permanent `database_newer`, `migration_altered`, `migration_failed`
+ */
+export async function preparePostgres(url: string): Promise<readonly string[]> {
+  const name = databaseName(url);
+  const pool = new Pool({ ...connectionOf(url), max: 1 });
+  try {
+    await checkServer(pool, name);
+    // Another process that creates the same tables wins; then nothing is left to do.
+    return await applyMissing(pool, name).catch((error: unknown) => {
+      if (isCreatedMeanwhile(error)) return applyMissing(pool, name);
+      throw error;
+    });
+  } catch (error) {
+    throw asPostgresFault(error, name);
+  } finally {
+    await pool.end();
+  }
+}
+
+async function applyMissing(pool: Pool, name: string): Promise<readonly string[]> {
+  const scripts = readScripts('.pg.sql');
+  await pool.query('BEGIN');
+  try {
+    const applied = await appliedTo(pool, name);
+    // A table that others lock, too, so that one process migrates at a time.
+    if (applied) await pool.query('LOCK TABLE meta IN ACCESS EXCLUSIVE MODE');
+    const missing = applied ? scriptsAfter({ name, version: newestOf(applied), applied }, scripts) : [scripts.schema];
+    for (const { text } of missing) await pool.query(text);
+    const done = applied || missing.length === 0 ? missing : [scripts.schema, ...scripts.migrations];
+    for (const row of recordsOf(done, systemClock.nowMs()))
+      await pool.query('INSERT INTO meta (name, value) VALUES ($1, $2)', [...row]);
+    await pool.query('COMMIT');
+    return missing.map((script) => script.name);
+  } catch (error) {
+    await pool.query('ROLLBACK');
+    throw error;
+  }
+}
+
+/** Returns whether a table, or a name in the catalogue, was created by somebody else at the same time. */
+const isCreatedMeanwhile = (error: unknown): boolean => ['23505', '42P07', '42723'].includes(codeOf(error) ?? '');

@@ -1,0 +1,261 @@
+/**
+ * The database on PostgreSQL: the same statements, sent one by one over a pool of connections.
+ *
+ * A body has a connection for itself, which is found by the body that a statement is called in. Writes are
+ * serializable: what lost against another transaction is run again, so a command is as safe as with SQLite's one
+ * writer. The writes of one process are done in the order in which they were called; those of several meet in the
+ * server.
+ * A connection that breaks during COMMIT leaves open whether it took place: the body runs again, and answers from what
+ * it finds.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomInt } from 'node:crypto';
+import { Pool, type PoolClient, type QueryArrayResult } from 'pg';
+import { invariant, transient } from '../../core/fault.ts';
+import { after, systemClock } from '../../lib/clock.ts';
+import { type Client, noteText, type Statement } from './client.ts';
+import type { Db, WriteHooks } from './open.ts';
+import { asPostgresFault, isBroken, isLost, isTaken } from './postgres-fault.ts';
+import { checkDatabase, connectionOf, databaseName } from './postgres-server.ts';
+import { createOrm } from './statements.ts';
+import { translator } from './translate.ts';
+
+/** Connections of one process, at most. */
+const CONNECTIONS_MAX = 10;
+/** A body is run again so many times at most, within so long; for a row that is taken less often: that may be a bug. */
+const TRIES_MAX = 20;
+const TRIES_TAKEN_MAX = 5;
+const RETRY_MS = 5_000;
+const PAUSE_MS_MAX = 300;
+/** Rows that are fetched at once of those that are read one by one. */
+const FETCHED_ROWS = 500;
+/** How often it is looked whether anybody committed. */
+const POLL_MS = 100;
+/** Texts that the server keeps parsed for a connection. */
+const NAMED_MAX = 2_000;
+
+const BEGIN_WRITE = 'BEGIN ISOLATION LEVEL SERIALIZABLE';
+const BEGIN_READ = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+const changing = new Set(['INSERT', 'UPDATE', 'DELETE']);
+
+/** A transaction's body. */
+type Body = {
+  readonly client: PoolClient;
+  isOpen: boolean;
+  isBusy: boolean;
+  changes: number;
+  cursors: number;
+  /** The error of its first statement that failed: the server has given the transaction up. */
+  failure: unknown;
+};
+
+type Row = readonly unknown[];
+
+/**
+ * Opens a database that `preparePostgres` has brought to the current schema. The first body waits until the server was
+ * looked at, and fails as `checkDatabase` does.
+ * @throws Fault permanent `database_url_wrong`
+ */
+export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks): Db {
+  const name = databaseName(url);
+  const pool = new Pool({ ...connectionOf(url), max: CONNECTIONS_MAX });
+  // A connection that breaks while nobody uses it is replaced at its next use.
+  pool.on('error', () => {});
+  const bodies = new AsyncLocalStorage<Body>();
+  const inside = (): Body | null => {
+    const body = bodies.getStore();
+    return body?.isOpen ? body : null;
+  };
+  const client = createClient(inside);
+  const changes = watchChanges(pool);
+  const { again, once } = createTransactions(pool, bodies, name);
+  let [last, isChecked]: [Promise<unknown>, boolean] = [Promise.resolve(), false];
+
+  /** @throws Fault: see `checkDatabase` */
+  async function check(): Promise<void> {
+    if (!isChecked) await checkDatabase(pool, name);
+    isChecked = true;
+  }
+
+  return {
+    name,
+    client,
+    orm: createOrm(client),
+    changedRows: () => inside()?.changes ?? 0,
+    changeCount: changes.count,
+    describe() {},
+    async read(work) {
+      if (inside()) return work();
+      return again(RETRY_MS, async () => {
+        await check();
+        return once(BEGIN_READ, async () => work());
+      });
+    },
+    async write(work, { waitMs = RETRY_MS } = {}) {
+      invariant(!inside(), 'a write is a transaction of its own');
+      const askedAtMs = performance.now();
+      const done = last.then(async () => {
+        const sinceMs = performance.now();
+        const waitedMs = sinceMs - askedAtMs;
+        if (waitedMs > waitMs) throw waitFault(name);
+        return again(Math.min(RETRY_MS, waitMs), async () => {
+          await check();
+          return once(BEGIN_WRITE, async (body) => {
+            const result = await work();
+            beforeCommit?.();
+            onWrite?.({ waitedMs, heldMs: performance.now() - sinceMs, rows: body.changes });
+            return result;
+          });
+        });
+      });
+      last = done.catch(() => {});
+      const result = await done;
+      changes.add();
+      return result;
+    },
+    close() {
+      changes.stop();
+      void pool.end();
+    },
+  };
+}
+
+const waitFault = (name: string) =>
+  transient(
+    'storage_unavailable',
+    `The database ${name} cannot be used now: earlier writes of this process take long.`,
+  );
+
+/** Returns the functions that run a body in a transaction, and that run it again. */
+function createTransactions(pool: Pool, bodies: AsyncLocalStorage<Body>, name: string) {
+  async function once<T>(begin: string, work: (body: Body) => Promise<T>): Promise<T> {
+    const client = await pool.connect();
+    const body: Body = { client, isOpen: true, isBusy: false, changes: 0, cursors: 0, failure: null };
+    let lost: Error | undefined;
+    try {
+      await client.query(begin);
+      const result = await bodies.run(body, () => work(body));
+      body.isOpen = false;
+      // The server has given the transaction up, and would answer a COMMIT by taking it back.
+      if (body.failure) throw body.failure;
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      body.isOpen = false;
+      const cause = body.failure ?? error;
+      if (isBroken(cause)) lost = cause as Error;
+      else await client.query('ROLLBACK').catch((failed: Error) => (lost = failed));
+      throw cause;
+    } finally {
+      client.release(lost);
+    }
+  }
+
+  async function again<T>(limitMs: number, work: () => Promise<T>): Promise<T> {
+    const untilMs = performance.now() + limitMs;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        const mayPass = isLost(error) || isBroken(error) || (isTaken(error) && tries < TRIES_TAKEN_MAX);
+        const pauseMs = randomInt(Math.min(PAUSE_MS_MAX, 2 ** tries));
+        const isOver = tries >= TRIES_MAX || performance.now() + pauseMs > untilMs;
+        if (!mayPass || isOver) throw asPostgresFault(error, name);
+        await systemClock.sleep(pauseMs);
+      }
+    }
+  }
+
+  return { once, again };
+}
+
+/** Numbers of texts that have a name on the server. */
+const names = new Map<string, string>();
+
+function nameOf(text: string): string | undefined {
+  const known = names.get(text);
+  if (known !== undefined || names.size >= NAMED_MAX) return known;
+  const name = `q${names.size}`;
+  names.set(text, name);
+  return name;
+}
+
+async function send(body: Body | null, text: string, values: readonly unknown[], name = nameOf(text)) {
+  invariant(body, 'a statement belongs to a body, which waits for it');
+  invariant(!body.isBusy, 'the statements of a body run one after the other');
+  body.isBusy = true;
+  try {
+    const query = { text, values: [...values], rowMode: 'array' as const, ...(name !== undefined && { name }) };
+    const result: QueryArrayResult = await body.client.query(query);
+    if (changing.has(result.command)) body.changes += result.rowCount ?? 0;
+    return result;
+  } catch (error) {
+    body.failure ??= error;
+    throw error;
+  } finally {
+    body.isBusy = false;
+  }
+}
+
+type Shape = (names: readonly string[]) => (row: Row) => unknown;
+const asObject: Shape = (columns) => (row) => Object.fromEntries(columns.map((column, at) => [column, row[at]]));
+const asCell: Shape = () => (row) => row[0];
+const asList: Shape = () => (row) => row;
+
+function createClient(inside: () => Body | null): Client {
+  const statementOf = (text: string, shape: Shape): Statement => {
+    noteText(() => text);
+    let translate: ReturnType<typeof translator> | undefined;
+    const query = async (given: readonly unknown[]) => {
+      translate ??= translator(text);
+      const { text: own, values } = translate(given);
+      return send(inside(), own, values);
+    };
+    const rowsOf = ({ rows, fields }: QueryArrayResult): unknown[] =>
+      rows.map(shape(fields.map((field) => field.name)));
+    return {
+      get: async (...values) => rowsOf(await query(values))[0],
+      all: async (...values) => rowsOf(await query(values)),
+      run: async (...values) => ({ changes: (await query(values)).rowCount ?? 0, lastInsertRowid: 0 }),
+      async *iterate(...given) {
+        const body = inside();
+        invariant(body, 'rows are read one by one within a body');
+        const { text: own, values } = translator(text)(given);
+        const cursor = `rows_${++body.cursors}`;
+        await send(body, `DECLARE ${cursor} NO SCROLL CURSOR FOR ${own}`, values);
+        for (let isEnd = false; !isEnd; ) {
+          const result = await send(body, `FETCH ${FETCHED_ROWS} FROM ${cursor}`, [], '');
+          isEnd = result.rows.length < FETCHED_ROWS;
+          yield* rowsOf(result);
+        }
+        await send(body, `CLOSE ${cursor}`, [], '');
+      },
+      pluck: () => statementOf(text, asCell),
+      raw: () => statementOf(text, asList),
+    };
+  };
+  return { prepare: (text) => statementOf(text, asObject) };
+}
+
+/** Returns a number that changes with every commit: at once with this process's, soon with those of others. */
+function watchChanges(pool: Pool) {
+  let [changes, seen, isStarted] = [0, '', false];
+  let stop = () => {};
+  async function look(): Promise<void> {
+    // A failure says nothing about commits.
+    const found = await pool.query('SELECT pg_current_snapshot()::text AS now').catch(() => null);
+    const now = (found?.rows[0] as { now: string } | undefined)?.now ?? seen;
+    if (now !== seen) changes++;
+    seen = now;
+    if (!pool.ending) stop = after(POLL_MS, () => void look());
+  }
+  return {
+    count(): number {
+      if (!isStarted) void look();
+      isStarted = true;
+      return changes;
+    },
+    add: () => void changes++,
+    stop: () => stop(),
+  };
+}

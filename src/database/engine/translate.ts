@@ -1,0 +1,88 @@
+/**
+ * Texts of statements for PostgreSQL. Both engines are sent the same text; what they read differently is here, and
+ * nowhere else: parameters, hints, tags of locks, and SQLite's name of an integer.
+ *
+ * PostgreSQL takes the type of a parameter from its place, and finds none in `SELECT ?`, or a short integer in `? + 1`.
+ * So each parameter says the type of its value, and null is written into the text: one statement has a few texts.
+ */
+
+/** A text with `$1`, `$2`, … and their values. */
+export type Translated = Readonly<{ text: string; values: readonly unknown[] }>;
+
+/** Returns the text for these values, which are in the order of the `?`, or one object with the names of all others. */
+export type Translate = (values: readonly unknown[]) => Translated;
+
+/** Something in a statement: a literal, a name or a comment, which stay, a hint, or a parameter. */
+const token = new RegExp(
+  [
+    /'(?:[^']|'')*'/,
+    /"(?:[^"]|"")*"/,
+    /\/\*\+?\s*(?<tag>[\s\S]*?)\s*\*\//,
+    /--[^\n]*/,
+    /\b(?<hint>INDEXED BY \w+|NOT INDEXED)\b/,
+    /\bAS (?<integer>INTEGER)\b/,
+    /(?<mark>\?)/,
+    /(?<!:)[:@](?<name>[A-Za-z_]\w*)/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'g',
+);
+
+/** A piece of a statement: text, or a parameter by its place or its name. */
+type Piece = string | Readonly<{ parameter: number | string }>;
+
+/** Tags in comments, and what they stand for; any other comment is dropped. */
+const tags: Readonly<Record<string, string>> = {
+  lock: 'FOR UPDATE',
+  'lock skip locked': 'FOR UPDATE SKIP LOCKED',
+};
+
+/** Returns the pieces of a statement. */
+function piecesOf(text: string): readonly Piece[] {
+  const pieces: Piece[] = [];
+  let [through, marks] = [0, 0];
+  for (const match of text.matchAll(token)) {
+    const { tag, hint, integer, mark, name } = match.groups ?? {};
+    pieces.push(text.slice(through, match.index));
+    through = match.index + match[0].length;
+    if (mark !== undefined) pieces.push({ parameter: marks++ });
+    else if (name !== undefined) pieces.push({ parameter: name });
+    else if (integer !== undefined) pieces.push('AS BIGINT');
+    else if (tag !== undefined) pieces.push(tags[tag.toLowerCase()] ?? '');
+    else if (hint === undefined && !match[0].startsWith('--')) pieces.push(match[0]);
+  }
+  return [...pieces, text.slice(through)];
+}
+
+/** @throws TypeError for a value that has no storage class */
+function typeOf(value: unknown): 'bigint' | 'float8' | 'text' | 'bytea' {
+  if (typeof value === 'string') return 'text';
+  if (typeof value === 'bigint' || Number.isSafeInteger(value)) return 'bigint';
+  if (typeof value === 'number') return 'float8';
+  if (value instanceof Uint8Array) return 'bytea';
+  throw new TypeError(`a value of a statement is text, a number or bytes, not ${typeof value}`);
+}
+
+/** Returns the function that makes a statement's text for its values. */
+export function translator(text: string): Translate {
+  const pieces = piecesOf(text);
+  return (given) => {
+    const [first] = given;
+    const isNamed = given.length === 1 && typeof first === 'object' && first !== null && !(first instanceof Uint8Array);
+    const named = (isNamed ? first : {}) as Readonly<Record<string, unknown>>;
+    const places = new Map<number | string, string>();
+    const values: unknown[] = [];
+    const placeOf = (parameter: number | string): string => {
+      const known = places.get(parameter);
+      if (known) return known;
+      const value = typeof parameter === 'number' ? given[parameter] : named[parameter];
+      if (value === undefined) throw new TypeError(`a value of a statement is missing: ${parameter} in ${text}`);
+      const place = value === null ? 'NULL' : `$${values.push(value)}::${typeOf(value)}`;
+      places.set(parameter, place);
+      return place;
+    };
+    const parts = pieces.map((piece) => (typeof piece === 'string' ? piece : placeOf(piece.parameter)));
+    return { text: parts.join(''), values };
+  };
+}
