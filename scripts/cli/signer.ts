@@ -19,7 +19,7 @@ import { loadPolicy, type Policy } from '../../src/signer/policy.ts';
 import { makeSigner, refuseExistingSigner } from '../../src/signer/setup.ts';
 import type { Terminal } from '../../src/signer/terminal.ts';
 import { type Answer, type Input, type OfflineCommand, textOption, usage } from './command.ts';
-import { capLines, dirOption, draftPolicy, filesOf, readPaidNetworks } from './signer-policy.ts';
+import { dirOption, draftPolicy, filesOf, readPaidNetworks } from './signer-policy.ts';
 import { table } from './table.ts';
 import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
@@ -36,7 +36,7 @@ export const signerInit: OfflineCommand = {
     networks: { value: 'NAMES', help: 'comma-separated presets or configured networks (default: all configured)' },
     treasury: {
       value: 'NETWORK=ADDRESS',
-      help: 'where sweeps go, comma-separated, by network key, name or family; if left out, you are asked',
+      help: 'where sweeps go, comma-separated, by network key, name or family',
     },
     import: { help: 'take a seed phrase of 12 to 24 words, which you type, in place of a new one' },
     approver: { value: 'FILE', help: 'create only an approver’s key, in this new file, on the approver’s own machine' },
@@ -79,7 +79,7 @@ const createSigner = (input: Input, findSeed: (terminal: Terminal) => Promise<Ui
       usage,
     );
     if (networks.length === 0) throw usage('no network is configured; name presets with --networks');
-    const policy = await draftPolicy(networks, textOption(input, 'treasury'), terminal);
+    const policy = draftPolicy(networks, textOption(input, 'treasury') ?? '');
     return withSecret(findSeed(terminal), async (seed) => {
       const typed = askNewPassphrase(terminal, 'Passphrase for the keystore');
       await withSecret(typed, (passphrase) => makeSigner(files.dir, seed, passphrase, policy));
@@ -139,8 +139,6 @@ async function describe(files: SignerFiles, policy: Policy, seed: Uint8Array): P
         (family) =>
           `  ${family} networks: run \`quayside address-pool derive\` with the seed phrase, then \`quayside address-pool import\``,
       ),
-      '',
-      ...networks.flatMap(({ key }) => [`${key}:`, ...capLines(policy, key)]),
       '',
       `Review the caps, fees and approvers in ${files.policy} before you send money to the wallets.`,
     ],
