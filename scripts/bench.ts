@@ -14,7 +14,6 @@ import { benchAllCatchUps, benchCatchUp, type CatchUpOptions } from './bench/cat
 import { catchUpNetworks } from './bench/catch-up-networks.ts';
 import { benchFootprint } from './bench/footprint.ts';
 import { machine, type Row } from './bench/frame.ts';
-import { benchMatching } from './bench/matching.ts';
 import { benchWebhooks } from './bench/webhooks.ts';
 
 const RESULT_FILE = '.tmp/bench.json';
@@ -35,7 +34,6 @@ const networks = catchUpNetworks.map(({ name }): [string, Benchmark] => [
 const benchmarks: Readonly<Record<string, Benchmark>> = {
   calls: { about: 'signed creates beside a bare Express with one synced insert; signed reads', run: benchCalls },
   webhooks: { about: 'deliveries beside raw posts, and the delay beside dead hosts', run: benchWebhooks },
-  matching: { about: 'decoding in line and in worker threads, by the size of a block', run: benchMatching },
   'catch-up': { about: 'an indexer of each network catches up with a simulated node', run: benchAllCatchUps },
   ...Object.fromEntries(networks),
   footprint: { about: 'start, memory and idle CPU of the built sandbox, by process', run: benchFootprint },

@@ -16,7 +16,7 @@ import type { MatchTask } from './matcher-worker.ts';
  * run bench`: a smaller answer is decoded before a thread would have received it, a larger one would block the event
  * loop for milliseconds.
  */
-export const INLINE_BYTES_MAX = 256 * 1024;
+const INLINE_BYTES_MAX = 256 * 1024;
 
 /** Threads without work for this long end; a quiet network keeps none. */
 const THREAD_IDLE_MS_MAX = 30_000;

@@ -6,11 +6,8 @@ import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind, type NewestEntry } f
 import { exportFormats, rowWriter } from '../../src/lib/export-text.ts';
 import { type Command, choiceOption, type Input, type Installation, notFound, textOption, usage } from './command.ts';
 import { cellsOf, columnsOf } from './export-rows.ts';
-import { openProgress, progressBar, toNewFile, toStandardOutput } from './output.ts';
+import { toNewFile, toStandardOutput } from './output.ts';
 import { readMoment } from './since.ts';
-
-/** Exports that look at fewer entries than this show no progress. */
-const PROGRESS_ENTRIES_MIN = 10 * BOOK_PAGE_ENTRIES;
 
 /** What each file has. */
 const kinds: Readonly<Record<BookKind, string>> = {
@@ -99,24 +96,15 @@ async function* exportText(
   counted: { rows: number },
   newest: readonly NewestEntry[],
 ): AsyncGenerator<string> {
-  const entries = newest.reduce((sum, { entry }) => sum + entry, 0);
-  const progress = entries > PROGRESS_ENTRIES_MIN ? openProgress() : null;
-  try {
-    yield writer.begin;
-    let done = 0;
-    for (const { network, entry: through } of newest) {
-      for (let after = 0; after < through; after += BOOK_PAGE_ENTRIES) {
-        const page = (await database.reports.bookPage(filter, network, after)).filter(({ entry }) => entry <= through);
-        const rows = page.map((booked) =>
-          writer.row(cellsOf(filter.kind, booked, config.networks), counted.rows++ === 0),
-        );
-        done += Math.min(through - after, BOOK_PAGE_ENTRIES);
-        progress?.show(progressBar(`exporting ${filter.kind}`, done, entries, `${counted.rows} rows`));
-        if (rows.length > 0) yield rows.join('');
-      }
+  yield writer.begin;
+  for (const { network, entry: through } of newest) {
+    for (let after = 0; after < through; after += BOOK_PAGE_ENTRIES) {
+      const page = (await database.reports.bookPage(filter, network, after)).filter(({ entry }) => entry <= through);
+      const rows = page.map((booked) =>
+        writer.row(cellsOf(filter.kind, booked, config.networks), counted.rows++ === 0),
+      );
+      if (rows.length > 0) yield rows.join('');
     }
-    yield writer.end;
-  } finally {
-    progress?.end();
   }
+  yield writer.end;
 }

@@ -20,8 +20,9 @@ import {
   wholeOption,
 } from './command.ts';
 import { networkOf } from './network-name.ts';
+import { nodeUrl } from './node-check.ts';
 import { openProgress, progressBar } from './output.ts';
-import { table } from './table.ts';
+import { listLines } from './table.ts';
 
 const NUMBER_MAX = 999_999_999_999_999;
 const DIFFERENCES_SHOWN = 50;
@@ -145,15 +146,9 @@ export const networksReread: Command = {
     if (to > tip) throw permanent('refused', `${network.key} has been read up to ${tip} only; name a lower --to`);
     const url = textOption(input, 'url');
     const { atUrl } = await import('../../indexers/reread.ts');
-    return reread(input, installation, url === undefined ? network : atUrl(network, checkUrl(url)), from, to);
+    return reread(input, installation, url === undefined ? network : atUrl(network, nodeUrl(url)), from, to);
   },
 };
-
-/** @throws Fault permanent `usage` unless it is a URL of a node */
-function checkUrl(url: string): string {
-  if (URL.canParse(url) && /^(ws|http)s?:$/.test(new URL(url).protocol)) return url;
-  throw usage('--url is not a ws://, wss://, http:// or https:// URL');
-}
 
 async function reread(
   input: Input,
@@ -173,24 +168,16 @@ async function reread(
     const options = { network, database, chain, from, to, isCheck, act, clock, onProgress };
     const { differences, counts, closed } = await rereadBlocks(options);
     const listed = differences.map(({ kind, number, block, transfer }) => ({
-      kind,
+      difference: kind,
       number,
       block,
-      tx: transfer?.tx ?? null,
+      transaction: transfer?.tx ?? null,
       index: transfer?.index ?? null,
       currency: transfer?.currency ?? null,
       units: transfer?.units.toString() ?? null,
       address: transfer ? chain.address.format(transfer.to) : null,
     }));
-    const rows = listed
-      .slice(0, DIFFERENCES_SHOWN)
-      .map((one) => [
-        one.kind,
-        String(one.number),
-        one.tx ?? one.block,
-        one.units === null ? '' : `${one.units} ${one.currency}`,
-        one.address ?? '',
-      ]);
+    const shown = ['difference', 'number', 'transaction', 'units', 'currency', 'address'] as const;
     const open = counts.unknown + counts.other_block;
     return {
       isBad: open > 0 || (isCheck && counts.missing + counts.outgoing > 0),
@@ -213,7 +200,7 @@ async function reread(
                 (isCheck ? '' : '; they freeze money out within seconds if the network pays out'),
             ]
           : []),
-        ...(rows.length === 0 ? [] : table([['DIFFERENCE', 'BLOCK', 'TRANSACTION', 'UNITS', 'ADDRESS'], ...rows])),
+        ...(listed.length === 0 ? [] : listLines(listed.slice(0, DIFFERENCES_SHOWN), shown)),
         ...closed.map(
           ({ from: lowest, to: highest, holdsPayouts }) =>
             `the gap ${lowest} to ${highest} is closed${holdsPayouts ? `; \`quayside payout reconcile ${network.key} --reason …\` ends the freeze` : ''}`,

@@ -1,4 +1,4 @@
-/** An answer of `quayside show`: the facts of one thing, and the links of the chain from a payment to its merchant. */
+/** An answer of `quayside show`: one thing, and the links of the chain from a payment to its merchant. */
 
 /**
  * - `ok`: it is done, or ended well. `waiting`: it goes on with time, or with what its text names.
@@ -9,19 +9,8 @@ export type Mark = 'note' | 'ok' | 'waiting' | 'broken';
 /** `next` says what to do. */
 export type Link = Readonly<{ step: string; mark: Mark; text: string; next?: string; links?: readonly Link[] }>;
 
-export type Row = readonly string[];
-
-/**
- * One thing that was named: its facts and a table of its parts for people, the same for programs, and what became of
- * it.
- */
-export type Shown = Readonly<{
-  kind: string;
-  facts?: readonly Row[];
-  table?: readonly string[];
-  json: object;
-  links: readonly Link[];
-}>;
+/** One thing that was named: its parts as lines for people, the same for programs, and what became of it. */
+export type Shown = Readonly<{ kind: string; json: object; lines?: readonly string[]; links: readonly Link[] }>;
 
 /** Returns a link; `next` and `links` are left out when there are none. */
 export const link = (

@@ -8,13 +8,13 @@ import { isPassing } from '../../src/core/reasons.ts';
 import { endOf } from '../../src/database/payouts/holds.ts';
 import type { Refund } from '../../src/database/refunds/refund.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
-import { moment, momentOrNull } from './command.ts';
+import { momentOrNull } from './command.ts';
 import { heldAdvice, heldJson, heldState, meanings } from './held.ts';
 import { freezeText } from './payout-freeze.ts';
 import { amountOf, kindText, shownPayout } from './payouts.ts';
 import { findSession, paymentTable } from './session.ts';
 import { type Link, link, type Mark, type Shown } from './show-link.ts';
-import { at, parText, type Scene } from './show-scene.ts';
+import { at, type Scene } from './show-scene.ts';
 import { listLines } from './table.ts';
 
 /** Shows a refund with its payout. */
@@ -23,22 +23,10 @@ export async function refundShown(scene: Scene, id: string): Promise<Shown | nul
   if (!refund) return null;
   const payout = await scene.database.payouts.find(id);
   const paying = payout && (await payoutFacts(scene, payout));
-  const { destination, heldKind, network, storeId, mode, sessionId, orderId, refundId } = refund;
-  const from =
-    destination && `${destination.from}${destination.isLinkSeen ? ', through a link that staff had seen' : ''}`;
   return {
-    kind: heldKind ? 'return' : 'refund',
+    kind: refund.heldKind ? 'return' : 'refund',
     json: { ...refundJson(refund), payout: paying?.json ?? null },
-    facts: [
-      [heldKind ? 'return' : 'refund', `${id} (${heldKind ? `${heldKind} money` : `merchant’s id ${refundId}`})`],
-      ['session', `${sessionId} (order ${orderId}) of store ${storeId} (${mode})`],
-      ['amount', `${amountText(refund)} on ${network}`],
-      ['status', `${refund.status}${whatNext(refund) && `: ${whatNext(refund)}`}`],
-      ['to', destination ? `${destination.address} (from the ${from?.replace('_', ' ')})` : '-'],
-      ['created', moment(refund.createdAtMs)],
-      ...(refund.receiptNumber === null ? [] : [['receipt', refund.receiptNumber]]),
-    ],
-    table: paying?.table ?? [],
+    lines: paying?.lines ?? [],
     links: [await refundLink(scene, refund)],
   };
 }
@@ -50,10 +38,12 @@ export async function refundLinks(scene: Scene, sessionId: string): Promise<Link
 }
 
 async function refundLink(scene: Scene, refund: Refund): Promise<Link> {
-  const { id, heldKind, status, network, processedAtMs } = refund;
+  const { id, heldKind, status, network, processedAtMs, refundId, sessionId, orderId, destination } = refund;
   const step = heldKind ? 'return' : 'refund';
-  const of = heldKind ? ` of ${heldKind} money` : '';
-  const text = `${id}${of}: ${amountText(refund)} on ${network}, ${status}`;
+  const name = `${id} (${heldKind ? `${heldKind} money` : `merchant’s id ${refundId}`})`;
+  const seen = destination?.isLinkSeen ? ', through a link that staff had seen' : '';
+  const to = destination ? ` to ${destination.address} (from the ${destination.from.replace('_', ' ')}${seen})` : '';
+  const text = `${name} of ${sessionId}, order ${orderId}: ${amountText(refund)} on ${network}${to}, ${status}`;
   switch (status) {
     case 'completed': {
       const paid = `paid to ${refund.destination?.address ?? '?'} at ${at(processedAtMs ?? 0)}, transaction ${refund.tx ?? '?'}`;
@@ -100,10 +90,9 @@ export async function payoutShown(scene: Scene, id: string): Promise<Shown | nul
 }
 
 /** Returns a payout and its attempts for people and programs. */
-async function payoutFacts({ database, config }: Scene, payout: Payout): Promise<Pick<Shown, 'json' | 'table'>> {
+async function payoutFacts({ database, config }: Scene, payout: Payout): Promise<Pick<Shown, 'json' | 'lines'>> {
   const attempts = (await database.payouts.attempts(payout.id)).map(attemptJson);
-  const table = attempts.length === 0 ? [] : listLines(attempts, attemptShown);
-  return { json: { ...shownPayout(payout, config), attempts }, table };
+  return { json: { ...shownPayout(payout, config), attempts }, lines: listLines(attempts, attemptShown) };
 }
 
 const attemptJson = (one: Attempt) => ({
@@ -173,23 +162,17 @@ export async function heldShown({ database }: Scene, id: string): Promise<Shown 
   return {
     kind: 'held',
     json: { ...heldJson(held), held_kind: held.kind, returns },
-    facts: [
-      ['held', `${held.id} (${heldState(held)})`],
-      ['kind', `${held.kind}: ${meanings[held.kind]}`],
-      ['amount', heldAmount(held)],
-      ['session', `${held.sessionId} (order ${held.orderId}), ${session.life.status}`],
-      ['store', `${held.storeId} (${held.mode})`],
-      ['due', `${parText(session.terms.duePar)} in ${session.terms.accepts.join(' or ')}`],
-      ['since', moment(held.openedAtMs)],
-      ...returns.map((one) => [
-        one.status === 'completed' ? 'returned' : 'return',
-        `${one.amount} ${one.currency} on ${one.network}: ${one.id} (${one.status})`,
-      ]),
+    lines: paymentTable(session),
+    links: [
+      link(
+        'held',
+        held.state === 'open' ? 'waiting' : 'ok',
+        `${held.id} of ${held.sessionId}, order ${held.orderId}: ${heldAmount(held)} (${held.kind}: ${meanings[held.kind]}), ${heldState(held)}`,
+        held.state === 'open' ? heldAdvice(id) : null,
+        returns.map((one) =>
+          link('return', 'ok', `${one.id}: ${one.amount} ${one.currency} on ${one.network}, ${one.status}`),
+        ),
+      ),
     ],
-    table: paymentTable(session),
-    links:
-      held.state === 'open'
-        ? [link('credit', 'waiting', `${heldAmount(held)} waits for your decision`, heldAdvice(id))]
-        : [],
   };
 }

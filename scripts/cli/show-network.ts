@@ -7,6 +7,7 @@ import { type NetworkStatus, whyUnfollowed } from '../../src/database/network-he
 import type { Session } from '../../src/database/session.ts';
 import { moment } from './command.ts';
 import { type Link, link, type Shown } from './show-link.ts';
+import { listLines } from './table.ts';
 
 /** A configured network; `gaps` are open. */
 export type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
@@ -77,15 +78,7 @@ export function networkShown(place: Place, nowMs: number): Shown {
   return {
     kind: 'network',
     json: one,
-    facts: [
-      ['network', one.network],
-      ['node', `${one.node_url}, ${one.node_connected ? 'connected' : 'not connected'}`],
-      ['state', one.state],
-      ['head of the node', String(one.head ?? '-')],
-      ['read up to', one.cursor === null ? '-' : `${one.cursor} ${one.tip_hash} (${one.tip_time})`],
-      ['final up to', String(one.floor ?? '-')],
-      ['reported', one.reported_s_ago === null ? 'never' : `${one.reported_s_ago} s ago`],
-    ],
+    lines: listLines([one], ['node_url', 'state', 'head', 'cursor', 'floor', 'reported_s_ago']),
     links: [networkLink(place, nowMs), ...gapLinks(place, { from: 0, to: Number.POSITIVE_INFINITY })],
   };
 }

@@ -11,7 +11,6 @@ import type { HeldMoney } from '../../src/database/held-money.ts';
 import type { Session } from '../../src/database/session.ts';
 import type { TracedAddress, TracedTransfer } from '../../src/database/traces.ts';
 import { optionAddress } from '../../src/payments/option.ts';
-import { moment } from './command.ts';
 import { heldAdvice, meanings } from './held.ts';
 import { type Link, link, type Shown } from './show-link.ts';
 import { refundLinks } from './show-money-out.ts';
@@ -24,25 +23,13 @@ const HELD_MAX = 10;
 /** A transaction that a reorg took out is usually in another block within this time. */
 const MINED_AGAIN_MS = 3_600_000;
 
-/** Shows a session: its status, what is due, what was received, how it can be paid, and what became of it. */
+/** Shows a session: how it can be paid, and what became of it. */
 export async function sessionShown(scene: Scene, session: Session): Promise<Shown> {
-  const { terms, standing, life, request } = session;
   return {
     kind: 'session',
     json: await paymentSession(session, scene, { scopes: ['sessions:read'] }),
-    facts: [
-      ['session', session.id],
-      ['order', request.orderId],
-      ['store', `${session.storeId} (${session.mode})`],
-      ['status', `${life.status}${life.paidLate ? ', paid late' : ''}`],
-      ['due', `${parText(terms.duePar)} in ${terms.accepts.join(' or ')}`],
-      ['seen', parText(standing.seenPar)],
-      ['confirmed', parText(standing.confirmedPar)],
-      ['created', moment(session.createdAtS * 1000)],
-      ['expires', moment(terms.expiresAtS * 1000)],
-    ],
-    table: life.status === 'pending' ? optionTable(session) : [],
-    links: [{ ...(await sessionLink(scene, session)), text: life.status }],
+    lines: session.life.status === 'pending' ? optionTable(session) : [],
+    links: [await sessionLink(scene, session)],
   };
 }
 

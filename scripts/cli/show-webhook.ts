@@ -98,7 +98,7 @@ export async function eventShown(scene: Scene, id: string): Promise<Shown | null
       ...{ id, store: storeId, mode, type, session: sessionId, created_at: moment(createdAtMs), body },
       deliveries: all.filter(({ eventId }) => eventId === id).map(deliveryJson),
     },
-    facts: [[body]],
+    lines: [body],
     links: await linksOf(scene, [event], { id: sessionId, storeId }),
   };
 }
@@ -137,8 +137,10 @@ export async function deliveryShown(scene: Scene, id: string): Promise<Shown | n
   return {
     kind: 'delivery',
     json: { ...deliveryJson(delivery), attempts_made: made },
-    facts: [[`delivery ${id} of ${delivery.eventType} ${delivery.eventId}, session ${delivery.sessionId}`]],
-    table: listLines(made),
+    lines: [
+      `delivery ${id} of ${delivery.eventType} ${delivery.eventId}, session ${delivery.sessionId}`,
+      ...listLines(made),
+    ],
     links: [await deliveryLink(scene, delivery, endpoint)],
   };
 }
@@ -172,11 +174,10 @@ export async function endpointShown({ database }: Scene, id: string): Promise<Sh
       failing_since: failingSinceMs === null ? null : moment(failingSinceMs),
       ...{ recent: { delivered, failed }, waiting, wrong, undelivered },
     },
-    facts: [
-      ['url', `${url} (${mode} mode)`],
-      [`last ${RECENT_EVENTS} events`, `${delivered} delivered, ${failed} failed for good, ${waiting} waiting`],
+    lines: [
+      `${url} (${mode} mode); last ${RECENT_EVENTS} events: ${delivered} delivered, ${failed} failed, ${waiting} waiting`,
+      ...listLines(undelivered),
     ],
-    table: listLines(undelivered),
     links: [own],
   };
 }

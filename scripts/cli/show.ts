@@ -1,5 +1,5 @@
 /**
- * Shows one thing, whatever it is: recognises what was pasted, prints its facts and the way of a payment from block to
+ * Shows one thing, whatever it is: recognises what was pasted, prints the way of a payment from block to
  * delivery and refund, and names the link that is broken.
  */
 import { createRefundApprovals } from '../../src/app/refund-approvals.ts';
@@ -13,12 +13,11 @@ import { addressLinks, namesOf, sessionShown } from './show-payment.ts';
 import { openScene, type Scene } from './show-scene.ts';
 import { candidatesOf, transactionLink } from './show-transaction.ts';
 import { deliveryShown, endpointShown, eventShown } from './show-webhook.ts';
-import { table } from './table.ts';
 
 export const show: Command = {
   name: 'show',
   args: ['thing'],
-  summary: 'Show anything: its facts, what became of it, which link is broken, and what to do.',
+  summary: 'Show anything: what became of it, which link is broken, and what to do.',
   options: {
     request: { help: 'of a refund above the signer’s caps: print only what an approver is to sign' },
   },
@@ -95,11 +94,7 @@ function answer(found: readonly Shown[], isKnown: boolean): Answer {
       ? { ...only?.json, kind: only?.kind }
       : { kind: 'order', sessions: found.map(({ json }) => json) };
   const parts = [
-    ...found.flatMap(({ facts: known = [], table: rows = [], links }) => [
-      table(known),
-      rows.length > 1 ? rows : [],
-      links.flatMap((root) => treeLines(root)),
-    ]),
+    ...found.flatMap(({ lines = [], links }) => [lines, links.flatMap((root) => treeLines(root))]),
     roots.length > 0 ? verdictLines(broken, finding) : [],
   ].filter(({ length }) => length > 0);
   return {

@@ -17,7 +17,7 @@ import { type Answer, type Command, type Input, type Installation, textOption, u
 import { networkOf } from './network-name.ts';
 import { openProgress, progressBar } from './output.ts';
 import { amountOf, shownPayout } from './payouts.ts';
-import { table } from './table.ts';
+import { listLines, table } from './table.ts';
 import { agree, yesOption } from './terminal.ts';
 
 const POLL_MS = 500;
@@ -128,6 +128,7 @@ function planTexts(network: NetworkConfig, plan: SweepPlan) {
       id,
       amount: amount(group.currency, unitsOfGroup(group)),
       addresses: ownersOf(group).map(({ key }) => format(key)),
+      from: ownersOf(group).length,
       why: [...new Set(group.due.map(({ why }) => why))].sort().join(', '),
       likely_cost: amount('native', costUnits),
       cost_share: sharePpm === null ? null : `${(Number(sharePpm) / 10_000).toFixed(2)} %`,
@@ -151,15 +152,12 @@ function planTexts(network: NetworkConfig, plan: SweepPlan) {
 function planLines({ network, plan }: Planned): string[] {
   if (plan instanceof Fault) return [`${network.key}: ${plan.message}`];
   const { treasury, sweeps, left, total, total_likely_cost: cost } = planTexts(network, plan);
-  const rows = sweeps.map((one) => [
-    ...[one.amount, String(one.addresses.length), one.why, one.likely_cost],
-    one.cost_share ?? 'unknown: sweep.native_price is not set',
-  ]);
-  const heading = ['AMOUNT', 'ADDRESSES', 'WHY', 'LIKELY COST', 'SHARE'];
+  const shown = ['amount', 'from', 'why', 'likely_cost', 'cost_share'] as const;
   return [
     `${network.key} to the treasury ${treasury}`,
-    ...(rows.length === 0 ? ['nothing to sweep'] : table([heading, ...rows])),
-    ...(rows.length === 0 ? [] : [`total: ${total} in ${rows.length} sweep(s), for about ${cost}`]),
+    ...(sweeps.length === 0
+      ? ['nothing to sweep']
+      : [...listLines(sweeps, shown), `total: ${total} in ${sweeps.length} sweep(s), for about ${cost}`]),
     ...table(
       left.map(({ amount, address, why, detail }) => [`not swept: ${amount}`, address, leftTexts[why], detail ?? '']),
     ),

@@ -5,9 +5,14 @@ const GAP = '  ';
 /** A column is not made narrower than this. */
 const COLUMN_CHARS_MIN = 12;
 
-/** Returns rows as a table with headings, by the names of their members: all of the first, unless some are named. */
+/**
+ * Returns rows as a table with headings, by the names of their members: all of the first, unless some are named. Without
+ * rows there are no lines.
+ */
 export function listLines<T extends object>(rows: readonly T[], shown?: readonly (keyof T & string)[]): string[] {
-  const names: readonly string[] = shown ?? Object.keys(rows[0] ?? {});
+  const [first] = rows;
+  if (!first) return [];
+  const names: readonly string[] = shown ?? Object.keys(first);
   const cells = rows.map((row) => {
     const members = new Map(Object.entries(row));
     return names.map((name) => cellOf(members.get(name)));
