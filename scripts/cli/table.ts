@@ -6,8 +6,8 @@ const GAP = '  ';
 const COLUMN_CHARS_MIN = 12;
 
 /**
- * Returns rows as a table with headings, by the names of their members: all of the first, unless some are named. Without
- * rows there are no lines.
+ * Returns rows as a table with headings, by the names of their members: all of the first, unless some are named.
+ * Without rows there are no lines.
  */
 export function listLines<T extends object>(rows: readonly T[], shown?: readonly (keyof T & string)[]): string[] {
   const [first] = rows;
