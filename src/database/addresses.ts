@@ -139,13 +139,14 @@ function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm) {
   const findPool = poolFinder(db);
   const oldestOpen = db.client
     .prepare(
-      `SELECT min(a.id) FROM sessions AS s INDEXED BY sessions_by_deadline
-       JOIN addresses AS a ON a.session_id = s.id WHERE s.deadline_s IS NOT NULL AND a.pool_id = :poolId`,
+      `SELECT min(id) FROM addresses WHERE pool_id = :poolId
+       AND session_id IN (SELECT id FROM sessions WHERE deadline_s IS NOT NULL)`,
     )
     .pluck();
   const given = db.client.prepare(
-    `SELECT a.id, a.key, a.derivation_index AS "index", s.deadline_s IS NOT NULL AND a.mac <> '${NOT_DERIVED}' AS isOpen
-     FROM addresses AS a INDEXED BY addresses_given LEFT JOIN sessions AS s ON s.id = a.session_id
+    `SELECT a.id, a.key, a.derivation_index AS "index",
+       CASE WHEN s.deadline_s IS NOT NULL AND a.mac <> '${NOT_DERIVED}' THEN 1 ELSE 0 END AS "isOpen"
+     FROM addresses AS a LEFT JOIN sessions AS s ON s.id = a.session_id
      WHERE a.pool_id = :poolId AND a.id > :after AND a.state <> 'free' ORDER BY a.id LIMIT :limit`,
   );
   return {
@@ -165,7 +166,7 @@ function openAddressCommands(db: Db, raiseAlarm: RaiseAlarm) {
         if (!pool || (afterId === null && oldest === null)) return { found: [], throughId: null };
         const after = afterId ?? (oldest ?? 0) - 1;
         const rows = (await given.all({ poolId: pool.id, after, limit })) as (OpenAddress & {
-          isOpen: number | null;
+          isOpen: number;
         })[];
         const found = rows.filter(({ isOpen }) => isOpen === 1).map(({ id, key, index }) => ({ id, key, index }));
         return { found, throughId: rows.at(-1)?.id ?? null };

@@ -103,7 +103,7 @@ export function createRecordAs<Whole>(db: Db, assemble: (db: Db) => Whole): Reco
 
 /** Returns the condition that a column contains a text, in letters of any case. */
 const contains = (column: SQL.Aliased | AnyColumn, text: string): SQL =>
-  sql`instr(lower(${column}), lower(${text})) > 0`;
+  sql`replace(lower(${column}), lower(${text}), '') <> lower(${column})`;
 
 type AuditPage = AuditSearch & Readonly<{ beforeId: number | null; limit: number; entriesMax: number }>;
 

@@ -31,7 +31,9 @@ export function createBlocks(db: Db) {
   const mark = changeBy(db, blocks, ['canonical', 'watchedThrough', 'number'], 'id');
   const range = 'network = :network AND number > :above AND number <= :through';
   const lastOfSlice = db.client
-    .prepare(`SELECT max(number) FROM (SELECT number FROM blocks WHERE ${range} ORDER BY number LIMIT ${PRUNED_MAX})`)
+    .prepare(
+      `SELECT max(number) FROM (SELECT number FROM blocks WHERE ${range} ORDER BY number LIMIT ${PRUNED_MAX}) AS slice`,
+    )
     .pluck();
   const remove = db.client.prepare(
     `DELETE FROM blocks WHERE ${range} AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)`,

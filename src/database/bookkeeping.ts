@@ -8,6 +8,7 @@ import type { Asset, EntryKind } from '../core/ledger.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { readSessionTerms } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
+import { paidTransfer } from './reports.ts';
 
 /**
  * - `payments`: money that was credited, and what reorgs took back.
@@ -128,9 +129,9 @@ const booksOf: Readonly<Record<BookKind, Book>> = {
   adjustments: { account: 'adjusted', sign: 1n, kinds: ['adjustment'], session: 'NULL' },
 };
 
-/** Only a payment's cause is the number of a transfer. A fee's occurrence is the generation of its payout. */
+/** A fee's occurrence is the generation of its payout. */
 const pageOf = ({ account, kinds, session }: Book): string => `
-  SELECT e.seq AS entry, e.kind, e.cause, e.at_ms AS atMs, e.reason, p.network, p.asset, p.units,
+  SELECT e.seq AS entry, e.kind, e.cause, e.at_ms AS "atMs", e.reason, p.network, p.asset, p.units,
     coalesce(t.tx, CASE e.kind WHEN 'fee' THEN (
       SELECT a.tx FROM payout_attempts AS a
       WHERE a.payout_id = e.cause AND a.generation = e.occurrence AND a.fee_units IS NOT NULL LIMIT 1
@@ -138,21 +139,21 @@ const pageOf = ({ account, kinds, session }: Book): string => `
     CASE e.kind WHEN 'payment_reversed' THEN (
       SELECT c.seq FROM ledger_entries AS c WHERE c.cause = e.cause AND c.kind = 'payment' AND c.occurrence = e.occurrence
     ) END AS reverses,
-    s.id AS sessionId, s.store_id AS storeId, s.order_id AS orderId, s.currency, s.terms, s.created_at_ms AS createdAtMs,
-    t.id AS payment, t.position AS place, t.decimals, t.from_key AS fromKey, d.key AS toKey,
-    b.hash, b.number, b.time_s AS timeS,
-    r.refund_id AS refundId, r.receipt_number AS receiptNumber, r.destination, r.held_kind AS heldKind,
-    y.kind AS payoutKind, y.fee_units AS feeUnits
+    s.id AS "sessionId", s.store_id AS "storeId", s.order_id AS "orderId", s.currency, s.terms, s.created_at_ms AS "createdAtMs",
+    t.id AS payment, t.position AS place, t.decimals, t.from_key AS "fromKey", d.key AS "toKey",
+    b.hash, b.number, b.time_s AS "timeS",
+    r.refund_id AS "refundId", r.receipt_number AS "receiptNumber", r.destination, r.held_kind AS "heldKind",
+    y.kind AS "payoutKind", y.fee_units AS "feeUnits"
   FROM ledger_entries AS e
   JOIN ledger_postings AS p ON p.network = e.network AND p.seq = e.seq AND p.account = '${account}'
-  LEFT JOIN transfers AS t ON e.kind IN ('payment', 'payment_reversed') AND t.id = CAST(e.cause AS INTEGER)
+  LEFT JOIN transfers AS t ON t.id = ${paidTransfer}
   LEFT JOIN blocks AS b ON b.id = t.block_id
   LEFT JOIN addresses AS d ON d.id = t.address_id
   LEFT JOIN payouts AS y ON t.id IS NULL AND y.id = e.cause
   LEFT JOIN refunds AS r ON t.id IS NULL AND r.id = e.cause
   LEFT JOIN sessions AS s ON s.id = ${session}
   WHERE e.network = :network AND e.seq > :after AND e.seq <= :through AND e.kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')})
-    AND e.at_ms >= :fromMs AND e.at_ms < :toMs AND (:storeId IS NULL OR s.store_id = :storeId)
+    AND e.at_ms >= :fromMs AND e.at_ms < :toMs AND (CAST(:storeId AS TEXT) IS NULL OR s.store_id = :storeId)
   ORDER BY e.seq, p.subject`;
 
 /** Statements are prepared with the first page: only exports ask for them. */

@@ -59,7 +59,7 @@ const transfersOf = `
     CASE WHEN ${entriesOf('payment')} > ${entriesOf('payment_reversed')} THEN
       (SELECT p.units FROM ledger_entries AS e JOIN ledger_postings AS p ON p.network = e.network AND p.seq = e.seq
        WHERE e.cause = CAST(t.id AS TEXT) AND e.kind = 'payment' AND p.account = 'collected'
-       ORDER BY e.occurrence DESC LIMIT 1) ELSE '0' END AS bookedUnits
+       ORDER BY e.occurrence DESC LIMIT 1) ELSE '0' END AS "bookedUnits"
   FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id JOIN addresses AS a ON a.id = t.address_id
   WHERE b.network = ? AND b.canonical = 1 AND b.number BETWEEN ? AND ?
   ORDER BY b.number, t.position, t.tx`;

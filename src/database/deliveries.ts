@@ -71,9 +71,9 @@ export const RESEND_PACE_MS = 100;
 /** Deliveries that one transaction looks at. Each that is sent again changes itself and its endpoint. */
 const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 8);
 
-const COLUMNS = `d.id, d.endpoint_id AS endpointId, d.event_id AS eventId, v.type AS eventType,
-  v.session_id AS sessionId, d.state, d.attempts, d.due_at_ms AS dueAtMs, d.created_at_ms AS createdAtMs,
-  d.last_status AS lastStatus, d.last_error AS lastError`;
+const COLUMNS = `d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId", v.type AS "eventType",
+  v.session_id AS "sessionId", d.state, d.attempts, d.due_at_ms AS "dueAtMs", d.created_at_ms AS "createdAtMs",
+  d.last_status AS "lastStatus", d.last_error AS "lastError"`;
 
 /** Columns that a filter names. */
 const filtered = {
@@ -102,22 +102,22 @@ export function deliveryCommands(db: Db, refreshDue: RefreshDue) {
 function deliveryQueries({ client, read }: Db) {
   const firstOfRest = client
     .prepare(
-      `SELECT id FROM events INDEXED BY events_by_mode WHERE store_id = :storeId AND mode = :mode AND id <= :fromId
+      `SELECT id FROM events WHERE store_id = :storeId AND mode = :mode AND id <= :fromId
        ORDER BY id DESC LIMIT 1 OFFSET :lookMax`,
     )
     .pluck();
   const looking = (isOne: string) =>
     client.prepare(
-      `SELECT ${COLUMNS} FROM events AS v INDEXED BY events_by_mode
-         CROSS JOIN deliveries AS d INDEXED BY deliveries_of_event ON d.event_id = v.id ${isOne}
+      `SELECT ${COLUMNS} FROM events AS v
+         JOIN deliveries AS d ON d.event_id = v.id ${isOne}
        WHERE v.store_id = :storeId AND v.mode = :mode AND v.id <= :fromId AND v.id > :nextId
          AND (v.id < :fromId OR d.id > :afterId)
        ORDER BY v.id DESC, d.id LIMIT :lookMax`,
     );
   const [ofAll, ofEndpoint] = [looking(''), looking('AND d.endpoint_id = :endpointId')];
   const attemptsOf = client.prepare(
-    `SELECT delivery_id AS deliveryId, attempt, started_at_ms AS startedAtMs, duration_ms AS durationMs, status, error,
-       response_excerpt AS responseExcerpt
+    `SELECT delivery_id AS "deliveryId", attempt, started_at_ms AS "startedAtMs", duration_ms AS "durationMs", status, error,
+       response_excerpt AS "responseExcerpt"
      FROM attempts WHERE delivery_id = :id ORDER BY id`,
   );
 
@@ -173,15 +173,15 @@ type Looked = Readonly<{ id: string; endpointId: string; eventId: string; isFoun
 function resendCommands(db: Db, refreshDue: RefreshDue) {
   const looking = (isFound: string, where: string) =>
     db.client.prepare(
-      `SELECT d.id, d.endpoint_id AS endpointId, d.event_id AS eventId,
-         CASE WHEN e.removed = 0 AND (${isFound}) THEN 1 ELSE 0 END AS isFound
+      `SELECT d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId",
+         CASE WHEN e.removed = 0 AND (${isFound}) THEN 1 ELSE 0 END AS "isFound"
        FROM deliveries AS d JOIN endpoints AS e ON e.id = d.endpoint_id
        WHERE ${where} ORDER BY d.event_id, d.endpoint_id LIMIT ${SLICE_DELIVERIES}`,
     );
   const ofDelivery = looking('1 = 1', 'd.id = :deliveryId');
   const ofEvent = looking('1 = 1', 'd.event_id = :eventId');
   const since = looking(
-    "(:endpointId IS NULL OR d.endpoint_id = :endpointId) AND (d.state = 'failed' OR d.state = 'waiting' AND d.attempts > 0)",
+    "(CAST(:endpointId AS TEXT) IS NULL OR d.endpoint_id = :endpointId) AND (d.state = 'failed' OR d.state = 'waiting' AND d.attempts > 0)",
     '(d.event_id, d.endpoint_id) > (:afterEvent, :afterEndpoint)',
   );
   const again = db.client.prepare(

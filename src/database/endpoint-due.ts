@@ -8,7 +8,7 @@ export function createRefreshDue({ client }: Pick<Db, 'client'>): RefreshDue {
   const refresh = client.prepare(
     `UPDATE endpoints SET due_at_ms = CASE WHEN disabled_at_ms IS NULL AND removed = 0 THEN (
        SELECT CASE WHEN d.due_at_ms > endpoints.paused_until_ms THEN d.due_at_ms ELSE endpoints.paused_until_ms END
-       FROM deliveries AS d INDEXED BY deliveries_due
+       FROM deliveries AS d
        WHERE d.endpoint_id = endpoints.id AND d.due_at_ms IS NOT NULL AND d.lease_until_ms IS NULL
        ORDER BY d.due_at_ms LIMIT 1) END
      WHERE id = :endpointId`,

@@ -105,18 +105,15 @@ export function createOutbox(db: Db, refreshDue: RefreshDue): Outbox {
 }
 
 export function eventQueries(db: Db) {
-  // The indexes are named: by another one, a page could read past all events of the other mode.
-  const list = (index: string, direction: 'ASC' | 'DESC') =>
+  const list = (which: '' | 'AND type = :type', direction: 'ASC' | 'DESC') =>
     db.client.prepare(
-      `SELECT id, store_id AS storeId, session_id AS sessionId, mode, type, body, created_at_ms AS createdAtMs
-       FROM events INDEXED BY ${index}
-       WHERE store_id = :storeId AND mode = :mode ${index === 'events_by_type' ? 'AND type = :type' : ''}
-         AND id >= :fromId AND id < :beforeId
+      `SELECT id, store_id AS "storeId", session_id AS "sessionId", mode, type, body, created_at_ms AS "createdAtMs"
+       FROM events WHERE store_id = :storeId AND mode = :mode ${which} AND id >= :fromId AND id < :beforeId
        ORDER BY id ${direction} LIMIT :limit`,
     );
   const lists = {
-    newest: { all: list('events_by_mode', 'DESC'), ofType: list('events_by_type', 'DESC') },
-    oldest: { all: list('events_by_mode', 'ASC'), ofType: list('events_by_type', 'ASC') },
+    newest: { all: list('', 'DESC'), ofType: list('AND type = :type', 'DESC') },
+    oldest: { all: list('', 'ASC'), ofType: list('AND type = :type', 'ASC') },
   };
   const find = atFirstUse(
     db.orm

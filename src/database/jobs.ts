@@ -38,7 +38,7 @@ export type Jobs = Readonly<{
   remove(keys: readonly string[]): Promise<void>;
 }>;
 
-const COLUMNS = 'key, queue, owner, payload, created_at_ms AS createdAtMs, due_at_ms AS dueAtMs, tries';
+const COLUMNS = 'key, queue, owner, payload, created_at_ms AS "createdAtMs", due_at_ms AS "dueAtMs", tries';
 
 export function createJobs(db: Pick<Db, 'client' | 'read' | 'write'>): Jobs {
   const { client } = db;
@@ -48,11 +48,9 @@ export function createJobs(db: Pick<Db, 'client' | 'read' | 'write'>): Jobs {
      ON CONFLICT (key) DO UPDATE SET payload = :payload, created_at_ms = :nowMs, due_at_ms = :nowMs, tries = 0`,
   );
   const find = client.prepare(`SELECT ${COLUMNS} FROM jobs WHERE key = :key`);
-  const ofOwner = client.prepare(
-    `SELECT ${COLUMNS} FROM jobs INDEXED BY jobs_of_owner WHERE owner = :owner ORDER BY key`,
-  );
+  const ofOwner = client.prepare(`SELECT ${COLUMNS} FROM jobs WHERE owner = :owner ORDER BY key`);
   const due = client.prepare(
-    `SELECT ${COLUMNS} FROM jobs INDEXED BY jobs_due
+    `SELECT ${COLUMNS} FROM jobs
      WHERE queue = :queue AND due_at_ms <= :nowMs ORDER BY due_at_ms, key LIMIT :limit`,
   );
   const lease = client.prepare('UPDATE jobs SET due_at_ms = :untilMs WHERE key = :key');
@@ -61,13 +59,13 @@ export function createJobs(db: Pick<Db, 'client' | 'read' | 'write'>): Jobs {
   );
   const addedBefore = client
     .prepare(
-      `SELECT key FROM jobs INDEXED BY jobs_by_age
+      `SELECT key FROM jobs
        WHERE queue = :queue AND created_at_ms < :beforeMs ORDER BY created_at_ms LIMIT :limit`,
     )
     .pluck();
   const beyond = client
     .prepare(
-      `SELECT key FROM jobs INDEXED BY jobs_of_owner WHERE owner = :owner
+      `SELECT key FROM jobs WHERE owner = :owner
        ORDER BY created_at_ms DESC, key DESC LIMIT :limit OFFSET :keep`,
     )
     .pluck();

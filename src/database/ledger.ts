@@ -2,6 +2,7 @@
  * The ledger: entries are written in the transaction of the change that they record.
  */
 import { and, eq, max, sql } from 'drizzle-orm';
+import { isOlder } from '../core/arrival.ts';
 import { invariant } from '../core/fault.ts';
 import { type Intent, isPayback } from '../core/intent.ts';
 import {
@@ -22,6 +23,7 @@ import {
 } from '../core/ledger.ts';
 import type { Phase } from '../core/session.ts';
 import type { NetworkKey } from '../core/transfer.ts';
+import { toSeconds } from '../lib/clock.ts';
 import { createCounters } from './counters.ts';
 import { readIntent } from './engine/column-types.ts';
 import type { Db } from './engine/open.ts';
@@ -198,14 +200,17 @@ type Fact = Readonly<{
   units: string;
 }>;
 
+/** A confirmed transfer; a session received it unless it is older than the session. */
+type PaymentFact = Omit<Fact, 'other'> &
+  Readonly<{ phase: Phase | null; number: number; timeS: number; beforeNumbers: string; createdAtMs: number }>;
+
 const sessionAccounts = ['received', 'reserved', 'refunded'];
 
 const paymentFacts = `
-  SELECT t.network, t.currency AS asset, 'collected' AS account, CASE WHEN s.id IS NULL THEN 'unclaimed' ELSE 'received' END AS other,
-    s.id AS subject, t.units
+  SELECT t.network, t.currency AS asset, 'collected' AS account, s.id AS subject, t.units,
+    t.phase, b.number, b.time_s AS "timeS", s.before_numbers AS "beforeNumbers", s.created_at_ms AS "createdAtMs"
   FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id JOIN addresses AS a ON a.id = t.address_id
-  LEFT JOIN sessions AS s ON s.id = a.session_id AND (t.phase IS NOT NULL OR coalesce(
-    b.number > json_extract(s.before_numbers, '$."' || t.network || '"'), b.time_s >= s.created_at_ms / 1000 - 600))
+  LEFT JOIN sessions AS s ON s.id = a.session_id
   WHERE t.confirmed = 1`;
 
 const feeFacts = `
@@ -220,10 +225,10 @@ const promiseFacts = `
 
 /** `isUnderway`: an attempt of the current generation was sent to a node. */
 const payoutFacts = `
-  SELECT intent, session_id AS sessionId, state, EXISTS (
+  SELECT intent, session_id AS "sessionId", state, CASE WHEN EXISTS (
     SELECT 1 FROM payout_attempts AS a
     WHERE a.payout_id = p.id AND a.generation = p.generation AND a.sent_at_ms IS NOT NULL
-  ) AS isUnderway
+  ) THEN 1 ELSE 0 END AS "isUnderway"
   FROM payouts AS p`;
 
 const adjustmentFacts = `
@@ -280,7 +285,9 @@ export function ledgerCommands(db: Db) {
       side(account, 1n);
       side(other, -1n);
     };
-    for (const query of [paymentFacts, promiseFacts, feeFacts]) {
+    for await (const fact of client.prepare(paymentFacts).iterate() as AsyncIterable<PaymentFact>)
+      book(isReceived(fact) ? { ...fact, other: 'received' } : { ...fact, other: 'unclaimed', subject: null });
+    for (const query of [promiseFacts, feeFacts]) {
       for await (const fact of client.prepare(query).iterate() as AsyncIterable<Fact>) book(fact);
     }
     for await (const row of client.prepare(payoutFacts).iterate() as AsyncIterable<PayoutFact>) {
@@ -324,6 +331,12 @@ export function ledgerCommands(db: Db) {
       });
     },
   };
+}
+
+function isReceived({ subject, phase, network, number, timeS, ...session }: PaymentFact): boolean {
+  if (subject === null || phase !== null) return subject !== null;
+  const began = { beforeNumbers: JSON.parse(session.beforeNumbers), createdAtS: toSeconds(session.createdAtMs) };
+  return !isOlder(began, { network, blockNumber: number, blockTimeS: timeS });
 }
 
 /** Returns what a payout has moved so far. */

@@ -238,7 +238,7 @@ const blocksAbove = ({ orm }: Db, network: NetworkKey, to: number): Promise<Bloc
 async function transfersAbove({ client }: Db, network: NetworkKey, to: number) {
   return (await client
     .prepare(
-      `SELECT count(*) AS transfers, coalesce(sum(t.confirmed), 0) AS credited
+      `SELECT count(*) AS transfers, count(*) FILTER (WHERE t.confirmed = 1) AS credited
        FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id
        WHERE b.network = ? AND b.canonical = 1 AND b.number > ?`,
     )

@@ -34,10 +34,10 @@ export function createReplays({ client }: Pick<Db, 'client'>) {
      VALUES (:scope, :key, :bodyHash, :madeId, :keepUntilMs)
      ON CONFLICT (scope, key) DO UPDATE
      SET body_hash = excluded.body_hash, made_id = excluded.made_id, keep_until_ms = excluded.keep_until_ms
-     WHERE keep_until_ms <= :nowMs`,
+     WHERE replays.keep_until_ms <= :nowMs`,
   );
   const find = client.prepare(
-    `SELECT body_hash AS bodyHash, made_id AS madeId FROM replays
+    `SELECT body_hash AS "bodyHash", made_id AS "madeId" FROM replays
      WHERE scope = :scope AND key = :key AND keep_until_ms > :nowMs`,
   );
   const clear = client.prepare(

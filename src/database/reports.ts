@@ -23,15 +23,18 @@ export type SessionTotal = Readonly<{ created: number; paid: number; unpaid: num
 
 type At = Readonly<{ storeId: string; mode: Mode }>;
 
+/** The transfer of a payment's entry `e`; other causes are no numbers. */
+export const paidTransfer = "CASE WHEN e.kind IN ('payment', 'payment_reversed') THEN CAST(e.cause AS BIGINT) END";
+
 /** Money that a session received is below zero in the ledger. */
 const creditsOfPeriod = `
   SELECT p.network, p.asset AS currency, t.decimals,
-    sum(e.kind = 'payment') AS credits, sum_units(p.units) FILTER (WHERE e.kind = 'payment') AS credited,
-    sum(e.kind = 'payment_reversed') AS reversals,
+    count(*) FILTER (WHERE e.kind = 'payment') AS credits, sum_units(p.units) FILTER (WHERE e.kind = 'payment') AS credited,
+    count(*) FILTER (WHERE e.kind = 'payment_reversed') AS reversals,
     sum_units(p.units) FILTER (WHERE e.kind = 'payment_reversed') AS reversed
   FROM ledger_entries AS e
   JOIN ledger_postings AS p ON p.network = e.network AND p.seq = e.seq AND p.account = 'received'
-  JOIN transfers AS t ON t.id = CAST(e.cause AS INTEGER)
+  JOIN transfers AS t ON t.id = ${paidTransfer}
   WHERE e.store_id = :storeId AND e.mode = :mode AND e.at_ms >= :fromMs AND e.at_ms < :toMs
   GROUP BY p.network, p.asset, t.decimals`;
 
@@ -64,9 +67,9 @@ function totalsOf(rows: readonly CreditRow[]): CreditTotal[] {
 }
 
 const sessionsOfPeriod = `
-  SELECT count(*) AS created, coalesce(sum(status = 'paid'), 0) AS paid,
-    coalesce(sum(status IN ('expired', 'canceled', 'failed')), 0) AS unpaid
-  FROM sessions INDEXED BY sessions_by_status
+  SELECT count(*) AS created, count(*) FILTER (WHERE status = 'paid') AS paid,
+    count(*) FILTER (WHERE status IN ('expired', 'canceled', 'failed')) AS unpaid
+  FROM sessions
   WHERE store_id = :storeId AND mode = :mode AND status IN ('pending', 'paid', 'expired', 'canceled', 'failed')
     AND id >= :fromId AND id < :toId`;
 

@@ -44,15 +44,16 @@ export const walks: Readonly<Record<RetentionKind, (db: Db, meta: Meta, times: R
 /** Sessions that ended, and whose money can no longer be refunded or decided about. */
 function anonymising({ client }: Db, meta: Meta, { beforeMs, nowMs }: RetentionTimes): Walk {
   const walked = client.prepare(
-    `SELECT s.id, s.created_at_ms AS createdAtMs,
-       s.order_details IS NOT NULL
+    `SELECT s.id, s.created_at_ms AS "createdAtMs",
+       CASE WHEN s.order_details IS NOT NULL
          OR EXISTS (SELECT 1 FROM refund_addresses WHERE session_id = s.id)
-         OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND (description IS NOT NULL OR metadata IS NOT NULL)) AS isNamed,
-       s.ended_at_s IS NULL OR s.ended_at_s >= :beforeS
+         OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND (description IS NOT NULL OR metadata IS NOT NULL))
+         THEN 1 ELSE 0 END AS "isNamed",
+       CASE WHEN s.ended_at_s IS NULL OR s.ended_at_s >= :beforeS
          OR EXISTS (SELECT 1 FROM refunds WHERE session_id = s.id AND status IN ('pending', 'processing'))
          OR EXISTS (SELECT 1 FROM held_money WHERE session_id = s.id AND state = 'open')
-         AS isOpen,
-       CASE WHEN s.payment_count > 0 THEN coalesce(s.paid_at_s, s.ended_at_s) END AS refundableFromS,
+         THEN 1 ELSE 0 END AS "isOpen",
+       CASE WHEN s.payment_count > 0 THEN coalesce(s.paid_at_s, s.ended_at_s) END AS "refundableFromS",
        o.refund_policy AS policy
      FROM sessions AS s JOIN stores AS o ON o.id = s.store_id WHERE s.id > :after ORDER BY s.id LIMIT ${LOOKED_AT}`,
   );
@@ -88,7 +89,7 @@ function anonymising({ client }: Db, meta: Meta, { beforeMs, nowMs }: RetentionT
 /** The answers of merchants' servers. Times, statuses and errors stay. Ids rise with time. */
 function agingAttempts({ client }: Db, meta: Meta, { beforeMs }: RetentionTimes): Walk {
   const walked = client.prepare(
-    `SELECT id, started_at_ms AS startedAtMs FROM attempts WHERE id > :after ORDER BY id LIMIT ${LOOKED_AT}`,
+    `SELECT id, started_at_ms AS "startedAtMs" FROM attempts WHERE id > :after ORDER BY id LIMIT ${LOOKED_AT}`,
   );
   type Walked = Readonly<{ id: number; startedAtMs: number }>;
   const forget = client.prepare(

@@ -21,7 +21,7 @@ CREATE TABLE counters (
   last INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- ── Stores and their keys ───────────────────────────────────────────────────────────────────────────────────────────────
+-- ── Stores, their keys and people ───────────────────────────────────────────────────────────────────────────────────────
 
 -- A merchant's shop. The keys of a suspended one create neither sessions nor refunds.
 CREATE TABLE stores (
@@ -73,6 +73,43 @@ CREATE TABLE replays (
   PRIMARY KEY (scope, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX replays_by_end ON replays (keep_until_ms);
+
+-- A user of the dashboard. Nothing here opens the API, and no API key opens the dashboard.
+CREATE TABLE people (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL, -- one in letters of any case
+  memberships TEXT NOT NULL CHECK (json_valid(memberships)), --> readonly Membership[]
+  language TEXT, -- null: that of the browser
+  password TEXT, -- scrypt, as a PHC string; null until the one-time link is used
+  totp_secret TEXT, -- sealed; null until an authenticator app is set up
+  totp_step INTEGER NOT NULL, -- of the newest code used; up to it, codes are refused
+  failures INTEGER NOT NULL, -- attempts to sign in since the last that succeeded
+  locked_until_ms INTEGER NOT NULL,
+  recovery_hashes TEXT NOT NULL CHECK (json_valid(recovery_hashes)), --> readonly string[]
+  passkeys TEXT NOT NULL CHECK (json_valid(passkeys)), --> readonly Passkey[]
+  link_hash TEXT UNIQUE, -- SHA-256 of the one-time link that sets password and second factor
+  link_salt TEXT, -- random: makes the second factor
+  link_expires_at_ms INTEGER,
+  created_at_ms INTEGER NOT NULL,
+  removed_at_ms INTEGER,
+  CHECK (password IS NOT NULL OR totp_secret IS NULL)
+) STRICT;
+CREATE UNIQUE INDEX people_by_name ON people (lower(name)) WHERE removed_at_ms IS NULL;
+
+-- A session of a signed-in person in a browser.
+CREATE TABLE web_sessions (
+  hash TEXT PRIMARY KEY, -- of the token in the cookie
+  person_id TEXT NOT NULL REFERENCES people (id),
+  device TEXT NOT NULL,
+  address TEXT NOT NULL,
+  started_at_ms INTEGER NOT NULL,
+  seen_at_ms INTEGER NOT NULL,
+  sudo_until_ms INTEGER NOT NULL, -- the second factor was proved again: money and rights may be given until then
+  form_token TEXT NOT NULL,
+  previous_hash TEXT, -- of the token before, for requests that were on their way when it changed
+  previous_until_ms INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX web_sessions_previous ON web_sessions (previous_hash) WHERE previous_hash IS NOT NULL;
 
 -- ── Addresses and sessions ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -231,7 +268,7 @@ CREATE INDEX transfers_of_transaction ON transfers (tx);
 
 -- Confirmed money that counts for nothing until an operator decides about it: at most one row of each kind for a session.
 CREATE TABLE held_money (
-  id TEXT PRIMARY KEY CHECK (id GLOB 'held_*'),
+  id TEXT PRIMARY KEY CHECK (substr(id, 1, 5) = 'held_'),
   session_id TEXT NOT NULL REFERENCES sessions (id),
   kind TEXT NOT NULL CHECK (kind IN ('late', 'short', 'surplus', 'wrong_token')),
   -- open: a cent or more is undecided. settled: an operator decided. gone: it counts by now, or a reorg took it.
@@ -244,7 +281,7 @@ CREATE TABLE held_money (
   UNIQUE (session_id, kind)
 ) STRICT;
 CREATE INDEX held_money_by_state ON held_money (state, opened_at_ms);
-CREATE INDEX held_money_open ON held_money (session_id) WHERE state = 'open';
+CREATE INDEX held_money_open ON held_money (state, session_id) WHERE state = 'open';
 
 -- An event in the ledger: double entry, append only.
 CREATE TABLE ledger_entries (
@@ -299,12 +336,12 @@ CREATE TABLE endpoints (
 ) STRICT;
 CREATE INDEX endpoints_of_store ON endpoints (store_id, mode, per_session) WHERE removed = 0;
 CREATE UNIQUE INDEX endpoints_per_session ON endpoints (store_id, mode, url) WHERE per_session = 1 AND removed = 0;
-CREATE INDEX endpoints_due ON endpoints (CASE WHEN silences >= 5 THEN 1 ELSE 0 END, due_at_ms) WHERE due_at_ms IS NOT NULL;
+CREATE INDEX endpoints_due ON endpoints ((CASE WHEN silences >= 5 THEN 1 ELSE 0 END), due_at_ms) WHERE due_at_ms IS NOT NULL;
 CREATE INDEX endpoints_in_trouble ON endpoints (failing_since_ms) WHERE failing_since_ms IS NOT NULL OR disabled_at_ms IS NOT NULL;
 
 -- An event with the exact bytes to send. A store's ids rise in the order of commits: its counter is in them.
 CREATE TABLE events (
-  id TEXT PRIMARY KEY CHECK (id GLOB 'evt_*'),
+  id TEXT PRIMARY KEY CHECK (substr(id, 1, 4) = 'evt_'),
   store_id TEXT NOT NULL REFERENCES stores (id),
   mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
   session_id TEXT NOT NULL REFERENCES sessions (id),
@@ -431,6 +468,7 @@ CREATE TABLE payouts (
   network TEXT NOT NULL,
   intent TEXT NOT NULL CHECK (json_valid(intent)), --> intent
   session_id TEXT REFERENCES sessions (id), -- of a refund or return, unless only the signer's journal knows it
+  named_session TEXT, -- of a refund or return: the session that its intent names
   serves_id TEXT REFERENCES payouts (id), -- the payout that waits until this one has ended, as a sweep for its gas
   -- waiting: no attempt of this generation is allotted. sent: one is, and may be on its way. stuck: a person must look.
   state TEXT NOT NULL CHECK (state IN ('waiting', 'sent', 'succeeded', 'failed', 'canceled', 'stuck')),
@@ -456,11 +494,7 @@ CREATE INDEX payouts_by_state ON payouts (state, kind, created_at_ms);
 CREATE INDEX payouts_by_age ON payouts (created_at_ms, id);
 CREATE INDEX payouts_served ON payouts (serves_id) WHERE serves_id IS NOT NULL;
 -- Refunds that only the signer's journal knows: they are held against the session that their intent names.
-CREATE INDEX payouts_of_lost_refunds ON payouts (intent ->> '$.session.id')
-  WHERE kind IN ('refund', 'return') AND session_id IS NULL;
--- Open refunds by payee: what a transfer that no attempt explains may have paid.
-CREATE INDEX payouts_by_payee ON payouts (network, intent ->> '$.to')
-  WHERE kind IN ('refund', 'return') AND state IN ('waiting', 'sent', 'stuck');
+CREATE INDEX payouts_of_lost_refunds ON payouts (named_session) WHERE named_session IS NOT NULL AND session_id IS NULL;
 
 -- A signature that was asked for. Kept for ever once signed: the chain may take any of them until a final one is there.
 CREATE TABLE payout_attempts (
@@ -586,44 +620,7 @@ CREATE TABLE sweep_parts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sweep_parts_by_owner ON sweep_parts (network, derivation_index);
 
--- ── People and operators ────────────────────────────────────────────────────────────────────────────────────────────────
-
--- A user of the dashboard. Nothing here opens the API, and no API key opens the dashboard.
-CREATE TABLE people (
-  id TEXT PRIMARY KEY,
-  name TEXT NOT NULL COLLATE NOCASE,
-  memberships TEXT NOT NULL CHECK (json_valid(memberships)), --> readonly Membership[]
-  language TEXT, -- null: that of the browser
-  password TEXT, -- scrypt, as a PHC string; null until the one-time link is used
-  totp_secret TEXT, -- sealed; null until an authenticator app is set up
-  totp_step INTEGER NOT NULL, -- of the newest code used; up to it, codes are refused
-  failures INTEGER NOT NULL, -- attempts to sign in since the last that succeeded
-  locked_until_ms INTEGER NOT NULL,
-  recovery_hashes TEXT NOT NULL CHECK (json_valid(recovery_hashes)), --> readonly string[]
-  passkeys TEXT NOT NULL CHECK (json_valid(passkeys)), --> readonly Passkey[]
-  link_hash TEXT UNIQUE, -- SHA-256 of the one-time link that sets password and second factor
-  link_salt TEXT, -- random: makes the second factor
-  link_expires_at_ms INTEGER,
-  created_at_ms INTEGER NOT NULL,
-  removed_at_ms INTEGER,
-  CHECK (password IS NOT NULL OR totp_secret IS NULL)
-) STRICT;
-CREATE UNIQUE INDEX people_by_name ON people (name) WHERE removed_at_ms IS NULL;
-
--- A session of a signed-in person in a browser.
-CREATE TABLE web_sessions (
-  hash TEXT PRIMARY KEY, -- of the token in the cookie
-  person_id TEXT NOT NULL REFERENCES people (id),
-  device TEXT NOT NULL,
-  address TEXT NOT NULL,
-  started_at_ms INTEGER NOT NULL,
-  seen_at_ms INTEGER NOT NULL,
-  sudo_until_ms INTEGER NOT NULL, -- the second factor was proved again: money and rights may be given until then
-  form_token TEXT NOT NULL,
-  previous_hash TEXT, -- of the token before, for requests that were on their way when it changed
-  previous_until_ms INTEGER NOT NULL DEFAULT 0
-) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX web_sessions_previous ON web_sessions (previous_hash) WHERE previous_hash IS NOT NULL;
+-- ── Operators ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- Work that is done once, soon, and tried again after a failure: receipts to mail, transactions to look up for payers.
 CREATE TABLE jobs (

@@ -109,12 +109,12 @@ export function sendingCommands(db: Db, parts: Parts) {
 /** Prepares choosing what can be sent now: a share for each endpoint; those that wait the longest come first. */
 function prepareChoosing({ client }: Db) {
   const dueEndpoints = client.prepare(
-    `SELECT id, store_id AS storeId, mode, url, per_session AS perSession FROM endpoints INDEXED BY endpoints_due
+    `SELECT id, store_id AS "storeId", mode, url, per_session AS "perSession" FROM endpoints
      WHERE (${IS_UNPROVEN}) = :isUnproven AND due_at_ms <= :nowMs ORDER BY due_at_ms LIMIT ${ENDPOINTS_LOOKED_MAX}`,
   );
   const dueOf = client.prepare(
-    `SELECT d.id, d.event_id AS eventId, v.type AS eventType, d.session_id AS sessionId, v.body, d.attempts
-     FROM deliveries AS d INDEXED BY deliveries_due JOIN events AS v ON v.id = d.event_id
+    `SELECT d.id, d.event_id AS "eventId", v.type AS "eventType", d.session_id AS "sessionId", v.body, d.attempts
+     FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
      WHERE d.endpoint_id = :endpointId AND d.due_at_ms <= :nowMs AND d.lease_until_ms IS NULL
      ORDER BY d.due_at_ms, d.event_id LIMIT :limit`,
   );
@@ -181,7 +181,7 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
      WHERE id = :id AND due_at_ms <= :nowMs AND lease_until_ms IS NULL`,
   );
   const expired = client.prepare(
-    `SELECT id, endpoint_id AS endpointId FROM deliveries INDEXED BY deliveries_leased WHERE lease_until_ms <= :nowMs`,
+    `SELECT id, endpoint_id AS "endpointId" FROM deliveries WHERE lease_until_ms <= :nowMs`,
   );
   const release = client.prepare(
     'UPDATE deliveries SET lease_until_ms = NULL WHERE id = :id AND lease_until_ms <= :untilMs',
@@ -246,8 +246,8 @@ function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
      WHERE id = :id AND lease_until_ms = :leaseUntilMs`,
   );
   const findHealth = client.prepare(
-    `SELECT id, url, per_session AS perSession, failing_since_ms AS failingSinceMs, failures, gones, silences,
-       paused_until_ms AS pausedUntilMs, disabled_at_ms AS disabledAtMs
+    `SELECT id, url, per_session AS "perSession", failing_since_ms AS "failingSinceMs", failures, gones, silences,
+       paused_until_ms AS "pausedUntilMs", disabled_at_ms AS "disabledAtMs"
      FROM endpoints WHERE id = :id`,
   );
   const saveHealth = client.prepare(
@@ -326,7 +326,7 @@ const switchedOff = (id: string, url: string, why: string, atMs: number) => ({
  */
 function prepareReplay({ client }: Db) {
   const refused = client.prepare(
-    `SELECT id, attempts FROM deliveries INDEXED BY deliveries_refused
+    `SELECT id, attempts FROM deliveries
      WHERE endpoint_id = :endpointId AND event_id >= :oldest
        AND state = 'failed' AND last_status IN (${refusalStatuses.join(', ')}) AND attempts < ${REPLAY_ATTEMPTS_MAX}
      ORDER BY event_id LIMIT :count`,

@@ -110,15 +110,15 @@ export function sessionListQueries(db: Db) {
   // In the order of the list, whatever the planner makes of the join.
   const held = db.client
     .prepare(
-      `SELECT h.session_id FROM held_money AS h INDEXED BY held_money_open
-       CROSS JOIN sessions AS s ON s.id = h.session_id
-       WHERE h.state = 'open' AND h.session_id >= ? AND h.session_id < ? AND s.store_id = ? AND s.mode = ?
+      `SELECT h.session_id FROM held_money AS h
+       WHERE h.state = 'open' AND h.session_id >= ? AND h.session_id < ?
+         AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = h.session_id AND s.store_id = ? AND s.mode = ?)
        ORDER BY h.session_id DESC LIMIT ?`,
     )
     .pluck();
   const withPayments = db.client
     .prepare(
-      `SELECT id FROM sessions INDEXED BY sessions_with_payments
+      `SELECT id FROM sessions
        WHERE store_id = ? AND mode = ? AND payment_count > 0 AND id >= ? AND id < ? ORDER BY id DESC LIMIT ?`,
     )
     .pluck();

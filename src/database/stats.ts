@@ -32,7 +32,7 @@ export function statsCommands({ client, orm, read }: Db) {
   const countSessions = client
     .prepare(
       `SELECT count(*) FROM (
-         SELECT 1 FROM sessions INDEXED BY sessions_by_status
+         SELECT 1 FROM sessions
          WHERE store_id IN (SELECT id FROM stores) AND mode IN ('live', 'test') AND status = ? AND id >= ? LIMIT ?
        ) AS limited`,
     )

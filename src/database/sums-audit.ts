@@ -19,7 +19,7 @@ type TransferLine = Readonly<{
 
 /** Transfers that count somewhere, session by session. */
 const facts = `
-  SELECT a.session_id AS sessionId, t.network || ' ' || t.currency || ' ' || t.decimals || ' ' || t.phase AS place,
+  SELECT a.session_id AS "sessionId", t.network || ' ' || t.currency || ' ' || t.decimals || ' ' || t.phase AS place,
     CASE WHEN t.confirmed = 0 THEN 'seen' WHEN b.number <= n.floor THEN 'final' ELSE 'confirmed' END AS state, t.units
   FROM sessions AS s JOIN addresses AS a ON a.session_id = s.id JOIN transfers AS t ON t.address_id = a.id AND t.dust = 0
   JOIN blocks AS b ON b.id = t.block_id AND b.canonical = 1 JOIN networks AS n ON n.key = t.network

@@ -78,6 +78,38 @@ export const replays = sqliteTable('replays', {
   keepUntilMs: integer().notNull(),
 });
 
+export const people = sqliteTable('people', {
+  id: text().primaryKey(),
+  name: text().notNull(),
+  memberships: json<readonly Membership[]>().notNull(),
+  language: text(),
+  password: text(),
+  totpSecret: text(),
+  totpStep: integer().notNull(),
+  failures: integer().notNull(),
+  lockedUntilMs: integer().notNull(),
+  recoveryHashes: json<readonly string[]>().notNull(),
+  passkeys: json<readonly Passkey[]>().notNull(),
+  linkHash: text(),
+  linkSalt: text(),
+  linkExpiresAtMs: integer(),
+  createdAtMs: integer().notNull(),
+  removedAtMs: integer(),
+});
+
+export const webSessions = sqliteTable('web_sessions', {
+  hash: text().primaryKey(),
+  personId: text().notNull(),
+  device: text().notNull(),
+  address: text().notNull(),
+  startedAtMs: integer().notNull(),
+  seenAtMs: integer().notNull(),
+  sudoUntilMs: integer().notNull(),
+  formToken: text().notNull(),
+  previousHash: text(),
+  previousUntilMs: integer().notNull().default(0),
+});
+
 export const pools = sqliteTable('pools', {
   id: integer().primaryKey(),
   family: text().notNull(),
@@ -325,6 +357,7 @@ export const payouts = sqliteTable('payouts', {
   network: text().$type<NetworkKey>().notNull(),
   intent: intent().notNull(),
   sessionId: text(),
+  namedSession: text(),
   servesId: text(),
   state: text().$type<'waiting' | 'sent' | 'succeeded' | 'failed' | 'canceled' | 'stuck'>().notNull(),
   generation: integer().notNull(),
@@ -431,38 +464,6 @@ export const sweepParts = sqliteTable('sweep_parts', {
   currency: text().$type<'USDT' | 'USDC'>().notNull(),
   poolId: integer(),
   units: units().notNull(),
-});
-
-export const people = sqliteTable('people', {
-  id: text().primaryKey(),
-  name: text().notNull(),
-  memberships: json<readonly Membership[]>().notNull(),
-  language: text(),
-  password: text(),
-  totpSecret: text(),
-  totpStep: integer().notNull(),
-  failures: integer().notNull(),
-  lockedUntilMs: integer().notNull(),
-  recoveryHashes: json<readonly string[]>().notNull(),
-  passkeys: json<readonly Passkey[]>().notNull(),
-  linkHash: text(),
-  linkSalt: text(),
-  linkExpiresAtMs: integer(),
-  createdAtMs: integer().notNull(),
-  removedAtMs: integer(),
-});
-
-export const webSessions = sqliteTable('web_sessions', {
-  hash: text().primaryKey(),
-  personId: text().notNull(),
-  device: text().notNull(),
-  address: text().notNull(),
-  startedAtMs: integer().notNull(),
-  seenAtMs: integer().notNull(),
-  sudoUntilMs: integer().notNull(),
-  formToken: text().notNull(),
-  previousHash: text(),
-  previousUntilMs: integer().notNull().default(0),
 });
 
 export const jobs = sqliteTable('jobs', {

@@ -63,13 +63,13 @@ type TransferRow = Pick<
   }>;
 type OutgoingRow = Omit<TracedOutgoing, 'units'> & Readonly<{ units: string }>;
 
-const addressColumns = `a.family, a.mode, a.key, a.derivation_index AS "index", a.state, a.session_id AS sessionId,
+const addressColumns = `a.family, a.mode, a.key, a.derivation_index AS "index", a.state, a.session_id AS "sessionId",
   CASE WHEN (a.state = 'free' AND p.current = 0) OR (a.state = 'spoiled' AND a.derivation_index < p.retired_through)
-    THEN 1 ELSE 0 END AS isRetired`;
+    THEN 1 ELSE 0 END AS "isRetired"`;
 
 const transferColumns = `t.network, t.tx, t.position AS place, t.currency, t.units, t.decimals,
-  t.confirmed AS isConfirmed, t.first_confirmed_at_ms AS firstConfirmedAtMs, t.dust AS isDust, t.phase, t.counted,
-  b.hash, b.number, b.time_s AS timeS, b.canonical AS isCanonical, a.id AS addressId`;
+  t.confirmed AS "isConfirmed", t.first_confirmed_at_ms AS "firstConfirmedAtMs", t.dust AS "isDust", t.phase, t.counted,
+  b.hash, b.number, b.time_s AS "timeS", b.canonical AS "isCanonical", a.id AS "addressId"`;
 
 /** The transfers whose ids `ids` selects, with their blocks and addresses. */
 const transfersIn = (ids: string): string => `
@@ -82,7 +82,9 @@ const transfersIn = (ids: string): string => `
 const newestOf = (dust: Flag, addressIds: string): string =>
   `SELECT id FROM transfers WHERE address_id IN (${addressIds}) AND dust = ${dust} ORDER BY id DESC LIMIT ${TRACED_MAX}`;
 const ofAddresses = (addressIds: string): string =>
-  transfersIn(`SELECT id FROM (${newestOf(0, addressIds)}) UNION SELECT id FROM (${newestOf(1, addressIds)})`);
+  transfersIn(
+    `SELECT id FROM (${newestOf(0, addressIds)}) AS shown UNION SELECT id FROM (${newestOf(1, addressIds)}) AS dusty`,
+  );
 
 const ofTransaction = transfersIn(`SELECT id FROM transfers WHERE tx = ? LIMIT ${TRACED_MAX}`);
 const ofSession = ofAddresses('SELECT id FROM addresses WHERE session_id = :subject');
@@ -92,9 +94,9 @@ const addressesWith = `
   WHERE a.family = ? AND a.mode IN ('live', 'test') AND a.key = ?`;
 const ofOrder = `
   SELECT s.id FROM stores AS o CROSS JOIN (SELECT 'live' AS mode UNION ALL SELECT 'test') AS m
-  CROSS JOIN sessions AS s ON s.store_id = o.id AND s.mode = m.mode AND s.order_id = ? ORDER BY s.id LIMIT ?`;
+  JOIN sessions AS s ON s.store_id = o.id AND s.mode = m.mode AND s.order_id = ? ORDER BY s.id LIMIT ?`;
 const eventsOf = `
-  SELECT id, store_id AS storeId, session_id AS sessionId, mode, type, body, created_at_ms AS createdAtMs
+  SELECT id, store_id AS "storeId", session_id AS "sessionId", mode, type, body, created_at_ms AS "createdAtMs"
   FROM events WHERE session_id = ? ORDER BY id DESC LIMIT ?`;
 const outgoingIn = `
   SELECT network, block_number AS number, role, to_key AS "to", currency, units, state FROM outgoing_transfers

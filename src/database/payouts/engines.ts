@@ -48,11 +48,12 @@ export function engineCommands(db: Db) {
   const saveBeat = changeBy(db, payoutEngines, ['beatAtMs'], 'network');
 
   const save = async (network: NetworkKey, set: Partial<typeof payoutEngines.$inferInsert>): Promise<void> => {
-    await orm
-      .insert(payoutEngines)
-      .values({ network, fence: 0, journalId: 0, ...set })
-      .onConflictDoUpdate({ target: payoutEngines.network, set })
-      .run();
+    const { changes } = await orm.update(payoutEngines).set(set).where(eq(payoutEngines.network, network)).run();
+    if (changes === 0)
+      await orm
+        .insert(payoutEngines)
+        .values({ network, fence: 0, journalId: 0, ...set })
+        .run();
   };
 
   /** Begins the settling-in of a network unless its engine has left a heartbeat in the last two minutes. */
@@ -249,7 +250,8 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
     const engine = await orm.select().from(payoutEngines).where(eq(payoutEngines.network, network)).get();
     const fence = Math.max(engine?.fence ?? 0, servedFence);
     const row = { network, fence, journalId, reasonCode: null, reasonMessage: null };
-    await orm.insert(payoutEngines).values(row).onConflictDoUpdate({ target: payoutEngines.network, set: row }).run();
+    if (engine) await orm.update(payoutEngines).set(row).where(eq(payoutEngines.network, network)).run();
+    else await orm.insert(payoutEngines).values(row).run();
   }
 
   return {

@@ -77,7 +77,11 @@ const nameOf = (network: NetworkKey | null): string => network ?? 'every network
 /** To be called within a transaction. */
 export type Freezer = ReturnType<typeof createFreezer>;
 
-export function createFreezer({ orm }: Db, recordAct: RecordAct, raiseAlarm: RaiseAlarm) {
+export function createFreezer({ client, orm }: Db, recordAct: RecordAct, raiseAlarm: RaiseAlarm) {
+  const insert = client.prepare(
+    `INSERT INTO payout_freezes (network, code, reason, frozen_by, since_ms)
+     VALUES (:network, :code, :reason, :frozenBy, :sinceMs) ON CONFLICT (network, code) DO NOTHING`,
+  );
   const applying = atFirstUse(
     orm
       .select()
@@ -91,9 +95,7 @@ export function createFreezer({ orm }: Db, recordAct: RecordAct, raiseAlarm: Rai
    * @returns false when it was frozen before for the same cause
    */
   async function freeze(one: Freeze, act: OperatorAct | null): Promise<boolean> {
-    const row = { ...one, network: one.network ?? EVERYWHERE };
-    const target = [payoutFreezes.network, payoutFreezes.code];
-    const isNew = (await orm.insert(payoutFreezes).values(row).onConflictDoNothing({ target }).run()).changes > 0;
+    const isNew = (await insert.run({ ...one, network: one.network ?? EVERYWHERE })).changes > 0;
     if (isNew && act) await recordAct(act, { target: nameOf(one.network), before: null, after: audited(one) });
     return isNew;
   }

@@ -5,7 +5,7 @@
  */
 import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import type { Intent, PaybackIntent } from '../../core/intent.ts';
+import { type Intent, isPayback, type PaybackIntent } from '../../core/intent.ts';
 import { type Attempt, nextLookAtMs, type Payout, type PayoutState } from '../../core/payout.ts';
 import { isUnsigned } from '../../core/payout-exit.ts';
 import { isPassing, type Reason } from '../../core/reasons.ts';
@@ -254,6 +254,7 @@ const newRow = ({ intent, sessionId, servesId, notBeforeMs, nowMs }: NewPayout):
   network: intent.network,
   intent,
   sessionId,
+  namedSession: isPayback(intent) ? intent.session.id : null,
   servesId,
   state: 'waiting',
   generation: 0,

@@ -216,14 +216,14 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
 const sweepStatements = ({ client }: Db) => ({
   findPool: client.prepare('SELECT id FROM pools WHERE family = ? AND mode = ? AND current = 1').pluck(),
   given: client.prepare(
-    `SELECT id, derivation_index AS "index", key FROM addresses INDEXED BY addresses_given
+    `SELECT id, derivation_index AS "index", key FROM addresses
      WHERE pool_id = ? AND state <> 'free' AND id > ? ORDER BY id LIMIT ?`,
   ),
   givenAt: client.prepare(
     `SELECT id, derivation_index AS "index", key FROM addresses WHERE family = ? AND mode = ? AND key = ? AND pool_id = ?`,
   ),
   received: client.prepare(
-    `SELECT t.currency, t.units, b.time_s AS timeS
+    `SELECT t.currency, t.units, b.time_s AS "timeS"
      FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id JOIN networks AS n ON n.key = t.network
      WHERE t.address_id = ? AND t.dust = 0 AND t.network = ? AND t.confirmed = 1 AND b.canonical = 1 AND b.number <= n.floor
      ORDER BY b.number, t.id`,

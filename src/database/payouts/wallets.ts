@@ -58,8 +58,8 @@ export function walletCommands(db: Db, parts: Parts) {
     // Tokens are explained transfer by transfer.
     const missing = (row?.missingUnits ?? 0n) + (asset === 'native' ? missingUnits : 0n);
     const next = { network, asset, ledgerSeq: await reader.newestEntry(network), ...book, missingUnits: missing };
-    const target = [walletBooks.network, walletBooks.asset];
-    await orm.insert(walletBooks).values(next).onConflictDoUpdate({ target, set: next }).run();
+    if (row) await orm.update(walletBooks).set(next).where(bookOf(network, asset)).run();
+    else await orm.insert(walletBooks).values(next).run();
     if (missingUnits > 0n) await reportMissing(parts, network, asset, { heldUnits, missingUnits }, nowMs);
   }
 

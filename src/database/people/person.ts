@@ -2,7 +2,7 @@
  * People of the dashboard, how they prove who they are, and where they are signed in. Tokens and codes are stored as
  * their SHA-256 (hex), passwords as the caller's scrypt text, and the secret of the one-time codes encrypted.
  */
-import { and, eq, isNull, type SQL } from 'drizzle-orm';
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { Membership } from '../../core/access.ts';
 import type { Db } from '../engine/open.ts';
 import { people } from '../tables.ts';
@@ -95,7 +95,7 @@ export function personRows({ orm }: Pick<Db, 'orm'>) {
     find: (which: SQL | undefined): Promise<PersonRow | undefined> => select(which).get(),
     byId: (id: string): Promise<PersonRow | undefined> => select(eq(people.id, id)).get(),
     /** @param name in any case */
-    named: (name: string): Promise<PersonRow | undefined> => select(eq(people.name, name)).get(),
+    named: (name: string): Promise<PersonRow | undefined> => select(sql`lower(${people.name}) = lower(${name})`).get(),
     all: (): Promise<readonly PersonRow[]> => select().all(),
     set: async (id: string, values: PersonValues): Promise<void> => {
       await orm.update(people).set(values).where(eq(people.id, id)).run();

@@ -53,6 +53,10 @@ type DestinationParts = Readonly<{ addresses: AddressRows; guard: RowGuard; macO
 /** Returns functions that are called within a transaction. */
 export function createRefundDestinations(db: Db, { addresses, guard, macOf }: DestinationParts) {
   const leftOf = findBy(db, refundAddresses, 'sessionId');
+  const leave = db.client.prepare(
+    `INSERT INTO refund_addresses (session_id, network, key, mac) VALUES (:sessionId, :network, :key, :mac)
+     ON CONFLICT (session_id, network) DO UPDATE SET key = excluded.key, mac = excluded.mac`,
+  );
 
   /** Returns the keys that the payer left at checkout, by network. */
   async function allLeft(sessionId: string): Promise<Readonly<Record<NetworkKey, string>>> {
@@ -88,12 +92,8 @@ export function createRefundDestinations(db: Db, { addresses, guard, macOf }: De
     allLeft,
     /** Saves the key that the payer leaves, in place of an earlier one. */
     async leave(sessionId: string, network: NetworkKey, key: string): Promise<void> {
-      const set = { key, mac: guard.seal(macedRefundAddress({ sessionId, network, key })) };
-      await db.orm
-        .insert(refundAddresses)
-        .values({ sessionId, network, ...set })
-        .onConflictDoUpdate({ target: [refundAddresses.sessionId, refundAddresses.network], set })
-        .run();
+      const mac = guard.seal(macedRefundAddress({ sessionId, network, key }));
+      await leave.run({ sessionId, network, key, mac });
     },
     /** Returns the columns of a destination, including its MAC. */
     columns: (refund: Bound, key: string, from: DestinationFrom, linkSeen = false): Destination => ({

@@ -28,8 +28,8 @@ export function createLostRefunds(db: Db): (sessionId: string, exceptId: string)
       .select({ network: payouts.network, intent: payouts.intent, tx: payouts.tx })
       .from(payouts)
       .where(
-        sql`${payouts.kind} IN ('refund', 'return') AND ${payouts.sessionId} IS NULL AND ${payouts.state} NOT IN ('failed', 'canceled')
-        AND ${payouts.intent} ->> '$.session.id' = ${sql.placeholder('sessionId')}
+        sql`${payouts.namedSession} = ${sql.placeholder('sessionId')} AND ${payouts.sessionId} IS NULL
+        AND ${payouts.state} NOT IN ('failed', 'canceled')
         AND ${payouts.id} <> ${sql.placeholder('exceptId')}
         AND NOT EXISTS (SELECT 1 FROM ${refunds} WHERE ${refunds.id} = ${payouts.id}
           AND ${refunds.status} NOT IN ('failed', 'canceled'))`,

@@ -98,7 +98,7 @@ test('no prepared statement scans', async () => {
 
 test('a page of events is read from an index that has its order and its filter', async () => {
   const pages = [...(await plansAtOpening())].filter(([text]) =>
-    /^\s*select .*body.* from events .*order by/is.test(text),
+    /^\s*select .*body.* from events\s.*order by/is.test(text),
   );
   assert.is(pages.length, 4, 'by type or not, from either end');
   for (const [text, steps] of pages) {
@@ -245,7 +245,7 @@ test('a page of refunds seeks in an index that has its order, also where it goes
 
 test('deliveries of a store follow the events in their order', async () => {
   const plans = [...(await plansAtOpening())];
-  const pages = plans.filter(([text]) => text.includes('FROM events AS v INDEXED BY events_by_mode'));
+  const pages = plans.filter(([text]) => text.includes('FROM events AS v'));
   assert.is(pages.length, 2, 'of all endpoints, and of one');
   for (const [text, steps] of pages) {
     const [ofEvents, ofDeliveries, sorted, ...more] = steps;
