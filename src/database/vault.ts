@@ -65,11 +65,13 @@ const PROBE = 'the secret key of this database';
  */
 export async function checkKey(db: Db, vault: Vault): Promise<void> {
   const kept = async () => (await db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get())?.value;
-  const first = { name: 'sealed_probe', value: vault.seal(PROBE, PROBE) };
+  const add = db.client.prepare(
+    "INSERT INTO meta (name, value) VALUES ('sealed_probe', ?) ON CONFLICT (name) DO NOTHING",
+  );
   const known =
     (await db.read(kept)) ??
     (await db.write(async () => {
-      await db.orm.insert(meta).values(first).onConflictDoNothing({ target: meta.name }).run();
+      await add.run(vault.seal(PROBE, PROBE));
       return kept();
     }));
   vault.open(known ?? '', PROBE);
