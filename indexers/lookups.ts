@@ -8,7 +8,7 @@ import { Fault } from '../src/core/fault.ts';
 import type { TransactionReport } from '../src/core/lookup.ts';
 import type { NetworkKey } from '../src/core/transfer.ts';
 import type { Lookups } from '../src/database/database.ts';
-import type { NetworkState } from '../src/database/network-health.ts';
+import type { NetworkState } from '../src/database/networks.ts';
 import type { Clock } from '../src/lib/clock.ts';
 import { every } from '../src/lib/every.ts';
 import type { Log } from '../src/lib/log.ts';
@@ -44,9 +44,9 @@ export function answerLookups(options: LookupOptions, signal: AbortSignal): Prom
     }
   }
 
-  async function answer({ id, tx }: Readonly<{ id: string; tx: string }>): Promise<void> {
-    const report = await ask(tx);
-    if (!signal.aborted) await lookups.answer({ id, report, nowMs: clock.nowMs() });
+  async function answer(due: Awaited<ReturnType<Lookups['claim']>>[number]): Promise<void> {
+    const report = await ask(due.tx);
+    if (!signal.aborted) await lookups.answer({ ...due, report, nowMs: clock.nowMs() });
   }
 
   async function answerDue(): Promise<void> {

@@ -5,7 +5,7 @@
  *   npm run tables -- --check    fails if the file is not what the schema says
  *
  * SQLite itself reads the schema. Types that SQL does not say stand behind `-->` at the end of a column's line:
- * `--> Scope`, a type of `src/core`, `column-values.ts` or `session-request.ts`; `--> intent`, a column of
+ * `--> Scope`, a type of `src/core` or `column-values.ts`; `--> intent`, a column of
  * `column-types.ts`; `--> exact T`, JSON whose numbers keep their form. The names of columns and their checks say the
  * rest.
  */
@@ -99,7 +99,7 @@ function typeImports(text: string): string[] {
     ),
   );
   const core = readdirSync('src/core').filter((file) => file.endsWith('.ts'));
-  const files = [...core.map((file) => `../core/${file}`), './column-values.ts', './session-request.ts'];
+  const files = [...core.map((file) => `../core/${file}`), './column-values.ts'];
   return files.flatMap((path) => {
     const exported = [...readFileSync(new URL(path, tablesPlace), 'utf8').matchAll(/^export type (\w+)/gm)].map(
       ([, name = '']) => name,

@@ -8,7 +8,7 @@ import { Fault, transient } from '../../src/core/fault.ts';
 import { alarmKey } from '../../src/database/alarms.ts';
 import type { BlockComparison, NumberRange } from '../../src/database/comparison.ts';
 import type { Database } from '../../src/database/database.ts';
-import { isFollowed, type NetworkStatus } from '../../src/database/network-health.ts';
+import { isFollowed, type NetworkStatus } from '../../src/database/networks.ts';
 import { type Clock, DAY_MS } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Watch } from '../follower/address-watch.ts';

@@ -5,9 +5,8 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import type { BlockGap } from '../../src/core/gap.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
-import type { Confirmation } from '../../src/database/block-facts.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { IngestOutcome } from '../../src/database/ingest.ts';
+import type { Confirmation, IngestOutcome } from '../../src/database/ingest.ts';
 import { placeFinal } from './confirmations.ts';
 import type { Freshness } from './freshness.ts';
 

@@ -8,7 +8,7 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
 import type { Unconfirmed } from '../../src/database/blocks.ts';
-import type { NetworkReport } from '../../src/database/network-health.ts';
+import type { NetworkReport } from '../../src/database/networks.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { createIdentityProof } from './identity.ts';

@@ -3,7 +3,7 @@
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { finalityLagMax, type Lack, usualDepth } from '../../src/core/credit-policy.ts';
-import type { NetworkReport } from '../../src/database/network-health.ts';
+import type { NetworkReport } from '../../src/database/networks.ts';
 
 /** The kinds of finality whose heights nodes show. */
 const watched = ['safe', 'finalized'] as const;

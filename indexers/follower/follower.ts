@@ -12,7 +12,7 @@ import type { BlockRef } from '../../src/core/block.ts';
 import { type Lack, namesFinality } from '../../src/core/credit-policy.ts';
 import { Fault, isTransient, permanent, transient } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { NetworkReport } from '../../src/database/network-health.ts';
+import type { NetworkReport } from '../../src/database/networks.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { createWakeup } from '../wakeup.ts';
 import type { Watch } from './address-watch.ts';

@@ -6,7 +6,7 @@ import type { Node } from '../../src/chains/chain.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Networks } from '../../src/database/database.ts';
-import type { NetworkReport, NetworkState } from '../../src/database/network-health.ts';
+import type { NetworkReport, NetworkState } from '../../src/database/networks.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';

@@ -6,7 +6,7 @@ import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
-import type { NetworkReport } from '../../src/database/network-health.ts';
+import type { NetworkReport } from '../../src/database/networks.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { DueBlock } from './credits.ts';
 import { createIdentityProof } from './identity.ts';

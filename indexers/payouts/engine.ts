@@ -10,7 +10,7 @@ import type { SpendRules } from '../../src/chains/spend.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
 import type { PayoutRules, Recent } from '../../src/core/payout.ts';
 import { reason, reasonFault } from '../../src/core/reasons.ts';
-import { isFollowed } from '../../src/database/network-health.ts';
+import { isFollowed } from '../../src/database/networks.ts';
 import type { OpenPayout } from '../../src/database/payouts/attempts.ts';
 import { endOf, type Freeze } from '../../src/database/payouts/holds.ts';
 import { every } from '../../src/lib/every.ts';

@@ -7,7 +7,7 @@ import type { Fault } from '../../src/core/fault.ts';
 import type { SweepOwner } from '../../src/core/sweep.ts';
 import type { Currency, NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
-import { isFollowed } from '../../src/database/network-health.ts';
+import { isFollowed } from '../../src/database/networks.ts';
 import type { UnsweptLevel } from '../../src/database/payouts/sweeps.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { every } from '../../src/lib/every.ts';

@@ -4,8 +4,8 @@
 
 import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits, parToUnitsCeil } from '../../src/core/money.ts';
+import type { PaymentOption } from '../../src/database/column-values.ts';
 import type { Session } from '../../src/database/session.ts';
-import type { PaymentOption } from '../../src/database/session-request.ts';
 import { optionAddress } from '../../src/payments/option.ts';
 import { payInSandbox } from '../../src/sandbox/operator/control.ts';
 import { type Command, type Input, notFound, textOption, usage } from './command.ts';

@@ -3,7 +3,7 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockGap } from '../../src/core/gap.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
-import { type NetworkStatus, whyUnfollowed } from '../../src/database/network-health.ts';
+import { type NetworkStatus, whyUnfollowed } from '../../src/database/networks.ts';
 import type { Session } from '../../src/database/session.ts';
 import { moment } from './command.ts';
 import { type Link, link, type Shown } from './show-link.ts';

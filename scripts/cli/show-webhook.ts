@@ -1,7 +1,6 @@
 /** Events and their way to the merchant's endpoints; how an endpoint does. */
 import { isExtended } from '../../src/core/event.ts';
-import type { Attempt, Delivery } from '../../src/database/deliveries.ts';
-import { RECENT_EVENTS } from '../../src/database/endpoint-health.ts';
+import { type Attempt, type Delivery, RECENT_EVENTS } from '../../src/database/deliveries.ts';
 import type { Endpoint } from '../../src/database/endpoints.ts';
 import type { StoredEvent } from '../../src/database/events.ts';
 import { isSenderSilent } from '../../src/database/sending.ts';

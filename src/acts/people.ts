@@ -1,7 +1,7 @@
 /** Links for people, and their removal. A store’s owner does both for its members. */
 import { type Membership, type Role, storeRoles } from '../core/access.ts';
 import type { People } from '../database/database.ts';
-import type { Person } from '../database/people/person.ts';
+import type { Person } from '../database/people.ts';
 import { hashOf, newToken } from '../lib/id.ts';
 import { type Context, defineAct, isRefusal, oneOf, type Refusal, refuse, type Sentence, say, textOf } from './act.ts';
 import { storeField, storeOf } from './stores.ts';

@@ -4,8 +4,7 @@ import { type ExtendedEventType, extendedEvents } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Database } from '../database/database.ts';
 import { RESEND_PACE_MS } from '../database/deliveries.ts';
-import type { Endpoint } from '../database/endpoints.ts';
-import type { RotationOutcome, RotationStep, WebhookSecret } from '../database/webhook-secrets.ts';
+import type { Endpoint, RotationOutcome, RotationStep, WebhookSecret } from '../database/endpoints.ts';
 import { newWebhookSecret } from '../lib/id.ts';
 import {
   type Context,

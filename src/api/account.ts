@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../core/money.ts';
 import { type Currency, currencies } from '../core/transfer.ts';
-import { offeredNetworks } from '../database/network-health.ts';
+import { offeredNetworks } from '../database/networks.ts';
 import { isoCodes } from '../rates/currencies.ts';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
 import { examples } from './examples.ts';

@@ -3,7 +3,7 @@
  */
 import * as z from 'zod';
 import { Fault } from '../core/fault.ts';
-import { whyUnfollowed } from '../database/network-health.ts';
+import { whyUnfollowed } from '../database/networks.ts';
 import type { ApiDeps } from './endpoint.ts';
 
 export const healthSchema = z

@@ -1,7 +1,7 @@
 /** What an amount costs in each coin now, without a session. */
 import * as z from 'zod';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
-import { offeredNetworks } from '../database/network-health.ts';
+import { offeredNetworks } from '../database/networks.ts';
 import { toSeconds } from '../lib/clock.ts';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
 import { Refusal, refuse } from './errors.ts';

@@ -4,7 +4,7 @@
  */
 import * as z from 'zod';
 import type { Mode } from '../core/transfer.ts';
-import type { LineItem, SessionRequest } from '../database/session-request.ts';
+import type { LineItem, SessionRequest } from '../database/column-values.ts';
 import { badParam, check } from './parameter.ts';
 
 const LINE_ITEMS_MAX = 100;

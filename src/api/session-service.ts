@@ -9,9 +9,9 @@ import { formatUnits, MINOR_DECIMALS, minorToPar, PAR_DECIMALS, parToUnitsCeil }
 import { convertMinor } from '../core/rate.ts';
 import { policyFor } from '../core/store-credit.ts';
 import { type Currency, currencies, otherMode, type Token } from '../core/transfer.ts';
+import type { Conversion, PaymentOption } from '../database/column-values.ts';
 import type { Replay } from '../database/replays.ts';
 import type { Session } from '../database/session.ts';
-import type { Conversion, PaymentOption } from '../database/session-request.ts';
 import type { NewSession } from '../database/sessions.ts';
 import type { MerchantStore } from '../database/stores.ts';
 import { newSessionId, parseSessionId } from '../lib/id.ts';

@@ -6,7 +6,7 @@ import { networkOfEachPool, readPool } from '../addresses/pool-level.ts';
 import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
 import type { WriteMeasure } from '../database/engine/write-queue.ts';
-import type { NetworkState } from '../database/network-health.ts';
+import type { NetworkState } from '../database/networks.ts';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
 import type { Rates } from '../rates/rates.ts';
 import { readBackupReport } from './backup/report.ts';

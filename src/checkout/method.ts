@@ -2,7 +2,7 @@
  * The choice of a stablecoin and a network, with links only.
  */
 import type { Currency } from '../core/transfer.ts';
-import type { PaymentOption } from '../database/session-request.ts';
+import type { PaymentOption } from '../database/column-values.ts';
 import { type Html, html } from '../lib/html.ts';
 import { optionName } from '../payments/option.ts';
 import { icon } from './icon.ts';

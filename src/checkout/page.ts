@@ -2,7 +2,7 @@
  * The payment page: one document for every state of a session, complete without scripts.
  */
 import { currencies } from '../core/transfer.ts';
-import type { LineItem } from '../database/session-request.ts';
+import type { LineItem } from '../database/column-values.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
 import { optionName } from '../payments/option.ts';

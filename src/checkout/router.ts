@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts';
 import { Fault, invariant } from '../core/fault.ts';
 import { policyFor } from '../core/store-credit.ts';
 import type { Database } from '../database/database.ts';
-import { isFollowed } from '../database/network-health.ts';
+import { isFollowed } from '../database/networks.ts';
 import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { Session } from '../database/session.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';

@@ -1,7 +1,7 @@
 /**
  * What a payer needs to pay: amount, address, QR code, time left.
  */
-import type { PaymentOption } from '../database/session-request.ts';
+import type { PaymentOption } from '../database/column-values.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
 import { qrSvg } from '../lib/qr.ts';

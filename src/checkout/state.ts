@@ -2,8 +2,8 @@
  * What the page shows of a session, as a pure function of the session and the clock.
  */
 import { payableUntilS } from '../core/session.ts';
+import type { PaymentOption } from '../database/column-values.ts';
 import type { Payment, Session } from '../database/session.ts';
-import type { PaymentOption } from '../database/session-request.ts';
 import { optionName } from '../payments/option.ts';
 
 /**

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import type { Response } from 'express';
 import type { Database } from '../database/database.ts';
 import type { Lookup } from '../database/lookups.ts';
-import { isFollowed, type NetworkStatus } from '../database/network-health.ts';
+import { isFollowed, type NetworkStatus } from '../database/networks.ts';
 import type { Refund } from '../database/refunds/refund.ts';
 import type { Session } from '../database/session.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';

@@ -4,9 +4,9 @@
  */
 import type { WalletNetwork } from '../chains/wallet.ts';
 import { parToUnitsCeil } from '../core/money.ts';
-import type { NetworkStatus } from '../database/network-health.ts';
+import type { PaymentOption } from '../database/column-values.ts';
+import type { NetworkStatus } from '../database/networks.ts';
 import type { Session } from '../database/session.ts';
-import type { PaymentOption } from '../database/session-request.ts';
 import { walletTransfer } from '../payments/option.ts';
 import type { PageState } from './state.ts';
 

@@ -10,7 +10,7 @@ import type { ChannelKind } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
 import type { Endpoint } from '../database/endpoints.ts';
 import type { NewNoticeTarget, TargetField, TargetText } from '../database/notices.ts';
-import type { Person } from '../database/people/person.ts';
+import type { Person } from '../database/people.ts';
 import type { DestinationCheck } from '../database/refunds/refund.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';

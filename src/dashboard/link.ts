@@ -3,7 +3,7 @@
  * simulated, the second factor may wait.
  */
 import type { Express, Request, Response } from 'express';
-import type { Person } from '../database/people/person.ts';
+import type { Person } from '../database/people.ts';
 import { readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { hashOf } from '../lib/id.ts';

@@ -7,7 +7,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Passkey } from '../database/column-values.ts';
-import type { Person, UsedFactor } from '../database/people/person.ts';
+import type { Person, UsedFactor } from '../database/people.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
 import type { Words } from './texts.ts';

@@ -5,7 +5,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { HOTP, Secret, TOTP } from 'otpauth';
 import type { NetworkConfig } from '../config/network.ts';
-import type { NewFactor, SignInSecrets, UsedFactor } from '../database/people/person.ts';
+import type { NewFactor, SignInSecrets, UsedFactor } from '../database/people.ts';
 
 const STEP_S = 30;
 /** A code of the step before or after is accepted: clocks differ, and people type slowly. */

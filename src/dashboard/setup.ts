@@ -3,7 +3,7 @@
  * each step, whether it is done, and what to do next.
  */
 import { isAllowed, type StorePermission } from '../core/access.ts';
-import { isFollowed } from '../database/network-health.ts';
+import { isFollowed } from '../database/networks.ts';
 import { isInformed } from '../database/notices.ts';
 import { type Html, html } from '../lib/html.ts';
 import type { DashboardDeps } from './deps.ts';

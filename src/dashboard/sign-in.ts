@@ -4,7 +4,7 @@
  * passkey is enough by itself. A recovery code leads to a one-time link for a new password and app.
  */
 import type { Express, Request, Response } from 'express';
-import type { Person, UsedFactor } from '../database/people/person.ts';
+import type { Person, UsedFactor } from '../database/people.ts';
 import { queryOf, readForm } from '../lib/form.ts';
 import { type Html, html } from '../lib/html.ts';
 import { hashOf, newToken } from '../lib/id.ts';

@@ -4,7 +4,7 @@
  * nothing while every network is simulated, except for what is live.
  */
 import { createHash } from 'node:crypto';
-import type { UsedFactor } from '../database/people/person.ts';
+import type { UsedFactor } from '../database/people.ts';
 import { type Html, html } from '../lib/html.ts';
 import { hashOf, newToken } from '../lib/id.ts';
 import { actOf, type DashboardDeps } from './deps.ts';

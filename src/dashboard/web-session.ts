@@ -4,7 +4,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Request, Response } from 'express';
 import type { Database } from '../database/database.ts';
-import type { Person, WebSession, WebSessionLimits } from '../database/people/person.ts';
+import type { Person, WebSession, WebSessionLimits } from '../database/people.ts';
 import type { Clock } from '../lib/clock.ts';
 import { hashOf, newToken } from '../lib/id.ts';
 

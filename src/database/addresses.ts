@@ -13,10 +13,10 @@ import type { Mode } from '../core/transfer.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/clock.ts';
 import { sortableTime } from '../lib/id.ts';
 import type { RaiseAlarm } from './alarms.ts';
-import { createCounters } from './counters.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, laterValues, preparedInsert } from './engine/prepared.ts';
-import type { MacedRow, RowGuard } from './row-macs.ts';
+import { createCounters } from './meta.ts';
+import type { MacedRow, RowGuard } from './sealing.ts';
 import { addresses, pools } from './tables.ts';
 
 /** A pool of deposit addresses: one per family and mode. Its source is an xpub, or the signer of imported lists. */

@@ -3,9 +3,11 @@
  */
 
 import { type AnyColumn, and, desc, eq, gte, lt, or, type SQL, sql } from 'drizzle-orm';
-import type { AuditedChange, ProofKind } from './column-values.ts';
+import { type AuditedChange, type ProofKind, proofKinds } from './column-values.ts';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { preparedInsert } from './engine/prepared.ts';
+import { createMeta } from './meta.ts';
 import { auditLog } from './tables.ts';
 
 /** A person's command: its time, operator and reason. */
@@ -162,6 +164,38 @@ export function auditCommands(db: Db) {
     ): Promise<readonly AuditEntry[]> {
       const all = { who: null, what: null, fromMs: sinceMs, toMs: null };
       return db.read(async () => (await search({ ...all, beforeId, limit, entriesMax: limit })).entries);
+    },
+  };
+}
+
+// ── Proofs about the installation ────────────────────────────────────────────────────────────────────────────────────
+// Of each kind the newest, and a failure after it, are one value.
+
+const nameOf = (kind: ProofKind): string => `proof_${kind}`;
+
+export function proofCommands(db: Db) {
+  const meta = createMeta(db);
+  const stateOf = async (kind: ProofKind): Promise<ProofState> =>
+    (await meta.readData<ProofState>(nameOf(kind))) ?? { proved: null, failed: null };
+
+  async function add(proof: InstallationProof): Promise<void> {
+    const state = proof.ok ? { proved: proof, failed: null } : { ...(await stateOf(proof.kind)), failed: proof };
+    await meta.writeData(nameOf(proof.kind), state);
+  }
+
+  return {
+    /** Saves what a check has found. */
+    async recordProof(proof: InstallationProof): Promise<void> {
+      await db.write(() => add(proof));
+    },
+    async latestProofs(): Promise<Readonly<Record<ProofKind, ProofState>>> {
+      return db.read(
+        async () =>
+          Object.fromEntries(await mapInOrder(proofKinds, async (kind) => [kind, await stateOf(kind)])) as Record<
+            ProofKind,
+            ProofState
+          >,
+      );
     },
   };
 }

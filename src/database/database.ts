@@ -4,35 +4,29 @@
 
 import { createIntentMac, type IntentMac } from '../core/intent.ts';
 import { createAddresses, poolCommands } from './addresses.ts';
-import { alarmCommands, createAlarmEnder, createAlarmWriter, type RaiseAlarm } from './alarms.ts';
-import { createApprovalAlarms } from './approval-alarms.ts';
+import { alarmCommands, createAlarmEnder, createAlarmWriter, createApprovalAlarms } from './alarms.ts';
 import {
   auditCommands,
   createAuditLog,
   createRecordAs,
-  type RecordAct,
+  proofCommands,
   recordWrites,
   type TargetedAct,
 } from './audit-log.ts';
-import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
 import { bookQueries } from './bookkeeping.ts';
 import { comparisonQueries } from './comparison.ts';
-import { deliveryCommands } from './deliveries.ts';
-import { createRefreshDue } from './endpoint-due.ts';
-import { healthQueries, troubleQueries } from './endpoint-health.ts';
-import { endpointCommands } from './endpoints.ts';
+import { deliveryCommands, healthQueries, troubleQueries } from './deliveries.ts';
+import { createRefreshDue, createWebhookSecrets, endpointCommands } from './endpoints.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
 import type { Db } from './engine/open.ts';
 import { createOutbox, eventQueries } from './events.ts';
 import { heldMoneyCommands } from './held-money.ts';
-import { createHeldRecords } from './held-records.ts';
-import { ingestCommands } from './ingest.ts';
-import { createJobs, type Jobs } from './jobs.ts';
+import { createBlockFacts, ingestCommands } from './ingest.ts';
 import { keyCommands } from './keys.ts';
-import { createLedger, type Ledger, ledgerCommands } from './ledger.ts';
+import { createLedger, ledgerCommands } from './ledger.ts';
 import { lookupCommands } from './lookups.ts';
-import { createNetworks, type NetworkRows, networkCommands } from './networks.ts';
+import { createNetworks, networkCommands } from './networks.ts';
 import { noticeCommands } from './notices.ts';
 import {
   createNonces,
@@ -42,38 +36,38 @@ import {
 } from './payouts/attempts.ts';
 import { createDoubts } from './payouts/doubts.ts';
 import { adoptionCommands, engineCommands } from './payouts/engines.ts';
-import { createFreezer, type Freezer, holdCommands } from './payouts/holds.ts';
+import { createFreezer, holdCommands } from './payouts/holds.ts';
 import { type FollowLost, outcomeCommands } from './payouts/outcomes.ts';
-import { createOutgoing, type Outgoing, outgoingCommands } from './payouts/outgoing.ts';
-import { createPayoutSteps, type PayoutSteps, payoutCommands } from './payouts/payouts.ts';
+import { createOutgoing, outgoingCommands } from './payouts/outgoing.ts';
+import { createPayoutSteps, payoutCommands } from './payouts/payouts.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { walletCommands } from './payouts/wallets.ts';
-import { peopleCommands } from './people/people.ts';
-import { signInCommands } from './people/sign-ins.ts';
-import { proofCommands } from './proofs.ts';
-import { recoveryCommands } from './recovery.ts';
+import { peopleCommands } from './people.ts';
+import { recoveryCommands, rereadCommands } from './recovery.ts';
 import { refundCommands } from './refunds/refunds.ts';
 import { createReturned } from './refunds/returned.ts';
-import { createRefundRows, type RefundRows } from './refunds/rows.ts';
-import { createRefundSettlement, type RefundSettlement } from './refunds/settlement.ts';
+import { createRefundRows } from './refunds/rows.ts';
+import { createRefundSettlement } from './refunds/settlement.ts';
 import { createReplays } from './replays.ts';
-import { reportQueries } from './reports.ts';
-import { rereadCommands } from './reread.ts';
-import { createRowGuard, type RowGuard } from './row-macs.ts';
+import { reportQueries, statsCommands } from './reports.ts';
+import {
+  checkKey,
+  createRowGuard,
+  createTokens,
+  createVault,
+  type RowGuard,
+  type Tokens,
+  type Vault,
+} from './sealing.ts';
 import { sendingCommands } from './sending.ts';
 import { sessionListQueries } from './session-lists.ts';
-import { createCountingSums } from './session-sums.ts';
-import { createSessionTransitions, type SessionTransitions } from './session-transitions.ts';
-import { createSessionFinder, type FindSessionRow, sessionCommands } from './sessions.ts';
-import { statsCommands } from './stats.ts';
-import { createStoreRows, type StoreRows, storeCommands } from './stores.ts';
+import { createCountingSums, createHeldRecords, createSessionTransitions } from './session-transitions.ts';
+import { createSessionFinder, sessionCommands } from './sessions.ts';
+import { signInCommands } from './sign-ins.ts';
+import { createStoreRows, storeCommands } from './stores.ts';
 import { formatsOf, type TextFormats } from './text-formats.ts';
-import { createTokens, type Tokens } from './tokens.ts';
 import { traceQueries } from './traces.ts';
 import { createTransfers } from './transfers.ts';
-import { checkKey, createVault, type Vault } from './vault.ts';
-import { waitingCommands } from './waiting.ts';
-import { createWebhookSecrets, webhookSecretCommands } from './webhook-secrets.ts';
 
 /**
  * The repositories over one file. Each command is one whole transaction: load, decide in `src/core`, save. Effects
@@ -83,7 +77,7 @@ import { createWebhookSecrets, webhookSecretCommands } from './webhook-secrets.t
  * full or failing disk; transient): then nothing was changed, and nothing will be. `test/conformance/database` is
  * the contract in executable form.
  */
-export type Database = ReturnType<typeof assemble> &
+export type Database = ReturnType<typeof repositories> &
   Readonly<{
     /**
      * Calls `work` with the same database for one command of a person: everything that it changes is recorded as this
@@ -135,7 +129,10 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
     const guard = createRowGuard(db, secretKey);
     const own = options.act ? recordWrites(db, options.act) : db;
     const sealing = { vault, guard, macOf: createIntentMac(secretKey), tokens: createTokens(secretKey) };
-    const commandsOver = (connection: Db): Database => ({ ...assemble(connection, sealing, options), recordAs });
+    const commandsOver = (connection: Db): Database => ({
+      ...repositories(connection, createSteps(connection, sealing, options)),
+      recordAs,
+    });
     const recordAs: Database['recordAs'] = createRecordAs(db, commandsOver);
     return commandsOver(own);
   } catch (error) {
@@ -145,73 +142,85 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
 }
 
 /** Parts that use the secret key. */
-type Sealing = Readonly<{
-  vault: Vault;
-  guard: RowGuard;
-  macOf: IntentMac;
-  tokens: Tokens;
-}>;
+type Sealing = Readonly<{ vault: Vault; guard: RowGuard; macOf: IntentMac; tokens: Tokens }>;
 
-function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
-  const { vault, guard, tokens } = sealing;
+/** Makes the functions on rows that several repositories share; most are called within a transaction. */
+function createSteps(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
+  const { vault, guard } = sealing;
   const { outageWaitS } = options;
   const formats = formatsOf(options);
   const raiseAlarm = createAlarmWriter(db);
+  const endAlarm = createAlarmEnder(db);
   const recordAct = createAuditLog(db);
   const networks = createNetworks(db);
   const addresses = createAddresses(db, guard);
-  const transfers = createTransfers(db, guard);
   const outgoing = createOutgoing(db);
-  const facts = { addresses, blocks: createBlocks(db), transfers, networks, outgoing };
+  const facts = { blocks: createBlocks(db), transfers: createTransfers(db, guard), networks, addresses, outgoing };
   const returned = createReturned(db);
   const countingSums = createCountingSums(returned.of);
   const findSession = createSessionFinder(db);
   const stores = createStoreRows(db, guard);
   const refreshDue = createRefreshDue(db);
   const outbox = createOutbox(db, refreshDue);
-  const replays = createReplays(db);
-  const jobs = createJobs(db);
-  const endAlarm = createAlarmEnder(db);
-  const heldRecords = createHeldRecords(db, raiseAlarm, endAlarm, outbox);
-  const changed = { networks, countingSums, outbox, raiseAlarm, heldRecords };
+  const held = createHeldRecords(db, raiseAlarm, endAlarm, outbox);
+  const changed = { networks, countingSums, outbox, raiseAlarm, held };
   const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
   const freezer = createFreezer(db, recordAct, raiseAlarm);
   const payouts = createPayoutSteps(db, { raiseAlarm, doubts: createDoubts(db, { freezer, outgoing }) });
-  const approvalAlarms = createApprovalAlarms(db, raiseAlarm, endAlarm);
-  const rows = createRefundRows(db, { ...sealing, findSession, ...formats, alarms: approvalAlarms });
-  const secrets = createWebhookSecrets(db, vault);
+  const alarms = createApprovalAlarms(db, raiseAlarm, endAlarm);
+  const rows = createRefundRows(db, { ...sealing, ...formats, findSession, alarms });
   const asked = { rows, stores, ledger, findSession };
-  const settlement = createRefundSettlement(db, { ...asked, outbox, transitions });
-  const own = { ...asked, settlement, payouts, replays, recordAct };
-  const refundParts = { ...facts, ...sealing, ...own, ...formats, held: heldRecords, countingSums, transitions };
-  const { refunds, giveBack } = refundCommands(db, refundParts);
-  const storeParts = { rows: stores, guard, recordAct, secrets, alarms: approvalAlarms };
-  const sessionParts = { ...facts, ...own, transitions, outageWaitS };
+  return {
+    ...{ ...sealing, ...formats, ...facts, ...changed, ...asked, outageWaitS },
+    ...{ endAlarm, recordAct, returned, refreshDue, transitions, freezer, payouts, alarms },
+    settlement: createRefundSettlement(db, { ...asked, outbox, transitions }),
+    secrets: createWebhookSecrets(db, vault),
+    replays: createReplays(db),
+  };
+}
+
+type Steps = ReturnType<typeof createSteps>;
+
+function repositories(db: Db, steps: Steps) {
+  const { vault, guard, tokens, raiseAlarm, recordAct, addresses, findSession, stores } = steps;
+  const blockParts = { ...steps, facts: createBlockFacts(steps) };
+  const storeParts = { ...steps, rows: stores };
+  const { refunds, giveBack } = refundCommands(db, steps);
   return {
     sessions: {
       /** Returns the token of a session's payer, by the current secret key. */
       payerToken: (id: string): string => tokens.of('payer', id),
       isPayerToken: tokens.isPayer,
-      ...sessionCommands(db, findSession, sessionParts),
+      ...sessionCommands(db, findSession, steps),
       ...sessionListQueries(db),
     },
     addresses: poolCommands(db, guard, raiseAlarm, addresses),
     stores: storeCommands(db, storeParts),
-    keys: keyCommands(db, vault, { ...storeParts, replays }),
-    ...chainRepositories(db, { ...facts, ...own, ...formats, jobs, transitions, raiseAlarm, freezer }),
-    held: { ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct, returned }), giveBack },
+    keys: keyCommands(db, vault, steps),
+    blocks: {
+      ...blockCommands(db),
+      ...ingestCommands(db, blockParts),
+      ...rereadCommands(db, blockParts),
+      ...comparisonQueries(db),
+    },
+    networks: { ...networkCommands(db, steps.networks), ...recoveryCommands(db, blockParts) },
+    lookups: lookupCommands(db, steps),
+    held: { ...heldMoneyCommands(db, steps), giveBack },
     refunds,
     people: peopleCommands(db, { recordAct }),
-    signIns: signInCommands(db, { vault, recordAct, raiseAlarm }),
+    signIns: signInCommands(db, steps),
     alarms: alarmCommands(db, raiseAlarm, recordAct),
     notices: noticeCommands(db, vault, recordAct),
     audit: { ...auditCommands(db), ...proofCommands(db) },
     reports: { ...reportQueries(db), ...statsCommands(db), ...bookQueries(db) },
     traces: traceQueries(db),
-    ...moneyOutRepositories(db, { ...changed, ...refundParts, freezer }),
+    ...moneyOutRepositories(db, steps),
     ledger: ledgerCommands(db),
-    ...webhookRepositories(db, { ...storeParts, refreshDue, replays, raiseAlarm }),
+    endpoints: { ...endpointCommands(db, steps), ...healthQueries(db) },
+    events: eventQueries(db),
+    deliveries: { ...deliveryCommands(db, steps.refreshDue), ...troubleQueries(db) },
+    sending: sendingCommands(db, steps),
     changeCount: db.changeCount,
     /** Takes and releases the write lock, which proves that the database can be written now. */
     async probe(): Promise<void> {
@@ -221,39 +230,8 @@ function assemble(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   };
 }
 
-type WebhookParts = Parameters<typeof endpointCommands>[1] &
-  Parameters<typeof webhookSecretCommands>[1] &
-  Parameters<typeof sendingCommands>[1];
-
-/** Events, endpoints and deliveries. */
-const webhookRepositories = (db: Db, parts: WebhookParts) => ({
-  endpoints: {
-    ...endpointCommands(db, parts),
-    ...webhookSecretCommands(db, parts),
-    ...healthQueries(db),
-  },
-  events: eventQueries(db),
-  deliveries: { ...deliveryCommands(db, parts.refreshDue), ...troubleQueries(db) },
-  sending: sendingCommands(db, parts),
-});
-
-type MoneyOutParts = TextFormats &
-  Readonly<{
-    networks: NetworkRows;
-    raiseAlarm: RaiseAlarm;
-    recordAct: RecordAct;
-    ledger: Ledger;
-    payouts: PayoutSteps;
-    freezer: Freezer;
-    outgoing: Outgoing;
-    rows: RefundRows;
-    settlement: RefundSettlement;
-    findSession: FindSessionRow;
-    transitions: SessionTransitions;
-  }>;
-
 /** Repositories that payout engines write, with the operators' commands. */
-function moneyOutRepositories(db: Db, own: MoneyOutParts) {
+function moneyOutRepositories(db: Db, own: Steps) {
   const { payouts: steps, settlement } = own;
   const followLost: FollowLost = async ({ intent, sessionId }, nowMs) => {
     const session = intent.kind === 'return' && sessionId === null && (await own.findSession(intent.session.id));
@@ -274,30 +252,5 @@ function moneyOutRepositories(db: Db, own: MoneyOutParts) {
     holds: holdCommands(db, own),
     wallets: { ...walletCommands(db, own), ...outgoingCommands(db, own) },
     sweeps: sweepCommands(db, steps),
-  };
-}
-
-type ChainParts = Parameters<typeof createBlockFacts>[0] &
-  Readonly<{
-    networks: NetworkRows;
-    jobs: Jobs;
-    recordAct: RecordAct;
-    stores: StoreRows;
-    freezer: Freezer;
-  }>;
-
-/** Repositories that followers write, with the operators' commands. */
-function chainRepositories(db: Db, own: ChainParts) {
-  const parts = { ...own, facts: createBlockFacts(own) };
-  return {
-    blocks: {
-      ...blockCommands(db),
-      ...waitingCommands(db, parts),
-      ...ingestCommands(db, parts),
-      ...rereadCommands(db, parts),
-      ...comparisonQueries(db),
-    },
-    networks: { ...networkCommands(db, parts.networks), ...recoveryCommands(db, parts) },
-    lookups: lookupCommands(db, parts),
   };
 }

@@ -3,11 +3,10 @@
  */
 
 import { createAlarmWriter } from './alarms.ts';
-import { createRefreshDue } from './endpoint-due.ts';
+import { createRefreshDue, createWebhookSecrets } from './endpoints.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
+import { checkKey, createVault } from './sealing.ts';
 import { sendingCommands } from './sending.ts';
-import { checkKey, createVault } from './vault.ts';
-import { createWebhookSecrets } from './webhook-secrets.ts';
 
 /**
  * Opens a file that `migrate` has brought to the current schema.

@@ -6,16 +6,18 @@ import { and, asc, desc, eq, gte, inArray, lt, type SQL, sql } from 'drizzle-orm
 import { sameTarget } from '../core/delivery.ts';
 import { SILENT_COUNT, STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import type { ExtendedEventType } from '../core/event.ts';
+import { invariant } from '../core/fault.ts';
 import { type Mode, otherMode } from '../core/transfer.ts';
 import { sortableId } from '../lib/id.ts';
-import type { RefreshDue } from './endpoint-due.ts';
+import type { OperatorAct, RecordAct } from './audit-log.ts';
+import { writeOrTry } from './engine/dry-run.ts';
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import { atFirstUse, given, preparedInsert } from './engine/prepared.ts';
 import { WRITE_ROWS_MAX } from './engine/write-queue.ts';
 import type { Replay, Replays } from './replays.ts';
-import { deliveries, endpoints } from './tables.ts';
-import type { WebhookSecrets } from './webhook-secrets.ts';
+import type { Vault } from './sealing.ts';
+import { deliveries, endpoints, stores } from './tables.ts';
 
 export type Endpoint = Readonly<{
   id: string;
@@ -68,6 +70,9 @@ const fresh = {
 const { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs } = endpoints;
 const shownColumns = { id, storeId, mode, url, extendedEvents, perSession, disabledAtMs, disabledReason, createdAtMs };
 
+/** SQL for an endpoint that has answered nothing lately. */
+export const IS_UNPROVEN = `CASE WHEN silences >= ${SILENT_COUNT} THEN 1 ELSE 0 END`;
+
 export const isPresent = eq(endpoints.removed, sql`0`);
 
 /** The part of an endpoint that decides whether it gets an event. */
@@ -118,9 +123,10 @@ const modes: readonly Mode[] = ['live', 'test'];
 
 type Target = Readonly<{ storeId: string; mode: Mode; url: string }>;
 
-type Parts = Readonly<{ secrets: WebhookSecrets; refreshDue: RefreshDue; replays: Replays }>;
+type Parts = Readonly<{ secrets: WebhookSecrets; refreshDue: RefreshDue; replays: Replays; recordAct: RecordAct }>;
 
-export function endpointCommands(db: Db, { secrets, refreshDue, replays }: Parts) {
+export function endpointCommands(db: Db, parts: Parts) {
+  const { secrets, refreshDue, replays } = parts;
   const insert = preparedInsert(db, endpoints);
   const ofStore = prepareOfStore(db);
 
@@ -156,6 +162,7 @@ export function endpointCommands(db: Db, { secrets, refreshDue, replays }: Parts
   }
 
   return {
+    ...secretCommands(db, parts),
     /** Adds an endpoint, unless its URL receives events of the other mode. */
     async add(input: NewEndpoint): Promise<EndpointAdded> {
       return db.write(() => add(input));
@@ -266,6 +273,162 @@ export function endpointCommands(db: Db, { secrets, refreshDue, replays }: Parts
         const outcome = await db.write(removeSlice);
         if (outcome !== 'more') return outcome === 'removed';
       }
+    },
+  };
+}
+
+/** Brings an endpoint up to date with its deliveries. To be called within a transaction. */
+export type RefreshDue = (endpointId: string) => Promise<void>;
+
+export function createRefreshDue({ client }: Pick<Db, 'client'>): RefreshDue {
+  const refresh = client.prepare(
+    `UPDATE endpoints SET due_at_ms = CASE WHEN disabled_at_ms IS NULL AND removed = 0 THEN (
+       SELECT CASE WHEN d.due_at_ms > endpoints.paused_until_ms THEN d.due_at_ms ELSE endpoints.paused_until_ms END
+       FROM deliveries AS d
+       WHERE d.endpoint_id = endpoints.id AND d.due_at_ms IS NOT NULL AND d.lease_until_ms IS NULL
+       ORDER BY d.due_at_ms LIMIT 1) END
+     WHERE id = :endpointId`,
+  );
+  return async (endpointId) => {
+    await refresh.run({ endpointId });
+  };
+}
+
+/** Refreshes each of the endpoints once. */
+export async function refreshEach(
+  refreshDue: RefreshDue,
+  of: readonly Readonly<{ endpointId: string }>[],
+): Promise<void> {
+  for (const endpointId of new Set(of.map((one) => one.endpointId))) await refreshDue(endpointId);
+}
+
+// ── Secrets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+/** `nextSecret` is set while a rotation is under way: Standard Webhooks signatures are made with both. */
+export type SecretPair = Readonly<{ secret: string; nextSecret: string | null }>;
+
+/** The secret as it is sealed. */
+type KeptSecret = SecretPair & Readonly<{ rotatedAtMs: number | null }>;
+
+/** The secret that signs for an endpoint or store. `owner`: an endpoint's id, or a store's. */
+export type WebhookSecret = KeptSecret & Readonly<{ owner: string; mode: Mode }>;
+
+/** `start` makes a second secret valid, `finish` ends the first one's validity, `cancel` the second one's. */
+export type RotationStep = Readonly<{ kind: 'start'; secret: string }> | Readonly<{ kind: 'finish' | 'cancel' }>;
+
+export type RotationOutcome =
+  | Readonly<{ kind: 'done'; secret: WebhookSecret }>
+  | Readonly<{ kind: 'unknown' | 'one_off' | 'under_way' | 'not_under_way' }>;
+
+type Signed = Readonly<{ endpointId: string; storeId: string; mode: Mode }>;
+
+/** To be called within a transaction. */
+export type WebhookSecrets = Readonly<{
+  /** Seals a new secret, for the row of its owner. */
+  seal(owner: string, mode: Mode, secret: string): string;
+  /** Returns an endpoint's own secret, otherwise its store's for the mode. */
+  signing(signed: Signed): Promise<WebhookSecret>;
+  /** Replaces the secret of an endpoint, or of a store in one mode. */
+  save(secret: WebhookSecret): Promise<void>;
+}>;
+
+/** The name under which the secret is sealed. */
+export const webhookSecretName = (owner: string, mode: Mode): string => `${owner}, ${mode} webhook secret`;
+
+export function createWebhookSecrets({ orm }: Pick<Db, 'orm'>, vault: Vault): WebhookSecrets {
+  const ofEndpoint = atFirstUse(orm.select({ secret: endpoints.secret }).from(endpoints).where(given(endpoints, 'id')));
+  const { liveSecret: live, testSecret: test } = stores;
+  const ofStore = atFirstUse(orm.select({ live, test }).from(stores).where(given(stores, 'id')));
+  const sealed = ({ owner, mode, ...kept }: WebhookSecret): string =>
+    vault.seal(JSON.stringify(kept), webhookSecretName(owner, mode));
+  const opened = (owner: string, mode: Mode, text: string): WebhookSecret => ({
+    ...{ owner, mode },
+    ...(JSON.parse(vault.open(text, webhookSecretName(owner, mode))) as KeptSecret),
+  });
+
+  return {
+    seal: (owner, mode, secret) => sealed({ owner, mode, secret, nextSecret: null, rotatedAtMs: null }),
+    async signing({ endpointId, storeId, mode }) {
+      const own = (await ofEndpoint.get({ id: endpointId }))?.secret;
+      if (own) return opened(endpointId, mode, own);
+      const store = await ofStore.get({ id: storeId });
+      invariant(store, `store ${storeId} exists`);
+      return opened(storeId, mode, store[mode]);
+    },
+    async save(one) {
+      const secret = sealed(one);
+      if ((await orm.update(endpoints).set({ secret }).where(eq(endpoints.id, one.owner)).run()).changes > 0) return;
+      const ofMode = one.mode === 'live' ? { liveSecret: secret } : { testSecret: secret };
+      await orm.update(stores).set(ofMode).where(eq(stores.id, one.owner)).run();
+    },
+  };
+}
+
+function secretCommands(db: Db, { secrets, recordAct }: Parts) {
+  /** Returns the endpoint with this id, or the store with the mode. */
+  async function findOwner(
+    id: string,
+    mode: Mode,
+  ): Promise<(Signed & { readonly kind: 'endpoint' | 'one_off' | 'store' }) | null> {
+    const { storeId, mode: ofEndpoint, perSession, removed } = endpoints;
+    const fields = { storeId, mode: ofEndpoint, perSession, removed };
+    const endpoint = await db.orm.select(fields).from(endpoints).where(eq(endpoints.id, id)).get();
+    if (endpoint && !endpoint.removed) {
+      const kind = endpoint.perSession ? 'one_off' : 'endpoint';
+      return { kind, endpointId: id, storeId: endpoint.storeId, mode: endpoint.mode };
+    }
+    const store = await db.orm.select({ id: stores.id }).from(stores).where(eq(stores.id, id)).get();
+    return store ? { kind: 'store', endpointId: id, storeId: id, mode } : null;
+  }
+
+  function take(now: WebhookSecret, step: RotationStep, nowMs: number): WebhookSecret {
+    if (step.kind === 'start') return { ...now, nextSecret: step.secret, rotatedAtMs: nowMs };
+    const ended = { ...now, nextSecret: null, rotatedAtMs: null };
+    return step.kind === 'finish' ? { ...ended, secret: now.nextSecret ?? now.secret } : ended;
+  }
+
+  return {
+    /**
+     * Returns what signs for an endpoint, or for a store in one mode.
+     * @param mode of a store's secret; not used for an endpoint, which has one mode
+     * @returns null when there is neither an endpoint nor a store with this id
+     */
+    async findSecret(id: string, mode: Mode): Promise<WebhookSecret | null> {
+      return db.read(async () => {
+        const owner = await findOwner(id, mode);
+        return owner && (await secrets.signing(owner));
+      });
+    },
+    /**
+     * Takes one step of a rotation. An endpoint that the store's secret signs for gets a secret of its own by it.
+     * @returns `one_off` for an endpoint that single sessions named: the store's secret signs for it
+     */
+    async rotateSecret({
+      id,
+      mode,
+      step,
+      act,
+      isDryRun,
+    }: Readonly<{
+      id: string;
+      mode: Mode;
+      step: RotationStep;
+      act: OperatorAct;
+      isDryRun: boolean;
+    }>): Promise<RotationOutcome> {
+      return writeOrTry(db, isDryRun, async (): Promise<RotationOutcome> => {
+        const owner = await findOwner(id, mode);
+        if (!owner) return { kind: 'unknown' };
+        if (owner.kind === 'one_off') return { kind: 'one_off' };
+        const now = await secrets.signing(owner);
+        if (step.kind === 'start' && now.owner === id && now.nextSecret !== null) return { kind: 'under_way' };
+        if (step.kind !== 'start' && (now.owner !== id || now.nextSecret === null)) return { kind: 'not_under_way' };
+        const secret = take({ ...now, owner: id }, step, act.atMs);
+        await secrets.save(secret);
+        const valid = (count: number) => ({ mode: now.mode, secrets: count });
+        const [before, after] = step.kind === 'start' ? [1, 2] : [2, 1];
+        await recordAct(act, { target: id, before: valid(before), after: { ...valid(after), step: step.kind } });
+        return { kind: 'done', secret };
+      });
     },
   };
 }

@@ -8,12 +8,11 @@ import { type EventType, isExtended } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import { sortableId } from '../lib/id.ts';
-import { createCounters } from './counters.ts';
-import type { RefreshDue } from './endpoint-due.ts';
-import { type EventEndpoint, prepareEndpointsOf } from './endpoints.ts';
+import { type EventEndpoint, prepareEndpointsOf, type RefreshDue } from './endpoints.ts';
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, preparedInsert } from './engine/prepared.ts';
+import { createCounters } from './meta.ts';
 import type { SessionRow } from './session.ts';
 import { deliveries, events } from './tables.ts';
 

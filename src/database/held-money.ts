@@ -11,11 +11,10 @@ import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
-import { amountText, type HeldRecords, type HeldRow } from './held-records.ts';
 import type { DestinationFault, Refund } from './refunds/refund.ts';
 import type { HeldReturn, ReturnedMoney } from './refunds/returned.ts';
 import type { SessionRow } from './session.ts';
-import type { SessionTransitions } from './session-transitions.ts';
+import { amountText, type HeldRecords, type HeldRow, type SessionTransitions } from './session-transitions.ts';
 import type { FindSessionRow } from './sessions.ts';
 import { heldMoney as records, sessions } from './tables.ts';
 

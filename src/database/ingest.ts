@@ -3,20 +3,39 @@
  * sessions, events and alarms. Saved whole or not at all.
  */
 
+import { and, asc, eq, sql } from 'drizzle-orm';
 import { type BlockRef, isLinked } from '../core/block.ts';
 import type { CreditPolicy, Received } from '../core/credit-policy.ts';
 import { invariant, transient } from '../core/fault.ts';
 import { type BlockGap, gapAt, gapsOutside } from '../core/gap.ts';
-import type { ChainTransfer, NetworkKey } from '../core/transfer.ts';
-import type { AddressRows } from './addresses.ts';
-import type { Ingest } from './block-facts.ts';
-import { type BlockFacts, type Ours, poolOf } from './block-facts.ts';
+import { toPar } from '../core/money.ts';
+import { earlierPhase, type Phase, phaseOf, receivedOn } from '../core/session.ts';
+import { storeTiers } from '../core/store-credit.ts';
+import {
+  type ChainTransfer,
+  type Currency,
+  type IncomingTransfer,
+  isIncoming,
+  type Mode,
+  modeOf,
+  type NetworkKey,
+  nameOf,
+} from '../core/transfer.ts';
+import type { Address, AddressRows } from './addresses.ts';
+import type { RaiseAlarm } from './alarms.ts';
 import type { BlockRow, BlockRows } from './blocks.ts';
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
+import { atFirstUse, given } from './engine/prepared.ts';
 import type { Ledger } from './ledger.ts';
 import { type NetworkRows, tipColumns } from './networks.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
+import { type SessionRow, termsOf } from './session.ts';
+import type { SessionTransitions } from './session-transitions.ts';
+import type { FindSessionRow } from './sessions.ts';
+import type { StoreRows } from './stores.ts';
+import { addresses, blocks, transfers } from './tables.ts';
+import type { FormatAmount } from './text-formats.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
 
 /**
@@ -34,15 +53,19 @@ export type WaitingTransfer = ChainTransfer &
     /** The store's own policy on this network, besides the network's. */
     stricter: CreditPolicy;
   }>;
-type Parts = Readonly<{
+
+type FactsParts = Readonly<{
   addresses: AddressRows;
   blocks: BlockRows;
   transfers: Transfers;
-  networks: NetworkRows;
-  facts: BlockFacts;
+  transitions: SessionTransitions;
+  findSession: FindSessionRow;
+  raiseAlarm: RaiseAlarm;
   ledger: Ledger;
   outgoing: Outgoing;
+  formatAmount: FormatAmount;
 }>;
+type Parts = FactsParts & Readonly<{ networks: NetworkRows; stores: StoreRows; facts: BlockFacts }>;
 
 /** Blocks this far below the final height are pruned if they hold no transfer to our addresses. */
 const BLOCKS_KEPT = 1_000;
@@ -67,6 +90,7 @@ export function ingestCommands(db: Db, parts: Parts) {
   }
 
   return {
+    ...waitingQueries(db, parts),
     async ingest(step: Ingest): Promise<IngestOutcome> {
       return db.write(async () => {
         const { network, nowMs } = step;
@@ -195,4 +219,200 @@ function refuseContradiction(
       `addresses then, ${isRead.size} now. Nothing was saved. Set the network's url to another node, or go on ` +
       `without the block: \`quayside network reread ${network} --from ${block.number} --skip --reason …\`.`,
   );
+}
+
+// ── Transfers of blocks ──────────────────────────────────────────────────────────────────────────────────────────────
+/** A transfer to one of our addresses. */
+export type Ours = Readonly<{ transfer: IncomingTransfer; address: Address; decimals: number; isDust: boolean }>;
+
+/** How the transfers of a network are read. */
+export type FactsContext = Pick<Ingest, 'network' | 'family' | 'decimals' | 'dustFloorPar' | 'nowMs'>;
+
+/** The pool whose addresses a network can pay. */
+export const poolOf = ({ network, family }: Pick<Ingest, 'network' | 'family'>): { family: string; mode: Mode } => ({
+  family,
+  mode: modeOf(network),
+});
+
+/** Returns functions that are called within a transaction. */
+export function createBlockFacts(parts: FactsParts) {
+  const { addresses, blocks, transfers, transitions, findSession, raiseAlarm, ledger, outgoing, formatAmount } = parts;
+
+  /** @returns the phase of what pays its session; null for what does not, and for dust */
+  async function insert(
+    { network, nowMs }: FactsContext,
+    blockId: number,
+    block: BlockRef,
+    ours: Ours,
+    session: SessionRow | undefined,
+  ): Promise<Phase | null> {
+    const { transfer, address, decimals, isDust } = ours;
+    invariant(transfer.units > 0n, `transfer ${transfer.tx} #${transfer.index} on ${network} is above zero`);
+    const came = { network, blockNumber: block.number, blockTimeS: block.timeS };
+    const phase =
+      !session || isDust
+        ? null
+        : earlierPhase(phaseOf(termsOf(session), came), await transfers.phaseOf(address.id, network, transfer.tx));
+    if (session && !isDust) await transitions.countPayment(session.id);
+    await transfers.insert({
+      blockId,
+      network,
+      tx: transfer.tx,
+      position: transfer.index,
+      currency: transfer.currency,
+      fromKey: transfer.from,
+      addressId: address.id,
+      units: transfer.units,
+      decimals,
+      confirmed: false,
+      firstConfirmedAtMs: null,
+      dust: isDust,
+      phase,
+      counted: 'none',
+      seenAtMs: nowMs,
+    });
+    return phase;
+  }
+
+  /** Raises an alarm for money that belongs to no session; an address without a session is spoiled. */
+  async function disclaim(
+    { network, nowMs }: FactsContext,
+    { transfer, address }: Ours,
+    session: SessionRow | undefined,
+  ): Promise<void> {
+    if (!session) await addresses.spoil(address.id);
+    const { tx, units, currency, to } = transfer;
+    const why = session
+      ? `which session ${session.id} took later: the database that had given it out was lost or restored from a ` +
+        'backup. It does not count for that session'
+      : 'which no session has taken. The address will not be given out';
+    await raiseAlarm({
+      atMs: nowMs,
+      code: session ? 'payment_before_session' : 'payment_without_session',
+      message:
+        `Transaction ${tx} on ${network} paid ${formatAmount(network, currency, units)} to our address ${to}, ${why}. ` +
+        'Find the payer and return the money.',
+      network,
+      sessionId: session?.id ?? null,
+    });
+  }
+
+  return {
+    /** Returns those of a block's transfers that pay our addresses. */
+    async recognise(context: FactsContext, content: readonly ChainTransfer[]): Promise<Ours[]> {
+      return (
+        await mapInOrder(content, async (transfer) => {
+          if (!isIncoming(transfer)) return [];
+          const address = await addresses.find(poolOf(context), transfer.to);
+          if (!address) return [];
+          const decimals = context.decimals[transfer.currency];
+          invariant(decimals !== undefined, `${context.network} knows the decimals of ${transfer.currency}`);
+          return { transfer, address, decimals, isDust: toPar(transfer.units, decimals) < context.dustFloorPar };
+        })
+      ).flat();
+    },
+    /** Adds a transfer to a block that holds it not yet. */
+    async add(context: FactsContext, blockId: number, block: BlockRef, ours: Ours): Promise<void> {
+      const { sessionId } = ours.address;
+      const session = sessionId === null ? undefined : await findSession(sessionId);
+      const phase = await insert(context, blockId, block, ours, session);
+      if (!ours.isDust && phase === null) await disclaim(context, ours, session);
+    },
+    /** Takes a block out of the canonical chain. */
+    async drop({ id, watchedThrough, number, network, hash }: BlockRow, nowMs: number): Promise<void> {
+      await outgoing.drop(network, hash);
+      await blocks.mark(id, { canonical: false, watchedThrough, number });
+      await ledger.confirmed(id, false, nowMs);
+      await transfers.unconfirm(id);
+    },
+    /** Brings the sessions that blocks pay up to date. @returns their ids */
+    async settle(network: NetworkKey, blockIds: readonly number[], floor: number, nowMs: number): Promise<string[]> {
+      const found = await transfers.recount(blockIds, floor);
+      for (const [id, changed] of found) {
+        const session = await findSession(id);
+        invariant(session, `session ${id} of a taken address exists`);
+        await transitions.advance(session, nowMs, network, changed);
+      }
+      return [...found.keys()];
+    },
+  };
+}
+
+export type BlockFacts = ReturnType<typeof createBlockFacts>;
+
+/** One step of a follower, saved whole or not at all. */
+export type Ingest = Readonly<{
+  network: NetworkKey;
+  /** The network's chain family. With the network's mode it names the pool whose addresses the matcher watched. */
+  family: string;
+  /** Hash of the tip that the step starts from, a guard against a second writer; null for a network's first step. */
+  expectTip: string | null;
+  /** The network's `recoveryCount` when the position was loaded; compared if it is present. */
+  recoveries?: number;
+  /** The `seq` of the newest address that the matcher knew when it read the blocks to connect. */
+  watchedThrough: number;
+  /** The `seq` of the newest of our own wallets that the matcher knew then; it knew none if absent. */
+  ownWallet?: number;
+  /** Tokens by symbol with their decimals on this network. */
+  decimals: Readonly<Partial<Record<Currency, number>>>;
+  /** Transfers of less than this value at par are dust: facts that touch no session. */
+  dustFloorPar: bigint;
+  drop: readonly string[];
+  /** Oldest first, each the child of the one before (the first: of the tip that remains after `drop`). */
+  connect: readonly Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>[];
+  /** Transactions whose transfers are credited: they meet the policy and were just re-checked with the node. */
+  confirm: readonly Confirmation[];
+  /** The height that is final from now on; never falls. */
+  floor: number | null;
+  readThroughS: number;
+  nowMs: number;
+}>;
+
+/** Transactions in one block; all of the block's if `txs` is absent. */
+export type Confirmation = Readonly<{ hash: string; txs?: readonly string[] }>;
+
+// ── Transfers that are not credited yet ──────────────────────────────────────────────────────────────────────────────
+/** The money that a session received, and the policy of its store. */
+type Judged = Pick<WaitingTransfer, 'received' | 'stricter'>;
+
+function waitingQueries(db: Db, { findSession, stores }: Parts) {
+  const select = atFirstUse(
+    db.orm
+      .select({ transfer: transfers, to: addresses.key, sessionId: addresses.sessionId })
+      .from(blocks)
+      .innerJoin(
+        transfers,
+        and(eq(transfers.blockId, blocks.id), eq(transfers.confirmed, sql`0`), eq(transfers.dust, sql`0`)),
+      )
+      .innerJoin(addresses, eq(addresses.id, transfers.addressId))
+      .where(and(given(blocks, 'network', 'hash'), eq(blocks.canonical, sql`1`)))
+      .orderBy(asc(transfers.id)),
+  );
+
+  async function judged(sessionId: string, network: NetworkKey): Promise<Judged> {
+    const session = await findSession(sessionId);
+    invariant(session, `session ${sessionId} of a taken address exists`);
+    const stricter = storeTiers((await stores.of(session.storeId)).settings.credit, nameOf(network));
+    return { received: receivedOn(network, session.sums), stricter };
+  }
+
+  return {
+    /** Returns the unconfirmed transfers of a canonical block that are not dust; none if it left the chain. */
+    async waiting(network: NetworkKey, hash: string): Promise<readonly WaitingTransfer[]> {
+      return db.read(async () => {
+        const known = new Map<string, Judged>();
+        return mapInOrder(await select.all({ network, hash }), async ({ transfer, to, sessionId }) => {
+          const { tx, position, currency, fromKey, units, decimals } = transfer;
+          const own = toPar(units, decimals);
+          const session = sessionId === null ? null : (known.get(sessionId) ?? (await judged(sessionId, network)));
+          if (sessionId !== null && session) known.set(sessionId, session);
+          const { openPar, allPar } = session?.received ?? { openPar: own, allPar: own };
+          // Money that is older than its session is in none of the session's sums.
+          const received = openPar < own ? { openPar: own, allPar: allPar + own } : { openPar, allPar };
+          const stricter = session?.stricter ?? [];
+          return { tx, index: position, currency, from: fromKey, to, units, received, stricter };
+        });
+      });
+    },
+  };
 }

@@ -9,10 +9,9 @@ import type { Scope } from './column-values.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
 import type { NonceUse, Replays } from './replays.ts';
-import type { MacedRow, RowGuard } from './row-macs.ts';
+import type { MacedRow, RowGuard, Vault } from './sealing.ts';
 import { isApproved, type MerchantStore } from './stores.ts';
 import { keys, stores } from './tables.ts';
-import type { Vault } from './vault.ts';
 
 /** An API key as operators see it; of the key itself only the SHA-256 is stored. */
 export type ApiKey = Readonly<{

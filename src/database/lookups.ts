@@ -11,11 +11,10 @@ import {
 import type { Mode, NetworkKey } from '../core/transfer.ts';
 import type { AddressRows } from './addresses.ts';
 import type { RaiseAlarm } from './alarms.ts';
-import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
-import type { Job, Jobs } from './jobs.ts';
 import type { NetworkRows } from './networks.ts';
 import type { FindSessionRow } from './sessions.ts';
+import type { lookups } from './tables.ts';
 import type { Transfers } from './transfers.ts';
 
 /** A lookup of one transaction on one network. It informs and never credits. */
@@ -29,74 +28,99 @@ export type Lookup = Readonly<{
   isOpen: boolean;
 }>;
 
-/** A node answers sooner, or not at all. */
+type LookupRow = typeof lookups.$inferSelect;
+type LookupKey = Pick<LookupRow, 'sessionId' | 'network' | 'tx'>;
+
+/** A claimed lookup is due again after this time if its process ends before it answers. A node answers sooner. */
 const LEASE_MS = 60_000;
-
-/** `position`: the session's lookups by when they were first asked. `finding`: null before the indexer has looked. */
-type Payload = Readonly<{
-  network: NetworkKey;
-  family: string;
-  tx: string;
-  position: number;
-  finding: LookupResult | null;
-}>;
-type Asked = Job & Payload & Readonly<{ sessionId: string }>;
-
-const asked = (job: Job): Asked => ({ ...job, ...(JSON.parse(job.payload) as Payload), sessionId: job.owner });
-
 /** Lookups that one session keeps; older ones are deleted. */
 const OF_SESSION_MAX = 60;
 const KEPT_MS = 24 * 3600_000;
 /** Expired rows that one request removes: more than it adds. */
 const DELETED_MAX = 20;
 
-export function lookupCommands(
-  db: Db,
-  parts: Readonly<{
-    addresses: AddressRows;
-    networks: NetworkRows;
-    transfers: Transfers;
-    findSession: FindSessionRow;
-    raiseAlarm: RaiseAlarm;
-    jobs: Jobs;
-  }>,
-) {
-  const { addresses, networks, transfers, findSession, raiseAlarm, jobs } = parts;
+type Parts = Readonly<{
+  addresses: AddressRows;
+  networks: NetworkRows;
+  transfers: Transfers;
+  findSession: FindSessionRow;
+  raiseAlarm: RaiseAlarm;
+}>;
 
-  /** Judges a node's report for the session that asked, by what the database holds now. */
-  async function judgeReport(
-    { sessionId, network, family, tx }: Asked,
-    report: TransactionReport,
-  ): Promise<LookupResult> {
-    const session = await findSession(sessionId);
-    const isTaken = async (key: string, mode: Mode) => (await addresses.find({ family, mode }, key))?.state === 'taken';
-    const others = new Set<string>();
-    for (const key of recipientsChecked(report)) {
-      if ((await isTaken(key, 'live')) || (await isTaken(key, 'test'))) others.add(key);
-    }
-    return judge(report, {
-      ownKey: (await addresses.ofSession(sessionId))[family] ?? null,
-      others,
-      accepts: session?.terms.accepts ?? [],
-      isOwnNetwork: network.startsWith(`${session?.mode}:`),
-      isKept: await transfers.holds(sessionId, network, tx),
-      floor: (await networks.find(network))?.floor ?? 0,
-    });
+const COLUMNS = `session_id AS "sessionId", network, tx, family, finding, first_asked_at_ms AS "firstAskedAtMs", position,
+  asked_at_ms AS "askedAtMs", due_at_ms AS "dueAtMs"`;
+const THIS = 'session_id = :sessionId AND network = :network AND tx = :tx';
+
+function createStatements({ client }: Db) {
+  const removing = (where: string) =>
+    client.prepare(
+      `DELETE FROM lookups WHERE (session_id, network, tx) IN (SELECT session_id, network, tx FROM lookups ${where})`,
+    );
+  return {
+    ask: client.prepare(
+      `INSERT INTO lookups (session_id, network, tx, family, finding, first_asked_at_ms, position, asked_at_ms, due_at_ms)
+       VALUES (:sessionId, :network, :tx, :family, NULL, :nowMs, :position, :nowMs, :nowMs)
+       ON CONFLICT (session_id, network, tx) DO UPDATE SET asked_at_ms = :nowMs, due_at_ms = :nowMs`,
+    ),
+    find: client.prepare(`SELECT ${COLUMNS} FROM lookups WHERE ${THIS}`),
+    ofSession: client.prepare(
+      `SELECT ${COLUMNS} FROM lookups WHERE session_id = :sessionId ORDER BY first_asked_at_ms, position, tx`,
+    ),
+    due: client.prepare(
+      `SELECT ${COLUMNS} FROM lookups
+       WHERE network = :network AND due_at_ms <= :nowMs ORDER BY due_at_ms, session_id, tx LIMIT :limit`,
+    ),
+    settle: client.prepare(`UPDATE lookups SET finding = :finding, due_at_ms = :dueAtMs WHERE ${THIS}`),
+    removeOldest: removing(
+      `WHERE session_id = :sessionId ORDER BY asked_at_ms DESC, network, tx LIMIT ${DELETED_MAX} OFFSET ${OF_SESSION_MAX}`,
+    ),
+    removeExpired: removing(
+      `WHERE network = :network AND asked_at_ms < :beforeMs
+       ORDER BY asked_at_ms, session_id, tx LIMIT ${DELETED_MAX}`,
+    ),
+  };
+}
+
+/** Judges a node's report for the session that asked, by what the database holds now. */
+async function judgeReport(
+  { addresses, networks, transfers, findSession }: Parts,
+  { sessionId, network, family, tx }: LookupRow,
+  report: TransactionReport,
+): Promise<LookupResult> {
+  const session = await findSession(sessionId);
+  const isTaken = async (key: string, mode: Mode) => (await addresses.find({ family, mode }, key))?.state === 'taken';
+  const others = new Set<string>();
+  for (const key of recipientsChecked(report)) {
+    if ((await isTaken(key, 'live')) || (await isTaken(key, 'test'))) others.add(key);
   }
+  return judge(report, {
+    ownKey: (await addresses.ofSession(sessionId))[family] ?? null,
+    others,
+    accepts: session?.terms.accepts ?? [],
+    isOwnNetwork: network.startsWith(`${session?.mode}:`),
+    isKept: await transfers.holds(sessionId, network, tx),
+    floor: (await networks.find(network))?.floor ?? 0,
+  });
+}
 
-  async function alarmMissed({ sessionId, network, tx }: Asked, number: number, atMs: number): Promise<void> {
-    await raiseAlarm({
-      atMs,
-      code: 'transfer_missed',
-      message:
-        `A payer named transaction ${tx} in block ${number}. The node shows that it paid this session's address, but ` +
-        'it was not found when the block was read, and it is not credited. Read the block again, and report this bug: ' +
-        `\`quayside network reread ${network} --from ${number} --to ${number}\`.`,
-      network,
-      sessionId,
-    });
-  }
+const missed = ({ sessionId, network, tx }: LookupKey, number: number, atMs: number) => ({
+  atMs,
+  code: 'transfer_missed',
+  message:
+    `A payer named transaction ${tx} in block ${number}. The node shows that it paid this session's address, but ` +
+    'it was not found when the block was read, and it is not credited. Read the block again, and report this bug: ' +
+    `\`quayside network reread ${network} --from ${number} --to ${number}\`.`,
+  network,
+  sessionId,
+});
 
+const toLookup = ({ network, tx, askedAtMs, finding, dueAtMs }: LookupRow): Lookup => ({
+  ...{ network, tx, askedAtMs, finding },
+  isOpen: dueAtMs !== null,
+});
+
+export function lookupCommands(db: Db, parts: Parts) {
+  const statements = createStatements(db);
   return {
     /**
      * Asks the indexers of some networks about a transaction, again if it was asked before. A session keeps at most 60
@@ -108,80 +132,57 @@ export function lookupCommands(
       nowMs,
     }: Readonly<{
       sessionId: string;
-      asks: readonly Readonly<{ network: NetworkKey; family: string; tx: string }>[];
+      asks: readonly Pick<LookupRow, 'network' | 'family' | 'tx'>[];
       nowMs: number;
     }>): Promise<void> {
       await db.write(async () => {
-        if (!(await findSession(sessionId))) return;
-        const before = (await jobs.ofOwner(sessionId)).map((job) => asked(job).position);
-        const last = Math.max(0, ...before);
-        for (const [at, ask] of asks.entries()) {
-          const key = `${sessionId} ${ask.network} ${ask.tx}`;
-          const known = await jobs.find(key);
-          const payload: Payload = known ? asked(known) : { ...ask, position: last + 1 + at, finding: null };
-          await jobs.put({ key, queue: ask.network, owner: sessionId, payload: written(payload) }, nowMs);
-        }
-        const beyond = await jobs.beyond(sessionId, OF_SESSION_MAX, DELETED_MAX);
-        const expired = (
-          await mapInOrder(asks, ({ network }) => jobs.addedBefore(network, nowMs - KEPT_MS, DELETED_MAX))
-        ).flat();
-        await jobs.remove([...beyond, ...expired]);
+        if (!(await parts.findSession(sessionId))) return;
+        for (const [position, ask] of asks.entries()) await statements.ask.run({ ...ask, position, sessionId, nowMs });
+        await statements.removeOldest.run({ sessionId });
+        const beforeMs = nowMs - KEPT_MS;
+        for (const { network } of asks) await statements.removeExpired.run({ network, beforeMs });
       });
     },
     /** Returns all lookups of a session, in the order in which they were first asked. */
     async list(sessionId: string): Promise<readonly Lookup[]> {
-      const found = (await db.read(() => jobs.ofOwner(sessionId))).map(asked);
-      return found.sort((a, b) => a.position - b.position).map(toLookup);
+      return db.read(async () => ((await statements.ofSession.all({ sessionId })) as LookupRow[]).map(toLookup));
     },
     /** Leases what an indexer should ask its node now, longest waiting first, and nothing past `LOOKUP_AGE_MS_MAX`. */
-    async claim(
-      network: NetworkKey,
-      nowMs: number,
-      limit: number,
-    ): Promise<readonly Readonly<{ id: string; tx: string }>[]> {
-      const claimed = (await jobs.claim(network, { nowMs, leaseMs: LEASE_MS, limit })).map(asked);
-      const isYoung = ({ createdAtMs }: Asked) => createdAtMs > nowMs - LOOKUP_AGE_MS_MAX;
-      const over = claimed.filter((one) => !isYoung(one));
-      // They stay open, and are deleted before anybody looks again.
-      if (over.length > 0) {
-        await db.write(async () => {
-          for (const one of over) await jobs.settle({ ...one, dueAtMs: one.createdAtMs + KEPT_MS });
-        });
-      }
-      return claimed.filter(isYoung).map(({ key: id, tx }) => ({ id, tx }));
+    async claim(network: NetworkKey, nowMs: number, limit: number): Promise<readonly LookupKey[]> {
+      // The write lock is taken only if there are any.
+      if ((await db.read(() => statements.due.get({ network, nowMs, limit: 1 }))) === undefined) return [];
+      return db.write(async () => {
+        const found = (await statements.due.all({ network, nowMs, limit })) as LookupRow[];
+        const isYoung = ({ askedAtMs }: LookupRow) => askedAtMs > nowMs - LOOKUP_AGE_MS_MAX;
+        for (const one of found) {
+          const { sessionId, tx, finding } = one;
+          // What is too old stays open, and is deleted before anybody looks again.
+          const dueAtMs = isYoung(one) ? nowMs + LEASE_MS : one.askedAtMs + KEPT_MS;
+          await statements.settle.run({ sessionId, network, tx, finding, dueAtMs });
+        }
+        return found.filter(isYoung).map(({ sessionId, tx }) => ({ sessionId, network, tx }));
+      });
     },
     /**
      * Judges the node's report by what is stored, and raises an alarm when money was missed. It credits nothing.
      * @param input `report` is null when the node could not tell: it is asked again, and an earlier result stays
      */
     async answer({
-      id,
       report,
       nowMs,
-    }: Readonly<{ id: string; report: TransactionReport | null; nowMs: number }>): Promise<void> {
+      ...key
+    }: LookupKey & Readonly<{ report: TransactionReport | null; nowMs: number }>): Promise<void> {
       await db.write(async () => {
-        const job = await jobs.find(id);
-        if (!job) return;
-        const row = asked(job);
-        const finding = report ? await judgeReport(row, report) : row.finding;
+        const row = (await statements.find.get(key)) as LookupRow | undefined;
+        if (!row) return;
+        const finding = report ? await judgeReport(parts, row, report) : row.finding;
         // While nothing is known it stays open, until it is too old to be asked.
-        const next = nextLookAtMs(finding ?? 'unknown', row.createdAtMs, nowMs) ?? (finding === null ? nowMs : null);
-        await jobs.settle({ ...job, payload: written({ ...row, finding }), dueAtMs: next, tries: job.tries + 1 });
+        const next = nextLookAtMs(finding ?? 'unknown', row.askedAtMs, nowMs) ?? (finding === null ? nowMs : null);
+        await statements.settle.run({ ...key, finding, dueAtMs: next });
         if (finding === 'missed' && row.finding !== 'missed' && report?.kind === 'mined') {
-          await alarmMissed(row, report.number, nowMs);
+          await parts.raiseAlarm(missed(row, report.number, nowMs));
         }
       });
     },
   };
 }
-
-const written = ({ network, family, tx, position, finding }: Payload): string =>
-  JSON.stringify({ network, family, tx, position, finding });
-
-const toLookup = ({ network, tx, createdAtMs, finding, dueAtMs }: Asked): Lookup => ({
-  network,
-  tx,
-  askedAtMs: createdAtMs,
-  finding,
-  isOpen: dueAtMs !== null,
-});

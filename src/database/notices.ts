@@ -8,8 +8,8 @@ import type { Severity, Told, WatchedAlarm } from '../core/notice.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
 import type { ChannelKind, NoticeProgress } from './column-values.ts';
 import type { Db } from './engine/open.ts';
+import type { Vault } from './sealing.ts';
 import { alarms, noticeTargets } from './tables.ts';
-import type { Vault } from './vault.ts';
 
 /** The text that a person types to add a target. `to`: a mail address, or Telegram's id of a chat. */
 export type TargetField = 'url' | 'token' | 'to';

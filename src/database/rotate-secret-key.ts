@@ -8,13 +8,24 @@ import { Fault, permanent } from '../core/fault.ts';
 import { createIntentMac, type IntentMac, isPayback, paybackKinds } from '../core/intent.ts';
 import { macedAddress, NOT_DERIVED } from './addresses.ts';
 import { createAuditLog, type OperatorAct } from './audit-log.ts';
+import { webhookSecretName } from './endpoints.ts';
 import { type Db, openSqlite } from './engine/open.ts';
 import { apiSecretName, macedKey } from './keys.ts';
 import { noticeAddressName, noticeCodeName } from './notices.ts';
-import { totpSecretName } from './people/person.ts';
+import { totpSecretName } from './people.ts';
 import { macedRefundAddress } from './refunds/destinations.ts';
 import { macedDestination } from './refunds/rows.ts';
-import { createRowMacs, type MacedRow, type RowMacs } from './row-macs.ts';
+import {
+  createRowMacs,
+  createTokens,
+  createVault,
+  type MacedRow,
+  opensProbe,
+  type RowMacs,
+  sealProbe,
+  type Tokens,
+  type Vault,
+} from './sealing.ts';
 import { macedDecision } from './stores.ts';
 import {
   addresses,
@@ -28,10 +39,7 @@ import {
   stores,
   transfers,
 } from './tables.ts';
-import { createTokens, type Tokens } from './tokens.ts';
 import { macedTransfer } from './transfers.ts';
-import { createVault, opensProbe, sealProbe, type Vault } from './vault.ts';
-import { webhookSecretName } from './webhook-secrets.ts';
 
 const BUSY_TIMEOUT_MS = 5_000;
 /** Rows that are in memory at once. */

@@ -459,6 +459,22 @@ CREATE INDEX refunds_listed ON refunds (store_id, mode, created_at_ms, id);
 CREATE INDEX refunds_listed_by_status ON refunds (store_id, mode, status, created_at_ms, id);
 CREATE INDEX refunds_by_transaction ON refunds (store_id, mode, tx) WHERE tx IS NOT NULL;
 
+-- A payer's question about a transaction, which the network's indexer asks its node. It informs and never credits.
+CREATE TABLE lookups (
+  session_id TEXT NOT NULL REFERENCES sessions (id),
+  network TEXT NOT NULL,
+  tx TEXT NOT NULL,
+  family TEXT NOT NULL,
+  finding TEXT, --> LookupResult
+  first_asked_at_ms INTEGER NOT NULL,
+  position INTEGER NOT NULL, -- among those that were first asked together
+  asked_at_ms INTEGER NOT NULL,
+  due_at_ms INTEGER, -- null: done. A claim moves it to the end of its lease
+  PRIMARY KEY (session_id, network, tx)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX lookups_due ON lookups (network, due_at_ms, session_id, tx) WHERE due_at_ms IS NOT NULL;
+CREATE INDEX lookups_by_age ON lookups (network, asked_at_ms, session_id, tx);
+
 -- ── Money out ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 -- A payment out of our wallets, by its intent, which never changes (a refund's may get another payee before its first attempt).
@@ -621,20 +637,6 @@ CREATE TABLE sweep_parts (
 CREATE INDEX sweep_parts_by_owner ON sweep_parts (network, derivation_index);
 
 -- ── Operators ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
--- Work that is done once, soon, and tried again after a failure: receipts to mail, transactions to look up for payers.
-CREATE TABLE jobs (
-  key TEXT PRIMARY KEY,
-  queue TEXT NOT NULL, -- the network whose indexer looks the transaction up
-  owner TEXT NOT NULL, -- whose it is: a session
-  payload TEXT NOT NULL, -- JSON of the kind, with its result
-  created_at_ms INTEGER NOT NULL,
-  due_at_ms INTEGER, -- null: done. A claim moves it to the end of its lease
-  tries INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX jobs_due ON jobs (queue, due_at_ms, key) WHERE due_at_ms IS NOT NULL;
-CREATE INDEX jobs_of_owner ON jobs (owner, created_at_ms);
-CREATE INDEX jobs_by_age ON jobs (queue, created_at_ms);
 
 -- Something that an operator must look at. With a `key` it lasts until it ends by itself, and a key has one open alarm at most;
 -- without one it reports an event, which a person resolves. The newest 10,000 are kept, and those that are open.

@@ -11,19 +11,17 @@ import {
   REPLAY_ATTEMPTS_MAX,
   refusalStatuses,
   replayAtMs,
-  SILENT_COUNT,
 } from '../core/endpoint.ts';
 import type { EventType } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { Attempt } from './deliveries.ts';
-import { type RefreshDue, refreshEach } from './endpoint-due.ts';
+import { IS_UNPROVEN, type RefreshDue, refreshEach, type SecretPair, type WebhookSecrets } from './endpoints.ts';
 import { filterInOrder, mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { firstEventId } from './events.ts';
 import { createMeta } from './meta.ts';
-import type { SecretPair, WebhookSecrets } from './webhook-secrets.ts';
 
 /** A delivery that is leased until `leaseUntilMs`, with all that is needed to send it. `attempt`: 1 for the first. */
 export type ClaimedDelivery = SecretPair &
@@ -80,8 +78,6 @@ export const isSenderSilent = (report: Pick<SenderReport, 'atMs'> | null, nowMs:
 
 /** Endpoints that one claim looks at: more than can have no place left. */
 const ENDPOINTS_LOOKED_MAX = 1_024;
-
-export const IS_UNPROVEN = `CASE WHEN silences >= ${SILENT_COUNT} THEN 1 ELSE 0 END`;
 
 type EndpointRow = Readonly<{ id: string; storeId: string; mode: Mode; url: string; perSession: number }>;
 type DueRow = Pick<ClaimedDelivery, 'id' | 'eventId' | 'eventType' | 'sessionId' | 'body'> &

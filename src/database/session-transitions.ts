@@ -3,8 +3,18 @@
  */
 import { sql } from 'drizzle-orm';
 import { type PaymentEventType, paymentEventBody } from '../core/event.ts';
-import { accept, type HeldKind, heldMoney } from '../core/held-money.ts';
-import { parToMinorFloor } from '../core/money.ts';
+import {
+  accept,
+  type HeldKind,
+  heldAlarmCode,
+  heldEvents,
+  heldKinds,
+  heldMoney,
+  nextRecord,
+  openPar,
+  withoutReturned,
+} from '../core/held-money.ts';
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToMinorFloor } from '../core/money.ts';
 import {
   advance,
   type CancelRefusal,
@@ -15,27 +25,28 @@ import {
   type ReceiptSum,
   type Recount,
   received,
+  recount,
   type Standing,
   standing,
 } from '../core/session.ts';
-import { isStablecoin, type NetworkKey } from '../core/transfer.ts';
+import { type Currency, isStablecoin, type NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
-import type { RaiseAlarm } from './alarms.ts';
+import { sortableId } from '../lib/id.ts';
+import { alarmKey, type EndAlarm, type RaiseAlarm } from './alarms.ts';
 import type { Db } from './engine/open.ts';
-import { atFirstUse, changeBy, given } from './engine/prepared.ts';
+import { atFirstUse, changeBy, findBy, given, preparedInsert } from './engine/prepared.ts';
 import type { Outbox } from './events.ts';
-import type { HeldRecords, HeldReporting } from './held-records.ts';
 import type { NetworkRows } from './networks.ts';
+import type { ReturnedOf } from './refunds/returned.ts';
 import { dueOf, lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session.ts';
-import { type CountingSums, sumsAfter } from './session-sums.ts';
-import { sessions } from './tables.ts';
+import { heldMoney as records, sessions } from './tables.ts';
 
 type Parts = Readonly<{
   networks: NetworkRows;
   countingSums: CountingSums;
   outbox: Outbox;
   raiseAlarm: RaiseAlarm;
-  heldRecords: HeldRecords;
+  held: HeldRecords;
 }>;
 
 /** Events that say what was due where nothing was received. */
@@ -47,7 +58,7 @@ const endsUnpaid: readonly PaymentEventType[] = ['payment.expired', 'payment.can
  */
 export function createSessionTransitions(
   db: Db,
-  { networks, countingSums, outbox, raiseAlarm, heldRecords }: Parts,
+  { networks, countingSums, outbox, raiseAlarm, held }: Parts,
   outageWaitS: number,
 ) {
   const update = changeBy(db, sessions, stateColumnNames, 'id');
@@ -74,11 +85,11 @@ export function createSessionTransitions(
   ): Promise<void> {
     const terms = termsOf(row);
     const state = stateOf(terms, after.life, after.standing, kept);
-    const held = await countingSums(row, kept);
+    const counting = await countingSums(row, kept);
     if (stateColumnNames.every((name) => row[name] === state[name])) return;
     await update({ id: row.id, ...state });
     for (const type of changes({ life: lifeOf(row), standing: standingOf(row) }, after)) {
-      const sum = received(terms, after.life, held, type);
+      const sum = received(terms, after.life, counting, type);
       await outbox.post(row, type, nowMs, (id) =>
         paymentEventBody({
           id,
@@ -109,8 +120,8 @@ export function createSessionTransitions(
     }
     // Records follow from the sums: where nothing is held before or after, there is none to change.
     const isHeld = (life: Life, of: readonly ReceiptSum[]) => heldMoney(terms, life, of).length > 0;
-    if (!isHeld(lifeOf(row), row.sums) && !isHeld(after.life, held)) return;
-    await heldRecords.follow(row, { life: after.life, sums: held }, { nowMs, cause, reporting });
+    if (!isHeld(lifeOf(row), row.sums) && !isHeld(after.life, counting)) return;
+    await held.follow(row, { life: after.life, sums: counting }, { nowMs, cause, reporting });
   }
 
   return {
@@ -157,7 +168,7 @@ export function createSessionTransitions(
       const [terms, life, kept] = [termsOf(row), lifeOf(row), row.sums];
       const counting = await countingSums(row, kept);
       await update({ id: row.id, ...stateOf(terms, life, standing(terms, life, counting), kept) });
-      await heldRecords.follow(row, { life, sums: counting }, { nowMs, cause: null, reporting: 'alarm' });
+      await held.follow(row, { life, sums: counting }, { nowMs, cause: null, reporting: 'alarm' });
     },
     /** Counts a transfer that the session shows. */
     countPayment: async (id: string) => {
@@ -167,3 +178,140 @@ export function createSessionTransitions(
 }
 
 export type SessionTransitions = ReturnType<typeof createSessionTransitions>;
+
+/** Returns a session's sums without held money that is returned, by which it is judged; within a transaction. */
+export type CountingSums = (row: Pick<SessionRow, 'id'>, sums: readonly ReceiptSum[]) => Promise<readonly ReceiptSum[]>;
+
+export const createCountingSums =
+  (returnedOf: ReturnedOf): CountingSums =>
+  async (row, sums) =>
+    // Nothing can be returned where nothing came: most sessions are created and expire without a look.
+    sums.length === 0 ? sums : withoutReturned(sums, await returnedOf(row.id));
+
+/** Returns a session's sums after changes. */
+export const sumsAfter = ({ sums }: Pick<SessionRow, 'sums'>, changed: readonly Recount[]): readonly ReceiptSum[] =>
+  changed.length === 0 ? sums : recount(sums, changed);
+
+// ── Records of held money ────────────────────────────────────────────────────────────────────────────────────────────
+// Records follow from the sums of sessions, in the transaction that changes them. A new record raises an alarm that
+// lasts until it is settled or gone, and sends an event to the endpoints that opted in.
+
+export type HeldRow = typeof records.$inferSelect;
+
+export type HeldReporting = 'alarm' | 'event';
+
+const whatHappened: Readonly<Record<HeldKind, (amount: string) => string>> = {
+  late: (amount) => `received ${amount} after its end`,
+  short: (amount) => `ended with ${amount}, too little`,
+  surplus: (amount) => `received ${amount} more than was due`,
+  wrong_token: (amount) => `received ${amount}, a coin that it does not take`,
+};
+
+/** Returns an amount as people read it. */
+export const amountText = (par: bigint, currency: Currency): string =>
+  `${formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS)} ${currency}`;
+
+const keyOf = (heldId: string): string => alarmKey('held', heldId);
+
+/** Returns functions that are called within a transaction. */
+export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, endAlarm: EndAlarm, outbox: Outbox) {
+  const insert = preparedInsert(db, records);
+  const ofSession = findBy(db, records, 'sessionId');
+  const find = findBy(db, records, 'id');
+  const changing = ['state', 'valuePar', 'settledPar', 'currency', 'openedAtMs', 'settledAtMs'] as const;
+  const update = changeBy(db, records, changing, 'id');
+
+  async function report(
+    row: SessionRow,
+    life: Life,
+    held: HeldRow,
+    cause: NetworkKey | null,
+    hasAlarm: boolean,
+  ): Promise<void> {
+    const [par, atMs] = [openPar(held), held.openedAtMs];
+    const type = heldEvents[held.kind];
+    if (type) await postEvent(row, life, type, { amountMinor: parToMinorFloor(par), currency: held.currency }, atMs);
+    if (!hasAlarm) return;
+    await raiseAlarm({
+      key: keyOf(held.id),
+      atMs,
+      code: heldAlarmCode(held.kind),
+      message:
+        `Order ${row.orderId} (session ${row.id}) ${whatHappened[held.kind](amountText(par, held.currency))}. It counts ` +
+        `for nothing: look at it with \`quayside show ${held.id}\` and decide with \`quayside held accept\` or ` +
+        '`quayside held return`.',
+      network: cause,
+      sessionId: row.id,
+    });
+  }
+
+  async function postEvent(
+    row: SessionRow,
+    { status }: Life,
+    type: PaymentEventType,
+    received: Readonly<{ amountMinor: bigint; currency: Currency }>,
+    nowMs: number,
+  ): Promise<void> {
+    const { id: sessionId, mode, orderId, terms } = row;
+    const common = {
+      type,
+      createdAtS: toSeconds(nowMs),
+      mode,
+      sessionId,
+      orderId,
+      status,
+      sum: received,
+      exchangeRate: terms.conversion?.rate ?? null,
+    };
+    await outbox.post(row, type, nowMs, (id) => paymentEventBody({ id, ...common }));
+  }
+
+  return {
+    /**
+     * Brings a session's records up to date.
+     * @param moment `cause`: the network whose block caused this; null for the clock or a person. `reporting`: `alarm`
+     * for an alarm, and an event for the merchant; `event` if an operator decides now: what is newly held is known to
+     * them, and settled at once
+     */
+    async follow(
+      row: SessionRow,
+      { life, sums }: Readonly<{ life: Life; sums: readonly ReceiptSum[] }>,
+      moment: Readonly<{ nowMs: number; cause: NetworkKey | null; reporting: HeldReporting }>,
+    ): Promise<void> {
+      const { nowMs, cause, reporting } = moment;
+      const known = await ofSession.all({ sessionId: row.id });
+      const amounts = heldMoney(termsOf(row), life, sums);
+      for (const kind of heldKinds) {
+        const before = known.find((one) => one.kind === kind);
+        const amount = amounts.find((one) => one.kind === kind);
+        const next = nextRecord(before ?? null, amount?.valuePar ?? 0n);
+        if (!next || (before?.state === next.state && before.valuePar === next.valuePar)) continue;
+        const isNew = next.state === 'open' && before?.state !== 'open';
+        const held: HeldRow = {
+          id: before?.id ?? `held_${sortableId(nowMs, row.id + kind)}`,
+          sessionId: row.id,
+          kind,
+          currency: amount?.currency ?? before?.currency ?? 'USDT',
+          openedAtMs: isNew ? nowMs : (before?.openedAtMs ?? nowMs),
+          settledAtMs: before?.settledAtMs ?? null,
+          ...next,
+        };
+        const saved: HeldRow =
+          isNew && reporting === 'event'
+            ? { ...held, state: 'settled', settledPar: held.valuePar, settledAtMs: nowMs }
+            : held;
+        if (before?.state === 'open' && saved.state !== 'open') await endAlarm(keyOf(before.id), nowMs);
+        if (before) await update(saved);
+        else await insert(saved);
+        if (isNew) await report(row, life, held, cause, reporting === 'alarm');
+      }
+    },
+    find: (id: string): Promise<HeldRow | undefined> => find.get({ id }),
+    async settle(row: HeldRow, nowMs: number): Promise<void> {
+      await update({ ...row, state: 'settled', settledPar: row.valuePar, settledAtMs: nowMs });
+      await endAlarm(keyOf(row.id), nowMs);
+    },
+  };
+}
+
+export type HeldRecords = ReturnType<typeof createHeldRecords>;

@@ -5,7 +5,7 @@
 import { deadline, type Life, type ReceiptState, type ReceiptSum, type Standing, type Terms } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
-import type { Conversion, OrderDetails, PaymentOption, SessionRequest } from './session-request.ts';
+import type { Conversion, OrderDetails, PaymentOption, SessionRequest } from './column-values.ts';
 import type { sessions } from './tables.ts';
 
 /** A transfer to the session's address in its current state. */

@@ -11,12 +11,11 @@ import { type CancelRefusal, newLife, newStanding, type Terms, toleratedPar } fr
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import type { AddressRows } from './addresses.ts';
-import type { StoreSettings } from './column-values.ts';
+import type { Conversion, PaymentOption, SessionRequest, StoreSettings } from './column-values.ts';
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
-import { isOffered } from './network-health.ts';
-import type { NetworkRow, NetworkRows } from './networks.ts';
+import { isOffered, type NetworkRow, type NetworkRows } from './networks.ts';
 import type { Replay, Replays } from './replays.ts';
 import {
   lifeOf,
@@ -30,7 +29,6 @@ import {
   toSession,
 } from './session.ts';
 import type { SessionPaging } from './session-lists.ts';
-import type { Conversion, PaymentOption, SessionRequest } from './session-request.ts';
 import type { SessionTransitions } from './session-transitions.ts';
 import type { StoreRows } from './stores.ts';
 import { sessions } from './tables.ts';

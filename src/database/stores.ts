@@ -6,17 +6,16 @@ import { and, asc, count, eq, getTableColumns, inArray } from 'drizzle-orm';
 import { invariant } from '../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../core/refund.ts';
 import type { Mode } from '../core/transfer.ts';
-import { alarmKey } from './alarms.ts';
-import type { ApprovalAlarms } from './approval-alarms.ts';
+import { type ApprovalAlarms, alarmKey } from './alarms.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
 import type { AuditedState, PageSettings, StoreSettings } from './column-values.ts';
+import type { WebhookSecrets } from './endpoints.ts';
 import { writeOrTry } from './engine/dry-run.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, given, preparedInsert } from './engine/prepared.ts';
-import { personRows, withMembership } from './people/person.ts';
-import type { MacedRow, RowGuard } from './row-macs.ts';
+import { personRows, withMembership } from './people.ts';
+import type { MacedRow, RowGuard } from './sealing.ts';
 import { stores } from './tables.ts';
-import type { WebhookSecrets } from './webhook-secrets.ts';
 
 /** Stores of one person that may wait for approval at a time. */
 export const WAITING_STORES_MAX = 3;

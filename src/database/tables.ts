@@ -4,6 +4,7 @@ import type { Membership } from '../core/access.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { BlockGap } from '../core/gap.ts';
 import type { Account, Asset, EntryKind } from '../core/ledger.ts';
+import type { LookupResult } from '../core/lookup.ts';
 import type { Severity } from '../core/notice.ts';
 import type { Attempt } from '../core/payout.ts';
 import type { RefundPolicy, RefundReason } from '../core/refund.ts';
@@ -13,6 +14,7 @@ import type {
   AuditedState,
   ChannelKind,
   NoticeProgress,
+  OrderDetails,
   PageSettings,
   Passkey,
   RefundApproval,
@@ -21,7 +23,6 @@ import type {
   StoreSettings,
 } from './column-values.ts';
 import { exactJson, intent, json, receiptSums, sessionTerms, units } from './engine/column-types.ts';
-import type { OrderDetails } from './session-request.ts';
 
 export const meta = sqliteTable('meta', {
   name: text().primaryKey(),
@@ -351,6 +352,18 @@ export const refunds = sqliteTable('refunds', {
   canceledAtMs: integer(),
 });
 
+export const lookups = sqliteTable('lookups', {
+  sessionId: text().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  tx: text().notNull(),
+  family: text().notNull(),
+  finding: text().$type<LookupResult>(),
+  firstAskedAtMs: integer().notNull(),
+  position: integer().notNull(),
+  askedAtMs: integer().notNull(),
+  dueAtMs: integer(),
+});
+
 export const payouts = sqliteTable('payouts', {
   id: text().primaryKey(),
   kind: text().$type<'refund' | 'return' | 'sweep' | 'gas'>().notNull(),
@@ -464,16 +477,6 @@ export const sweepParts = sqliteTable('sweep_parts', {
   currency: text().$type<'USDT' | 'USDC'>().notNull(),
   poolId: integer(),
   units: units().notNull(),
-});
-
-export const jobs = sqliteTable('jobs', {
-  key: text().primaryKey(),
-  queue: text().notNull(),
-  owner: text().notNull(),
-  payload: text().notNull(),
-  createdAtMs: integer().notNull(),
-  dueAtMs: integer(),
-  tries: integer().notNull(),
 });
 
 export const alarms = sqliteTable('alarms', {

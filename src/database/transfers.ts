@@ -9,7 +9,7 @@ import { type Currency, type NetworkKey, nameOf } from '../core/transfer.ts';
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, preparedInsert } from './engine/prepared.ts';
-import type { MacedRow, RowGuard } from './row-macs.ts';
+import type { MacedRow, RowGuard } from './sealing.ts';
 import type { Payment } from './session.ts';
 import { addresses, blocks, networks, transfers } from './tables.ts';
 

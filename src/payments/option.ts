@@ -6,8 +6,8 @@ import { chains } from '../chains/index.ts';
 import type { WalletLink, WalletNetwork, WalletRequest, Wallets } from '../chains/wallet.ts';
 import type { BlockRef } from '../core/block.ts';
 import { invariant } from '../core/fault.ts';
+import type { PaymentOption } from '../database/column-values.ts';
 import type { Session } from '../database/session.ts';
-import type { PaymentOption } from '../database/session-request.ts';
 
 /** Returns the name of a payment option in URLs of the payment page. */
 export const optionName = ({ network, currency }: Pick<PaymentOption, 'network' | 'currency'>): string =>

@@ -3,8 +3,8 @@
  * chain.
  */
 
+import type { PaymentOption } from '../database/column-values.ts';
 import type { Session } from '../database/session.ts';
-import type { PaymentOption } from '../database/session-request.ts';
 
 export const simulations = [
   'pay_exact',

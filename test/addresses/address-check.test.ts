@@ -8,7 +8,7 @@ import type { DeriveTask } from '../../src/addresses/derive-worker.ts';
 import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
 import { Fault, invariant } from '../../src/core/fault.ts';
 import { macedAddress } from '../../src/database/addresses.ts';
-import { createRowMacs } from '../../src/database/row-macs.ts';
+import { createRowMacs } from '../../src/database/sealing.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';

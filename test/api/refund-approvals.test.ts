@@ -2,7 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
-import { APPROVAL_ALARMS_MAX } from '../../src/database/approval-alarms.ts';
+import { APPROVAL_ALARMS_MAX } from '../../src/database/alarms.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
 import { approve } from '../support/approve.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';

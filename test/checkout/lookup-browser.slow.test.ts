@@ -32,8 +32,8 @@ const answered = (page: Page, words: RegExp) =>
 async function sight(api: ApiServer, report: TransactionReport): Promise<void> {
   const nowMs = api.clock.nowMs();
   for (const network of ['test:ethereum', 'test:bsc', 'live:ethereum'] as const) {
-    for (const { id } of await api.database().lookups.claim(network, nowMs, 10)) {
-      await api.database().lookups.answer({ id, report, nowMs });
+    for (const due of await api.database().lookups.claim(network, nowMs, 10)) {
+      await api.database().lookups.answer({ ...due, report, nowMs });
     }
   }
 }

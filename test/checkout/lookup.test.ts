@@ -36,8 +36,8 @@ const show = async (api: ApiServer, sale: Sale, pasted: string): Promise<string>
 /** The transaction report of an indexer, for the database to judge. */
 async function sight(api: ApiServer, network: NetworkKey, report: TransactionReport): Promise<void> {
   const nowMs = api.clock.nowMs();
-  for (const { id } of await api.database().lookups.claim(network, nowMs, 10)) {
-    await api.database().lookups.answer({ id, report, nowMs });
+  for (const due of await api.database().lookups.claim(network, nowMs, 10)) {
+    await api.database().lookups.answer({ ...due, report, nowMs });
   }
 }
 

@@ -1,7 +1,7 @@
 /** A network whose node has stopped: what owner and operator are told, and what is neither claimed nor offered. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { NetworkReport } from '../../src/database/network-health.ts';
+import type { NetworkReport } from '../../src/database/networks.ts';
 import { type Dashboard, rowsOf, textOf, withDashboard } from '../support/dashboard.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
 

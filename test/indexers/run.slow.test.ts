@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { openDatabase } from '../../src/app/open-database.ts';
 import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import type { NetworkStatus } from '../../src/database/network-health.ts';
+import type { NetworkStatus } from '../../src/database/networks.ts';
 import { installationFolder as root } from '../../src/lib/installation.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { built } from '../support/built.ts';

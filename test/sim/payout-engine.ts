@@ -8,7 +8,7 @@ import type { PayoutNode } from '../../src/chains/spend.ts';
 import { transient } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { NetworkStatus } from '../../src/database/network-health.ts';
+import type { NetworkStatus } from '../../src/database/networks.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Random } from '../../src/sandbox/random.ts';

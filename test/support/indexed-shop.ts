@@ -13,7 +13,7 @@ import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { NetworkStatus } from '../../src/database/network-health.ts';
+import type { NetworkStatus } from '../../src/database/networks.ts';
 import type { Session } from '../../src/database/session.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { addressKeyOf } from './address-keys.ts';

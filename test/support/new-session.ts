@@ -7,8 +7,7 @@ import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { minorToPar } from '../../src/core/money.ts';
 import type { Currency } from '../../src/core/transfer.ts';
-import type { StoreSettings } from '../../src/database/column-values.ts';
-import type { SessionRequest } from '../../src/database/session-request.ts';
+import type { SessionRequest, StoreSettings } from '../../src/database/column-values.ts';
 import type { NewSession } from '../../src/database/sessions.ts';
 import type { NewStore } from '../../src/database/stores.ts';
 

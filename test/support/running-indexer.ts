@@ -10,7 +10,7 @@ import { openNode as openSolanaNode } from '../../src/chains/solana/node/node.ts
 import { openNode as openTronNode } from '../../src/chains/tron/node/node.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { NetworkStatus } from '../../src/database/network-health.ts';
+import type { NetworkStatus } from '../../src/database/networks.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import type { PayingSigner } from '../../src/signer/client.ts';

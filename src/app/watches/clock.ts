@@ -5,7 +5,7 @@
 import type { NetworkConfig } from '../../config/network.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Database } from '../../database/database.ts';
-import { isSilent, type NetworkStatus } from '../../database/network-health.ts';
+import { isSilent, type NetworkStatus } from '../../database/networks.ts';
 import type { Watch } from './watchdog.ts';
 
 /** Our clock and a chain's may differ by this much, and by some block times, before anything is said. */

@@ -5,7 +5,7 @@ import type { NetworkConfig } from '../../config/network.ts';
 import { usualDepthMax } from '../../core/credit-policy.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Database } from '../../database/database.ts';
-import { isSilent, type NetworkStatus, whyUnfollowed } from '../../database/network-health.ts';
+import { isSilent, type NetworkStatus, whyUnfollowed } from '../../database/networks.ts';
 import type { Finding, Watch } from './watchdog.ts';
 
 /** A head that has not risen for this many block times, and this long, has stalled. */

@@ -1,7 +1,7 @@
 /**
  * What belongs to the person who is signed in: roles, and where else the account is signed in.
  */
-import type { Person, WebSession } from '../../database/people/person.ts';
+import type { Person, WebSession } from '../../database/people.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import { pageWith } from '../act-form.ts';

@@ -2,7 +2,7 @@
 import { type Refusal, refuse, type Sentence, say } from '../../acts/act.ts';
 import { removeEndpoint, resendWebhooks, rotateSecret, setEndpoint } from '../../acts/webhooks.ts';
 import { sendErrors } from '../../core/delivery.ts';
-import { RECENT_EVENTS, type ShownHealth, WAITING_COUNTED_MAX } from '../../database/endpoint-health.ts';
+import { RECENT_EVENTS, type ShownHealth, WAITING_COUNTED_MAX } from '../../database/deliveries.ts';
 import type { Endpoint } from '../../database/endpoints.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';

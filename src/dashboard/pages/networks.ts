@@ -1,5 +1,5 @@
 /** Networks, for the operator: how far each is read, why one stops, and the command that says what to do. */
-import { type NetworkStatus, staleSinceMs, whyUnfollowed } from '../../database/network-health.ts';
+import { type NetworkStatus, staleSinceMs, whyUnfollowed } from '../../database/networks.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';

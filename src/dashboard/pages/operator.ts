@@ -1,5 +1,5 @@
 /** The installation at a glance, for the operator: what needs somebody, money taken, networks. */
-import { unseenSinceMs } from '../../database/network-health.ts';
+import { unseenSinceMs } from '../../database/networks.ts';
 import { isInformed } from '../../database/notices.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';

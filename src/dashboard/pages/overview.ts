@@ -6,7 +6,7 @@ import { waitsForApproval } from '../../acts/refunds.ts';
 import { isAllowed } from '../../core/access.ts';
 import { parToMinorFloor } from '../../core/money.ts';
 import { type Currency, currencies } from '../../core/transfer.ts';
-import { unseenSinceMs } from '../../database/network-health.ts';
+import { unseenSinceMs } from '../../database/networks.ts';
 import type { CreditTotal } from '../../database/reports.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';

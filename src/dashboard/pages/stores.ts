@@ -4,7 +4,7 @@
  */
 import { say } from '../../acts/act.ts';
 import { decideStore, meanings, type StoreDecision, storeDecisions } from '../../acts/store-decisions.ts';
-import type { Person } from '../../database/people/person.ts';
+import type { Person } from '../../database/people.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list, section } from '../../web/list.ts';

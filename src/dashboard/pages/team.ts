@@ -1,6 +1,6 @@
 /** People of a store, on its page of settings: members with their roles, and the one-time link for a new person. */
 import { linkPerson, membersOf, removePerson } from '../../acts/people.ts';
-import type { Person } from '../../database/people/person.ts';
+import type { Person } from '../../database/people.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list, section } from '../../web/list.ts';
 import { formOf } from '../act-form.ts';

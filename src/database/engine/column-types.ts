@@ -7,7 +7,7 @@ import { parseExactly, writeExactly } from '../../core/exact-json.ts';
 import { permanent } from '../../core/fault.ts';
 import { type Intent, withoutMac } from '../../core/intent.ts';
 import type { ReceiptSum, Terms } from '../../core/session.ts';
-import type { Conversion, PaymentOption, SessionRequest } from '../session-request.ts';
+import type { Conversion, PaymentOption, SessionRequest } from '../column-values.ts';
 
 /**
  * Integers of any size, such as money: decimal TEXT in the file, bigint in code. An INTEGER column would overflow at

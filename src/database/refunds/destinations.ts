@@ -17,7 +17,7 @@ import { findBy } from '../engine/prepared.ts';
 import { createPayerDataMark } from '../meta.ts';
 import type { PayoutSteps } from '../payouts/payouts.ts';
 import type { Replays } from '../replays.ts';
-import type { MacedRow, RowGuard } from '../row-macs.ts';
+import type { MacedRow, RowGuard } from '../sealing.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import type { StoreRows } from '../stores.ts';
 import { ownWallets, refundAddresses } from '../tables.ts';

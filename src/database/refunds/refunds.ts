@@ -7,8 +7,14 @@ import type { IntentMac } from '../../core/intent.ts';
 import { refundEntry } from '../../core/ledger.ts';
 import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
 import { confirmedParts } from '../../core/received.ts';
-import type { EarlierRefund } from '../../core/refund.ts';
-import { exceedsAutomatic, judgeRefund, nextRefundStep, type RefundPolicy, refundable } from '../../core/refund.ts';
+import {
+  type EarlierRefund,
+  exceedsAutomatic,
+  judgeRefund,
+  nextRefundStep,
+  type RefundPolicy,
+  refundable,
+} from '../../core/refund.ts';
 import type { Mode } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { AddressRows } from '../addresses.ts';
@@ -17,13 +23,11 @@ import type { RefundApproval } from '../column-values.ts';
 import { writeOrTry } from '../engine/dry-run.ts';
 import { mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
-import type { HeldRecords } from '../held-records.ts';
 import type { Ledger } from '../ledger.ts';
 import type { PayoutSteps } from '../payouts/payouts.ts';
 import type { Replay, Replays } from '../replays.ts';
-import type { RowGuard } from '../row-macs.ts';
-import type { CountingSums } from '../session-sums.ts';
-import type { SessionTransitions } from '../session-transitions.ts';
+import type { RowGuard } from '../sealing.ts';
+import type { CountingSums, HeldRecords, SessionTransitions } from '../session-transitions.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import type { StoreRows } from '../stores.ts';
 import type { FormatAddress } from '../text-formats.ts';

@@ -10,16 +10,14 @@ import { formatUnits, MINOR_DECIMALS } from '../../core/money.ts';
 import { type EarlierRefund, isHeld, RECENT_MS, type RecentRefunds, recentRefunds } from '../../core/refund.ts';
 import type { Mode } from '../../core/transfer.ts';
 import { DAY_MS, dayOf } from '../../lib/clock.ts';
-import { alarmKey } from '../alarms.ts';
-import type { ApprovalAlarms } from '../approval-alarms.ts';
+import { type ApprovalAlarms, alarmKey } from '../alarms.ts';
 import { mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from '../engine/prepared.ts';
-import type { RowGuard } from '../row-macs.ts';
+import type { RowGuard, Tokens } from '../sealing.ts';
 import type { FindSessionRow } from '../sessions.ts';
 import { refunds, sessions, stores } from '../tables.ts';
 import type { FormatAddress } from '../text-formats.ts';
-import type { Tokens } from '../tokens.ts';
 import type { NewRefund, Refund, RefundFilter } from './refund.ts';
 import { createLostRefunds } from './returned.ts';
 

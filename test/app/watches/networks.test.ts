@@ -5,7 +5,7 @@ import { watchNetworks } from '../../../src/app/watches/networks.ts';
 import type { Node } from '../../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../../src/config/network.ts';
 import { transient } from '../../../src/core/fault.ts';
-import type { NetworkReport } from '../../../src/database/network-health.ts';
+import type { NetworkReport } from '../../../src/database/networks.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
 import { openPolledIndexer, tipOf } from '../../support/polled-indexer.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';

@@ -27,11 +27,17 @@ async function findingOf(
 ) {
   await ask(database, tx, { network });
   const due = await database.lookups.claim(network, T0_MS, 100);
-  const id = due.find((one) => one.tx === tx)?.id;
-  assert.ok(id !== undefined, 'it is due');
-  await database.lookups.answer({ id, report: { kind: 'mined', number, succeeded: true, transfers }, nowMs: T0_MS });
+  const own = due.find((one) => one.tx === tx);
+  assert.ok(own, 'it is due');
+  await database.lookups.answer({
+    ...own,
+    report: { kind: 'mined', number, succeeded: true, transfers },
+    nowMs: T0_MS,
+  });
   return (await database.lookups.list('cs_o1')).find((one) => one.tx === tx && one.network === network)?.finding;
 }
+
+const lookupOf = (tx: string) => ({ sessionId: 'cs_o1', network: NETWORK, tx }) as const;
 
 const test = inWorlds('lookups');
 
@@ -44,11 +50,11 @@ test('a lookup is due, answered, and asked again while it may change', async ({ 
   assert.equal(await database.lookups.claim('test:two', T0_MS, 10), []);
   const [due] = await database.lookups.claim(NETWORK, T0_MS, 10);
   assert.is(due?.tx, '0xa');
-  await database.lookups.answer({ id: due?.id ?? '', report: { kind: 'unknown' }, nowMs: T0_MS + 100 });
+  await database.lookups.answer({ ...lookupOf('0xa'), report: { kind: 'unknown' }, nowMs: T0_MS + 100 });
   assert.equal(await database.lookups.claim(NETWORK, T0_MS + 100, 10), [], 'not at once');
   assert.equal((await database.lookups.claim(NETWORK, T0_MS + 5000, 10)).length, 1);
   const failed = { kind: 'mined', number: 1, succeeded: false, transfers: [] } as const;
-  await database.lookups.answer({ id: due?.id ?? '', report: failed, nowMs: T0_MS + 5000 });
+  await database.lookups.answer({ ...lookupOf('0xa'), report: failed, nowMs: T0_MS + 5000 });
   assert.equal(await database.lookups.list('cs_o1'), [
     { network: NETWORK, tx: '0xa', askedAtMs: T0_MS, finding: 'failed', isOpen: false },
   ]);
@@ -60,9 +66,9 @@ test('a lookup is due, answered, and asked again while it may change', async ({ 
 test('a node that could not tell is asked again later, and an earlier result stays', async ({ database }) => {
   await database.sessions.create(newSession('o1'));
   await ask(database, '0xa');
-  const [due] = await database.lookups.claim(NETWORK, T0_MS, 10);
+  await database.lookups.claim(NETWORK, T0_MS, 10);
   const answer = (report: TransactionReport | null, nowMs: number) =>
-    database.lookups.answer({ id: due?.id ?? '', report, nowMs });
+    database.lookups.answer({ ...lookupOf('0xa'), report, nowMs });
   const finding = async () => (await database.lookups.list('cs_o1')).map((one) => [one.finding, one.isOpen]);
   await answer(null, T0_MS);
   assert.equal(await finding(), [[null, true]]);
@@ -71,8 +77,8 @@ test('a node that could not tell is asked again later, and an earlier result sta
   await answer(null, T0_MS + 6000);
   assert.equal(await finding(), [['waiting', true]]);
   await ask(database, '0xb');
-  const [other] = (await database.lookups.claim(NETWORK, T0_MS, 10)).filter(({ tx }) => tx === '0xb');
-  await database.lookups.answer({ id: other?.id ?? '', report: null, nowMs: T0_MS + LOOKUP_AGE_MS_MAX - 1 });
+  assert.is((await database.lookups.claim(NETWORK, T0_MS, 10))[0]?.tx, '0xb');
+  await database.lookups.answer({ ...lookupOf('0xb'), report: null, nowMs: T0_MS + LOOKUP_AGE_MS_MAX - 1 });
   assert.equal((await finding())[1], [null, true]);
 });
 
@@ -130,7 +136,7 @@ test('missed money is reported, raises one alarm, and is not credited', async ({
 });
 
 test('the answer to a deleted lookup is ignored', async ({ database }) => {
-  await database.lookups.answer({ id: 'cs_o1 test:one 0xa', report: { kind: 'unknown' }, nowMs: T0_MS });
+  await database.lookups.answer({ ...lookupOf('0xa'), report: { kind: 'unknown' }, nowMs: T0_MS });
   assert.equal(await database.alarms.list(10), []);
 });
 

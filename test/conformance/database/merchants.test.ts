@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { APPROVAL_ALARMS_MAX } from '../../../src/database/approval-alarms.ts';
+import { APPROVAL_ALARMS_MAX } from '../../../src/database/alarms.ts';
 import type { NewApiKey } from '../../../src/database/keys.ts';
 import { WAITING_STORES_MAX } from '../../../src/database/stores.ts';
 import { act, breaks, inWorlds, merchant, newSession, sessionOf, show, T0_MS, type World } from './place.ts';

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
-import type { RotationStep } from '../../../src/database/webhook-secrets.ts';
+import type { RotationStep } from '../../../src/database/endpoints.ts';
 import { claimAll, endpoint, inWorlds, newSession, request, sessionOf, T0_MS } from './place.ts';
 
 const act = { atMs: T0_MS + 7, operator: 'alice', command: 'webhook secret', reason: 'it leaked' };

@@ -2,8 +2,8 @@
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createCounters } from '../../../src/database/counters.ts';
 import { openSqlite } from '../../../src/database/engine/open.ts';
+import { createCounters } from '../../../src/database/meta.ts';
 import {
   addressOf,
   Feed,

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createRowMacs, type MacedRow } from '../../../src/database/row-macs.ts';
+import { createRowMacs, type MacedRow } from '../../../src/database/sealing.ts';
 import { runs } from '../../support/runs.ts';
 import { secretKey } from '../../support/temp-database.ts';
 

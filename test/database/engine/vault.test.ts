@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSqliteDatabase } from '../../../src/database/database.ts';
-import { createVault } from '../../../src/database/vault.ts';
+import { createVault } from '../../../src/database/sealing.ts';
 import { fails, merchant, T0_MS } from '../../conformance/database/place.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 

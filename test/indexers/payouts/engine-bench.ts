@@ -13,7 +13,7 @@ import type { PayoutNode, SpendRules } from '../../../src/chains/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import { intentMac, type RefundIntent } from '../../../src/core/intent.ts';
 import type { Database } from '../../../src/database/database.ts';
-import type { NetworkState } from '../../../src/database/network-health.ts';
+import type { NetworkState } from '../../../src/database/networks.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { createRandom } from '../../../src/sandbox/random.ts';
 import type { PayingSigner } from '../../../src/signer/client.ts';

@@ -2,15 +2,14 @@
  * Signing in: one-time links, attempts, passwords and factors, and the sessions of browsers.
  */
 import { and, desc, eq, gt, lt, ne, or } from 'drizzle-orm';
-import { signInDelayS } from '../../core/access.ts';
-import type { RaiseAlarm } from '../alarms.ts';
-import type { OperatorAct, RecordAct } from '../audit-log.ts';
-import type { AuditedState, Passkey } from '../column-values.ts';
-import type { Db } from '../engine/open.ts';
-import { people, webSessions } from '../tables.ts';
-import type { Vault } from '../vault.ts';
+import { signInDelayS } from '../core/access.ts';
+import type { RaiseAlarm } from './alarms.ts';
+import type { OperatorAct, RecordAct } from './audit-log.ts';
+import type { AuditedState, Passkey } from './column-values.ts';
+import type { Db } from './engine/open.ts';
 import {
   type ChangedSecrets,
+  endAccess,
   type NewLink,
   type NewSecrets,
   type Person,
@@ -22,7 +21,9 @@ import {
   type UsedFactor,
   type WebSession,
   type WebSessionLimits,
-} from './person.ts';
+} from './people.ts';
+import type { Vault } from './sealing.ts';
+import { people, webSessions } from './tables.ts';
 
 /** A person's sessions beyond this many end, the oldest first. */
 const WEB_SESSIONS_MAX = 20;
@@ -30,18 +31,11 @@ const PASSKEYS_MAX = 10;
 /** A session's use is saved at most this often. */
 const SEEN_EVERY_MS = 60_000;
 
-const noLink = { linkHash: null, linkSalt: null, linkExpiresAtMs: null };
 const noFailures = { failures: 0, lockedUntilMs: 0 };
 const noFactor = { totpSecret: null, totpStep: 0, recoveryHashes: [] };
 
 type Parts = Readonly<{ vault: Vault; recordAct: RecordAct; raiseAlarm: RaiseAlarm }>;
 type Session = Pick<WebSession, 'personId' | 'formToken'>;
-
-/** Signs a person out everywhere, links included. To be used within a transaction. */
-export async function endAccess(db: Pick<Db, 'orm'>, personId: string): Promise<void> {
-  await personRows(db).set(personId, noLink);
-  await db.orm.delete(webSessions).where(eq(webSessions.personId, personId)).run();
-}
 
 /** A session that may not do what needs a second factor. */
 const unproved = (session: WebSession): WebSession => ({ ...session, sudoUntilMs: 0 });

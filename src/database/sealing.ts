@@ -1,0 +1,222 @@
+/**
+ * Encrypts secrets at rest with AES-256-GCM (NIST SP 800-38D). A sealed text is `v1.` and base64 of nonce (12 bytes),
+ * tag (16) and ciphertext. The name of the secret is authenticated too, so that one row's secret
+ * cannot be moved to another.
+ */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createSecretKey,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
+import { eq } from 'drizzle-orm';
+import { Fault, permanent } from '../core/fault.ts';
+import { systemClock } from '../lib/clock.ts';
+import { createAlarmWriter } from './alarms.ts';
+import type { Db } from './engine/open.ts';
+import { meta } from './tables.ts';
+
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+/** Names the form of a sealed text. */
+const FORM = 'v1.';
+
+export type Vault = Readonly<{
+  seal(secret: string, name: string): string;
+  /** @throws Fault permanent `secret_key_wrong` */
+  open(sealed: string, name: string): string;
+}>;
+
+/** @throws Fault permanent `secret_key_wrong` for a key of another length */
+export function createVault(secretKey: Uint8Array): Vault {
+  if (secretKey.byteLength !== KEY_BYTES)
+    throw permanent('secret_key_wrong', `The secret key has ${secretKey.byteLength} bytes; it needs ${KEY_BYTES}.`);
+  const key = createSecretKey(secretKey);
+  return {
+    seal(secret, name) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(name));
+      const sealed = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
+      return `${FORM}${Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64')}`;
+    },
+    open(sealed, name) {
+      if (!sealed.startsWith(FORM)) throw wrongKey(name, 'is not sealed in a known form');
+      const bytes = Buffer.from(sealed.slice(FORM.length), 'base64');
+      const nonce = bytes.subarray(0, NONCE_BYTES);
+      const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
+      try {
+        const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+          .setAAD(Buffer.from(name))
+          .setAuthTag(tag);
+        return decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
+      } catch (error) {
+        throw wrongKey(name, 'is not opened by this secret key', error);
+      }
+    },
+  };
+}
+
+const wrongKey = (name: string, why: string, cause?: unknown): Fault =>
+  permanent(
+    'secret_key_wrong',
+    `"${name}" ${why}. Restore the secret key that belongs to this database (data/secret.key, or the file named by ` +
+      'QUAYSIDE_SECRET_KEY_FILE). If `quayside secret-key rotate` was interrupted, run it again: it ends what it began.',
+    cause,
+  );
+
+const PROBE = 'the secret key of this database';
+/**
+ * Compares the key with the one that the database was first opened with; the first call stores a sealed text for this.
+ * @throws Fault permanent `secret_key_wrong`
+ */
+export async function checkKey(db: Db, vault: Vault): Promise<void> {
+  const kept = async () => (await db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get())?.value;
+  const add = db.client.prepare(
+    "INSERT INTO meta (name, value) VALUES ('sealed_probe', ?) ON CONFLICT (name) DO NOTHING",
+  );
+  const known =
+    (await db.read(kept)) ??
+    (await db.write(async () => {
+      await add.run(vault.seal(PROBE, PROBE));
+      return kept();
+    }));
+  vault.open(known ?? '', PROBE);
+}
+
+/** Returns whether a vault has the key that the file is sealed with; true for a file that no key was used with. */
+export async function opensProbe(db: Db, vault: Vault): Promise<boolean> {
+  const kept = await db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get();
+  try {
+    return kept === undefined || vault.open(kept.value, PROBE) === PROBE;
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'secret_key_wrong') return false;
+    throw error;
+  }
+}
+
+/** Makes the vault's key the one of the file, within a transaction. */
+export async function sealProbe(db: Db, vault: Vault): Promise<void> {
+  await db.orm
+    .update(meta)
+    .set({ value: vault.seal(PROBE, PROBE) })
+    .where(eq(meta.name, 'sealed_probe'))
+    .run();
+}
+
+// ── MACs of rows ─────────────────────────────────────────────────────────────────────────────────────────────────────
+type Field = string | number | null;
+
+/** A row as its MAC covers it: the table's name, its primary key, and the protected fields in a fixed order. */
+export type MacedRow = Readonly<{ table: string; key: readonly Field[]; fields: readonly Field[] }>;
+
+export type RowMacs = Readonly<{
+  seal(row: MacedRow): string;
+  /** @param mac as stored; null matches no row */
+  isIntact(row: MacedRow, mac: string | null): boolean;
+}>;
+
+const MAC = /^v1\.([A-Za-z0-9_-]{43})$/;
+
+export function createRowMacs(secretKey: Uint8Array): RowMacs {
+  // A KeyObject: a key of bytes costs Node ten times as much at each use.
+  const macKey = createSecretKey(createHmac('sha256', secretKey).update('quayside row mac v1').digest());
+  const macOf = (row: MacedRow): Buffer => createHmac('sha256', macKey).update(encode(row)).digest();
+
+  return {
+    seal: (row) => `v1.${macOf(row).toString('base64url')}`,
+    isIntact(row, mac) {
+      const [, text] = MAC.exec(mac ?? '') ?? [];
+      if (text === undefined) return false;
+      const [expected, given] = [macOf(row), Buffer.from(text, 'base64url')];
+      return given.length === expected.length && timingSafeEqual(given, expected);
+    },
+  };
+}
+
+const encode = ({ table, key, fields }: MacedRow): string =>
+  [encodeField(table), key.length, ':', ...key.map(encodeField), ...fields.map(encodeField)].join('');
+
+/** A letter for the type, the length in bytes, and the text. */
+function encodeField(field: Field): string {
+  if (field === null) return 'n';
+  const text = String(field);
+  return `${typeof field === 'number' ? 'i' : 's'}${Buffer.byteLength(text)}:${text}`;
+}
+
+/** Altered rows that a process remembers, so that each raises one alarm. */
+const REPORTED_MAX = 1_000;
+
+export type RowGuard = Pick<RowMacs, 'seal'> &
+  Readonly<{
+    /**
+     * Returns whether a row is as this installation wrote it. If not, raises the alarm `row_altered`, once per process:
+     * the caller must not use the row.
+     * @param name of the row, for operators
+     * @param remedy what the operator does, with its command
+     */
+    accepts(row: MacedRow, mac: string | null, name: string, remedy: string): boolean;
+    /** Raises the same alarm for a row that the caller has found to be altered. */
+    refuse(table: string, name: string, remedy: string): void;
+  }>;
+
+export function createRowGuard(db: Db, secretKey: Uint8Array): RowGuard {
+  const raiseAlarm = createAlarmWriter(db);
+  const { seal, isIntact } = createRowMacs(secretKey);
+  const reported = new Set<string>();
+
+  /** Raises the alarm after the current transaction, which may be one that only reads. */
+  function report(table: string, name: string, remedy: string): void {
+    if (reported.has(name) || reported.size >= REPORTED_MAX) return;
+    reported.add(name);
+    const message =
+      `The row of ${name} in the table ${table} of ${db.name} was altered, or was not written by this installation. ` +
+      `It is not used. Find out who can write to that file; then ${remedy}.`;
+    const alarm = { atMs: systemClock.nowMs(), code: 'row_altered', message, network: null, sessionId: null };
+    setImmediate(async () => {
+      try {
+        await db.write(() => raiseAlarm(alarm));
+      } catch {
+        // An alarm that cannot be saved now is raised when the row is read again.
+        reported.delete(name);
+      }
+    });
+  }
+
+  return {
+    seal,
+    refuse: report,
+    accepts(row, mac, name, remedy) {
+      if (isIntact(row, mac)) return true;
+      report(row.table, name, remedy);
+      return false;
+    },
+  };
+}
+
+// ── Tokens in links ──────────────────────────────────────────────────────────────────────────────────────────────────
+// A token is 128 bits that only the holder of the secret key can make from an id, which is no secret. A payer's token
+// lets the payer name a refund address at checkout, and a claim's token that of one refund.
+
+const HEX_DIGITS = 32;
+
+export function createTokens(secretKey: Uint8Array) {
+  const key = createSecretKey(createHmac('sha256', secretKey).update('tokens in links v1').digest());
+  const of = (kind: 'payer' | 'refund claim', id: string): string =>
+    createHmac('sha256', key).update(`${kind} ${id}`).digest('hex').slice(0, HEX_DIGITS);
+  return {
+    of,
+    /** Returns what is stored of a token, by which it is found. */
+    hashOf: (token: string): string => createHash('sha256').update(token).digest('hex'),
+    /** Compares a text with a payer's token in constant time. */
+    isPayer(sessionId: string, text: string): boolean {
+      const [found, expected] = [Buffer.from(text), Buffer.from(of('payer', sessionId))];
+      return found.length === expected.length && timingSafeEqual(expected, found);
+    },
+  };
+}
+
+export type Tokens = ReturnType<typeof createTokens>;
