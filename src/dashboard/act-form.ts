@@ -19,6 +19,7 @@ import {
   type Refusal,
   type Review,
   readInput,
+  refuse,
   type Sentence,
   say,
 } from '../acts/act.ts';
@@ -26,7 +27,7 @@ import { permanent } from '../core/fault.ts';
 import { type Html, html } from '../lib/html.ts';
 import { inputOf } from '../web/inputs.ts';
 import { facts } from '../web/list.ts';
-import { changeFields, changing, hidden, type Planned } from './change.ts';
+import { type Answered, answeringOnce, changeFields, confirmed, hidden } from './change.ts';
 import { actOf, type DashboardDeps } from './deps.ts';
 import { idOfForm } from './once.ts';
 import {
@@ -41,6 +42,7 @@ import {
 } from './page.ts';
 import { sentence, sentenceText, shownValue } from './sentence.ts';
 import { faultMessage } from './show.ts';
+import { SUDO_MS } from './web-session.ts';
 
 /** So many inputs stand below one another; more are in two columns where there is room. */
 const ONE_COLUMN_MAX = 6;
@@ -55,7 +57,7 @@ type OfBrowser<F extends Fields, P> = Readonly<{
   name: string;
   needs: Needs;
   fields?: F;
-  asks?: Asks;
+  asks?: Asks | ((plan: P) => Asks);
   plan(context: BrowserContext, input: InputOf<F>): Promise<P | Refusal>;
   /** The id in the audit log, where nothing is reviewed. */
   target?(plan: P): string;
@@ -89,6 +91,8 @@ type How = Readonly<{
   /** The permission that it needs, where it differs from the act's. */
   needs?: Needs;
   formBytesMax?: number;
+  /** Its page is the one that confirms: it asks for the second factor, too. */
+  confirms?: true;
   /** Stands above the facts on the page that confirms. */
   above?(deps: DashboardDeps, visit: AnyVisit): Promise<Html | null> | Html | null;
   /** Stands below the facts on the page that shows what was made. */
@@ -130,13 +134,12 @@ export type Form = Readonly<{
   formBytesMax?: number | undefined;
   /** Renders the form; nothing for somebody who may not do it. */
   show(visit: AnyVisit, shown: Shown): Html | null;
-  /** Plans what was sent. @param again the page of the form, with what is wrong */
-  plan(
-    deps: DashboardDeps,
-    visit: AnyVisit,
-    page: Readonly<{ path: string; again(fault: Html): Promise<Reply> }>,
-  ): Promise<Planned>;
+  /** Does what was sent, once it is confirmed. */
+  answer(deps: DashboardDeps, visit: AnyVisit, page: FormPage): Promise<Answered>;
 }>;
+
+/** The page of a form. `again`: shown with what is wrong. */
+type FormPage = Readonly<{ path: string; again(visit: AnyVisit, fault: Html, status?: number): Promise<Reply> }>;
 
 /** Returns the form of an act. */
 export function formOf<I, P extends object>(act: Act<I, P>, how: How): Form {
@@ -146,21 +149,7 @@ export function formOf<I, P extends object>(act: Act<I, P>, how: How): Form {
     needs,
     formBytesMax: how.formBytesMax,
     show: (visit, shown) => (may(visit, needs) ? render(visit, act.fields as Fields, how, shown) : null),
-    async plan(deps, visit, page) {
-      const { params, words } = visit;
-      const back = filled(how.back ?? page.path, params);
-      return planAct(deps, visit, act, {
-        ...{ texts: textsOf(visit, act.fields as Fields, how), back, refused: page.again },
-        above: (await how.above?.(deps, visit)) ?? null,
-        done(outcome) {
-          const to = how.to === undefined ? back : filled(how.to, { ...params, ...outcome.json });
-          const { made, said, isRepeated } = outcome;
-          return made && !isRepeated
-            ? { title: sentenceText(words, made), content: madePage(deps, visit, how, { outcome, to }) }
-            : { to, said: sentenceText(words, said) };
-        },
-      });
-    },
+    answer: (deps, visit, page) => doAct(deps, visit, { act, how, page }),
   };
 }
 
@@ -246,17 +235,15 @@ export function pageWith(
   page: Omit<StorePage, 'method'> | Omit<CommonPage, 'method'>,
   forms: readonly Form[],
 ): readonly Page[] {
-  const again = async (visit: AnyVisit, fault: Html): Promise<Reply> => {
+  const again: FormPage['again'] = async (visit, fault, status = 400) => {
     const reply = await page.answer(visit as never);
     if (reply === null || !('content' in reply)) return reply;
-    return { ...reply, status: 400, content: html`${faultMessage(fault)}${reply.content}` };
+    return { ...reply, status, content: html`${faultMessage(fault)}${reply.content}` };
   };
-  const sent = forms.map(({ path, needs, formBytesMax, plan }) => ({
+  const sent = forms.map(({ path, needs, formBytesMax, answer }) => ({
     ...{ method: 'post', path, needs },
     ...(formBytesMax !== undefined && { formBytesMax }),
-    answer: changing(deps, (visit: AnyVisit) =>
-      plan(deps, visit, { path: page.path, again: (fault) => again(visit, fault) }),
-    ),
+    answer: answeringOnce((visit) => answer(deps, visit, { path: page.path, again })),
   }));
   return [{ ...page, method: 'get' }, ...sent] as readonly Page[];
 }
@@ -271,65 +258,78 @@ function textsOf({ form, params }: AnyVisit, fields: Fields, { inputs = [], fill
   return Object.fromEntries(entries);
 }
 
-type Use = Readonly<{
-  texts: Texts;
-  /** Where Cancel leads. */
-  back: string;
-  /** The page of the form, with what is wrong. */
-  refused(fault: Html): Promise<Reply>;
-  above: Html | null;
-  done(outcome: Outcome): Reply;
-}>;
-
-/** Plans an act as a form asks for it. */
-async function planAct<I, P extends object>(
+/** Does an act as a form asks for it. What it changes is recorded with the person, in the same transaction. */
+async function doAct<I, P extends object>(
   deps: DashboardDeps,
   visit: AnyVisit,
-  act: Act<I, P>,
-  { texts, back, refused, above, done }: Use,
-): Promise<Planned> {
-  const { words, form } = visit;
-  const answerTo = async ({ refusal, because }: Refusal) =>
-    refusal === 'not_found' ? null : refused(sentence(words, because));
-  const given = readInput(act, texts);
-  if (isRefusal(given)) return answerTo(given);
+  { act, how, page }: Readonly<{ act: Act<I, P>; how: How; page: FormPage }>,
+): Promise<Answered> {
+  const { form, visitor } = visit;
   const reason = form.because?.trim() || null;
-  if ((act.reason === 'required' && reason === null) || (reason ?? '').length > REASON_CHARS_MAX) {
-    return refused(sentence(words, needsReason));
-  }
+  const hasReason = reason !== null || act.reason !== 'required';
+  const isFit = hasReason && (reason ?? '').length <= REASON_CHARS_MAX;
+  const given = isFit ? readInput(act, textsOf(visit, act.fields as Fields, how)) : refuse('usage', needsReason);
+  if (isRefusal(given)) return refused(visit, page, given);
   const context = contextOf(deps, visit, { name: act.name, reason });
   const plan = await act.plan(context, given.input);
-  if (isRefusal(plan)) return answerTo(plan);
+  if (isRefusal(plan)) return refused(visit, page, plan);
+  const asked = await asking(deps, visit, { act, how, page }, plan);
+  if ('reply' in asked) return asked;
+  const { token } = asked;
+  const session = { ...visitor.session, ...(token !== null && { sudoUntilMs: visit.nowMs + SUDO_MS }) };
+  const proved = { ...visit, visitor: { ...visitor, session } };
+  const learned = act.before ? await act.before(context, plan) : plan;
+  if (isRefusal(learned)) return { ...(await refused(proved, page, learned)), token };
+  const own = { ...actOf(visitor.person, act.name, deps.clock), reason };
+  const reply = await deps.database.recordAs({ ...own, target: act.review(plan).target }, async (database) => {
+    const outcome = await act.run({ ...context, database, act: own }, learned);
+    if (isRefusal(outcome)) return (await refused(proved, page, outcome)).reply;
+    return doneReply(deps, visit, { how, page, outcome });
+  });
+  return { reply, token };
+}
+
+/** Shows the page of the form again, with why nothing is done. */
+const refused = async (visit: AnyVisit, page: FormPage, { refusal, because }: Refusal): Promise<Answered> => ({
+  reply: refusal === 'not_found' ? null : await page.again(visit, sentence(visit.words, because)),
+  token: null,
+});
+
+/** Asks for what an act needs before it is done. */
+async function asking<I, P extends object>(
+  deps: DashboardDeps,
+  visit: AnyVisit,
+  { act, how, page }: Readonly<{ act: Act<I, P>; how: How; page: FormPage }>,
+  plan: P,
+): ReturnType<typeof confirmed> {
   const asks = typeof act.asks === 'function' ? act.asks(plan) : act.asks;
-  const { title, target, facts: shown, notes, button, isDangerous, typed } = act.review(plan);
-  let known: P = plan;
-  return {
-    command: act.name,
-    target,
-    reason,
-    review:
-      asks === 'nothing'
-        ? null
-        : {
-            title: sentenceText(words, title),
-            consequence: html`${above}${actFacts(visit, shown)}${notes.map((note) => html`<p>${sentence(words, note)}</p>`)}`,
-            button: sentenceText(words, button),
-            back,
-            needsSudo: asks === 'second factor',
-            ...(typed !== undefined && { typed }),
-            ...(isDangerous && { isDangerous }),
-          },
-    async before() {
-      const learned = await act.before?.(context, known);
-      if (learned !== undefined && isRefusal(learned)) return answerTo(learned);
-      known = learned ?? known;
-      return undefined;
-    },
-    async act(database, own) {
-      const outcome = await act.run({ ...context, database, act: own }, known);
-      return isRefusal(outcome) ? answerTo(outcome) : done(outcome);
-    },
-  };
+  if (asks === 'nothing') return { token: null };
+  const { words, params } = visit;
+  const { title, facts: shown, notes, button, isDangerous = false, typed } = act.review(plan);
+  const above = (await how.above?.(deps, visit)) ?? null;
+  return confirmed(deps, visit, {
+    title: sentenceText(words, title),
+    consequence: html`${above}${actFacts(visit, shown)}${notes.map((note) => html`<p>${sentence(words, note)}</p>`)}`,
+    button: sentenceText(words, button),
+    back: filled(how.back ?? page.path, params),
+    needsSudo: asks === 'second factor',
+    ...{ typed, isDangerous },
+    page: how.confirms ? (fault) => page.again(visit, fault, 403) : null,
+  });
+}
+
+/** Shows what was made, once; or leads on, with what was done. */
+function doneReply(
+  deps: DashboardDeps,
+  visit: AnyVisit,
+  { how, page, outcome }: Readonly<{ how: How; page: FormPage; outcome: Outcome }>,
+): Reply {
+  const { words, params } = visit;
+  const { made, said, isRepeated, json } = outcome;
+  const to = filled(how.to ?? how.back ?? page.path, { ...params, ...json });
+  return made && !isRepeated
+    ? { title: sentenceText(words, made), content: madePage(deps, visit, how, { outcome, to }) }
+    : { to, said: sentenceText(words, said) };
 }
 
 /** Shows what was made, once. */

@@ -20,6 +20,7 @@ import {
   secretText,
   setUpUri,
 } from './second-factor.ts';
+import { sentenceText } from './sentence.ts';
 import { faultMessage } from './show.ts';
 import { keepLanguage } from './sign-in.ts';
 import { chosenLanguage, type Words, wordsFor } from './texts.ts';
@@ -74,8 +75,8 @@ async function claim(
   { person, salt, form }: OpenLink & Readonly<{ form: Readonly<Record<string, string>> }>,
 ): Promise<Claimed | Refused | null> {
   const { password = '', code = '', later } = form;
-  const weak = whyWeak(words, password, person.name);
-  if (weak !== null) return { status: 400, fault: weak };
+  const weak = whyWeak(password, person.name);
+  if (weak !== null) return { status: 400, fault: sentenceText(words, weak) };
   const token = String(request.params.token);
   const codes = later === 'yes' && !isFactorRequired(config.networks) ? null : newRecoveryCodes();
   const app = codes && newApp(newSecretOf(token, salt), code, clock.nowMs());
@@ -135,13 +136,11 @@ ${later === null ? null : html`<p class="hint">${words.say('link.later_hint')}</
     .send(documentOf(words, words.say('link.title'), page));
 }
 
-/** Renders recovery codes, which are shown once. `to`: where the person goes on. */
-export const codesShown = (words: Words, codes: readonly string[], to: string): Html =>
-  html`<p>${words.say('link.codes_text')}</p>
-<ol class="codes card">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ol>
+/** Renders recovery codes, which are shown once. */
+export const codesShown = (words: Words, codes: readonly string[]): Html =>
+  html`<ol class="codes card">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ol>
 <p><a class="button plain" download="quayside-recovery-codes.txt" href="${codesFile(codes)}">${words.say('link.codes_download')}</a> <button type="button" class="plain" data-print hidden>${words.say('link.codes_print')}</button></p>
-<label class="screen-only">${words.say('link.codes_copy')} <input readonly data-copy dir="ltr" spellcheck="false" value="${codes.join(' ')}"></label>
-<p><a class="button" href="${to}">${words.say('general.saved_codes')}</a></p>`;
+<label class="screen-only">${words.say('link.codes_copy')} <input readonly data-copy dir="ltr" spellcheck="false" value="${codes.join(' ')}"></label>`;
 
 /** Returns the codes as a file in a link, so that saving them needs no script, and no second answer with them. */
 const codesFile = (codes: readonly string[]): string =>
@@ -149,5 +148,7 @@ const codesFile = (codes: readonly string[]): string =>
 
 const codesPage = (words: Words, codes: readonly string[]): Html => html`<main id="main" class="narrow">
 <h1>${words.say('link.codes')}</h1>
-${codesShown(words, codes, '/')}${copyWords(words)}
+<p>${words.say('link.codes_text')}</p>
+${codesShown(words, codes)}
+<p><a class="button" href="/">${words.say('general.saved_codes')}</a></p>${copyWords(words)}
 </main>`;

@@ -3,7 +3,7 @@
  */
 import { createHash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Words } from './texts.ts';
+import { type Sentence, say } from '../acts/act.ts';
 
 /** OWASP's Password Storage Cheat Sheet: 32 MiB and three passes are as strong as its first choice for scrypt. */
 const usualCost: Cost = { ln: 15, r: 8, p: 3 };
@@ -66,15 +66,15 @@ export function createPasswords(cost: Cost = usualCost): Passwords {
   };
 }
 
-/** Returns why a password is refused, as a sentence; null for a good one. Length counts, not a mix of characters. */
-export function whyWeak(words: Words, password: string, name: string): string | null {
+/** Returns why a password is refused; null for a good one. Length counts, not a mix of characters. */
+export function whyWeak(password: string, name: string): Sentence | null {
   const text = password.normalize('NFKC').toLowerCase();
-  if ([...text].length < CHARS_MIN) return words.say('passwords.short', { count: CHARS_MIN });
-  if ([...text].length > CHARS_MAX) return words.say('passwords.long', { count: CHARS_MAX });
-  if (isCommon(text)) return words.say('passwords.common');
+  if ([...text].length < CHARS_MIN) return say('passwords.short', { count: CHARS_MIN });
+  if ([...text].length > CHARS_MAX) return say('passwords.long', { count: CHARS_MAX });
+  if (isCommon(text)) return say('passwords.common');
   const known = [name.toLowerCase(), 'quayside'].filter((one) => one.length > 2);
   const rest = known.reduce((left, one) => left.replaceAll(one, ''), text);
-  return new Set(withoutRuns(rest)).size < DISTINCT_MIN ? words.say('passwords.easy') : null;
+  return new Set(withoutRuns(rest)).size < DISTINCT_MIN ? say('passwords.easy') : null;
 }
 
 const rows = ['abcdefghijklmnopqrstuvwxyz', '01234567890', 'qwertyuiopasdfghjklzxcvbnm'];

@@ -85,7 +85,7 @@ test('the password changes with the present one and the second factor, and ends 
     assert.is(unproved.status, 403, 'without the second factor');
     const code = dashboard.code(ada.token);
     const weak = await confirm(ada, APP, page, { ...typed, code, password: 'quaysidequayside' });
-    assert.equal([weak.status, /easy to guess/.test(weak.text)], [403, true]);
+    assert.equal([weak.status, /easy to guess/.test(weak.text)], [400, true]);
     assert.not.match(weak.text, /name="code"/, 'the second factor was proved: it is not asked for once more');
     for (const text of [PASSWORD, 'quaysidequayside']) assert.not.match(weak.text, text, 'no page has what was typed');
     const done = await confirm(ada, APP, weak, typed);
@@ -109,9 +109,9 @@ test('a wrong present password changes nothing, and several make the account wai
       confirm(ada, APP, page, { current, password: NEW_PASSWORD, ...more });
     for (let one = 0; one < 6; one++) {
       const { status, text } = await change(`wrong ${one}`);
-      assert.equal([status, /not your current password/.test(text)], [403, true]);
+      assert.equal([status, /not your current password/.test(text)], [400, true]);
     }
-    assert.is((await change(PASSWORD)).status, 403, 'right, but the account waits');
+    assert.is((await change(PASSWORD)).status, 400, 'right, but the account waits');
     clock.advance(31_000);
     for (let one = 0; one < 3; one++) await change(`again ${one}`);
     assert.is((await signIn(dashboard, dashboard.code(ada.token))).status, 403, 'so does the sign-in');
@@ -127,7 +127,7 @@ test('the app of before works until the new one has shown a code, and not after'
     assert.is(answer.status, 403, 'without a code of the app of before');
     const proved = { current: PASSWORD, code: dashboard.code(ada.token) };
     const wrong = await confirm(ada, APP, answer, { ...proved, new_code: '000000' });
-    assert.equal([wrong.status, secretOf(wrong)], [403, secret], 'the same secret again');
+    assert.equal([wrong.status, secretOf(wrong)], [400, secret], 'the same secret again');
     clock.advance(31_000);
     assert.is((await signIn(dashboard, codeNow(dashboard, secret))).status, 403, 'not yet');
     assert.is((await signIn(dashboard, dashboard.code(ada.token))).status, 303, 'still');
@@ -226,7 +226,7 @@ test('from the first network on that is not simulated, whoever has no factor set
     assert.match(textOf(page.text), 'everybody needs a second factor');
     const new_code = codeNow(dashboard, secretOf(page));
     for (const fields of [{ new_code }, { new_code, current: 'wrong' }, { current: PASSWORD, new_code: '000000' }]) {
-      assert.is((await confirm(ada, APP, page, fields)).status, 403, JSON.stringify(fields));
+      assert.is((await confirm(ada, APP, page, fields)).status, 400, JSON.stringify(fields));
       dashboard.api.clock.advance(2_000);
     }
     const { answer } = await setUp(dashboard, ada);

@@ -182,12 +182,10 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     cookie: (name === 'owner' ? owner : unproved).cookie(),
     form: async () => ({ to: store + to, fields: { form_token: tokens[name], ...fields() } }),
   });
-  const own = (name: 'owner' | 'unproved', to: string, fields: Readonly<Record<string, string>> = {}) => ({
-    path: '/account',
-    cookie: (name === 'owner' ? owner : unproved).cookie(),
-    form: async () => ({ to: `/account/${to}`, fields: { form_token: tokens[name], once: 'x', ...fields } }),
+  const secrets = (fields: Readonly<Record<string, string>>) => ({
+    ...{ path: '/account/app', cookie: owner.cookie() },
+    form: async () => ({ to: '/account/app', fields: { form_token: tokens.owner, once: 'x', ...fields } }),
   });
-  const confirmed = { confirmed: 'yes' };
   const nobody = { path: '/sign-in', cookie: '' };
   const link = async (password: string) => {
     const { token } = await dashboard.invite(`Guest ${++guests}`, { role: 'staff', storeId: api.merchantId });
@@ -205,9 +203,9 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     { name: 'key-made', ...by('owner', '/developers/keys', () => ({ ...key, confirmed: 'yes' })) },
     { name: 'invited', ...by('owner', '/settings/people', guest) },
     { name: 'form-fault', ...by('owner', '/settings/people', () => ({ name: '?', role: 'staff' })), status: 400 },
-    { name: 'secrets', ...own('unproved', 'app') },
-    { name: 'secrets-wrong', ...own('owner', 'app', { ...confirmed, current: 'x', password: PASSWORD }), status: 403 },
-    { name: 'new-codes', ...own('owner', 'app', { ...confirmed, current: PASSWORD, codes: 'yes' }) },
+    { name: 'secrets', path: '/account/app', cookie: unproved.cookie() },
+    { name: 'secrets-wrong', ...secrets({ current: 'x', password: PASSWORD }), status: 400 },
+    { name: 'new-codes', ...secrets({ current: PASSWORD, codes: 'yes' }) },
     { name: 'form-old', ...by('owner', '/settings/people', () => ({ form_token: 'x' })), status: 403 },
   ];
 }

@@ -8,32 +8,24 @@ import type { Passkey } from '../../database/column-values.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { sortableId } from '../../lib/id.ts';
 import { facts, list } from '../../web/list.ts';
-import { browserAct, formOf } from '../act-form.ts';
-import { changing, FIRST_FACTOR_PATH, type Planned } from '../change.ts';
+import { browserAct, formOf, pageWith } from '../act-form.ts';
+import { FIRST_FACTOR_PATH, hidden } from '../change.ts';
 import type { DashboardDeps } from '../deps.ts';
+import { formTokenField } from '../frame.ts';
 import { codesShown, secretShown } from '../link.ts';
-import type { CommonPage, Visit } from '../page.ts';
+import type { Page, Reply, Visit } from '../page.ts';
 import { passkeyButton } from '../passkeys.ts';
 import { whyWeak } from '../passwords.ts';
 import { isFactorRequired, newApp, newRecoveryCodes, newSecretOf, recoveryHash } from '../second-factor.ts';
 import { badge, data, time } from '../show.ts';
+import { neededFor, proofFields } from '../sudo.ts';
 import type { Words } from '../texts.ts';
+import type { Visitor } from '../web-session.ts';
 
 const BACK = '/account';
 /** From so few recovery codes on, the page says to make new ones. */
 const FEW_CODES = 3;
 const PASSKEY_NAME_CHARS_MAX = 40;
-
-export function accountFactorPages(deps: DashboardDeps): readonly CommonPage[] {
-  const needs = 'to be signed in';
-  const page = { path: FIRST_FACTOR_PATH, needs } as const;
-  const answer = changing(deps, async (visit: Visit<null>) => planSecrets(deps, visit));
-  return [
-    { ...page, method: 'post', answer },
-    // Where somebody without a factor is led to.
-    { ...page, method: 'get', answer: (visit) => answer({ ...visit, form: { once: sortableId(visit.nowMs) } }) },
-  ];
-}
 
 /** Shows how many recovery codes are left, and leads to the form. */
 export function factorSection({ visitor: { person }, words }: Visit<null>): Html {
@@ -48,55 +40,83 @@ ${state}
 <p><a class="button${hasFactor ? ' plain' : ''}" href="${FIRST_FACTOR_PATH}">${words.say(hasFactor ? 'general.change' : 'account-factors.first_button')}</a></p></section>`;
 }
 
-/**
- * The form that a password manager fills in. The secret of the new app belongs to one rendering of it: nothing is
- * stored until its code is typed. Passwords are typed on the page that confirms, and nowhere else.
- */
-function planSecrets(deps: DashboardDeps, visit: Visit<null>): Planned {
+const isAppRequired = ({ config }: DashboardDeps, { person }: Visitor): boolean =>
+  !person.hasFactor && isFactorRequired(config.networks);
+
+const changeSecrets = browserAct({
+  name: 'change own secrets',
+  needs: 'to be signed in',
+  async plan({ deps, visit }) {
+    const { visitor, form, nowMs } = visit;
+    const { person } = visitor;
+    const { once = '', new_code = '' } = form;
+    const isRequired = isAppRequired(deps, visitor);
+    const app = new_code === '' && !isRequired ? null : newApp(newSecretOf(visitor.formToken, once), new_code, nowMs);
+    const codes = form.codes === 'yes' || (app && !person.hasFactor) ? newRecoveryCodes() : null;
+    return {
+      person,
+      app,
+      codes,
+      isWrong: app === null && (isRequired || new_code !== ''),
+      hash: null as string | null,
+    };
+  },
+  asks: ({ person }) => (person.hasFactor ? 'second factor' : 'confirmation'),
+  target: ({ person }) => person.id,
+  async before({ deps, visit: { form, nowMs } }, plan) {
+    const { person, app, codes, isWrong } = plan;
+    const { current = '', password = '' } = form;
+    const secrets = await deps.database.signIns.attempt(person.name, nowMs);
+    const isRight = await deps.passwords.isRight(current, secrets?.password ?? null);
+    if (isRight === null) return busy;
+    if (!isRight) return refuse('refused', say('account-factors.password_wrong'));
+    if (isWrong) return refuse('refused', say('link.code_wrong'));
+    if (password === '' && (app || codes)) return plan;
+    const weak = whyWeak(password, person.name);
+    if (weak !== null) return refuse('refused', weak);
+    const hash = await deps.passwords.hash(password);
+    return hash === null ? busy : { ...plan, hash };
+  },
+  async run({ database, visit, act }, { person, app, codes, hash }) {
+    const changed = {
+      ...(hash !== null && { password: hash }),
+      ...app,
+      ...(codes && { recoveryHashes: codes.map(recoveryHash) }),
+    };
+    const isDone = await database.signIns.changeSecrets(visit.visitor.session, changed, person.hasFactor, act);
+    if (!isDone) return refuse('not_found', say('account-factors.password_wrong'));
+    if (codes) return { made: say('link.codes'), said: say('link.codes_text'), json: { codes } };
+    return { said: say(app ? 'account-factors.app_saved' : 'account-factors.password_saved'), json: {} };
+  },
+});
+const busy = refuse('refused', say('sign-in.busy'));
+const changing = formOf(changeSecrets, {
+  path: FIRST_FACTOR_PATH,
+  back: BACK,
+  confirms: true,
+  below: (_deps, { words }, { json }) => codesShown(words, json.codes as readonly string[]),
+});
+
+/** The page of password, app and recovery codes, where somebody without a factor is led to. */
+export const secretPages = (deps: DashboardDeps): readonly Page[] =>
+  pageWith(deps, { path: FIRST_FACTOR_PATH, needs: 'to be signed in', answer: (visit) => secretsPage(deps, visit) }, [
+    changing,
+  ]);
+
+/** The form that a password manager fills in. Passwords are typed on it each time. */
+async function secretsPage(deps: DashboardDeps, visit: Visit<null>): Promise<Reply> {
   const { visitor, form, nowMs, words } = visit;
-  const { person, session, formToken } = visitor;
-  const { once = '', current = '', password = '', new_code = '' } = form;
-  if (once === '') return { to: BACK };
-  const { hasFactor } = person;
-  const isRequired = !hasFactor && isFactorRequired(deps.config.networks);
-  const secret = newSecretOf(formToken, once);
-  const app = new_code === '' && !isRequired ? null : newApp(secret, new_code, nowMs);
-  const codes = form.codes === 'yes' || (app && !hasFactor) ? newRecoveryCodes() : null;
-  let hash: string | null = null;
+  const { once = sortableId(nowMs) } = form;
+  const isRequired = isAppRequired(deps, visitor);
+  const asksProof = neededFor(deps, visit) === 'a proof';
+  const cancel = isRequired ? null : html`<a class="button plain" href="${BACK}">${words.say('change.cancel')}</a> `;
   return {
-    command: 'change own secrets',
-    target: person.id,
-    review: {
-      title: words.say(hasFactor ? 'account-factors.title' : 'account-factors.first_title'),
-      consequence: secretsForm(deps, visit, { secret, isRequired }),
-      button: words.say('general.save'),
-      back: isRequired ? null : BACK,
-      needsSudo: hasFactor,
-      asks: ['username', 'current', 'password', 'new_code', 'codes'],
-    },
-    async before() {
-      const secrets = await deps.database.signIns.attempt(person.name, nowMs);
-      const isRight = await deps.passwords.isRight(current, secrets?.password ?? null);
-      if (isRight === null) return { fault: words.say('sign-in.busy') };
-      if (!isRight) return { fault: words.say('account-factors.password_wrong') };
-      if (!app && (isRequired || new_code !== '')) return { fault: words.say('link.code_wrong') };
-      if (password === '' && (app || codes)) return undefined;
-      const weak = whyWeak(words, password, person.name);
-      if (weak !== null) return { fault: weak };
-      hash = await deps.passwords.hash(password);
-      return hash === null ? { fault: words.say('sign-in.busy') } : undefined;
-    },
-    async act(database, act) {
-      const changed = {
-        ...(hash !== null && { password: hash }),
-        ...app,
-        ...(codes && { recoveryHashes: codes.map(recoveryHash) }),
-      };
-      // Where the session has ended meanwhile, the account page asks to sign in.
-      if (!(await database.signIns.changeSecrets(session, changed, hasFactor, act))) return { to: BACK };
-      if (codes) return { title: words.say('link.codes'), content: codesShown(words, codes, hasFactor ? BACK : '/') };
-      return { to: BACK, said: words.say(app ? 'account-factors.app_saved' : 'account-factors.password_saved') };
-    },
+    title: words.say(visitor.person.hasFactor ? 'account-factors.title' : 'account-factors.first_title'),
+    content: html`<form method="post" action="${FIRST_FACTOR_PATH}" class="card confirm">
+${formTokenField(visitor.formToken)}${hidden('once', once)}
+${secretsForm(deps, visit, { secret: newSecretOf(visitor.formToken, once), isRequired })}
+${asksProof ? await proofFields(deps, visit, []) : null}
+<p class="actions">${cancel}<button>${words.say('general.save')}</button></p></form>`,
   };
 }
 

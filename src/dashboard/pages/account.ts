@@ -11,10 +11,10 @@ import type { Page, Reply, Visit } from '../page.ts';
 import { ago, badge, data, time } from '../show.ts';
 import type { Words } from '../texts.ts';
 import { sessionLimits } from '../web-session.ts';
-import { accountFactorPages, factorSection, passkeyForms, passkeySection } from './account-factors.ts';
+import { factorSection, passkeyForms, passkeySection, secretPages } from './account-factors.ts';
 
 export const accountPages = (deps: DashboardDeps): readonly Page[] => [
-  ...accountFactorPages(deps),
+  ...secretPages(deps),
   {
     method: 'get',
     path: '/',
