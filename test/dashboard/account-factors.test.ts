@@ -267,16 +267,4 @@ test('a factor is asked for once it is set up, and no form or sign-in that was o
     assert.is(await signIns.changeSecrets(session, { password: 'x' }, true, act), false, 'the session has ended');
   }));
 
-test('the list of sessions names browsers and addresses', () =>
-  withDashboard(async (dashboard) => {
-    const ada = await dashboard.person('Ada', operator);
-    dashboard.api.clock.advance(31_000);
-    const device = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
-    const secrets = { name: 'Ada', password: PASSWORD, code: dashboard.code(ada.token) };
-    await dashboard.visitor().post('/sign-in', secrets, { 'user-agent': device, 'x-forwarded-for': '2001:db8::17' });
-    const { text } = await ada.get('/account');
-    assert.match(text, 'Firefox/140.0</bdi>');
-    assert.match(text, '<bdi class="network">2001:<wbr>db8:<wbr>:<wbr>17<wbr></bdi>');
-  }));
-
 test.run();

@@ -211,18 +211,4 @@ test('a notice is shown only if this session’s own pages wrote it, and once', 
     assert.not.match((await ada.get(again)).text, 'role="status"', 'nor long afterwards');
   }));
 
-test('a store that waits for approval gets no key', () =>
-  withDashboard(async (dashboard) => {
-    const { api } = dashboard;
-    const storeId = await api.addMerchant('pending');
-    const ada = await dashboard.person('Ada', { role: 'owner', storeId });
-    const page = `/s/${storeId}/test/developers`;
-    const { text } = await ada.get(page);
-    assert.match(text, 'once the operator has approved');
-    const form_token = /name="form_token" value="([^"]+)"/.exec(text)?.[1] ?? '';
-    const answer = await ada.post(`${page}/keys`, { ...fields, form_token, confirmed: 'yes' });
-    assert.is(answer.status, 400);
-    assert.equal(await api.database().keys.list(storeId), []);
-  }));
-
 test.run();

@@ -53,13 +53,16 @@ test('a code arrives after a confirmation with the second factor, and what was t
     const list = await mary.get(LIST);
     assert.match(list.text, 'waits for its code');
     assert.not.match(list.text, 'hidden-4711');
-    assert.is((await mary.submit(LIST, `${PATH}/${added?.id}/prove`, { proof: code })).status, 303);
+    const prove = (proof: string) => mary.submit(LIST, `${PATH}/${added?.id}/prove`, { proof });
+    assert.equal([(await prove('000000')).status, (await targets(dashboard))[0]?.provedAtMs], [400, null]);
+    assert.is((await prove(` ${code} `)).status, 303);
     assert.is((await targets(dashboard))[0]?.provedAtMs, dashboard.api.clock.nowMs());
 
     const entries = await dashboard.api.database().audit.list(50);
     assert.equal(
       entries.filter(({ target }) => target === added?.id).map(({ operator, command }) => [operator, command]),
       [
+        ['Mary (dashboard)', 'notify prove'],
         ['Mary (dashboard)', 'notify prove'],
         ['Mary (dashboard)', 'notify add'],
       ],

@@ -26,21 +26,6 @@ const withTarget = (work: Work) =>
     await work({ dashboard, mary });
   });
 
-test('a target is proved by its code only', () =>
-  withTarget(async ({ dashboard, mary }) => {
-    const list = await mary.get(LIST);
-    assert.match(list.text, 'waits for its code');
-    assert.not.match(list.text, /services|918273/);
-    // Its form is not shown: the fields are those of another.
-    const early = await mary.submit(LIST, `${PATH}/nt_1/prove`, { proof: '000000' });
-    assert.equal([early.status, /not the code/.test(early.text)], [400, true]);
-    assert.is((await mary.submit(LIST, `${PATH}/nt_1/prove`, { proof: ' 918273 ' })).status, 303);
-    assert.match((await mary.get(LIST)).text, 'proved');
-    const acts = await dashboard.api.database().audit.list(9);
-    const proof = acts.find(({ command }) => command === 'notify prove');
-    assert.equal([proof?.operator, proof?.target], ['Mary (dashboard)', 'nt_1']);
-  }));
-
 test('removing asks for the second factor, says who is left, and is recorded', () =>
   withTarget(async ({ dashboard, mary }) => {
     const { api } = dashboard;

@@ -67,17 +67,4 @@ test('a store is suspended with a reason and resumed, and what no longer fits is
     assert.is((await mary.post(`${PATH}/nobody/approve`, {})).status, 403, 'without the token of a form');
   }));
 
-test('the list of stores goes on from the last one', () =>
-  withWaiting(async ({ dashboard, mary }) => {
-    for (let n = 0; n < 60; n++) await dashboard.api.addMerchant();
-    const first = await mary.get(PATH);
-    const more = /href="([^"]*before=[^"]*)"/.exec(first.text)?.[1] ?? '';
-    const second = await mary.get(more);
-    const idsOf = ({ text }: { text: string }) =>
-      new Set(text.slice(text.indexOf('<h2 id="all"')).match(/mer_\w{26}/g));
-    const ids = [...idsOf(first), ...idsOf(second)];
-    assert.equal([ids.length, new Set(ids).size], [62, 62]);
-    assert.not.match(second.text, '<h2 id="people"');
-  }));
-
 test.run();

@@ -34,6 +34,9 @@ test('a new store waits for approval with its maker as the owner, is made once, 
     );
     assert.match((await ada.get(path)).text, 'waits for the operator’s approval');
     assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'once the operator has approved');
+    const forced = { form_token: await formTokenOf(ada), name: 'x', 'sessions:read': 'on', confirmed: 'yes' };
+    assert.is((await ada.post(`/s/${storeId}/test/developers/keys`, forced)).status, 400);
+    assert.equal(await api.database().keys.list(storeId), []);
     await api.database().stores.approve(storeId, operator, false);
     assert.match((await ada.get(`/s/${storeId}/test/developers`)).text, 'Create the key');
     assert.is(

@@ -198,33 +198,6 @@ test('an endpoint that fails is not “enabled”, is what needs the owner, and 
     assert.not.match((await ida.get(overview)).text, `href="${base}`, 'no link that is closed to her');
   }));
 
-test('deliveries are paged without repeating or skipping one', () =>
-  withShop(async (shop, hook) => {
-    const { api, base } = shop;
-    await addEndpoint(shop, hook);
-    for (let at = 0; at < 19; at++) await openSale(api);
-    // Several endpoints, so that one event has several deliveries.
-    for (const path of ['a', 'b']) {
-      const endpoint = (await api.database().endpoints.list(api.merchantId))[0];
-      if (endpoint)
-        await api.database().endpoints.add({ ...endpoint, id: `${endpoint.id}${path}`, url: `${hook}/${path}` });
-    }
-    await pass(api, 3700);
-    const ada = await shop.person('Bob', { role: 'owner', storeId: api.merchantId });
-    const idsOf = ({ text }: Answer) => [...text.matchAll(/deliveries\/(dlv_[^"/]+)"/g)].map(([, id]) => id);
-    const first = await ada.get(base);
-    assert.is(first.status, 200, first.text);
-    const older = /href="([^"]*before=[^"]*)"/.exec(first.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
-    const second = await ada.get(older);
-    assert.is(idsOf(first).length, 50);
-    assert.is(new Set([...idsOf(first), ...idsOf(second)]).size, 57);
-    assert.is(idsOf(second).length, 7);
-    assert.ok(first.text.includes(`${hook}/a`));
-    const removed = (await api.database().endpoints.list(api.merchantId)).find(({ url }) => url === `${hook}/a`);
-    await api.database().endpoints.remove(removed?.id ?? '');
-    assert.ok((await ada.get(base)).text.includes(`${hook}/a`), 'what was sent to a removed endpoint names it');
-  }));
-
 test('deliveries are filtered in the address, page by page', () =>
   withShop(async (shop, hook) => {
     const { api, base } = shop;
@@ -259,6 +232,8 @@ test('deliveries are filtered in the address, page by page', () =>
     assert.equal(idsOf(await ada.get(`${base}?endpoint=${id}&answer=4xx`)).sort(), sorted(own));
     assert.equal(idsOf(await ada.get(`${base}?state=delivered`)).sort(), sorted(accepted));
     assert.match(plain((await ada.get(`${base}?answer=none`)).text), 'No delivery matches.');
+    await api.database().endpoints.remove(`${id}a`);
+    assert.ok((await ada.get(base)).text.includes(`${hook}/a`), 'what was sent to a removed endpoint names it');
     assert.is(
       idsOf(await ada.get(`${base}?endpoint=ep_other&state=x&answer=abc`)).length,
       50,
