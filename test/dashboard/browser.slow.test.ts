@@ -1,5 +1,6 @@
 /**
- * What people do on the dashboard in a real browser, where scripts help them. Screenshots are written to `.tmp/dashboard/`.
+ * Acts of people on the dashboard in a real browser, where scripts help them. Screenshots are written to
+ * `.tmp/dashboard/`.
  */
 import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
