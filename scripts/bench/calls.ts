@@ -22,6 +22,7 @@ import {
   endWorker,
   inTurn,
   joinScripts,
+  median,
   progress,
   quantile,
   type Row,
@@ -30,13 +31,14 @@ import {
   show,
   startWorker,
 } from './frame.ts';
+import { bytesWrittenBy, cpuMsOf } from './processes.ts';
 
 type Size = Readonly<{ runs: number; burst: number }>;
 const whole: Size = { runs: 5, burst: 2_000 };
 const short: Size = { runs: 3, burst: 300 };
 
 const BARE_SHOP = new URL('./bare-shop.ts', import.meta.url);
-const CONCURRENT = 16;
+const CONCURRENT = 8;
 const NETWORKS = ['ethereum'] as const;
 const SESSIONS = '/api/v1/checkout/sessions';
 /** One key and one address make all calls, and blocks are not what is measured. */
@@ -46,10 +48,14 @@ const SETTINGS = {
   ...blocksEvery(2_000, NETWORKS),
 };
 
-/** A server under measurement, and how long its answers took. */
-type Target = Readonly<{ pool: Pool; times: number[] }>;
+/** A server under measurement: how long its answers took, and what its process spent on them. */
+type Target = Readonly<{ pool: Pool; pid: number; times: number[]; cpuMs: number[]; bytes: number[] }>;
 
-const openTarget = (origin: string): Target => ({ pool: new Pool(origin, { connections: CONCURRENT }), times: [] });
+const openTarget = (origin: string, pid: number): Target => ({
+  pool: new Pool(origin, { connections: CONCURRENT }),
+  pid,
+  ...{ times: [], cpuMs: [], bytes: [] },
+});
 
 /** Measures creates of both in turn, then reads. */
 export async function benchCalls({ isShort }: Readonly<{ isShort: boolean }>): Promise<Row[]> {
@@ -57,7 +63,7 @@ export async function benchCalls({ isShort }: Readonly<{ isShort: boolean }>): P
   const dir = mkdtempSync(join(tmpdir(), 'quayside-bench-'));
   const joined = await joinScripts([BARE_SHOP]);
   const [shop, port] = await startWorker<number>(joined.path(BARE_SHOP), [join(dir, 'bare.db')]);
-  const bare = openTarget(`http://127.0.0.1:${port}`);
+  const bare = openTarget(`http://127.0.0.1:${port}`, shop.pid ?? 0);
   try {
     const dataDir = join(dir, 'data');
     const settings = { ...SETTINGS, QUAYSIDE_LIMITS__POOL_TARGET: String(size.burst + CONCURRENT) };
@@ -79,7 +85,7 @@ async function measure({ bare, sandbox, dataDir, size: { runs, burst } }: Setup)
   const [running, known] = [readServerFile(dataDir), readCredentials(dataDir)];
   if (!running || !known) throw new Error(`no sandbox runs in ${dataDir}`);
   const credentials = { key: known.api_key, secret: known.api_secret };
-  const [creates, reads] = [openTarget(running.base_url), openTarget(running.base_url)];
+  const [creates, reads] = [openTarget(running.base_url, running.pid), openTarget(running.base_url, running.pid)];
   const { id } = await sandbox.createSession();
   const bar = progress('calls', 2 * runs);
   let [orders, done] = [0, 0];
@@ -87,28 +93,34 @@ async function measure({ bare, sandbox, dataDir, size: { runs, burst } }: Setup)
     JSON.stringify({ amount: 1050, currency: 'USD', order_id: `bench-${orders++}`, expires_in: 3600 });
   const createPair = await inTurn(
     runs,
-    () => rateOf(burst, () => send(bare, 'POST', '/', order(), credentials)),
+    () => rateOf(bare, burst, () => send(bare, 'POST', '/', order(), credentials)),
     async () => {
       await find('enough deposit addresses', async () =>
         (await sandbox.status()).pools.every(({ free }) => free >= burst),
       );
-      const rate = await rateOf(burst, () => send(creates, 'POST', `${SESSIONS}/create`, order(), credentials));
+      const rate = await rateOf(creates, burst, () =>
+        send(creates, 'POST', `${SESSIONS}/create`, order(), credentials),
+      );
       bar.step(++done);
       return rate;
     },
   );
   const readRates: number[] = [];
   for (let run = 0; run < runs; run++) {
-    readRates.push(await rateOf(burst, () => send(reads, 'GET', `${SESSIONS}/${id}`, '', credentials)));
+    readRates.push(await rateOf(reads, burst, () => send(reads, 'GET', `${SESSIONS}/${id}`, '', credentials)));
     bar.step(++done);
   }
   bar.end();
   await Promise.all([creates, reads].map(({ pool }) => pool.close()));
-  const ratio = ratioOf(createPair, { plain: 'bare /s', ours: 'ours /s' });
+  const cpuPair = bare.cpuMs.map((ms, run) => ({ plain: ms / burst, ours: (creates.cpuMs[run] ?? 0) / burst }));
+  const ratio: Row = {
+    ...ratioOf(createPair, { plain: 'bare /s', ours: 'ours /s' }),
+    'by cpu': round(median(cpuPair.map(({ plain, ours }) => plain / ours))),
+  };
   const rows = [
     rowOf('a bare Express with one insert', bare),
     rowOf('a signed create', creates),
-    { ...rowOf('a signed read', reads) },
+    rowOf('a signed read', reads),
   ];
   const readRow: Row = { 'signed reads /s': round(quantile(readRates, 0.5), 0) };
   show(`Signed creates beside a bare Express with one synced insert, ${CONCURRENT} at once`, [ratio]);
@@ -117,22 +129,28 @@ async function measure({ bare, sandbox, dataDir, size: { runs, burst } }: Setup)
   return [ratio, readRow, ...rows];
 }
 
-const rowOf = (name: string, { times }: Target): Row => ({
+const rowOf = (name: string, { times, cpuMs, bytes }: Target): Row => ({
   call: name,
   calls: times.length,
   'p50 ms': round(quantile(times, 0.5), 1),
   'p99 ms': round(quantile(times, 0.99), 1),
+  'cpu ms': round(median(cpuMs) / (times.length / cpuMs.length)),
+  'kB written': round(median(bytes) / 1000 / (times.length / bytes.length), 1),
 });
 
 /** Calls so often, `CONCURRENT` at once. @returns calls/s */
-async function rateOf(count: number, call: () => Promise<void>): Promise<number> {
+async function rateOf({ pid, cpuMs, bytes }: Target, count: number, call: () => Promise<void>): Promise<number> {
+  const [cpuMsBefore, bytesBefore] = [cpuMsOf(pid), bytesWrittenBy(pid)];
   const startedAtMs = performance.now();
   let left = count;
   const lane = async () => {
     while (left-- > 0) await call();
   };
   await Promise.all(Array.from({ length: CONCURRENT }, lane));
-  return (1000 * count) / (performance.now() - startedAtMs);
+  const tookMs = performance.now() - startedAtMs;
+  cpuMs.push(cpuMsOf(pid) - cpuMsBefore);
+  bytes.push(bytesWrittenBy(pid) - bytesBefore);
+  return (1000 * count) / tookMs;
 }
 
 /** Makes one call, signed whether or not the server looks. @throws Error if it is not answered with 200 */

@@ -6,19 +6,18 @@
  * with other programs on the machine.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, join, relative } from 'node:path';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
 import { median, progress, type Row, round, show } from './frame.ts';
+import { cpuMsOf, parentOf, readText } from './processes.ts';
 
 const IDLE_MS = 30_000;
 const LOOK_MS = 5;
 const READY_MS_MAX = 240_000;
-/** The kernel's clock ticks are 10 ms on every architecture that Node supports: sysconf(_SC_CLK_TCK) is 100. */
-const MS_PER_TICK = 10;
 const KB_PER_MB = 1024;
 
 type Footprint = Readonly<{ name: string; pssMb: number; cpuMs: number }>;
@@ -77,7 +76,7 @@ function report(starts: readonly Start[]): Row[] {
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-const cpuMsOf = (processes: readonly Footprint[]): number => sum(processes.map(({ cpuMs }) => cpuMs));
+const cpuMsOfAll = (processes: readonly Footprint[]): number => sum(processes.map(({ cpuMs }) => cpuMs));
 
 /** Runs `npm start` until it has been ready for `idleMs`. */
 async function measure(dataDir: string, bin: string, idleMs: number) {
@@ -95,12 +94,12 @@ async function measure(dataDir: string, bin: string, idleMs: number) {
   try {
     await untilReady(dataDir, child);
     const readyMs = performance.now() - startedAtMs;
-    const cpuMs = cpuMsOf(footprints(child.pid ?? 0));
+    const cpuMs = cpuMsOfAll(footprints(child.pid ?? 0));
     await systemClock.sleep(idleMs / 2);
-    const halfwayMs = cpuMsOf(footprints(child.pid ?? 0));
+    const halfwayMs = cpuMsOfAll(footprints(child.pid ?? 0));
     await systemClock.sleep(idleMs / 2);
     const processes = footprints(child.pid ?? 0);
-    const idlePercent = idleMs === 0 ? 0 : (100 * (cpuMsOf(processes) - halfwayMs)) / (idleMs / 2);
+    const idlePercent = idleMs === 0 ? 0 : (100 * (cpuMsOfAll(processes) - halfwayMs)) / (idleMs / 2);
     return { readyMs, cpuMs, idlePercent, processes };
   } finally {
     child.kill('SIGTERM');
@@ -125,7 +124,7 @@ function footprints(root: number): Footprint[] {
   const parents = new Map<number, number>();
   for (const name of readdirSync('/proc')) {
     const pid = Number(name);
-    if (pid > 0) parents.set(pid, Number(statFields(pid)[1] ?? 0));
+    if (pid > 0) parents.set(pid, parentOf(pid));
   }
   const isOurs = (pid: number): boolean => pid === root || (parents.has(pid) && isOurs(parents.get(pid) ?? 0));
   return [...parents.keys()]
@@ -136,15 +135,8 @@ function footprints(root: number): Footprint[] {
 
 function footprintOf(pid: number): Footprint {
   const pssKb = /^Pss:\s+(\d+) kB/m.exec(readText(`/proc/${pid}/smaps_rollup`))?.[1] ?? 0;
-  const ticks = [11, 12].map((at) => Number(statFields(pid)[at] ?? 0));
-  return { name: nameOf(pid), pssMb: Number(pssKb) / KB_PER_MB, cpuMs: sum(ticks) * MS_PER_TICK };
+  return { name: nameOf(pid), pssMb: Number(pssKb) / KB_PER_MB, cpuMs: cpuMsOf(pid) };
 }
-
-/** Returns the fields of /proc/PID/stat after the program's name, which may contain spaces: state, parent, … */
-const statFields = (pid: number): string[] =>
-  readText(`/proc/${pid}/stat`)
-    .replace(/^.*\) /s, '')
-    .split(' ');
 
 /** Returns the program and the networks or services that its arguments name. */
 function nameOf(pid: number): string {
@@ -154,13 +146,4 @@ function nameOf(pid: number): string {
   const network = words.at(words.indexOf(program) + 1);
   const name = program.includes('/dist/') ? relative(join(installationFolder, 'dist'), program) : basename(program);
   return network?.includes(':') ? `${name} ${network}` : name;
-}
-
-/** Returns a file's text; empty if the process has ended. */
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
 }

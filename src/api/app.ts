@@ -8,7 +8,7 @@ import { DAY_MS } from '../lib/clock.ts';
 import { type AddressLimiter, createAddressLimiter, createLimiter, type Limiter } from '../lib/rate-limit.ts';
 import { staticDocument } from '../lib/static-document.ts';
 import { accountEndpoint } from './account.ts';
-import { openCall } from './call.ts';
+import { runCall } from './call.ts';
 import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';
 import { Refusal } from './errors.ts';
 import { eventEndpoints } from './events.ts';
@@ -190,8 +190,7 @@ function servePages(app: Express, pages: ReturnType<typeof referencePages>): voi
 function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiDeps, keyLimiter: Limiter): void {
   const answer = async (request: Request, response: Response, endpoint: Endpoint): Promise<Answer> => {
     try {
-      const call = await openCall(request, response, endpoint, { ...deps, keyLimiter });
-      return await endpoint.run(call);
+      return await runCall(request, response, endpoint, { ...deps, keyLimiter });
     } catch (thrown) {
       throw thrown instanceof Refusal ? thrown.renamed(endpoint.renames) : thrown;
     }

@@ -2,7 +2,7 @@
  * Authentication of signed requests. The documented order of checks:
  *
  * headers present → key known → timestamp in the window → signatures → key's rate limit → nonce unused → merchant id.
- * A nonce is used up only if the signature is right and the request is not rate-limited.
+ * A nonce is used up only if the signature is right and the request is not rate-limited: by `runCall`.
  */
 
 import { createHash } from 'node:crypto';
@@ -12,6 +12,7 @@ import { type RequestHead, sameHex, sign, signRequest } from '../core/delivery.t
 import type { Scope } from '../database/column-values.ts';
 import type { Database, Keys } from '../database/database.ts';
 import type { ApiKeyWithSecret } from '../database/keys.ts';
+import type { NonceUse } from '../database/replays.ts';
 import { isInRanges, plainAddress } from '../lib/address-range.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Limiter } from '../lib/rate-limit.ts';
@@ -46,14 +47,13 @@ export type AuthDeps = Readonly<{
 /** Why a known key is refused. Clients get the same answer as for an unknown one. */
 export type Unusable = 'revoked' | 'expired' | 'source_not_allowed';
 
-/** A caller, and whether its store is approved. */
-type Authenticated = Caller & Pick<ApiKeyWithSecret, 'storeStatus'>;
+/** A caller, whether its store is approved, and the nonce that its request uses up. */
+type Authenticated = Readonly<{ caller: Caller; storeStatus: ApiKeyWithSecret['storeStatus']; nonce: NonceUse }>;
 
 /**
  * Authenticates one request.
  * @param line method and target of the request line, and the client's address
  * @param body the raw bytes of the body; empty for GET
- * @param isRead whether the request changes nothing; it is then answered even while the database cannot be written
  * @throws Refusal 401, 403 or 429; Fault `storage_unavailable`
  */
 export async function authenticate(
@@ -61,7 +61,6 @@ export async function authenticate(
   headers: IncomingHttpHeaders,
   { from, ...line }: Pick<RequestHead, 'method' | 'target'> & Readonly<{ from: string }>,
   body: Uint8Array,
-  isRead: boolean,
 ): Promise<Authenticated> {
   const authorization = required(headers, 'Authorization');
   const timestamp = required(headers, 'X-Service-Timestamp');
@@ -92,23 +91,23 @@ export async function authenticate(
 
   // With a dot in the nonce, one signature could fit two requests that are split at different dots.
   if (!NONCE.test(nonce) || nonce.includes('.')) throw refuse('invalid_nonce');
-  const keepUntilMs = nowMs + NONCE_KEPT_MS;
-  const use = { keyId: key.id, nonce, nowMs, keepUntilMs, mayBeSavedLater: isRead, from: plainAddress(from) };
-  const isFresh = await deps.database.keys.useNonce(use);
-  if (!isFresh) throw refuse('nonce_reused');
-
-  // An empty header counts as absent, for clients that always send it.
-  const merchantId = headers['x-merchant-id'];
-  if (merchantId && merchantId !== key.storeId) throw refuse('FORBIDDEN', { param: 'X-Merchant-Id' });
-  return { keyId: key.id, storeId: key.storeId, mode: key.mode, scopes: key.scopes, storeStatus: key.storeStatus };
+  const { id: keyId, storeId, mode, scopes, storeSettings: settings, storeStatus } = key;
+  return {
+    caller: { keyId, storeId, mode, scopes, settings },
+    storeStatus,
+    nonce: { keyId, nonce, nowMs, keepUntilMs: nowMs + NONCE_KEPT_MS, from: plainAddress(from) },
+  };
 }
 
 /**
  * Checks that an authenticated caller may use an endpoint.
- * @throws Refusal `store_not_approved` or `insufficient_scope`
+ * @throws Refusal `FORBIDDEN`, `store_not_approved` or `insufficient_scope`
  */
-export function authorize(caller: Authenticated, scope: Scope): void {
-  if (caller.storeStatus !== 'approved') throw refuse('store_not_approved');
+export function authorize({ caller, storeStatus }: Authenticated, headers: IncomingHttpHeaders, scope: Scope): void {
+  // An empty header counts as absent, for clients that always send it.
+  const merchantId = headers['x-merchant-id'];
+  if (merchantId && merchantId !== caller.storeId) throw refuse('FORBIDDEN', { param: 'X-Merchant-Id' });
+  if (storeStatus !== 'approved') throw refuse('store_not_approved');
   if (!caller.scopes.includes(scope)) {
     throw refuse('insufficient_scope', {
       message: `This API key lacks the scope ${scope}. Use a key that has it; the operator issues keys.`,

@@ -1,10 +1,11 @@
 /**
- * Turns an HTTP request into an authenticated call with a parsed body.
+ * Turns an HTTP request into an authenticated call with a parsed body, and runs it.
  */
 import type { Request, Response } from 'express';
+import type { NonceUse } from '../database/replays.ts';
 import { readContentType } from '../lib/request-body.ts';
 import { type AuthDeps, authenticate, authorize } from './auth.ts';
-import type { Call, Endpoint } from './endpoint.ts';
+import type { Answer, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
 import { readJsonObject } from './json.ts';
 import { note } from './middleware.ts';
@@ -14,15 +15,16 @@ const NO_BODY = new Uint8Array();
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 /**
- * Authenticates and parses a request whose body `takeBody` has read.
+ * Answers a request whose body `takeBody` has read. Its nonce is used up first, or by the endpoint in the transaction
+ * of what it changes; if that does not come to it, before the refusal.
  * @throws Refusal; Fault `storage_unavailable`
  */
-export async function openCall(
+export async function runCall(
   request: Request,
   response: Response,
   endpoint: Endpoint,
   deps: Omit<AuthDeps, 'onKey' | 'onRate'>,
-): Promise<Call> {
+): Promise<Answer> {
   // A GET is signed without a body, so a body that it carries is ignored.
   const isRead = endpoint.method === 'get' || endpoint.isReadOnly === true;
   const bytes: Uint8Array = endpoint.method !== 'get' && request.body instanceof Uint8Array ? request.body : NO_BODY;
@@ -33,14 +35,34 @@ export async function openCall(
     response.set('RateLimit', `"key";r=${left};t=1`);
   };
   const line = { method: request.method, target: request.originalUrl, from: request.ip ?? '' };
-  const caller = await authenticate({ ...deps, onKey, onRate }, request.headers, line, bytes, isRead);
-  authorize(caller, endpoint.scope);
+  const known = await authenticate({ ...deps, onKey, onRate }, request.headers, line, bytes);
+  let nonce: NonceUse | null = known.nonce;
+  const takeNonce = (): NonceUse | null => {
+    const taken = nonce;
+    nonce = null;
+    return taken;
+  };
+  const useNonce = async (): Promise<void> => {
+    const taken = takeNonce();
+    if (taken && !(await deps.database.keys.useNonce(taken, isRead))) throw refuse('nonce_reused');
+  };
+  if (!endpoint.usesNonce) await useNonce();
+  try {
+    authorize(known, request.headers, endpoint.scope);
+    const call = readCall(request, endpoint, bytes, isRead);
+    return await endpoint.run({ caller: known.caller, ...call, takeNonce });
+  } catch (thrown) {
+    await useNonce();
+    throw thrown;
+  }
+}
+
+function readCall(request: Request, endpoint: Endpoint, bytes: Uint8Array, isRead: boolean) {
   const body = bytes.length === 0 ? null : readJson(request, bytes);
   if (endpoint.doc.body && body === null) {
     throw refuse('invalid_json', { message: 'The body is empty. Send a JSON object.' });
   }
   return {
-    caller,
     params: Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)])),
     body,
     search: new URLSearchParams(/\?(.*)/s.exec(request.url)?.[1] ?? ''),

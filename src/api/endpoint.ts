@@ -7,10 +7,11 @@ import type { z } from 'zod';
 import type { Config } from '../config/config.ts';
 import type { ExtendedEventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { Scope } from '../database/column-values.ts';
+import type { Scope, StoreSettings } from '../database/column-values.ts';
 import type { Database } from '../database/database.ts';
 import type { Endpoint as WebhookEndpoint } from '../database/endpoints.ts';
 import type { DestinationCheck } from '../database/refunds/refund.ts';
+import type { NonceUse } from '../database/replays.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import type { Simulate } from '../payments/simulation.ts';
@@ -55,7 +56,14 @@ export type Answered = Readonly<{
 }>;
 
 /** Who signed the request. */
-export type Caller = Readonly<{ keyId: string; storeId: string; mode: Mode; scopes: readonly Scope[] }>;
+export type Caller = Readonly<{
+  keyId: string;
+  storeId: string;
+  mode: Mode;
+  scopes: readonly Scope[];
+  /** Of the store. */
+  settings: StoreSettings;
+}>;
 
 /** An authenticated request. `body` is the JSON object that was sent, or null if the body was empty. */
 export type Call = Readonly<{
@@ -65,6 +73,8 @@ export type Call = Readonly<{
   /** What follows the `?` of the path. */
   search: URLSearchParams;
   idempotencyKey: string | null;
+  /** Returns the nonce, for the transaction of an endpoint that `usesNonce`; null if it is used up. */
+  takeNonce(): NonceUse | null;
 }>;
 
 /** A success. `replayed` means that an earlier identical request got the same answer. */
@@ -107,6 +117,8 @@ export type Endpoint = Readonly<{
   scope: Scope;
   /** It changes nothing although it is a POST, so it has no use for an Idempotency-Key. */
   isReadOnly?: boolean;
+  /** It uses up the nonce in the transaction of what it changes. */
+  usesNonce?: true;
   /** HTTP status of a success; 200 if absent. */
   status?: 200 | 201;
   /** Codes that have another name in this endpoint's documentation. */

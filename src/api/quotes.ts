@@ -69,7 +69,7 @@ export const quoteEndpoint = (deps: ApiDeps): Endpoint => ({
     const price = check(bodySchema, body);
     const nowMs = deps.clock.nowMs();
     const request = { amountMinor: BigInt(price.amount), currency: price.currency };
-    const offer = await makeOffer(deps, caller, { request, only: anyOption });
+    const offer = makeOffer(deps, caller, { request, only: anyOption });
     if (offer instanceof Refusal) throw offer;
     const offered = offeredNetworks(await deps.database.networks.list(), nowMs);
     const options = offer.options.filter(({ networkKey }) => offered.has(networkKey));

@@ -16,7 +16,7 @@ import type { NewSession } from '../database/sessions.ts';
 import type { MerchantStore } from '../database/stores.ts';
 import { newSessionId, parseSessionId } from '../lib/id.ts';
 import { exponentOf } from '../rates/currencies.ts';
-import type { ApiDeps, Caller } from './endpoint.ts';
+import type { ApiDeps, Call, Caller } from './endpoint.ts';
 import { type ErrorCode, Refusal, refuse } from './errors.ts';
 import { meaningHash } from './json.ts';
 import { badParam } from './parameter.ts';
@@ -41,6 +41,7 @@ export const createErrors: readonly ErrorCode[] = [
 type ReplayOf = Pick<Replay, 'idempotencyKey' | 'path'>;
 
 type Owner = Pick<Caller, 'storeId' | 'mode'>;
+type Seller = Owner & Pick<Caller, 'settings'>;
 type Creating = Pick<ApiDeps, 'config' | 'rates' | 'database' | 'log' | 'clock' | 'checkWebhookUrl'>;
 
 /** A session, and whether an earlier identical request had the same result. */
@@ -70,13 +71,13 @@ const parCurrencies: readonly string[] = ['USD', ...currencies];
  */
 export async function createSession(
   deps: Creating,
-  caller: Owner,
+  caller: Seller,
   input: SessionInput,
-  replay: ReplayOf,
+  { idempotencyKey, path, takeNonce }: ReplayOf & Partial<Pick<Call, 'takeNonce'>>,
 ): Promise<Kept> {
   await checkWebhookUrl(deps, caller, input.request.webhookUrl);
   const nowMs = deps.clock.nowMs();
-  const offer = await makeOffer(deps, caller, input);
+  const offer = makeOffer(deps, caller, input);
   // A refusal goes to the database too: the same request may have created a session before, when it was possible.
   const outcome = await deps.database.sessions.create({
     id: newSessionId(nowMs),
@@ -85,7 +86,8 @@ export async function createSession(
     request: input.request,
     ...(offer instanceof Refusal ? nothing : offer),
     expiresInS: input.expiresInS,
-    replay: { ...replay, bodyHash: meaningHash(input) },
+    replay: { idempotencyKey, path, bodyHash: meaningHash(input) },
+    nonce: takeNonce?.() ?? null,
     nowMs,
   });
   switch (outcome.kind) {
@@ -95,8 +97,9 @@ export async function createSession(
     case 'no_network_followed':
     case 'address_pool_empty':
       throw offer instanceof Refusal ? offer : refuse(outcome.kind);
+    case 'nonce_reused':
     case 'store_suspended':
-      throw refuse('store_suspended');
+      throw refuse(outcome.kind);
     case 'order_id_conflict':
       throw refuse('order_id_conflict', { param: 'order_id' });
     case 'idempotency_key_conflict':
@@ -113,7 +116,8 @@ export async function createPayment(
 ): Promise<Readonly<{ id: string }> | Readonly<{ refusal: string }>> {
   const body = { amount: Number(amountMinor), currency, order_id: orderId };
   try {
-    const { session } = await createSession(deps, owner, readSessionInput(body, owner.mode), replay);
+    const settings = await deps.database.stores.settings(owner.storeId);
+    const { session } = await createSession(deps, { ...owner, settings }, readSessionInput(body, owner.mode), replay);
     return { id: session.id };
   } catch (error) {
     if (error instanceof Refusal) return { refusal: error.message };
@@ -186,11 +190,11 @@ export async function storeOfCaller(
 }
 
 /** Returns the ways to pay and the amount due, or the reason why there are none. */
-export async function makeOffer(
-  deps: Pick<ApiDeps, 'config' | 'rates' | 'database' | 'log'>,
-  caller: Owner,
+export function makeOffer(
+  deps: Pick<ApiDeps, 'config' | 'rates' | 'log'>,
+  caller: Seller,
   { request, only }: Priced,
-): Promise<Offer | Refusal> {
+): Offer | Refusal {
   const own = currencies.find((currency) => currency === request.currency);
   const networks = deps.config.networks.filter(({ mode }) => mode === caller.mode);
   const tokens = networks
@@ -208,7 +212,7 @@ export async function makeOffer(
   const [first] = accepts;
   if (first === undefined || (offered.length === 0 && networks.length > 0)) return refuse('no_payment_option');
 
-  const { settlementCurrency, credit } = await deps.database.stores.settings(caller.storeId);
+  const { settlementCurrency, credit } = caller.settings;
   const isPar = parCurrencies.includes(request.currency);
   const conversion = isPar ? null : convert(deps, settlementCurrency, request, accepts);
   if (conversion instanceof Refusal) return conversion;

@@ -21,6 +21,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
       method: 'post',
       path: CREATE_PATH,
       scope: 'sessions:write',
+      usesNonce: true,
       doc: {
         operationId: 'createSession',
         tag: 'Payment sessions',
@@ -33,10 +34,14 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         answer: { schema: paymentSessionSchema, examples: { session: examples.session } },
         errors: createErrors,
       },
-      async run({ caller, body, idempotencyKey }) {
+      async run({ caller, body, idempotencyKey, takeNonce }) {
         const isQuickStart = isModeShape(body);
         const input = isQuickStart ? readModeInput(body, caller.mode, config) : readSessionInput(body, caller.mode);
-        const { session, replayed } = await createSession(deps, caller, input, { idempotencyKey, path: CREATE_PATH });
+        const { session, replayed } = await createSession(deps, caller, input, {
+          idempotencyKey,
+          path: CREATE_PATH,
+          takeNonce,
+        });
         const shown = isQuickStart ? modeAnswer(session, deps, caller) : await paymentSession(session, deps, caller);
         return { body: shown, replayed };
       },

@@ -126,6 +126,7 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
       method: 'post',
       path: PATH,
       scope: 'sessions:write',
+      usesNonce: true,
       doc: {
         operationId: 'createQuickStartSession',
         tag: 'Quick start',
@@ -136,7 +137,7 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
         answer,
         errors: ['FORBIDDEN', ...createErrors],
       },
-      async run({ caller, body, idempotencyKey }) {
+      async run({ caller, body, idempotencyKey, takeNonce }) {
         const parsed = check(quickStartBodySchema, body);
         if (parsed.merchant_id != null && parsed.merchant_id !== caller.storeId) {
           throw refuse('FORBIDDEN', { param: 'merchant_id' });
@@ -148,7 +149,11 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
           expiresInS: expiresInS(parsed),
           only: anyOption,
         };
-        const { session, replayed } = await createSession(deps, caller, input, { idempotencyKey, path: PATH });
+        const { session, replayed } = await createSession(deps, caller, input, {
+          idempotencyKey,
+          path: PATH,
+          takeNonce,
+        });
         return { body: quickStartAnswer(session, deps, caller), replayed };
       },
     },

@@ -48,7 +48,7 @@ import { refundCommands } from './refunds/refunds.ts';
 import { createReturned } from './refunds/returned.ts';
 import { createRefundRows } from './refunds/rows.ts';
 import { createRefundSettlement } from './refunds/settlement.ts';
-import { createReplays } from './replays.ts';
+import { createReplays, createRequestNonces } from './replays.ts';
 import { reportQueries, statsCommands } from './reports.ts';
 import {
   checkKey,
@@ -171,12 +171,14 @@ function createSteps(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
   const alarms = createApprovalAlarms(db, raiseAlarm, endAlarm);
   const rows = createRefundRows(db, { ...sealing, ...formats, findSession, alarms });
   const asked = { rows, stores, ledger, findSession };
+  const replays = createReplays(db);
   return {
     ...{ ...sealing, ...formats, ...facts, ...changed, ...asked, outageWaitS },
     ...{ endAlarm, recordAct, returned, refreshDue, transitions, freezer, payouts, alarms },
     settlement: createRefundSettlement(db, { ...asked, outbox, transitions }),
     secrets: createWebhookSecrets(db, vault),
-    replays: createReplays(db),
+    replays,
+    requestNonces: createRequestNonces(db, replays),
   };
 }
 

@@ -1,14 +1,14 @@
 /**
- * API keys, and the nonces of requests that they sign.
+ * API keys.
  */
 
 import { and, asc, eq, getTableColumns, isNotNull, isNull, lt } from 'drizzle-orm';
 import type { Mode } from '../core/transfer.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
-import type { Scope } from './column-values.ts';
+import type { Scope, StoreSettings } from './column-values.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
-import type { NonceUse, Replays } from './replays.ts';
+import type { RequestNonces } from './replays.ts';
 import type { MacedRow, RowGuard, Vault } from './sealing.ts';
 import { isApproved, type MerchantStore } from './stores.ts';
 import { keys, stores } from './tables.ts';
@@ -31,15 +31,12 @@ export type ApiKey = Readonly<{
   /** From then on it is refused; null means never. */
   expiresAtMs: number | null;
   revokedAtMs: number | null;
-  /** Its last use, exact to `USE_NOTED_EVERY_MS`, and the client's address; null before its first use. */
+  /** Its last use, exact to a minute (`replays.ts`), and the client's address; null before its first use. */
   lastUsedAtMs: number | null;
   lastUsedFrom: string | null;
   /** Its row was changed by somebody without the secret key, so the key is refused. Absent otherwise. */
   isAltered?: true;
 }>;
-
-/** At most one use of a key is noted in this time. */
-export const USE_NOTED_EVERY_MS = 60_000;
 
 type Optional = 'name' | 'sources' | 'expiresAtMs';
 
@@ -49,7 +46,8 @@ export type NewApiKey = Omit<ApiKey, Optional | 'createdBy' | 'lastUsedAtMs' | '
   Readonly<{ keyHash: string; secret: string }>;
 
 /** A key with what authentication needs. `secret` signs requests and is stored encrypted. */
-export type ApiKeyWithSecret = ApiKey & Readonly<{ secret: string; storeStatus: MerchantStore['status'] }>;
+export type ApiKeyWithSecret = ApiKey &
+  Readonly<{ secret: string; storeStatus: MerchantStore['status']; storeSettings: StoreSettings }>;
 
 /** The name under which a key's secret is sealed. */
 export const apiSecretName = (keyId: string): string => `key ${keyId}`;
@@ -66,14 +64,14 @@ export const macedKey = (row: Pick<typeof keys.$inferSelect, Protected>): MacedR
   return { table: 'keys', key: [id], fields: [storeId, mode, keyHash, secret, ...lists, expiresAtMs, revokedAtMs] };
 };
 
-type Parts = Readonly<{ guard: RowGuard; recordAct: RecordAct; replays: Replays }>;
+type Parts = Readonly<{ guard: RowGuard; recordAct: RecordAct; requestNonces: RequestNonces }>;
 
-export function keyCommands(db: Db, vault: Vault, { guard, recordAct, replays }: Parts) {
+export function keyCommands(db: Db, vault: Vault, { guard, recordAct, requestNonces }: Parts) {
   const insert = preparedInsert(db, keys);
   const find = findBy(db, keys, 'id');
   const findByHash = atFirstUse(
     db.orm
-      .select({ ...getTableColumns(keys), storeStatus: stores.status })
+      .select({ ...getTableColumns(keys), storeStatus: stores.status, storeSettings: stores.settings })
       .from(keys)
       .innerJoin(stores, eq(stores.id, keys.storeId))
       .where(given(keys, 'keyHash')),
@@ -143,67 +141,6 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct, replays }:
       const storeStatus = isApproved(status) ? 'approved' : 'pending';
       return { ...key, storeStatus, secret: vault.open(secret, apiSecretName(key.id)) };
     },
-    /**
-     * Uses up a nonce until `keepUntilMs`; false when it was used before. Removes a bounded number of expired nonces.
-     * @param input `mayBeSavedLater`: answers at once even if another process is writing, and saves the nonce
-     * afterwards; for requests that change nothing. `from`: the client's address; in the same transaction, it is noted
-     * as the key's last use, unless one was noted within `USE_NOTED_EVERY_MS`
-     */
-    useNonce: createNonces(db, replays),
-  };
-}
-
-type Use = NonceUse & Readonly<{ mayBeSavedLater?: boolean; from?: string }>;
-
-function createNonces(db: Db, replays: Replays) {
-  const noteUse = db.client.prepare(
-    `UPDATE keys SET last_used_at_ms = :nowMs, last_used_from = :from
-     WHERE id = :keyId AND (last_used_at_ms IS NULL OR last_used_at_ms <= :nowMs - ${USE_NOTED_EVERY_MS})`,
-  );
-  /** Nonces that are used up but not saved, with the time until which that matters; oldest first. */
-  const unsaved = new Map<string, number>();
-
-  /** The time at which the use of each key was last noted. */
-  const notedAtMs = new Map<string, number>();
-
-  async function noteUseOf(keyId: string, nowMs: number, from: string): Promise<void> {
-    if (nowMs - (notedAtMs.get(keyId) ?? 0) < USE_NOTED_EVERY_MS) return;
-    await noteUse.run({ keyId, nowMs, from });
-    notedAtMs.set(keyId, nowMs);
-  }
-
-  function clearUnsaved(nowMs: number): void {
-    for (const [name, keepUntilMs] of unsaved) {
-      if (keepUntilMs > nowMs) return;
-      unsaved.delete(name);
-    }
-  }
-
-  return async ({ mayBeSavedLater = false, from, ...use }: Use): Promise<boolean> => {
-    const { keyId, nonce, nowMs, keepUntilMs } = use;
-    clearUnsaved(nowMs);
-    const name = `${keyId} ${nonce}`;
-    if (unsaved.has(name)) return false;
-    unsaved.set(name, keepUntilMs);
-    const save = async (): Promise<boolean> => {
-      const isFresh = await replays.useNonce(use);
-      if (isFresh && from !== undefined) await noteUseOf(keyId, nowMs, from);
-      return isFresh;
-    };
-    const saved = db.write(save, { isGrouped: true }).then((isFresh) => {
-      unsaved.delete(name);
-      return isFresh;
-    });
-    const later = new Promise<null>((resolve) => setImmediate(resolve, null));
-    try {
-      const isFresh = await (mayBeSavedLater ? Promise.race([saved, later]) : saved);
-      if (isFresh !== null) return isFresh;
-    } catch (error) {
-      unsaved.delete(name);
-      throw error;
-    }
-    // If saving fails at last, the nonce stays used up until this process ends.
-    saved.catch(() => {});
-    return !(await db.read(() => replays.isUsed(use)));
+    useNonce: requestNonces.use,
   };
 }

@@ -13,9 +13,14 @@ export type ReplayScope = Readonly<{ storeId: string; mode: Mode; replay: Replay
 
 type Recalled = Readonly<{ kind: 'new' | 'other_body' } | { kind: 'same_body'; madeId: string }>;
 
-/** A nonce of an API key, until a request that has it would be too old anyhow. */
-export type NonceUse = Readonly<{ keyId: string; nonce: string; nowMs: number; keepUntilMs: number }>;
+/**
+ * A nonce of an API key, until a request that has it would be too old anyhow. `from`: the client's address, which is
+ * noted as the key's last use.
+ */
+export type NonceUse = Readonly<{ keyId: string; nonce: string; nowMs: number; keepUntilMs: number; from?: string }>;
 
+/** At most one use of a key is noted in this time. */
+const USE_NOTED_EVERY_MS = 60_000;
 /** A day, its last moment included. */
 const KEPT_MS = DAY_MS + 1;
 /** Expired keys that one new key removes: more than one, so that their number falls. */
@@ -85,3 +90,72 @@ export function createReplays({ client }: Pick<Db, 'client'>) {
 }
 
 export type Replays = ReturnType<typeof createReplays>;
+
+// ── Nonces of requests ──────────────────────────────────────────────────────────────────────────────────────────────
+
+const nameOf = ({ keyId, nonce }: NonceUse): string => `${keyId} ${nonce}`;
+
+export function createRequestNonces(db: Db, replays: Replays) {
+  const noteUse = db.client.prepare(
+    `UPDATE keys SET last_used_at_ms = :nowMs, last_used_from = :from
+     WHERE id = :keyId AND (last_used_at_ms IS NULL OR last_used_at_ms <= :nowMs - ${USE_NOTED_EVERY_MS})`,
+  );
+  /** Nonces that are used up but not saved, with the time until which that matters; oldest first. */
+  const unsaved = new Map<string, number>();
+
+  /** The time at which the use of each key was last noted. */
+  const notedAtMs = new Map<string, number>();
+
+  async function noteUseOf(keyId: string, nowMs: number, from: string): Promise<void> {
+    if (nowMs - (notedAtMs.get(keyId) ?? 0) < USE_NOTED_EVERY_MS) return;
+    await noteUse.run({ keyId, nowMs, from });
+    notedAtMs.set(keyId, nowMs);
+  }
+
+  function clearUnsaved(nowMs: number): void {
+    for (const [name, keepUntilMs] of unsaved) {
+      if (keepUntilMs > nowMs) return;
+      unsaved.delete(name);
+    }
+  }
+
+  async function save({ from, ...use }: NonceUse): Promise<boolean> {
+    const isFresh = await replays.useNonce(use);
+    if (isFresh && from !== undefined) await noteUseOf(use.keyId, use.nowMs, from);
+    return isFresh;
+  }
+
+  /** @param mayBeSavedLater answers at once even if another process is writing; for requests that change nothing */
+  async function use(nonce: NonceUse, mayBeSavedLater = false): Promise<boolean> {
+    clearUnsaved(nonce.nowMs);
+    const name = nameOf(nonce);
+    if (unsaved.has(name)) return false;
+    unsaved.set(name, nonce.keepUntilMs);
+    const saved = db
+      .write(() => save(nonce), { isGrouped: true })
+      .then((isFresh) => {
+        unsaved.delete(name);
+        return isFresh;
+      });
+    const later = new Promise<null>((resolve) => setImmediate(resolve, null));
+    try {
+      const isFresh = await (mayBeSavedLater ? Promise.race([saved, later]) : saved);
+      if (isFresh !== null) return isFresh;
+    } catch (error) {
+      unsaved.delete(name);
+      throw error;
+    }
+    // If saving fails at last, the nonce stays used up until this process ends.
+    saved.catch(() => {});
+    return !(await db.read(() => replays.isUsed(nonce)));
+  }
+
+  return {
+    /** Uses up a nonce; false when it was used before. Removes a bounded number of expired nonces. */
+    use,
+    /** Does the same within a transaction, for a request that changes something in it. */
+    spend: async (nonce: NonceUse): Promise<boolean> => !unsaved.has(nameOf(nonce)) && (await save(nonce)),
+  };
+}
+
+export type RequestNonces = ReturnType<typeof createRequestNonces>;

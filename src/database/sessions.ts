@@ -16,7 +16,7 @@ import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given, preparedInsert } from './engine/prepared.ts';
 import { isOffered, type NetworkRow, type NetworkRows } from './networks.ts';
-import type { Replay, Replays } from './replays.ts';
+import type { NonceUse, Replay, Replays, RequestNonces } from './replays.ts';
 import {
   lifeOf,
   PAYMENTS_MAX,
@@ -51,12 +51,14 @@ export type NewSession = Readonly<{
   /** The possible ways to pay. Networks that are not ready and families without a free address are left out. */
   options: readonly PaymentOption[];
   replay: Replay;
+  /** Of the request, unless it is used up already. */
+  nonce?: NonceUse | null;
   nowMs: number;
 }>;
 
 export type CreateSessionOutcome =
   | Readonly<{ kind: 'created' | 'replayed'; session: Session }>
-  | Readonly<{ kind: 'order_id_conflict' | 'idempotency_key_conflict' | 'store_suspended' }>
+  | Readonly<{ kind: 'nonce_reused' | 'order_id_conflict' | 'idempotency_key_conflict' | 'store_suspended' }>
   /** Nothing can be offered: no network is ready to see a payment (`family` null), or no ready one has an address. */
   | Readonly<{ kind: 'no_network_followed' }>
   | Readonly<{ kind: 'address_pool_empty'; family: string }>;
@@ -71,6 +73,7 @@ type Parts = Readonly<{
   networks: NetworkRows;
   transfers: Transfers;
   replays: Replays;
+  requestNonces: RequestNonces;
   transitions: SessionTransitions;
   stores: StoreRows;
   outageWaitS: number;
@@ -87,18 +90,8 @@ export function createSessionFinder(db: Db): FindSessionRow {
   return (id) => byId.get({ id });
 }
 
-export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
-  const { addresses, networks, transfers, replays, transitions, stores, outageWaitS } = parts;
-  const insert = preparedInsert(db, sessions);
-  // An order whose session ended unpaid can be tried again. Late money may have paid an earlier session.
-  const findByOrder = atFirstUse(
-    db.orm
-      .select({ id: sessions.id, bodyHash: sessions.bodyHash })
-      .from(sessions)
-      .where(and(given(sessions, 'storeId', 'mode', 'orderId'), sql`${sessions.status} IN ('pending', 'paid')`))
-      .orderBy(desc(sql`${sessions.status} = 'pending'`), desc(sessions.id))
-      .limit(1),
-  );
+/** Returns a function that finds the ids of pending sessions that the clock ends now, longest overdue first. */
+function createDue(db: Db, { networks, outageWaitS }: Pick<Parts, 'networks' | 'outageWaitS'>) {
   // Every set of networks with open deadlines, each found by one seek. There are few sets, however many sessions.
   const openSets = db.client
     .prepare(
@@ -118,6 +111,35 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
       .where(and(given(sessions, 'networks'), lt(sessions.deadlineS, sql.placeholder('beforeS'))))
       .orderBy(asc(sessions.deadlineS))
       .limit(sql.placeholder('limit')),
+  );
+  return async (nowMs: number, limit: number): Promise<string[]> => {
+    const nowS = toSeconds(nowMs);
+    const found: string[] = [];
+    for (const text of (await openSets.all()) as string[]) {
+      const networksOfSet = JSON.parse(text) as NetworkKey[];
+      // Core's rule as a bound: the clock has passed the deadline, and so has reading, or the wait for reading is over.
+      const { readThroughS, rewoundAtS } = await networks.reading(networksOfSet);
+      const waitedSinceS = nowS - outageWaitS;
+      const beforeS = Math.max(Math.min(nowS, readThroughS), rewoundAtS < waitedSinceS ? waitedSinceS : 0);
+      const rows = await dueOfSet.all({ networks: networksOfSet, beforeS, limit: limit - found.length });
+      for (const { id } of rows) found.push(id);
+    }
+    return found;
+  };
+}
+
+export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
+  const { addresses, networks, transfers, replays, requestNonces, transitions, stores } = parts;
+  const due = createDue(db, parts);
+  const insert = preparedInsert(db, sessions);
+  // An order whose session ended unpaid can be tried again. Late money may have paid an earlier session.
+  const findByOrder = atFirstUse(
+    db.orm
+      .select({ id: sessions.id, bodyHash: sessions.bodyHash })
+      .from(sessions)
+      .where(and(given(sessions, 'storeId', 'mode', 'orderId'), sql`${sessions.status} IN ('pending', 'paid')`))
+      .orderBy(desc(sql`${sessions.status} = 'pending'`), desc(sessions.id))
+      .limit(1),
   );
 
   /** @throws Fault permanent `row_altered` rather than to show an address that is not certainly ours */
@@ -160,6 +182,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
   }
 
   async function create(input: NewSession): Promise<CreateSessionOutcome> {
+    if (input.nonce && !(await requestNonces.spend(input.nonce))) return { kind: 'nonce_reused' };
     const past = await replays.recall(input);
     if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
     if (past.kind === 'same_body') return { kind: 'replayed', session: await viewOf(past.madeId) };
@@ -175,25 +198,9 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
     return { kind: 'replayed', session: await viewOf(earlier.id) };
   }
 
-  /** Returns the ids of pending sessions that the clock ends now, longest overdue first. */
-  async function due(nowMs: number, limit: number): Promise<string[]> {
-    const nowS = toSeconds(nowMs);
-    const found: string[] = [];
-    for (const text of (await openSets.all()) as string[]) {
-      const networksOfSet = JSON.parse(text) as NetworkKey[];
-      // Core's rule as a bound: the clock has passed the deadline, and so has reading, or the wait for reading is over.
-      const { readThroughS, rewoundAtS } = await networks.reading(networksOfSet);
-      const waitedSinceS = nowS - outageWaitS;
-      const beforeS = Math.max(Math.min(nowS, readThroughS), rewoundAtS < waitedSinceS ? waitedSinceS : 0);
-      const rows = await dueOfSet.all({ networks: networksOfSet, beforeS, limit: limit - found.length });
-      for (const { id } of rows) found.push(id);
-    }
-    return found;
-  }
-
   return {
     // Sessions that are asked for together are committed together: most of a commit's time is the disk's.
-    /** Takes addresses, saves the session and remembers the idempotency key, in one transaction. */
+    /** Uses up the nonce, takes addresses, saves the session and remembers the idempotency key, in one transaction. */
     create(input: NewSession): Promise<CreateSessionOutcome> {
       return db.write(() => create(input), { isGrouped: true });
     },

@@ -8,8 +8,8 @@ const CREATE = '/api/v1/checkout/sessions/create';
 const STATEMENTS_OF_CREATE_MAX = 12;
 const STATEMENTS_OF_READ_MAX = 8;
 
-/** Returns the statements that `work` runs, without those that begin and end transactions. */
-async function statementsOf(work: () => Promise<unknown>): Promise<readonly string[]> {
+/** Returns the statements that `work` runs, and how many transactions it commits, reading ones too. */
+async function statementsOf(work: () => Promise<unknown>) {
   const client = new Sqlite(':memory:');
   const statement = Object.getPrototypeOf(client.prepare('SELECT 1')) as Record<
     string,
@@ -30,7 +30,10 @@ async function statementsOf(work: () => Promise<unknown>): Promise<readonly stri
   } finally {
     for (const [at, name] of names.entries()) statement[name] = real[at] as (typeof statement)[string];
   }
-  return texts.filter((text) => /^\s*(select (?!total_changes)|insert|update|delete|with)/i.test(text));
+  return {
+    run: texts.filter((text) => /^\s*(select (?!total_changes)|insert|update|delete|with)/i.test(text)),
+    commits: texts.filter((text) => text === 'COMMIT').length,
+  };
 }
 
 test('a signed create and a signed read run few statements', () =>
@@ -39,7 +42,7 @@ test('a signed create and a signed read run few statements', () =>
     const create = (name: string) => api.send('POST', CREATE, { order_id: name, amount: 1000, currency: 'USD' });
     await create('first');
     let id = '';
-    const created = await statementsOf(async () => {
+    const { run: created, commits } = await statementsOf(async () => {
       const { status, json } = await create('second');
       assert.is(status, 200);
       id = (json as { id: string }).id;
@@ -47,7 +50,8 @@ test('a signed create and a signed read run few statements', () =>
     assert.ok(created.some((text) => text.includes('into "sessions"')));
     assert.ok(created.some((text) => text.includes('INTO replays')));
     assert.ok(created.length <= STATEMENTS_OF_CREATE_MAX, created.join('\n'));
-    const read = await statementsOf(() => api.send('GET', `/api/v1/checkout/sessions/${id}`));
+    assert.is(commits, 2, 'the key is read; the nonce and the session are saved together');
+    const { run: read } = await statementsOf(() => api.send('GET', `/api/v1/checkout/sessions/${id}`));
     assert.ok(read.some((text) => text.includes('from "sessions"')));
     assert.ok(read.length <= STATEMENTS_OF_READ_MAX, read.join('\n'));
   }));

@@ -226,13 +226,14 @@ test('creating a store is recorded with its settings, and its secrets are not', 
   assert.equal(entry?.after, { name: second.name, zone: 'UTC', ...second.settings });
 });
 
-test('a key is found by its hash with its secret and the state of its store', async ({ database }) => {
+test('a key is found by its hash, with its secret and the state and settings of its store', async ({ database }) => {
   await database.keys.create(key('k1'));
   await database.stores.create({ ...merchant('m2'), status: 'pending' });
   await database.keys.create(key('k2', 'm2'));
   const { keyHash, ...shown } = key('k1');
   const unused = { createdBy: null, lastUsedAtMs: null, lastUsedFrom: null };
-  assert.equal(await database.keys.find(keyHash), { ...shown, ...unused, storeStatus: 'approved' });
+  const ofStore = { storeStatus: 'approved', storeSettings: merchant('m1').settings };
+  assert.equal(await database.keys.find(keyHash), { ...shown, ...unused, ...ofStore });
   assert.is((await database.keys.find('hash of k2'))?.storeStatus, 'pending');
   assert.is(await database.keys.find('hash of nobody'), null);
   const { secret: _, ...listed } = shown;
