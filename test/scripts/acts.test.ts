@@ -1,0 +1,303 @@
+/**
+ * Commands that are derived from acts: one path through each subject, what the derivation gives to all of them, and
+ * the audit log. `test/dashboard/` has what each act refuses.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { quaysideTool } from '../../scripts/cli/quayside.ts';
+import { signerTool } from '../../scripts/cli/signer-tool.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { merchantStore } from '../support/new-session.ts';
+import { openToolBench } from '../support/tool-bench.ts';
+
+const settings = { dashboard_url: 'https://quayside.shop.example' };
+const { run, answer, store, folder, database, network, close } = await openToolBench({ settings });
+const KEY = network.key;
+const file = join(folder, 'data', 'quayside.db');
+test.after(close);
+
+type Entry = Readonly<{ command: string; target: string; reason: string | null; operator: string }>;
+const newest = async (count: number): Promise<Entry[]> => answer('audit', 'list', '--limit', String(count));
+const codeOf = async (...words: string[]) => (await run(...words)).code;
+
+test('every command is known here, as one that an act makes or one that records itself otherwise', () => {
+  /** Each of these files reads the audit log. */
+  const byHand: Readonly<Record<string, string>> = {
+    'store add': 'test/scripts/acts.test.ts',
+    'network rewind': 'test/conformance/database/recovery.test.ts',
+    'network reread': 'test/indexers/follower/recovery.test.ts',
+    'payout resolve': 'test/scripts/payout-exits.slow.test.ts',
+    backup: 'test/scripts/backup.test.ts',
+    'secret-key rotate': 'test/app/secret-key-rotation.test.ts',
+  };
+  /** Their first write is recorded by the connection that every command gets; the others change no row. */
+  const others = [
+    ...['payout reconcile', 'sweep', 'address-pool import', 'status', 'show', 'alarm list', 'store list', 'key list'],
+    ...['pay', 'held list', 'webhook list', 'webhook test', 'refund list', 'payout list', 'export', 'ledger verify'],
+    ...['audit list', 'drill', 'restore', 'address-pool derive', 'doctor', 'network check', 'network sync', 'tron-ws'],
+    ...['approve', 'init', 'freeze', 'thaw', 'policy'],
+  ];
+  const acts = [
+    ...['store set', 'store decide', 'key create', 'key revoke', 'user link', 'user remove', 'alarm acknowledge'],
+    ...[
+      'webhook add',
+      'webhook set',
+      'webhook remove',
+      'webhook resend',
+      'webhook secret',
+      'held accept',
+      'held return',
+    ],
+    ...['refund approve', 'refund reject', 'refund destination', 'payout freeze', 'payout thaw'],
+  ];
+  const names = [...quaysideTool.commands, ...signerTool.commands].map(({ name }) => name);
+  const known = [...Object.keys(byHand), ...others, ...acts];
+  assert.equal(
+    names.filter((name) => !known.includes(name)),
+    [],
+  );
+  for (const name of Object.values(byHand)) assert.match(readFileSync(name, 'utf8'), /audit/i, name);
+  for (const { name, options } of quaysideTool.commands.filter((one) => acts.includes(one.name)))
+    assert.ok('dry-run' in options && 'reason' in options, name);
+});
+
+test('a store, its keys and its endpoint are created, listed and removed; each change is one entry', async () => {
+  const other = await answer('store', 'add', 'Corner shop', '--reason', 'a second one');
+  assert.match(other.id, /^mer_[0-9a-z]{26}$/);
+  assert.is(other.webhook_secret, other.webhook_secrets.live);
+  assert.is.not(other.webhook_secrets.live, other.webhook_secrets.test);
+  assert.is(statSync(file).mode & 0o777, 0o600);
+  const [added] = await newest(1);
+  assert.equal([added?.command, added?.target, added?.reason], ['store add', other.id, 'a second one']);
+  assert.is(added?.operator.split(' ').at(-1), userInfo().username);
+
+  const words = ['key', 'create', '--store', store, '--mode', 'live', '--scopes', 'sessions:read', '--expires', '30d'];
+  const tried = await answer(...words, '--from', '203.0.113.7', '--dry-run');
+  assert.equal([tried.from, tried.dry_run, 'api_key' in tried], [['203.0.113.7/32'], true, false]);
+  assert.equal(await answer('key', 'list'), [], 'a dry run makes no key');
+  const key = await answer(...words);
+  assert.match(key.api_key, /^sk_live_[0-9A-Za-z]{32}$/);
+  await answer('key', 'revoke', key.id, '--reason', 'it was mailed');
+  const [revoked] = await answer('key', 'list', '--store', store);
+  assert.equal([revoked.id, revoked.scopes], [key.id, ['sessions:read']]);
+  assert.ok(revoked.revoked_at);
+  const listing = JSON.stringify(await answer('key', 'list'));
+  assert.not.ok(listing.includes(key.api_key) || listing.includes(key.api_secret), 'a key is shown once');
+
+  const url = 'https://93.184.215.14/hook';
+  const endpoint = await answer('webhook', 'add', url, '--store', store, '--mode', 'live', '--events', 'payment.late');
+  const started = await answer('webhook', 'secret', endpoint.id, '--rotate', 'start', '--reason', 'it leaked');
+  assert.is(started.webhook_secret, endpoint.webhook_secret);
+  await answer('webhook', 'secret', endpoint.id, '--rotate', 'finish');
+  const now = await answer('webhook', 'secret', endpoint.id);
+  assert.equal([now.webhook_secret, now.next_webhook_secret], [started.next_webhook_secret, null]);
+  const [listed] = await answer('webhook', 'list');
+  assert.equal([listed.url, listed.extended_events], [url, ['payment.late']]);
+  await answer('webhook', 'remove', endpoint.id);
+  assert.equal(await answer('webhook', 'list'), []);
+  const since = (await newest(6)).map(({ command, target }) => [command, target]);
+  assert.equal(since, [
+    ['webhook remove', endpoint.id],
+    ['webhook secret', endpoint.id],
+    ['webhook secret', endpoint.id],
+    ['webhook add', endpoint.id],
+    ['key revoke', key.id],
+    ['key create', key.id],
+  ]);
+});
+
+test('every setting of a store is changed, shown before and after, and recorded', async () => {
+  const changes = {
+    name: ['name', 'Corner shop 2', 'Corner shop 2'],
+    zone: ['zone', 'Asia/Kolkata', 'Asia/Kolkata'],
+    settlement: ['settlement_currency', 'USDC', 'USDC'],
+    tolerance: ['tolerance_minor', '7', 7],
+    grace: ['top_up_grace_s', '10', 600],
+    monitoring: ['monitoring_s', '1', 86_400],
+    late: ['late_policy', 'accept', 'accept'],
+    credit: ['credit', 'ethereum=finalized@1000.00,ethereum=30', 'ethereum=finalized@1000.00,ethereum=30'],
+    'refund-window': ['refund_window_s', '30', 30 * 86_400],
+    'refund-daily': ['refund_daily_minor', '500.00', 50_000],
+    'refund-automatic': ['refund_auto_minor', '0.50', 50],
+    'refund-cancel-window': ['refund_cancel_window_s', '120', 120],
+    'refund-claim': ['refund_claim_s', '3', 3 * 86_400],
+    'refund-to-sender': ['refund_to_sender', 'yes', true],
+    'refund-early-max': ['refund_early_max_minor', '20.00', 2000],
+    accent: ['accent', '#FFFF00', '#ffff00'],
+    origins: ['embed_origins', 'https://shop.example, http://localhost', ['https://shop.example', 'http://localhost']],
+  } as const;
+  const words = Object.entries(changes).flatMap(([option, [, text]]) => [`--${option}`, text]);
+  const expected = Object.fromEntries(Object.values(changes).map(([key, , value]) => [key, value]));
+  const tried = await answer('store', 'set', store, ...words, '--dry-run');
+  const { logo, ...set } = tried.after;
+  assert.equal([logo, set], [null, expected], 'the table has every setting');
+  for (const [key, value] of Object.entries(expected)) assert.is.not(tried.before[key], value, key);
+  assert.equal((await answer('store', 'set', store)).after, tried.before, 'a dry run changes nothing');
+  const done = await answer('store', 'set', store, ...words, '--reason', 'a new contract');
+  assert.equal(done, { ...tried, dry_run: false });
+  assert.equal((await answer('store', 'set', store, '--late', 'accept')).after, tried.after);
+  const entries = (await newest(50)).filter(({ reason }) => reason === 'a new contract');
+  assert.equal(
+    entries.map(({ command, target }) => [command, target]),
+    [
+      ['store set', store],
+      ['store set', store],
+    ],
+    'the store and its page; what changes nothing is not recorded',
+  );
+  const none = ['--credit', 'none', '--accent', 'none', '--origins', 'none'];
+  const cleared = await answer('store', 'set', store, ...none);
+  assert.equal([cleared.after.credit, cleared.after.accent, cleared.after.embed_origins], ['', null, []]);
+  for (const credit of ['finalized', 'ethereum=safe', 'bsc=30', 'ethereum=second-node@500', 'ethereum=129']) {
+    const { code, err } = await run('store', 'set', store, '--credit', credit);
+    assert.equal([code, err.includes('--credit: ')], [2, true], credit);
+  }
+});
+
+test('what a merchant asked for is decided, which ends its alarm; a suspension is listed', async () => {
+  const [waiting, unwanted] = ['mer_waiting', 'mer_unwanted'];
+  const asking = { atMs: systemClock.nowMs(), operator: 'Ann', command: 'test', reason: null };
+  const membership = { role: 'staff', storeId: store } as const;
+  await database.people.add({ id: 'usr_owner', name: 'Ann', membership, createdAtMs: 0 }, asking);
+  for (const id of [waiting, unwanted]) await database.stores.request({ ...merchantStore(), id }, 'usr_owner', asking);
+  await answer('store', 'decide', waiting, 'approve');
+  await answer('store', 'decide', unwanted, 'refuse', '--reason', 'a reason');
+  const ended = (await database.alarms.list(99)).filter(({ code, endedAtMs }) => code === 'store_waiting' && endedAtMs);
+  assert.equal(ended.map(({ key }) => key).sort(), [`store:${unwanted}`, `store:${waiting}`]);
+  assert.is(await codeOf('store', 'decide', store, 'suspend'), 2, 'without a reason');
+  assert.is((await answer('store', 'decide', store, 'suspend', '--reason', 'fraud')).status, 'suspended');
+  assert.is(await codeOf('store', 'decide', store, 'suspend', '--reason', 'again'), 1);
+  const listed: { id: string; suspended_because?: string }[] = await answer('store', 'list');
+  assert.is(listed.find(({ id }) => id === store)?.suspended_because, 'fraud');
+  assert.is((await answer('store', 'decide', store, 'resume')).status, 'approved');
+});
+
+test('a person gets a link of the configured address, another role, and is removed', async () => {
+  const first = await answer('user', 'link', 'Ada', '--role', 'staff', '--store', store);
+  assert.match(first.link, /^https:\/\/quayside\.shop\.example\/link\/[\w-]{43}$/);
+  assert.equal(first.roles, [{ role: 'staff', store }]);
+  const second = await answer('user', 'link', 'ada', '--reason', 'lost phone');
+  assert.is(second.id, first.id);
+  assert.is.not(second.link, first.link);
+  await answer('user', 'remove', 'Ada');
+  assert.is(await codeOf('user', 'remove', 'Ada'), 3);
+  const [removed, linked] = await newest(2);
+  assert.equal([removed?.command, removed?.target, linked?.reason], ['user remove', first.id, 'lost phone']);
+});
+
+test('alarms: the open ones come first; one is acknowledged once, by its number, and an event is over with that', async () => {
+  const client = new Sqlite(file);
+  client.exec('DELETE FROM alarms');
+  const insert = client.prepare('INSERT INTO alarms (at_ms, code, message, key, ended_at_ms) VALUES (?, ?, ?, ?, ?)');
+  insert.run(1_800_000_000_000, 'disk_filling', 'the disk fills', 'disk', null);
+  insert.run(1_800_000_001_000, 'clock_skewed', 'the clock is off', 'clock', 1_800_000_002_000);
+  insert.run(1_800_000_003_000, 'request_failed', 'a request failed', null, null);
+  client.close();
+  const list = async (...words: string[]) => {
+    const all: Record<string, string>[] = await answer('alarm', 'list', ...words);
+    return all.map(({ code, state }) => `${code} ${state}`);
+  };
+  assert.equal(await list(), ['disk_filling open', 'request_failed event', 'clock_skewed ended']);
+  assert.equal(await list('--state', 'open'), ['disk_filling open']);
+  assert.equal(await list('--limit', '1'), ['disk_filling open', 'request_failed event']);
+  const { open_alarms, alarms } = await answer('status');
+  assert.equal([open_alarms.length, alarms.length], [1, 3]);
+  assert.match((await run('status')).out, /\nopen alarms:\n.*\n.* disk_filling /);
+
+  const [disk, event, over] = (await answer('alarm', 'list')).map(({ id }: { id: string }) => id);
+  const acknowledge = (id: string, ...more: string[]) => answer('alarm', 'acknowledge', id, ...more);
+  assert.is((await acknowledge(disk, '--dry-run')).dry_run, true);
+  assert.is((await answer('alarm', 'list'))[0].acknowledged_at, null);
+  assert.is((await acknowledge(disk, '--reason', 'a new disk is ordered')).outcome, 'acknowledged');
+  assert.is((await acknowledge(disk.replace('A-', ''))).outcome, 'already');
+  assert.is((await answer('alarm', 'list'))[0].acknowledged_note, 'a new disk is ordered');
+  assert.is((await acknowledge(over)).outcome, 'over');
+  assert.is((await acknowledge(event)).outcome, 'over');
+  assert.equal(await list('--limit', '1'), ['disk_filling open', 'request_failed resolved']);
+  assert.equal([await codeOf('alarm', 'acknowledge', 'A-999999'), await codeOf('alarm', 'acknowledge', 'x')], [3, 2]);
+});
+
+const frozen = async () =>
+  (await answer('status')).payouts.frozen.map((one: { network: string | null; reason: string }) => [
+    one.network,
+    one.reason,
+  ]);
+
+test('money out is frozen with a reason, on a network or on all, shown, and thawed by the same name', async () => {
+  assert.is((await answer('payout', 'freeze', 'ethereum', '--reason', 'x', '--dry-run')).id, KEY, 'by its name alone');
+  assert.equal([await codeOf('payout', 'freeze'), await codeOf('payout', 'freeze', 'tron', '--reason', 'x')], [2, 3]);
+  assert.is(await codeOf('payout', 'thaw', '--reason', 'x'), 3, 'nothing is frozen');
+  assert.equal(await answer('payout', 'freeze', '--reason', 'x', '--dry-run'), { id: 'every network', dry_run: true });
+  assert.equal(await frozen(), []);
+  assert.is((await answer('payout', 'freeze', KEY, '--reason', 'a key was lost')).changed, true);
+  assert.is((await answer('payout', 'freeze', KEY, '--reason', 'again')).changed, false);
+  await answer('payout', 'freeze', '--reason', 'all of it');
+  const both = [
+    [null, 'all of it'],
+    [KEY, 'a key was lost'],
+  ];
+  assert.equal(await frozen(), both);
+  assert.match((await run('status')).out, /FROZEN: test:ethereum, by .+ since .+: a key was lost/);
+  assert.equal((await answer('payout', 'thaw', '--reason', 'found', '--dry-run')).still_frozen, [null, KEY]);
+  assert.equal((await answer('payout', 'thaw', '--reason', 'found')).still_frozen, [KEY]);
+  assert.equal(await frozen(), both.slice(1));
+  assert.equal((await answer('payout', 'thaw', KEY, '--reason', 'found')).still_frozen, []);
+  const [last] = await newest(1);
+  assert.equal([last?.command, last?.target, last?.reason], ['payout thaw', KEY, 'found']);
+});
+
+test('what the program froze by itself is ended by `payout reconcile` alone', async () => {
+  const stolen = { network: KEY, code: 'wallet_outflow_foreign', reason: 'money left', frozenBy: 'quayside' } as const;
+  await database.holds.freeze({ ...stolen, sinceMs: 5 }, null);
+  const refused = await run('payout', 'thaw', KEY, '--reason', 'it is done');
+  assert.equal([refused.code, refused.err.includes(`\`quayside payout reconcile ${KEY} `)], [1, true]);
+  await answer('payout', 'freeze', KEY, '--reason', 'maintenance');
+  assert.is(await codeOf('payout', 'thaw', KEY, '--reason', 'it is done'), 1, 'the network stays frozen');
+  assert.equal(await frozen(), [[KEY, 'money left']]);
+  const { code, err } = await run('payout', 'reconcile', KEY);
+  assert.equal([code, err.includes('has no `signer`')], [1, true]);
+});
+
+test('what others chose cannot control the terminal', async () => {
+  const [{ id, name: before }] = await answer('store', 'list');
+  const name = 'evil\u001b[2J\u009b5m\u202egnp\nline';
+  const isHarmless = (text: string) => ['\u001b', '\u009b', '\u202e'].every((one) => !text.includes(one));
+  const raw = new Sqlite(file);
+  const rename = (to: string) => raw.prepare('UPDATE stores SET name = ? WHERE id = ?').run(to, id);
+  rename(name);
+  for (const words of [['list'], ['list', '--json'], ['set', id]]) {
+    const { out } = await run('store', ...words);
+    assert.ok(out.includes('evil\\u001b[2J\\u009b5m\\u202egnp') && isHarmless(out), out);
+  }
+  const { err } = await run('webhook', 'remove', name);
+  assert.ok(err.includes('evil') && isHarmless(err));
+  const [listed] = await answer('store', 'list');
+  assert.is(listed.name, name, 'JSON keeps its meaning');
+  rename(before);
+  raw.close();
+});
+
+test('a key whose row somebody else has changed is marked, until it is revoked; an entry of the log never changes', async () => {
+  const key = await answer('key', 'create', '--store', store, '--mode', 'test');
+  const raw = new Sqlite(file);
+  raw.prepare(`UPDATE keys SET scopes = '["refunds:write"]' WHERE id = ?`).run(key.id);
+  for (const sql of ["UPDATE audit_log SET operator = 'nobody'", 'DELETE FROM audit_log'])
+    assert.throws(() => raw.exec(sql), /append-only/);
+  raw.close();
+  const listed = await run('key', 'list', '--json');
+  assert.is(listed.code, 1);
+  const marked = JSON.parse(listed.out).filter(({ altered }: { altered: boolean }) => altered);
+  assert.equal(
+    marked.map(({ id }: { id: string }) => id),
+    [key.id],
+  );
+  assert.match((await run('key', 'list')).out, `\`quayside key revoke ${key.id}\``);
+  await answer('key', 'revoke', key.id);
+  assert.is(await codeOf('key', 'list'), 0);
+});
+
+test.run();
