@@ -3,7 +3,7 @@
  * ended, and after database and signer were both put back to an earlier state nothing is paid a second time.
  */
 
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Wallet } from 'ethers';
@@ -12,15 +12,13 @@ import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { RefundIntent } from '../../src/core/intent.ts';
 import type { Payout } from '../../src/core/payout.ts';
-import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
+import type { Database } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { type Anvil, startAnvil } from '../support/anvil.ts';
 import { deployToken, type TokenContract } from '../support/contracts.ts';
-import { createDatabaseFile } from '../support/database-file.ts';
 import { counted } from '../support/nonces.ts';
-import { runQuayside } from '../support/quayside-process.ts';
+import { openPayingInstallation } from '../support/paying-installation.ts';
 import {
   endSigners,
   makeSignerPlace,
@@ -38,13 +36,13 @@ const PAYEE = 'b'.repeat(40);
 const { key: payer, secret } = evmSpending.derive(seed, { role: 'refund' });
 const owner = new Wallet(`0x${Buffer.from(secret).toString('hex')}`);
 
-const home = mkdtempSync(join(tmpdir(), 'quayside-exits-'));
-const file = join(home, 'quayside.json');
+const backup = mkdtempSync(join(tmpdir(), 'quayside-exits-'));
 const nowMs = systemClock.nowMs();
 let anvil: Anvil;
 let usdt: TokenContract;
 let place: SignerPlace;
 let signing: SignerProcess;
+let own: ReturnType<typeof openPayingInstallation>;
 let database: Database;
 
 test.before(async () => {
@@ -57,31 +55,20 @@ test.before(async () => {
   const known = policySettings.networks[NETWORK];
   assert.ok(known);
   place = makeSignerPlace({ ...policySettings, networks: { [NETWORK]: { ...known, tokens } } });
-  cpSync(place.dir, join(home, 'signer-backup'), { recursive: true });
-  const network = {
-    ...{ name: 'one', family: 'evm', mode: 'test', url: anvil.wsUrl, xpub: evmSpending.xpub(seed) },
-    ...{ chain_id: String(CHAIN_ID), native_symbol: 'ETH', confirmations: { blocks: 2 } },
-    ...{ reorg_depth_max: 40, block_time_ms: 1000, poll_ms: 1000, tokens },
-  };
-  const signer = { dir: place.dir, unlock: 'external' };
-  writeFileSync(file, JSON.stringify({ data_dir: 'data', signer, networks: { one: network } }));
-  const dataDir = join(home, 'data');
-  mkdirSync(dataDir);
-  const secretKey = readSecretKey(dataDir, {});
-  createDatabaseFile(databaseFile(dataDir));
-  const own = { file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 };
-  database = openSqliteDatabase(own);
+  cpSync(place.dir, join(backup, 'signer'), { recursive: true });
+  own = openPayingInstallation({ url: anvil.wsUrl, tokens, signerDir: place.dir });
+  database = own.database;
   await database.engines.nextFence(NETWORK, 0);
   assert.equal(await database.payouts.offerNonce(NETWORK, payer, counted(0), nowMs), { kind: 'free', nonce: 0 });
   await startSigning();
 });
 
 test.after(async () => {
-  await database?.close();
+  own?.close();
   endSigners();
   await anvil?.close();
   place?.remove();
-  rmSync(home, { recursive: true, force: true });
+  rmSync(backup, { recursive: true, force: true });
 });
 
 async function startSigning(): Promise<void> {
@@ -89,13 +76,9 @@ async function startSigning(): Promise<void> {
   assert.ok(await signing.ready, signing.output());
 }
 
-const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file });
+const run = (...words: string[]) => own.run(...words);
+const answer = (...words: string[]) => own.answer(...words);
 const because = ['--reason', 'a test'];
-async function answer(...words: string[]) {
-  const { code, out, err } = await run(...words, '--json');
-  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
-  return JSON.parse(out);
-}
 /** Runs a command that must fail, and returns what it says. */
 async function refusal(code: number, ...words: string[]): Promise<string> {
   const done = await run(...words);
@@ -187,7 +170,7 @@ test('after a rollback of database and signer, `payout reconcile` settles what w
   signing.kill('SIGKILL');
   await signing.ended;
   rmSync(place.dir, { recursive: true });
-  cpSync(join(home, 'signer-backup'), place.dir, { recursive: true });
+  cpSync(join(backup, 'signer'), place.dir, { recursive: true });
   chmodSync(place.dir, 0o700);
   await startSigning();
   await database.payouts.offerNonce(NETWORK, payer, counted(1), nowMs);

@@ -2,74 +2,23 @@
  * The commands about payouts and the ledger, with a real signer process.
  */
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { evmSpending } from '../../src/chains/evm/spend.ts';
-import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { openSigner } from '../../src/signer/client.ts';
-import { createDatabaseFile } from '../support/database-file.ts';
-import { runQuayside } from '../support/quayside-process.ts';
+import { openPayingInstallation } from '../support/paying-installation.ts';
 import { endSigners, makeSignerPlace, startSigner } from '../support/signer-process.ts';
-import { firstOf, policySettings, refundOf, seed } from '../support/temp-signer.ts';
+import { firstOf, refundOf } from '../support/temp-signer.ts';
 
 const NETWORK = 'test:one';
-const home = mkdtempSync(join(tmpdir(), 'quayside-payouts-tool-'));
 const place = makeSignerPlace();
-let database: Database;
-
-const file = join(home, 'quayside.json');
-const policy = policySettings.networks[NETWORK];
-const network = {
-  name: 'one',
-  family: 'evm',
-  mode: 'test',
-  url: 'ws://127.0.0.1:1',
-  xpub: evmSpending.xpub(seed),
-  chain_id: policy?.chain_id,
-  native_symbol: 'ETH',
-  confirmations: { blocks: 2 },
-  reorg_depth_max: 40,
-  block_time_ms: 1000,
-  poll_ms: 1000,
-  tokens: policy?.tokens,
-};
-
-test.before(() => {
-  const dataDir = join(home, 'data');
-  mkdirSync(dataDir);
-  const signer = { dir: place.dir, unlock: 'external' };
-  writeFileSync(file, JSON.stringify({ data_dir: 'data', signer, networks: { one: network } }));
-  const secretKey = readSecretKey(dataDir, {});
-  createDatabaseFile(databaseFile(dataDir));
-  database = openSqliteDatabase({
-    file: databaseFile(dataDir),
-    secretKey,
-    busyTimeoutMs: 5000,
-    bytesMax: null,
-    outageWaitS: 600,
-  });
-});
-
+const { database, databaseFile, run, answer, close } = openPayingInstallation({ signerDir: place.dir });
 test.after(() => {
-  database.close();
+  close();
   endSigners();
   place.remove();
-  rmSync(home, { recursive: true, force: true });
 });
-
-const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file });
-
-async function answer(...words: string[]) {
-  const { code, out, err } = await run(...words, '--json');
-  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
-  return JSON.parse(out);
-}
 
 test('a restored database adopts what was signed since, and shows every attempt', async () => {
   const signing = startSigner(place.args);
@@ -140,7 +89,7 @@ test('the ledger is verified, and an altered posting is found', async () => {
   assert.match(out, '-12.50 USDT');
   assert.match(out, '0.0021 ETH');
 
-  const raw = new Sqlite(databaseFile(join(home, 'data')));
+  const raw = new Sqlite(databaseFile);
   raw.prepare(`UPDATE ledger_postings SET units = '7' WHERE account = 'unclaimed'`).run();
   raw.close();
   const bad = await run('ledger', 'verify', '--json');

@@ -1,22 +1,17 @@
 /** `quayside show --request` and `refund approve`: what approvers sign for the refund as it is paid now. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { defaultStoreSettings } from '../../src/app/new-credentials.ts';
-import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { createIntentMac } from '../../src/core/intent.ts';
 import { defaultRefundPolicy } from '../../src/core/refund.ts';
-import { openSqliteDatabase } from '../../src/database/database.ts';
 import { writeIntent } from '../../src/database/engine/column-types.ts';
-import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { approverOf, signApproval } from '../../src/signer/approval.ts';
 import { readRequestFile, textOf } from '../../src/signer/approval-file.ts';
-import { createDatabaseFile } from '../support/database-file.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { runQuayside } from '../support/quayside-process.ts';
+import { openPayingInstallation } from '../support/paying-installation.ts';
 import { refusalOf } from '../support/refusal.ts';
 import {
   firstOf,
@@ -25,14 +20,10 @@ import {
   payer,
   policySettings,
   refundOf,
-  seed,
   usdt,
 } from '../support/temp-signer.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'quayside-approval-'));
-const dataDir = join(home, 'data');
 const [anna, bob] = [1, 2].map((byte) => new Uint8Array(32).fill(byte)) as [Uint8Array, Uint8Array];
-const one = policySettings.networks['test:one'] as NonNullable<(typeof policySettings.networks)['test:one']>;
 const settings = {
   ...policySettings,
   approvers: [anna, bob].map((secret, at) => ({ name: `Approver ${at}`, key: approverOf(secret) })),
@@ -41,36 +32,18 @@ const folder = makeSignerFolder(settings, false);
 const nowMs = Date.now();
 const signing = openSigningServiceIn(folder.dir, handClock(nowMs));
 const untilS = Math.floor(nowMs / 1000) + 3600;
-const file = join(home, 'quayside.json');
-const network = {
-  name: 'one',
-  family: 'evm',
-  mode: 'test',
-  url: 'ws://127.0.0.1:1',
-  xpub: evmSpending.xpub(seed),
-  chain_id: one.chain_id,
-  native_symbol: 'ETH',
-  confirmations: { blocks: 2 },
-  reorg_depth_max: 40,
-  block_time_ms: 1000,
-  poll_ms: 1000,
-  tokens: one.tokens,
-};
 const intent = refundOf('rf_1', usdt(5000), { session: { id: 'cs_1', amount: '5000.00' } });
 /** As an older version wrote it: one approval alone, by a key that is in no policy. */
 const older = { approver: 'ab'.repeat(32), untilS: 1, signature: 'cd'.repeat(64) };
 
-mkdirSync(dataDir);
-writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { one: network } }));
-const secretKey = readSecretKey(dataDir, {});
-createDatabaseFile(databaseFile(dataDir));
+const { home, secretKey, database, databaseFile, run, close } = openPayingInstallation();
 /** With this installation’s key: a destination that nobody set cannot be approved. */
 const mac = createIntentMac(secretKey)(intent);
 const terms = {
   ...{ duePar: '10', tolerancePar: '0', accepts: ['USDT'], expiresAtS: 800, inclusionGraceS: {}, topUpGraceS: 100 },
   ...{ monitoringS: 1000, latePolicy: 'hold', options: [], conversion: null },
 };
-const raw = new Sqlite(databaseFile(dataDir));
+const raw = new Sqlite(databaseFile);
 raw.exec(`
   INSERT INTO stores (id, name, status, settings, refund_policy, page, zone, next_receipt_number, created_at_ms,
       live_secret, test_secret)
@@ -88,18 +61,13 @@ raw.exec(`
       '${mac}', 'processing', 0, '${JSON.stringify([older])}', 5, 0);
   INSERT INTO payouts (id, kind, network, intent, session_id, state, generation, not_before_ms, created_at_ms, updated_at_ms)
     VALUES ('rf_1', 'refund', 'test:one', '${writeIntent(intent)}', 'cs_1', 'waiting', 0, 0, 1, 2)`);
-const database = openSqliteDatabase({
-  ...{ file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: 600 },
-});
 test.after(() => {
   raw.close();
-  database.close();
+  close();
   signing.close();
   folder.remove();
-  rmSync(home, { recursive: true, force: true });
 });
 
-const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file }, home);
 const requestFile = join(home, 'request.json');
 /** Signs the request as `quayside-signer approve` does, and hands it in. */
 async function approve(secret: Uint8Array) {

@@ -1,7 +1,6 @@
 /**
  * The freeze of a running signer by an operator, and its end by an approver on a machine without an installation.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +12,7 @@ import { createOperatorKey } from '../../src/signer/operator-key.ts';
 import { quayside, quaysideSigner } from '../support/built.ts';
 import { endSigners, makeSignerPlace, type SignerProcess, startSigner } from '../support/signer-process.ts';
 import { firstOf, passphrase, policySettings, refundOf, usdt } from '../support/temp-signer.ts';
+import { endTyped, runTyped } from '../support/typed-program.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'quayside-signer-freeze-'));
 /** The approver's machine: no configuration, no data. */
@@ -31,7 +31,6 @@ writeFileSync(
     networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } },
   }),
 );
-const running = new Set<ChildProcess>();
 let signer: SignerProcess;
 const client = openSigner({ socket: place.socket, timeoutMs: 30_000 });
 
@@ -41,7 +40,7 @@ test.before(async () => {
 });
 test.after(async () => {
   await client.close();
-  for (const child of running) child.kill('SIGKILL');
+  endTyped();
   endSigners();
   place.remove();
   rmSync(dir, { recursive: true, force: true });
@@ -53,26 +52,12 @@ async function start() {
 }
 
 /** Runs the command with lines on standard input. */
-function run(words: readonly string[], lines: readonly string[] = [], isAway = false, program = quaysideSigner) {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('QUAYSIDE_'));
-  const env = { ...Object.fromEntries(inherited), ...(!isAway && { QUAYSIDE_CONFIG: config }) };
-  const child = spawn(process.execPath, [program, ...words], { cwd: isAway ? away : dir, env });
-  running.add(child);
-  const said = { stdout: '', stderr: '' };
-  for (const stream of ['stdout', 'stderr'] as const) {
-    child[stream].on('data', (chunk) => {
-      said[stream] += chunk;
-    });
-  }
-  child.stdin.on('error', () => {});
-  child.stdin.end(lines.map((line) => `${line}\n`).join(''));
-  return new Promise<Readonly<{ code: number; stdout: string; stderr: string }>>((done) => {
-    child.once('close', (code) => {
-      running.delete(child);
-      done({ code: code ?? -1, ...said });
-    });
-  });
-}
+const run = (words: readonly string[], lines: readonly string[] = [], isAway = false, program = quaysideSigner) =>
+  runTyped(
+    [program, ...words],
+    lines,
+    isAway ? { cwd: away, variables: {} } : { cwd: dir, variables: { QUAYSIDE_CONFIG: config } },
+  );
 
 const ask = (id: string, nonce: number) =>
   client.sign(firstOf(refundOf(id, usdt(5)), nonce)).then(

@@ -2,7 +2,6 @@
  * The signer's commands as an operator types them: a new seed at a real terminal, an import, the wallets, and the
  * backup drill.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,11 +9,12 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { makeAddressList } from '../../src/addresses/address-list.ts';
 import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
+import { openDatabase } from '../../src/app/open-database.ts';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import type { Database } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/engine/migrate.ts';
 import { isApproved } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { policyHashOf } from '../../src/signer/freeze.ts';
@@ -24,106 +24,33 @@ import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import { loadPolicy } from '../../src/signer/policy.ts';
 import { quayside, quaysideSigner } from '../support/built.ts';
 import { approvalOf, mnemonic, passphrase, refundOf, seed, treasury, usdt } from '../support/temp-signer.ts';
-import { until } from '../support/until.ts';
+import { atTerminal, endTyped, hasTerminal, runTyped } from '../support/typed-program.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'quayside-signer-cli-'));
-const running = new Set<ChildProcess>();
 test.after(() => {
-  for (const child of running) child.kill('SIGKILL');
+  endTyped();
   rmSync(dir, { recursive: true, force: true });
 });
 
-const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('QUAYSIDE_'));
-const env = { ...Object.fromEntries(inherited), QUAYSIDE_CONFIG: join(dir, 'config.json') };
+const CONFIG = join(dir, 'config.json');
 const xpub = evmSpending.xpub(seed) ?? '';
-const configure = (own: object) =>
-  writeFileSync(
-    join(dir, 'config.json'),
-    JSON.stringify({
-      data_dir: 'data',
-      signer: { dir: 'keys', unlock: 'prompt' },
-      networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub, ...own } },
-    }),
-  );
-configure({});
-
-type Ended = Readonly<{ code: number; stdout: string; stderr: string }>;
+const networks = { sepolia: { url: 'ws://127.0.0.1:1', xpub } };
+const signer = { dir: 'keys', unlock: 'prompt' };
+writeFileSync(CONFIG, JSON.stringify({ data_dir: 'data', signer, networks }));
 
 /** Runs the command without a terminal, with lines on standard input. */
-function run(
-  words: readonly string[],
-  lines: readonly string[] = [],
-  config = env.QUAYSIDE_CONFIG,
-  program = quaysideSigner,
-): Promise<Ended> {
-  const child = spawn(process.execPath, [program, ...words], { cwd: dir, env: { ...env, QUAYSIDE_CONFIG: config } });
-  running.add(child);
-  const said = { stdout: '', stderr: '' };
-  for (const stream of ['stdout', 'stderr'] as const) {
-    child[stream].on('data', (chunk) => {
-      said[stream] += chunk;
-    });
-  }
-  child.stdin.on('error', () => {});
-  child.stdin.end(lines.map((line) => `${line}\n`).join(''));
-  return new Promise((done) => {
-    child.once('close', (code) => {
-      running.delete(child);
-      done({ code: code ?? -1, ...said });
-    });
-  });
-}
+const run = (words: readonly string[], lines: readonly string[] = [], config = CONFIG, program = quaysideSigner) =>
+  runTyped([program, ...words], lines, { cwd: dir, variables: { QUAYSIDE_CONFIG: config } });
+const atOwnTerminal = (words: readonly string[]) =>
+  atTerminal([quaysideSigner, ...words], { cwd: dir, variables: { QUAYSIDE_CONFIG: CONFIG } });
 
-/** Runs the command on its own terminal, which util-linux's `script` provides. */
-function atTerminal(words: readonly string[]) {
-  const command = [process.execPath, quaysideSigner, ...words].map((word) => `'${word}'`).join(' ');
-  const child = spawn('script', ['-qefc', command, '/dev/null'], { cwd: dir, env: { ...env, TERM: 'xterm' } });
-  running.add(child);
-  let shown = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk) => {
-      shown += chunk;
-    });
-  }
-  const ended = new Promise<number | null>((done) => {
-    child.once('close', (code) => {
-      running.delete(child);
-      done(code);
-    });
-  });
-  let seen = 0;
-  return {
-    ended,
-    shown: () => shown,
-    /** Waits for a text, then types. @returns what was shown since the last answer */
-    async answer(text: string | RegExp, typed: string | ((found: string) => string)): Promise<string> {
-      const found = () => shown.slice(seen).search(text);
-      await until(`"${text}" is asked; shown is:\n${shown}`, () => found() >= 0);
-      const at = seen + found();
-      const part = shown.slice(seen, shown.length);
-      const match = shown.slice(at).match(text)?.[0] ?? '';
-      seen = at + match.length;
-      child.stdin.write(`${typeof typed === 'string' ? typed : typed(match)}\r`);
-      return part;
-    },
-  };
-}
-
-const hasTerminal = (() => {
-  try {
-    execFileSync('script', ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-})();
 const atTerminalOnly = hasTerminal ? test : test.skip;
 
 atTerminalOnly(
   'init shows new words once, asks for some of them, and creates a folder that only its owner can read',
   async () => {
     const made = join(dir, 'made');
-    const terminal = atTerminal(['init', '--dir', made, '--treasury', `evm=${treasury}`]);
+    const terminal = atOwnTerminal(['init', '--dir', made, '--treasury', `evm=${treasury}`]);
     const page = await terminal.answer('Press Enter', '');
     const words = new Map(
       [...page.matchAll(/(?<=^|\s)(\d{1,2}) ([a-z]{3,8})(?=\s)/g)].map(([, at, word]) => [Number(at), word ?? '']),
@@ -137,7 +64,7 @@ atTerminalOnly(
     }
     await terminal.answer('Passphrase for the keystore', passphrase);
     await terminal.answer('Repeat it', passphrase);
-    assert.is(await terminal.ended, 0, terminal.shown());
+    assert.is((await terminal.ended).code, 0, terminal.shown());
     assert.not.match(terminal.shown(), passphrase);
     const phrase = [...words]
       .sort(([one], [other]) => one - other)
@@ -170,18 +97,18 @@ atTerminalOnly(
 
 atTerminalOnly('no signer is created for a person who has not written the words down', async () => {
   const made = join(dir, 'unmade');
-  const terminal = atTerminal(['init', '--dir', made, '--treasury', `test:ethereum=${treasury}`]);
+  const terminal = atOwnTerminal(['init', '--dir', made, '--treasury', `test:ethereum=${treasury}`]);
   await terminal.answer('Press Enter', '');
   for (let tries = 0; tries < 3; tries++) await terminal.answer(/Type word \d+ to confirm \(not shown\): /, 'nothing');
-  assert.is(await terminal.ended, 1);
+  assert.is((await terminal.ended).code, 1);
   assert.match(terminal.shown(), 'nothing was created');
   assert.not.ok(existsSync(made));
 });
 
 atTerminalOnly('Ctrl-C ends a question, and the terminal echoes again', async () => {
-  const terminal = atTerminal(['init', '--import', '--dir', join(dir, 'broken'), '--treasury', `evm=${treasury}`]);
+  const terminal = atOwnTerminal(['init', '--import', '--dir', join(dir, 'broken'), '--treasury', `evm=${treasury}`]);
   await terminal.answer('Seed phrase', 'abandon \u0003');
-  assert.is(await terminal.ended, 1);
+  assert.is((await terminal.ended).code, 1);
   assert.match(terminal.shown(), 'nothing was changed');
   assert.not.match(terminal.shown(), 'abandon');
 });
@@ -269,7 +196,7 @@ test('an approver’s key signs approvals with its passphrase, and the policy ac
 
 test('the drill distinguishes right words from wrong ones, by the addresses that payers were shown', async () => {
   const drill = (words: string) => run(['drill', '--json'], [words]);
-  assert.is((await run(['store', 'add', 'Shop'], [], env.QUAYSIDE_CONFIG, quayside)).code, 0);
+  assert.is((await run(['store', 'add', 'Shop'], [], CONFIG, quayside)).code, 0);
   // Until the database has addresses, the xpub in the configuration decides.
   assert.is((await drill(mnemonic)).code, 0);
   const other = `${'abandon '.repeat(11)}about`;
@@ -310,18 +237,8 @@ async function addAddresses(source: string, count: number, firstIndex: number, s
 }
 
 async function withDatabase<T>(work: (database: Database) => Promise<T>): Promise<T> {
-  const { openSqliteDatabase } = await import('../../src/database/database.ts');
-  const { readSecretKey } = await import('../../src/lib/secret-key.ts');
-  const dataDir = join(dir, 'data');
-  const file = join(dataDir, 'quayside.db');
-  migrate({ file, backupDir: join(dataDir, 'backups') });
-  const database = openSqliteDatabase({
-    file,
-    secretKey: readSecretKey(dataDir, {}),
-    busyTimeoutMs: 5000,
-    bytesMax: null,
-    outageWaitS: 600,
-  });
+  const env = { ...process.env, QUAYSIDE_CONFIG: CONFIG };
+  const database = openDatabase(loadConfig({ env, cwd: dir }), env);
   try {
     return await work(database);
   } finally {

@@ -22,7 +22,7 @@ export type Variables = Readonly<Record<string, string>>;
 export type Ended = Readonly<{ code: number | null; stdout: string; stderr: string }>;
 
 /** This process's environment without `QUAYSIDE_*` variables of its own. */
-function environment(variables: Variables): NodeJS.ProcessEnv {
+export function environment(variables: Variables): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('QUAYSIDE_'));
   return { ...Object.fromEntries(inherited), ...variables };
 }
