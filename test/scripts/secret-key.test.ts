@@ -1,26 +1,23 @@
 /** What `quayside secret-key rotate` says and leaves, and never a key. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openDatabase } from '../../src/app/open-database.ts';
-import { loadConfig } from '../../src/config/config.ts';
 import { takeInstanceLock } from '../../src/database/engine/instance-lock.ts';
 import { runQuayside } from '../support/quayside-process.ts';
+import { openToolBench } from '../support/tool-bench.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'quayside-secret-key-'));
-const file = join(folder, 'quayside.json');
-const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
-writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } } }));
-const variables = { QUAYSIDE_CONFIG: file };
-const dataDir = join(folder, 'data');
+const { folder, variables, config, database, run, answer, close } = await openToolBench();
+test.after(close);
+await answer('key', 'create', '--mode', 'test');
+await answer('webhook', 'add', 'https://93.184.215.14/hook', '--mode', 'test');
+database.close();
+const { dataDir } = config;
 const keyFile = join(dataDir, 'secret.key');
 const passphraseFile = join(folder, 'passphrase');
 writeFileSync(passphraseFile, 'correct horse battery staple\n', { mode: 0o600 });
 const backups = join(folder, 'backups');
-test.after(() => rmSync(folder, { recursive: true, force: true }));
 
 const rotate = (more: NodeJS.ProcessEnv = {}) =>
   runQuayside(['secret-key', 'rotate', '--to', backups, '--passphrase-file', passphraseFile], {
@@ -29,17 +26,9 @@ const rotate = (more: NodeJS.ProcessEnv = {}) =>
   });
 
 test('without an installation, or while it runs, nothing is rotated', async () => {
-  const none = await rotate();
+  const none = await rotate({ QUAYSIDE_DATA_DIR: join(folder, 'none') });
   assert.is(none.code, 3, none.err);
-  assert.not(existsSync(dataDir));
-  for (const words of [
-    ['store', 'add', 'Shop'],
-    ['key', 'create', '--mode', 'test'],
-    ['webhook', 'add', 'https://93.184.215.14/hook', '--mode', 'test'],
-  ]) {
-    const { code, err } = await runQuayside(words, variables);
-    assert.is(code, 0, err);
-  }
+  assert.not(existsSync(join(folder, 'none')));
   const release = takeInstanceLock(dataDir);
   const running = await rotate();
   release();
@@ -61,29 +50,26 @@ test('a rotation makes a backup, says how much was sealed, and prints no key', a
   for (const key of [before, after]) assert.not.ok(`${out}${err}`.includes(key));
   const [made = '', ...others] = readdirSync(backups);
   assert.equal(others, []);
-  const verified = await runQuayside(
-    ['restore', join(backups, made), '--check', '--passphrase-file', passphraseFile],
-    variables,
-  );
+  const verified = await run('restore', join(backups, made), '--check', '--passphrase-file', passphraseFile);
   assert.is(verified.code, 0, verified.err);
-  const database = openDatabase(loadConfig({ env: { ...process.env, ...variables }, cwd: folder }), process.env);
-  const [endpoint] = await database.endpoints.list(null);
-  assert.match((await database.endpoints.findSecret(endpoint?.id ?? '', 'test'))?.secret ?? '', /^whsec_/);
-  database.close();
+  const sealed = openDatabase(config, process.env);
+  const [endpoint] = await sealed.endpoints.list(null);
+  assert.match((await sealed.endpoints.findSecret(endpoint?.id ?? '', 'test'))?.secret ?? '', /^whsec_/);
+  sealed.close();
 });
 
 test('an interrupted rotation is named at the next command, and ended by the next rotation', async () => {
   const key = readFileSync(keyFile);
   writeFileSync(`${keyFile}.next`, key, { mode: 0o600 });
   writeFileSync(keyFile, `${'ab'.repeat(32)}\n`);
-  const refused = await runQuayside(['store', 'list'], variables);
+  const refused = await run('store', 'list');
   assert.is(refused.code, 1);
   assert.match(refused.err, 'If `quayside secret-key rotate` was interrupted, run it again');
   const { code, out, err } = await rotate();
   assert.is(code, 0, err);
   assert.is(out.trim(), `The interrupted rotation has ended: ${keyFile} has the new key.`);
   assert.equal(readFileSync(keyFile), key);
-  assert.is((await runQuayside(['store', 'list'], variables)).code, 0);
+  assert.is((await run('store', 'list')).code, 0);
 });
 
 test.run();

@@ -33,6 +33,7 @@ type Order = Readonly<{
   expiresInS?: number;
   storeId?: string;
   orderId?: string;
+  description?: string;
   /** The currency of the order, at `rate` stablecoins for one of it. */
   currency?: string;
   rate?: string | null;
@@ -72,10 +73,10 @@ export async function openToolBench({ settings, network: own, clock = systemCloc
     invariant(network, 'there is a network');
     // What was reported minutes ago, on a slow machine, counts no more.
     await chain.report('following');
-    const { storeId = store, orderId = name, accepts = ['USDT', 'USDC'], expiresInS = 1800 } = wish;
+    const { storeId = store, orderId = name, description = null, accepts = ['USDT', 'USDC'], expiresInS = 1800 } = wish;
     const asked = { storeId, name, networks: [network], amountMinor: 1000, accepts, expiresInS, nowMs: clock.nowMs() };
     const conversion = rate === null ? null : { rate, currency: 'USDT' as const, amountMinor: 1000n };
-    const request = { ...plainRequest(orderId, 1000n), currency };
+    const request = { ...plainRequest(orderId, 1000n), currency, description };
     const outcome = await current.sessions.create({ ...newSession(asked), request, conversion });
     invariant(outcome.kind === 'created', `not ${outcome.kind}`);
     const to = outcome.session.addresses.evm ?? '';
