@@ -1,168 +1,130 @@
 /**
  * Follows one payment through the tables. Everything is read; nothing is written.
  */
-import type { Counted, Phase } from '../core/session.ts';
-import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import { and, desc, eq, inArray, type SQL, sql } from 'drizzle-orm';
+import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
-import type { StoredEvent } from './events.ts';
-import type { OutgoingRecord } from './payouts/outgoing.ts';
+import { addresses, blocks, outgoingTransfers, pools, sessions, stores, transfers } from './tables.ts';
 
 /** Rows of one kind that a trace returns, at most: anyone can send any number of transfers to an address. */
 export const TRACED_MAX = 100;
 
-/** One of our deposit addresses. `isRetired`: it is watched and never given out. */
-export type TracedAddress = Readonly<{
-  id: number;
-  family: string;
-  mode: Mode;
-  key: string;
-  index: number;
-  state: 'free' | 'taken' | 'spoiled';
-  isRetired: boolean;
-  sessionId: string | null;
-}>;
+type Traces = ReturnType<typeof traceQueries>;
+type RowOf<Query extends (...input: never[]) => Promise<readonly unknown[]>> = Awaited<ReturnType<Query>>[number];
 
+/** One of our deposit addresses. */
+export type TracedAddress = RowOf<Traces['findAddresses']>;
 /** A transfer to one of our addresses with its block; dust, and what is in blocks that left the chain, included. */
-export type TracedTransfer = Readonly<{
-  network: NetworkKey;
-  tx: string;
-  index: number;
-  currency: Currency;
-  units: bigint;
-  decimals: number;
-  address: TracedAddress;
-  block: Readonly<{ hash: string; number: number; timeS: number; isCanonical: boolean }>;
-  isDust: boolean;
-  isConfirmed: boolean;
-  firstConfirmedAtMs: number | null;
-  /** Null for dust, and for what came before its address was given to the session. */
-  phase: Phase | null;
-  counted: Counted;
-}>;
+export type TracedTransfer = RowOf<Traces['ofSession']>;
+export type TracedOutgoing = RowOf<Traces['outgoingOf']>;
 
-export type TracedOutgoing = Pick<OutgoingRecord, 'role' | 'currency' | 'units' | 'to' | 'state'> &
-  Readonly<{ network: NetworkKey; number: number }>;
+const addressFields = {
+  id: addresses.id,
+  family: addresses.family,
+  mode: addresses.mode,
+  key: addresses.key,
+  index: addresses.derivationIndex,
+  state: addresses.state,
+  sessionId: addresses.sessionId,
+};
+/** The pool of an address says whether it is retired: watched and never given out. */
+const poolFields = { current: pools.current, retiredThrough: pools.retiredThrough };
 
-type Flag = 0 | 1;
-type AddressRow = Omit<TracedAddress, 'isRetired'> & Readonly<{ isRetired: Flag }>;
-type TransferRow = Pick<
-  TracedTransfer,
-  'network' | 'tx' | 'currency' | 'decimals' | 'firstConfirmedAtMs' | 'phase' | 'counted'
-> &
-  Omit<AddressRow, 'id'> &
-  Readonly<{
-    addressId: number;
-    place: number;
-    units: string;
-    hash: string;
-    number: number;
-    timeS: number;
-    isCanonical: Flag;
-    isDust: Flag;
-    isConfirmed: Flag;
-  }>;
-type OutgoingRow = Omit<TracedOutgoing, 'units'> & Readonly<{ units: string }>;
+type AddressOfPool = Pick<typeof addresses.$inferSelect, 'state'> & Readonly<{ index: number }>;
 
-const addressColumns = `a.family, a.mode, a.key, a.derivation_index AS "index", a.state, a.session_id AS "sessionId",
-  CASE WHEN (a.state = 'free' AND p.current = 0) OR (a.state = 'spoiled' AND a.derivation_index < p.retired_through)
-    THEN 1 ELSE 0 END AS "isRetired"`;
+const isRetired = ({ state, index }: AddressOfPool, pool: Readonly<{ current: boolean; retiredThrough: number }>) =>
+  (state === 'free' && !pool.current) || (state === 'spoiled' && index < pool.retiredThrough);
 
-const transferColumns = `t.network, t.tx, t.position AS place, t.currency, t.units, t.decimals,
-  t.confirmed AS "isConfirmed", t.first_confirmed_at_ms AS "firstConfirmedAtMs", t.dust AS "isDust", t.phase, t.counted,
-  b.hash, b.number, b.time_s AS "timeS", b.canonical AS "isCanonical", a.id AS "addressId"`;
+const transferFields = {
+  id: transfers.id,
+  network: transfers.network,
+  tx: transfers.tx,
+  index: transfers.position,
+  currency: transfers.currency,
+  units: transfers.units,
+  decimals: transfers.decimals,
+  isDust: transfers.dust,
+  isConfirmed: transfers.confirmed,
+  firstConfirmedAtMs: transfers.firstConfirmedAtMs,
+  phase: transfers.phase,
+  counted: transfers.counted,
+};
+const blockFields = { hash: blocks.hash, number: blocks.number, timeS: blocks.timeS, isCanonical: blocks.canonical };
+const outgoingFields = {
+  network: outgoingTransfers.network,
+  number: outgoingTransfers.blockNumber,
+  role: outgoingTransfers.role,
+  to: outgoingTransfers.toKey,
+  currency: outgoingTransfers.currency,
+  units: outgoingTransfers.units,
+  state: outgoingTransfers.state,
+};
 
-/** The transfers whose ids `ids` selects, with their blocks and addresses. */
-const transfersIn = (ids: string): string => `
-  SELECT ${transferColumns}, ${addressColumns}
-  FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id JOIN addresses AS a ON a.id = t.address_id
-  JOIN pools AS p ON p.id = a.pool_id
-  WHERE t.id IN (${ids}) ORDER BY t.id`;
+export function traceQueries({ orm, read }: Db) {
+  /** Returns the newest transfers that match, oldest first. */
+  async function newest(which: SQL | undefined) {
+    const rows = await orm
+      .select({ transfer: transferFields, block: blockFields, address: addressFields, pool: poolFields })
+      .from(transfers)
+      .innerJoin(blocks, eq(blocks.id, transfers.blockId))
+      .innerJoin(addresses, eq(addresses.id, transfers.addressId))
+      .innerJoin(pools, eq(pools.id, addresses.poolId))
+      .where(which)
+      .orderBy(desc(transfers.id))
+      .limit(TRACED_MAX)
+      .all();
+    return rows.reverse().map(({ transfer, block, address, pool }) => {
+      return { ...transfer, block, address: { ...address, isRetired: isRetired(address, pool) } };
+    });
+  }
 
-/** The newest transfers of an address, dust last: it counts for nothing and costs its sender nothing. */
-const newestOf = (dust: Flag, addressIds: string): string =>
-  `SELECT id FROM transfers WHERE address_id IN (${addressIds}) AND dust = ${dust} ORDER BY id DESC LIMIT ${TRACED_MAX}`;
-const ofAddresses = (addressIds: string): string =>
-  transfersIn(
-    `SELECT id FROM (${newestOf(0, addressIds)}) AS shown UNION SELECT id FROM (${newestOf(1, addressIds)}) AS dusty`,
-  );
+  /** Dust counts for nothing and costs its sender nothing, so it does not displace other transfers. */
+  async function ofAddresses(ids: readonly number[]) {
+    const isOwn = inArray(transfers.addressId, [...ids]);
+    const both = await mapInOrder([0, 1], (dust) => newest(and(isOwn, eq(transfers.dust, sql.raw(String(dust))))));
+    return both.flat().sort((a, b) => a.id - b.id);
+  }
 
-const ofTransaction = transfersIn(`SELECT id FROM transfers WHERE tx = ? LIMIT ${TRACED_MAX}`);
-const ofSession = ofAddresses('SELECT id FROM addresses WHERE session_id = :subject');
-const ofAddress = ofAddresses(':subject');
-const addressesWith = `
-  SELECT a.id, ${addressColumns} FROM addresses AS a JOIN pools AS p ON p.id = a.pool_id
-  WHERE a.family = ? AND a.mode IN ('live', 'test') AND a.key = ?`;
-const ofOrder = `
-  SELECT s.id FROM stores AS o CROSS JOIN (SELECT 'live' AS mode UNION ALL SELECT 'test') AS m
-  JOIN sessions AS s ON s.store_id = o.id AND s.mode = m.mode AND s.order_id = ? ORDER BY s.id LIMIT ?`;
-const eventsOf = `
-  SELECT id, store_id AS "storeId", session_id AS "sessionId", mode, type, body, created_at_ms AS "createdAtMs"
-  FROM events WHERE session_id = ? ORDER BY id DESC LIMIT ?`;
-const outgoingIn = `
-  SELECT network, block_number AS number, role, to_key AS "to", currency, units, state FROM outgoing_transfers
-  WHERE tx = ? ORDER BY id LIMIT ?`;
-
-/** Statements are prepared when they are asked for: only a person's command does, and some of them read much. */
-export function traceQueries(db: Db) {
-  const all = <T>(text: string, ...values: readonly unknown[]): Promise<T[]> =>
-    db.read(async () => (await db.client.prepare(text).all(...values)) as T[]);
   return {
-    /**
-     * Returns the transfers to us in a transaction. Reads the index of all transfers: for operators, not for servers.
-     */
-    async ofTransaction(tx: string): Promise<readonly TracedTransfer[]> {
-      return (await all<TransferRow>(ofTransaction, tx)).map(toTransfer);
-    },
+    /** Returns the transfers to us in a transaction. Reads the index of all transfers: for operators, not for servers. */
+    ofTransaction: (tx: string) => read(() => newest(eq(transfers.tx, tx))),
     /** Returns the newest transfers to a session's addresses, oldest first. */
-    async ofSession(sessionId: string): Promise<readonly TracedTransfer[]> {
-      return (await all<TransferRow>(ofSession, { subject: sessionId })).map(toTransfer);
-    },
+    ofSession: (sessionId: string) =>
+      read(async () => {
+        const own = await orm.select().from(addresses).where(eq(addresses.sessionId, sessionId)).all();
+        return ofAddresses(own.map(({ id }) => id));
+      }),
     /** Returns the newest transfers to an address, oldest first. */
-    async ofAddress(addressId: number): Promise<readonly TracedTransfer[]> {
-      return (await all<TransferRow>(ofAddress, { subject: addressId })).map(toTransfer);
-    },
+    ofAddress: (addressId: number) => read(() => ofAddresses([addressId])),
     /** Returns our addresses of a family with this key: one in each mode at most. */
-    async findAddresses(family: string, key: string): Promise<readonly TracedAddress[]> {
-      return (await all<AddressRow>(addressesWith, family, key)).map((row) => ({
-        ...row,
-        isRetired: row.isRetired === 1,
-      }));
-    },
+    findAddresses: (family: string, key: string) =>
+      read(async () => {
+        const rows = await orm
+          .select({ address: addressFields, pool: poolFields })
+          .from(addresses)
+          .innerJoin(pools, eq(pools.id, addresses.poolId))
+          .where(and(eq(addresses.family, family), inArray(addresses.mode, ['live', 'test']), eq(addresses.key, key)))
+          .all();
+        return rows.map(({ address, pool }) => ({ ...address, isRetired: isRetired(address, pool) }));
+      }),
     /** Returns the ids of the sessions of an order, one in each store and mode at most. */
-    async sessionsOfOrder(orderId: string): Promise<readonly string[]> {
-      return (await all<{ id: string }>(ofOrder, orderId, TRACED_MAX)).map(({ id }) => id);
-    },
-    /** Returns the newest events of a session, oldest first. */
-    async eventsOfSession(sessionId: string): Promise<readonly StoredEvent[]> {
-      return (await all<StoredEvent>(eventsOf, sessionId, TRACED_MAX)).reverse();
-    },
+    sessionsOfOrder: (orderId: string) =>
+      read(async () => {
+        const isOfOrder = and(inArray(sessions.mode, ['live', 'test']), eq(sessions.orderId, orderId));
+        const ofStores = inArray(sessions.storeId, orm.select({ id: stores.id }).from(stores));
+        const found = orm.select({ id: sessions.id }).from(sessions).where(and(ofStores, isOfOrder));
+        return (await found.orderBy(sessions.id).limit(TRACED_MAX).all()).map(({ id }) => id);
+      }),
     /** Returns what left our own wallets in a transaction and no attempt explains. */
-    async outgoingOf(tx: string): Promise<readonly TracedOutgoing[]> {
-      return (await all<OutgoingRow>(outgoingIn, tx, TRACED_MAX)).map(({ units, ...row }) => ({
-        ...row,
-        units: BigInt(units),
-      }));
-    },
-  };
-}
-
-function toTransfer(row: TransferRow): TracedTransfer {
-  const { network, tx, place, currency, units, decimals, firstConfirmedAtMs, phase, counted } = row;
-  const { addressId: id, family, mode, key, index, state, sessionId, isRetired } = row;
-  const { hash, number, timeS, isCanonical, isDust, isConfirmed } = row;
-  return {
-    network,
-    tx,
-    index: place,
-    currency,
-    units: BigInt(units),
-    decimals,
-    address: { id, family, mode, key, index, state, sessionId, isRetired: isRetired === 1 },
-    block: { hash, number, timeS, isCanonical: isCanonical === 1 },
-    isDust: isDust === 1,
-    isConfirmed: isConfirmed === 1,
-    firstConfirmedAtMs,
-    phase,
-    counted,
+    outgoingOf: (tx: string) =>
+      read(() =>
+        orm
+          .select(outgoingFields)
+          .from(outgoingTransfers)
+          .where(eq(outgoingTransfers.tx, tx))
+          .orderBy(outgoingTransfers.id)
+          .limit(TRACED_MAX)
+          .all(),
+      ),
   };
 }
