@@ -1,15 +1,12 @@
 /**
  * What somebody pasted into the search box: recognised by its form, then looked up exactly. Anything that is nothing
- * else is an order id or its beginning, and a number also an amount.
+ * else is an order id or its beginning.
  */
 import { chains } from '../chains/index.ts';
 import type { NetworkConfig } from '../config/network.ts';
-import { PAR_DECIMALS, parseUnits } from '../core/money.ts';
-import { isStablecoin } from '../core/transfer.ts';
 import type { SessionSummary } from '../database/session.ts';
 import type { SessionSearch } from '../database/session-lists.ts';
 import { parseSessionId } from '../lib/id.ts';
-import { currencyCodes, exponentOf } from '../rates/currencies.ts';
 import type { DashboardDeps } from './deps.ts';
 import { pathIn, type StoreAt } from './page.ts';
 
@@ -21,24 +18,6 @@ export const transactionSpellings = (text: string): readonly string[] => [
   ...new Set(Object.values(chains).flatMap(({ transactionId }) => transactionId(text) ?? [])),
 ];
 
-const AMOUNT = /^(\d{1,18}(?:\.\d{1,18})?)(?: ?([a-z]{3,4}))?$/i;
-
-/** Returns the amount that a text names, with its possible currencies: "12.34", "12.34 EUR"; or null. */
-export function readAmount(text: string): Extract<SessionSearch, { kind: 'amount' }> | null {
-  const [, amount, named] = AMOUNT.exec(text) ?? [];
-  if (amount === undefined) return null;
-  const code = named?.toUpperCase();
-  const codes = code === undefined ? currencyCodes : currencyCodes.filter((one) => one === code);
-  const byMinor = new Map<bigint, string[]>();
-  for (const currency of codes) {
-    const minor = parseUnits(amount, exponentOf(currency) ?? 0);
-    if (minor !== null) byMinor.set(minor, [...(byMinor.get(minor) ?? []), currency]);
-  }
-  const asked = [...byMinor].map(([amountMinor, currencies]) => ({ amountMinor, currencies }));
-  const isCoin = code === undefined || isStablecoin(code);
-  return { kind: 'amount', asked, receivedPar: isCoin ? parseUnits(amount, PAR_DECIMALS) : null };
-}
-
 /** Returns the searches that fit a text, the surest first; a session's id is one of its own. */
 export function readSearch(
   text: string,
@@ -48,7 +27,6 @@ export function readSearch(
   if (pasted === '') return [];
   const id = parseSessionId(pasted);
   const spellings = transactionSpellings(pasted);
-  const amount = readAmount(pasted);
   const families = [...new Set(networks.map(({ family }) => family))];
   return [
     ...(id === null ? [] : [{ kind: 'session', id } as const]),
@@ -58,7 +36,6 @@ export function readSearch(
       return key === null ? [] : [{ kind: 'address', family, key } as const];
     }),
     { kind: 'order', orderId: pasted },
-    ...(amount === null ? [] : [amount]),
   ];
 }
 
@@ -78,8 +55,7 @@ export async function findPayments(
     } else {
       const some = await database.sessions.search(one, { ...at, limit: FOUND_MAX });
       for (const session of some) found.set(session.id, session);
-      // A number may be an order's and an amount; all else is one thing.
-      if (some.length > 0 && one.kind !== 'order') break;
+      if (some.length > 0) break;
     }
   }
   return [...found.values()].slice(0, FOUND_MAX);

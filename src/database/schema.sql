@@ -193,10 +193,7 @@ CREATE INDEX sessions_by_order ON sessions (store_id, mode, order_id, id);
 CREATE INDEX sessions_by_deadline ON sessions (networks, deadline_s) WHERE deadline_s IS NOT NULL;
 CREATE INDEX sessions_listed ON sessions (store_id, mode, id);
 CREATE INDEX sessions_by_status ON sessions (store_id, mode, status, id);
-CREATE INDEX sessions_by_amount ON sessions (store_id, mode, amount_minor, currency, id);
-CREATE INDEX sessions_by_received ON sessions (store_id, mode, confirmed_par, id) WHERE confirmed_par <> '0';
 CREATE INDEX sessions_odd ON sessions (store_id, mode, id) WHERE funded IN ('over', 'part') OR late + paid_late > 0;
-CREATE INDEX sessions_with_payments ON sessions (store_id, mode, id) WHERE payment_count > 0;
 
 -- ── Networks, blocks, payments and the ledger ───────────────────────────────────────────────────────────────────────────
 

@@ -86,7 +86,7 @@ export function traceQueries({ orm, read }: Db) {
   }
 
   return {
-    /** Returns the transfers to us in a transaction. Reads the index of all transfers: for operators, not for servers. */
+    /** Returns the transfers to us in a transaction. Reads the index of all transfers: for operators only. */
     ofTransaction: (tx: string) => read(() => newest(eq(transfers.tx, tx))),
     /** Returns the newest transfers to a session's addresses, oldest first. */
     ofSession: (sessionId: string) =>

@@ -18,9 +18,6 @@ const exponents: ReadonlyMap<string, number> = new Map([
   ...stablecoins.map((code) => [code, MINOR_DECIMALS] as const),
 ]);
 
-/** All that have an exponent: ISO 4217's, USDT and USDC. */
-export const currencyCodes: readonly string[] = [...exponents.keys()];
-
 /**
  * Decimals of a currency's minor unit, for ISO 4217 codes, USDT and USDC.
  * @returns null for any other text, including lower-case codes

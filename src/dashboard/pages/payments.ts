@@ -3,7 +3,7 @@ import { refuse, say } from '../../acts/act.ts';
 import { minorText } from '../../acts/refund-words.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parseUnits } from '../../core/money.ts';
 import type { EarlierRefund } from '../../core/refund.ts';
-import { currencies, nameOf } from '../../core/transfer.ts';
+import { nameOf } from '../../core/transfer.ts';
 import type { SessionSummary } from '../../database/session.ts';
 import { type SessionFilter, sessionFlags } from '../../database/session-lists.ts';
 import type { Cells } from '../../lib/export-text.ts';
@@ -98,16 +98,16 @@ function newPayment(visit: Visit<StoreAt>): Html | null {
 const paymentList = (deps: DashboardDeps): ListingWithFile<SessionSummary> => ({
   path: PATH,
   caption: ({ at, words }) => words.say(at.mode === 'test' ? 'frame.test_payments' : 'frame.payments'),
-  fields: (visit) => fieldsOf(deps, visit),
+  fields: fieldsOf,
   async read(visit, chosen, after, limit) {
-    const filter = filterOf(deps, visit, chosen);
+    const filter = filterOf(visit, chosen);
     const page = { beforeId: parseSessionId(after ?? ''), limit };
     const { sessions, goOnId } = await deps.database.sessions.list({ ...filter, ...page });
     return { rows: sessions, goOn: goOnId };
   },
   columns: (visit, sessions) => columnsOf(deps, visit, sessions),
   empty({ at, words }, why) {
-    // A list by network or coin with a status looks at a bounded number of payments for each page.
+    // A list by flag and status looks at a bounded number of payments for each page.
     if (why === 'rest') return words.say('payments.rest');
     const all = allLink(words, at);
     return why === 'no match' ? words.html('payments.no_match', { all }) : words.html(`payments.empty_${at.mode}`);
@@ -116,8 +116,7 @@ const paymentList = (deps: DashboardDeps): ListingWithFile<SessionSummary> => ({
   file: { noun: 'payments', columns: fileColumns, cells: (sessions) => cellsOf(deps, sessions), sliceRows: 25 },
 });
 
-function fieldsOf({ config }: DashboardDeps, { at, words }: Visit<StoreAt>): readonly Field[] {
-  const networks = config.networks.filter(({ mode }) => mode === at.mode);
+function fieldsOf({ words }: Visit<StoreAt>): readonly Field[] {
   return [
     {
       ...{ name: 'status', label: words.say('payments.status') },
@@ -127,29 +126,16 @@ function fieldsOf({ config }: DashboardDeps, { at, words }: Visit<StoreAt>): rea
       ...{ name: 'flag', label: words.say('payments.flag') },
       choices: sessionFlags.map((one) => [one, words.say(`payments.flag_${one}`)]),
     },
-    {
-      ...{ name: 'network', label: words.say('payments.paid_on') },
-      choices: networks.map(({ key, title }) => [nameOf(key), title, true]),
-    },
-    { name: 'token', label: words.say('payments.paid_in'), choices: currencies.map((one) => [one, one, true]) },
     ...dayFields(words),
   ];
 }
 
-function filterOf({ config }: DashboardDeps, { at, zone }: Visit<StoreAt>, chosen: Chosen): SessionFilter {
-  const { network, token } = chosen;
-  const paidIn = config.networks
-    .filter(({ key, mode }) => mode === at.mode && (network === undefined || nameOf(key) === network))
-    .flatMap(({ key, tokens }) => tokens.map(({ symbol }) => ({ network: key, currency: symbol })))
-    .filter(({ currency }) => token === undefined || currency === token);
-  return {
-    ...at,
-    status: statuses.find((one) => one === chosen.status) ?? null,
-    flag: sessionFlags.find((one) => one === chosen.flag) ?? null,
-    paidIn: network || token ? paidIn : null,
-    ...daysOf(chosen, zone),
-  };
-}
+const filterOf = ({ at, zone }: Visit<StoreAt>, chosen: Chosen): SessionFilter => ({
+  ...at,
+  status: statuses.find((one) => one === chosen.status) ?? null,
+  flag: sessionFlags.find((one) => one === chosen.flag) ?? null,
+  ...daysOf(chosen, zone),
+});
 
 const allLink = (words: Words, at: StoreAt): Html =>
   html`<a href="${pathIn(at, 'payments')}">${words.say('general.all')}</a>`;
@@ -172,7 +158,7 @@ async function found(
     ({ kind, name, href }) => html`<li><a href="${href}">${words.html(`payments.place_${kind}`, { name })}</a></li>`,
   );
   const none = html`<p class="card">${words.html(`payments.none_${at.mode}`, { text, all: allLink(words, at) })}</p>`;
-  const form = limitForm(words, path, fieldsOf(deps, visit), {});
+  const form = limitForm(words, path, fieldsOf(visit), {});
   const caption = payments.caption(visit);
   const columns = await columnsOf(deps, visit, sessions);
   const table = sessions.length > 0 ? list({ caption, columns, rows: sessions, empty: '' }) : null;

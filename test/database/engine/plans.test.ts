@@ -139,30 +139,21 @@ async function plansWithPayment(work: (database: Database, storeId: string) => P
 }
 
 test('lists and searches of payments seek in an index that has their order', async () => {
-  const none = { status: null, paidIn: null, fromMs: null, toMs: null, beforeId: null };
-  const paidIn = [{ network: 'test:one', currency: 'USDT' }] as const;
+  const none = { status: null, fromMs: null, toMs: null, beforeId: null };
   let found = 0;
   const made = await plansWithPayment(async (database, storeId) => {
     const at = { storeId, mode: 'test' } as const;
     for (const filter of [
       {},
       { status: 'paid' },
-      { paidIn },
-      { paidIn, status: 'paid' },
       { fromMs: 1, toMs: 2 },
       { flag: 'over' },
       { flag: 'under' },
       { flag: 'late' },
-      { flag: 'held', paidIn },
-      { flag: 'late', status: 'paid', paidIn },
+      { flag: 'held' },
+      { flag: 'late', status: 'paid' },
     ] as const)
       found += (await database.sessions.list({ ...none, ...filter, ...at, limit: 50 })).sessions.length;
-    const asked = [{ amountMinor: 1000n, currencies: ['USD', 'USDT'] }];
-    for (const amount of [
-      { asked, receivedPar: null },
-      { asked: [], receivedPar: 10n ** 19n },
-    ])
-      found += (await database.sessions.search({ kind: 'amount', ...amount }, { ...at, limit: 50 })).length;
     const [session] = (await database.sessions.list({ ...none, ...at, limit: 1 })).sessions;
     assert.is((await database.sessions.transactionsOf([session?.id ?? ''], 9)).get(session?.id ?? '')?.length, 1);
     await database.refunds.ofSession([session?.id ?? '']);
@@ -173,7 +164,7 @@ test('lists and searches of payments seek in an index that has their order', asy
     await database.reports.hasCredits(at);
     await database.reports.countSessions(at, [0, 1]);
   });
-  assert.is(found, 6, 'all but the list of another day find the session');
+  assert.is(found, 2, 'all but the list of another day find the session');
   const steps = [...made].flatMap(([text, plan]) => plan.map((step) => `${step} <- ${text}`));
   // What a store received is grouped by network and coin, of which there are few.
   const small =
@@ -187,8 +178,7 @@ test('lists and searches of payments seek in an index that has their order', asy
     sorted,
   );
   for (const index of [
-    ...['sessions_listed', 'sessions_by_status', 'sessions_by_amount', 'sessions_by_received'],
-    ...['sessions_odd'],
+    ...['sessions_listed', 'sessions_by_status', 'sessions_odd'],
     ...['receipt_number=?)', 'refunds_by_transaction', 'ledger_entries_of_store'],
   ]) {
     assert.ok(
