@@ -3,6 +3,7 @@ import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
 import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresses/pool-level.ts';
 import { readBackupReport } from '../../src/app/backup/report.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
+import { readStandbyReport, type StandbyReport } from '../../src/app/standby.ts';
 import { safetyWarnings } from '../../src/app/startup-banner.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import type { Asset } from '../../src/core/ledger.ts';
@@ -177,6 +178,7 @@ async function carePart({ config, database }: Installation): Promise<Part> {
   const proved = targets.filter(isInformed);
   const failing = proved.filter(({ failingSinceMs }) => failingSinceMs !== null).length;
   const { newest, proved: provedBackup, failure } = readBackupReport(config.dataDir);
+  const standby = config.backup.standby === null ? null : readStandbyReport(config.dataDir);
   const warnings = safetyWarnings(config);
   const lastProved = provedBackup ? `last proved ${moment(provedBackup.proved_at_ms)}` : 'never proved';
   return {
@@ -191,6 +193,7 @@ async function carePart({ config, database }: Installation): Promise<Part> {
         },
         failure: failure?.message ?? null,
       },
+      standby: standby && { ...standby, checked_at: moment(standby.checked_at_ms) },
     },
     lines: [
       ...comparison.flatMap(({ network, compared_at, through, differs, message }) => {
@@ -204,10 +207,14 @@ async function carePart({ config, database }: Installation): Promise<Part> {
         : `informed about alarms: ${proved.length} proved, ${failing} of them get nothing`,
       ...(newest ? [`backup: newest of ${moment(newest.made_at_ms)}, ${lastProved}`] : []),
       ...(failure ? [`backup FAILED at ${moment(failure.at_ms)}: ${failure.message}`] : []),
+      ...(standby ? [`standby’s copy: checked ${moment(standby.checked_at_ms)}, ${standbyText(standby)}`] : []),
       ...warnings.map(({ code, message }) => `warning: ${code}: ${message}`),
     ],
   };
 }
+
+const standbyText = ({ behind_ms, problems }: StandbyReport): string =>
+  problems.length > 0 ? `CANNOT BE USED: ${problems.join('; ')}` : `${Math.round((behind_ms ?? 0) / 1000)} s behind`;
 
 async function alarmsPart({ database }: Installation): Promise<Part> {
   const [open, newest] = await Promise.all([database.alarms.listOpen(), database.alarms.list(ALARMS_SHOWN)]);

@@ -10,6 +10,7 @@ import { type Config, loadConfig, type SignerConfig, withPorts } from '../config
 import { permanent } from '../core/fault.ts';
 import { takeInstanceLock } from '../database/engine/instance-lock.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
+import { every } from '../lib/every.ts';
 import { openLog } from '../lib/log.ts';
 import { databaseFile, secretKeyFile } from '../lib/secret-key.ts';
 import { collectStartGarbage } from '../lib/start-garbage.ts';
@@ -19,6 +20,7 @@ import { prepareDatabase } from './prepare-database.ts';
 import { RETENTION_TIME } from './retention.ts';
 import { readCredentials, refuseLostChains } from './sandbox-credentials.ts';
 import { openServiceManager, type ServiceManager } from './service-manager.ts';
+import { STANDBY_CHECK_MS } from './standby.ts';
 import { operatorBanner, safetyWarnings, sandboxBanner } from './startup-banner.ts';
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
 
@@ -142,6 +144,7 @@ async function run(
   if (nightly !== null) background.push(runNightly(nightly, '../../indexers/nightly.ts'));
   if (config.backup.nightly !== null)
     background.push(runNightly(config.backup.nightly, '../../scripts/nightly-backup.ts'));
+  if (config.backup.standby !== null) background.push(checkStandbyHourly());
   background.push(runNightly(RETENTION_TIME, '../../scripts/nightly-retention.ts'));
   background.push(collectStartGarbage(clock, stopping.signal));
   await Promise.race([stopped, ...broken]);
@@ -159,6 +162,15 @@ function runNightly(at: string, program: string): Promise<void> {
   const { signal } = stopping;
   const module = new URL(program, import.meta.url);
   return everyDay(at, () => runOnce(module, env, { log, signal }), { clock, signal });
+}
+
+/** Checks the standby's copy every hour, for the first time after one. */
+async function checkStandbyHourly(): Promise<void> {
+  const { signal } = stopping;
+  const module = new URL('../../scripts/standby-check.ts', import.meta.url);
+  await clock.sleep(STANDBY_CHECK_MS, signal);
+  const work = () => runOnce(module, env, { log, signal });
+  await every(STANDBY_CHECK_MS, work, { clock, log, signal, what: 'the check of the standby’s copy' });
 }
 
 /** Reads the settings as they are now; undefined if they are invalid, so that the child itself says why. */

@@ -12,6 +12,9 @@ import { databaseOptions } from './database-options.ts';
 /** When the supervisor starts it, in UTC: no shop is at its busiest, and the nightly backup is made. */
 export const RETENTION_TIME = '03:40';
 
+/** Days for which answers of merchants' servers to webhooks are kept: a fault is looked at within weeks. */
+const ATTEMPTS_DAYS = 30;
+
 /** After each slice; whoever else writes has the lock for at least as long as a slice had it. */
 const PAUSE_MS_MIN = 2;
 
@@ -38,8 +41,7 @@ export async function runRetention({
   signal,
 }: RetentionParts): Promise<Readonly<Record<RetentionKind, number>>> {
   const nowMs = clock.nowMs();
-  const { anonymiseDays, attemptsDays } = config.retention;
-  const days = { anonymised: anonymiseDays, attempts: attemptsDays };
+  const days = { anonymised: config.retention.anonymiseDays, attempts: ATTEMPTS_DAYS };
   const done: Record<RetentionKind, number> = { anonymised: 0, attempts: 0 };
   for (const kind of retentionKinds) {
     const kept = days[kind];

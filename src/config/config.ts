@@ -62,6 +62,8 @@ export type Config = Plain &
       nightly: string | null;
       /** Null: nothing is configured. */
       scheduled: ScheduledBackup | null;
+      /** The command that restores the standby's copy of the database; null: there is no standby. */
+      standby: readonly string[] | null;
     }>;
     /** The server of receipts and of alarms by e-mail. Null: no mail is sent. */
     mail: MailSettings | null;
@@ -158,7 +160,7 @@ function toSigner({ signer, data_dir }: GeneralSettings): SignerConfig | null {
 
 /** Resolves relative paths from the data directory. */
 function toBackup({ data_dir, backup }: GeneralSettings): Config['backup'] {
-  const { nightly, folder, passphrase_path, send } = backup;
+  const { nightly, folder, passphrase_path, send, standby } = backup;
   const from = (path: string) => resolve(data_dir, path);
   const scheduled = folder !== null &&
     passphrase_path !== null && {
@@ -166,7 +168,7 @@ function toBackup({ data_dir, backup }: GeneralSettings): Config['backup'] {
       passphraseFile: from(passphrase_path),
       send,
     };
-  return { nightly, scheduled: scheduled || null };
+  return { nightly, scheduled: scheduled || null, standby };
 }
 
 function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): Config {

@@ -186,9 +186,10 @@ const timeOfDay = setting(
 );
 
 /** Programs are given passwords in their arguments, so no message shows a word. */
-const send = z.union([z.null(), z.array(setting('a word', matching(/./), false)).min(1)], {
-  error: 'expected null or a program with its arguments, such as ["rclone", "rcat", "remote:backups/{name}"]',
-});
+const program = (example: string) =>
+  z.union([z.null(), z.array(setting('a word', matching(/./), false)).min(1)], {
+    error: `expected null or a program with its arguments, such as ${example}`,
+  });
 
 const listenHost = setting('a host name or IP address to listen on', matching(/^[\w.:-]+$/));
 const cidr: Reader<string> = (value) => (typeof value === 'string' && ipaddr.isValidCIDR(value) ? value : undefined);
@@ -234,11 +235,11 @@ export const generalSettings = group({
     nightly: timeOfDay,
     folder: pathOrNull,
     passphrase_path: pathOrNull,
-    send,
+    send: program('["rclone", "rcat", "remote:backups/{name}"]'),
+    standby: program('["litestream", "restore", "-o", "{file}", "/var/lib/quayside/quayside.db"]'),
   }),
   retention: group({
     anonymise_days: wholeOrNull(7, DAYS_MAX),
-    attempts_days: wholeOrNull(1, DAYS_MAX),
   }),
   limits: group({
     requests_per_second_per_key: whole(1, 100_000),

@@ -82,6 +82,7 @@ export const alarmScopes = [
   'nightly',
   'notices',
   'backup',
+  'standby',
   'store',
   'approval',
 ] as const;

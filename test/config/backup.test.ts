@@ -14,7 +14,7 @@ const networks = { bsc: { url: 'ws://127.0.0.1:8546', xpub: account.publicExtend
 const folder = '/mnt/backups';
 
 test('nothing is scheduled by default; paths are resolved from the data folder', () => {
-  assert.equal(load({ networks }).backup, { nightly: null, scheduled: null });
+  assert.equal(load({ networks }).backup, { nightly: null, scheduled: null, standby: null });
   const send = ['rclone', 'rcat', 'remote:backups/{name}'];
   const backup = { nightly: '03:15', folder, passphrase_path: '/etc/passphrase', send };
   assert.equal(load({ networks, backup }).backup, {

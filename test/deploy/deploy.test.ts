@@ -37,6 +37,7 @@ const needs = (program: string, ...words: string[]) =>
   spawnSync(program, words.length > 0 ? words : ['--version']).status === 0 ? test : test.skip;
 
 const units = ['quayside', 'quayside-signer'].map((name) => `deploy/systemd/${name}.service`);
+const standbyUnits = ['quayside-litestream.service', 'quayside-backup.service', 'quayside-backup.timer'];
 /** The most that `systemd-analyze security` may say, in tenths. */
 const exposures: Readonly<Record<string, number>> = { quayside: 20, 'quayside-signer': 10 };
 
@@ -56,6 +57,10 @@ function placedUnit(path: string, change = (text: string) => text): string {
 
 needs('systemd-analyze')('systemd accepts the units, and finds what is wrong in one (needs systemd-analyze)', () => {
   for (const unit of units) assert.equal(run('systemd-analyze', 'verify', '--man=no', placedUnit(unit)).text, '', unit);
+  for (const name of standbyUnits) {
+    const unit = placedUnit(`deploy/standby/${name}`, (own) => own.replace(/^(Exec\w+)=.*/gm, '$1=/bin/true'));
+    assert.equal(run('systemd-analyze', 'verify', '--man=no', unit).text, '', unit);
+  }
   const wrong = placedUnit('deploy/systemd/quayside.service', (text) => text.replace('WatchdogSec=', 'WatchdogSecs='));
   assert.match(run('systemd-analyze', 'verify', '--man=no', wrong).text, /WatchdogSecs/);
 });
@@ -194,8 +199,22 @@ needs('nginx', '-v')('nginx accepts its file (needs nginx)', () => {
   assert.is.not(check((own) => own.replace('proxy_buffering', 'proxy_bufering')).status, 0);
 });
 
-needs('shellcheck')('shellcheck finds nothing in the installer (needs shellcheck)', () => {
-  assert.is(run('shellcheck', 'deploy/install.sh').text, '');
+needs('shellcheck')('shellcheck finds nothing in the scripts (needs shellcheck)', () => {
+  assert.is(run('shellcheck', 'deploy/install.sh', 'deploy/standby/check-litestream.sh').text, '');
+});
+
+test('a litestream is refused if its SQLite may corrupt the database, or if it has none', () => {
+  const check = (content: string) => {
+    const program = join(folder, 'litestream');
+    writeFileSync(program, `\n${content}\n`);
+    return run('deploy/standby/check-litestream.sh', program);
+  };
+  const hash = 'a'.repeat(64);
+  assert.is(check(`2026-04-09 11:41:38 ${hash}`).status, 0);
+  assert.is(check(`2024-01-01 00:00:00 ${hash}\n2026-03-13 10:38:09 ${hash}`).status, 0);
+  const { status, text } = check(`2026-01-09 17:27:48 ${hash}`);
+  assert.equal([status, /has an SQLite of 2026-01-09.*install litestream 0\.5\.17/.test(text)], [1, true]);
+  assert.is(check('no library').status, 1);
 });
 
 /** A checkout that was built, with no packages. */

@@ -265,7 +265,6 @@ const outsideOf = ({ checkWebhookUrl = async () => null, simulate }: ApiServerOp
 /** Everything is kept. */
 export const noRetention: Config['retention'] = {
   anonymiseDays: null,
-  attemptsDays: null,
 };
 
 const configOf = (
@@ -292,7 +291,7 @@ const configOf = (
   rates: { sources: ['static'], static: staticTable, singleSource: [] },
   webhooks: { allowCidrs: [], retryDelaysS: [] },
   comparison: { nightly: null },
-  backup: { nightly: null, scheduled: null },
+  backup: { nightly: null, scheduled: null, standby: null },
   retention: noRetention,
   mail: options.mail ?? null,
   alarms: { patienceMs: 300_000, diskFreeBytesMin: 0 },

@@ -2,16 +2,13 @@
  * The backup that is made by itself: written into the configured folder, proved, sent, and older ones deleted. Only a
  * proved backup replaces anything.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createReadStream, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { pipeline } from 'node:stream/promises';
 import type { ScheduledBackup } from '../../config/config.ts';
 import { Fault, permanent, transient } from '../../core/fault.ts';
 import type { Audit } from '../../database/database.ts';
 import { readPassphrase } from './archive.ts';
+import { runCommand } from './command.ts';
 import { type BackupParts, makeProvedBackup, type ProvedBackup } from './make.ts';
 import { updateBackupReport } from './report.ts';
 
@@ -19,10 +16,6 @@ import { updateBackupReport } from './report.ts';
 const KEPT_DAYS = 14;
 const NAME_START = 'quayside-';
 const DAY_CHARS = 8;
-/** Of what a command says is wrong. */
-const SAID_CHARACTERS_MAX = 500;
-/** All that a command gets of our environment: the settings' variables may hold secrets. */
-const COMMAND_VARIABLES = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'SSH_AUTH_SOCK'];
 
 type ScheduledParts = BackupParts & Readonly<{ audit: Audit }>;
 type ScheduledResult = ProvedBackup & Readonly<{ deleted: readonly string[]; isSent: boolean }>;
@@ -105,28 +98,13 @@ function deleteOld(dataDir: string, proved: string, isWhole: boolean, { folder }
 }
 
 /**
- * Copies a backup to another machine: runs a command of the operator's with the file on its standard input, and returns
- * when it has said that it has all of it. No shell is involved, so nothing is quoted: each word is one argument, and
- * `{name}` in it becomes the file's name, which has only letters, digits, a dash and a dot.
+ * Copies a backup to another machine: gives it to the operator's command, whose `{name}` becomes the file's name. It has
+ * only letters, digits, a dash and a dot.
  * @throws Fault transient `backup_not_sent`
  */
-async function sendBackup(file: string, run: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
-  const [program = '', ...args] = run.map((word) => word.replaceAll('{name}', basename(file)));
-  const own = Object.fromEntries(COMMAND_VARIABLES.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
-  const child = spawn(program, args, { env: own, stdio: ['pipe', 'ignore', 'pipe'] });
-  const ended = once(child, 'exit').catch((error: Error) => [error.message, null]);
-  // Whether the command has read everything, only its exit code says: it may end early.
-  const [broken, said, [code, signal]] = await Promise.all([
-    pipeline(createReadStream(file), child.stdin).then(
-      () => null,
-      (error: unknown) => error,
-    ),
-    text(child.stderr),
-    ended,
-  ]);
-  if (code === 0 && broken === null) return;
-  const how = signal ?? (code === 0 ? 'it ended before it had read everything' : `exit code ${code}`);
-  const why = `${program}: ${how} ${said.slice(0, SAID_CHARACTERS_MAX).replaceAll(/\s+/g, ' ')}`.trim();
+async function sendBackup(file: string, words: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  const why = await runCommand(words, { '{name}': basename(file) }, env, createReadStream(file));
+  if (why === null) return;
   throw transient(
     'backup_not_sent',
     `${file} was made, but not sent: ${why}. Correct \`backup.send\`, then run \`quayside backup\``,

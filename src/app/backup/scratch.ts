@@ -9,14 +9,14 @@ import { takeInstanceLock } from '../../database/engine/instance-lock.ts';
 import { DAY_MS, systemClock } from '../../lib/clock.ts';
 
 /** The names that `openScratch` gives. */
-const SCRATCH_NAME = /^(making-backup|unpacked-backup)-\w{6}$/;
+const SCRATCH_NAME = /^(making-backup|unpacked-backup|restored-standby)-\w{6}$/;
 /** A file that is being packed; it changes all the time, so one that has not for a day is nobody's any more. */
 const PARTIAL_NAME = /^quayside-\d{8}T\d{9}Z\.tar\.gz\.age\.\d+\.partial$/;
 
 type Scratch = Readonly<{ folder: string; remove(): void }>;
 
 /** Makes a folder in `parent` for this process, after it has removed what killed ones left there. */
-export function openScratch(parent: string, kind: 'making-backup' | 'unpacked-backup'): Scratch {
+export function openScratch(parent: string, kind: 'making-backup' | 'unpacked-backup' | 'restored-standby'): Scratch {
   removeAbandoned(parent);
   const folder = mkdtempSync(join(parent, `${kind}-`));
   // The system releases the lock when this process ends, however it ends.

@@ -16,6 +16,7 @@ import { watchNetworks } from './networks.ts';
 import { watchPayouts } from './payouts.ts';
 import { watchPools } from './pools.ts';
 import { watchRates } from './rates.ts';
+import { watchStandby } from './standby.ts';
 import { createWatchdog, type Watch } from './watchdog.ts';
 import { watchWebhooks } from './webhooks.ts';
 
@@ -45,6 +46,7 @@ export function watchesOf({ database, config, rates }: Pick<WatchesOptions, 'dat
     watchWebhooks(database.deliveries),
     watchComparison(database.blocks, config),
     watchBackup(config),
+    watchStandby(config),
     watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),
   ];
 }

@@ -50,3 +50,18 @@ export function describeSnapshot(file: string): SnapshotContent {
     }
   });
 }
+
+/**
+ * Returns when an indexer last reported to a file, which each does every few seconds; null before the first time.
+ * @throws Fault `storage_unavailable`, `storage_damaged`
+ */
+export function newestReportMs(file: string): number | null {
+  return guarded(file, () => {
+    const client = connect(file, BUSY_TIMEOUT_MS, true);
+    try {
+      return client.prepare('SELECT max(updated_at_ms) FROM networks').pluck().get() as number | null;
+    } finally {
+      client.close();
+    }
+  });
+}

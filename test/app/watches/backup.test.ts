@@ -16,7 +16,7 @@ test('no proved backup for the days that are set, or a night that failed, raises
   const dataDir = mkdtempSync(join(tmpdir(), 'quayside-watch-'));
   const { database, close } = openTempDatabase();
   const clock = handClock();
-  const backup = { nightly: '03:15', scheduled: null };
+  const backup = { nightly: '03:15', scheduled: null, standby: null };
   const bench = watched(watchBackup({ dataDir, backup }), database, clock);
   const made = (provedAtMs: number | null) =>
     rememberBackup(dataDir, { file: 'f', made_at_ms: clock.nowMs(), proved_at_ms: provedAtMs, sent_at_ms: null });
@@ -42,7 +42,7 @@ test('no proved backup for the days that are set, or a night that failed, raises
 
 test('nothing is watched where no backups are scheduled', async () => {
   const { database, close } = openTempDatabase();
-  const backup = { nightly: null, scheduled: null };
+  const backup = { nightly: null, scheduled: null, standby: null };
   const bench = watched(watchBackup({ dataDir: '/nowhere', backup }), database, handClock());
   try {
     assert.equal(await bench.after(100 * HOUR_MS), []);

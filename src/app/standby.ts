@@ -1,0 +1,95 @@
+/**
+ * The standby's copy of the database, restored as on the day when it is needed: whether it is whole, and how far it is
+ * behind. The state of the last check is a file beside the database.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as z from 'zod';
+import type { Config } from '../config/config.ts';
+import { Fault, permanent, transient } from '../core/fault.ts';
+import { checkIntegrity } from '../database/engine/integrity.ts';
+import { newestReportMs } from '../database/engine/snapshot.ts';
+import type { Clock } from '../lib/clock.ts';
+import { writeSecretFile } from '../lib/secret-file.ts';
+import { databaseFile } from '../lib/secret-key.ts';
+import { runCommand } from './backup/command.ts';
+import { openScratch } from './backup/scratch.ts';
+import { readRoom } from './watches/disk.ts';
+
+/** How often the supervisor has the copy checked. */
+export const STANDBY_CHECK_MS = 3_600_000;
+/** Entries of each network's ledger that are added up. */
+const LEDGER_ENTRIES = 10_000;
+
+const schema = z.strictObject({
+  checked_at_ms: z.int(),
+  /** How long before the check the newest commit was that the copy has. */
+  behind_ms: z.int().nullable(),
+  took_ms: z.int().nullable(),
+  /** Why the copy cannot be used. Empty: it can. */
+  problems: z.array(z.string()),
+});
+export type StandbyReport = z.infer<typeof schema>;
+
+const reportFile = (dataDir: string): string => join(dataDir, 'standby-report.json');
+
+/** Returns null if there was no check, or its file is not readable. */
+export function readStandbyReport(dataDir: string): StandbyReport | null {
+  try {
+    return schema.parse(JSON.parse(readFileSync(reportFile(dataDir), 'utf8')));
+  } catch {
+    return null;
+  }
+}
+
+type Parts = Readonly<{
+  config: Pick<Config, 'dataDir' | 'backup' | 'alarms'>;
+  env: NodeJS.ProcessEnv;
+  clock: Pick<Clock, 'nowMs'>;
+}>;
+
+/**
+ * Restores the copy into a scratch folder with the command of the settings, checks it, and removes it.
+ * @throws Fault permanent `standby_not_configured`
+ */
+export async function checkStandby(parts: Parts): Promise<StandbyReport> {
+  const { config, clock } = parts;
+  const startedMs = clock.nowMs();
+  const failed = (error: unknown): StandbyReport => {
+    if (!(error instanceof Fault) || error.code === 'standby_not_configured') throw error;
+    return { checked_at_ms: startedMs, behind_ms: null, took_ms: null, problems: [error.message] };
+  };
+  const report = await restoreAndCheck(parts, startedMs).catch(failed);
+  writeSecretFile(reportFile(config.dataDir), `${JSON.stringify(report)}\n`);
+  return report;
+}
+
+async function restoreAndCheck({ config, env, clock }: Parts, startedMs: number): Promise<StandbyReport> {
+  const { dataDir, backup, alarms } = config;
+  if (backup.standby === null) {
+    throw permanent(
+      'standby_not_configured',
+      'no command is configured that restores the standby’s copy: set `backup.standby` (docs/scale.md), then run `quayside standby check`',
+    );
+  }
+  const { freeBytes, usedBytes } = await readRoom(dataDir);
+  if (freeBytes < usedBytes + alarms.diskFreeBytesMin)
+    throw transient('standby_no_room', `${dataDir} has no room for a copy of the database; make some`);
+  const ownMs = newestReportMs(databaseFile(dataDir));
+  const scratch = openScratch(dataDir, 'restored-standby');
+  try {
+    const file = join(scratch.folder, 'quayside.db');
+    const why = await runCommand(backup.standby, { '{file}': file }, env);
+    if (why !== null) throw transient('standby_not_restored', `the copy was not restored: ${why}`);
+    const { pages, foreignKeys, unbalanced } = checkIntegrity(file, LEDGER_ENTRIES);
+    const copyMs = newestReportMs(file);
+    return {
+      checked_at_ms: startedMs,
+      behind_ms: ownMs === null || copyMs === null ? null : Math.max(0, ownMs - copyMs),
+      took_ms: clock.nowMs() - startedMs,
+      problems: [...pages, ...foreignKeys, ...unbalanced],
+    };
+  } finally {
+    scratch.remove();
+  }
+}

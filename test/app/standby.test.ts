@@ -1,0 +1,105 @@
+/** The standby's copy of the database: restored by a command of the settings, checked, and watched. */
+import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { checkStandby, readStandbyReport } from '../../src/app/standby.ts';
+import { watchStandby } from '../../src/app/watches/standby.ts';
+import type { Fault } from '../../src/core/fault.ts';
+import { copyDatabase } from '../../src/database/engine/snapshot.ts';
+import { HOUR_MS, MINUTE_MS } from '../../src/lib/clock.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { openTempDatabase } from '../support/temp-database.ts';
+import { openToolBench } from '../support/tool-bench.ts';
+import { watched } from '../support/watched.ts';
+
+const clock = handClock(1_790_000_000_000);
+const bench = await openToolBench({ clock });
+test.after(bench.close);
+const { dataDir } = bench.config;
+const copies = mkdtempSync(join(tmpdir(), 'quayside-standby-'));
+test.after(() => rmSync(copies, { recursive: true, force: true }));
+const copy = join(copies, 'copy.db');
+
+/** Checks what this command restores. */
+function check(...standby: string[]) {
+  const config = { ...bench.config, backup: { ...bench.config.backup, standby } };
+  return checkStandby({ config, env: process.env, clock });
+}
+
+/** Makes the copy that the standby would have now. */
+function replicate(): void {
+  rmSync(copy, { force: true });
+  copyDatabase(join(dataDir, 'quayside.db'), copy);
+}
+
+test('a copy is whole, and as far behind as the last report that it has', async () => {
+  await bench.chain.report('following');
+  replicate();
+  const fresh = await check('cp', copy, '{file}');
+  assert.equal([fresh.behind_ms, fresh.problems], [0, []]);
+  clock.advance(7 * MINUTE_MS);
+  await bench.chain.report('following');
+  const late = await check('cp', copy, '{file}');
+  assert.equal([late.behind_ms, late.problems], [7 * MINUTE_MS, []]);
+  assert.equal(readStandbyReport(dataDir), late);
+  assert.equal(
+    readdirSync(dataDir).filter((name) => name.startsWith('restored')),
+    [],
+    'nothing of it is left',
+  );
+});
+
+test('a copy that is damaged, lacks entries, or was not restored cannot be used', async () => {
+  replicate();
+  const damaged = join(copies, 'damaged.db');
+  copyFileSync(copy, damaged);
+  const file = new Sqlite(damaged);
+  file.pragma('foreign_keys = OFF');
+  file.exec('DELETE FROM stores');
+  file.close();
+  assert.ok((await check('cp', damaged, '{file}')).problems.length > 0);
+  writeFileSync(damaged, 'no database');
+  assert.ok((await check('cp', damaged, '{file}')).problems.length > 0);
+  const [why] = (await check('/bin/sh', '-c', 'echo no such replica >&2; exit 4')).problems;
+  assert.match(why ?? '', /exit code 4 no such replica/);
+  assert.is((await check('/nowhere/litestream')).behind_ms, null);
+});
+
+test('without a command, the check says how one is configured', async () => {
+  const checking = checkStandby({ config: bench.config, env: process.env, clock });
+  const why = await checking.then(
+    () => null,
+    (error: Fault) => error.code,
+  );
+  assert.is(why, 'standby_not_configured');
+});
+
+test('a copy that is behind, cannot be used, or was not checked for hours raises an alarm that ends by itself', async () => {
+  const { database, close } = openTempDatabase();
+  const backup = { ...bench.config.backup, standby: ['cp', copy, '{file}'] };
+  const { look, after, open } = watched(watchStandby({ dataDir, backup }), database, clock);
+  try {
+    replicate();
+    await check('cp', copy, '{file}');
+    assert.equal(await look(), []);
+    clock.advance(10 * MINUTE_MS);
+    await bench.chain.report('following');
+    await check('cp', copy, '{file}');
+    assert.equal(await look(), ['standby_behind']);
+    assert.match((await open())[0]?.message ?? '', '10 min behind');
+    replicate();
+    await check('cp', copy, '{file}');
+    assert.equal(await after(3 * MINUTE_MS, MINUTE_MS), []);
+    assert.equal(await after(4 * HOUR_MS), ['standby_behind']);
+    await check('false');
+    await after(2 * MINUTE_MS);
+    assert.match((await open())[0]?.message ?? '', 'cannot be used');
+  } finally {
+    close();
+  }
+});
+
+test.run();
