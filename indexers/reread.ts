@@ -153,7 +153,7 @@ async function checkBeginning({ network, database, from }: RereadOptions, node: 
   throw permanent(
     'node_inconsistent',
     `the node's block ${first.number} does not continue our block ${before.number} ${before.hash}. If the node's chain is right: ` +
-      `\`quayside network rewind ${network.key} --to ${from - 2} --reason …\``,
+      `\`quayside network reread ${network.key} --above ${from - 2} --reason …\``,
   );
 }
 

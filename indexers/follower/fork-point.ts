@@ -25,7 +25,7 @@ async function findForkPoint(node: Pick<Node, 'range'>, tail: Tail): Promise<Blo
 /** Returns what an operator can do about a chain that left ours below what is final. */
 export async function forkAdvice(node: Pick<Node, 'range'>, network: NetworkKey, tail: Tail): Promise<string> {
   const [oldest] = tail;
-  const rewind = (to: number | string) => `\`quayside network rewind ${network} --to ${to} --reason …\``;
+  const rewind = (to: number | string) => `\`quayside network reread ${network} --above ${to} --reason …\``;
   const ours = "If ours is right, set the network's url to a node that is on it, and restart";
   try {
     const shared = await findForkPoint(node, tail);

@@ -9,12 +9,10 @@ import { REWOUND_TRANSFERS_MAX, type Rewound } from '../../src/database/recovery
 import {
   type Answer,
   type Command,
-  dryRunOption,
   type Input,
   type Installation,
   operatorAct,
   reasonOption,
-  requiredReason,
   textOption,
   usage,
   wholeOption,
@@ -27,40 +25,28 @@ import { listLines } from './table.ts';
 const NUMBER_MAX = 999_999_999_999_999;
 const DIFFERENCES_SHOWN = 50;
 
-export const networksRewind: Command = {
-  name: 'network rewind',
-  args: ['network'],
-  summary: 'Take the newest blocks out of our chain, even final ones, and read them again.',
-  options: {
-    to: { value: 'BLOCK', help: 'the newest block to keep', required: true },
-    reason: requiredReason,
-    'dry-run': dryRunOption,
-  },
-  notes: [
-    'For a chain that replaced blocks which counted as final, and for blocks that were read wrongly. Payments in the',
-    'blocks are reversed, with `payment.reversed` and an alarm if they were credited, and count again when their blocks',
-    'are read again. The indexer goes on by itself; nothing has to be restarted.',
-  ],
-  needsSandbox: true,
-  async run(input, { config, database, clock }) {
-    const network = networkOf(config.networks, input.args[0] ?? '');
-    const to = numberOption(input, 'to');
-    const isDryRun = input.options['dry-run'] === true;
-    const act = operatorAct(networksRewind, required(input), clock);
-    const outcome = await database.networks.rewind({ network: network.key, to, isDryRun, act });
-    if (outcome.kind !== 'done') throw refusalOf(network.key, outcome);
-    const { kind: _, blocks, transfers, credited, sessions, tip } = outcome;
-    return {
-      json: { network: network.key, to, dry_run: isDryRun, blocks, transfers, credited, sessions, tip },
-      lines: [
-        `${isDryRun ? 'would take' : 'took'} ${blocks} blocks above ${to} out of ${network.key}, with ` +
-          `${transfers} transfers to our addresses, ${credited} of them credited`,
-        ...sessions.slice(0, DIFFERENCES_SHOWN).map((id) => `  session ${id}`),
-        ...(isDryRun ? [] : [`it is read again from block ${(tip ?? -1) + 1} on, or from the end of a gap`]),
-      ],
-    };
-  },
-};
+/** Takes blocks out of our chain, which are then read again. */
+async function readAgainAbove(
+  input: Input,
+  { database, clock }: Installation,
+  { key }: NetworkConfig,
+  above: number,
+): Promise<Answer> {
+  const isDryRun = input.options['dry-run'] === true;
+  const act = operatorAct(networksReread, required(input), clock);
+  const outcome = await database.networks.rewind({ network: key, to: above, isDryRun, act });
+  if (outcome.kind !== 'done') throw refusalOf(key, outcome);
+  const { kind: _, blocks, transfers, credited, sessions, tip } = outcome;
+  return {
+    json: { network: key, above, dry_run: isDryRun, blocks, transfers, credited, sessions, tip },
+    lines: [
+      `${isDryRun ? 'would take' : 'took'} ${blocks} blocks above ${above} out of ${key}, with ` +
+        `${transfers} transfers to our addresses, ${credited} of them credited`,
+      ...sessions.slice(0, DIFFERENCES_SHOWN).map((id) => `  session ${id}`),
+      ...(isDryRun ? [] : [`it is read again from block ${(tip ?? -1) + 1} on, or from the end of a gap`]),
+    ],
+  };
+}
 
 type Refused =
   | Exclude<Awaited<ReturnType<Database['networks']['rewind']>>, Rewound>
@@ -72,11 +58,14 @@ function refusalOf(key: string, outcome: Refused): Fault {
     case 'never_read':
       return permanent('refused', `${key} has not been read yet; \`quayside show ${key}\` says why`);
     case 'not_above':
-      return permanent('refused', `block ${outcome.tip} is the newest of ${key} that was read; nothing is above --to`);
+      return permanent(
+        'refused',
+        `block ${outcome.tip} is the newest of ${key} that was read; nothing is above --above`,
+      );
     case 'too_many':
       return permanent(
         'refused',
-        `${outcome.transfers} transfers are above that block of ${key}, more than the ${REWOUND_TRANSFERS_MAX} that one rewind takes back; name a higher block first, and rewind again from there`,
+        `${outcome.transfers} transfers are above that block of ${key}, more than the ${REWOUND_TRANSFERS_MAX} that are taken back at once; name a higher block first, and then this one again`,
       );
     case 'read_already':
       return permanent('refused', `that block of ${key} was read already: the next one is ${outcome.tip + 1}`);
@@ -117,10 +106,11 @@ export const networksReread: Command = {
   args: ['network'],
   summary: 'Read blocks again and add the transfers that were missed, to our addresses and out of our wallets.',
   options: {
-    from: { value: 'BLOCK', help: 'the first block', required: true },
+    from: { value: 'BLOCK', help: 'the first block' },
     to: { value: 'BLOCK', help: 'the last block (default: the first)' },
     url: { value: 'URL', help: 'another node to read from (default: the configured one)' },
     skip: { help: 'go on without these blocks, which no node can serve; payments in them are not seen' },
+    above: { value: 'BLOCK', help: 'take every block above this one out of our chain first, even final ones' },
     reason: reasonOption,
     'dry-run': { help: 'only compare, and list the differences; exit code 1 if there are any' },
   },
@@ -130,12 +120,18 @@ export const networksReread: Command = {
     '--skip: first try another node: set the network’s url. What is skipped is recorded as a gap, shown by `status` and',
     'reported by an alarm, until it is read from a node that has it. Where the wallets have no sequence numbers (TRON,',
     'Solana), money out is frozen meanwhile: refunds may have been paid in those blocks.',
+    '--above: for a chain that replaced blocks which counted as final, and for blocks that were read wrongly. Payments in',
+    'them are reversed, with `payment.reversed` and an alarm if they were credited, and count again when their blocks are',
+    'read again. The indexer goes on by itself.',
   ],
   needsSandbox: true,
   async run(input, installation) {
     const { config, database } = installation;
     const network = networkOf(config.networks, input.args[0] ?? '');
     const isSkip = input.options.skip === true;
+    const isAbove = textOption(input, 'above') !== undefined;
+    if (isAbove !== (textOption(input, 'from') === undefined)) throw usage('name either --from or --above');
+    if (isAbove) return readAgainAbove(input, installation, network, numberOption(input, 'above'));
     const from = numberOption(input, 'from');
     const to = textOption(input, 'to') === undefined ? from : numberOption(input, 'to');
     if (to < from) throw usage(`--to is ${to}, below --from ${from}`);

@@ -17,7 +17,7 @@ import { doctor } from './doctor.ts';
 import { exportBooks } from './export.ts';
 import { ledgerVerify } from './ledger.ts';
 import { alarmList, auditList, heldList, keyList, payoutsList, refundsList, storeList, webhooksList } from './lists.ts';
-import { networksReread, networksRewind } from './networks.ts';
+import { networksReread } from './networks.ts';
 import { nodeCheck } from './node-check.ts';
 import { nodeSync } from './node-sync.ts';
 import { pay } from './pay.ts';
@@ -39,7 +39,6 @@ const commands: readonly AnyCommand[] = [
   show,
   alarmList,
   commandOf(acknowledgeAlarm),
-  networksRewind,
   networksReread,
   nodeCheck,
   nodeSync,

@@ -40,17 +40,17 @@ const advice: Readonly<Record<string, string>> = {
   decimals_mismatch: 'correct the token’s address or decimals, and restart',
   token_not_a_contract: 'correct the token’s address, or give the node its state back, and restart',
   reorg_below_floor:
-    'find out which chain is right. If the node’s: `quayside network rewind {network} --to N --reason …`, with the N of ' +
+    'find out which chain is right. If the node’s: `quayside network reread {network} --above N --reason …`, with the N of ' +
     'the reason above. If ours: set the network’s url to a node that is on it, and restart',
   node_block_missing: otherNode,
   node_history_pruned: otherNode,
   node_contradicts_itself: `set the network’s url to another node, or go on without the block: ${skip}`,
   node_inconsistent:
     `${again}. If it lasts, set the network’s url to another node, or read the newest blocks again: ` +
-    '`quayside network rewind {network} --to {before} --reason …`',
+    '`quayside network reread {network} --above {before} --reason …`',
   confirmation_contradicted:
     `${again}. If it lasts, read again from before the block that the reason names: ` +
-    '`quayside network rewind {network} --to N --reason …`',
+    '`quayside network reread {network} --above N --reason …`',
   storage_unavailable: `look for a full disk, or a process that keeps the database locked; ${again}`,
   finality_stalled: 'look at the node and at its consensus client',
 };

@@ -15,7 +15,7 @@ export type OperatorAct = Readonly<{
   atMs: number;
   /** The user of the operating system. */
   operator: string;
-  /** The words that ran it, such as `network rewind`. */
+  /** The words that ran it, such as `network reread`. */
   command: string;
   reason: string | null;
 }>;

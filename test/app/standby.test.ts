@@ -36,6 +36,7 @@ function replicate(): void {
 }
 
 test('a copy is whole, and as far behind as the last report that it has', async () => {
+  await bench.chain.mine([{ to: bench.keys[0] ?? '', currency: 'USDT', units: 1_000_000n }]);
   await bench.chain.report('following');
   replicate();
   const fresh = await check('cp', copy, '{file}');
@@ -58,7 +59,7 @@ test('a copy that is damaged, lacks entries, or was not restored cannot be used'
   copyFileSync(copy, damaged);
   const file = new Sqlite(damaged);
   file.pragma('foreign_keys = OFF');
-  file.exec('DELETE FROM stores');
+  file.exec('DELETE FROM blocks');
   file.close();
   assert.ok((await check('cp', damaged, '{file}')).problems.length > 0);
   writeFileSync(damaged, 'no database');

@@ -16,7 +16,7 @@ const folder = '/mnt/backups';
 test('nothing is scheduled by default; paths are resolved from the data folder', () => {
   assert.equal(load({ networks }).backup, { nightly: null, scheduled: null, standby: null });
   const send = ['rclone', 'rcat', 'remote:backups/{name}'];
-  const backup = { nightly: '03:15', folder, passphrase_path: '/etc/passphrase', send };
+  const backup = { nightly: '03:15', folder, passphrase_path: '/etc/passphrase', send, standby: ['cp', '{file}'] };
   assert.equal(load({ networks, backup }).backup, {
     nightly: '03:15',
     scheduled: {
@@ -24,6 +24,7 @@ test('nothing is scheduled by default; paths are resolved from the data folder',
       passphraseFile: '/etc/passphrase',
       send,
     },
+    standby: ['cp', '{file}'],
   });
 });
 

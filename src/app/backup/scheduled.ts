@@ -98,8 +98,8 @@ function deleteOld(dataDir: string, proved: string, isWhole: boolean, { folder }
 }
 
 /**
- * Copies a backup to another machine: gives it to the operator's command, whose `{name}` becomes the file's name. It has
- * only letters, digits, a dash and a dot.
+ * Gives a backup to the operator's command, which copies it to another machine. `{name}` in it becomes the file's name,
+ * of letters, digits, a dash and a dot.
  * @throws Fault transient `backup_not_sent`
  */
 async function sendBackup(file: string, words: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {

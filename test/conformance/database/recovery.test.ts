@@ -21,7 +21,7 @@ import {
 const network = 'test:one' as const;
 /** Of the database in these tests. */
 const OUTAGE_WAIT_S = 600;
-const rewindAct = act('network rewind');
+const rewindAct = act('network reread');
 const skipAct = act('network reread');
 const rereadAct = act('network reread');
 
@@ -84,7 +84,7 @@ test('a rewind takes out even final blocks, reverses credits and is recorded', a
   assert.equal((await database.alarms.list(10))[0]?.code, 'payment_reversed');
   assert.equal(await eventTypes(database, 'cs_o1'), ['payment.completed', 'payment.reversed']);
   const [entry] = await database.audit.list(10);
-  assert.equal([entry?.command, entry?.target, entry?.reason], ['network rewind', network, 'a test']);
+  assert.equal([entry?.command, entry?.target, entry?.reason], ['network reread', network, 'a test']);
   assert.equal(entry?.before, { tip: tip?.number, floor: tip?.number, state: 'halted', reason: 'deep_reorg' });
 
   keepThrough(one, fork);

@@ -348,9 +348,9 @@ test('a reorg of final blocks halts the network with an alarm until an operator 
     await s.isIn('halted', 'reorg_below_floor');
     assert.match(
       (await s.status())?.reason?.message ?? '',
-      /No block that we hold is on the node's chain\..*network rewind test:ethereum --to 21 /,
+      /No block that we hold is on the node's chain\..*network reread test:ethereum --above 21 /,
     );
-    const act = { atMs: systemClock.nowMs(), operator: 'alice', command: 'network rewind', reason: 'a test' };
+    const act = { atMs: systemClock.nowMs(), operator: 'alice', command: 'network reread', reason: 'a test' };
     await s.database.networks.rewind({ network: s.network.key, to: 21, isDryRun: false, act });
     await s.level();
     await s.isIn('following');

@@ -105,9 +105,9 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       await poll(3, SECONDS_MS);
       await shop.isIn('halted', 'reorg_below_floor');
       const { message = '' } = (await shop.status())?.reason ?? {};
-      const to = Number(new RegExp(`quayside network rewind ${key} --to (\\d+) --reason`).exec(message)?.[1]);
+      const to = Number(new RegExp(`quayside network reread ${key} --above (\\d+) --reason`).exec(message)?.[1]);
       assert.ok(to < fork && own.world.at(to), `${message}`);
-      await shop.database.networks.rewind({ network: key, to, isDryRun: false, act: act('network rewind') });
+      await shop.database.networks.rewind({ network: key, to, isDryRun: false, act: act('network reread') });
       await poll(5, SECONDS_MS);
       await shop.holds(tipOf(own));
       const session = await lost.read();
@@ -242,7 +242,7 @@ test('a gap stays open while the node shows something else in it than is held', 
       network: shop.network.key,
       to: number - 1,
       isDryRun: false,
-      act: act('network rewind'),
+      act: act('network reread'),
     });
     await skip(shop, number);
     await poll(5, SECONDS_MS);
@@ -277,7 +277,7 @@ test('what an operator does after a reorg beside a gap is noticed by the very ne
       network: network.key,
       to: head - 4,
       isDryRun: false,
-      act: act('network rewind'),
+      act: act('network reread'),
     });
     await skip(shop, head - 3);
     await poll(5, SECONDS_MS);
