@@ -28,7 +28,6 @@ test('every command is known here, as one that an act makes or one that records 
   /** Each of these files reads the audit log. */
   const byHand: Readonly<Record<string, string>> = {
     'store add': 'test/scripts/acts.test.ts',
-    'network rewind': 'test/conformance/database/recovery.test.ts',
     'network reread': 'test/indexers/follower/recovery.test.ts',
     'payout resolve': 'test/scripts/payout-exits.slow.test.ts',
     backup: 'test/scripts/backup.test.ts',
@@ -38,7 +37,17 @@ test('every command is known here, as one that an act makes or one that records 
   const others = [
     ...['payout reconcile', 'sweep', 'address-pool import', 'status', 'show', 'alarm list', 'store list', 'key list'],
     ...['pay', 'held list', 'webhook list', 'webhook test', 'refund list', 'payout list', 'export', 'ledger verify'],
-    ...['audit list', 'drill', 'restore', 'address-pool derive', 'doctor', 'network check', 'network sync', 'tron-ws'],
+    ...[
+      'audit list',
+      'drill',
+      'restore',
+      'address-pool derive',
+      'doctor',
+      'network check',
+      'network sync',
+      'tron-ws',
+      'standby check',
+    ],
     ...['approve', 'init', 'freeze', 'thaw', 'policy'],
   ];
   const acts = [
