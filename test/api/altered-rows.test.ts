@@ -8,7 +8,7 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
-import { confirmTip, openSale } from '../support/payment-scenes.ts';
+import { confirmTip, finalizeTip, openSale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
 
 const FOREIGN = '8'.repeat(40);
@@ -115,9 +115,7 @@ test('a refund address that was altered is not paid: the refund waits for one th
     const sale = await openSale(api);
     await sale.send('10.50');
     await confirmTip(api);
-    const tip = (await api.database().blocks.tail('test:ethereum', 1)).at(-1);
-    assert.ok(tip);
-    await api.chain('ethereum').finalize(tip);
+    await finalizeTip(api);
     const left = chains.evm.address.format('7'.repeat(40));
     const body = new URLSearchParams({ address: left, confirmed: 'yes' });
     const path = `${api.baseUrl}${sale.payerPath.replace('?', '/refund-address?')}`;
@@ -143,9 +141,7 @@ test('a sender that was altered is not refunded, where refunds go back to sender
       await sale.send('10.50');
       await confirmTip(api);
     }
-    const tip = (await api.database().blocks.tail('test:ethereum', 1)).at(-1);
-    assert.ok(tip);
-    await api.chain('ethereum').finalize(tip);
+    await finalizeTip(api);
     const [altered, other] = sales;
     const of = '(SELECT id FROM addresses WHERE session_id = ?)';
     alter(api, `UPDATE transfers SET from_key = ? WHERE address_id IN ${of}`, FOREIGN, altered.id);
@@ -174,9 +170,7 @@ for (const change of [
       await openSale(api);
       await sale.send('10.50');
       await confirmTip(api);
-      const tip = (await api.database().blocks.tail('test:ethereum', 1)).at(-1);
-      assert.ok(tip);
-      await api.chain('ethereum').finalize(tip);
+      await finalizeTip(api);
       const body = { order_id: sale.id, refund_id: 'r1', amount: '4.50', currency: 'USDT' };
       assert.is((await api.send('POST', '/api/v1/refunds/create', body)).status, 201);
       const [before] = await api.database().refunds.list({ limit: 9 });

@@ -76,6 +76,10 @@ besideTest(
     const refused = await api.send('POST', CREATE, body);
     expectError(refused, { status: 503, code: 'storage_unavailable', param: null });
     assert.is(refused.headers['retry-after'], '1');
+    assert.not.match(refused.text, /sqlite|quayside\.db|SELECT|INSERT/i);
+    const ready = await exchange('GET', `${api.baseUrl}/readyz`);
+    const { reasons } = ready.json as { reasons: string[] };
+    assert.equal({ status: ready.status, reasons }, { status: 503, reasons: ['storage_unavailable'] });
     await other.tell('release');
     const created = await api.send('POST', CREATE, body);
     assert.is(created.status, 200);

@@ -50,15 +50,6 @@ test('amounts are converted by the currency’s exponent, at the shown rate, rou
   }
 });
 
-test('USD, USDT and USDC have no rate fields', async () => {
-  for (const currency of ['USD', 'USDT', 'USDC']) {
-    const fields = Object.keys(await create(1, currency));
-    for (const field of ['exchange_rate', 'target_currency', 'target_amount_total', 'rate_locked_at']) {
-      assert.not(fields.includes(field), `${currency} ${field}`);
-    }
-  }
-});
-
 test('the target is the settlement currency of the store', async () => {
   const merchant = await api.addMerchant('approved', { settlementCurrency: 'USDC' });
   const { send } = api.client(await api.addKey(merchant, 'test'));
@@ -75,13 +66,6 @@ test('a price that exceeds the exact integers when converted is refused', async 
     param: 'amount',
   });
   assert.is((await create(MAX_SAFE_INTEGER, 'KWD')).amount_total, MAX_SAFE_INTEGER);
-});
-
-test('an ISO currency that no source quotes is unsupported', async () => {
-  for (const currency of ['CHF', 'XAU', 'DEM']) {
-    const answer = await api.send('POST', CREATE, order(100, currency));
-    expectError(answer, { status: 400, code: 'unsupported_currency', param: 'currency' }, currency);
-  }
 });
 
 // Last, because it lets the only rates become stale.

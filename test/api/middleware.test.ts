@@ -213,26 +213,6 @@ test('Service-Version is returned and has no effect', async () => {
   assert.is((await api.send('POST', CREATE, order())).headers['service-version'], undefined);
 });
 
-test('a locked database is 503 and loses nothing; afterwards requests succeed', async () => {
-  const kept = (await api.send('POST', CREATE, order())).json as { id: string };
-  const other = new Sqlite(api.file);
-  other.exec('BEGIN IMMEDIATE');
-  const body = order();
-  const refused = await api.send('POST', CREATE, body);
-  expectError(refused, { status: 503, code: 'storage_unavailable', param: null });
-  assert.is(refused.headers['retry-after'], '1');
-  assert.not.match(refused.text, /sqlite|quayside\.db|SELECT|INSERT/i);
-  const ready = await plain('GET', '/readyz');
-  assert.is(ready.status, 503);
-  assert.equal((ready.json as { reasons: string[] }).reasons, ['storage_unavailable']);
-  other.exec('ROLLBACK');
-  other.close();
-  const created = await api.send('POST', CREATE, body);
-  assert.is(created.status, 200);
-  assert.is(created.headers['idempotent-replayed'], undefined, 'the refused request had created nothing');
-  assert.is((await api.send('GET', `${SESSIONS}/${kept.id}`)).status, 200);
-});
-
 test('an unexpected failure is 500 without details; the log has them, with the request id', () =>
   withApi({}, async (broken) => {
     broken.database().close();

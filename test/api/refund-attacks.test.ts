@@ -154,17 +154,6 @@ test('a key cannot split a refund to stay below the approval: by session, by add
     assert.ok(await isFree('next-day'));
   }));
 
-test('where the store wants it, a refund that nobody named an address for goes to the largest sender', () =>
-  withSale(async (api, sale) => {
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });
-    const answer = await create(api, sale, 'r-1', '4.50');
-    const [payment] = (await api.database().sessions.find(sale.id))?.payments ?? [];
-    const { destination, destination_source } = fields(answer);
-    assert.equal([keyOf(destination?.address ?? ''), destination_source], [payment?.from, 'sender']);
-    assert.is(fields(answer).next_action, undefined);
-    assert.equal(await bringOut(api, 'r-1'), ['processing', payment?.from]);
-  }));
-
 test('a sender to which nothing can be sent back is not taken: the payer gets a claim link', () =>
   withApi({ pages: true }, async (api) => {
     await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });

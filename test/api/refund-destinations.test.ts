@@ -9,7 +9,7 @@ import { chains } from '../../src/chains/index.ts';
 import { destinationSources, mayReplace } from '../../src/core/refund.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
 import { approve } from '../support/approve.ts';
-import { confirmTip, openSale, type Sale } from '../support/payment-scenes.ts';
+import { confirmTip, finalizeTip, openSale, type Sale } from '../support/payment-scenes.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
 import { thawAll } from '../support/thaw.ts';
 
@@ -35,14 +35,8 @@ async function paidSale(api: ApiServer, isFinal = true): Promise<Sale> {
   const sale = await openSale(api);
   await sale.send('10.50');
   await confirmTip(api);
-  if (isFinal) await makeFinal(api);
+  if (isFinal) await finalizeTip(api);
   return sale;
-}
-
-async function makeFinal(api: ApiServer): Promise<void> {
-  const tip = (await api.database().blocks.tail(network, 1)).at(-1);
-  assert.ok(tip);
-  await api.chain('ethereum').finalize(tip);
 }
 
 const leave = (api: ApiServer, sale: Sale, to: string) =>
@@ -353,7 +347,7 @@ test('a refund leaves when its payment is final, or earlier up to what the store
       'refund_not_final',
       'many small ones are not refunded early either',
     );
-    await makeFinal(api);
+    await finalizeTip(api);
     assert.is((await allotLater(api, 'r-2')).kind, 'allotted');
   }));
 

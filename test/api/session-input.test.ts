@@ -257,9 +257,23 @@ test('at most 100 line items', async () => {
 
 test('a currency that is not accepted is unsupported', () =>
   expectRefused(
-    ['usd', 'Usd', ' USD', 'US', 'USDX', 'EURO', 'XXX', 'BTC', 'CHF', '', '🪙', '__proto__', 'constructor'].map(
-      (currency) => [currency, order({ currency }), 'currency', 'unsupported_currency'],
-    ),
+    [
+      'usd',
+      'Usd',
+      ' USD',
+      'US',
+      'USDX',
+      'EURO',
+      'XXX',
+      'BTC',
+      'CHF',
+      'XAU',
+      'DEM',
+      '',
+      '🪙',
+      '__proto__',
+      'constructor',
+    ].map((currency) => [currency, order({ currency }), 'currency', 'unsupported_currency']),
   ));
 
 test('an order id has 1 to 128 characters, none of them control characters', async () => {

@@ -112,7 +112,9 @@ test('decimal amounts are read by the currency’s exponent', async () => {
     ['10.5', 'USD', 1050, '10.50'],
     ['10', 'USDT', 1000, '10.00'],
     ['0.01', 'USDC', 1, '0.01'],
+    ['10.000', 'USD', 1000, '10.00'],
     ['1500', 'JPY', 1500, '1500'],
+    ['100.0', 'JPY', 100, '100'],
     ['1.001', 'KWD', 1001, '1.001'],
     ['90071992547409.91', 'USD', Number.MAX_SAFE_INTEGER, '90071992547409.91'],
   ];
@@ -144,6 +146,7 @@ test('bad quick-start bodies get the ordinary error body', async () => {
       ' 1',
       '',
       'NaN',
+      '0.000',
       '10.505',
       '90071992547409.92',
       '9'.repeat(200),
@@ -232,25 +235,6 @@ test('with a decimal string, either of its fields makes it the mode shape', asyn
   expectError(await api.send('POST', CREATE, neither), { status: 400, code: 'invalid_parameter', param: 'amount' });
   const integer = await api.send('POST', CREATE, byMode({ amount: 1050, currency: 'USD' }));
   assert.is((integer.json as PaymentSession).amount_total, 1050, 'an integer amount is the reference shape');
-});
-
-test('zeros beyond the decimals of a currency are accepted, other digits are not', async () => {
-  const amountOf = async (value: string, currency: string) => {
-    const order_id = `zeros-${value}-${currency}`;
-    const { status, json } = await api.send('POST', QUICK, { order_id, amount: { value, currency } });
-    return [status, (json as { session?: { amount: { value: string } } }).session?.amount.value];
-  };
-  assert.equal(await amountOf('100.0', 'JPY'), [200, '100']);
-  assert.equal(await amountOf('100.000', 'USD'), [200, '100.00']);
-  assert.equal(await amountOf('100', 'USD'), [200, '100.00']);
-  for (const [value, currency] of [
-    ['100.5', 'JPY'],
-    ['100.', 'JPY'],
-    ['100.001', 'USD'],
-    ['0.000', 'USD'],
-  ] as const) {
-    assert.equal(await amountOf(value, currency), [400, undefined], `${value} ${currency}`);
-  }
 });
 
 test.after(() => api.close());

@@ -76,6 +76,13 @@ export async function confirmTip(api: ApiServer, network: Network = 'ethereum'):
   await api.chain(network).confirm(tip);
 }
 
+/** Calls the newest block of Ethereum final. */
+export async function finalizeTip(api: ApiServer): Promise<void> {
+  const tip = (await api.database().blocks.tail('test:ethereum', 1)).at(-1);
+  invariant(tip, 'there is a newest block');
+  await api.chain('ethereum').finalize(tip);
+}
+
 /** Lets time pass, on every network too, and ends what is due. */
 export async function pass(api: ApiServer, seconds: number): Promise<void> {
   api.clock.advance(seconds * 1000);
