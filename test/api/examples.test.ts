@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { apiEndpoints } from '../../src/api/app.ts';
 import type { OpenApiDocument } from '../../src/api/openapi.ts';
 import { startApi } from '../support/api-server.ts';
-import { walkExamples } from '../support/example-calls.ts';
+import { walkExamples } from './example-calls.ts';
 
 const api = await startApi({ simulate: async () => [`0x${'5e'.repeat(32)}`] });
 test.after(() => api.close());

@@ -11,9 +11,9 @@ import * as assert from 'uvu/assert';
 import type { OpenApiDocument } from '../../src/api/openapi.ts';
 import { callSample, type Sample, signingSamples } from '../../src/api/samples.ts';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
-import { walkExamples } from '../support/example-calls.ts';
 import { endAll, sandboxInstallation } from '../support/quayside-process.ts';
 import { signedClient } from '../support/signed-client.ts';
+import { walkExamples } from './example-calls.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-samples-'));
 const installation = sandboxInstallation(join(folder, 'data'), {}, ['ethereum']);

@@ -8,9 +8,9 @@ import { fitsDatabase } from '../../src/database/rotate-secret-key.ts';
 import { openSecretKey } from '../../src/lib/secret-key.ts';
 import { withApi } from '../support/api-server.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
-import { checkAll, endApproval, fill, keyFileOf, rotationParts } from '../support/rotation-bench.ts';
+import { checkAll, endApproval, fill, keyFileOf, rotationParts } from './rotation-bench.ts';
 
-const program = ownProgram(new URL('../support/dying-rotation.ts', import.meta.url));
+const program = ownProgram(new URL('./dying-rotation.ts', import.meta.url));
 
 test('a rotation that is killed at any step leaves a key that fits the database, and the next one ends it', () =>
   withApi({ pages: true, addresses: 40 }, async (api) => {

@@ -13,15 +13,7 @@ import { takeInstanceLock } from '../../src/database/engine/instance-lock.ts';
 import { fitsDatabase } from '../../src/database/rotate-secret-key.ts';
 import { openSecretKey, secretKeyText } from '../../src/lib/secret-key.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
-import {
-  type Contents,
-  checkAll,
-  claimed,
-  endApproval,
-  fill,
-  keyFileOf,
-  rotationParts,
-} from '../support/rotation-bench.ts';
+import { type Contents, checkAll, claimed, endApproval, fill, keyFileOf, rotationParts } from './rotation-bench.ts';
 
 /** A filled installation without an approved refund; the server that has it open is idle while the key is rotated. */
 const withScene = (work: (api: ApiServer, contents: Contents) => Promise<void>): Promise<void> =>

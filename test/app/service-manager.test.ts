@@ -8,8 +8,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openServiceManager } from '../../src/app/service-manager.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { canNotify, openNotifySocket } from '../support/notify-socket.ts';
 import { until } from '../support/until.ts';
+import { canNotify, openNotifySocket } from './notify-socket.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-no-programs-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));

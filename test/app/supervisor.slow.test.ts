@@ -11,7 +11,7 @@ const nothing = () => {};
 
 const spec = (behaviour: string, more: Partial<ChildSpec> = {}): ChildSpec => ({
   name: behaviour,
-  module: new URL('../support/child-program.ts', import.meta.url),
+  module: new URL('./child-program.ts', import.meta.url),
   args: [behaviour],
   env: () => process.env,
   onHalted: nothing,

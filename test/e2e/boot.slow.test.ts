@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
-import { canNotify, openNotifySocket } from '../support/notify-socket.ts';
+import { canNotify, openNotifySocket } from '../app/notify-socket.ts';
 import {
   endAll,
   find,

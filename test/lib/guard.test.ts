@@ -7,8 +7,8 @@ import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
 import { createUrlGuard, type UrlGuard } from '../../src/lib/guard.ts';
 import { createResolver, type Lookup } from '../../src/lib/resolver.ts';
-import { startDnsServer } from '../support/dns-server.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
+import { startDnsServer } from './dns-server.ts';
 
 /** A resolver that knows only these names. */
 const dns =

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createResolver, type ResolverOptions } from '../../src/lib/resolver.ts';
-import { type DnsServer, startDnsServer, type Zone } from '../support/dns-server.ts';
 import { until } from '../support/until.ts';
+import { type DnsServer, startDnsServer, type Zone } from './dns-server.ts';
 
 type World = Readonly<{
   server: DnsServer;

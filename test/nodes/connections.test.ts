@@ -5,10 +5,10 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { deployToken } from '../support/contracts.ts';
-import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { startDrivenGeth } from './driven-geth.ts';
 import { openNodeShop } from './node-shop.ts';
+import { startTcpProxy } from './tcp-proxy.ts';
 
 const CATCH_UP_BLOCKS = 600;
 const CUTS = 5;

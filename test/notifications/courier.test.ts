@@ -186,7 +186,7 @@ test('a sender that is killed after its message arrived has another one send it 
   for (const key of ['wallet:a', 'wallet:b']) {
     await database.alarms.keep({ key, code: 'wallet_low', atMs: nowMs, message: '', network: null, sessionId: null });
   }
-  const program = ownProgram(new URL('../support/dying-courier.ts', import.meta.url));
+  const program = ownProgram(new URL('./dying-courier.ts', import.meta.url));
   const dying = spawn(process.execPath, [...loaderOptions, program, place.file], { stdio: 'inherit' });
   const [code, signal] = await once(dying, 'exit');
   assert.equal([code, signal], [null, 'SIGKILL']);

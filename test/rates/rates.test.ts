@@ -11,8 +11,8 @@ import type { RateSource } from '../../src/rates/source.ts';
 import { staticRates } from '../../src/rates/static.ts';
 import { type AnsweringServer, startAnsweringServer } from '../support/answering-server.ts';
 import { plainRateRules } from '../support/plain-policies.ts';
-import { binanceBody, coinbaseBody, ecbBody, krakenBody, krakenError, paths } from '../support/rate-answers.ts';
 import { until } from '../support/until.ts';
+import { binanceBody, coinbaseBody, ecbBody, krakenBody, krakenError, paths } from './rate-answers.ts';
 
 const DAY_MS = 86_400_000;
 const friday = Date.UTC(2026, 10, 20, 15);

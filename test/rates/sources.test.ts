@@ -13,7 +13,7 @@ import { type Answer, type Pair, type RateSource, sourceNames } from '../../src/
 import { openSources } from '../../src/rates/sources.ts';
 import { staticRates } from '../../src/rates/static.ts';
 import { type AnsweringServer, startAnsweringServer } from '../support/answering-server.ts';
-import { binanceBody, coinbaseBody, ecbBody, krakenBody, krakenError, paths } from '../support/rate-answers.ts';
+import { binanceBody, coinbaseBody, ecbBody, krakenBody, krakenError, paths } from './rate-answers.ts';
 
 const never = new AbortController().signal;
 

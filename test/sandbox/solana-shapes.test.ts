@@ -13,7 +13,6 @@ import type { RefundIntent } from '../../src/core/intent.ts';
 import { solanaMethods } from '../../src/sandbox/solana-methods.ts';
 import { formatSignature, signatureOf, versionOf } from '../../src/sandbox/solana-render.ts';
 import type { FaultKind } from '../simulated/faults.ts';
-import { signRecordedRefund } from '../support/recorded-refund.ts';
 import { readRecordings, theRecording } from '../support/recordings.ts';
 import {
   accountKeyOf,
@@ -22,6 +21,7 @@ import {
   solanaTokens,
   startSimulatedNode,
 } from '../support/simulated-node.ts';
+import { signRecordedRefund } from './recorded-refund.ts';
 
 const recordings = readRecordings('solana/agave-3.1.5');
 const recording = (name: string) => theRecording(recordings, name);

@@ -8,7 +8,6 @@ import { Fault } from '../../src/core/fault.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { restoreSigner } from '../../src/signer/setup.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { lengthenJournal } from '../support/long-journal.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { backUpInto, readBackup } from '../support/signer-backup.ts';
 import {
@@ -20,6 +19,7 @@ import {
   seed,
   usdt,
 } from '../support/temp-signer.ts';
+import { lengthenJournal } from './long-journal.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'quayside-signer-backup-'));
 const folder = makeSignerFolder(undefined, false);

@@ -39,7 +39,7 @@ function undisturbed() {
 
 /** Sends requests to a signer that is killed at a moment, or never. @returns for each what it signs, or its refusal */
 async function ask(dir: string, moment: string, ...requests: readonly SignRequest[]) {
-  const signer = startSigner([dir, moment], {}, new URL('../support/dying-signer.ts', import.meta.url));
+  const signer = startSigner([dir, moment], {}, new URL('./dying-signer.ts', import.meta.url));
   assert.ok(await signer.ready, signer.output());
   const client = openSigner({ socket: signerFiles(dir).socket, timeoutMs: 30_000 });
   const answers: (SignedSpend | string)[] = [];

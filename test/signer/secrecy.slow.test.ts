@@ -12,9 +12,9 @@ import { openSecretKey } from '../../src/lib/secret-key.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { endAll, spawnSupervisor } from '../support/quayside-process.ts';
-import { heldNeedles, needles, secretsIn, secretsInMemory } from '../support/secrets.ts';
 import { firstOf, makeSignerFolder, passphrase, policySettings, refundOf, usdt } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
+import { heldNeedles, needles, secretsIn, secretsInMemory } from './secrets.ts';
 
 const [anyNetwork] = Object.values(policySettings.networks);
 const folder = makeSignerFolder({ ...policySettings, networks: anyNetwork ? { 'test:ethereum': anyNetwork } : {} });

@@ -15,7 +15,6 @@ import { openJournal } from '../../src/signer/journal.ts';
 import { REQUEST_BYTES_MAX } from '../../src/signer/protocol.ts';
 import { serveSigningService } from '../../src/signer/server.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { needles, secretsIn } from '../support/secrets.ts';
 import { endSigners, makeSignerPlace, startSigner } from '../support/signer-process.ts';
 import {
   firstOf,
@@ -26,6 +25,7 @@ import {
   usdt,
 } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
+import { needles, secretsIn } from './secrets.ts';
 
 const tron = {
   family: 'tron',

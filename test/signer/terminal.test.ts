@@ -4,7 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
 
-const program = ownProgram(new URL('../support/terminal-program.ts', import.meta.url));
+const program = ownProgram(new URL('./terminal-program.ts', import.meta.url));
 
 /** Returns what lines and questions, and what progress shows of a text. */
 function shown(text: string): Readonly<{ asked: string; out: string }> {

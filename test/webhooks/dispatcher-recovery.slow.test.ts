@@ -28,7 +28,7 @@ test(
     const server = await startMerchantServer(ok);
     await shop.addEndpoint(`${server.origin}/hook`);
     await shop.cancelOne();
-    const program = ownProgram(new URL('../support/dying-dispatcher.ts', import.meta.url));
+    const program = ownProgram(new URL('./dying-dispatcher.ts', import.meta.url));
     const child = spawn(process.execPath, [...loaderOptions, program, shop.file], { stdio: 'inherit' });
     assert.equal(await once(child, 'exit'), [null, 'SIGKILL']);
     assert.is(server.received.length, 1);

@@ -5,9 +5,9 @@ import { randomInt } from 'node:crypto';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createRandom } from '../../src/sandbox/random.ts';
-import { runKilled } from '../support/killed-sender.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { inShop } from '../support/webhook-shop.ts';
+import { runKilled } from './killed-sender.ts';
 
 const SECONDS = Number(process.env.KILL_SECONDS ?? 6);
 const EVENTS_PER_S = 100;

@@ -255,7 +255,7 @@ const tls = suite<{ dir: string; server: KeyPair; authorityFile: string }>('tls'
 
 /** Sends from a separate process with these environment variables. */
 async function sendFromProcess(url: string, env: Record<string, string>): Promise<unknown> {
-  const args = [...loaderOptions, ownProgram(new URL('../support/post-once.ts', import.meta.url)), url];
+  const args = [...loaderOptions, ownProgram(new URL('./post-once.ts', import.meta.url)), url];
   const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...process.env, ...env } });
   return JSON.parse(stdout);
 }

@@ -7,10 +7,10 @@ import { coinbase } from '../../../src/rates/coinbase.ts';
 import { kraken } from '../../../src/rates/kraken.ts';
 import { createRates, type Rates } from '../../../src/rates/rates.ts';
 import { staticRates } from '../../../src/rates/static.ts';
+import { coinbaseBody, krakenBody, paths } from '../../rates/rate-answers.ts';
 import { type AnsweringServer, startAnsweringServer } from '../../support/answering-server.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
 import { plainRateRules } from '../../support/plain-policies.ts';
-import { coinbaseBody, krakenBody, paths } from '../../support/rate-answers.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import { CALM_MS, PATIENCE_MS, type Watched, watched } from '../../support/watched.ts';
 

@@ -10,7 +10,7 @@ import { readHeader, tronWire } from '../../../src/chains/tron/wire.ts';
 import type { BlockRef } from '../../../src/core/block.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import { faultIn } from '../../support/refusal.ts';
-import { tronContent } from '../../support/tron-content.ts';
+import { tronContent } from './tron-content.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: recorded answers are changed at will
 type Json = any;

@@ -14,7 +14,7 @@ import { installationFolder } from '../../../src/lib/installation.ts';
 import { createRandom } from '../../../src/sandbox/random.ts';
 import { loaderOptions, ownProgram } from '../../support/own-program.ts';
 
-const migrating = ownProgram(new URL('../../support/migrating-program.ts', import.meta.url));
+const migrating = ownProgram(new URL('./migrating-program.ts', import.meta.url));
 const MIB = 2 ** 20;
 /** The versions of the schema before and after the upgrade. */
 const [OLD, NEW] = [0, 3];

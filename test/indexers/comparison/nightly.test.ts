@@ -7,9 +7,9 @@ import type { Family, Node } from '../../../src/chains/chain.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { transient } from '../../../src/core/fault.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { type ComparisonBench, openComparisonBench } from '../../support/comparison-bench.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
+import { type ComparisonBench, openComparisonBench } from './comparison-bench.ts';
 
 const onBench =
   (work: (bench: ComparisonBench) => Promise<void>, family: Family = 'evm') =>

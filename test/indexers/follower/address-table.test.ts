@@ -6,8 +6,8 @@ import * as assert from 'uvu/assert';
 import { createAddressTable, openAddressTable } from '../../../indexers/follower/address-table.ts';
 import { runnable } from '../../../src/lib/installation.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
-import type { ReaderReport, ReaderWork } from '../../support/address-table-reader.ts';
 import { until } from '../../support/until.ts';
+import type { ReaderReport, ReaderWork } from './address-table-reader.ts';
 
 test('a key is found after it was added, and not before', () => {
   const table = createAddressTable(20);
@@ -85,7 +85,7 @@ test('threads that read while keys are added find every published key and no oth
   const counters = new Int32Array(shared);
   const readers = [1, 2].map((reader) => {
     const workerData: ReaderWork = { table: buffer, shared, reader, total, keyBytes };
-    const worker = new Worker(runnable(new URL('../../support/address-table-reader.ts', import.meta.url)), {
+    const worker = new Worker(runnable(new URL('./address-table-reader.ts', import.meta.url)), {
       workerData,
     });
     return Promise.all([once(worker, 'message'), once(worker, 'exit')]);

@@ -6,9 +6,9 @@ import * as assert from 'uvu/assert';
 import type { RotationParts } from '../../src/app/secret-key-rotation.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { ApiServer } from './api-server.ts';
-import { approve } from './approve.ts';
-import { confirmTip, openSale, type Sale } from './payment-scenes.ts';
+import type { ApiServer } from '../support/api-server.ts';
+import { approve } from '../support/approve.ts';
+import { confirmTip, openSale, type Sale } from '../support/payment-scenes.ts';
 
 export const operator = (command: string, atMs: number) => ({ atMs, operator: 'alice', command, reason: null });
 

@@ -7,8 +7,8 @@ import type { Database } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
-import { connectTo } from './temp-database.ts';
-import { webhookConfig } from './webhook-shop.ts';
+import { connectTo } from '../support/temp-database.ts';
+import { webhookConfig } from '../support/webhook-shop.ts';
 
 const opened: Database = connectTo(process.argv[2] ?? '');
 const sending = { ...opened.sending, record: async () => void process.kill(process.pid, 'SIGKILL') };

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { until } from './until.ts';
+import { until } from '../support/until.ts';
 
 /** Prints each datagram as one line of JSON. */
 const receiver = `

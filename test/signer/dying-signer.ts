@@ -8,7 +8,7 @@ import { openLog } from '../../src/lib/log.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import type { Journal } from '../../src/signer/journal.ts';
 import { serveSigningService } from '../../src/signer/server.ts';
-import { openSigningServiceIn } from './temp-signer.ts';
+import { openSigningServiceIn } from '../support/temp-signer.ts';
 
 const [dir = '', moment = 'never'] = process.argv.slice(2);
 const die = (): never => {

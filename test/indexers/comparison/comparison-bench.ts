@@ -2,14 +2,14 @@
  * A shop on a simulated node, whose final blocks are compared with its database by the real parts.
  */
 import Sqlite from 'better-sqlite3';
-import { compareNetwork } from '../../indexers/comparison/network.ts';
-import { openComparison } from '../../indexers/comparison/open.ts';
-import type { Family, Node } from '../../src/chains/chain.ts';
-import type { BlockComparison } from '../../src/database/comparison.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { openLog } from '../../src/lib/log.ts';
-import { type Order, openNodeShop } from './indexed-shop.ts';
-import { until } from './until.ts';
+import { compareNetwork } from '../../../indexers/comparison/network.ts';
+import { openComparison } from '../../../indexers/comparison/open.ts';
+import type { Family, Node } from '../../../src/chains/chain.ts';
+import type { BlockComparison } from '../../../src/database/comparison.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { openLog } from '../../../src/lib/log.ts';
+import { type Order, openNodeShop } from '../../support/indexed-shop.ts';
+import { until } from '../../support/until.ts';
 
 const FINAL_BLOCKS = 5;
 const PATIENCE_MS = 1_000;

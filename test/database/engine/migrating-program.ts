@@ -4,9 +4,9 @@
  * applied, or the code of the fault.
  */
 import { writeSync } from 'node:fs';
-import { Fault } from '../../src/core/fault.ts';
-import { migrate } from '../../src/database/engine/migrate.ts';
-import type { Log } from '../../src/lib/log.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import { migrate } from '../../../src/database/engine/migrate.ts';
+import type { Log } from '../../../src/lib/log.ts';
 
 const [file = '', backupDir = '', directory = ''] = process.argv.slice(2);
 // Not buffered: what was printed before a kill has been read.

@@ -2,7 +2,7 @@
  * Stands between a client and a server on loopback, and does to their connections what a network does.
  */
 import { connect, createServer, type Socket } from 'node:net';
-import { freePort } from './free-port.ts';
+import { freePort } from '../support/free-port.ts';
 
 export type TcpProxy = Readonly<{
   port: number;

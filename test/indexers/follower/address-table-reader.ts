@@ -5,8 +5,8 @@
  * `shared` holds 32-bit counters: keys added, then each reader's passes.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { openAddressTable } from '../../indexers/follower/address-table.ts';
-import { addressKeyOf } from './address-keys.ts';
+import { openAddressTable } from '../../../indexers/follower/address-table.ts';
+import { addressKeyOf } from '../../support/address-keys.ts';
 
 export type ReaderWork = Readonly<{
   table: SharedArrayBuffer;

@@ -8,10 +8,10 @@ import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { AWAIT_START } from '../../src/lib/start-signal.ts';
-import { built } from './built.ts';
-import { secretKey } from './temp-database.ts';
-import { until } from './until.ts';
-import { type WebhookShop, webhookConfig } from './webhook-shop.ts';
+import { built } from '../support/built.ts';
+import { secretKey } from '../support/temp-database.ts';
+import { until } from '../support/until.ts';
+import { type WebhookShop, webhookConfig } from '../support/webhook-shop.ts';
 
 /** Events of each session: it is detected, paid in part, and completed. */
 const EVENTS_EACH = 3;

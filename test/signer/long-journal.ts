@@ -3,7 +3,7 @@
  */
 import Sqlite from 'better-sqlite3';
 import { canonicalIntent } from '../../src/signer/journal.ts';
-import { refundOf } from './temp-signer.ts';
+import { refundOf } from '../support/temp-signer.ts';
 
 /** The network that the signatures are of. */
 export const LONG_NETWORK = 'test:two';

@@ -4,7 +4,7 @@
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { Wallet } from '../../src/core/intent.ts';
-import { mnemonic, passphrase, seed } from './temp-signer.ts';
+import { mnemonic, passphrase, seed } from '../support/temp-signer.ts';
 
 /** A secret's bytes under a name that may be shown. */
 export type Needle = Readonly<{ name: string; bytes: Buffer }>;

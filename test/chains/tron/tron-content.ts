@@ -1,8 +1,8 @@
 /**
  * A block's two raw answers, as a node's client passes them to the decoder, without a server in between.
  */
-import type { RawContent } from '../../src/chains/chain.ts';
-import type { BlockRef } from '../../src/core/block.ts';
+import type { RawContent } from '../../../src/chains/chain.ts';
+import type { BlockRef } from '../../../src/core/block.ts';
 
 /** @param kind `light` on the first try, `thorough` on the second */
 export function tronContent(

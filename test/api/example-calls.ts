@@ -8,7 +8,7 @@ import type { OpenApiDocument } from '../../src/api/openapi.ts';
 import { exampleCall, type Listed, operationsOf } from '../../src/api/reference-page.ts';
 import type { SampleCall } from '../../src/api/samples.ts';
 import { exampleEventId } from '../../src/api/webhook-events.ts';
-import { until } from './until.ts';
+import { until } from '../support/until.ts';
 
 /** Any JSON answer. */
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers freely and assert every field they use

@@ -8,7 +8,7 @@ import { createUrlGuard } from '../../src/lib/guard.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { createCourier } from '../../src/notifications/courier.ts';
 import { createSend } from '../../src/notifications/post.ts';
-import { connectTo } from './temp-database.ts';
+import { connectTo } from '../support/temp-database.ts';
 
 const connected = connectTo(process.argv[2] ?? '');
 const database: Database = {
