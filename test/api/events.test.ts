@@ -118,7 +118,7 @@ test('types and times filter, in pages too', () =>
     const both = '?type=payment.completed&type=payment.cancelled';
     assert.equal(orders(await list(api, `${both}&limit=3`)), ['off2', 'paid2', 'off1']);
     const { data, has_more: hasMore } = await list(api, `${both}&type=payment.completed&limit=1`);
-    assert.equal([data[0]?.data.object.order_id, hasMore], ['off2', true]);
+    assert.equal({ order_id: data[0]?.data.object.order_id, hasMore }, { order_id: 'off2', hasMore: true });
     assert.equal(orders(await list(api, `${both}&limit=1&starting_after=${data[0]?.id}`)), ['paid2']);
     assert.equal(orders(await list(api, '?type=payment.*')).slice(0, 1), ['off2']);
     assert.equal((await list(api, '?type=refund.*')).data, []);

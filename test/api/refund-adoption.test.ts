@@ -112,7 +112,7 @@ test('a lost refund that was paid is completed by that payment when it is reques
     const sessionId = await forgetAndPay(server);
     await ask(server, sessionId);
     const { status, transaction_hash, receipt_number } = await show(server);
-    assert.equal([status, transaction_hash], ['completed', tx]);
+    assert.equal({ status, transaction_hash }, { status: 'completed', transaction_hash: tx });
     assert.match(String(receipt_number), /^RF-\d{4}-00000001$/);
     const raw = new Sqlite(server.file, { readonly: true });
     const types = raw.prepare('SELECT type FROM events ORDER BY id').pluck().all();
@@ -128,7 +128,7 @@ test('requested again with another amount, it fails, because its id was signed f
     const sessionId = await forgetAndPay(server);
     await ask(server, sessionId, '3.00');
     const { status, failure_reason } = await show(server);
-    assert.equal([status, failure_reason], ['failed', 'signed_otherwise']);
+    assert.equal({ status, failure_reason }, { status: 'failed', failure_reason: 'signed_otherwise' });
     assert.equal(await server.database().payouts.open('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
     await booksAreSound(server);
   });
@@ -192,7 +192,7 @@ test('requested again after its payout failed, it fails for the same reason', as
     assert.is(await server.database().payouts.settle({ id, generation: 1, outcome, nowMs }), true);
     await ask(server, sessionId);
     const { status, failure_reason } = await show(server);
-    assert.equal([status, failure_reason], ['failed', 'destination_frozen']);
+    assert.equal({ status, failure_reason }, { status: 'failed', failure_reason: 'destination_frozen' });
     await booksAreSound(server);
   });
 });

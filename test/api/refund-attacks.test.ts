@@ -81,7 +81,7 @@ test('a claim link does not turn an approval into one of another address', () =>
     assert.is((await enter(url, thief)).status, 303);
     assert.equal(await bringOut(api, 'r-1'), ['pending']);
     const { approvedDestination, approvedAtMs } = await findRefund(api, 'r-1');
-    assert.equal([approvedDestination, approvedAtMs], [null, null]);
+    assert.equal({ approvedDestination, approvedAtMs }, { approvedDestination: null, approvedAtMs: null });
     assert.is(await approve(api.database(), id, api.clock.nowMs()), 'done');
     assert.equal(await bringOut(api, 'r-1'), ['processing', keyOf(thief)], 'whoever approved saw this address');
   }));

@@ -283,7 +283,7 @@ for (const [isKnown, code] of [
       await start(api);
       api.clock.advance(61_000);
       const { kind, waitsFor } = await allot(api, 'r-1');
-      assert.equal([kind, waitsFor], ['moved', code]);
+      assert.equal({ kind, waitsFor }, { kind: 'moved', waitsFor: code });
     }));
 }
 
@@ -334,7 +334,7 @@ test('a refund leaves when its payment is final, or earlier up to what the store
     await create(api, sale, 'r-1', { refund_address: named }, '4.50');
     await start(api);
     const first = await allotLater(api, 'r-1');
-    assert.equal([first.kind, first.waitsFor], ['moved', 'refund_not_final']);
+    assert.equal({ kind: first.kind, waitsFor: first.waitsFor }, { kind: 'moved', waitsFor: 'refund_not_final' });
     assert.equal(await api.database().alarms.list(10), [], 'that is no reason for an alarm');
     await api.database().stores.setRefundPolicy(api.merchantId, { refundEarlyMaxMinor: 4_49 });
     assert.is((await allotLater(api, 'r-1')).kind, 'moved');

@@ -15,7 +15,7 @@ test('a paid session shows what was received less the refunds that count', async
   const body = { amount: 1000, currency: 'USD', order_id: 'refundable' };
   const { id } = (await api.send('POST', `${SESSIONS}/create`, body)).json as Shown;
   const open = await read(id);
-  assert.equal([open.paid_at, open.refundable], [undefined, undefined]);
+  assert.equal({ paid_at: open.paid_at, refundable: open.refundable }, { paid_at: undefined, refundable: undefined });
 
   const to = (await api.database().sessions.find(id))?.addresses.evm ?? '';
   const chain = api.chain('ethereum');

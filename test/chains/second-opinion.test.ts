@@ -14,6 +14,7 @@ import { type GasIntent, type Intent, isPayback, type RefundIntent, type SweepIn
 import { assetOf } from '../../src/core/ledger.ts';
 import type { Terms } from '../../src/core/spend.ts';
 import type { Token } from '../../src/core/transfer.ts';
+import { refundIntent } from '../support/intents.ts';
 import { runs } from '../support/runs.ts';
 import { createSeedWallets } from './seed-wallets.ts';
 
@@ -87,18 +88,12 @@ for (const family of families) {
   /** The orders that the family signs. */
   const intents = async (): Promise<fc.Arbitrary<Intent>> => {
     const { keyAt } = await bench;
-    const refunds = fc.record({ units, index, currency }).map(
-      ({ index: payee, ...rest }): RefundIntent => ({
-        ...{
-          kind: 'refund',
-          session: { id: 'cs_1', amount: '5.00' },
-          id: `rf_${rest.units}`,
-          to: keyAt(payee),
-          mac: 'ab'.repeat(32),
-        },
-        ...{ ...base, ...rest },
-      }),
-    );
+    const refunds = fc
+      .record({ units, index, currency })
+      .map(
+        ({ index: payee, ...rest }): RefundIntent =>
+          refundIntent({ id: `rf_${rest.units}`, to: keyAt(payee), ...base, ...rest }),
+      );
     const owners = fc.uniqueArray(fc.record({ index, units }), {
       ...{ minLength: 1, maxLength: family === 'solana' ? 6 : 1 },
       selector: (one) => one.index,
@@ -127,18 +122,7 @@ for (const family of families) {
 
   test(`${family}: other payees, amounts, tokens, kinds and terms are found`, async () => {
     const { sign, opinion, keyAt } = await bench;
-    const refund: RefundIntent = {
-      ...{
-        kind: 'refund',
-        session: { id: 'cs_1', amount: '5.00' },
-        id: 'rf_1',
-        ...base,
-        currency: 'USDT',
-        to: keyAt(1),
-        units: 5_000n,
-        mac: 'ab'.repeat(32),
-      },
-    };
+    const refund: RefundIntent = refundIntent({ ...base, to: keyAt(1), units: 5_000n });
     const terms = termsOf(family, refund, 3);
     assert.equal(opinion(refund, terms, sign(refund, terms)), []);
     const sweep: SweepIntent = {

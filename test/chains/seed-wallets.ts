@@ -7,6 +7,7 @@ import type { PayoutNode, SentAttempt, SpendDraft, Spending, SpendNetwork } from
 import { gasReceiver, type Intent, isPayback, type RefundIntent, type Wallet } from '../../src/core/intent.ts';
 import { isRefused, type Outcome, type Quote, type Quoted, type Refused, type Terms } from '../../src/core/spend.ts';
 import type { Currency } from '../../src/core/transfer.ts';
+import { refundIntent } from '../support/intents.ts';
 
 /** The wallets of one seed, and payouts from them. */
 export type SeedWallets = Readonly<{
@@ -62,16 +63,7 @@ export function createSeedWallets(
       keyOf,
       refund(currency, units, to) {
         payees += 1;
-        return {
-          kind: 'refund',
-          session: { id: 'cs_1', amount: '5.00' },
-          id: `rf_${payees}`,
-          network: 'test:any',
-          currency,
-          to: to ?? payee(payees),
-          units,
-          mac: 'ab'.repeat(32),
-        };
+        return refundIntent({ id: `rf_${payees}`, network: 'test:any', currency, to: to ?? payee(payees), units });
       },
       draft(intent) {
         const [owners, to] = ends(intent);

@@ -242,7 +242,7 @@ function testReorgs({ quayside, shop }: FlowBench, network: FlowNetwork): void {
     assert.not(open.underpaid);
     assert.is(shop.events(canceled, 'payment.completed').length, 0);
     const { status, body } = await quayside.api('POST', `/api/v1/checkout/sessions/${canceled.id}/cancel`);
-    assert.equal([status, body.payment_status], [200, 'canceled']);
+    assert.equal({ status, payment_status: body.payment_status }, { status: 200, payment_status: 'canceled' });
     await until('the cancel is announced', () => shop.events(canceled, 'payment.cancelled').length === 1);
 
     await network.pay(repaid, currency, centsOf(network, currency, 900));

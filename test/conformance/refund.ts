@@ -125,7 +125,7 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     const held = () => quayside.cli('held', 'list', '--session', session.id, '--state', 'any');
     await until('the surplus is held', async () => (await held())[0]?.state === 'open');
     const [{ id, kind, amount }] = await held();
-    assert.equal([kind, amount], ['surplus', '1.25']);
+    assert.equal({ kind, amount }, { kind: 'surplus', amount: '1.25' });
     const payee = bench.newPayee();
     const words = ['held', 'return', id, '--to', bench.format(payee), '--reason', 'paid too much'];
     const tried = await quayside.cli(...words, '--dry-run');
@@ -139,7 +139,7 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     await until('it is returned', async () => (await held())[0].state === 'returned');
     assert.equal(await paidTo(payee), [units(125)]);
     const { kind: sent, payout } = await quayside.cli('show', begun.return);
-    assert.equal([sent, payout.state], ['return', 'succeeded']);
+    assert.equal({ sent, state: payout.state }, { sent: 'return', state: 'succeeded' });
     const more = await bench.ask(session, 'beyond', '6.01', payee);
     assert.is(more.body.error?.code, 'REFUND_AMOUNT_EXCEEDED', 'what was returned cannot be refunded');
     const { id: rest, payee: other } = await refund(session, '6.00');

@@ -19,6 +19,7 @@ import {
 } from '../../src/core/intent.ts';
 import type { Terms } from '../../src/core/spend.ts';
 import type { Currency } from '../../src/core/transfer.ts';
+import { refundIntent } from '../support/intents.ts';
 import { faultIn } from '../support/refusal.ts';
 import { runs } from '../support/runs.ts';
 
@@ -66,14 +67,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
   const id = fc.stringMatching(/^[0-9a-v]{26}$/);
   const refunds: fc.Arbitrary<RefundIntent> = fc
     .record({ id, currency, payee: fc.integer({ min: 0, max: 1_000 }), units })
-    .map(({ payee, ...rest }) => ({
-      kind: 'refund',
-      session: { id: 'cs_1', amount: '5.00' },
-      ...rest,
-      network: 'live:any',
-      to: bench.payee(payee),
-      mac: 'ab'.repeat(32),
-    }));
+    .map(({ payee, ...rest }) => refundIntent({ ...rest, network: 'live:any', to: bench.payee(payee) }));
   const sweeps: fc.Arbitrary<SweepIntent> = fc.record({
     kind: fc.constant('sweep' as const),
     id,

@@ -14,21 +14,13 @@ import {
   payoutEntry,
   refundEntry,
 } from '../../src/core/ledger.ts';
+import { refundIntent } from '../support/intents.ts';
 
 const network = 'test:one';
 const payment = { transferId: 1, sessionId: 'cs_1', network, currency: 'USDT', units: 100n } as const;
 const refund = { id: 'rf_1', sessionId: 'cs_1', network, currency: 'USDT', units: 30n } as const;
 const intents: Readonly<Record<Intent['kind'], Intent>> = {
-  refund: {
-    kind: 'refund',
-    session: { id: 'cs_1', amount: '5.00' },
-    id: 'rf_1',
-    network,
-    currency: 'USDT',
-    to: 'b',
-    units: 30n,
-    mac: 'c',
-  },
+  refund: refundIntent({ network, to: 'b', units: 30n }),
   return: {
     ...{ kind: 'return', id: 'rt_1', network, currency: 'USDT', to: 'b', units: 30n, mac: 'c' },
     ...{ session: { id: 'cs_1', amount: '0.30' }, held: 'late' },

@@ -2,6 +2,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Intent } from '../../src/core/intent.ts';
 import { isPaidBy, type OutgoingTransfer } from '../../src/core/outgoing.ts';
+import { refundIntent } from '../support/intents.ts';
 
 const network = 'test:one';
 const transfer: OutgoingTransfer = {
@@ -15,16 +16,7 @@ const transfer: OutgoingTransfer = {
   units: 5n,
   blockNumber: 9,
 };
-const refund = {
-  kind: 'refund',
-  session: { id: 'cs_1', amount: '5.00' },
-  id: 'r1',
-  network,
-  currency: 'USDT',
-  to: 'bb',
-  units: 5n,
-  mac: '',
-} as const;
+const refund = refundIntent({ id: 'r1', network, to: 'bb' });
 
 test('a transfer pays a refund only if network, payee, currency and amount are the same', () => {
   assert.ok(isPaidBy({ intent: refund }, transfer));

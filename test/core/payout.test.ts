@@ -18,6 +18,7 @@ import {
   type Recent,
 } from '../../src/core/payout.ts';
 import type { RefusedCode } from '../../src/core/spend.ts';
+import { refundIntent } from '../support/intents.ts';
 
 const T0 = 1_800_000_000_000;
 const rules: PayoutRules = { lane: 'sequence', resendMs: 3000, outbidMs: 60_000 };
@@ -26,16 +27,7 @@ const never: Recent = { sentAtMs: null, outbidAtMs: null };
 const payout: Payout = {
   id: 'rf_1',
   network: 'test:one',
-  intent: {
-    kind: 'refund',
-    session: { id: 'cs_1', amount: '5.00' },
-    id: 'rf_1',
-    network: 'test:one',
-    currency: 'USDT',
-    to: 'b',
-    units: 5n,
-    mac: 'c',
-  },
+  intent: refundIntent({ to: 'b' }),
   sessionId: null,
   servesId: null,
   state: 'sent',
@@ -155,7 +147,7 @@ test('each later generation waits longer, and expiry never ends a payout', () =>
     [0, 1, 5, 15, 60, 60, 60],
   );
   assert.not.ok(pauses.some(({ isStuck }) => isStuck));
-  assert.equal([pauses[0]?.why, pauses[1]?.why?.code], [null, 'payout_not_included']);
+  assert.equal({ why: pauses[0]?.why, code: pauses[1]?.why?.code }, { why: null, code: 'payout_not_included' });
 });
 
 test('a payout that fails on the chain again and again waits for a person, who may also reject its refund', () => {
@@ -164,7 +156,7 @@ test('a payout that fails on the chain again and again waits for a person, who m
   const [last, next] = [after(GENERATIONS_MAX - 2), after(GENERATIONS_MAX - 1)];
   assert.is(last.kind === 'renew' && last.isStuck, false);
   assert.ok(next.kind === 'renew' && next.isStuck);
-  assert.equal([next.ended, next.why?.code], [failed, 'payout_generations']);
+  assert.equal({ ended: next.ended, code: next.why?.code }, { ended: failed, code: 'payout_generations' });
   assert.match(
     next.why?.message ?? '',
     /quayside payout resolve \S+ --retry --reason …`, or reject the refund with `quayside refund reject/,

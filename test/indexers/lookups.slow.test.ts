@@ -96,7 +96,7 @@ test('money in a block that was read without it is reported with an alarm and ne
       ['transfer_missed'],
     );
     const { standing, payments } = await order.read();
-    assert.equal([standing.funded, payments], ['none', []]);
+    assert.equal({ funded: standing.funded, payments }, { funded: 'none', payments: [] });
     await indexer.stop();
   }));
 

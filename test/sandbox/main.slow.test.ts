@@ -101,7 +101,7 @@ test('it serves the configured networks, mines at intervals, and writes a file t
     const node = openNode({ url, ...(rpcUrl && { rpcUrl }), tokens, ...nodeLimits });
     const decimals = new Map(tokens.map((token) => [token.address, token.decimals]));
     const shown = await node.identity();
-    assert.equal([shown.chainId, shown.decimals], [chainId, decimals]);
+    assert.equal({ chainId: shown.chainId, decimals: shown.decimals }, { chainId, decimals });
     const from = (await node.head()).number;
     await until(`${name} mines`, async () => (await node.head()).number > from + 1);
     await node.close();

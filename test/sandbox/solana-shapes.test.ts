@@ -13,6 +13,7 @@ import type { RefundIntent } from '../../src/core/intent.ts';
 import { solanaMethods } from '../../src/sandbox/solana-methods.ts';
 import { formatSignature, signatureOf, versionOf } from '../../src/sandbox/solana-render.ts';
 import type { FaultKind } from '../simulated/faults.ts';
+import { refundIntent } from '../support/intents.ts';
 import { readRecordings, theRecording } from '../support/recordings.ts';
 import {
   accountKeyOf,
@@ -98,16 +99,7 @@ function bytesOf(
 ): Buffer {
   const { wallet = FUNDED, to = payee, units = 5n, id = `rf_${++refunds}`, blockhash = hashOfTip() } = change;
   const network = { chainId: SOLANA_CHAIN_ID, tokens: solanaTokens, treasury, feeUnitsMax: SOL };
-  const intent: RefundIntent = {
-    kind: 'refund',
-    session: { id: 'cs_1', amount: '5.00' },
-    id,
-    network: 'test:solana',
-    currency: 'USDT',
-    to,
-    units,
-    mac: '',
-  };
+  const intent: RefundIntent = refundIntent({ id, network: 'test:solana', to, units });
   const terms = {
     blockhash,
     last_valid_block_height: '100000',

@@ -27,7 +27,7 @@ export function openConfigs() {
     } catch (error) {
       assert.instance(error, Fault);
       const { code, kind, message } = error as Fault;
-      assert.equal([code, kind], ['config_invalid', 'permanent']);
+      assert.equal({ code, kind }, { code: 'config_invalid', kind: 'permanent' });
       return message
         .split('\n')
         .slice(1)

@@ -2,11 +2,11 @@
  * An indexer on a simulated node whose time passes only when the test says so: it has polled, and has nothing more to
  * do, whenever `poll` returns.
  *
- *   const polled = await openPolledIndexer('solana');
- *   polled.own.world.mine();
- *   await polled.poll();
- *   …
- *   await polled.close();
+ *   await inPolledIndexer('solana', {}, async ({ mine, poll }) => {
+ *     mine(1);
+ *     await poll();
+ *     …
+ *   });
  */
 import type { Family, Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
@@ -26,6 +26,7 @@ export type PolledIndexer = Readonly<{
   shop: IndexedShop;
   /** The network's own node. */
   own: SimulatedNode;
+  mine(blocks: number): void;
   /**
    * Lets the indexer poll this often, each time until there is nothing more to do; this much time passes in between.
    */
@@ -52,7 +53,10 @@ export async function openPolledIndexer(family: Family, options: PolledOptions =
   // Orders are made by the system's clock.
   const clock = lockstepClock(systemClock.nowMs());
   const own = await startSimulatedNode({ family, seed: 'own', clock });
-  for (let left = options.blocks ?? 30; left > 0; left--) own.world.mine();
+  const mine = (blocks: number): void => {
+    for (let left = blocks; left > 0; left--) own.world.mine();
+  };
+  mine(options.blocks ?? 30);
   const url = (await options.urlOf?.(own)) ?? own.httpUrl;
   const fallbackUrl = options.fallbackUrlOf?.(own);
   const settings = { pollMs: POLL_MS, ...(fallbackUrl !== undefined && { fallbackUrl }), ...options.network };
@@ -71,6 +75,7 @@ export async function openPolledIndexer(family: Family, options: PolledOptions =
     clock,
     shop,
     own,
+    mine,
     async poll(times = 1, stepMs = POLL_MS) {
       for (let left = times; left > 0; left--) {
         clock.advance(stepMs);
@@ -82,4 +87,18 @@ export async function openPolledIndexer(family: Family, options: PolledOptions =
       await own.close();
     },
   };
+}
+
+/** Runs a test with such an indexer, closed even if the test fails. */
+export async function inPolledIndexer(
+  family: Family,
+  options: PolledOptions,
+  play: (polled: PolledIndexer) => Promise<void>,
+): Promise<void> {
+  const polled = await openPolledIndexer(family, options);
+  try {
+    await play(polled);
+  } finally {
+    await polled.close();
+  }
 }

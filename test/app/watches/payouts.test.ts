@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { watchPayouts } from '../../../src/app/watches/payouts.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
+import { refundIntent } from '../../support/intents.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { watched } from '../../support/watched.ts';
 
@@ -26,16 +27,7 @@ async function withRefund(work: (database: Database, clock: HandClock) => Promis
   const clock = handClock();
   const { database, close } = openTempDatabase();
   const nowMs = clock.nowMs();
-  const intent = {
-    kind: 'refund',
-    session: { id: 'cs_1', amount: '5.00' },
-    id: 'rf_1',
-    network,
-    currency: 'USDT',
-    to: 'b',
-    units: 5n,
-    mac: 'c',
-  } as const;
+  const intent = refundIntent({ network, to: 'b' });
   await database.payouts.plan([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs + MINUTE_MS, nowMs }]);
   try {
     await work(database, clock);

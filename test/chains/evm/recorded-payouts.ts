@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import type { SpendDraft } from '../../../src/chains/spend.ts';
 import type { RefundIntent } from '../../../src/core/intent.ts';
 import { tokenFaultOf } from '../../conformance/chain.ts';
+import { refundIntent } from '../../support/intents.ts';
 import type { Json, Recording } from '../../support/recordings.ts';
 import { quoted, refused } from '../seed-wallets.ts';
 import {
@@ -24,16 +25,7 @@ const UNITS = 1_000n;
 /** A call like each of the 1001 in a batch that was recorded in words. */
 const FIRST = { jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] };
 
-const intent: RefundIntent = {
-  kind: 'refund',
-  session: { id: 'cs_1', amount: '5.00' },
-  id: '0'.repeat(26),
-  network: 'test:recorded',
-  currency: 'USDT',
-  to: PAYEE,
-  units: UNITS,
-  mac: '',
-};
+const intent: RefundIntent = refundIntent({ id: '0'.repeat(26), network: 'test:recorded', to: PAYEE, units: UNITS });
 
 /** A refund in the token, or one of the native coin. */
 const draftOf = (isToken: boolean): SpendDraft => ({

@@ -8,6 +8,7 @@ import { chains } from '../../../src/chains/index.ts';
 import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
 import type { Terms } from '../../../src/core/spend.ts';
 import { runSpendConformance } from '../../conformance/spend.ts';
+import { refundIntent } from '../../support/intents.ts';
 import { spendOn } from '../../support/preset.ts';
 import { faultIn } from '../../support/refusal.ts';
 
@@ -24,16 +25,12 @@ const terms = (_intent: Intent, variant = 0): Terms => ({
   max_priority_fee_per_gas: '1000000000',
 });
 
-const refund: RefundIntent = {
-  kind: 'refund',
-  session: { id: 'cs_1', amount: '5.00' },
+const refund: RefundIntent = refundIntent({
   id: 'rf_00000000000000000000000001',
   network: 'live:ethereum',
-  currency: 'USDT',
   to: '70997970c51812dc3a010c7d01b50e0d17dc79c8',
   units: 10_500_000n,
-  mac: 'ab'.repeat(32),
-};
+});
 const refundKey = evmSpending.derive(seed, { role: 'refund' });
 
 /** A transaction as ethers' own wallet signs it, with the refund wallet's key unless another path is named. */
@@ -55,7 +52,7 @@ const sign = (intent: Intent = refund, on = network) =>
 
 function refusalOf(bytes: Uint8Array): string {
   const fault = faultIn(() => evmSpending.read(bytes, network));
-  assert.equal([fault.code, fault.kind], ['spend_bytes_unknown', 'permanent']);
+  assert.equal({ code: fault.code, kind: fault.kind }, { code: 'spend_bytes_unknown', kind: 'permanent' });
   return fault.message;
 }
 

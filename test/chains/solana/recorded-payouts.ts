@@ -4,6 +4,7 @@ import { readRefusal } from '../../../src/chains/solana/broadcast-refusal.ts';
 import { type Broadcast, type SpendDraft, UnclearOutcome } from '../../../src/chains/spend.ts';
 import { isRefused } from '../../../src/core/spend.ts';
 import { faultOf } from '../../conformance/chain.ts';
+import { refundIntent } from '../../support/intents.ts';
 import type { Recording } from '../../support/recordings.ts';
 import {
   key,
@@ -26,16 +27,7 @@ import {
 
 /** A refund of one unit by the wallet that was paid. */
 const draftTo = (to: string): SpendDraft => ({
-  intent: {
-    kind: 'refund',
-    session: { id: 'cs_1', amount: '5.00' },
-    id: 'rf_1',
-    network: 'test:solana',
-    currency: 'USDT',
-    to,
-    units: 1n,
-    mac: '',
-  },
+  intent: refundIntent({ network: 'test:solana', to, units: 1n }),
   payer: key(payee),
   owners: [key(payee)],
   to,
@@ -120,7 +112,7 @@ reads(
     const behind = recording('sendTransaction.min-context');
     replay.play(behind.name);
     const fault = await faultOf(payouts.broadcast(recordedBytes(behind)));
-    assert.equal([fault.kind, fault.code], ['transient', 'node_unhealthy']);
+    assert.equal({ kind: fault.kind, code: fault.code }, { kind: 'transient', code: 'node_unhealthy' });
     const short = recording('sendTransaction.token-short');
     replay.play(short.name);
     const said = await payouts.broadcast(recordedBytes(short));

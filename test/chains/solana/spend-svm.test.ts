@@ -13,6 +13,7 @@ import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import type { SpendNetwork } from '../../../src/chains/spend.ts';
 import { type Intent, isPayback, type RefundIntent, type SweepIntent } from '../../../src/core/intent.ts';
 import type { Terms } from '../../../src/core/spend.ts';
+import { refundIntent } from '../../support/intents.ts';
 import { ataOf, openSvmBank, type Signer, signerOf } from '../../support/svm-bank.ts';
 
 const seed = new Uint8Array(pbkdf2Sync('money out', 'mnemonic', 2048, 64, 'sha512'));
@@ -42,16 +43,8 @@ const terms = (intent: Intent): Terms => ({
   ...(isPayback(intent) && { lock_deposit_lamports: bank.rent(1).toString() }),
 });
 
-const refund = (id: string, to: string, units: bigint): RefundIntent => ({
-  kind: 'refund',
-  session: { id: 'cs_1', amount: '5.00' },
-  id,
-  network: 'live:solana',
-  currency: 'USDT',
-  to: keyOf(to),
-  units,
-  mac: 'ab'.repeat(32),
-});
+const refund = (id: string, to: string, units: bigint): RefundIntent =>
+  refundIntent({ id, network: 'live:solana', to: keyOf(to), units });
 
 /** Signs now, as the signer does, and executes the same message. */
 function pay(intent: Intent) {

@@ -74,7 +74,7 @@ test('what leaves our own wallets is found too: all that its owner lost of a tok
       const left = decode(kind, () => false, [sender]);
       for (const { tx, currency, from, to, units, isOutgoing } of left) {
         found++;
-        assert.equal([from, isOutgoing], [sender, true]);
+        assert.equal({ from, isOutgoing }, { from: sender, isOutgoing: true });
         const given = handedOver(tx, sender, currency);
         if (given.units > 0n) ceded++;
         assert.is(units, sumOf(all, tx, currency) + given.units, 'nobody else paid in these');

@@ -12,6 +12,7 @@ import { readTransaction } from '../../../src/chains/tron/transaction-bytes.ts';
 import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
 import type { Terms } from '../../../src/core/spend.ts';
 import { runSpendConformance } from '../../conformance/spend.ts';
+import { refundIntent } from '../../support/intents.ts';
 import { spendOn } from '../../support/preset.ts';
 import { faultIn } from '../../support/refusal.ts';
 
@@ -31,16 +32,12 @@ const terms = (intent: Intent, variant = 0): Terms => ({
   fee_limit: intent.kind === 'gas' ? '0' : '30000000',
 });
 
-const refund: RefundIntent = {
-  kind: 'refund',
-  session: { id: 'cs_1', amount: '5.00' },
+const refund: RefundIntent = refundIntent({
   id: 'rf_00000000000000000000000001',
   network: 'live:tron',
-  currency: 'USDT',
   to: '70997970c51812dc3a010c7d01b50e0d17dc79c8',
   units: 10_500_000n,
-  mac: 'ab'.repeat(32),
-};
+});
 
 const sign = (intent: Intent = refund, on = network) =>
   tronSpending.sign(
@@ -114,7 +111,7 @@ test('the bytes are those of the vectors, are read back, and have the length kno
     ) as Intent;
     const keys = tronSpending.signers(intent).map((wallet) => tronSpending.derive(seed, wallet));
     const signed = tronSpending.sign({ network: plain, intent, terms: on }, keys);
-    assert.equal([signed.tx, hex(signed.bytes)], [tx, bytes], what);
+    assert.equal({ tx: signed.tx, hex: hex(signed.bytes) }, { tx, hex: bytes }, what);
     const [move] = tronSpending.read(signed.bytes, plain).effects;
     assert.is(move?.units, intent.kind === 'sweep' ? intent.from[0]?.units : intent.units, what);
     const kind = intent.kind !== 'gas' ? 'trigger' : intent.form === 'reclaim' ? 'undelegate' : intent.form;

@@ -80,7 +80,7 @@ test('a header is read with or without its omitted fields', () => {
   });
   assert.is(readHeader(answers.emptyBlock, origin).isEmpty, true);
   const { ref } = readHeader(answers.firstBlock, origin);
-  assert.equal([ref.number, ref.timeS], [0, 0]);
+  assert.equal({ number: ref.number, timeS: ref.timeS }, { number: 0, timeS: 0 });
 });
 
 test('an empty block has no transactions key and no infos', () => {

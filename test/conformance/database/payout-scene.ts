@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { JournaledSignature } from '../../../src/database/payouts/attempts.ts';
+import { refundIntent } from '../../support/intents.ts';
 import { counted } from '../../support/nonces.ts';
 import { inWorlds, T0_MS } from './place.ts';
 
@@ -10,17 +11,8 @@ export const network = 'test:one';
 export const payer = 'a'.repeat(40);
 type PlainIntent = RefundIntent | SweepIntent;
 
-export const refund = (id: string, more: Partial<RefundIntent> = {}): RefundIntent => ({
-  kind: 'refund',
-  session: { id: 'cs_1', amount: '5.00' },
-  id,
-  network,
-  currency: 'USDT',
-  to: 'b'.repeat(40),
-  units: 5n,
-  mac: 'c'.repeat(64),
-  ...more,
-});
+export const refund = (id: string, more: Partial<RefundIntent> = {}): RefundIntent =>
+  refundIntent({ id, network, to: 'b'.repeat(40), ...more });
 
 export const sweep = (id: string): SweepIntent => ({
   kind: 'sweep',

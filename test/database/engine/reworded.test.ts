@@ -10,20 +10,12 @@ import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { PayoutConclusion } from '../../../src/database/payouts/outcomes.ts';
 import { act, inWorld, T0_MS, type World } from '../../conformance/database/place.ts';
+import { refundIntent } from '../../support/intents.ts';
 import { counted } from '../../support/nonces.ts';
 
 const network = 'test:one';
 const [wallet, payee] = ['a1'.repeat(20), 'b1'.repeat(20)];
-const refund = {
-  kind: 'refund',
-  session: { id: 'cs_1', amount: '5.00' },
-  id: 'rf_1',
-  network,
-  currency: 'USDT',
-  to: payee,
-  units: 500n,
-  mac: 'c',
-} as const;
+const refund = refundIntent({ network, to: payee, units: 500n });
 const name = { id: 'rf_1', generation: 0, attempt: 0 } as const;
 const terms = { nonce: '0' };
 const own = { payer: wallet, payerRole: 'refund', nonce: 0, terms, feeUnitsMax: 9n } as const;

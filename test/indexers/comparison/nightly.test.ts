@@ -55,7 +55,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       await payOne(bench);
       const first = await bench.night();
       const { differs, message, transfers = 0, blocks = 0 } = first ?? {};
-      assert.equal([differs, message, transfers], [null, null, 1]);
+      assert.equal({ differs, message, transfers }, { differs: null, message: null, transfers: 1 });
       assert.ok(blocks > 1, JSON.stringify(first));
       assert.equal(await bench.night(), first, 'nothing is new');
       await payOne(bench);

@@ -30,7 +30,7 @@ test('a block about which the node fails keeps no other from its credit', async 
     },
     due,
   );
-  assert.equal([confirmed, gone], [[due[1]], [due[3]]]);
+  assert.equal({ confirmed, gone }, { confirmed: [due[1]], gone: [due[3]] });
   assert.is(fault, failed);
 });
 

@@ -6,14 +6,14 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { NetworkConfig } from '../../../src/config/network.ts';
 import { type Answer, type LyingProxy, type Question, startLyingProxy } from '../../support/lying-proxy.ts';
-import { openPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
+import { inPolledIndexer, type PolledIndexer, type PolledOptions, tipOf } from '../../support/polled-indexer.ts';
 import { type PostProxy, startPostProxy } from '../../support/post-proxy.ts';
 import { accountKeyOf, type SimulatedNode, simulatedChains, startSimulatedNode } from '../../support/simulated-node.ts';
 
 const DUE = 10_000_000n;
 const confirmations = [{ finality: 'finalized' }] as const satisfies NetworkConfig['confirmations'];
 
-type Scene<Proxy> = PolledIndexer & Readonly<{ proxy: Proxy; mine(blocks: number): void }>;
+type Scene<Proxy> = PolledIndexer & Readonly<{ proxy: Proxy }>;
 type Fallback = 'own' | 'none' | ((own: SimulatedNode) => string);
 
 async function scene<Proxy extends { close(): Promise<void> }>(
@@ -23,7 +23,7 @@ async function scene<Proxy extends { close(): Promise<void> }>(
   play: (scene: Scene<Proxy>) => Promise<void>,
 ): Promise<void> {
   let proxy: Proxy | undefined;
-  const polled = await openPolledIndexer(family, {
+  const options: PolledOptions = {
     network: { confirmations, reorgDepthMax: 100 },
     async urlOf(own) {
       const [url, started] = await start(own);
@@ -31,17 +31,11 @@ async function scene<Proxy extends { close(): Promise<void> }>(
       return url;
     },
     ...(fallback !== 'none' && { fallbackUrlOf: fallback === 'own' ? ({ httpUrl }) => httpUrl : fallback }),
-  });
-  try {
+  };
+  await inPolledIndexer(family, options, (polled) => {
     assert.ok(proxy);
-    const mine = (blocks: number): void => {
-      for (let left = blocks; left > 0; left--) polled.own.world.mine();
-    };
-    await play({ ...polled, proxy, mine });
-  } finally {
-    await polled.close();
-    await proxy?.close();
-  }
+    return play({ ...polled, proxy: proxy as Proxy });
+  }).finally(() => proxy?.close());
 }
 
 const jsonRpc = (own: SimulatedNode) =>

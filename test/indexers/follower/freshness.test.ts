@@ -5,21 +5,14 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createFreshness } from '../../../indexers/follower/freshness.ts';
-import { openPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
+import { inPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
 
-async function scene(play: (polled: PolledIndexer) => Promise<void>): Promise<void> {
-  const polled = await openPolledIndexer('solana');
-  try {
-    await play(polled);
-  } finally {
-    await polled.close();
-  }
-}
+const scene = (play: (polled: PolledIndexer) => Promise<void>) => inPolledIndexer('solana', {}, play);
 
 /** Mines a block a second, for so many seconds. */
-async function go({ own, poll }: PolledIndexer, seconds: number): Promise<void> {
+async function go({ mine, poll }: PolledIndexer, seconds: number): Promise<void> {
   for (let left = seconds; left > 0; left--) {
-    own.world.mine();
+    mine(1);
     await poll();
   }
 }

@@ -6,15 +6,11 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Family, Node } from '../../../src/chains/chain.ts';
 import { type Fault, transient } from '../../../src/core/fault.ts';
-import { openPolledIndexer, type PolledIndexer, type PolledOptions, tipOf } from '../../support/polled-indexer.ts';
+import { inPolledIndexer, type PolledIndexer, type PolledOptions, tipOf } from '../../support/polled-indexer.ts';
 
 const DUE = 10_000_000n;
 
 type Scene = PolledIndexer & Readonly<{ lose(fault: Fault | null): void }>;
-
-const mine = ({ own }: Pick<PolledIndexer, 'own'>, blocks: number): void => {
-  for (let left = blocks; left > 0; left--) own.world.mine();
-};
 
 /** From `lose` on, no block above the tip of that moment can be read: neither a range of several, nor its content. */
 async function scene(
@@ -34,15 +30,12 @@ async function scene(
       return node.content(block, thorough);
     },
   });
-  const polled = await openPolledIndexer(family, { ...options, through });
-  try {
+  await inPolledIndexer(family, { ...options, through }, (polled) => {
     const lose = (fault: Fault | null) => {
       lost = fault && { above: polled.own.world.tip().number, fault };
     };
-    await play({ ...polled, lose });
-  } finally {
-    await polled.close();
-  }
+    return play({ ...polled, lose });
+  });
 }
 
 const missing = transient('node_block_missing', 'the node has lost a block');
@@ -53,7 +46,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
     test(`${family}: a payment that was read counts once it is final, although the next ${what} cannot be read`, () =>
       scene(
         family,
-        async ({ own, shop, poll, lose }) => {
+        async ({ own, shop, poll, mine, lose }) => {
           const order = await shop.order('held');
           const later = await shop.order('later');
           own.pay(order.address, DUE);
@@ -62,7 +55,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
           const held = tipOf(own);
           lose(missing);
           own.pay(later.address, DUE);
-          mine({ own }, 3);
+          mine(3);
           await poll(2);
           await shop.isIn('fault', 'node_block_missing');
           assert.is((await order.read()).life.status, 'pending', 'not final yet');
@@ -85,13 +78,13 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
 test('what another network’s node calls final confirms nothing while the next blocks cannot be read', () =>
   scene(
     'solana',
-    async ({ own, shop, poll, lose }) => {
+    async ({ own, shop, poll, mine, lose }) => {
       const order = await shop.order('held');
       own.pay(order.address, DUE);
       own.world.mine();
       await poll();
       lose(missing);
-      mine({ own }, 3);
+      mine(3);
       own.world.finalize(own.world.tip().number - 3);
       own.faults.set({ rates: { wrong_chain: 1 } });
       await poll(3, 10_000);
@@ -102,10 +95,10 @@ test('what another network’s node calls final confirms nothing while the next 
   ));
 
 test('whatever a Solana node answers for the blocks that it has lost: the fault says so, and nothing is passed over', () =>
-  scene('solana', async ({ own, shop, poll }) => {
+  scene('solana', async ({ own, shop, poll, mine }) => {
     const before = tipOf(own);
     own.faults.set({ rates: { blocks_lost: 1 }, lagBlocks: 5 });
-    mine({ own }, 60);
+    mine(60);
     // Before they are final, some of the answers mean no more than that a block is not there yet.
     own.world.finalize();
     const codes = new Set<string | undefined>();

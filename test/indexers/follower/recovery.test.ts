@@ -14,7 +14,7 @@ import { minorToPar } from '../../../src/core/money.ts';
 import type { OperatorAct } from '../../../src/database/audit-log.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import type { IndexedShop } from '../../support/indexed-shop.ts';
-import { openPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
+import { inPolledIndexer, tipOf } from '../../support/polled-indexer.ts';
 import { startIndexer, statusOf } from '../../support/running-indexer.ts';
 import { accountKeyOf, startSimulatedNode } from '../../support/simulated-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
@@ -22,6 +22,7 @@ import { until } from '../../support/until.ts';
 
 const DUE = 10_000_000n;
 const SECONDS_MS = 10_000;
+const twoDeep = { confirmations: [{ blocks: 2 }] };
 
 const act = (command: string): OperatorAct => ({
   atMs: systemClock.nowMs(),
@@ -29,10 +30,6 @@ const act = (command: string): OperatorAct => ({
   command,
   reason: 'a test',
 });
-
-const mine = ({ own }: PolledIndexer, blocks: number): void => {
-  for (let left = blocks; left > 0; left--) own.world.mine();
-};
 
 const skip = async ({ database, network }: IndexedShop, from: number, to = from): Promise<void> => {
   const range = { network: network.key, from, to, isDryRun: false, act: act('network reread') };
@@ -87,17 +84,15 @@ function losing(what: 'content' | 'range'): {
 
 for (const family of ['evm', 'tron', 'solana'] as const) {
   test(`${family}: the reason of a reorg below the floor names the block to rewind to, and with that the chain is followed`, async () => {
-    const polled = await openPolledIndexer(family, { network: { reorgDepthMax: 8, confirmations: [{ blocks: 2 }] } });
-    const { own, shop, poll } = polled;
-    try {
+    await inPolledIndexer(family, { network: { reorgDepthMax: 8, ...twoDeep } }, async ({ own, shop, poll, mine }) => {
       const { key } = shop.network;
       const lost = await shop.order('lost');
       const kept = await shop.order('kept');
       own.pay(kept.address, DUE);
-      mine(polled, 4);
+      mine(4);
       await poll(3);
       own.pay(lost.address, DUE);
-      mine(polled, 12);
+      mine(12);
       await poll(5);
       for (const order of [lost, kept]) assert.is((await order.read()).life.status, 'paid');
       const fork = own.world.at(own.world.tip().number)?.number ?? 0;
@@ -115,36 +110,32 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       assert.ok((await shop.database.alarms.list(10)).some(({ code }) => code === 'payment_reversed'));
       assert.is.not((await kept.read()).standing.confirmedPar, 0n);
       own.pay(lost.address, DUE);
-      mine(polled, 4);
+      mine(4);
       await poll(4);
       assert.is.not((await lost.read()).standing.confirmedPar, 0n, 'paid again on the new chain');
       assert.equal((await shop.database.ledger.verify()).sums, []);
-    } finally {
-      await polled.close();
-    }
+    });
   });
 
   for (const what of ['content', 'range'] as const) {
     test(`${family}: blocks whose ${what} no node serves are skipped, and counted once they are read again`, async () => {
       const { through, lose } = losing(what);
-      const polled = await openPolledIndexer(family, { through, network: { confirmations: [{ blocks: 2 }] } });
-      const { own, shop, poll } = polled;
-      try {
+      await inPolledIndexer(family, { through, network: twoDeep }, async ({ own, shop, poll, mine }) => {
         const { key } = shop.network;
         await shop.database.wallets.recordOwn(key, { refund: accountKeyOf(family, 'payer') });
         const leaving = async () => (await shop.database.wallets.listOutgoing(key, 10)).map(({ to }) => to);
         const inside = await shop.order('inside');
         const after = await shop.order('after');
-        mine(polled, 2);
+        mine(2);
         await poll(2);
         own.pay(inside.address, DUE);
-        mine(polled, 1);
+        mine(1);
         const from = own.world.tip().number;
-        mine(polled, 2);
+        mine(2);
         const to = own.world.tip().number;
         lose([from, to]);
         own.pay(after.address, DUE);
-        mine(polled, 4);
+        mine(4);
         await poll(4, SECONDS_MS);
         await shop.isIn('fault', what === 'range' ? 'node_history_pruned' : 'node_error');
         assert.ok(((await shop.status())?.cursor?.number ?? 0) < from);
@@ -179,9 +170,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
         own.world.reorg({ depth: 2, keep: 'none', blocks: 3 });
         await poll(4, SECONDS_MS);
         await shop.holds(tipOf(own));
-      } finally {
-        await polled.close();
-      }
+      });
     });
   }
 
@@ -189,21 +178,19 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
     test(`${family}: a payment in a tip that was replaced before the skip counts once, or not at all: ${after}`, async () => {
       const { through, lose } = losing('range');
       const network = { confirmations: [{ blocks: 1 }], reorgDepthMax: 20 };
-      const polled = await openPolledIndexer(family, { through, network });
-      const { own, shop, poll } = polled;
-      try {
+      await inPolledIndexer(family, { through, network }, async ({ own, shop, poll, mine }) => {
         const order = await shop.order('in the tip');
-        mine(polled, 1);
+        mine(1);
         await poll(2);
         own.pay(order.address, DUE);
-        mine(polled, 1);
+        mine(1);
         await poll(3);
         assert.is((await order.read()).life.status, 'paid');
         const { number } = own.world.tip();
         const [from, to] = [number + 1, number + 2];
         own.world.reorg({ depth: 1, keep: after === 'gone' ? 'none' : 'pending', blocks: 1 });
         lose([from, to]);
-        mine(polled, 5);
+        mine(5);
         await poll(4, SECONDS_MS);
         await shop.isIn('fault', 'node_history_pruned');
         await skip(shop, from, to);
@@ -211,7 +198,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
         await shop.holds(tipOf(own));
         lose(null);
         await reread(shop, from, to);
-        mine(polled, 3);
+        mine(3);
         await poll(5, SECONDS_MS);
         const session = await order.read();
         const alarms = (await shop.database.alarms.list(10)).map(({ code }) => code);
@@ -219,23 +206,19 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
         assert.is(session.standing.funded === 'over', false);
         assert.ok(alarms.includes('payment_reversed'), `${alarms}`);
         assert.equal((await shop.database.ledger.verify()).sums, []);
-      } finally {
-        await polled.close();
-      }
+      });
     });
   }
 }
 
 test('a gap stays open while the node shows something else in it than is held', async () => {
-  const polled = await openPolledIndexer('evm', { network: { confirmations: [{ blocks: 2 }] } });
-  const { own, shop, poll } = polled;
-  const raw = new Sqlite(shop.temp.file);
-  try {
+  await inPolledIndexer('evm', { network: twoDeep }, async ({ own, shop, poll, mine }) => {
+    const raw = new Sqlite(shop.temp.file);
     const order = await shop.order('in the gap');
     own.pay(order.address, DUE);
-    mine(polled, 1);
+    mine(1);
     const { number } = own.world.tip();
-    mine(polled, 3);
+    mine(3);
     await poll(4);
     assert.is((await order.read()).life.status, 'paid');
     await shop.database.networks.rewind({
@@ -253,24 +236,20 @@ test('a gap stays open while the node shows something else in it than is held', 
     place.run(7);
     const doubtful = await reread(shop, number, number);
     assert.equal(doubtful.counts, { missing: 1, outgoing: 0, unknown: 1, other_block: 0 });
-    assert.equal([doubtful.closed.length, await isOpen()], [0, true]);
+    assert.equal({ length: doubtful.closed.length, isOpen: await isOpen() }, { length: 0, isOpen: true });
     place.run(-7);
     const sure = await reread(shop, number, number);
     assert.equal([sure.counts.missing, sure.counts.unknown, sure.closed.length, await isOpen()], [1, 0, 1, false]);
     await poll(3);
     assert.is((await order.read()).payments[0]?.state === 'orphaned', false);
-  } finally {
     raw.close();
-    await polled.close();
-  }
+  });
 });
 
 test('what an operator does after a reorg beside a gap is noticed by the very next save', async () => {
-  const polled = await openPolledIndexer('evm');
-  const { own, shop, poll } = polled;
-  const { database, network } = shop;
-  try {
-    mine(polled, 6);
+  await inPolledIndexer('evm', {}, async ({ own, shop, poll, mine }) => {
+    const { database, network } = shop;
+    mine(6);
     await poll(4);
     const head = own.world.tip().number;
     await database.networks.rewind({
@@ -306,43 +285,35 @@ test('what an operator does after a reorg beside a gap is noticed by the very ne
     const next = { ...tip, hash: `0x${'cd'.repeat(32)}`, parent: replaced.hash, number: tip.number + 1 };
     const step = { drop: [], connect: [{ block: next, transfers: [] }], confirm: [] };
     assert.is(await cursor.save(step, look, known), 'recovered');
-  } finally {
-    await polled.close();
-  }
+  });
 });
 
 test('a final block among those that were skipped stops no credit', async () => {
   const { through, lose } = losing('range');
-  const polled = await openPolledIndexer('evm', { through, network: { confirmations: [{ blocks: 2 }] } });
-  const { own, shop, poll } = polled;
-  try {
+  await inPolledIndexer('evm', { through, network: twoDeep }, async ({ own, shop, poll, mine }) => {
     const order = await shop.order('after the gap');
-    mine(polled, 1);
+    mine(1);
     await poll(2);
     const from = own.world.tip().number + 1;
     const to = from + 54;
-    mine(polled, 60);
+    mine(60);
     lose([from, to]);
     await poll(3, SECONDS_MS);
     await skip(shop, from, to);
     await poll(3, SECONDS_MS);
     own.pay(order.address, DUE);
-    mine(polled, 5);
+    mine(5);
     const final = own.world.finalized().number;
     assert.ok(final >= from && final <= to, `${final} is skipped`);
     await poll(6, 1_000);
     await shop.isIn('following');
     assert.is((await order.read()).life.status, 'paid');
-  } finally {
-    await polled.close();
-  }
+  });
 });
 
 test('a payment from before the network was added is found in the blocks before its first', async () => {
-  const polled = await openPolledIndexer('evm');
-  const { shop } = polled;
-  const other = await startSimulatedNode({ family: 'evm', seed: 'added later' });
-  try {
+  await inPolledIndexer('evm', {}, async ({ shop }) => {
+    const other = await startSimulatedNode({ family: 'evm', seed: 'added later' });
     const order = await shop.order('paid elsewhere');
     other.world.mine();
     other.pay(order.address, DUE);
@@ -377,21 +348,17 @@ test('a payment from before the network was added is found in the blocks before 
     await until('it goes on', async () => (await cursor()) === other.world.tip().number);
     assert.is((await told()).length, 1);
     await again.stop();
-  } finally {
-    await polled.close();
     await other.close();
-  }
+  });
 });
 
 test('Solana: what lies beyond the skipped slots is not passed over because the node lists no block there', async () => {
-  const polled = await openPolledIndexer('solana');
-  const { own, shop, poll } = polled;
-  try {
+  await inPolledIndexer('solana', {}, async ({ own, shop, poll, mine }) => {
     const order = await shop.order('lost too');
-    mine(polled, 5);
+    mine(5);
     const skipped = own.world.tip().number;
     own.pay(order.address, DUE);
-    mine(polled, 60);
+    mine(60);
     own.world.finalize();
     own.faults.set({ rates: { blocks_lost: 1 }, lagBlocks: 5 });
     await poll(4, SECONDS_MS);
@@ -404,31 +371,25 @@ test('Solana: what lies beyond the skipped slots is not passed over because the 
     await poll(8, SECONDS_MS);
     await shop.holds(tipOf(own));
     assert.is((await order.read()).payments.length, 1);
-  } finally {
-    await polled.close();
-  }
+  });
 });
 
 test('Solana: a block that was answered for the next slot is not read as that slot’s', async () => {
-  const polled = await openPolledIndexer('solana', { network: { confirmations: [{ blocks: 2 }] } });
-  const { own, shop, poll } = polled;
-  try {
+  await inPolledIndexer('solana', { network: twoDeep }, async ({ own, shop, poll, mine }) => {
     const before = await shop.status();
     const order = await shop.order('paid');
     own.faults.set({ rates: { sibling_content: 1 } });
     own.pay(order.address, DUE);
-    mine(polled, 2);
+    mine(2);
     await poll(3, SECONDS_MS);
     await shop.isIn('fault', 'node_inconsistent');
     assert.equal((await shop.status())?.cursor, before?.cursor);
     own.faults.heal();
-    mine(polled, 3);
+    mine(3);
     await poll(4, SECONDS_MS);
     await shop.holds(tipOf(own));
     assert.is((await order.read()).life.status, 'paid');
-  } finally {
-    await polled.close();
-  }
+  });
 });
 
 test('Solana: a block that was read under the next slot’s number is read again under its own', async () => {
@@ -445,27 +406,23 @@ test('Solana: a block that was read under the next slot’s number is read again
       return { ...(await node.content({ ...block, number: block.number - 1 }, thorough)), block };
     },
   });
-  const polled = await openPolledIndexer('solana', { through, network: { confirmations: [{ blocks: 2 }] } });
-  const { own, shop, poll } = polled;
-  try {
+  await inPolledIndexer('solana', { through, network: twoDeep }, async ({ own, shop, poll, mine }) => {
     const order = await shop.order('paid');
     own.pay(order.address, DUE);
     isWrong = true;
-    mine(polled, 1);
+    mine(1);
     const { number } = own.world.tip();
     await poll(2);
     assert.is((await shop.status())?.cursor?.number, number + 1);
     isWrong = false;
-    mine(polled, 3);
+    mine(3);
     await poll(4, SECONDS_MS);
     await shop.holds(tipOf(own));
     const session = await order.read();
-    assert.equal([session.life.status, session.payments.length], ['paid', 1]);
+    assert.equal({ status: session.life.status, length: session.payments.length }, { status: 'paid', length: 1 });
     const tail = await shop.database.blocks.tail(shop.network.key, 10);
     assert.ok(tail.some((block) => block.number === number));
-  } finally {
-    await polled.close();
-  }
+  });
 });
 
 test.run();

@@ -6,16 +6,10 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Node } from '../../../src/chains/chain.ts';
 import { transient } from '../../../src/core/fault.ts';
-import { openPolledIndexer, type PolledIndexer, type PolledOptions, tipOf } from '../../support/polled-indexer.ts';
+import { inPolledIndexer, type PolledIndexer, type PolledOptions, tipOf } from '../../support/polled-indexer.ts';
 
-async function scene(play: (polled: PolledIndexer) => Promise<void>, options: PolledOptions = {}): Promise<void> {
-  const polled = await openPolledIndexer('solana', options);
-  try {
-    await play(polled);
-  } finally {
-    await polled.close();
-  }
-}
+const scene = (play: (polled: PolledIndexer) => Promise<void>, options: PolledOptions = {}) =>
+  inPolledIndexer('solana', options, play);
 
 const MINUTE_MS = 60_000;
 

@@ -7,6 +7,7 @@ import { adoptPayouts } from '../../../indexers/payouts/journal.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { JournalPart } from '../../../src/database/payouts/engines.ts';
 import type { JournalEntry } from '../../../src/signer/protocol.ts';
+import { refundIntent } from '../../support/intents.ts';
 
 const network = 'test:ethereum';
 const { spendRules: rules } = chains.evm;
@@ -15,16 +16,7 @@ const FENCE = 7;
 
 const entry = (id: number): JournalEntry => ({
   id,
-  intent: {
-    kind: 'refund',
-    session: { id: 'cs_1', amount: '5.00' },
-    id: `rf_${id}`,
-    network,
-    currency: 'USDT',
-    to: 'b'.repeat(40),
-    units: 5n,
-    mac: 'c'.repeat(64),
-  },
+  intent: refundIntent({ id: `rf_${id}`, network, to: 'b'.repeat(40) }),
   generation: 0,
   attempt: 0,
   terms: { nonce: String(id - 1) },

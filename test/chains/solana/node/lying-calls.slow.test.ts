@@ -155,7 +155,7 @@ both('a block that is null is lost, and a newest one that is null is not there y
   assert.is(await node.attest(block, []), 'unsure');
   for (const ask of [() => node.range(sibling.number, block.number), () => read(node, true)]) {
     const fault = await faultOf(ask());
-    assert.equal([fault.kind, fault.code], ['transient', 'node_block_missing']);
+    assert.equal({ kind: fault.kind, code: fault.code }, { kind: 'transient', code: 'node_block_missing' });
     assert.match(fault.message, `has lost its block of slot ${block.number} `);
     assert.match(fault.message, 'Catch up from a node that has the block');
   }

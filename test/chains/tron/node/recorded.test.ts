@@ -26,6 +26,7 @@ import { isRefused } from '../../../../src/core/spend.ts';
 import type { Token } from '../../../../src/core/transfer.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
+import { refundIntent } from '../../../support/intents.ts';
 import {
   type Json,
   type Recording,
@@ -260,7 +261,7 @@ test('one transaction of each kind, as a payer looks it up and as it is attested
     const report = await node.lookup(info.id);
     assert.is(report.kind, 'mined', name);
     if (report.kind !== 'mined') continue;
-    assert.equal([report.number, report.succeeded], [info.blockNumber, succeeded], name);
+    assert.equal({ number: report.number, succeeded: report.succeeded }, { number: info.blockNumber, succeeded }, name);
     const moved = succeeded ? report.transfers.map(({ currency }) => currency) : [];
     assert.equal(moved, currencies, name);
     await attests(name, info, succeeded && info.receipt.result === 'SUCCESS');
@@ -327,16 +328,7 @@ async function outcomeOf(name: string, intent: Intent, port: '' | 'solidity.' = 
 }
 
 test('the outcome of a payout, from the block’s result, the info’s and the receipt’s', async () => {
-  const refund = (units: bigint): Intent => ({
-    kind: 'refund',
-    session: { id: 'cs_1', amount: '5.00' },
-    id: 'po_1',
-    network: 'live:tron',
-    currency: 'USDT',
-    to: '',
-    units,
-    mac: '',
-  });
+  const refund = (units: bigint): Intent => refundIntent({ id: 'po_1', network: 'live:tron', to: '', units });
   const gas: Intent = { kind: 'gas', id: 'gas_1', network: 'live:tron', form: 'transfer', index: 0, units: 1n };
   assert.is(await outcomeOf('exact', refund(10_000_000n)), 'succeeded');
   assert.is(await outcomeOf('exact', refund(10_000_000n), 'solidity.'), 'succeeded');
@@ -454,7 +446,7 @@ test('constant calls: balances, lists, transfers as they would go', async () => 
   );
   for (const name of ['revert-with-reason', 'revert-without-reason']) {
     const { value, why } = await tried(name);
-    assert.equal([value, why], [null, 'REVERT opcode executed'], name);
+    assert.equal({ value, why }, { value: null, why: 'REVERT opcode executed' }, name);
   }
 });
 
@@ -568,7 +560,7 @@ test('errors, whatever path they are answers to', async () => {
   ] as const) {
     const { path } = serve(name);
     const fault = await faultOf(rpc.ask({ path, body: {} }));
-    assert.equal([fault.kind, fault.code], ['transient', code], `${name}: ${fault.message}`);
+    assert.equal({ kind: fault.kind, code: fault.code }, { kind: 'transient', code }, `${name}: ${fault.message}`);
   }
 });
 

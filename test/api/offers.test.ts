@@ -1,9 +1,13 @@
-/** If one family has no addresses left, a session offers the other networks, in the answer and on the page. */
+/**
+ * Networks and coins that a session offers: those that have an address left, take its amount, and are worth their peg.
+ */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { type ApiServer, network, withApi } from '../support/api-server.ts';
+import type { RateSource } from '../../src/rates/source.ts';
+import { staticRates } from '../../src/rates/static.ts';
+import { type ApiServer, network, token, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import { exchange } from '../support/signed-client.ts';
 import { accountKeyOf, SOLANA_CHAIN_ID, solanaTokens } from '../support/simulated-node.ts';
@@ -92,6 +96,78 @@ test('a quick-start request for a network without addresses is refused and gets 
     });
     expectError(await api.send('POST', CREATE, wish('solana')), { status: 503, code: 'address_pool_empty' });
     assert.is((await api.send('POST', CREATE, wish('ethereum'))).status, 200);
+  }));
+
+// ── Smallest amounts ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+const PAR = 10n ** 18n;
+const dear = { ...network('test', 'tron', '1', [token('1', 'USDT', 6)]), paymentMinPar: 5n * PAR };
+const cheap = { ...network('test', 'bsc', '2', [token('2', 'USDT', 18)]), paymentMinPar: 2n * PAR };
+
+test('a network is offered from its smallest amount on; an amount that none takes is refused with the least', () =>
+  withApi({ networks: [dear, cheap] }, async (api) => {
+    const offeredFor = async (amount: number) => offered(await create(api, `of ${amount}`, { amount }))?.sort();
+    assert.equal(await offeredFor(500), ['bsc-USDT', 'tron-USDT']);
+    assert.equal(await offeredFor(499), ['bsc-USDT']);
+    assert.equal(await offeredFor(200), ['bsc-USDT']);
+    const small = { amount: 199, currency: 'USD', order_id: 'small' };
+    const refused = await api.send('POST', CREATE, small);
+    expectError(refused, { status: 400, code: 'amount_too_small', param: 'amount' });
+    assert.match(refused.text, 'bsc takes the least, 2.00 stablecoins');
+    await create(api, 'small', { amount: 200 });
+  }));
+
+// ── Coins that lost their peg ────────────────────────────────────────────────────────────────────────────────────────
+
+/** A coin of which a dollar buys 1.05 is worth 95 cents. */
+const depegged = staticRates({ EUR: '1.13', USD: '1.05' });
+
+test('a coin worth less than the bound is not offered in other currencies, and may still be priced in', () =>
+  withApi({ rateSource: depegged }, async (api) => {
+    for (const currency of ['USD', 'EUR']) {
+      const refused = await api.send('POST', CREATE, { amount: 1000, currency, order_id: `off-${currency}` });
+      expectError(refused, { status: 503, code: 'no_payment_option', param: null }, currency);
+      assert.is(refused.headers['retry-after'], '30');
+    }
+    for (const currency of ['USDT', 'USDC']) {
+      const { payment_options = [] } = await create(api, `own-${currency}`, { currency });
+      assert.equal([...new Set(payment_options.map((option) => option.currency))], [currency]);
+    }
+  }));
+
+test('while only the settlement currency is off, another coin is offered, at its own rate', () => {
+  const rateSource: RateSource = {
+    ...staticRates({ EUR: '1.08' }),
+    fetch: async () => ({
+      quotes: new Map([
+        ['USD/USDT', { num: 125n, den: 100n }],
+        ['USD/USDC', { num: 1n, den: 1n }],
+        ['EUR/USDT', { num: 135n, den: 100n }],
+        ['EUR/USDC', { num: 108n, den: 100n }],
+      ]),
+      asOfMs: null,
+    }),
+  };
+  return withApi({ rateSource }, async (api) => {
+    const session = await create(api, 'other coin', { amount: 1000, currency: 'EUR' });
+    const { target_currency, exchange_rate, payment_options = [] } = session;
+    assert.equal({ target_currency, exchange_rate }, { target_currency: 'USDC', exchange_rate: '1.08000' });
+    assert.equal(
+      payment_options.map(({ currency, amount }) => `${amount} ${currency}`),
+      ['10.80 USDC', '10.80 USDC'],
+    );
+  });
+});
+
+test('without any price of the coins, dollars are taken at par', () =>
+  withApi({ rateSource: staticRates({ EUR: '1.08' }) }, async (api) => {
+    assert.is((await create(api, 'par')).payment_options?.length, 4);
+  }));
+
+test('a currency that no enabled network takes is still unsupported', () =>
+  withApi({ rateSource: depegged, networks: [ethereum] }, async (api) => {
+    const refused = await api.send('POST', CREATE, { amount: 1000, currency: 'USDC', order_id: 'none' });
+    expectError(refused, { status: 400, code: 'unsupported_currency', param: 'currency' });
   }));
 
 test.run();
