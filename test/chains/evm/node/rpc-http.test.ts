@@ -1,7 +1,4 @@
-/** Trouble that only HTTP has: status codes, pages instead of answers, credentials in headers. */
-import { type AddressInfo, createServer } from 'node:net';
 import * as assert from 'uvu/assert';
-import { openNode } from '../../../../src/chains/evm/node/node.ts';
 import { faultOf } from '../../../conformance/chain.ts';
 import { lyingSuite } from '../lying-bench.ts';
 
@@ -39,26 +36,6 @@ over('http', 'credentials in the URL are sent as a header, and appear in no mess
   proxy.lies.status = 401;
   const { message } = await faultOf(node.head());
   for (const secret of ['hunter', 'c0ffee']) assert.not.ok(message.includes(secret), message);
-  await node.close();
-});
-
-test('a port where nothing listens is node_unreachable', async () => {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  const node = openNode({
-    url: `http://127.0.0.1:${port}`,
-    tokens: [],
-    requestTimeoutMs: 5_000,
-    responseBytesMax: 1_000,
-    idleMsMax: 5_000,
-    concurrencyMax: 1,
-  });
-  const fault = await faultOf(node.head());
-  assert.is(fault.code, 'node_unreachable');
-  assert.match(fault.message, /ECONNREFUSED/);
-  assert.equal(node.health(), { connected: false, heardAtMs: 0, connections: 0 });
   await node.close();
 });
 
