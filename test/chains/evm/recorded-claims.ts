@@ -2,11 +2,13 @@
  * What the readers of recorded answers share: one client version, its recordings, and a node that plays them.
  */
 import * as assert from 'uvu/assert';
+import type { Node } from '../../../src/chains/chain.ts';
 import { openNode } from '../../../src/chains/evm/node/node.ts';
 import { openPayoutNode } from '../../../src/chains/evm/node/payout-node.ts';
 import { openEvmRpc } from '../../../src/chains/evm/node/rpc.ts';
 import { evmErrors } from '../../../src/chains/evm/rpc-errors.ts';
 import { readResult } from '../../../src/chains/json-rpc.ts';
+import type { PayoutNode } from '../../../src/chains/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import type { Token } from '../../../src/core/transfer.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -55,46 +57,37 @@ export async function openRecorded(
 /** Files, and how they are read. A file may have several readers. */
 export type Claim = readonly [files: RegExp, read: (recording: Recording, recorded: Recorded) => unknown];
 
-/** Runs `ask` with the client that follows a network. */
-export async function following<T>(
-  { played }: Recorded,
-  ask: (node: ReturnType<typeof openNode>) => Promise<T>,
-  over: 'httpUrl' | 'wsUrl' = 'httpUrl',
+/** Runs `ask` with a client, and closes it. */
+async function using<Client extends Readonly<{ close(): Promise<void> }>, T>(
+  client: Client,
+  ask: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const node = openNode({ ...limits, url: played[over], tokens: recordedTokens });
   try {
-    return await ask(node);
+    return await ask(client);
   } finally {
-    await node.close();
+    await client.close();
   }
 }
+
+type Over = 'httpUrl' | 'wsUrl';
+
+/** Runs `ask` with the client that follows a network. */
+export const following = <T>({ played }: Recorded, ask: (node: Node) => Promise<T>, over: Over = 'httpUrl') =>
+  using(openNode({ ...limits, url: played[over], tokens: recordedTokens }), ask);
 
 /** Runs `ask` with the client that makes payouts. */
-export async function paying<T>(
-  { played, chainId }: Recorded,
-  ask: (node: ReturnType<typeof openPayoutNode>) => Promise<T>,
-): Promise<T> {
-  const node = openPayoutNode({ ...limits, url: played.httpUrl, chainId, tokens: recordedTokens, finalDepth: 12 });
-  try {
-    return await ask(node);
-  } finally {
-    await node.close();
-  }
-}
+export const paying = <T>({ played, chainId }: Recorded, ask: (node: PayoutNode) => Promise<T>) =>
+  using(openPayoutNode({ ...limits, url: played.httpUrl, chainId, tokens: recordedTokens, finalDepth: 12 }), ask);
 
 /** Runs `ask` with the plain JSON-RPC client. */
-export async function calling<T>(
+export const calling = <T>(
   { played }: Recorded,
   ask: (rpc: ReturnType<typeof openEvmRpc>['rpc']) => Promise<T>,
-  over: 'httpUrl' | 'wsUrl' = 'httpUrl',
-): Promise<T> {
+  over: Over = 'httpUrl',
+) => {
   const { rpc, transport } = openEvmRpc({ ...limits, url: played[over] }, systemClock);
-  try {
-    return await ask(rpc);
-  } finally {
-    await transport.close();
-  }
-}
+  return using(transport, () => ask(rpc));
+};
 
 export const origin = { method: 'a recording', host: 'here' };
 

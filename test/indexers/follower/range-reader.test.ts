@@ -15,6 +15,10 @@ import { accountKeyOf, startSimulatedNode, writtenBy } from '../../support/simul
 import { testNetwork } from '../../support/test-network.ts';
 
 const BLOCKS = 150;
+const closers: (() => Promise<unknown>)[] = [];
+test.after.each(async () => {
+  for (const close of closers.splice(0)) await close();
+});
 
 async function openScene(family: Family, isSkipped?: (number: number) => boolean) {
   const own = await startSimulatedNode({ family, seed: 'range', ...(isSkipped && { isSkipped }) });
@@ -36,6 +40,7 @@ async function openScene(family: Family, isSkipped?: (number: number) => boolean
     inlineBytesMax: Number.POSITIVE_INFINITY,
     threadsMax: 1,
   });
+  closers.push(node.close, matcher.close, own.close);
   return {
     own,
     node,
@@ -47,80 +52,60 @@ async function openScene(family: Family, isSkipped?: (number: number) => boolean
       for await (const part of readChainRange(options, from, to)) parts.push(part);
       return { parts, blocks: parts.flatMap(({ blocks }) => blocks) };
     },
-    async close() {
-      await Promise.all([node.close(), matcher.close()]);
-      await own.close();
-    },
   };
 }
 
 for (const family of ['evm', 'tron', 'solana'] as const) {
   test(`${family}: every block of a range comes once, linked across parts, with what watched addresses got`, async () => {
     const scene = await openScene(family);
-    try {
-      const tip = scene.own.world.tip().number;
-      const { parts, blocks } = await scene.read(1, tip);
-      assert.ok(parts.length >= 3, 'the range needs several parts');
-      assert.is(parts.at(-1)?.throughNumber, tip);
-      for (const [at, { block }] of blocks.slice(1).entries()) assert.is(block.parent, blocks[at]?.block.hash);
-      assert.is(blocks.at(-1)?.block.hash, writtenBy[family].hash(scene.own.world.tip().hash));
-      const found = blocks.flatMap(({ transfers }) => transfers);
-      assert.equal(
-        found.map(({ tx, to }) => ({ tx, to })),
-        scene.paid.map((tx) => ({ tx, to: scene.payee })),
-      );
-    } finally {
-      await scene.close();
-    }
+    const tip = scene.own.world.tip().number;
+    const { parts, blocks } = await scene.read(1, tip);
+    assert.ok(parts.length >= 3, 'the range needs several parts');
+    assert.is(parts.at(-1)?.throughNumber, tip);
+    for (const [at, { block }] of blocks.slice(1).entries()) assert.is(block.parent, blocks[at]?.block.hash);
+    assert.is(blocks.at(-1)?.block.hash, writtenBy[family].hash(scene.own.world.tip().hash));
+    const found = blocks.flatMap(({ transfers }) => transfers);
+    assert.equal(
+      found.map(({ tx, to }) => ({ tx, to })),
+      scene.paid.map((tx) => ({ tx, to: scene.payee })),
+    );
   });
 }
 
 test('numbers without a block are skipped, even a whole part of them', async () => {
   const scene = await openScene('solana', (number) => number > 5 && number < 140);
-  try {
-    const tip = scene.own.world.tip().number;
-    const { parts, blocks } = await scene.read(1, tip);
-    assert.ok(parts.some((part) => part.blocks.length === 0));
-    assert.is(blocks.at(-1)?.block.number, tip);
-    for (const [at, { block }] of blocks.slice(1).entries()) assert.is(block.parent, blocks[at]?.block.hash);
-  } finally {
-    await scene.close();
-  }
+  const tip = scene.own.world.tip().number;
+  const { parts, blocks } = await scene.read(1, tip);
+  assert.ok(parts.some((part) => part.blocks.length === 0));
+  assert.is(blocks.at(-1)?.block.number, tip);
+  for (const [at, { block }] of blocks.slice(1).entries()) assert.is(block.parent, blocks[at]?.block.hash);
 });
 
 test('a part that does not continue the one before is refused', async () => {
   const scene = await openScene('evm');
-  try {
-    const torn: Node = {
-      ...scene.node,
-      async range(from, to) {
-        const blocks = await scene.node.range(from, to);
-        return from > 1 ? blocks.map((block, at) => (at === 0 ? { ...block, parent: 'another' } : block)) : blocks;
-      },
-    };
-    const refused = scene.read(1, 100, torn, 0);
-    assert.is(await refused.catch((error: Fault) => error.code), 'node_range_broken');
-  } finally {
-    await scene.close();
-  }
+  const torn: Node = {
+    ...scene.node,
+    async range(from, to) {
+      const blocks = await scene.node.range(from, to);
+      return from > 1 ? blocks.map((block, at) => (at === 0 ? { ...block, parent: 'another' } : block)) : blocks;
+    },
+  };
+  const refused = scene.read(1, 100, torn, 0);
+  assert.is(await refused.catch((error: Fault) => error.code), 'node_range_broken');
 });
 
 test('a part that fails is read again, and the rest is not lost', async () => {
   const scene = await openScene('tron');
-  try {
-    let failures = 3;
-    const flaky: Node = {
-      ...scene.node,
-      async content(block, thorough) {
-        if (block.number === 70 && failures-- > 0) await scene.own.stop().then(scene.own.start);
-        return scene.node.content(block, thorough);
-      },
-    };
-    const { blocks } = await scene.read(1, 100, flaky, 60_000);
-    assert.is(blocks.length, 100);
-  } finally {
-    await scene.close();
-  }
+  let failures = 3;
+  const flaky: Node = {
+    ...scene.node,
+    async content(block, thorough) {
+      if (block.number === 70 && failures-- > 0) await scene.own.stop().then(scene.own.start);
+      return scene.node.content(block, thorough);
+    },
+  };
+  const { blocks } = await scene.read(1, 100, flaky, 60_000);
+  assert.is(blocks.length, 100);
 });
 
 test.run();

@@ -32,9 +32,6 @@ async function paid(): Promise<Readonly<{ wallets: SeedWallets; intent: RefundIn
   return { wallets, intent, attempt };
 }
 
-const _hidden: NonNullable<Lies['answer']> = ({ method }, answer) =>
-  method === 'eth_getTransactionReceipt' ? { ...answer, result: null } : answer;
-
 test('a node that calls a success a failure determines nothing', async () => {
   const { wallets, intent, attempt } = await paid();
   proxy.lies.answer = ({ method }, answer) =>
