@@ -41,7 +41,7 @@ export type SessionTerms = Omit<Terms, keyof Beginning> &
   Readonly<{ conversion: Conversion | null; options: readonly PaymentOption[] }>;
 
 /** Fields of terms, and of what they contain, that are decimal text in the file. */
-const unitsOfTerms = ['duePar', 'tolerancePar', 'taxMinor', 'shippingMinor', 'amountMinor', 'units'];
+const unitsOfTerms = ['duePar', 'tolerancePar', 'taxMinor', 'shippingMinor', 'amountMinor'];
 
 /** The fields without which nobody can tell what is due, and their types in the file. */
 const typesOfTerms = {
@@ -54,23 +54,41 @@ const typesOfTerms = {
   inclusionGraceS: 'object',
 } as const satisfies Partial<Record<keyof SessionTerms, string>>;
 
+/** The order of an option's fields in the file: names would be most of a session's row. */
+const optionFields = [
+  ...(['network', 'networkKey', 'family', 'chainId', 'currency', 'token'] as const),
+  ...(['decimals', 'units', 'confirmationsRequired'] as const),
+] satisfies readonly (keyof PaymentOption)[];
+
+const isOption = (row: unknown): row is unknown[] => Array.isArray(row) && row.length === optionFields.length;
+
+const readOption = (row: readonly unknown[]): PaymentOption => {
+  const fields = optionFields.map((name, at) => [name, name === 'units' ? BigInt(String(row[at])) : row[at]] as const);
+  return Object.fromEntries(fields) as PaymentOption;
+};
+
 /** @throws Fault permanent `row_altered` */
 export function readSessionTerms(text: string): SessionTerms {
-  const terms = JSON.parse(text, (key, value: unknown) =>
+  const { options, ...terms } = JSON.parse(text, (key, value: unknown) =>
     typeof value === 'string' && unitsOfTerms.includes(key) ? BigInt(value) : value,
-  ) as SessionTerms;
+  ) as Omit<SessionTerms, 'options'> & Readonly<{ options: unknown }>;
   const isWhole =
-    Object.entries(typesOfTerms).every(([key, type]) => typeof terms[key as keyof SessionTerms] === type) &&
-    Array.isArray(terms.accepts) &&
-    Array.isArray(terms.options);
-  if (isWhole) return terms;
+    Object.entries(typesOfTerms).every(([key, type]) => typeof terms[key as keyof typeof terms] === type) &&
+    Array.isArray(terms.accepts);
+  if (isWhole && Array.isArray(options) && options.every(isOption))
+    return { ...terms, options: options.map(readOption) };
   throw permanent('row_altered', 'The terms of a session were altered in the database: restore it from a backup.');
 }
 
-/** A session's terms as JSON text, with amounts as decimal strings. */
+/** A session's terms as JSON text, with amounts as decimal strings and each option as a list of its values. */
 export const sessionTerms = customType<{ data: SessionTerms; driverData: string }>({
   dataType: () => 'text',
-  toDriver: (terms) => JSON.stringify(terms, (_, value) => (typeof value === 'bigint' ? value.toString() : value)),
+  toDriver({ options, ...terms }) {
+    const rows = options.map((option) => optionFields.map((name) => option[name]));
+    return JSON.stringify({ ...terms, options: rows }, (_, value) => {
+      return typeof value === 'bigint' ? value.toString() : value;
+    });
+  },
   fromDriver: readSessionTerms,
 });
 

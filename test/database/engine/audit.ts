@@ -21,7 +21,7 @@ const contradictions: Readonly<Record<string, string>> = {
     SELECT id FROM sessions WHERE
       (SELECT group_concat(family) FROM (SELECT family FROM addresses WHERE session_id = sessions.id ORDER BY family)) IS NOT
       (SELECT group_concat(family) FROM
-        (SELECT DISTINCT json_extract(value, '$.family') AS family FROM json_each(terms, '$.options') ORDER BY family))`,
+        (SELECT DISTINCT json_extract(value, '$[2]') AS family FROM json_each(terms, '$.options') ORDER BY family))`,
   'a paid session without its one event': `
     SELECT id FROM sessions WHERE (status = 'paid') <>
       (SELECT count(*) FROM events WHERE session_id = sessions.id AND type = 'payment.completed')`,

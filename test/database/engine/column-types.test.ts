@@ -55,7 +55,7 @@ test('the terms of a session are read as they were written, and refused once som
   const kept = sqliteTable('kept', { id: integer().primaryKey(), terms: sessionTerms().notNull() });
   const option = {
     ...{ networkKey: 'test:one', network: 'one', family: 'evm', chainId: '1', confirmationsRequired: 1 },
-    ...{ currency: 'USDT', contract: '0x', decimals: 18, units: 2n ** 200n },
+    ...{ currency: 'USDT', token: '0x', decimals: 18, units: 2n ** 200n },
   };
   const terms = {
     ...{ duePar: 10n ** 30n, tolerancePar: 0n, accepts: ['USDT'], expiresAtS: 1, inclusionGraceS: { 'test:one': 2 } },
