@@ -192,7 +192,7 @@ function render(visit: AnyVisit, fields: Fields, how: How, shown: Shown): Html {
       hint: field.hint ? sentence(words, field.hint) : null,
       isRequired: field.isArgument === true || field.isRequired === true,
       type: field.isFile ? 'file' : field.isSecret ? 'password' : 'text',
-      removes: field.isFile && first !== '' ? words.say('general.remove') : undefined,
+      removes: field.isFile && first !== '' ? words.say('Remove') : undefined,
     });
     return heading === undefined ? input : html`<h3>${heading}</h3>${input}`;
   });
@@ -206,7 +206,7 @@ function render(visit: AnyVisit, fields: Fields, how: How, shown: Shown): Html {
   const asked = inputs.length > ONE_COLUMN_MAX ? html`<div class="two-columns">${inputs}</div>` : inputs;
   const file = Object.values(fields).some(({ isFile }) => isFile) ? html` enctype="multipart/form-data"` : null;
   const named =
-    about === undefined ? null : html` aria-label="${words.say('general.act_on', { act: button ?? '', name: about })}"`;
+    about === undefined ? null : html` aria-label="${words.say('{act}: {name}', { act: button ?? '', name: about })}"`;
   const looks = look === 'main' ? null : html` class="${look === 'small' ? 'plain small' : 'plain'}"`;
   const content = html`<form method="post" action="${action}"${file}>${changeFields(visit)}${above}${asked}${why ?? null}${below}
 ${button && html`<button${looks}${named}>${button}</button>`}</form>`;
@@ -342,7 +342,7 @@ function madePage(
   const { said, facts: made = [] } = outcome;
   return html`<section class="card"><p class="message attention">${sentence(visit.words, said)}</p>
 ${actFacts(visit, made)}${below?.(deps, visit, outcome) ?? null}
-<p><a class="button" href="${to}">${visit.words.say('frame.go_on')}</a></p></section>`;
+<p><a class="button" href="${to}">${visit.words.say('Go on')}</a></p></section>`;
 }
 
 /** Shows facts of an act. */

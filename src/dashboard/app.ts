@@ -78,7 +78,12 @@ export function createDashboard(deps: DashboardDeps): Express {
 
 /** What somebody may not see is answered like what does not exist. */
 const refuseUnseen = (words: Words, response: Response): void =>
-  refuse(words, response, 404, words.say('refusal.no_page'));
+  refuse(
+    words,
+    response,
+    404,
+    words.say('There is nothing here that you may see. The address may be mistyped, or of another store or mode.'),
+  );
 
 function limitAddresses(app: Express, { config, clock, languages }: DashboardDeps): void {
   const perSecond = config.limits.pagesPerSecondPerAddress;
@@ -93,7 +98,7 @@ function limitAddresses(app: Express, { config, clock, languages }: DashboardDep
     if (waitS === 0) return next();
     response.set('Retry-After', String(waitS));
     const words = wordsFor(languages, response);
-    refuse(words, response, 429, words.html('refusal.too_many', { seconds: waitS }));
+    refuse(words, response, 429, words.html('Try again in {seconds} s.', { seconds: waitS }));
   });
 }
 
@@ -120,7 +125,7 @@ async function answerPage(deps: SignInDeps, page: Page, request: Request, respon
   }
   const form = page.method === 'post' ? await readForm(request, page.formBytesMax ?? FORM_BYTES_MAX) : {};
   if (page.method === 'post' && !isFormToken(visitor, form.form_token)) {
-    refuse(words, response, 403, words.say('general.form_old'));
+    refuse(words, response, 403, words.say('This form is out of date. Go back, reload the page and try again.'));
     return;
   }
   const zone = (at && (await deps.database.stores.find(at.storeId))?.zone) ?? UTC;
@@ -157,8 +162,8 @@ function askToSignIn({ sessions, languages }: SignInDeps, request: Request, resp
     return;
   }
   const words = wordsFor(languages, response);
-  const body = html`<meta http-equiv="refresh" content="0"><main id="main" class="narrow"><p><a href="">${words.say('frame.go_on')}</a></p></main>`;
-  response.type('html').send(documentOf(words, words.say('frame.loading'), body));
+  const body = html`<meta http-equiv="refresh" content="0"><main id="main" class="narrow"><p><a href="">${words.say('Go on')}</a></p></main>`;
+  response.type('html').send(documentOf(words, words.say('One moment'), body));
 }
 
 type Answered = Readonly<{ visitor: Visitor; at: StoreAt | null; zone: string; words: Words; reply: Reply }>;
@@ -171,7 +176,7 @@ async function send(
 ): Promise<void> {
   if (reply === null) {
     // With its menu: whoever is signed in goes on from there.
-    const content = html`<p class="card">${words.say('refusal.no_page')}</p><p><a href="/">${words.say('refusal.back')}</a></p>`;
+    const content = html`<p class="card">${words.say('There is nothing here that you may see. The address may be mistyped, or of another store or mode.')}</p><p><a href="/">${words.say('Back to the dashboard')}</a></p>`;
     const missing = { title: words.say('refusal.title_404'), content, status: 404 };
     await send(deps, { visitor, at, zone, words, reply: missing }, request, response);
   } else if ('to' in reply) {
@@ -218,12 +223,17 @@ function answerErrors({ log, languages }: DashboardDeps): ErrorRequestHandler {
     if (response.headersSent) return next(thrown);
     const words = wordsFor(languages, response);
     if (thrown instanceof BodyError || (thrown instanceof URIError && !(thrown instanceof Fault))) {
-      refuse(words, response, 400, words.say('refusal.unread'));
+      refuse(words, response, 400, words.say('Go back and try again.'));
     } else if (thrown instanceof Fault && thrown.kind === 'transient') {
-      refuse(words, response, 503, words.html('refusal.unavailable', { reason: thrown.message }));
+      refuse(words, response, 503, words.html('{reason}. Try again in a few seconds.', { reason: thrown.message }));
     } else {
       log.error({ err: thrown, path: request.route?.path }, 'a page of the dashboard failed');
-      refuse(words, response, 500, words.html('refusal.broken'));
+      refuse(
+        words,
+        response,
+        500,
+        words.html('It is in the log of the server. `quayside status` shows how the installation does.'),
+      );
       // As in the API: a broken invariant ends the process once the client has its answer.
       if (thrown instanceof Error && thrown.name === 'InvariantBroken') {
         response.once('close', () => {

@@ -67,7 +67,13 @@ export async function confirmed(
   const { form, words } = visit;
   const needed = review.needsSudo ? neededFor(deps, visit) : 'nothing';
   if (needed === 'a factor') {
-    return { reply: { to: FIRST_FACTOR_PATH, said: words.say('change.no_factor') }, token: null };
+    return {
+      reply: {
+        to: FIRST_FACTOR_PATH,
+        said: words.say('This needs a second factor. Set up an authenticator app, then try again.'),
+      },
+      token: null,
+    };
   }
   const carried = review.page ? [] : Object.entries(form).filter(([name]) => !ownFields.includes(name));
   const ask = async (fault: string | null): Promise<Answered> => ({
@@ -79,7 +85,7 @@ export async function confirmed(
   });
   if (!review.page && form.confirmed !== 'yes') return ask(null);
   if (review.typed !== undefined && form.typed?.trim() !== review.typed) {
-    return ask(words.say('change.not_typed', { text: review.typed }));
+    return ask(words.say('That is not “{text}”. Nothing was changed.', { text: review.typed }));
   }
   if (needed === 'nothing') return { token: null };
   const proved = await proveAgain(deps, visit, carried);
@@ -108,10 +114,10 @@ ${consequence}
 ${
   typed === undefined
     ? null
-    : html`<label>${words.html('change.type', { text: html`<code>${typed}</code>` })} <input name="typed" autocomplete="off" autocapitalize="none" spellcheck="false" required></label>`
+    : html`<label>${words.html('Type {text} to go on', { text: html`<code>${typed}</code>` })} <input name="typed" autocomplete="off" autocapitalize="none" spellcheck="false" required></label>`
 }
 ${asksProof ? await proofFields(deps, visit, carried) : null}
-<p class="actions"><a class="button plain" href="${back}">${words.say('change.cancel')}</a> <button${isDangerous ? html` class="danger"` : null}>${button}</button></p>
+<p class="actions"><a class="button plain" href="${back}">${words.say('Cancel')}</a> <button${isDangerous ? html` class="danger"` : null}>${button}</button></p>
 </form>`;
   return { title, content, status: fault === null ? 200 : 403 };
 }

@@ -40,12 +40,15 @@ export async function failingEndpoints(
 
 /** Says that nothing is accepted, and since when. */
 export const failingText = (words: Words, sinceMs: number): Html =>
-  words.html('webhooks.failing_since', { state: badge(words.say('webhooks.failing'), 'danger'), time: time(sinceMs) });
+  words.html('{state} nothing accepted since {time}', {
+    state: badge(words.say('failing'), 'danger'),
+    time: time(sinceMs),
+  });
 
 const tones: Readonly<Record<Delivery['state'], Tone>> = { delivered: 'good', waiting: 'wait', failed: 'danger' };
 
 /** Shows the state of a delivery. What waits after a try that failed is no quiet waiting. */
 export const deliveryState = (words: Words, { state, attempts }: Pick<Delivery, 'state' | 'attempts'>): Html =>
   state === 'waiting' && attempts > 0
-    ? badge(words.say('webhooks.retrying'), 'attention')
+    ? badge(words.say('failed, tried again'), 'attention')
     : badge(words.say(`general.delivery_${state}`), tones[state]);

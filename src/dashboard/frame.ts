@@ -19,7 +19,7 @@ export const documentOf = (words: Words, title: string, body: Html): string =>
     `${title} · Quayside`,
     html`<link rel="stylesheet" href="${STYLE_PATH}">
 <script type="module" src="${SCRIPT_PATH}"></script>`,
-    html`<a class="skip" href="#main">${words.say('frame.skip')}</a>
+    html`<a class="skip" href="#main">${words.say('Skip to the content')}</a>
 ${body}`,
   );
 
@@ -52,13 +52,13 @@ export const formTokenField = (formToken: string): Html =>
 
 /** The pages of a store and mode. */
 const storePages = [
-  ['overview', 'payments:read', 'home'],
-  ['payments', 'payments:read', 'coins'],
-  ['refunds', 'payments:read', 'back'],
-  ['webhooks', 'webhooks:read', 'hook'],
-  ['developers', 'keys:manage', 'key'],
-  ['settings', 'store:manage', 'gear'],
-] as const satisfies readonly (readonly [string, StorePermission, Icon])[];
+  ['overview', 'Overview', 'payments:read', 'home'],
+  ['payments', 'Payments', 'payments:read', 'coins'],
+  ['refunds', 'Refunds', 'payments:read', 'back'],
+  ['webhooks', 'Webhooks', 'webhooks:read', 'hook'],
+  ['developers', 'API keys', 'keys:manage', 'key'],
+  ['settings', 'Settings', 'store:manage', 'gear'],
+] as const satisfies readonly (readonly [string, TextKey, StorePermission, Icon])[];
 
 /** The pages about the installation, which are in English. */
 const operatorPages = [
@@ -76,15 +76,15 @@ const link = (href: string, text: string, path: string, name: Icon): Html =>
 /** The menu of the store and mode that the page is about. */
 const pagesOf = ({ words, memberships, path }: FrameOf, at: NonNullable<FrameOf['at']>): readonly Html[] =>
   storePages
-    .filter(([, permission]) => isAllowed(memberships, { permission, ...at }))
-    .map(([page, , name]) => link(`/s/${at.storeId}/${at.mode}/${page}`, words.say(`frame.${page}`), path, name));
+    .filter(([, , permission]) => isAllowed(memberships, { permission, ...at }))
+    .map(([page, title, , name]) => link(`/s/${at.storeId}/${at.mode}/${page}`, words.say(title), path, name));
 
 /** Links to the modes of a store: to the same page, or to the list that it is of, where the page is about one thing. */
 function modesOf({ words, path, at }: FrameOf, store: MenuStore): Html {
   const isHere = at?.storeId === store.id;
   const page = isHere ? (path.split('/')[4] ?? '') : '';
   const target = storePages.find(([name]) => name === page)?.[0] ?? 'overview';
-  return html`<ul class="modes" aria-label="${words.say('frame.mode')}">${modes.map((mode) => {
+  return html`<ul class="modes" aria-label="${words.say('Mode')}">${modes.map((mode) => {
     const isCurrent = isHere && at.mode === mode;
     return html`<li><a href="/s/${store.id}/${mode}/${target}"${isCurrent ? html` aria-current="true"` : null}>${words.say(`frame.mode_${mode}`)}</a></li>`;
   })}</ul>`;
@@ -97,27 +97,27 @@ export function framed(frame: FrameOf, title: string, content: Html): string {
   const isOperator = memberships.some(({ role }) => role === 'operator');
   const own = stores.find(({ id }) => id === at?.storeId);
   // Where there is little room, the button opens the menu, without scripts; elsewhere the menu is always there.
-  const bar = html`<header class="bar"><button type="button" class="plain" popovertarget="menu">${words.say('frame.menu')}</button>${own === undefined ? null : html`<bdi>${own.name}</bdi>${modesOf(frame, own)}`}</header>`;
-  const menu = html`<nav class="menu" id="menu" popover aria-label="${words.say('frame.menu')}">
+  const bar = html`<header class="bar"><button type="button" class="plain" popovertarget="menu">${words.say('Pages')}</button>${own === undefined ? null : html`<bdi>${own.name}</bdi>${modesOf(frame, own)}`}</header>`;
+  const menu = html`<nav class="menu" id="menu" popover aria-label="${words.say('Pages')}">
 <p class="brand">${icon('quay')} <bdi>Quayside</bdi></p>
 ${stores.map(
   (store) => html`<h2><bdi>${store.name}</bdi></h2>
 ${modesOf(frame, store)}${at?.storeId === store.id ? html`<ul>${pagesOf(frame, at)}</ul>` : null}`,
 )}
-${isOperator ? html`<h2>${words.say('frame.operator')}</h2><ul lang="en" dir="ltr">${operatorPages.map(([href, text, name]) => link(href, text, path, name))}</ul>` : null}
+${isOperator ? html`<h2>${words.say('Operator')}</h2><ul lang="en" dir="ltr">${operatorPages.map(([href, text, name]) => link(href, text, path, name))}</ul>` : null}
 <h2><bdi>${name}</bdi></h2>
-<ul>${to('/account', 'frame.account', 'person')}${to('/stores/new', 'frame.new_store', 'plus')}</ul>
-<p class="hint">${words.html('frame.zone', { zone })}<br>${words.say('frame.session', { minutes: Math.round(endsIn.idleMs / 60_000) })}</p>
-<form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">${words.say('frame.sign_out')}</button></form>
+<ul>${to('/account', 'My account', 'person')}${to('/stores/new', 'New store', 'plus')}</ul>
+<p class="hint">${words.html('Times in {zone}', { zone })}<br>${words.say('Signed out after {minutes} minutes without use', { minutes: Math.round(endsIn.idleMs / 60_000) })}</p>
+<form method="post" action="/sign-out">${formTokenField(formToken)}<button class="plain">${words.say('Sign out')}</button></form>
 </nav>`;
   const list = at && `/s/${at.storeId}/${at.mode}/payments`;
   const search =
     at && path !== list && isAllowed(memberships, { permission: 'payments:read', ...at })
-      ? html`<form class="search-bar" role="search" action="${list}"><input type="search" name="q" maxlength="${SEARCHED_CHARS_MAX}" autocomplete="off" spellcheck="false" aria-label="${words.say('frame.search')}" placeholder="${words.say('frame.search')}"><button class="plain">${words.say('payments.find')}</button></form>`
+      ? html`<form class="search-bar" role="search" action="${list}"><input type="search" name="q" maxlength="${SEARCHED_CHARS_MAX}" autocomplete="off" spellcheck="false" aria-label="${words.say('Search payments')}" placeholder="${words.say('Search payments')}"><button class="plain">${words.say('Find')}</button></form>`
       : null;
   const mode =
     at?.mode === 'test'
-      ? html`<aside class="test-mode" aria-label="${words.say('frame.mode')}">${words.say('frame.test_mode')}</aside>`
+      ? html`<aside class="test-mode" aria-label="${words.say('Mode')}">${words.say('Test mode: no real money is shown on this page.')}</aside>`
       : null;
   const said = notice === null ? null : html`<p class="message good" role="status">${notice}</p>`;
   const page = documentOf(
@@ -136,18 +136,18 @@ const inZone = (page: string, zone: string): string =>
 
 /** What the script shows before the session ends. */
 const sessionEnd = (words: Words, { idleMs, leftMs }: FrameOf['endsIn']): Html =>
-  html`<div class="session-end" id="session-end" role="alert" aria-label="${words.say('frame.session_end')}" data-idle="${idleMs}" data-left="${leftMs}" hidden>
-<p data-when="idle">${words.say('frame.end_idle')}</p><p data-when="last">${words.say('frame.end_last')}</p><p data-when="over">${words.say('frame.end_over')}</p>
-<button type="button" data-when="idle">${words.say('frame.stay')}</button></div>`;
+  html`<div class="session-end" id="session-end" role="alert" aria-label="${words.say('End of the session')}" data-idle="${idleMs}" data-left="${leftMs}" hidden>
+<p data-when="idle">${words.say('You will be signed out within three minutes, and what you have typed on this page would be lost.')}</p><p data-when="last">${words.say('You will be signed out within three minutes, because a session lasts one working day. Send what you are typing now, or copy it.')}</p><p data-when="over">${words.say('You are signed out, or will be with the next click. Copy what you have typed on this page before you go on.')}</p>
+<button type="button" data-when="idle">${words.say('Stay signed in')}</button></div>`;
 
 /** What the script's buttons say, and where they announce it. */
 export const copyWords = (words: Words): Html =>
-  html`<p class="unseen" id="copied" aria-live="polite" data-copying="${words.say('general.copy')}" data-done="${words.say('general.copied')}" data-failed="${words.say('general.not_copied')}"></p>`;
+  html`<p class="unseen" id="copied" aria-live="polite" data-copying="${words.say('Copy')}" data-done="${words.say('Copied')}" data-failed="${words.say('Not copied: select it, and copy it yourself')}"></p>`;
 
 /** Links to the same page in the other languages, for who is not signed in. @param more what else the address says */
 export const languageSwitch = (languages: Languages, own: Words, more: Readonly<Record<string, string>> = {}): Html =>
-  html`<nav class="languages" aria-label="${own.say('frame.languages')}">${languages.all.map((words) => {
-    const name = words.say('frame.language');
+  html`<nav class="languages" aria-label="${own.say('Language')}">${languages.all.map((words) => {
+    const name = words.say('English');
     return words.code === own.code
       ? html`<span lang="${words.code}" aria-current="true">${name}</span>`
       : html`<a href="?${new URLSearchParams({ lang: words.code, ...more }).toString()}" lang="${words.code}" hreflang="${words.code}">${name}</a>`;
@@ -158,7 +158,7 @@ type Refused = 400 | 403 | 404 | 429 | 500 | 503;
 /** Answers with a page of one sentence, which says what to do next, and nothing about who is signed in. */
 export function refuse(words: Words, response: Response, status: Refused, message: string | Html): void {
   const title = words.say(`refusal.title_${status}`);
-  const body = html`<main id="main" class="narrow"><h1>${title}</h1><p>${message}</p><p><a href="/">${words.say('refusal.back')}</a></p></main>`;
+  const body = html`<main id="main" class="narrow"><h1>${title}</h1><p>${message}</p><p><a href="/">${words.say('Back to the dashboard')}</a></p></main>`;
   response
     .status(status)
     .type('html')

@@ -32,7 +32,14 @@ export function serveLinks(app: Express, deps: SignInDeps): void {
   const { database, clock, languages } = deps;
   const refuseGone = (response: Response): void => {
     const words = wordsFor(languages, response);
-    refuse(words, response, 404, words.html('link.gone'));
+    refuse(
+      words,
+      response,
+      404,
+      words.html(
+        'This link was used, is too old, or never existed. Whoever runs this installation makes another with `quayside user link NAME`.',
+      ),
+    );
   };
   const find = (request: Request): Promise<OpenLink | null> =>
     database.signIns.findLink(hashOf(String(request.params.token)), clock.nowMs());
@@ -54,8 +61,7 @@ export function serveLinks(app: Express, deps: SignInDeps): void {
       outcome.give(response);
       await keepLanguage(deps, response, link.person);
       if (outcome.codes === null) response.redirect(303, '/');
-      else
-        response.type('html').send(documentOf(words, words.say('link.codes_title'), codesPage(words, outcome.codes)));
+      else response.type('html').send(documentOf(words, words.say('Recovery codes'), codesPage(words, outcome.codes)));
     }
   });
 }
@@ -80,9 +86,16 @@ async function claim(
   const token = String(request.params.token);
   const codes = later === 'yes' && !isFactorRequired(config.networks) ? null : newRecoveryCodes();
   const app = codes && newApp(newSecretOf(token, salt), code, clock.nowMs());
-  if (codes && !app) return { status: 400, fault: words.say('link.code_wrong') };
+  if (codes && !app)
+    return {
+      status: 400,
+      fault: words.say(
+        'That is not the code that the app shows now. Check the clock of your phone, and try the next code.',
+      ),
+    };
   const stored = await passwords.hash(password);
-  if (stored === null) return { status: 503, fault: words.say('sign-in.busy') };
+  if (stored === null)
+    return { status: 503, fault: words.say('Others are signing in right now. Try again in a few seconds.') };
   const { session, give } = sessions.prepare(request, person.id);
   const factor = codes && app && { ...app, recoveryHashes: codes.map(recoveryHash) };
   const claimed = { hash: hashOf(token), secrets: { password: stored, factor }, session };
@@ -97,9 +110,9 @@ export function secretShown(
   { secret, name }: Readonly<{ secret: string; name: string }>,
 ): Html {
   const uri = setUpUri(secret, name, new URL(url).host);
-  return html`${qrSvg(uri, words.say('link.qr'))}
-<p><a href="${uri}">${words.say('link.open_app')}</a></p>
-<p>${words.html('link.type', { secret: html`<code>${secretText(secret)}</code>` })}</p>`;
+  return html`${qrSvg(uri, words.say('QR code for your authenticator app'))}
+<p><a href="${uri}">${words.say('On this phone: open your authenticator app')}</a></p>
+<p>${words.html('Or type {secret} into it, by time, six digits.', { secret: html`<code>${secretText(secret)}</code>` })}</p>`;
 }
 
 function sendForm(
@@ -114,41 +127,41 @@ function sendForm(
   const language = chosenLanguage(languages, response);
   const later = isFactorRequired(config.networks)
     ? null
-    : html` <button class="plain" name="later" value="yes" formnovalidate>${words.say('link.later')}</button>`;
+    : html` <button class="plain" name="later" value="yes" formnovalidate>${words.say('Set it up later')}</button>`;
   const page = html`<main id="main" class="narrow">
-<h1>${words.say('link.welcome', { name: person.name })}</h1>
+<h1>${words.say('Welcome, {name}', { name: person.name })}</h1>
 ${faultMessage(fault)}
 <form method="post" action="${request.path}${language === null ? '' : `?lang=${language}`}" class="card">
 <input type="hidden" name="username" autocomplete="username" value="${person.name}">
-<h2>${words.say('link.choose')}</h2>
-<label>${words.say('link.password')} <input name="password" type="password" autocomplete="new-password" minlength="12" required></label>
-<p class="hint">${words.say('link.hint')}</p>
-<h2>${words.say('link.scan')}</h2>
+<h2>${words.say('1. Choose a password')}</h2>
+<label>${words.say('Password')} <input name="password" type="password" autocomplete="new-password" minlength="12" required></label>
+<p class="hint">${words.say('At least 12 characters. Four words that nobody would guess are good.')}</p>
+<h2>${words.say('2. Scan this with an authenticator app')}</h2>
 ${secretShown(deps, words, { secret, name: person.name })}
-<label>${words.say('link.code')} <input name="code" dir="ltr" autocomplete="one-time-code" inputmode="numeric" pattern="[0-9 ]*" required></label>
-<p class="actions"><button>${words.say('link.button')}</button>${later}</p>
-${later === null ? null : html`<p class="hint">${words.say('link.later_hint')}</p>`}
+<label>${words.say('The code that it shows now')} <input name="code" dir="ltr" autocomplete="one-time-code" inputmode="numeric" pattern="[0-9 ]*" required></label>
+<p class="actions"><button>${words.say('Set and sign in')}</button>${later}</p>
+${later === null ? null : html`<p class="hint">${words.say('While every network is simulated, your password is enough. A second factor is required before a network with real transactions is used.')}</p>`}
 </form>
 </main>${languageSwitch(languages, words)}`;
   response
     .status(status)
     .type('html')
-    .send(documentOf(words, words.say('link.title'), page));
+    .send(documentOf(words, words.say('Welcome'), page));
 }
 
 /** Renders recovery codes, which are shown once. */
 export const codesShown = (words: Words, codes: readonly string[]): Html =>
   html`<ol class="codes card">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ol>
-<p><a class="button plain" download="quayside-recovery-codes.txt" href="${codesFile(codes)}">${words.say('link.codes_download')}</a> <button type="button" class="plain" data-print hidden>${words.say('link.codes_print')}</button></p>
-<label class="screen-only">${words.say('link.codes_copy')} <input readonly data-copy dir="ltr" spellcheck="false" value="${codes.join(' ')}"></label>`;
+<p><a class="button plain" download="quayside-recovery-codes.txt" href="${codesFile(codes)}">${words.say('Save as a file')}</a> <button type="button" class="plain" data-print hidden>${words.say('Print')}</button></p>
+<label class="screen-only">${words.say('All of them, to copy')} <input readonly data-copy dir="ltr" spellcheck="false" value="${codes.join(' ')}"></label>`;
 
 /** Returns the codes as a file in a link, so that saving them needs no script, and no second answer with them. */
 const codesFile = (codes: readonly string[]): string =>
   `data:text/plain;charset=utf-8,${encodeURIComponent(codes.map((code) => `${code}\n`).join(''))}`;
 
 const codesPage = (words: Words, codes: readonly string[]): Html => html`<main id="main" class="narrow">
-<h1>${words.say('link.codes')}</h1>
-<p>${words.say('link.codes_text')}</p>
+<h1>${words.say('Your recovery codes')}</h1>
+<p>${words.say('Each opens your account once, instead of a code from your app. Print or save them now: they are not shown again.')}</p>
 ${codesShown(words, codes)}
-<p><a class="button" href="/">${words.say('general.saved_codes')}</a></p>${copyWords(words)}
+<p><a class="button" href="/">${words.say('I have saved them')}</a></p>${copyWords(words)}
 </main>`;

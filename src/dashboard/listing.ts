@@ -29,8 +29,8 @@ export type Chosen = Readonly<Partial<Record<string, string>>>;
 
 /** The fields for the first and the last day. */
 export const dayFields = (words: Words): readonly Field[] =>
-  (['from', 'to'] as const).map((name) => ({
-    ...{ name, label: words.say(`payments.${name}`), type: 'date', charsMax: 10 },
+  [['from', words.say('First day')] as const, ['to', words.say('Last day')] as const].map(([name, label]) => ({
+    ...{ name, label, type: 'date', charsMax: 10 },
     read: (text) => (startOfDayMs(UTC, text) === null ? null : text),
   }));
 
@@ -60,14 +60,14 @@ export const limitForm = (words: Words, path: string, fields: readonly Field[], 
     const value = chosen[field.name] ?? '';
     const input =
       'choices' in field
-        ? html`<select name="${field.name}"><option value="">${words.say('general.any')}</option>${field.choices.map(
+        ? html`<select name="${field.name}"><option value="">${words.say('any')}</option>${field.choices.map(
             ([one, text, isData]) =>
               html`<option value="${one}"${one === value ? html` selected` : null}${isData ? html` translate="no"` : null}>${text}</option>`,
           )}</select>`
         : html`<input type="${field.type}" name="${field.name}" value="${value}" maxlength="${field.charsMax}" dir="auto" autocomplete="off" spellcheck="false">`;
     return html`<label>${field.label} ${input}</label>`;
   })}
-<button class="plain">${words.say('general.show')}</button></form>`;
+<button class="plain">${words.say('Show')}</button></form>`;
 
 /** Returns what was chosen as a page's query, with what else it has; empty where there is none. */
 export function queryOf(chosen: Chosen, more: Readonly<Record<string, string>> = {}): string {
@@ -89,9 +89,9 @@ type Pager = Readonly<{
 /** Renders the links to the newest of a list, to what is older, and to the list as a file. */
 function pager(words: Words, { path, chosen, isFirst, goOn, hasFile }: Pager): Html | null {
   if (isFirst && goOn === null && !hasFile) return null;
-  const all = Object.keys(chosen).length === 0 ? 'payments.csv_all' : 'payments.csv_these';
-  return html`<p class="pager">${isFirst ? null : html`<a href="${path}${queryOf(chosen)}">${words.say('general.newest')}</a>`}
-${goOn && html`<a href="${path}${queryOf(chosen, { before: goOn })}" rel="next">${words.say('general.older')}</a>`}
+  const all = Object.keys(chosen).length === 0 ? 'All as CSV' : 'These as CSV';
+  return html`<p class="pager">${isFirst ? null : html`<a href="${path}${queryOf(chosen)}">${words.say('Newest')}</a>`}
+${goOn && html`<a href="${path}${queryOf(chosen, { before: goOn })}" rel="next">${words.say('Older')}</a>`}
 ${hasFile ? html`<a href="${path}.csv${queryOf(chosen)}">${words.say(all)}</a>` : null}</p>`;
 }
 

@@ -193,5 +193,5 @@ type Button = Readonly<{ field: string; text: string; asked: string }>;
  * finds that the browser can.
  */
 export const passkeyButton = (words: Words, { field, text, asked }: Button): Html =>
-  html`<div data-passkey="${asked}" data-failed="${words.say('passkeys.failed')}" hidden><input type="hidden" name="${field}" value="">
+  html`<div data-passkey="${asked}" data-failed="${words.say('No passkey was used. Try again, or go on without one.')}" hidden><input type="hidden" name="${field}" value="">
 <button type="button" class="plain">${text}</button><p class="hint" role="status"></p></div>`;

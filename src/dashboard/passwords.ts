@@ -69,12 +69,15 @@ export function createPasswords(cost: Cost = usualCost): Passwords {
 /** Returns why a password is refused; null for a good one. Length counts, not a mix of characters. */
 export function whyWeak(password: string, name: string): Sentence | null {
   const text = password.normalize('NFKC').toLowerCase();
-  if ([...text].length < CHARS_MIN) return say('passwords.short', { count: CHARS_MIN });
-  if ([...text].length > CHARS_MAX) return say('passwords.long', { count: CHARS_MAX });
-  if (isCommon(text)) return say('passwords.common');
+  if ([...text].length < CHARS_MIN)
+    return say('Use at least {count} characters. Four words that nobody would guess are good.', { count: CHARS_MIN });
+  if ([...text].length > CHARS_MAX) return say('Use at most {count} characters.', { count: CHARS_MAX });
+  if (isCommon(text)) return say('Too many people have this password, or one that is nearly the same. Take another.');
   const known = [name.toLowerCase(), 'quayside'].filter((one) => one.length > 2);
   const rest = known.reduce((left, one) => left.replaceAll(one, ''), text);
-  return new Set(withoutRuns(rest)).size < DISTINCT_MIN ? say('passwords.easy') : null;
+  return new Set(withoutRuns(rest)).size < DISTINCT_MIN
+    ? say('This password is easy to guess. Four words that nobody would guess are good.')
+    : null;
 }
 
 const rows = ['abcdefghijklmnopqrstuvwxyz', '01234567890', 'qwertyuiopasdfghjklzxcvbnm'];

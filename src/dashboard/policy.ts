@@ -46,7 +46,7 @@ export const onlyOwnForms =
     const isReading = request.method === 'GET' || request.method === 'HEAD';
     if (isReading && /^(iframe|frame|object|embed)$/.test(request.get('Sec-Fetch-Dest') ?? '')) {
       const words = wordsFor(languages, response);
-      refuse(words, response, 403, words.say('refusal.framed'));
+      refuse(words, response, 403, words.say('This page cannot be shown inside another one.'));
       return;
     }
     const isOwn = site === undefined ? request.get('Origin') === url : site === 'same-origin';
@@ -55,5 +55,10 @@ export const onlyOwnForms =
       return;
     }
     const words = wordsFor(languages, response);
-    refuse(words, response, 403, words.html('refusal.foreign_form', { url }));
+    refuse(
+      words,
+      response,
+      403,
+      words.html('Forms are taken only from {url}. Open the dashboard at that address and try again.', { url }),
+    );
   };

@@ -58,22 +58,22 @@ export async function refundBackground(
   const { requestedBy, heldKind, createdAtMs, approvedAtMs, destination } = refund;
   const whoDid = await readActs(database, words, refund);
   const person = (await database.people.list()).find(({ id }) => id === requestedBy);
-  const asked = person?.name ?? words.say(heldKind === null ? 'refunds.by_api' : 'refunds.by_installation');
+  const asked = person?.name ?? words.say(heldKind === null ? 'your shop, through the API' : 'the operator');
   const namer = destination?.from === 'merchant' ? (whoDid(redirectRefund.name) ?? person?.name ?? null) : null;
   const approver = whoDid(approveRefund.name);
   const session = await database.sessions.find(refund.sessionId);
   const received = session && confirmedText(session);
   const room = heldKind === null ? await database.refunds.room(refund.sessionId, nowMs) : null;
-  const at = (who: string, ms: number) => words.html('refunds.person_at', { person: who, time: time(ms) });
+  const at = (who: string, ms: number) => words.html('{person}, {time}', { person: who, time: time(ms) });
   return {
     named: destination && html`${namedBy(words, destination, namer)}`,
     facts: [
-      [words.say('refunds.asked_by'), at(asked, createdAtMs)],
+      [words.say('Asked for by'), at(asked, createdAtMs)],
       approvedAtMs === null
         ? null
-        : [words.say('refunds.approved_by'), approver === null ? time(approvedAtMs) : at(approver, approvedAtMs)],
-      received ? [words.say('refunds.paid'), data(received)] : null,
-      room && [words.say('refunds.left_besides'), data(leftText(room) || '–')],
+        : [words.say('Approved by'), approver === null ? time(approvedAtMs) : at(approver, approvedAtMs)],
+      received ? [words.say('The payment received'), data(received)] : null,
+      room && [words.say('Left after all its refunds'), data(leftText(room) || '–')],
     ],
   };
 }
@@ -91,7 +91,7 @@ async function readActs(database: DashboardDeps['database'], words: Words, refun
     if (name === undefined) return null;
     return name.endsWith(IN_DASHBOARD)
       ? name.slice(0, -IN_DASHBOARD.length)
-      : words.say('refunds.by_operator', { name });
+      : words.say('the operator ({name})', { name });
   };
 }
 
@@ -99,6 +99,6 @@ async function readActs(database: DashboardDeps['database'], words: Words, refun
 function namedBy(words: Words, { from, isLinkSeen }: NonNullable<Refund['destination']>, named: string | null): string {
   if (isLinkSeen) return words.say('refunds.source_seen_link');
   return from === 'merchant' && named !== null
-    ? words.say('refunds.named_by', { person: named })
+    ? words.say('named by {person}', { person: named })
     : words.say(`refunds.source_${from}`);
 }

@@ -31,7 +31,7 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
     const step = words.say(key);
     return isAllowed(visitor.person.memberships, { permission, ...at })
       ? html`<a href="/s/${storeId}/${mode}/${name}">${step}</a>`
-      : words.html('setup.owner_does', { step: html`${step}` });
+      : words.html('{step}: the store’s owner does that', { step: html`${step}` });
   };
   const command = html`<code>quayside store decide ${storeId} approve</code>`;
   const reason = store?.refusal?.because;
@@ -39,16 +39,21 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
   return [
     {
       isDone: store?.status === 'approved',
-      what: 'setup.approved',
+      what: 'The store is approved',
       next:
         reason === undefined
-          ? words.html('setup.approved_next', { command })
-          : words.html('setup.refused_next', { command, reason }),
+          ? words.html('The operator approves it, in the dashboard or with {command}', { command })
+          : words.html('It was refused: {reason}. The operator approves it, in the dashboard or with {command}', {
+              command,
+              reason,
+            }),
     },
     {
       isDone: sources.some((source) => source !== null),
-      what: 'setup.addresses',
-      next: words.html('setup.addresses_next'),
+      what: 'Deposit addresses come from your wallet',
+      next: words.html(
+        'The operator sets `xpub` of a network, or imports a list where it has none: `quayside address-pool import`',
+      ),
     },
     {
       // That it stops later is no step of setting up: the overview says so.
@@ -63,13 +68,13 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
     },
     {
       isDone: await isWebhookProved(deps, at),
-      what: 'setup.webhook',
-      next: page('webhooks', 'setup.webhook_next', 'webhooks:read'),
+      what: 'A webhook arrived at your shop',
+      next: page('webhooks', 'Add an endpoint and send it a test event', 'webhooks:read'),
     },
     {
       isDone: await database.reports.hasCredits({ storeId, mode: 'test' }),
-      what: 'setup.payment',
-      next: words.html('setup.payment_next'),
+      what: 'A test payment came through',
+      next: words.html('Pay a session of a test key: `quayside pay SESSION --network NAME` does it in the sandbox'),
     },
     ...forLive,
   ];
@@ -84,23 +89,23 @@ async function liveSteps({ database, config, readBackups }: DashboardDeps, words
         ({ memberships, isReady, removedAtMs }) =>
           isReady && removedAtMs === null && memberships.some(({ role }) => role === 'operator'),
       ),
-      what: 'setup.operator',
-      next: words.html('setup.operator_next'),
+      what: 'An operator can sign in, with a second factor',
+      next: words.html('Whoever runs this installation makes the account: `quayside user link NAME`'),
     },
     {
       isDone: [config.baseUrl, config.checkoutUrl].every((url) => url.startsWith('https:')),
-      what: 'setup.https',
-      next: words.html('setup.https_next'),
+      what: 'Your shop and payers reach it by https',
+      next: words.html('The operator sets `base_url` to the public address, behind a proxy with a certificate'),
     },
     {
       isDone: (await database.notices.listTargets()).some(isInformed),
-      what: 'setup.notices',
-      next: words.html('setup.notices_next'),
+      what: 'Somebody is told when something breaks',
+      next: words.html('The operator adds somebody at Notices and types the code that arrives.'),
     },
     {
       isDone: readBackups().proved !== null,
-      what: 'setup.backup',
-      next: words.html('setup.backup_next'),
+      what: 'A backup was made and proved',
+      next: words.html('The operator makes one: `quayside backup`'),
     },
   ];
 }
@@ -119,10 +124,10 @@ export async function setupList(deps: DashboardDeps, visit: Visit<StoreAt>): Pro
   const left = steps.filter(({ isDone }) => !isDone).length;
   if (left === 0) return null;
   const { words } = visit;
-  return html`<section class="card" aria-labelledby="setup"><h2 id="setup">${words.say(visit.at.mode === 'test' ? 'setup.title_test' : 'setup.title', { left, all: steps.length })}</h2>
+  return html`<section class="card" aria-labelledby="setup"><h2 id="setup">${words.say(visit.at.mode === 'test' ? 'To try it in test mode: {left} of {all} left' : 'Before your first live payment: {left} of {all} left', { left, all: steps.length })}</h2>
 <ul class="steps">${steps.map(({ isDone, what, next }) =>
     isDone
-      ? html`<li>${badge(words.say('setup.done'), 'good')} ${words.say(what)}</li>`
-      : html`<li>${badge(words.say('setup.to_do'), 'attention')} ${words.say(what)}<p class="hint">${next}</p></li>`,
+      ? html`<li>${badge(words.say('done'), 'good')} ${words.say(what)}</li>`
+      : html`<li>${badge(words.say('to do'), 'attention')} ${words.say(what)}<p class="hint">${next}</p></li>`,
   )}</ul></section>`;
 }

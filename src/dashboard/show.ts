@@ -86,7 +86,7 @@ export function explorerOf({ config, words }: Explorers, { network, kind, text }
   const page = kind === 'tx' ? known?.explorer : known?.addressExplorer;
   if (page === undefined) return null;
   const href = page.replace(`{${kind}}`, () => encodeURIComponent(text));
-  return html` <a class="explorer" href="${href}" target="_blank" rel="noopener noreferrer" aria-label="${words.say('general.explorer', { text })}"><svg viewBox="0 0 10 10" aria-hidden="true"><path d="M2 8l6-6M3 2h5v5"/></svg></a>`;
+  return html` <a class="explorer" href="${href}" target="_blank" rel="noopener noreferrer" aria-label="${words.say('In a block explorer: {text}', { text })}"><svg viewBox="0 0 10 10" aria-hidden="true"><path d="M2 8l6-6M3 2h5v5"/></svg></a>`;
 }
 
 /** Shows it by both ends, or whole: with a button that copies it, where scripts run, and a link to an explorer. */

@@ -47,14 +47,29 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
     const waitS = limiter.take(request.ip ?? '');
     if (waitS > 0) {
       response.set('Retry-After', String(waitS));
-      sendForm(deps, response, 429, words.html('sign-in.too_many', { seconds: waitS }));
+      sendForm(
+        deps,
+        response,
+        429,
+        words.html('Too many attempts from your address. Try again in {seconds} s.', { seconds: waitS }),
+      );
       return;
     }
     const form = await readForm(request, FORM_BYTES_MAX);
     const outcome = await signIn(deps, request, response, form);
     if (outcome === 'wrong') {
-      sendForm(deps, response, 403, words.say(form.passkey ? 'sign-in.wrong_passkey' : 'sign-in.wrong'));
-    } else if (outcome === 'busy') sendForm(deps, response, 503, words.say('sign-in.busy'));
+      sendForm(
+        deps,
+        response,
+        403,
+        words.say(
+          form.passkey
+            ? 'That passkey was refused: the page was open for too long, or the passkey was removed or belongs to another account. Try again, or sign in with your password and a code.'
+            : 'Name, password or code is wrong, the code was used before, or the account waits after several wrong attempts. Wait a minute for a new code and try again.',
+        ),
+      );
+    } else if (outcome === 'busy')
+      sendForm(deps, response, 503, words.say('Others are signing in right now. Try again in a few seconds.'));
     else response.redirect(303, outcome.to);
   });
 
@@ -65,7 +80,7 @@ export function serveSignIn(app: Express, deps: SignInDeps): void {
       if (!isFormToken(visitor, form.form_token)) {
         setLanguage(response, visitor.person.language);
         const words = wordsFor(languages, response);
-        refuse(words, response, 403, words.say('general.form_old'));
+        refuse(words, response, 403, words.say('This form is out of date. Go back, reload the page and try again.'));
         return;
       }
       const { person, session } = visitor;
@@ -152,20 +167,20 @@ function sendForm(
   const kept = new URLSearchParams({ ...(language !== null && { lang: language }), ...(to !== null && { to }) });
   const asked = passkeys.isPossible ? passkeys.request([], PURPOSE) : null;
   const page = html`<main id="main" class="narrow">
-<h1>${words.say('sign-in.title')}</h1>
-${isEnded ? html`<p class="message attention" role="status">${words.say('sign-in.ended')}</p>` : null}${faultMessage(fault)}
+<h1>${words.say('Sign in')}</h1>
+${isEnded ? html`<p class="message attention" role="status">${words.say('Your session has ended. Sign in, and you are back where you were.')}</p>` : null}${faultMessage(fault)}
 <form method="post" action="${kept.size === 0 ? '/sign-in' : `/sign-in?${kept}`}" class="card">
-<label>${words.say('sign-in.name')} <input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required></label>
-<label>${words.say('sign-in.password')} <input name="password" type="password" autocomplete="current-password" required></label>
-<label>${words.say('general.code')} <input name="code" autocomplete="one-time-code" inputmode="text" spellcheck="false" dir="ltr"></label>
-<p class="hint">${words.say('sign-in.recovery')} ${words.say('sign-in.no_factor')}</p>
-<button>${words.say('sign-in.button')}</button>
-${asked === null ? null : passkeyButton(words, { field: 'passkey', text: words.say('sign-in.passkey'), asked })}
+<label>${words.say('Your name')} <input name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required></label>
+<label>${words.say('Password')} <input name="password" type="password" autocomplete="current-password" required></label>
+<label>${words.say('Code from your app')} <input name="code" autocomplete="one-time-code" inputmode="text" spellcheck="false" dir="ltr"></label>
+<p class="hint">${words.say('Without your phone, enter one of your recovery codes instead. You then set a new password and app.')} ${words.say('Leave it empty if you have set up no app yet.')}</p>
+<button>${words.say('Sign in')}</button>
+${asked === null ? null : passkeyButton(words, { field: 'passkey', text: words.say('Sign in with a passkey'), asked })}
 </form>
-<p class="hint">${words.html('sign-in.forgotten')}</p>
+<p class="hint">${words.html('Forgotten? Whoever runs this installation makes you a new link with `quayside user link NAME`.')}</p>
 </main>${languageSwitch(languages, words, to === null ? {} : { to })}`;
   response
     .status(status)
     .type('html')
-    .send(documentOf(words, words.say('sign-in.title'), page));
+    .send(documentOf(words, words.say('Sign in'), page));
 }

@@ -51,9 +51,9 @@ export async function proofFields(
     own.map(({ id }) => id),
     purposeOf(visit, said),
   );
-  return html`<label>${words.say('general.code')} <input name="code" autocomplete="one-time-code" spellcheck="false" dir="ltr" required></label>
-<p class="hint">${words.say('change.code_hint')}</p>
-${own.length === 0 ? null : passkeyButton(words, { field: 'proof', text: words.say('change.passkey'), asked })}`;
+  return html`<label>${words.say('Code from your app')} <input name="code" autocomplete="one-time-code" spellcheck="false" dir="ltr" required></label>
+<p class="hint">${words.say('Asked again because this lets money or power out. It is good for ten minutes. A recovery code is not enough: it is for signing in.')}</p>
+${own.length === 0 ? null : passkeyButton(words, { field: 'proof', text: words.say('Use a passkey instead'), asked })}`;
 }
 
 /**
@@ -69,14 +69,23 @@ export async function proveAgain(
   const { database, clock } = deps;
   const { visitor, form, nowMs } = visit;
   const { proof = '', code = '' } = form;
-  if (proof === '' && code.trim() === '') return { fault: 'change.no_code' };
+  if (proof === '' && code.trim() === '')
+    return { fault: 'Nothing was changed yet: enter a code from your app, to show that it is still you.' };
   const factor = await factorOf(deps, visit, said);
   const token = newToken();
   const renewed = { hash: hashOf(token), previousUntilMs: nowMs + PREVIOUS_MS, sudoUntilMs: nowMs + SUDO_MS };
   const act = actOf(visitor.person, 'prove the second factor again', clock);
   if (factor && (await database.signIns.confirmWebSession(visitor.session, factor, renewed, act))) return { token };
-  if (proof !== '') return { fault: 'change.wrong_passkey' };
-  return { fault: isRecoveryCode(code) ? 'change.recovery_code' : 'change.wrong_code' };
+  if (proof !== '')
+    return {
+      fault:
+        'That passkey was refused: the page was open for too long, or it is not one of yours. Nothing was changed. Try again, or enter a code from your app.',
+    };
+  return {
+    fault: isRecoveryCode(code)
+      ? 'A recovery code is for signing in, and does not confirm this. Nothing was changed. If the app is lost, sign in with a recovery code and set up a new one.'
+      : 'The code is wrong, was used before, or the account waits after several wrong attempts. Nothing was changed. Wait for a new code and try again.',
+  };
 }
 
 async function factorOf({ database, passkeys }: DashboardDeps, visit: Visited, said: Said): Promise<UsedFactor | null> {

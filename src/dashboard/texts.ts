@@ -4,10 +4,10 @@
 import type { Response } from 'express';
 import { queryOf } from '../lib/form.ts';
 import { type Languages as LanguagesOf, readLanguages, type Words as WordsOf } from '../lib/words.ts';
-import type english from './texts/en.json';
+import type spanish from './texts/es.json';
 
-/** `<page>.<name>`; a sentence of an act is its own key. */
-export type TextKey = keyof typeof english;
+/** An English text; `<page>.<name>` where a part of the key says a value, or where English has several forms. */
+export type TextKey = keyof typeof spanish;
 
 /** One language. */
 export type Words = WordsOf<TextKey>;

@@ -64,12 +64,12 @@ export function languagesOf<Key extends string>(all: readonly Words<Key>[]): Lan
   };
 }
 
-/** Creates one language from its texts. */
+/** Creates one language from its texts. What English lacks is its own text. */
 export function createWords<Key extends string>(code: string, texts: Readonly<Record<string, Text>>): Words<Key> {
   const direction = rightToLeft.includes(code) ? 'rtl' : 'ltr';
   const plural = new Intl.PluralRules(code);
   const textOf = (key: Key, values: Readonly<Record<string, unknown>>): string => {
-    const text = texts[key];
+    const text = texts[key] ?? (code === FALLBACK ? key : undefined);
     const form = typeof text === 'object' ? (text[plural.select(Number(values.count))] ?? text.other) : text;
     invariant(form !== undefined, `${code} has the text ${key}`);
     return form;

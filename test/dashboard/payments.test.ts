@@ -92,7 +92,7 @@ test('filters live in the address, hold on every page, and go into the export', 
     await create(dashboard, 'three', {});
     const shown = async (query: string) => ordersOf((await owner.get(`${base}${query}`)).text);
     assert.equal(await shown(''), ['three', 'two', 'one']);
-    assert.match((await owner.get(base)).text, '<th scope="col" aria-sort="descending">Created</th>');
+    assert.match((await owner.get(base)).text, '<th scope="col" aria-sort="descending">Created at</th>');
     assert.equal(await shown('?status=paid'), ['two', 'one']);
     assert.equal(await shown('?status=pending'), ['three']);
     const day = new Date(api.clock.nowMs()).toISOString().slice(0, 10);

@@ -48,39 +48,41 @@ async function accountPage(deps: DashboardDeps, visit: Visit<null>): Promise<Rep
   const chosen = deps.languages.all.find(({ code }) => code === query.get('lang'));
   if (chosen) {
     await deps.database.people.setLanguage(person.id, chosen.code, actOf(person, 'set language', deps.clock));
-    return { to: '/account', said: chosen.say('account.language_saved') };
+    return { to: '/account', said: chosen.say('The language is saved.') };
   }
   const open = await deps.database.signIns.listWebSessions(person.id, nowMs, sessionLimits);
   const end = html`<form method="post" action="/account/sessions/end">
-${formTokenField(formToken)}<button class="plain">${words.say('account.end_others')}</button></form>`;
+${formTokenField(formToken)}<button class="plain">${words.say('Sign out everywhere else')}</button></form>`;
   const names = new Map<string, string>();
   for (const { storeId } of person.memberships) {
     const store = storeId === null ? null : await deps.database.stores.find(storeId);
     if (store) names.set(store.id, store.name);
   }
-  const title = words.say('account.open');
-  const note = isOperator(visitor) ? html`<p class="hint">${words.say('account.language_operator')}</p>` : null;
+  const title = words.say('Where you are signed in');
+  const note = isOperator(visitor)
+    ? html`<p class="hint">${words.say('The pages about the installation are in English.')}</p>`
+    : null;
   return {
-    title: words.say('frame.account'),
+    title: words.say('My account'),
     content: html`<section class="card">${facts([
-      [words.say('account.name'), data(person.name)],
-      [words.say('account.roles'), rolesText(words, person.memberships, (id) => names.get(id) ?? id)],
+      [words.say('Your name'), data(person.name)],
+      [words.say('Roles'), rolesText(words, person.memberships, (id) => names.get(id) ?? id)],
     ])}
-<p class="hint">${words.html('account.reset', { command: html`<code>quayside user link ${person.name}</code>` })}</p></section>
+<p class="hint">${words.html('Lost the password, or the phone with the recovery codes? Whoever runs this installation makes you a new link: {command}.', { command: html`<code>quayside user link ${person.name}</code>` })}</p></section>
 ${factorSection(visit)}
 ${await passkeySection(deps, visit)}
-${section('language', words.say('frame.languages'), html`${languageSwitch(deps.languages, words)}${note}`)}
+${section('language', words.say('Language'), html`${languageSwitch(deps.languages, words)}${note}`)}
 <section class="card" aria-labelledby="open"><h2 id="open">${title}</h2>
 ${list<WebSession>({
   caption: title,
   columns: [
-    [words.say('account.since'), ({ startedAtMs }) => time(startedAtMs)],
-    [words.say('account.seen'), ({ seenAtMs }) => ago(words, seenAtMs, nowMs)],
-    [words.say('account.address'), ({ address }) => network(address)],
+    [words.say('Signed in since'), ({ startedAtMs }) => time(startedAtMs)],
+    [words.say('Last seen'), ({ seenAtMs }) => ago(words, seenAtMs, nowMs)],
+    [words.say('Address'), ({ address }) => network(address)],
     [
-      words.say('account.browser'),
+      words.say('Browser'),
       ({ device, hash }) =>
-        html`${data(device)} ${hash === session.hash ? badge(words.say('account.this_one'), 'good') : null}`,
+        html`${data(device)} ${hash === session.hash ? badge(words.say('this browser'), 'good') : null}`,
     ],
   ],
   rows: open,
@@ -103,7 +105,7 @@ export function rolesText(
   memberships: Person['memberships'],
   nameOf: (storeId: string) => string,
 ): Html | string {
-  if (memberships.length === 0) return words.say('general.none');
+  if (memberships.length === 0) return words.say('none');
   return html`${memberships.map(({ role, storeId }, at) => {
     const name = words.say(`general.role_${role}`);
     return html`${at === 0 ? '' : ', '}${storeId === null ? name : words.html('general.role_of', { role: name, store: nameOf(storeId) })}`;

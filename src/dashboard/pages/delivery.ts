@@ -31,40 +31,37 @@ async function deliveryPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise
   const { delivery, event } = found;
   const { endpointId, dueAtMs } = delivery;
   const attempts = attemptTable(words, await deps.database.deliveries.attempts(delivery.id));
-  const resend = resending.show(visit, { button: words.say('webhooks.resend'), look: 'main' });
+  const resend = resending.show(visit, { button: words.say('Send it again'), look: 'main' });
   const described = facts([
-    [words.say('webhooks.event'), html`<code>${event.id}</code>`],
-    [words.say('general.created'), time(event.createdAtMs)],
-    [
-      words.say('webhooks.payment'),
-      html`<a href="${pathIn(at, `payments/${event.sessionId}`)}">${data(event.sessionId)}</a>`,
-    ],
-    [words.say('webhooks.endpoint'), html`<a href="${pathIn(at, `webhooks/${endpointId}`)}">${data(endpointId)}</a>`],
-    dueAtMs === null ? null : [words.say('webhooks.next_try'), time(dueAtMs)],
+    [words.say('Event'), html`<code>${event.id}</code>`],
+    [words.say('Created'), time(event.createdAtMs)],
+    [words.say('Payment'), html`<a href="${pathIn(at, `payments/${event.sessionId}`)}">${data(event.sessionId)}</a>`],
+    [words.say('Endpoint'), html`<a href="${pathIn(at, `webhooks/${endpointId}`)}">${data(endpointId)}</a>`],
+    dueAtMs === null ? null : [words.say('Next try'), time(dueAtMs)],
   ]);
   // The bytes that are sent have no line breaks; this is for reading.
   const body = html`<pre tabindex="0"><code>${JSON.stringify(JSON.parse(event.body), null, 2)}</code></pre>`;
   return {
-    title: words.say('webhooks.event_title', { event: event.type }),
-    content: html`<p><a href="${pathIn(at, 'webhooks')}">${words.say('webhooks.all')}</a></p>
+    title: words.say('Event {event}', { event: event.type }),
+    content: html`<p><a href="${pathIn(at, 'webhooks')}">${words.say('All webhooks')}</a></p>
 ${section('state', deliveryState(words, delivery), html`${described}${resend}`)}
-${section('attempts', words.say('webhooks.attempts'), attempts, 'plain')}
-${section('body', words.say('webhooks.body'), body)}`,
+${section('attempts', words.say('Attempts'), attempts, 'plain')}
+${section('body', words.say('What is sent'), body)}`,
   };
 }
 
 const attemptTable = (words: Words, attempts: readonly Attempt[]): Html =>
   list<Attempt>({
-    caption: words.say('webhooks.attempts'),
+    caption: words.say('Attempts'),
     columns: [
-      [words.say('webhooks.started'), ({ startedAtMs }) => time(startedAtMs)],
-      [words.say('general.took'), ({ durationMs }) => data(`${durationMs} ms`), 'number'],
-      [words.say('webhooks.result'), ({ status, error }) => data(status ?? error ?? '–'), 'lead'],
+      [words.say('Started'), ({ startedAtMs }) => time(startedAtMs)],
+      [words.say('Took'), ({ durationMs }) => data(`${durationMs} ms`), 'number'],
+      [words.say('Result'), ({ status, error }) => data(status ?? error ?? '–'), 'lead'],
       [
-        words.say('webhooks.answer'),
+        words.say('Answer'),
         ({ responseExcerpt: excerpt }) => (excerpt === null ? '–' : html`<code>${plainText(excerpt)}</code>`),
       ],
     ],
     rows: attempts,
-    empty: words.say('webhooks.not_tried'),
+    empty: words.say('It was not tried yet.'),
   });

@@ -22,7 +22,8 @@ const merchantHeader = ({ storeId }: StoreAt): string => `X-Merchant-Id: ${store
 const creating = formOf(createKey, {
   path: `${PATH}/keys`,
   inputs: ['name', 'scopes', 'expires', 'from'],
-  below: (_deps, { words }) => html`<p class="hint">${words.say('developers.secret_hint')}</p>`,
+  below: (_deps, { words }) =>
+    html`<p class="hint">${words.say('The key is sent with each request; the secret only signs them, and is never sent.')}</p>`,
 });
 const revoking = formOf(revokeKey, { path: `${PATH}/keys/revoke`, inputs: ['key'] });
 
@@ -37,64 +38,62 @@ async function page({ database, config }: DashboardDeps, visit: Visit<StoreAt>):
   const own = (await database.keys.list(at.storeId)).filter(({ mode }) => mode === at.mode).toReversed();
   // A test key may do everything, unless somebody says otherwise; a live key only what somebody has chosen.
   const texts = { scopes: at.mode === 'test' ? scopes.join(',') : '' };
-  const form = creating.show(visit, { button: words.say('developers.create'), texts, look: 'main' });
+  const form = creating.show(visit, { button: words.say('Create the key'), texts, look: 'main' });
   return {
-    title: words.say('frame.developers'),
+    title: words.say('API keys'),
     content: html`${section(
       'ids',
-      words.say('developers.store'),
+      words.say('Your store in the API'),
       facts([
-        [words.say('developers.merchant_id'), copyCode(at.storeId)],
-        [words.say('developers.header'), copyCode(merchantHeader(at))],
-        [words.say('frame.mode'), words.say(`general.mode_${at.mode}`)],
+        [words.say('Merchant id'), copyCode(at.storeId)],
+        [words.say('Header'), copyCode(merchantHeader(at))],
+        [words.say('Mode'), words.say(`general.mode_${at.mode}`)],
       ]),
     )}
-${section('keys', words.say('developers.keys'), keyTable(visit, own.slice(0, KEYS_SHOWN), nowMs), 'plain')}
+${section('keys', words.say('API keys'), keyTable(visit, own.slice(0, KEYS_SHOWN), nowMs), 'plain')}
 ${obstacle ? html`<p class="card">${sentence(words, obstacle)}</p>` : section('new', words.say(`developers.new_${at.mode}`), html`${form}`)}
-<p class="hint">${words.html('developers.call_text', { reference: html`<a href="${config.baseUrl}/docs">${words.say('developers.reference')}</a>` })}</p>`,
+<p class="hint">${words.html('{reference} describes every call, with examples to copy.', { reference: html`<a href="${config.baseUrl}/docs">${words.say('The reference')}</a>` })}</p>`,
   };
 }
 
 function keyTable(visit: Visit<StoreAt>, keys: readonly ApiKey[], nowMs: number): Html {
   const { words } = visit;
-  const button = words.say('developers.revoke');
+  const button = words.say('Revoke');
   const revoke = ({ id, hint }: ApiKey) => revoking.show(visit, { button, given: { key: id }, about: hint });
   return list<ApiKey>({
-    caption: words.say('developers.keys'),
+    caption: words.say('API keys'),
     columns: [
-      [words.say('general.name'), ({ name }) => data(name ?? '–')],
-      [words.say('general.key'), ({ id, hint }) => html`<code title="${id}">${hint}</code>`],
-      [words.say('developers.may'), (key) => data(key.scopes.join(', '))],
+      [words.say('Name'), ({ name }) => data(name ?? '–')],
+      [words.say('Key'), ({ id, hint }) => html`<code title="${id}">${hint}</code>`],
+      [words.say('May'), (key) => data(key.scopes.join(', '))],
       [
-        words.say('developers.from'),
+        words.say('Used from'),
         ({ sources }) =>
-          sources.length === 0
-            ? html`<span class="word">${words.say('developers.anywhere')}</span>`
-            : data(sources.join(', ')),
+          sources.length === 0 ? html`<span class="word">${words.say('anywhere')}</span>` : data(sources.join(', ')),
       ],
       [
-        words.say('general.created'),
+        words.say('Created'),
         ({ createdAtMs, createdBy }) =>
-          html`${time(createdAtMs)}${createdBy === null ? null : html` <span class="hint">${words.html('developers.by', { person: createdBy })}</span>`}`,
+          html`${time(createdAtMs)}${createdBy === null ? null : html` <span class="hint">${words.html('by {person}', { person: createdBy })}</span>`}`,
       ],
       [
-        words.say('developers.last_used'),
+        words.say('Last used'),
         ({ lastUsedAtMs, lastUsedFrom }) =>
           lastUsedAtMs === null
-            ? words.say('general.never')
-            : words.html('developers.used_from', {
+            ? words.say('never')
+            : words.html('{ago} from {address}', {
                 ago: ago(words, lastUsedAtMs, nowMs),
                 address: lastUsedFrom ?? '–',
               }),
       ],
       [
-        words.say('general.state'),
+        words.say('State'),
         (key) => html`<div>${keyState(words, key, nowMs)}${isWorking(key, nowMs) ? revoke(key) : null}</div>`,
         'lead',
       ],
     ],
     rows: keys,
-    empty: words.say('developers.no_key'),
+    empty: words.say('There is no key of this mode yet.'),
   });
 }
 
@@ -102,11 +101,11 @@ const isWorking = ({ revokedAtMs, expiresAtMs }: ApiKey, nowMs: number): boolean
   revokedAtMs === null && (expiresAtMs === null || expiresAtMs > nowMs);
 
 function keyState(words: Words, key: ApiKey, nowMs: number): Html {
-  if (key.revokedAtMs !== null) return badge(words.say('developers.revoked'), 'wait');
-  if (!isWorking(key, nowMs)) return badge(words.say('developers.expired'), 'wait');
+  if (key.revokedAtMs !== null) return badge(words.say('revoked'), 'wait');
+  if (!isWorking(key, nowMs)) return badge(words.say('has expired'), 'wait');
   const until =
     key.expiresAtMs === null
       ? null
-      : html` <span class="hint">${words.html('developers.until', { time: time(key.expiresAtMs) })}</span>`;
-  return html`${badge(words.say('developers.works'), 'good')}${until}`;
+      : html` <span class="hint">${words.html('until {time}', { time: time(key.expiresAtMs) })}</span>`;
+  return html`${badge(words.say('works'), 'good')}${until}`;
 }

@@ -39,16 +39,16 @@ const testEndpoint = browserAct({
     const entry = { target: endpoint.id, before: null, after: { answer: status ?? error ?? 'none' } };
     await database.audit.record(act, entry);
     return {
-      made: say('webhook-changes.test_title'),
+      made: say('Test event'),
       said: adviceOn(sent),
       json: {},
       facts: [
-        [say('general.state'), say(isDelivered ? 'general.delivery_delivered' : 'webhook-changes.not_delivered')],
-        [say('general.url'), endpoint.url],
-        [say('webhooks.answer'), status ?? say('general.none')],
-        [say('general.took'), `${durationMs} ms`],
-        ...(detail === null ? [] : [[say('webhook-changes.why'), plainText(detail)] as const]),
-        ...(answer === null ? [] : [[say('webhook-changes.it_said'), plainText(answer)] as const]),
+        [say('State'), say(isDelivered ? 'general.delivery_delivered' : 'not delivered')],
+        [say('URL'), endpoint.url],
+        [say('Answer'), status ?? say('none')],
+        [say('Took'), `${durationMs} ms`],
+        ...(detail === null ? [] : [[say('What happened'), plainText(detail)] as const]),
+        ...(answer === null ? [] : [[say('It said'), plainText(answer)] as const]),
       ],
     };
   },
@@ -61,7 +61,7 @@ function adviceOn({ isDelivered, status, error }: TestAnswer): Sentence {
   if (isDelivered) return say('general.delivery_delivered');
   if (status !== null) return say('webhook-changes.error_status', { status: String(status) });
   const known = sendErrors.find((one) => one === error);
-  return say(known === undefined ? 'webhook-changes.not_delivered' : `webhook-changes.error_${known}`);
+  return say(known === undefined ? 'not delivered' : `webhook-changes.error_${known}`);
 }
 
 const testing = formOf(testEndpoint, { path: `${PATH}/test` });
@@ -88,49 +88,52 @@ async function endpointPage({ database }: DashboardDeps, visit: Visit<StoreAt>):
   const page = { after: null, limit: RECENT_SHOWN, lookMax: LOOK_MAX };
   const { deliveries } = await database.deliveries.ofStore(at, search, page);
   const table = list({
-    caption: words.say('webhooks.deliveries'),
+    caption: words.say('Deliveries'),
     columns: deliveryColumns(visit, null),
     rows: deliveries,
-    empty: words.say('webhooks.nothing_sent_to_it'),
+    empty: words.say('Nothing was sent to it yet.'),
   });
-  const test = testing.show(visit, { button: words.say('webhooks.test') });
+  const test = testing.show(visit, { button: words.say('Send a test event') });
   return {
-    title: words.say('webhooks.endpoint'),
-    content: html`<p><a href="${pathIn(at, 'webhooks')}">${words.say('webhooks.all')}</a></p>
+    title: words.say('Endpoint'),
+    content: html`<p><a href="${pathIn(at, 'webhooks')}">${words.say('All webhooks')}</a></p>
 ${section('url', data(endpoint.url), html`${healthFacts(words, endpoint, health)}${test}`)}
-${section('recent', words.say('webhooks.recent'), table, 'plain')}
+${section('recent', words.say('Recent deliveries'), table, 'plain')}
 ${may(visit, 'webhooks:manage') ? manageForms(visit, endpoint, (secret?.nextSecret ?? null) !== null) : null}`,
   };
 }
 
 function stateOf(words: Words, { recent, failingSinceMs, disabledAtMs, disabledReason }: ShownHealth): Html {
   if (disabledAtMs !== null) {
-    return words.html('webhooks.disabled_since', {
-      state: badge(words.say('webhooks.disabled'), 'attention'),
+    return words.html('{state} since {time}: {reason}. Its events wait.', {
+      state: badge(words.say('disabled'), 'attention'),
       time: time(disabledAtMs),
-      reason: disabledReason === null ? html`${words.say('webhooks.by_person')}` : data(disabledReason),
+      reason: disabledReason === null ? html`${words.say('by a person')}` : data(disabledReason),
     });
   }
   if (failingSinceMs !== null) return failingText(words, failingSinceMs);
   return recent.some(({ attempts, state }) => attempts > 0 || state === 'delivered')
-    ? badge(words.say('webhooks.answers'), 'good')
-    : badge(words.say('webhooks.untried'), 'wait');
+    ? badge(words.say('answers'), 'good')
+    : badge(words.say('not tested yet'), 'wait');
 }
 
 function healthFacts(words: Words, { id, extendedEvents: more }: Endpoint, health: ShownHealth): Html {
   const { recent, waiting } = health;
   const countOf = (state: string) => recent.filter((one) => one.state === state).length;
   return facts([
-    [words.say('general.state'), stateOf(words, health)],
-    [words.say('webhooks.endpoint_id'), html`<code>${id}</code>`],
-    [words.say('general.events'), eventsText(more)],
+    [words.say('State'), stateOf(words, health)],
+    [words.say('Endpoint id'), html`<code>${id}</code>`],
+    [words.say('Events'), eventsText(more)],
     [
-      words.say('webhooks.last_events', { count: RECENT_EVENTS }),
-      words.say('webhooks.counts', { delivered: countOf('delivered'), failed: countOf('failed') }),
+      words.say('Of the last {count} events', { count: RECENT_EVENTS }),
+      words.say('{delivered} delivered, {failed} failed for good', {
+        delivered: countOf('delivered'),
+        failed: countOf('failed'),
+      }),
     ],
     [
-      words.say('webhooks.waiting'),
-      waiting < WAITING_COUNTED_MAX ? String(waiting) : words.say('webhooks.or_more', { count: WAITING_COUNTED_MAX }),
+      words.say('Waiting'),
+      waiting < WAITING_COUNTED_MAX ? String(waiting) : words.say('{count} or more', { count: WAITING_COUNTED_MAX }),
     ],
   ]);
 }
@@ -139,24 +142,23 @@ function manageForms(visit: Visit<StoreAt>, endpoint: Endpoint, isRotating: bool
   const { words } = visit;
   const step = (rotate: string, button: string) => rotating.show(visit, { button, given: { rotate } });
   const secret = isRotating
-    ? html`<p>${words.say('webhooks.rotating')}</p><div class="actions">${step('finish', words.say('webhooks.finish'))}
-${step('cancel', words.say('webhooks.cancel'))}</div>`
-    : html`<p>${words.say('webhooks.start_hint')}</p>${step('start', words.say('webhooks.start'))}`;
-  const recover = recovering.show(visit, { button: words.say('frame.go_on'), texts: { since: '24h' } });
+    ? html`<p>${words.say('Two secrets are valid. Once your shop checks the new one, finish.')}</p><div class="actions">${step('finish', words.say('Finish: only the new secret'))}
+${step('cancel', words.say('Cancel: keep the old secret'))}</div>`
+    : html`<p>${words.say('A new secret is shown once; both are valid until you finish.')}</p>${step('start', words.say('Make a new secret'))}`;
+  const recover = recovering.show(visit, { button: words.say('Go on'), texts: { since: '24h' } });
   const events = choosing.show(visit, {
-    button: words.say('webhooks.save_events'),
+    button: words.say('Save the events'),
     texts: { events: endpoint.extendedEvents.join(',') },
     above: alwaysSent(words),
   });
-  const [state, button] =
-    endpoint.disabledAtMs === null ? ['off', words.say('webhooks.disable')] : ['on', words.say('webhooks.enable')];
-  return html`${section('recover', words.say('webhooks.recover'), html`${recover}`)}
-${section('secret', words.say('general.secret'), secret)}
+  const [state, button] = endpoint.disabledAtMs === null ? ['off', words.say('Disable')] : ['on', words.say('Enable')];
+  return html`${section('recover', words.say('Send again what failed'), html`${recover}`)}
+${section('secret', words.say('Secret'), secret)}
 ${section(
   'change',
-  words.say('webhooks.change'),
+  words.say('Change it'),
   html`${events}<div class="actions">${switching.show(visit, { button, given: { state } })}
-${removing.show(visit, { button: words.say('general.remove') })}</div>
-<p class="hint">${words.say('webhooks.other_url')}</p>`,
+${removing.show(visit, { button: words.say('Remove') })}</div>
+<p class="hint">${words.say('For another URL, add it and then remove this one.')}</p>`,
 )}`;
 }

@@ -49,31 +49,35 @@ export async function heldSection(deps: DashboardDeps, visit: Visit<StoreAt>, se
     shown.push(html`<article><h3>${data(heldAmount(held))} ${stateOf(words, held)}</h3>
 <p>${words.say(`held.kind_${held.kind}`)}. ${waitingOf(visit, held)}</p>${returnsOf(visit, held)}${forms}</article>`);
   }
-  return section('held', words.say('held.title'), html`<p class="hint">${words.say('held.what_it_is')}</p>${shown}`);
+  return section(
+    'held',
+    words.say('Held money'),
+    html`<p class="hint">${words.say('It is confirmed, but counts for nothing until you decide.')}</p>${shown}`,
+  );
 }
 
 /** What became of it. */
 function stateOf(words: Words, { state, returns }: HeldMoney): Html {
-  if (state === 'open') return badge(words.say('held.state_open'), 'attention');
-  if (state === 'settled') return badge(words.say('held.state_accepted'), 'good');
+  if (state === 'open') return badge(words.say('waits for you'), 'attention');
+  if (state === 'settled') return badge(words.say('accepted'), 'good');
   if (returns.some(({ status }) => status === 'pending' || status === 'processing')) {
-    return badge(words.say('held.state_returning'), 'wait');
+    return badge(words.say('returning'), 'wait');
   }
   return returns.some(({ status }) => status === 'completed')
-    ? badge(words.say('held.state_returned'), 'good')
-    : badge(words.say('held.state_gone'), 'wait');
+    ? badge(words.say('returned'), 'good')
+    : badge(words.say('gone'), 'wait');
 }
 
 /** Since when it waits, or when it was decided about. */
 const waitingOf = ({ words }: Visit<StoreAt>, { openedAtMs, settledAtMs }: HeldMoney): Html =>
   settledAtMs === null
-    ? html`<span class="hint">${words.say('held.held_since')} ${time(openedAtMs)}</span>`
-    : html`<span class="hint">${words.say('held.decided')} ${time(settledAtMs)}</span>`;
+    ? html`<span class="hint">${words.say('Held since')} ${time(openedAtMs)}</span>`
+    : html`<span class="hint">${words.say('Decided')} ${time(settledAtMs)}</span>`;
 
 const returnsOf = ({ at, words }: Visit<StoreAt>, { returns }: HeldMoney): Html | null =>
   returns.length === 0
     ? null
-    : html`<p>${words.say('held.returns')}</p><ul>${returns.map(
+    : html`<p>${words.say('Returns:')}</p><ul>${returns.map(
         ({ id, status, ...part }) =>
           html`<li><a href="${pathIn(at, `refunds/${id}`)}">${data(amountText(part))}</a> ${refundBadge(words, { status })}</li>`,
       )}</ul>`;
@@ -86,14 +90,14 @@ async function decisions(deps: DashboardDeps, visit: Visit<StoreAt>, { id: held 
   const parts = await returnableParts(context, held);
   const returns = parts.map((part) => {
     const what = { currency: amountText(part), network: networkTitle(deps.config, part.network) };
-    const title = html`${words.say('held.return')}: ${words.say('general.on_network', what)}`;
+    const title = html`${words.say('Return it')}: ${words.say('{currency} on {network}', what)}`;
     return returning.show(visit, {
-      ...{ button: words.say('frame.go_on'), opens: title, reason: say('held.why') },
+      ...{ button: words.say('Go on'), opens: title, reason: say('Why') },
       given: { held, network: part.network, currency: part.currency },
     });
   });
   const accept = accepting.show(visit, {
-    ...{ button: words.say('held.accept'), given: { held }, look: 'main' },
+    ...{ button: words.say('Accept it'), given: { held }, look: 'main' },
     above: html`<p>${sentence(words, effect)}</p>`,
   });
   return html`${accept}

@@ -47,7 +47,7 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
     const waiting = await readWaiting(deps, at);
     const [created] = await deps.database.reports.countSessions(at, [starts[0] ?? 0, starts.at(-1) ?? 0]);
     return {
-      title: words.say(at.mode === 'test' ? 'overview.test_title' : 'frame.overview'),
+      title: words.say(at.mode === 'test' ? 'overview.test_title' : 'Overview'),
       content: html`${glance(visit, days, waiting, (created?.created ?? 0) - (created?.paid ?? 0) - (created?.unpaid ?? 0))}
 ${await needs(deps, visit, waiting)}
 ${await setupList(deps, visit)}

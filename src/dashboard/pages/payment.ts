@@ -92,19 +92,19 @@ async function showPayment(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<
   if (!session) return null;
   const webhooks = may(visit, 'webhooks:read') ? pathIn(at, 'webhooks') : null;
   const isRefundable = may(visit, 'refunds:request') && session.life.status === 'paid';
-  const refunding = html` <a href="${pathOf(at, session)}/refund">${words.say('payment.refund')}</a>`;
+  const refunding = html` <a href="${pathOf(at, session)}/refund">${words.say('Refund')}</a>`;
   const isCancelable = session.life.status === 'pending';
-  const cancel = isCancelable ? canceling.show(visit, { button: `${words.say('payment.cancel')}…` }) : null;
+  const cancel = isCancelable ? canceling.show(visit, { button: `${words.say('Cancel the payment')}…` }) : null;
   const shown = { config, words, webhooks };
   const heading = html`${data(confirmedText(session) ?? '–')} ${sessionState(words, session)}<small>${askedText(words, session)}</small>`;
   return {
-    title: words.say('payment.title', { order: session.request.orderId }),
-    content: html`<p class="actions"><a href="${pathIn(at, 'payments')}">${words.say('payment.all')}</a>${isRefundable ? refunding : null}</p>
+    title: words.say('Order {order}', { order: session.request.orderId }),
+    content: html`<p class="actions"><a href="${pathIn(at, 'payments')}">${words.say('All payments')}</a>${isRefundable ? refunding : null}</p>
 <section class="card" aria-labelledby="asked"><h2 id="asked" class="amounts">${heading}</h2>${asked(shown, session)}
-${copied(words.say('payment.page'), paymentUrl(session, config))}${cancel}</section>
-${section('came', words.say('payment.came'), transferTable(shown, session))}
+${copied(words.say('Payment page'), paymentUrl(session, config))}${cancel}</section>
+${section('came', words.say('Received'), transferTable(shown, session))}
 ${await heldSection(deps, visit, session)}
-${section('history', words.say('payment.history'), await history(deps, shown, session))}
+${section('history', words.say('What happened'), await history(deps, shown, session))}
 ${metadata(words, session.request.metadata ?? {})}`,
   };
 }
@@ -114,13 +114,13 @@ const askedText = (words: Words, session: Session): Html => {
   const { conversion, createdAtS } = session;
   const asked = data(price(session));
   return conversion
-    ? words.html('payment.asked_at', {
+    ? words.html('{asked} asked, at {rate} since {time}{sources}', {
         asked,
         rate: data(conversion.rate),
         time: time(createdAtS * 1000),
         sources: conversion.sources ? html` (${data(conversion.sources.join(', '))})` : '',
       })
-    : words.html('payment.asked', { asked });
+    : words.html('{asked} asked', { asked });
 };
 
 /** `webhooks`: where deliveries have their pages, if the visitor may see them. */
@@ -141,21 +141,21 @@ function asked(shown: Shown, session: Session): Html {
     const network = `${session.mode}:${option.network}` as const;
     const address = shownOnChain(shown, addressOf(network, optionAddress(session, option)), 'whole');
     const values = { amount: unitsText(option), network: networkTitle(config, network), address };
-    return html`<li>${words.html('payment.way', values)}</li>`;
+    return html`<li>${words.html('{amount} on {network}: {address}', values)}</li>`;
   });
   return html`${facts([
-    request.description === null ? null : [words.say('payment.description'), data(request.description)],
-    [words.say('payment.session'), copyCode(session.id)],
+    request.description === null ? null : [words.say('Description'), data(request.description)],
+    [words.say('Session'), copyCode(session.id)],
     [
-      words.say('payment.due'),
-      words.html('payment.due_in', { amount: coins(terms.duePar), coins: coinNames(terms.accepts) }),
+      words.say('Due'),
+      words.html('{amount} in {coins}', { amount: coins(terms.duePar), coins: coinNames(terms.accepts) }),
     ],
-    seen === null ? null : [words.say('payment.seen'), data(seen)],
-    late === null ? null : [words.say('payment.late'), data(late)],
-    [words.say('payment.expires'), time(terms.expiresAtS * 1000)],
-    life.endedAtS === null ? null : [words.say('payment.ended'), time(life.endedAtS * 1000)],
+    seen === null ? null : [words.say('Seen, not confirmed yet'), data(seen)],
+    late === null ? null : [words.say('Late'), data(late)],
+    [words.say('Expires'), time(terms.expiresAtS * 1000)],
+    life.endedAtS === null ? null : [words.say('Ended'), time(life.endedAtS * 1000)],
   ])}
-<details><summary>${words.say('payment.ways', { count: options.length })}</summary><ul>${ways}</ul></details>`;
+<details><summary>${words.say('Ways to pay ({count})', { count: options.length })}</summary><ul>${ways}</ul></details>`;
 }
 
 const receiptTones: Readonly<Record<Payment['state'], Tone>> = {
@@ -176,27 +176,24 @@ function transferTable(shown: Shown, session: Session): Html {
   const { config, words } = shown;
   const { payments, paymentCount } = session;
   const formatAddress = createAddressFormat(config);
-  if (payments.length === 0) return html`<p>${words.say('transfers.nothing')}</p>`;
+  if (payments.length === 0) return html`<p>${words.say('Nothing yet.')}</p>`;
   const more =
     paymentCount > payments.length
-      ? html`<p>${words.html('transfers.newest', { shown: payments.length, all: paymentCount })}</p>`
+      ? html`<p>${words.html('The newest {shown} of {all} transfers are shown.', { shown: payments.length, all: paymentCount })}</p>`
       : null;
   return html`${list<Payment>({
-    caption: words.say('transfers.title'),
+    caption: words.say('Transfers'),
     columns: [
+      [words.say('Block time'), (one) => html`${time(one.blockTimeS * 1000)}${lateBadge(words, session, one)}`],
+      [words.say('Amount'), (one) => data(unitsText(one)), 'number lead'],
+      [words.say('Network'), ({ networkKey }) => data(networkTitle(config, networkKey))],
+      [words.say('Transaction'), (one) => shownOnChain(shown, transactionOf(one), 'whole')],
       [
-        words.say('transfers.block_time'),
-        (one) => html`${time(one.blockTimeS * 1000)}${lateBadge(words, session, one)}`,
-      ],
-      [words.say('transfers.amount'), (one) => data(unitsText(one)), 'number lead'],
-      [words.say('transfers.network'), ({ networkKey }) => data(networkTitle(config, networkKey))],
-      [words.say('transfers.transaction'), (one) => shownOnChain(shown, transactionOf(one), 'whole')],
-      [
-        words.say('transfers.from'),
+        words.say('From'),
         ({ networkKey, from }) => shownOnChain(shown, addressOf(networkKey, formatAddress(networkKey, from))),
       ],
       [
-        words.say('transfers.state'),
+        words.say('State'),
         ({ state, confirmations }) =>
           html`${badge(words.say(`payment.state_${state}`), receiptTones[state])} ${words.html('payment.confirmations', { count: confirmations })}`,
         'lead',
@@ -209,10 +206,10 @@ function transferTable(shown: Shown, session: Session): Html {
 
 /** Says which transaction the payer asked about, and what was found. */
 const lookupText = (shown: Shown, { network, tx, finding }: Lookup): Html =>
-  shown.words.html('transfers.looked_up', {
+  shown.words.html('The payer asked about {tx} on {network}: {finding}', {
     tx: shownOnChain(shown, { network, kind: 'tx', text: tx }),
     network: networkTitle(shown.config, network),
-    finding: finding === null ? html`${shown.words.say('transfers.look_waits')}` : html`<code>${finding}</code>`,
+    finding: finding === null ? html`${shown.words.say('not looked yet')}` : html`<code>${finding}</code>`,
   });
 
 /** Returns every step of the shop's side that has a time, oldest first: the transfers are in their table. */
@@ -221,11 +218,11 @@ async function history({ database }: DashboardDeps, shown: Shown, session: Sessi
   const { id, request, createdAtS, life } = session;
   const deliveries = await database.deliveries.list({ sessionId: id, limit: SHOWN_MAX });
   const steps: (readonly [number, Html])[] = [
-    [createdAtS * 1000, words.html('payment.created', { order: request.orderId })],
+    [createdAtS * 1000, words.html('Created for order {order}', { order: request.orderId })],
     ...(life.paidAtS === null
       ? []
-      : [[life.paidAtS * 1000, words.html(life.paidLate ? 'payment.paid_late' : 'payment.paid')] as const]),
-    ...(life.canceledAtS === null ? [] : [[life.canceledAtS * 1000, words.html('payment.canceled')] as const]),
+      : [[life.paidAtS * 1000, words.html(life.paidLate ? 'Paid, late' : 'Paid')] as const]),
+    ...(life.canceledAtS === null ? [] : [[life.canceledAtS * 1000, words.html('Canceled')] as const]),
     ...(await database.sessions.listEvents(id, SHOWN_MAX)).map(
       (event) => [event.createdAtMs, eventStep(shown, event, deliveries)] as const,
     ),
@@ -241,22 +238,22 @@ async function history({ database }: DashboardDeps, shown: Shown, session: Sessi
 function eventStep({ words, webhooks }: Shown, event: StoredEvent, deliveries: readonly Delivery[]): Html {
   const own = deliveries.filter(({ eventId }) => eventId === event.id);
   const type = html`<code>${event.type}</code>`;
-  if (own.length === 0) return words.html('payment.event_unsent', { type });
+  if (own.length === 0) return words.html('Event {type}: no endpoint has subscribed to it', { type });
   const sent = own.map(({ id, state, lastStatus, lastError, attempts }) => {
-    const answer = lastStatus ?? lastError ?? html`${words.say('payment.untried')}`;
+    const answer = lastStatus ?? lastError ?? html`${words.say('not tried yet')}`;
     const said = words.html('payment.attempts', { count: attempts, answer });
     const shown = webhooks
       ? html`<a href="${webhooks}/deliveries/${id}">${said}</a>`
       : html`<span title="${id}">${said}</span>`;
     return html` ${deliveryState(words, { state, attempts })} ${shown}`;
   });
-  return html`${words.html('payment.event', { type })}${sent}`;
+  return html`${words.html('Event {type}', { type })}${sent}`;
 }
 
 const refundStep = (words: Words, refund: Refund): Html =>
-  html`<a href="/s/${refund.storeId}/${refund.mode}/refunds/${refund.id}">${words.html('payment.refund_name', { refund: refund.refundId })}</a> ${data(amountText(refund))} ${refundState(words, refund)}`;
+  html`<a href="/s/${refund.storeId}/${refund.mode}/refunds/${refund.id}">${words.html('Refund {refund}', { refund: refund.refundId })}</a> ${data(amountText(refund))} ${refundState(words, refund)}`;
 
 const metadata = (words: Words, given: Readonly<Record<string, string>>): Html | null => {
   const all = Object.entries(given).map(([name, value]) => [data(name), data(value)] as const);
-  return all.length === 0 ? null : section('metadata', words.say('payment.metadata'), facts(all));
+  return all.length === 0 ? null : section('metadata', words.say('Metadata'), facts(all));
 };

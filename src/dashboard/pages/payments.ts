@@ -40,21 +40,23 @@ const makePayment = browserAct({
   name: 'create payment',
   needs: 'payments:manage',
   fields: {
-    amount: { label: say('refund-changes.amount'), example: '12.34', isRequired: true },
-    currency: { label: say('payments.price_in'), charsMax: 4, isRequired: true },
-    order: { label: say('payments.order'), charsMax: ORDER_CHARS_MAX, isRequired: true },
+    amount: { label: say('Amount'), example: '12.34', isRequired: true },
+    currency: { label: say('Price in'), charsMax: 4, isRequired: true },
+    order: { label: say('Order'), charsMax: ORDER_CHARS_MAX, isRequired: true },
   },
   async plan({ scope }, { amount, currency: typed, order: orderId }) {
     const currency = typed.toUpperCase();
     const amountMinor = parseUnits(amount, exponentOf(currency) ?? MINOR_DECIMALS);
-    if (amountMinor === null || !scope) return refuse('usage', say('payments.bad_amount'));
+    if (amountMinor === null || !scope) return refuse('usage', say('Write the amount in digits, such as 12.34.'));
     return { scope, order: { amountMinor, currency, orderId } };
   },
   target: ({ scope }) => scope.storeId,
   async run({ database, deps, newId }, { scope, order }) {
     const replay = { idempotencyKey: newId, path: 'dashboard: create payment' };
     const made = await deps.createPayment(database, scope, order, replay);
-    return 'refusal' in made ? refuse('refused', say(made.refusal)) : { said: say('payments.made'), json: made };
+    return 'refusal' in made
+      ? refuse('refused', say(made.refusal))
+      : { said: say('The payment is made. Send its payer the link to its page.'), json: made };
   },
 });
 const making = formOf(makePayment, { path: PATH, inputs: ['amount', 'currency', 'order'], to: `${PATH}/:id` });
@@ -89,7 +91,7 @@ async function listPage(payments: ListingWithFile<SessionSummary>, visit: Visit<
 function newPayment(visit: Visit<StoreAt>): Html | null {
   const { words } = visit;
   const form = making.show(visit, {
-    ...{ button: words.say('payments.make'), opens: words.say('payments.new'), look: 'main' },
+    ...{ button: words.say('Make the payment'), opens: words.say('New payment'), look: 'main' },
     texts: { currency: 'USD' },
   });
   return form && html`<div class="card">${form}</div>`;
@@ -97,7 +99,7 @@ function newPayment(visit: Visit<StoreAt>): Html | null {
 
 const paymentList = (deps: DashboardDeps): ListingWithFile<SessionSummary> => ({
   path: PATH,
-  caption: ({ at, words }) => words.say(at.mode === 'test' ? 'frame.test_payments' : 'frame.payments'),
+  caption: ({ at, words }) => words.say(at.mode === 'test' ? 'Test payments' : 'Payments'),
   fields: fieldsOf,
   async read(visit, chosen, after, limit) {
     const filter = filterOf(visit, chosen);
@@ -108,9 +110,11 @@ const paymentList = (deps: DashboardDeps): ListingWithFile<SessionSummary> => ({
   columns: (visit, sessions) => columnsOf(deps, visit, sessions),
   empty({ at, words }, why) {
     // A list by flag and status looks at a bounded number of payments for each page.
-    if (why === 'rest') return words.say('payments.rest');
+    if (why === 'rest') return words.say('Nothing here yet; older payments may match.');
     const all = allLink(words, at);
-    return why === 'no match' ? words.html('payments.no_match', { all }) : words.html(`payments.empty_${at.mode}`);
+    return why === 'no match'
+      ? words.html('No payment matches. {all}', { all })
+      : words.html(`payments.empty_${at.mode}`);
   },
   // As many sessions as take some 2 ms of the thread.
   file: { noun: 'payments', columns: fileColumns, cells: (sessions) => cellsOf(deps, sessions), sliceRows: 25 },
@@ -119,11 +123,11 @@ const paymentList = (deps: DashboardDeps): ListingWithFile<SessionSummary> => ({
 function fieldsOf({ words }: Visit<StoreAt>): readonly Field[] {
   return [
     {
-      ...{ name: 'status', label: words.say('payments.status') },
+      ...{ name: 'status', label: words.say('Status') },
       choices: statuses.map((one) => [one, words.say(`general.status_${one}`)]),
     },
     {
-      ...{ name: 'flag', label: words.say('payments.flag') },
+      ...{ name: 'flag', label: words.say('Notable') },
       choices: sessionFlags.map((one) => [one, words.say(`payments.flag_${one}`)]),
     },
     ...dayFields(words),
@@ -138,7 +142,7 @@ const filterOf = ({ at, zone }: Visit<StoreAt>, chosen: Chosen): SessionFilter =
 });
 
 const allLink = (words: Words, at: StoreAt): Html =>
-  html`<a href="${pathIn(at, 'payments')}">${words.say('general.all')}</a>`;
+  html`<a href="${pathIn(at, 'payments')}">${words.say('Show all')}</a>`;
 
 async function found(
   deps: DashboardDeps,
@@ -172,16 +176,16 @@ ${hrefs.length === 0 ? none : null}${count > 0 ? elsewhere : null}`,
 
 const controls = ({ path, words }: Visit<StoreAt>, text: string, form: Html | null, isOpen: boolean): Html =>
   html`<form method="get" action="${path}" class="controls" role="search">
-<label>${words.say('payments.find')} <input name="q" type="search" value="${text}" maxlength="${SEARCHED_CHARS_MAX}" placeholder="${words.say('payments.find_what')}"></label>
-<button class="plain">${words.say('payments.find')}</button>
+<label>${words.say('Find')} <input name="q" type="search" value="${text}" maxlength="${SEARCHED_CHARS_MAX}" placeholder="${words.say('Order, session, transaction, address, refund, event or request')}"></label>
+<button class="plain">${words.say('Find')}</button>
 </form>
-<details class="filter"${isOpen ? html` open` : null}><summary>${words.say('payments.filter')}</summary>${form}</details>`;
+<details class="filter"${isOpen ? html` open` : null}><summary>${words.say('Filter')}</summary>${form}</details>`;
 
 /** What came over what was asked, with the rate. */
 const amounts = (words: Words, session: SessionSummary): Html => {
   const { conversion } = session;
   const asked = data(price(session));
-  return html`${data(confirmedText(session) ?? '–')}<small>${conversion ? words.html('payments.asked_at', { asked, rate: data(conversion.rate) }) : asked}</small>`;
+  return html`${data(confirmedText(session) ?? '–')}<small>${conversion ? words.html('{asked} at {rate}', { asked, rate: data(conversion.rate) }) : asked}</small>`;
 };
 
 async function columnsOf(
@@ -191,19 +195,19 @@ async function columnsOf(
 ): Promise<readonly Column<SessionSummary>[]> {
   const refunds = await database.refunds.ofSession(sessions.map(({ id }) => id));
   return [
-    [words.say('payments.created'), ({ createdAtS }) => time(createdAtS * 1000), 'newest'],
+    [words.say('Created at'), ({ createdAtS }) => time(createdAtS * 1000), 'newest'],
     [
-      words.say('payments.order'),
+      words.say('Order'),
       ({ id, request }) =>
         html`<a href="${pathIn(at, `payments/${id}`)}">${data(request.orderId)}</a>${request.description === null ? null : html`<small>${data(request.description)}</small>`}`,
     ],
-    [words.say('payments.amounts'), (one) => amounts(words, one), 'number lead'],
+    [words.say('Received, asked'), (one) => amounts(words, one), 'number lead'],
     [
-      words.say('payments.network'),
+      words.say('Network'),
       (one) => data([...new Set(networksOf(one).map((network) => networkTitle(config, network)))].join(', ') || '–'),
     ],
-    [words.say('payments.status'), (one) => sessionState(words, one), 'lead'],
-    [words.say('payments.refunded'), ({ id }) => data(refundedText(refunds.get(id) ?? []) || '–'), 'number'],
+    [words.say('Status'), (one) => sessionState(words, one), 'lead'],
+    [words.say('Refunded'), ({ id }) => data(refundedText(refunds.get(id) ?? []) || '–'), 'number'],
   ];
 }
 

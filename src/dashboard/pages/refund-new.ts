@@ -25,20 +25,24 @@ const PATH = '/s/:store/:mode/payments/:id/refund';
 
 const reasonWords = Object.fromEntries(refundReasons.map((one) => [one, say(`refunds.reason_${one}`)]));
 const readCurrency = (text: string): Currency | Sentence =>
-  currencies.find((one) => one === text) ?? say('refund-changes.choose_coin');
+  currencies.find((one) => one === text) ?? say('Choose a coin.');
 
 /** Reads an amount as the API reads it. */
 function readAmount(text: string): bigint | Sentence {
   const minor = readRefundAmount(text);
-  return typeof minor === 'string' ? say('refund-changes.bad_amount') : minor;
+  return typeof minor === 'string'
+    ? say(
+        'The amount must be digits with at most 2 decimals, without sign, leading zeros or spaces, above zero, and no larger than any payment. Write it like 4.50.',
+      )
+    : minor;
 }
 
 const upTo =
-  (max: number, fault: 'refund-changes.address_long' | 'refund-changes.note_long') =>
+  (max: number, fault: 'An address has at most {max} characters.' | 'A note has at most {max} characters.') =>
   (text: string): string | Sentence =>
     text.length > max ? say(fault, { max }) : text;
-const readAddress = upTo(ADDRESS_CHARS_MAX, 'refund-changes.address_long');
-const readNote = upTo(NOTE_CHARS_MAX, 'refund-changes.note_long');
+const readAddress = upTo(ADDRESS_CHARS_MAX, 'An address has at most {max} characters.');
+const readNote = upTo(NOTE_CHARS_MAX, 'A note has at most {max} characters.');
 const readReason = oneOf(refundReasons);
 
 const createRefund = browserAct({
@@ -46,23 +50,29 @@ const createRefund = browserAct({
   needs: 'refunds:request',
   asks: 'second factor',
   fields: {
-    amount: { label: say('refund-changes.amount'), example: '4.50', isRequired: true, read: readAmount },
-    currency: { label: say('refund-changes.coin'), isRequired: true, offers: {}, read: readCurrency },
+    amount: { label: say('Amount'), example: '4.50', isRequired: true, read: readAmount },
+    currency: { label: say('Coin'), isRequired: true, offers: {}, read: readCurrency },
     address: {
-      label: say('refunds.address_on'),
-      ...{ hint: say('refund-changes.address_hint'), charsMax: ADDRESS_CHARS_MAX, read: readAddress },
+      label: say('Address on {network}'),
+      ...{
+        hint: say(
+          'Empty: the address that the payer left; if there is none, you get a link that asks the payer. Ask for an address at which the payer can receive: the one that a payment came from may belong to an exchange.',
+        ),
+        charsMax: ADDRESS_CHARS_MAX,
+        read: readAddress,
+      },
     },
     reason: {
-      label: say('refunds.reason'),
-      offers: { '': say('refund-changes.not_said'), ...reasonWords },
+      label: say('Reason'),
+      offers: { '': say('not said'), ...reasonWords },
       read: readReason,
     },
-    description: { label: say('refunds.note'), charsMax: NOTE_CHARS_MAX, isProse: true, read: readNote },
+    description: { label: say('Note'), charsMax: NOTE_CHARS_MAX, isProse: true, read: readNote },
   },
   async plan(context, { amount: amountMinor, currency, address = '', reason = null, description = '' }) {
     const { deps, visit, database, scope, nowMs, newId } = context;
     const session = scope && (await findPayment(deps, { at: scope, params: visit.params }));
-    if (!session) return refuse('not_found', say('refunds.no_payment'));
+    if (!session) return refuse('not_found', say('There is no such payment in this store and mode.'));
     const meaning = JSON.stringify([session.id, String(amountMinor), currency, address, description, reason]);
     const bodyHash = createHash('sha256').update(meaning).digest('hex');
     const asked: NewRefund = {
@@ -79,24 +89,29 @@ const createRefund = browserAct({
     return { session, asked, refund: tried.refund, refundCancelWindowS, deps };
   },
   review: ({ refund, refundCancelWindowS, deps }) => ({
-    title: say('refund-changes.review', { amount: amountText(refund) }),
+    title: say('Refund {amount}?', { amount: amountText(refund) }),
     target: refund.id,
     facts: [
-      [say('refunds.order'), refund.orderId],
-      [say('refund-changes.amount'), amountText(refund)],
-      [say('refunds.network'), networkTitle(deps.config, refund.network)],
-      [say('refunds.to'), refund.destination ? { address: refund.destination.address } : say('refund-changes.by_link')],
+      [say('Order'), refund.orderId],
+      [say('Amount'), amountText(refund)],
+      [say('Network'), networkTitle(deps.config, refund.network)],
+      [
+        say('To'),
+        refund.destination
+          ? { address: refund.destination.address }
+          : say('the address that the payer will name by link'),
+      ],
     ],
     notes: [
-      ...(refund.needsApproval ? [say('refund-changes.needs_approval')] : []),
+      ...(refund.needsApproval ? [say('It needs an approval before it is paid.')] : []),
       cancelText(refundCancelWindowS, refund.needsApproval || !refund.destination),
     ],
-    button: say('refund-changes.button', { amount: amountText(refund) }),
+    button: say('Refund {amount}', { amount: amountText(refund) }),
   }),
   async run(context, { session, asked }) {
     const done = await context.database.refunds.create(asked, context.deps.checkDestination);
     if (!('refund' in done)) return refusalOf(context, session, done);
-    const said = done.kind === 'replayed' ? 'refund-changes.made_already' : madeText(done.refund);
+    const said = done.kind === 'replayed' ? 'This refund was made already.' : madeText(done.refund);
     return { said: say(said), json: { refund: done.refund.id } };
   },
 });
@@ -125,40 +140,45 @@ async function formPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Rep
   const limits = { amount: inCoins(BigInt(refundDailyMinor)), left: inCoins(room.dayLeftMinor) };
   const coins = room.coins.map(({ currency, network }) => {
     const on = { currency, network: networkTitle(config, network) };
-    return [currency, say('general.on_network', on)] as const;
+    return [currency, say('{currency} on {network}', on)] as const;
   });
   const refunding = creating.show(visit, {
-    ...{ button: words.say('refund-changes.go_on'), look: 'main' },
+    ...{ button: words.say('Go on'), look: 'main' },
     texts: { amount: left },
     offers: { currency: Object.fromEntries(coins) },
-    labels: { address: say('refunds.address_on', { network: networks || '–' }) },
+    labels: { address: say('Address on {network}', { network: networks || '–' }) },
   });
   return {
-    title: words.say('refund-changes.title', { order: session.request.orderId }),
+    title: words.say('Refund order {order}', { order: session.request.orderId }),
     content: html`${section(
       'so-far',
-      words.say('refund-changes.so_far'),
+      words.say('So far'),
       facts([
-        [words.say('refund-changes.price'), data(price(session))],
-        [words.say('refund-changes.received'), data(confirmedText(session) ?? '–')],
+        [words.say('Price'), data(price(session))],
+        [words.say('Received'), data(confirmedText(session) ?? '–')],
         [
-          words.say('refund-changes.earlier'),
+          words.say('Earlier refunds'),
           earlier.length === 0
-            ? words.say('general.none')
+            ? words.say('none')
             : html`${earlier.map((one) => html`${data(amountText(one))} ${refundBadge(words, one)} `)}`,
         ],
-        [words.say('refund-changes.left'), data(leftText(room) || '–')],
+        [words.say('Left to refund'), data(leftText(room) || '–')],
         [
-          words.say('refund-changes.may_refund'),
-          words.html('refund-changes.limits', { ...limits, days: Math.floor(refundWindowS / DAY_S) }),
+          words.say('The store may refund'),
+          words.html('{amount} a day, {left} of it left today; {days} days after a payment', {
+            ...limits,
+            days: Math.floor(refundWindowS / DAY_S),
+          }),
         ],
         [
-          words.say('refund-changes.approval'),
-          words.html('refund-changes.above', { amount: inCoins(BigInt(refundAutoMinor)) }),
+          words.say('Approval is needed'),
+          words.html('above {amount} in 24 hours for one payment, one address, or one person or key that asks', {
+            amount: inCoins(BigInt(refundAutoMinor)),
+          }),
         ],
       ]),
     )}
-${section('new', words.say('refund-changes.new'), html`${refunding}`)}`,
+${section('new', words.say('New refund'), html`${refunding}`)}`,
   };
 }
 
@@ -166,8 +186,11 @@ type Made = Extract<CreateRefundOutcome, Readonly<{ refund: Refund }>>;
 
 /** Says what became of a refund that was just made: most often nothing is paid yet. */
 function madeText(refund: Refund) {
-  if (waitsForApproval(refund)) return 'refund-changes.made_waits_approval';
-  return refund.destination ? 'refund-changes.made' : 'refund-changes.made_waits_address';
+  if (waitsForApproval(refund))
+    return 'The refund is saved and waits for an approval: nothing is paid until it is approved.';
+  return refund.destination
+    ? 'The refund is made.'
+    : 'The refund is saved and waits for an address: nothing is paid until there is one.';
 }
 
 /** Says why a refund was not made. */
@@ -188,11 +211,17 @@ async function refusalOf(
     case 'store_suspended':
       return storeSuspended;
     case 'not_adopted':
-      return refused(say('refunds.not_adopted'));
+      return refused(
+        say(
+          'The database was restored from a backup, and refunds are refused until it is up to date. Try again later.',
+        ),
+      );
     case 'duplicate_refund_id':
     case 'idempotency_key_conflict':
-      return refused(say('refunds.form_reused'));
+      return refused(
+        say('This form was sent before with other values. Look at the payment’s refunds, then start again.'),
+      );
     default:
-      return refused(say('refunds.no_payment'));
+      return refused(say('There is no such payment in this store and mode.'));
   }
 }

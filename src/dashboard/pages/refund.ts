@@ -15,8 +15,8 @@ import { countdown, data, english, explorerOf, grouped, networkTitle, reloads, s
 
 const PATH = '/s/:store/:mode/refunds/:refund';
 
-const refundField = { label: say('refunds.refund'), isArgument: true } as const;
-const gone = refuse('not_found', say('refunds.no_payment'));
+const refundField = { label: say('Refund id'), isArgument: true } as const;
+const gone = refuse('not_found', say('There is no such payment in this store and mode.'));
 
 const cancelRefund = browserAct({
   name: 'cancel refund',
@@ -28,10 +28,14 @@ const cancelRefund = browserAct({
   async run({ database, newId, nowMs }, { storeId, mode, refundId }) {
     const replay = { idempotencyKey: newId, path: `dashboard: cancel ${refundId}`, bodyHash: '' };
     const { kind } = await database.refunds.cancel({ storeId, mode, refundId, nowMs, replay });
-    if (kind === 'done' || kind === 'replayed') return { said: say('refund-changes.canceled'), json: {} };
+    if (kind === 'done' || kind === 'replayed') return { said: say('The refund is canceled.'), json: {} };
     return refuse(
       'refused',
-      say(kind === 'in_doubt' ? 'refund-changes.cancel_in_doubt' : 'refund-changes.cancel_late'),
+      say(
+        kind === 'in_doubt'
+          ? 'It cannot be canceled now: whether it was paid already is being checked. Try again in ten minutes; then ask the operator.'
+          : 'It can no longer be canceled: its payment is in progress, or it has ended.',
+      ),
     );
   },
 });
@@ -46,22 +50,26 @@ const showLink = browserAct({
     const refund = await findRefund(deps, visit);
     if (!refund) return gone;
     const { id, claim } = refund;
-    if (!claim || !waitsForAddress(refund)) return refuse('refused', say('refund-changes.link_gone'));
+    if (!claim || !waitsForAddress(refund)) return refuse('refused', say('The refund waits for no address any more.'));
     return { id, url: claimUrl(claim.token, deps.config) };
   },
   review: ({ id }) => ({
-    title: say('refund-changes.link_title'),
+    title: say('Link for the payer of this refund'),
     target: id,
     facts: [],
-    notes: [say('refund-changes.link_text')],
-    button: say('refund-changes.link_button'),
+    notes: [
+      say(
+        'Whoever has this link can name the address that this refund goes to. Give it to the payer and nobody else. The audit log says who has seen it, and the refund says that somebody had.',
+      ),
+    ],
+    button: say('Show the link'),
   }),
   async run({ database, act }, { id, url }) {
     await database.refunds.recordLinkSeen(id, act);
     return {
-      made: say('refund-changes.link_title'),
-      said: say('refund-changes.link_hint'),
-      facts: [[say('refunds.claim_link'), { code: url }]],
+      made: say('Link for the payer of this refund'),
+      said: say('Send it to the payer in private. It needs no password.'),
+      facts: [[say('Link for the payer'), { code: url }]],
       json: {},
     };
   },
@@ -99,8 +107,8 @@ async function refundPage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<R
   const refund = await findRefund(deps, visit);
   if (!refund) return null;
   return {
-    title: words.say('refunds.title', { amount: amountText(refund) }),
-    content: html`<p><a href="${pathIn(at, 'refunds')}">${words.say('refunds.all')}</a></p>
+    title: words.say('Refund of {amount}', { amount: amountText(refund) }),
+    content: html`<p><a href="${pathIn(at, 'refunds')}">${words.say('All refunds')}</a></p>
 ${refund.status === 'processing' && !isSent(visit) ? reloads(refundPath(at, refund)) : null}<section class="card" aria-labelledby="state"><h2 id="state">${refundState(words, refund)}</h2>
 ${await waiting(deps, visit, refund)}${await described(deps, visit, refund)}</section>
 ${await forms(deps, visit, refund)}`,
@@ -113,35 +121,31 @@ async function described(deps: DashboardDeps, visit: Visit<StoreAt>, refund: Ref
   const { network, destination, reason, description, failureReason, tx, receiptNumber } = refund;
   const background = await refundBackground(deps, visit, refund);
   const payee = destination && ({ network, kind: 'address', text: destination.address } as const);
-  const timeOf = (name: 'processing' | 'canceled' | 'ended', ms: number | null) =>
-    ms === null ? null : ([words.say(`refunds.${name}`), time(ms)] as const);
+  const timeOf = (title: string, ms: number | null) => (ms === null ? null : ([title, time(ms)] as const));
   return facts([
-    [words.say('refunds.id'), html`<code>${refund.refundId}</code>`],
+    [words.say('Refund id'), html`<code>${refund.refundId}</code>`],
+    [words.say('Order'), html`<a href="${pathIn(at, `payments/${refund.sessionId}`)}">${data(refund.orderId)}</a>`],
+    [words.say('Network'), data(networkTitle(config, network))],
     [
-      words.say('refunds.order'),
-      html`<a href="${pathIn(at, `payments/${refund.sessionId}`)}">${data(refund.orderId)}</a>`,
-    ],
-    [words.say('refunds.network'), data(networkTitle(config, network))],
-    [
-      words.say('refunds.to'),
+      words.say('To'),
       payee
-        ? words.html('refunds.to_address', {
+        ? words.html('{address} ({source})', {
             address: html`${grouped(payee.text)}${explorerOf({ config, words }, payee)}`,
             source: background.named ?? '',
           })
-        : words.say('refunds.no_address'),
+        : words.say('no address yet'),
     ],
     ...background.facts,
-    reason === null ? null : [words.say('refunds.reason'), words.say(`refunds.reason_${reason}`)],
-    description === null ? null : [words.say('refunds.note'), data(description)],
-    failureReason === null ? null : [words.say('refunds.failure'), data(failureReason)],
+    reason === null ? null : [words.say('Reason'), words.say(`refunds.reason_${reason}`)],
+    description === null ? null : [words.say('Note'), data(description)],
+    failureReason === null ? null : [words.say('Why it failed'), data(failureReason)],
     tx === null
       ? null
-      : [words.say('refunds.transaction'), shownOnChain({ config, words }, { network, kind: 'tx', text: tx }, 'whole')],
-    receiptNumber === null ? null : [words.say('refunds.receipt'), data(receiptNumber)],
-    timeOf('processing', refund.processingAtMs),
-    timeOf('canceled', refund.canceledAtMs),
-    timeOf('ended', refund.processedAtMs),
+      : [words.say('Transaction'), shownOnChain({ config, words }, { network, kind: 'tx', text: tx }, 'whole')],
+    receiptNumber === null ? null : [words.say('Receipt'), data(receiptNumber)],
+    timeOf(words.say('Processing since'), refund.processingAtMs),
+    timeOf(words.say('Canceled at'), refund.canceledAtMs),
+    timeOf(words.say('Ended at'), refund.processedAtMs),
   ]);
 }
 
@@ -150,17 +154,19 @@ async function waiting({ database }: DashboardDeps, visit: Visit<StoreAt>, refun
   const { nowMs, words } = visit;
   const { id, status, claim } = refund;
   if (claim && waitsForAddress(refund)) {
-    const showing = linking.show(visit, { button: words.say('refund-changes.link_button') });
-    return html`<p>${words.html('refunds.waits_for_address', { time: time(claim.untilS * 1000) })}</p>${showing}`;
+    const showing = linking.show(visit, { button: words.say('Show the link') });
+    return html`<p>${words.html('It waits until {time} for the payer’s address. The payer names it with a link of their own.', { time: time(claim.untilS * 1000) })}</p>${showing}`;
   }
-  const above = waitsForApproval(refund) ? html`<p>${words.say('refunds.above_limit')}</p>` : null;
+  const above = waitsForApproval(refund)
+    ? html`<p>${words.say('It needs an approval: with it, this payment, this address or whoever asked gets more in 24 hours than the store refunds without one.')}</p>`
+    : null;
   if (status !== 'processing') return html`${above}`;
   const payout = await database.payouts.find(id);
   const delay = payout && delayOf(payout);
   const cancelUntilMs = await cancelEndMs(database, refund);
   const canceling = { time: time(cancelUntilMs), left: countdown(cancelUntilMs - nowMs) };
-  const signing = html`<p class="message attention">${words.say('refund-approvals.why')} <code data-copy>quayside show ${id} --request</code></p>`;
-  return html`${above}${cancelUntilMs > nowMs ? html`<p data-while-counting>${words.html('refunds.cancel_until', canceling)}</p>` : null}
+  const signing = html`<p class="message attention">${words.say('The signer pays this refund only with the signature of an approver, made on a machine of their own.')} <code data-copy>quayside show ${id} --request</code></p>`;
+  return html`${above}${cancelUntilMs > nowMs ? html`<p data-while-counting>${words.html('It can be canceled until {time} ({left} left), unless it is signed first.', canceling)}</p>` : null}
 ${delay ? html`<p class="message attention">${english(delay.message)}</p>` : null}${delay?.code === 'signer_refused_approval' ? signing : null}`;
 }
 
@@ -172,22 +178,22 @@ async function forms({ database, config }: DashboardDeps, visit: Visit<StoreAt>,
   const { nowMs, words } = visit;
   const { status, heldKind, destination, network } = refund;
   const approve = destination
-    ? approving.show(visit, { button: words.say('refunds.approve'), given: { seen: destination.key }, look: 'main' })
-    : html`<p>${words.say('refunds.address_first')}</p>`;
-  const refusal = { button: words.say('refunds.refuse'), reason: say('refunds.why_refused') };
+    ? approving.show(visit, { button: words.say('Approve'), given: { seen: destination.key }, look: 'main' })
+    : html`<p>${words.say('Nothing can be approved yet: somebody has to name the address first. The approval then counts for that address alone.')}</p>`;
+  const refusal = { button: words.say('Refuse'), reason: say('Why it is refused') };
   const deciding = html`${approve}${refusing.show(visit, refusal)}`;
   const isOpen = (status === 'pending' || status === 'processing') && heldKind === null;
   const isCancelable = isOpen && status === 'processing' && (await cancelEndMs(database, refund)) > nowMs;
-  const cancel = isCancelable ? canceling.show(visit, { button: words.say('refunds.cancel') }) : null;
+  const cancel = isCancelable ? canceling.show(visit, { button: words.say('Cancel this refund') }) : null;
   const redirect = isOpen
     ? redirecting.show(visit, {
-        button: words.say('refunds.change_address'),
-        above: html`<p>${words.html('refunds.address_on', { network: networkTitle(config, network) })}</p>`,
+        button: words.say('Change the address'),
+        above: html`<p>${words.html('Address on {network}', { network: networkTitle(config, network) })}</p>`,
       })
     : null;
   const mayDecide = may(visit, 'refunds:decide') && waitsForApproval(refund);
-  const naming = words.say(destination ? 'refunds.redirect' : 'refunds.name_address');
-  return html`${mayDecide ? section('decide', words.say('refunds.decide'), deciding) : null}
+  const naming = words.say(destination ? 'Send it to another address' : 'Name the address yourself');
+  return html`${mayDecide ? section('decide', words.say('Approve or refuse'), deciding) : null}
 ${cancel && html`<div class="card" data-while-counting>${cancel}</div>`}
 ${redirect && section('redirect', naming, redirect)}`;
 }

@@ -35,10 +35,10 @@ export function refundsPages(deps: DashboardDeps): readonly StorePage[] {
 
 const refundList = (deps: DashboardDeps): ListingWithFile<Refund> => ({
   path: PATH,
-  caption: ({ at, words }) => words.say(at.mode === 'test' ? 'refunds.test_title' : 'frame.refunds'),
+  caption: ({ at, words }) => words.say(at.mode === 'test' ? 'Test refunds' : 'Refunds'),
   fields: ({ words }) => [
     {
-      ...{ name: 'status', label: words.say('refunds.status') },
+      ...{ name: 'status', label: words.say('Status') },
       choices: [
         ...statuses.map((one) => [one, words.say(`refunds.status_${one}`)] as const),
         ['approval', words.say('refunds.needs_approval')],
@@ -62,31 +62,35 @@ const refundList = (deps: DashboardDeps): ListingWithFile<Refund> => ({
   },
   columns: (visit) => columnsOf(deps, visit),
   empty({ at, words }, why) {
-    const all = html`<a href="${pathIn(at, 'refunds')}">${words.say('general.all')}</a>`;
-    return why === 'nothing' ? words.html('refunds.empty') : words.html('refunds.no_match', { all });
+    const all = html`<a href="${pathIn(at, 'refunds')}">${words.say('Show all')}</a>`;
+    return why === 'nothing'
+      ? words.html(
+          'Refunds that you or your shop make appear here. A payment’s page makes one, or `POST /api/v1/refunds/create`.',
+        )
+      : words.html('No refund matches. {all}', { all });
   },
   file: { noun: 'refunds', columns: fileColumns, cells: (refunds) => cellsOf(deps, refunds), sliceRows: 50 },
 });
 
 const columnsOf = ({ config }: DashboardDeps, { at, words }: Visit<StoreAt>): readonly Column<Refund>[] => [
-  [words.say('refunds.created'), ({ createdAtMs }) => time(createdAtMs), 'newest'],
+  [words.say('Created at'), ({ createdAtMs }) => time(createdAtMs), 'newest'],
   [
-    words.say('refunds.refund'),
+    words.say('Refund id'),
     ({ id, heldKind, refundId }) =>
-      html`<a href="${pathIn(at, `refunds/${id}`)}">${heldKind === null ? data(refundId) : words.say('refunds.held_return')}</a>`,
+      html`<a href="${pathIn(at, `refunds/${id}`)}">${heldKind === null ? data(refundId) : words.say('return of held money')}</a>`,
   ],
   [
-    words.say('refunds.order'),
+    words.say('Order'),
     ({ sessionId, orderId }) => html`<a href="${pathIn(at, `payments/${sessionId}`)}">${data(orderId)}</a>`,
   ],
-  [words.say('refunds.amount'), (one) => data(amountText(one)), 'number lead'],
-  [words.say('refunds.network'), ({ network }) => data(networkTitle(config, network))],
+  [words.say('Amount'), (one) => data(amountText(one)), 'number lead'],
+  [words.say('Network'), ({ network }) => data(networkTitle(config, network))],
   [
-    words.say('refunds.to'),
+    words.say('To'),
     ({ network, destination }) =>
       destination ? shownOnChain({ config, words }, { network, kind: 'address', text: destination.address }) : '–',
   ],
-  [words.say('refunds.status'), (one) => refundState(words, one), 'lead'],
+  [words.say('Status'), (one) => refundState(words, one), 'lead'],
 ];
 
 const fileColumns = [

@@ -30,7 +30,7 @@ const saving = formOf(setStore, {
 
 const readCurrency = oneOf(currencies);
 const storeName = (text: string): string | Sentence =>
-  readName(text) ?? say('store.new_fault', { count: NAME_CHARS_MAX });
+  readName(text) ?? say('A store has a name of 1 to {count} characters and a coin.', { count: NAME_CHARS_MAX });
 
 /** A store of one's own, which waits for the operator's approval. */
 const requestStore = browserAct({
@@ -46,7 +46,7 @@ const requestStore = browserAct({
       read: storeName,
     },
     settlement: {
-      label: say('store.settlement'),
+      label: say('Stablecoin that other currencies are converted to'),
       choices: currencies,
       isRequired: true,
       read: readCurrency,
@@ -56,22 +56,22 @@ const requestStore = browserAct({
     return { id: `mer_${newId}`, name, settlement };
   },
   review: ({ id, name, settlement }) => ({
-    title: say('store.create_title', { name }),
+    title: say('Create {name}?', { name }),
     target: id,
     facts: [
       [say('Name'), name],
-      [say('store.settlement'), settlement],
+      [say('Stablecoin that other currencies are converted to'), settlement],
     ],
     notes: [],
-    button: say('store.create_button'),
+    button: say('Create the store'),
   }),
   async run({ database, issue, act, nowMs, visit }, { id, name, settlement }) {
-    if (await database.stores.find(id)) return { said: say('store.created_already'), json: { id } };
+    if (await database.stores.find(id)) return { said: say('This store was created already.'), json: { id } };
     const made = { ...issue.store(name, settlement, nowMs), id };
     const isMade = await database.stores.request(made, visit.visitor.person.id, act);
     return isMade
-      ? { said: say('store.created'), json: { id } }
-      : refuse('refused', say('store.too_many_pending', { count: WAITING_STORES_MAX }));
+      ? { said: say('The store is created, and waits for approval.'), json: { id } }
+      : refuse('refused', say('At most {count} of your stores can wait for approval.', { count: WAITING_STORES_MAX }));
   },
 });
 const requesting = formOf(requestStore, {
@@ -98,11 +98,11 @@ export const storePages = (deps: DashboardDeps): readonly Page[] => [
 ];
 
 function stateText(words: Words, { status, suspension, refusal }: MerchantStore): Html {
-  if (suspension) return html`${badge(words.say('general.store_suspended'), 'danger')} ${data(suspension.because)}`;
-  if (refusal) return html`${badge(words.say('general.store_refused'), 'danger')} ${data(refusal.because)}`;
+  if (suspension) return html`${badge(words.say('suspended'), 'danger')} ${data(suspension.because)}`;
+  if (refusal) return html`${badge(words.say('refused'), 'danger')} ${data(refusal.because)}`;
   return status === 'approved'
-    ? badge(words.say('general.store_approved'), 'good')
-    : badge(words.say('store.is_waiting'), 'attention');
+    ? badge(words.say('approved'), 'good')
+    : badge(words.say('waits for the operator’s approval'), 'attention');
 }
 
 async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
@@ -112,28 +112,28 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Re
   const values = await readStoreState({ database: deps.database, act }, at.storeId);
   if (!store || !values) return null;
   const settings = saving.show(visit, {
-    ...{ button: words.say('frame.go_on'), look: 'main' },
+    ...{ button: words.say('Go on'), look: 'main' },
     texts: Object.fromEntries(storeSettings.map(({ name, write }) => [name, write(values)])),
     headings: {
-      settlement: words.say('frame.payments'),
-      refundWindow: words.say('frame.refunds'),
-      accent: words.say('store.look'),
+      settlement: words.say('Payments'),
+      refundWindow: words.say('Refunds'),
+      accent: words.say('Look of the payment page'),
     },
-    below: html`<p class="hint">${words.html('store.policy_hint')}</p>`,
+    below: html`<p class="hint">${words.html('Payments that are open keep what they were created with. What credits need, and refunds before a payment is final, are set by whoever runs this installation: `quayside store set`.')}</p>`,
   });
   return {
-    title: words.say('frame.settings'),
+    title: words.say('Settings'),
     content: html`${section(
       'about',
       data(store.name),
       facts([
-        [words.say('developers.merchant_id'), copyCode(store.id)],
-        [words.say('store.channel'), data(CHANNEL_TYPE)],
-        [words.say('general.state'), stateText(words, store)],
+        [words.say('Merchant id'), copyCode(store.id)],
+        [words.say('Channel type'), data(CHANNEL_TYPE)],
+        [words.say('State'), stateText(words, store)],
         [sentence(words, say('Logo')), logoShown(visit, logoHash(values.logo))],
       ]),
     )}
-${section('policy', words.say('frame.settings'), html`${settings}`)}
+${section('policy', words.say('Settings'), html`${settings}`)}
 ${await teamSection(deps, visit)}`,
   };
 }
@@ -146,10 +146,10 @@ function logoShown({ at, words }: Visit<StoreAt>, hash: string | null): Html | s
 }
 
 const newStorePage = (visit: Visit<null>): Reply => ({
-  title: visit.words.say('frame.new_store'),
+  title: visit.words.say('New store'),
   content: html`<div class="card">${requesting.show(visit, {
-    button: visit.words.say('frame.go_on'),
-    below: html`<p class="hint">${visit.words.say('store.approval_hint')}</p>`,
+    button: visit.words.say('Go on'),
+    below: html`<p class="hint">${visit.words.say('Whoever runs this installation approves it; then you can make keys. You become its owner.')}</p>`,
     look: 'main',
   })}</div>`,
 });

@@ -29,34 +29,38 @@ export async function teamSection(deps: DashboardDeps, visit: Visit<StoreAt>): P
   const isOwn = ({ id }: Person): boolean => id === visitor.person.id;
   const role = ({ memberships, isReady }: Person): Html => {
     const own = memberships.find(({ storeId }) => storeId === at.storeId)?.role;
-    return html`${own === undefined ? null : words.say(`general.role_${own}`)} ${isReady ? null : badge(words.say('team.unused'), 'wait')}`;
+    return html`${own === undefined ? null : words.say(`general.role_${own}`)} ${isReady ? null : badge(words.say('link not used yet'), 'wait')}`;
   };
   const people = list<Member>({
-    caption: words.say('frame.team'),
+    caption: words.say('People'),
     columns: [
-      [words.say('general.name'), (one) => (isOwn(one) ? words.html('team.you', { name: one.name }) : data(one.name))],
-      [words.say('general.role'), role, 'lead'],
-      [words.say('general.created'), ({ createdAtMs }) => time(createdAtMs)],
+      [words.say('Name'), (one) => (isOwn(one) ? words.html('{name} (you)', { name: one.name }) : data(one.name))],
+      [words.say('Role'), role, 'lead'],
+      [words.say('Created'), ({ createdAtMs }) => time(createdAtMs)],
       [
-        words.say('team.seen'),
-        ({ seenAtMs }) => (seenAtMs === null ? words.say('team.signed_out') : ago(words, seenAtMs, nowMs)),
+        words.say('Last seen'),
+        ({ seenAtMs }) => (seenAtMs === null ? words.say('not signed in') : ago(words, seenAtMs, nowMs)),
       ],
       [
-        words.say('general.change'),
+        words.say('Change'),
         (one) =>
           isOwn(one)
-            ? html`<a href="/account">${words.say('frame.account')}</a>`
-            : removing.show(visit, { button: words.say('team.remove'), given: { name: one.name }, look: 'small' }),
+            ? html`<a href="/account">${words.say('My account')}</a>`
+            : removing.show(visit, {
+                button: words.say('Remove from the team'),
+                given: { name: one.name },
+                look: 'small',
+              }),
       ],
     ],
     rows: members,
     empty: '',
   });
   const invite = adding.show(visit, {
-    button: words.say('frame.go_on'),
+    button: words.say('Go on'),
     texts: { role: 'staff' },
-    below: html`<p class="hint">${words.say('team.invite_hint')}</p>`,
-    opens: words.say('team.invite'),
+    below: html`<p class="hint">${words.say('You get a link to hand over. It works once, for a day, and sets their password and second factor.')}</p>`,
+    opens: words.say('Add somebody'),
   });
-  return section('people', words.say('frame.team'), html`${people}<div class="card">${invite}</div>`, 'plain');
+  return section('people', words.say('People'), html`${people}<div class="card">${invite}</div>`, 'plain');
 }

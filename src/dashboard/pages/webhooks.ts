@@ -34,10 +34,10 @@ async function webhooksPage({ database }: DashboardDeps, visit: Visit<StoreAt>):
   const { form, table } = await showList(deliveryList(database, own), visit);
   const failing = await failingEndpoints(database, nowMs);
   return {
-    title: words.say('frame.webhooks'),
-    content: html`${section('endpoints', words.say('webhooks.endpoints'), endpointTable(visit, own, failing), 'plain')}
+    title: words.say('Webhooks'),
+    content: html`${section('endpoints', words.say('Endpoints'), endpointTable(visit, own, failing), 'plain')}
 ${addForm(visit)}
-${section('deliveries', words.say('webhooks.deliveries'), html`${form}${table}`, 'plain')}`,
+${section('deliveries', words.say('Deliveries'), html`${form}${table}`, 'plain')}`,
   };
 }
 
@@ -50,7 +50,7 @@ const deliveryList = (
   endpoints: readonly Endpoint[],
 ): Listing<StoreAt, Delivery> => ({
   path: PATH,
-  caption: ({ words }) => words.say('webhooks.deliveries'),
+  caption: ({ words }) => words.say('Deliveries'),
   fields: ({ words }) => deliveryFields(words, endpoints),
   async read({ at }, chosen, place, limit) {
     const [, eventId, id] = PLACE.exec(place ?? '') ?? [];
@@ -65,9 +65,9 @@ const deliveryList = (
   columns: async (visit, deliveries) => deliveryColumns(visit, await urlsOf(database, deliveries)),
   // An empty part of the list is never shown as the end, nor an empty result as an empty store.
   empty({ at, words }, why) {
-    if (why === 'rest') return words.html('webhooks.no_match_here');
-    const all = html`<a href="${pathIn(at, 'webhooks')}">${words.say('general.all')}</a>`;
-    return why === 'no match' ? words.html('webhooks.no_match', { all }) : words.html('webhooks.nothing_sent');
+    if (why === 'rest') return words.html('Nothing here yet; older deliveries may match.');
+    const all = html`<a href="${pathIn(at, 'webhooks')}">${words.say('Show all')}</a>`;
+    return why === 'no match' ? words.html('No delivery matches. {all}', { all }) : words.html('Nothing was sent yet.');
   },
 });
 
@@ -76,15 +76,15 @@ const states: readonly DeliveryState[] = ['waiting', 'delivered', 'failed'];
 /** @param endpoints those that can be chosen */
 const deliveryFields = (words: Words, endpoints: readonly Endpoint[]): readonly Field[] => [
   {
-    ...{ name: 'endpoint', label: words.say('webhooks.endpoint') },
+    ...{ name: 'endpoint', label: words.say('Endpoint') },
     choices: endpoints.map(({ id, url }) => [id, url, true]),
   },
   {
-    ...{ name: 'state', label: words.say('general.state') },
+    ...{ name: 'state', label: words.say('State') },
     choices: states.map((one) => [one, words.say(`general.delivery_${one}`)]),
   },
   {
-    ...{ name: 'answer', label: words.html('webhooks.answer_filter'), type: 'text', charsMax: 4 },
+    ...{ name: 'answer', label: words.html('Last answer: `500`, `5xx` or `none`'), type: 'text', charsMax: 4 },
     read: (text) => (/^(?:none|[1-5](?:\d\d|xx))$/i.test(text) ? text.toLowerCase() : null),
   },
 ];
@@ -106,9 +106,9 @@ const usualEvents: readonly string[] = [...documentedPaymentEvents, ...documente
 export const eventsText = (more: readonly string[]): Html => data([...usualEvents, ...more].join(', '));
 
 function endpointState(words: Words, { id, disabledAtMs }: Endpoint, failing: ReadonlyMap<string, number>): Html {
-  if (disabledAtMs !== null) return badge(words.say('webhooks.disabled'), 'attention');
+  if (disabledAtMs !== null) return badge(words.say('disabled'), 'attention');
   const sinceMs = failing.get(id);
-  return sinceMs === undefined ? badge(words.say('webhooks.enabled'), 'good') : failingText(words, sinceMs);
+  return sinceMs === undefined ? badge(words.say('enabled'), 'good') : failingText(words, sinceMs);
 }
 
 const endpointTable = (
@@ -117,30 +117,32 @@ const endpointTable = (
   failing: ReadonlyMap<string, number>,
 ): Html =>
   list<Endpoint>({
-    caption: words.say('webhooks.endpoints'),
+    caption: words.say('Endpoints'),
     columns: [
-      [words.say('general.url'), ({ id, url }) => html`<a href="${pathIn(at, `webhooks/${id}`)}">${data(url)}</a>`],
-      [words.say('general.events'), (one) => eventsText(one.extendedEvents)],
-      [words.say('general.created'), ({ createdAtMs }) => time(createdAtMs)],
-      [words.say('general.state'), (one) => endpointState(words, one, failing), 'lead'],
+      [words.say('URL'), ({ id, url }) => html`<a href="${pathIn(at, `webhooks/${id}`)}">${data(url)}</a>`],
+      [words.say('Events'), (one) => eventsText(one.extendedEvents)],
+      [words.say('Created'), ({ createdAtMs }) => time(createdAtMs)],
+      [words.say('State'), (one) => endpointState(words, one, failing), 'lead'],
     ],
     rows: endpoints,
-    empty: words.say('webhooks.no_endpoint'),
+    empty: words.say(
+      'There is no endpoint in this mode: your shop gets no notices; it must ask for each payment’s state.',
+    ),
   });
 
 /** Says which events every endpoint gets. */
 export const alwaysSent = (words: Words): Html =>
-  html`<p class="hint">${words.html('webhooks.always', { events: usualEvents.join(', ') })}</p>`;
+  html`<p class="hint">${words.html('Always sent: {events}.', { events: usualEvents.join(', ') })}</p>`;
 
 /** Says what the secret of an endpoint is for. */
 export function secretHint(_deps: DashboardDeps, { words }: Visit<unknown>): Html {
-  return html`<p class="hint">${words.html('webhook-changes.checks')}</p>`;
+  return html`<p class="hint">${words.html('Your shop checks `X-Service-Signature` or `webhook-signature` with it.')}</p>`;
 }
 
 function addForm(visit: Visit<StoreAt>): Html | null {
   const { words } = visit;
   const form = adding.show(visit, {
-    ...{ button: words.say('frame.go_on'), opens: words.say('webhooks.add'), look: 'main' },
+    ...{ button: words.say('Go on'), opens: words.say('Add an endpoint'), look: 'main' },
     below: alwaysSent(words),
   });
   return form && html`<div class="card">${form}</div>`;
@@ -151,26 +153,21 @@ export const deliveryColumns = (
   { at, words }: Visit<StoreAt>,
   urls: ReadonlyMap<string, string> | null,
 ): readonly Column<Delivery>[] => [
-  [words.say('general.created'), ({ createdAtMs }) => time(createdAtMs)],
+  [words.say('Created'), ({ createdAtMs }) => time(createdAtMs)],
   [
-    words.say('webhooks.event'),
+    words.say('Event'),
     ({ id, eventType }) => html`<a href="${pathIn(at, `webhooks/deliveries/${id}`)}">${data(eventType)}</a>`,
     'lead',
   ],
   [
-    words.say('webhooks.payment'),
+    words.say('Payment'),
     ({ sessionId }) =>
       html`<a href="${pathIn(at, `payments/${sessionId}`)}"><code>${sessionId.slice(0, 13)}…</code></a>`,
   ],
   ...(urls === null
     ? []
-    : [
-        [
-          words.say('webhooks.endpoint'),
-          ({ endpointId }: Delivery) => data(urls.get(endpointId) ?? endpointId),
-        ] as const,
-      ]),
-  [words.say('webhooks.tries'), ({ attempts }) => String(attempts), 'number'],
-  [words.say('webhooks.last_answer'), ({ lastStatus, lastError }) => data(lastStatus ?? lastError ?? '–')],
-  [words.say('general.state'), (one) => deliveryState(words, one), 'lead'],
+    : [[words.say('Endpoint'), ({ endpointId }: Delivery) => data(urls.get(endpointId) ?? endpointId)] as const]),
+  [words.say('Tries'), ({ attempts }) => String(attempts), 'number'],
+  [words.say('Last answer'), ({ lastStatus, lastError }) => data(lastStatus ?? lastError ?? '–')],
+  [words.say('State'), (one) => deliveryState(words, one), 'lead'],
 ];
