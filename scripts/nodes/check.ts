@@ -13,7 +13,7 @@ import type { BlockRef } from '../../src/core/block.ts';
 import { usualDepthMax } from '../../src/core/credit-policy.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
-import { apiFindings, portFindings } from './exposure.ts';
+import { portFindings } from './exposure.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
 import { findDepth, readTwice } from './history.ts';
 import type { NetworkRecipe } from './recipe.ts';
@@ -134,7 +134,7 @@ async function identityFindings({ network, recipe, node, clock }: Bench): Promis
   }
 }
 
-function softwareFindings({ network, recipe, clock }: Bench, software: Software): Finding[] {
+function softwareFindings({ recipe, clock }: Bench, software: Software): Finding[] {
   const { peers, takesTransactions } = software;
   return [
     ...releaseFindings(software, recipe?.releases ?? [], clock.nowMs()),
@@ -149,7 +149,6 @@ function softwareFindings({ network, recipe, clock }: Bench, software: Software)
       : peers === null
         ? []
         : [ok('peers', peers === 1 ? 'one peer' : `${peers} peers`)]),
-    ...apiFindings(network.url, software),
     ...(takesTransactions === false
       ? [
           warning(

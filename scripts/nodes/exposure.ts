@@ -1,12 +1,9 @@
-/**
- * Whether others can reach what only this machine should: a node's ports, and calls that change the node.
- */
+/** Whether others can reach a node's ports, which only this machine should. */
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
 import { type Finding, failure, ok, warning } from './finding.ts';
 import type { NetworkRecipe } from './recipe.ts';
-import type { Software } from './software.ts';
 
 const CONNECT_MS_MAX = 1_000;
 
@@ -76,34 +73,4 @@ export async function portFindings(
       'let the node listen on 127.0.0.1 only or, where it cannot (java-tron), close these ports with a firewall or publish its container’s ports on 127.0.0.1',
     ),
   ];
-}
-
-/** Judges what a node would do for whoever reaches it. */
-export function apiFindings(
-  url: string,
-  { openNamespaces, hasKeys }: Pick<Software, 'openNamespaces' | 'hasKeys'>,
-): Finding[] {
-  const finding = isLocal(url) ? warning : failure;
-  if (openNamespaces === null) return [];
-  const findings = [
-    ...(openNamespaces.length > 0
-      ? [
-          finding(
-            'apis',
-            `the node answers calls of ${openNamespaces.join(', ')}, with which whoever reaches it can stop or change it`,
-            'serve only eth, net and web3 (--http.api and --ws.api)',
-          ),
-        ]
-      : []),
-    ...(hasKeys
-      ? [
-          finding(
-            'apis',
-            'the node signs for accounts of its own',
-            'take the keys out of it: Quayside needs none there',
-          ),
-        ]
-      : []),
-  ];
-  return findings.length > 0 ? findings : [ok('apis', 'answers no calls that change it')];
 }

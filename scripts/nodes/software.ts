@@ -1,7 +1,4 @@
-/**
- * What a node says about itself: its client and version, its peers, and what else it would answer to whoever reaches
- * it.
- */
+/** A node about itself: its client and version, its peers, and whether it takes transactions. */
 
 import type { Family, NodeOptions } from '../../src/chains/chain.ts';
 import { openEvmRpc } from '../../src/chains/evm/node/rpc.ts';
@@ -24,29 +21,15 @@ export type Software = Readonly<{
   text: string;
   /** Null if the node does not say. */
   peers: number | null;
-  /** Namespaces that can change the node, and that it answers; null if that is not known of this kind of node. */
-  openNamespaces: readonly string[] | null;
-  /** Whether the node signs for accounts of its own. */
-  hasKeys: boolean;
   /** Whether transactions are taken; null if that cannot be asked without sending one. */
   takesTransactions: boolean | null;
 }>;
-
-/** Calls that change nothing, and are answered only if their namespace, in which others change the node, is open. */
-const openers: Readonly<Record<string, string>> = {
-  admin: 'admin_nodeInfo',
-  debug: 'debug_gcStats',
-  personal: 'personal_listWallets',
-  engine: 'engine_exchangeCapabilities',
-};
 
 const unknown: Software = {
   client: null,
   version: null,
   text: 'a client that does not name itself',
   peers: null,
-  openNamespaces: null,
-  hasKeys: false,
   takesTransactions: null,
 };
 
@@ -67,17 +50,10 @@ async function readEvm(options: NodeOptions, clock: Clock): Promise<Software> {
   try {
     const text = await resultOf(rpc, 'web3_clientVersion');
     const peers = readQuantity(await resultOf(rpc, 'net_peerCount'));
-    const accounts = await resultOf(rpc, 'eth_accounts');
-    const open: string[] = [];
-    for (const [namespace, method] of Object.entries(openers)) {
-      if (await isServed(rpc, method, [])) open.push(namespace);
-    }
     return {
       ...unknown,
       ...(typeof text === 'string' && readVersion(text)),
       peers,
-      openNamespaces: open,
-      hasKeys: Array.isArray(accounts) && accounts.length > 0,
       // No transaction is that short.
       takesTransactions: await isServed(rpc, 'eth_sendRawTransaction', ['0x']),
     };
