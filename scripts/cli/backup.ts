@@ -143,37 +143,28 @@ function nextSteps(restored: Restored, folder: string): string[] {
     'At the first start, addresses that may have been given out since the backup are retired.',
     'They stay watched: money that reaches one raises the alarm `payment_without_session`.',
     'Money out is frozen. Before you thaw it:',
-    ...beforeThaw(restored, folder).flatMap(([first, ...more], at) => [
-      `  ${at + 1}. ${first}`,
-      ...more.map((line) => `     ${line}`),
-    ]),
+    ...beforeThaw(restored, folder).map((step, at) => `  ${at + 1}. ${step}`),
   ];
 }
 
-/** Returns the steps of a person after a restore, in lines. */
-function beforeThaw({ files, manifest, networks }: Restored, folder: string): readonly (readonly string[])[] {
-  const chains = [
-    `Copy ${sandboxFiles.join(', ')} from the old data folder to ${folder}.`,
-    'The simulated chains and their seed are in no backup, and nothing starts without them.',
-  ];
-  const settings = [`Compare ${folder}/settings.json with your settings; \`data_dir\` is ${folder}.`];
-  const signer = [
-    `If the signer’s folder is lost: quayside-signer restore ${folder}/signer.backup; it asks for the seed phrase.`,
-    'If it is not lost, keep it: its journal is newer.',
-  ];
-  return [
-    ['Make sure that the old installation does not run any more.'],
-    ...(manifest.sandbox ? [chains] : []),
-    ...(files.includes('settings.json') ? [settings] : []),
-    ...(files.includes('signer.backup') ? [signer] : []),
-    ['Start, and wait until `quayside status` shows every network as following; sessions offer no other.'],
-    [
-      'On each network that pays out, take over what the signer knows, and look at what left the wallets since:',
-      ...networks.map((key) => `quayside payout reconcile ${key} --reason …`),
-    ],
-    ['quayside payout thaw --reason "compared with the chain"'],
-  ];
-}
+/** Returns the steps of a person after a restore. */
+const beforeThaw = ({ files, manifest, networks }: Restored, folder: string): readonly string[] => [
+  'Make sure that the old installation does not run any more.',
+  ...(manifest.sandbox
+    ? [`Copy ${sandboxFiles.join(', ')} from the old data folder to ${folder}: no backup has the simulated chains.`]
+    : []),
+  ...(files.includes('settings.json')
+    ? [`Compare ${folder}/settings.json with your settings; \`data_dir\` is ${folder}.`]
+    : []),
+  ...(files.includes('signer.backup')
+    ? [
+        `Only if the signer’s folder is lost: quayside-signer restore ${folder}/signer.backup, which asks for the seed phrase.`,
+      ]
+    : []),
+  'Start, and wait until `quayside status` shows every network as following; sessions offer no other.',
+  ...networks.map((key) => `If it pays out: quayside payout reconcile ${key} --reason …`),
+  'quayside payout thaw --reason "compared with the chain"',
+];
 
 /** Gives `work` the passphrase, and wipes it. @throws Fault permanent `not_found`, `passphrase_file_open` */
 export async function withPassphrase<T>(

@@ -3,9 +3,9 @@
  */
 
 import { coinText } from '../../src/chains/coin-text.ts';
-import { booksText, type LedgerReport, ledgerProblems } from '../../src/database/ledger.ts';
+import { booksText, ledgerProblems } from '../../src/database/ledger.ts';
 import { type Command, operatorAct } from './command.ts';
-import { table } from './table.ts';
+import { listLines } from './table.ts';
 
 const SHOWN_MAX = 50;
 
@@ -21,8 +21,6 @@ export const ledgerVerify: Command = {
     const { atMs, operator: by } = operatorAct(ledgerVerify, input, clock);
     const about = booksText({ entries, problems });
     await database.audit.recordProof({ kind: 'books', atMs, ok: problems.length === 0, by, about });
-    const text = (network: string, asset: LedgerReport['balances'][number]['asset'], units: bigint) =>
-      coinText(config.networks, network, asset, units);
     return {
       json: {
         balanced: problems.length === 0,
@@ -31,10 +29,11 @@ export const ledgerVerify: Command = {
         problems,
       },
       lines: [
-        ...table([
-          ['NETWORK', 'ACCOUNT', 'BALANCE'],
-          ...balances.map(({ network, asset, account, units }) => [network, account, text(network, asset, units)]),
-        ]),
+        ...listLines(
+          balances.map(({ network, asset, account, units }) => {
+            return { network, account, balance: coinText(config.networks, network, asset, units) };
+          }),
+        ),
         '',
         `${entries} entries ${problems.length === 0 ? 'add up and match the facts' : 'DO NOT ADD UP:'}`,
         ...problems.slice(0, SHOWN_MAX).map((problem) => `  ${problem}`),

@@ -7,7 +7,7 @@ import { type Answer, type Input, type OfflineCommand, textOption, usage } from 
 import { nodeUrl } from './node-check.ts';
 import { openProgress, untilStopped } from './output.ts';
 import { readSpan } from './since.ts';
-import { table } from './table.ts';
+import { listLines } from './table.ts';
 
 const EVERY_MS = 15_000;
 const FOR_MS_MAX = 90 * DAY_MS;
@@ -62,35 +62,23 @@ async function watch(input: Input, networks: readonly NetworkConfig[], stop: Abo
 const stateOf = ({ estimate, fault }: SyncRow): string =>
   fault !== null ? 'no answer' : (estimate?.state ?? 'measuring');
 
-function syncLines(rows: readonly SyncRow[]): string[] {
-  const cells = rows.map((row) => {
-    const { network, sample, estimate } = row;
-    return [
-      network.key,
-      stateOf(row),
-      sample ? String(sample.number) : '-',
-      estimate ? roughly(estimate.behindS * 1000) : '-',
-      estimate?.blocksPerS == null ? '-' : `${estimate.blocksPerS.toFixed(1)}/s`,
-      row.fault === null && estimate ? leftText(estimate) : '-',
-      sample?.peers == null ? '-' : String(sample.peers),
-    ];
-  });
-  return [
-    ...table([['NETWORK', 'STATE', 'HEAD', 'BEHIND', 'BLOCKS', 'TIME LEFT', 'PEERS'], ...cells]),
-    ...rows.flatMap(({ network, sample, fault }) => {
-      const note = fault ?? sample?.phase;
-      return note ? [`${network.key}: ${note}`] : [];
-    }),
-  ];
-}
+const syncLines = (rows: readonly SyncRow[]): string[] => [
+  ...listLines(rows.map(syncJson), ['network', 'state', 'head', 'behind', 'blocks_per_s', 'left', 'peers']),
+  ...rows.flatMap(({ network, sample, fault }) => {
+    const note = fault ?? sample?.phase;
+    return note ? [`${network.key}: ${note}`] : [];
+  }),
+];
 
 const syncJson = (row: SyncRow) => ({
   network: row.network.key,
   state: stateOf(row),
   head: row.sample?.number ?? null,
+  behind: row.estimate ? roughly(row.estimate.behindS * 1000) : null,
   behind_s: row.estimate?.behindS ?? null,
   chain_s_per_s: row.estimate?.rate ?? null,
-  blocks_per_s: row.estimate?.blocksPerS ?? null,
+  blocks_per_s: row.estimate?.blocksPerS == null ? null : Number(row.estimate.blocksPerS.toFixed(1)),
+  left: row.fault === null && row.estimate ? leftText(row.estimate) : null,
   left_ms_min: row.estimate?.left?.minMs ?? null,
   left_ms_max: row.estimate?.left?.maxMs ?? null,
   peers: row.sample?.peers ?? null,

@@ -27,7 +27,7 @@ import {
 } from './command.ts';
 import { networkOf } from './network-name.ts';
 import { adopt, withPayoutAccess } from './payouts.ts';
-import { table } from './table.ts';
+import { listLines } from './table.ts';
 import { agree, yesOption } from './terminal.ts';
 
 /** Payouts that are named as those signed next. */
@@ -59,7 +59,7 @@ export const payoutsReconcile: Command = {
       const parts: ReconcileParts = { ...access, network: network.key, database: installation.database, act };
       const seen = await survey(parts, namedIn(input, network));
       const shown = rowsOf(seen, network, installation);
-      const lines = shown.length === 0 ? [] : table([HEAD, ...shown.map((row) => Object.values(row))]);
+      const lines = listLines(shown);
       const hasMore = !isEmpty(seen);
       if (hasMore && !isDryRun) {
         await refuseUnsettled(parts, seen);
@@ -83,7 +83,6 @@ export const payoutsReconcile: Command = {
   },
 };
 
-const HEAD = ['TRANSACTION', 'SEEN', 'AMOUNT', 'TO', 'WHAT IT IS'] as const;
 type Row = Readonly<{ transaction_hash: string; seen: string; amount: string; to: string; is: string }>;
 
 /** @throws Fault permanent `usage` for what is no transaction id */

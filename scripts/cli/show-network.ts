@@ -4,7 +4,6 @@ import type { BlockGap } from '../../src/core/gap.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import { type NetworkStatus, whyUnfollowed } from '../../src/database/networks.ts';
-import type { Session } from '../../src/database/session.ts';
 import { moment } from './command.ts';
 import { type Link, link, type Shown } from './show-link.ts';
 import { listLines } from './table.ts';
@@ -12,11 +11,6 @@ import { listLines } from './table.ts';
 /** A configured network; `gaps` are open. */
 export type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
 export type Places = ReadonlyMap<NetworkKey, Place>;
-
-type BlockRange = Readonly<{ from: number; to: number }>;
-
-/** Blocks by which a range that follows from times is made wider on each side. */
-const MARGIN_BLOCKS = 20;
 
 export async function readPlaces(database: Database, networks: readonly NetworkConfig[]): Promise<Places> {
   const reports = new Map((await database.networks.list()).map((one) => [one.network, one]));
@@ -79,7 +73,7 @@ export function networkShown(place: Place, nowMs: number): Shown {
     kind: 'network',
     json: one,
     lines: listLines([one], ['node_url', 'state', 'head', 'cursor', 'floor', 'reported_s_ago']),
-    links: [networkLink(place, nowMs), ...gapLinks(place, { from: 0, to: Number.POSITIVE_INFINITY })],
+    links: [networkLink(place, nowMs), ...gapLinks(place, -1)],
   };
 }
 
@@ -120,25 +114,6 @@ function withoutSecrets(text: string): string {
   return `${protocol}//${host}${username || search || pathname !== '/' ? '/…' : ''}`;
 }
 
-/** Returns the command that compares blocks with a node. */
-export const rereadCommand = ({ network }: Place, { from, to }: BlockRange, isCheck = true): string =>
-  `\`quayside network reread ${network.key} --from ${from} --to ${to}${isCheck ? ' --dry-run' : ''}\``;
-
-/**
- * Returns the blocks that were made while a session could be paid, as far as they were read; null if none was. Numbers
- * that are no longer kept are estimated from the usual time of a block.
- */
-export function sessionRange({ terms }: Pick<Session, 'terms'>, place: Place): BlockRange | null {
-  const { network, report } = place;
-  const tip = report?.cursor;
-  if (!tip) return null;
-  const blocks = (seconds: number): number => Math.ceil((seconds * 1000) / network.blockTimeMs) + MARGIN_BLOCKS;
-  const before = terms.beforeNumbers[network.key] ?? tip.number - blocks(tip.timeS - terms.createdAtS);
-  const openS = terms.expiresAtS + terms.topUpGraceS - terms.createdAtS;
-  const range = { from: Math.max(0, before + 1), to: Math.min(tip.number, before + 2 * blocks(openS)) };
-  return range.from > range.to ? null : range;
-}
-
 /** Returns how the network is followed now. */
 export function networkLink(place: Place, nowMs: number): Link {
   const { network, report } = place;
@@ -160,15 +135,15 @@ export function networkLink(place: Place, nowMs: number): Link {
   return link('network', goesOn ? 'waiting' : 'broken', `${key}: ${report?.state} (${read}): ${why.message}`, next);
 }
 
-/** Returns a broken link for each stretch of skipped blocks that touches a range. */
-export const gapLinks = (place: Place, range: BlockRange | null): Link[] =>
-  place.gaps
-    .filter(({ from, to }) => range !== null && from <= range.to && to >= range.from)
-    .map((gap) =>
+/** Returns a broken link for each stretch of blocks that were skipped above a height. */
+export const gapLinks = ({ network: { key }, gaps }: Place, above: number): Link[] =>
+  gaps
+    .filter(({ to }) => to > above)
+    .map(({ from, to, because }) =>
       link(
         'network',
         'broken',
-        `${place.network.key}: blocks ${gap.from} to ${gap.to} were skipped (${gap.because}), so a payment in them is not known`,
-        `when a node has them: ${rereadCommand(place, gap, false)}`,
+        `${key}: blocks ${from} to ${to} were skipped (${because}), so a payment in them is not known`,
+        `when a node has them: \`quayside network reread ${key} --from ${from} --to ${to}\``,
       ),
     );

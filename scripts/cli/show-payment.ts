@@ -14,7 +14,7 @@ import { optionAddress } from '../../src/payments/option.ts';
 import { heldAdvice, meanings } from './held.ts';
 import { type Link, link, type Shown } from './show-link.ts';
 import { refundLinks } from './show-money-out.ts';
-import { gapLinks, networkLink, rereadCommand, sessionRange } from './show-network.ts';
+import { gapLinks, networkLink } from './show-network.ts';
 import { addressText, at, parText, type Scene, unitsText } from './show-scene.ts';
 import { eventLinks } from './show-webhook.ts';
 import { listLines } from './table.ts';
@@ -51,7 +51,7 @@ export async function sessionLink(scene: Scene, session: Session): Promise<Link>
   return link('session', 'ok', text, null, [
     ...networkLinks(scene, session),
     ...(await Promise.all(traced.map((transfer) => transferLink(scene, transfer, session)))),
-    creditLink(scene, session, traced.length > 0),
+    creditLink(session, traced.length > 0),
     ...held.flatMap((one) => heldLink(one)),
     ...(await eventLinks(scene, session)),
     ...(await refundLinks(scene, id)),
@@ -66,16 +66,15 @@ function networkLinks({ places, nowMs }: Scene, session: Session): Link[] {
     const place = places.get(key);
     if (!place) return [];
     const isRead = (place.report?.readThroughS ?? 0) > terms.expiresAtS + terms.topUpGraceS;
-    const range = sessionRange(session, place);
     return [
       ...(life.status === 'pending' || !isRead ? [networkLink(place, nowMs)] : []),
-      ...gapLinks(place, isRead ? range : { from: range?.from ?? 0, to: Number.POSITIVE_INFINITY }),
+      ...gapLinks(place, terms.beforeNumbers[key] ?? -1),
     ];
   });
 }
 
 /** Returns what the money adds up to, and what the session's status follows from. */
-function creditLink(scene: Scene, session: Session, isAnyKnown: boolean): Link {
+function creditLink(session: Session, isAnyKnown: boolean): Link {
   const { id, life, terms, standing } = session;
   const coming = standing.seenPar > 0n ? `, and ${parText(standing.seenPar)} is seen` : '';
   const sum = `${parText(standing.confirmedPar)} of ${parText(terms.duePar)} is confirmed${coming}`;
@@ -86,7 +85,7 @@ function creditLink(scene: Scene, session: Session, isAnyKnown: boolean): Link {
     case 'canceled':
       return link('credit', 'ok', `canceled at ${at((life.canceledAtS ?? 0) * 1000)}`);
     case 'expired':
-      return link('credit', 'ok', `expired at ${endedAt}: nothing came in time`, missedAdvice(scene, session));
+      return link('credit', 'ok', `expired at ${endedAt}: nothing came in time`, ASK_FOR_TRANSACTION);
     case 'failed': {
       const advice = `\`quayside held list --session ${id}\` shows what is held; you decide`;
       return link('credit', 'broken', `failed at ${endedAt} with too little: ${sum}`, advice);
@@ -95,7 +94,7 @@ function creditLink(scene: Scene, session: Session, isAnyKnown: boolean): Link {
       const untilS = deadline(terms, life, standing);
       const until = untilS === null ? '' : `, until ${at(untilS * 1000)}`;
       if (isAnyKnown) return link('credit', 'waiting', `${sum}${until}`);
-      return link('credit', 'waiting', `nothing was seen yet${until}`, missedAdvice(scene, session));
+      return link('credit', 'waiting', `nothing was seen yet${until}`, ASK_FOR_TRANSACTION);
     }
   }
 }
@@ -105,16 +104,7 @@ export const ASK_PAYER =
   'look in an explorer which address it pays, and show that: `quayside show ADDRESS`. The payer can paste the transaction ' +
   'on the payment page, which asks the node';
 
-/** Advice about a payment that somebody reports and nothing here knows. */
-function missedAdvice({ places }: Scene, session: Session): string {
-  const proofs = session.options.flatMap(({ networkKey }) => {
-    const place = places.get(networkKey);
-    const range = place ? sessionRange(session, place) : null;
-    return place && range ? [rereadCommand(place, range)] : [];
-  });
-  const ask = 'a payer who has paid can paste the transaction on the payment page';
-  return [ask, ...new Set(proofs)].join('; to compare with the node: ');
-}
+const ASK_FOR_TRANSACTION = 'a payer who has paid can paste the transaction on the payment page';
 
 function heldLink(held: HeldMoney): Link[] {
   if (held.state !== 'open') return [];

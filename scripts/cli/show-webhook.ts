@@ -16,37 +16,14 @@ const LATE_MS = 60_000;
 const TITLE_CHARACTERS_MAX = 100;
 const EXCERPT_CHARACTERS_MAX = 200;
 
-const errorTexts: Readonly<Record<string, string>> = {
-  timeout: 'it did not answer in time; a handler must answer before it does its work',
-  tls: 'TLS failed: its certificate is invalid, has expired, or is for another name',
-  dns: 'its name was not found; look at the DNS of the host',
-  connect: 'no connection: nothing listens there, or a firewall drops it',
-  blocked_address: 'its address is private, and not in webhooks.allow_cidrs',
-  too_large: 'the headers of its answer are too large',
-  http: 'what answers there is not HTTP',
-};
-/** By the status, or by its first digit. */
-const statusTexts: Readonly<Record<string, string>> = {
-  401: 'it refuses: the handler’s check of the signature, or a firewall or login page before it',
-  403: 'it refuses: the handler’s check of the signature, or a firewall or login page before it',
-  404: 'no handler at this URL takes a POST',
-  405: 'no handler at this URL takes a POST',
-  410: 'it says that it is gone',
-  429: 'it asks for fewer requests',
-  3: 'it redirects: register the URL that it redirects to',
-  5: 'the handler or its server fails',
-};
-
-/** Returns in words what is wrong with an answer to a webhook; null for a success. */
+/** Returns what is wrong with an answer to a webhook; null for a success. */
 export function wrongWith(one: Pick<Attempt, 'status' | 'error' | 'responseExcerpt'>): string | null {
   const { status, error, responseExcerpt } = one;
-  if (status === null) return errorTexts[error ?? ''] ?? `no answer: ${error}`;
+  if (status === null) return `no answer: ${error}`;
   if (status >= 200 && status < 300) return null;
   const [, title = ''] = /<title[^>]{0,200}>([^<]{1,500})/i.exec(responseExcerpt ?? '') ?? [];
   const text = title.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
-  const page = text === '' ? '' : `, with the page "${text.slice(0, TITLE_CHARACTERS_MAX)}"`;
-  const known = statusTexts[status] ?? statusTexts[Math.floor(status / 100)] ?? 'it refuses';
-  return `${known} (${status})${page}`;
+  return `it answers ${status}${text === '' ? '' : `, with the page "${text.slice(0, TITLE_CHARACTERS_MAX)}"`}`;
 }
 
 /** Returns a link for each event of a session. */

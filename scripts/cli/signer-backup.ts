@@ -14,7 +14,7 @@ import { refuseExistingSigner, restoreSigner } from '../../src/signer/setup.ts';
 import { type Command, moment, notFound, type OfflineCommand, operatorAct } from './command.ts';
 import { mebibytes, openProgress } from './output.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
-import { table } from './table.ts';
+import { listLines } from './table.ts';
 import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
 export const signerRestore: OfflineCommand = {
@@ -130,12 +130,16 @@ async function comparePool(database: Database, network: NetworkConfig, seed: Uin
 const drillLines = (fingerprint: string, kept: string | null, pools: readonly Pool[]): string[] => [
   `these words give the seed ${fingerprint}${kept === null ? '; there is no keystore here to compare it with' : ', the same as the keystore'}`,
   '',
-  ...table([
-    ['POOL', 'INDEX', 'FROM THESE WORDS', 'IN THE DATABASE'],
-    ...pools.flatMap(({ mode, family, addresses }) =>
-      addresses.map(({ index, seed, database }) => [`${mode} ${family}`, String(index), seed, database ?? 'none yet']),
+  ...listLines(
+    pools.flatMap(({ mode, family, addresses }) =>
+      addresses.map(({ index, seed, database }) => ({
+        pool: `${mode} ${family}`,
+        index,
+        from_these_words: seed,
+        database,
+      })),
     ),
-  ]),
+  ),
   '',
   'These words restore this installation. Put them back where only you can find them.',
 ];

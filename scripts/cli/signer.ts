@@ -20,7 +20,7 @@ import { makeSigner, refuseExistingSigner } from '../../src/signer/setup.ts';
 import type { Terminal } from '../../src/signer/terminal.ts';
 import { type Answer, type Input, type OfflineCommand, textOption, usage } from './command.ts';
 import { dirOption, draftPolicy, filesOf, readPaidNetworks } from './signer-policy.ts';
-import { table } from './table.ts';
+import { listLines } from './table.ts';
 import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
 
 const WORDS_BITS = 256;
@@ -128,10 +128,7 @@ async function describe(files: SignerFiles, policy: Policy, seed: Uint8Array): P
       `signer ${fingerprint} in ${files.dir}`,
       `policy ${policyHash}`,
       '',
-      ...table([
-        ['NETWORK', 'REFUND WALLET', 'GAS WALLET', 'TREASURY'],
-        ...wallets.map(({ network, refund, gas, treasury }) => [network, refund, gas, treasury]),
-      ]),
+      ...listLines(wallets),
       '',
       'Add to the configuration, so that sessions get deposit addresses of this seed:',
       ...Object.entries(xpubs).map(([family, xpub]) => `  ${family} networks: "xpub": "${xpub}"`),

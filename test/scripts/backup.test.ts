@@ -170,7 +170,7 @@ test('addresses given after the backup are not given twice, stay watched, and pa
 
 test('a person is told the commands of each network, and nothing of simulated chains', async () => {
   const { out } = await run('restore', made.file, join(folder, 'told'), ...secret);
-  assert.match(out, '     quayside payout reconcile test:ethereum --reason …\n');
+  assert.match(out, 'quayside payout reconcile test:ethereum --reason …\n');
   assert.not.match(out, 'sandbox');
 });
 

@@ -61,8 +61,6 @@ async function end(seconds: number): Promise<void> {
   await database.sessions.settleDue(clock.nowMs(), 100);
 }
 
-const REREAD = /network reread test:ethereum --from (\d+) --to (\d+) --dry-run/;
-
 /** Asserts the whole verdict: exit code, the broken link, and what to do. */
 function assertBroken(told: Told, step: string, text: RegExp | string, next: RegExp | string): void {
   assert.equal([told.code, told.finding, told.broken?.step], [1, 'broken', step], told.text);
@@ -71,18 +69,15 @@ function assertBroken(told: Told, step: string, text: RegExp | string, next: Reg
   assert.ok(told.text.includes(`broken: ${step}: ${told.broken?.text}`));
 }
 
-test('an order that waits for its first payment: nothing is broken, and the blocks since it are named', async () => {
+test('an order that waits for its first payment: nothing is broken', async () => {
   const { name, id } = await order();
-  const block = await chain.mine();
+  await chain.mine();
   await chain.report('following');
   const told = await show(name);
   assert.equal([told.code, told.finding, told.broken], [0, 'waiting', null]);
   assert.match(told.text, `session: ${id}, order ${name}, `);
   assert.match(told.text, '✓ network: test:ethereum: followed, read up to block');
   assert.match(told.text, /… credit: nothing was seen yet, until 20/);
-  const [, from, to] = REREAD.exec(told.text) ?? [];
-  assert.is(Number(to), block.number, 'up to what was read');
-  assert.ok(Number(from) <= block.number && Number(from) > 0);
 });
 
 test('a payment that waits for depth shows how deep it is; credited, and with nobody to tell, nothing is broken', async () => {
@@ -108,17 +103,11 @@ test('a webhook that a firewall refuses, one that failed for good, and an endpoi
   const page = '<html><head><title>Attention Required! | Cloudflare</title></head></html>';
   await answerAll({ kind: 'retry', atMs: clock.nowMs() + 60_000 }, { status: 403, responseExcerpt: page });
   const retried = await show(session);
-  const verdict =
-    /not accepted in 1 attempts: it refuses: .* \(403\), with the page "Attention Required! \| Cloudflare"/;
+  const verdict = /not accepted in 1 attempts: it answers 403, with the page "Attention Required! \| Cloudflare"/;
   assertBroken(retried, 'delivery', verdict, `quayside show ${id}`);
   clock.skip(61_000);
   await answerAll({ kind: 'failed' }, { status: 404, responseExcerpt: '' });
-  assertBroken(
-    await show(name),
-    'delivery',
-    /failed for good after 2 attempts: no handler at this URL takes a POST \(404\)/,
-    'webhook resend dlv_',
-  );
+  assertBroken(await show(name), 'delivery', /failed for good after 2 attempts: it answers 404/, 'webhook resend dlv_');
   await database.endpoints.enable(id, false, 'answered 410 Gone', clock.nowMs());
   const next = await order();
   await next.pay(10_000_000n);
@@ -173,16 +162,12 @@ test('money that came late, after a cancel, or below the dust floor counts for n
   );
 });
 
-test('an order that expired without a payment ended well, and names the blocks to compare', async () => {
+test('an order that expired without a payment ended well', async () => {
   const { id } = await order(undefined, 60);
-  const before = (await database.sessions.find(id))?.terms.beforeNumbers['test:ethereum'] ?? 0;
   await end(4_000);
   const told = await show(id);
   assert.equal([told.code, told.broken], [0, null], told.text);
   assert.match(told.text, /✓ credit: expired at .*: nothing came in time/);
-  const [, from, to] = REREAD.exec(told.text) ?? [];
-  assert.is(Number(from), before + 1, 'from the first block that came after the order');
-  assert.ok(Number(to) >= Number(from));
 });
 
 test('a payment that a reorg took away waits', async () => {

@@ -117,7 +117,7 @@ test(
 );
 
 test(
-  'what is wrong with an endpoint is said in words, without its control characters',
+  'what is wrong with an endpoint is said without its control characters',
   inShop(async (shop) => {
     const endpoint = await shop.addEndpoint('https://shop.example/a');
     const fresh = await run(shop, show, [endpoint]);
@@ -126,10 +126,10 @@ test(
     await delivered(shop);
     const page = '<html><head><title>\n Attention \u001b[2J\u202erequired | WAF\n</title>';
     for (const [went, expected] of [
-      [{ status: 403, responseExcerpt: page }, /refuses: .* \(403\), with the page "Attention \[2J required \| WAF"/],
-      [{ status: 301 }, /redirects.* \(301\)/],
-      [{ status: 502, responseExcerpt: null }, /fails \(502\)$/],
-      [{ error: 'timeout' }, /did not answer in time/],
+      [{ status: 403, responseExcerpt: page }, /answers 403, with the page "Attention \[2J required \| WAF"/],
+      [{ status: 301 }, /answers 301$/],
+      [{ status: 502, responseExcerpt: null }, /answers 502$/],
+      [{ error: 'timeout' }, /no answer: timeout/],
     ] as const) {
       await shop.cancelOne();
       await answer(shop, { kind: 'failed' }, went);
