@@ -2,7 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { network, startApi, token, usualNetworks, withApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
+import { expectError } from './expect-error.ts';
 
 const ACCOUNT = '/api/v1/account';
 const QUOTES = '/api/v1/checkout/quotes';

@@ -7,9 +7,9 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import { confirmTip, finalizeTip, openSale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
+import { expectError } from './expect-error.ts';
 
 const FOREIGN = '8'.repeat(40);
 const foreignText = chains.evm.address.format(FOREIGN);

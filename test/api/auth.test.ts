@@ -3,8 +3,8 @@ import * as assert from 'uvu/assert';
 import { apiEndpoints } from '../../src/api/app.ts';
 import { type Scope, scopes } from '../../src/database/column-values.ts';
 import { startApi, type TestKey } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import { type Bend, type HttpAnswer, signature } from '../support/signed-client.ts';
+import { expectError } from './expect-error.ts';
 
 const operator = { atMs: 0, operator: 'root', command: 'store approve', reason: null };
 

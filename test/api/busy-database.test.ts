@@ -3,9 +3,9 @@ import { request } from 'node:http';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ApiServer, startApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import { type LockHolder, startLockHolder } from '../support/lock.ts';
 import { exchange, signature } from '../support/signed-client.ts';
+import { expectError } from './expect-error.ts';
 
 const CREATE = '/api/v1/checkout/sessions/create';
 const SESSIONS = '/api/v1/checkout/sessions';

@@ -2,8 +2,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
 import { startApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import type { SignedClient } from '../support/signed-client.ts';
+import { expectError } from './expect-error.ts';
 
 const api = await startApi();
 const CREATE = '/api/v1/checkout/sessions/create';

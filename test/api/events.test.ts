@@ -3,8 +3,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { type ApiServer, startApi, type TestKey, withApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import { deliverDue } from '../support/record-attempt.ts';
+import { expectError } from './expect-error.ts';
 
 const PATH = '/api/v1/events';
 const DAY_MS = 86_400_000;

@@ -2,8 +2,8 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ApiServer, type TestKey, withApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import type { Bend } from '../support/signed-client.ts';
+import { expectError } from './expect-error.ts';
 
 const PATH = '/api/v1/checkout/sessions/cs_00000000000000000000000000';
 const get = (api: ApiServer, key: TestKey, bend: Bend = {}) => api.client(key).send('GET', PATH, '', bend);

@@ -4,10 +4,10 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createAddressLimiter, createLimiter } from '../../src/lib/rate-limit.ts';
 import { withApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { exchange } from '../support/signed-client.ts';
 import { until } from '../support/until.ts';
+import { expectError } from './expect-error.ts';
 
 const CREATE = '/api/v1/checkout/sessions/create';
 const body = (id: string) => ({ amount: 100, currency: 'USD', order_id: id });

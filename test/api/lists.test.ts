@@ -2,7 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
+import { expectError } from './expect-error.ts';
 
 type Listed = Readonly<{ id: string; refund_id: string; payment_status: string; status: string }>;
 type List = Readonly<{ object: string; data: readonly Listed[]; has_more: boolean }>;

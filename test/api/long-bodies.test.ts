@@ -2,9 +2,9 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import { parseRaw, rawExchange } from '../support/raw-http.ts';
 import { exchange } from '../support/signed-client.ts';
+import { expectError } from './expect-error.ts';
 
 const api = await startApi({ pages: true });
 const CREATE = '/api/v1/checkout/sessions/create';

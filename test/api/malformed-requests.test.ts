@@ -2,8 +2,8 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import { parseRaw, rawExchange } from '../support/raw-http.ts';
+import { expectError } from './expect-error.ts';
 
 const api = await startApi();
 const get = (...headers: string[]) => `${['GET /livez HTTP/1.1', ...headers].join('\r\n')}\r\n\r\n`;

@@ -3,8 +3,8 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startApi, withApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import { exchange } from '../support/signed-client.ts';
+import { expectError } from './expect-error.ts';
 
 const api = await startApi({ busyTimeoutMs: 50 });
 const SESSIONS = '/api/v1/checkout/sessions';

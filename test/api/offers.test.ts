@@ -8,9 +8,9 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import type { RateSource } from '../../src/rates/source.ts';
 import { staticRates } from '../../src/rates/static.ts';
 import { type ApiServer, network, token, withApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import { exchange } from '../support/signed-client.ts';
 import { accountKeyOf, SOLANA_CHAIN_ID, solanaTokens } from '../support/simulated-node.ts';
+import { expectError } from './expect-error.ts';
 
 const CREATE = '/api/v1/checkout/sessions/create';
 const [usdt, usdc] = solanaTokens;

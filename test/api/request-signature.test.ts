@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ApiServer, withApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import type { Bend } from '../support/signed-client.ts';
+import { expectError } from './expect-error.ts';
 
 const CREATE = '/api/v1/checkout/sessions/create';
 const HEADER = 'X-Service-Request-Signature';

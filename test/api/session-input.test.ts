@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
+import { expectError } from './expect-error.ts';
 
 const api = await startApi();
 const CREATE = '/api/v1/checkout/sessions/create';

@@ -2,9 +2,9 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
 import { network, startApi, token, withApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import { claimDue } from '../support/record-attempt.ts';
 import type { Bend, HttpAnswer } from '../support/signed-client.ts';
+import { expectError } from './expect-error.ts';
 
 const api = await startApi();
 const SESSIONS = '/api/v1/checkout/sessions';

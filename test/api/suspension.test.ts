@@ -3,9 +3,9 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
 import { exchange, type HttpAnswer } from '../support/signed-client.ts';
+import { expectError } from './expect-error.ts';
 
 const CREATE = '/api/v1/checkout/sessions/create';
 const REFUND = '/api/v1/refunds/create';

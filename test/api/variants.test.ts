@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
 import type { EventType } from '../../src/core/event.ts';
 import { network, startApi, token, withApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import { claimDue } from '../support/record-attempt.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
+import { expectError } from './expect-error.ts';
 
 const checked: string[] = [];
 const api = await startApi({

@@ -3,7 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { startApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
+import { expectError } from './expect-error.ts';
 
 const PATH = '/api/v1/webhook_endpoints';
 const api = await startApi({

@@ -7,10 +7,10 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { startApi } from '../support/api-server.ts';
-import { expectError } from '../support/expect-error.ts';
 import { type Received, startMerchantServer } from '../support/merchant-server.ts';
 import { until } from '../support/until.ts';
 import { webhookConfig } from '../support/webhook-shop.ts';
+import { expectError } from './expect-error.ts';
 
 const QUICK = '/v1/payment/sessions';
 const api = await startApi();

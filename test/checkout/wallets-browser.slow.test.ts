@@ -8,11 +8,11 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import type { ApiServer } from '../support/api-server.ts';
 import { barriers, openPage, phone } from '../support/browser.ts';
-import { addEvmWallet, dataIcon, type WalletMind, walletError } from '../support/browser-wallets.ts';
 import { pass, type Sale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
 import { BSC_USDT, ETHEREUM_USDT, openWalletSale } from '../support/wallet-shop.ts';
-import { type WalletWorld, walletSuite } from '../support/wallet-suite.ts';
+import { addEvmWallet, dataIcon, type WalletMind, walletError } from './browser-wallets.ts';
+import { type WalletWorld, walletSuite } from './wallet-suite.ts';
 
 const PICTURES = '.tmp/pages';
 mkdirSync(PICTURES, { recursive: true });

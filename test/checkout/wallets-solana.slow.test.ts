@@ -6,11 +6,11 @@ import { base58 } from '@scure/base';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { openPage } from '../support/browser.ts';
-import { addSolanaWallet, type WalletMind, walletError } from '../support/browser-wallets.ts';
 import { ataOf, openSvmBank, type ShownTransaction, signerOf } from '../support/svm-bank.ts';
 import { until } from '../support/until.ts';
 import { openWalletSale } from '../support/wallet-shop.ts';
-import { type WalletWorld, walletSuite } from '../support/wallet-suite.ts';
+import { addSolanaWallet, type WalletMind, walletError } from './browser-wallets.ts';
+import { type WalletWorld, walletSuite } from './wallet-suite.ts';
 
 const bank = openSvmBank();
 const mint = bank.makeMint('USDT', 6);

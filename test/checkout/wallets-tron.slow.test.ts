@@ -5,6 +5,8 @@
 import type { BrowserContext } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { openPage } from '../support/browser.ts';
+import { until } from '../support/until.ts';
+import { openWalletSale, TRON_USDT } from '../support/wallet-shop.ts';
 import {
   addTronWallet,
   type BrowserWallet,
@@ -12,10 +14,8 @@ import {
   TRON_TEST_NODE,
   type WalletMind,
   walletError,
-} from '../support/browser-wallets.ts';
-import { until } from '../support/until.ts';
-import { openWalletSale, TRON_USDT } from '../support/wallet-shop.ts';
-import { type WalletWorld, walletSuite } from '../support/wallet-suite.ts';
+} from './browser-wallets.ts';
+import { type WalletWorld, walletSuite } from './wallet-suite.ts';
 
 const account = 'TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL';
 const txID = '5e'.repeat(32);

@@ -4,7 +4,7 @@
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openConfigs } from '../support/operator-config.ts';
+import { openConfigs } from './operator-config.ts';
 
 const { load, problems, close } = openConfigs();
 test.after(close);

@@ -9,8 +9,8 @@ import { contrast } from '../../src/lib/accent.ts';
 import { installationFolder } from '../../src/lib/installation.ts';
 import { readSecretKey } from '../../src/lib/secret-key.ts';
 import { sourceNames } from '../../src/rates/source.ts';
-import { openConfigs } from '../support/operator-config.ts';
 import { plainSweepPolicy } from '../support/plain-policies.ts';
+import { openConfigs } from './operator-config.ts';
 
 const { folder, load, problems, close } = openConfigs();
 test.after(close);

@@ -8,7 +8,7 @@ import * as assert from 'uvu/assert';
 import { isAllowed, type Membership, type Role, storeRoles } from '../../src/core/access.ts';
 import { dashboardPages } from '../../src/dashboard/pages.ts';
 import { type Dashboard, formTokenOf, withDashboard } from '../support/dashboard.ts';
-import { createObjects, LOGO_HASH, type StoreObjects, withObjects } from '../support/store-objects.ts';
+import { createObjects, LOGO_HASH, type StoreObjects, withObjects } from './store-objects.ts';
 
 /** Written by hand, so that a page that opens to more people than before fails here. */
 const mayOpen: Readonly<Record<string, readonly Role[]>> = {

@@ -9,7 +9,7 @@ import { apiEndpoints } from '../../src/api/app.ts';
 import { dashboardPages } from '../../src/dashboard/pages.ts';
 import { formTokenOf, PASSWORD, withDashboard } from '../support/dashboard.ts';
 import { exchange } from '../support/signed-client.ts';
-import { createObjects, type StoreObjects, withObjects } from '../support/store-objects.ts';
+import { createObjects, type StoreObjects, withObjects } from './store-objects.ts';
 
 test('no credential of the dashboard or of a payer opens any endpoint of the API', () =>
   withDashboard(async (dashboard) => {

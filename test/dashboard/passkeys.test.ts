@@ -7,8 +7,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createPasskeys } from '../../src/dashboard/passkeys.ts';
 import { hashOf } from '../../src/lib/id.ts';
-import { type Authenticator, createAuthenticator } from '../support/authenticator.ts';
 import { type Dashboard, PASSWORD, type Visitor, withDashboard } from '../support/dashboard.ts';
+import { type Authenticator, createAuthenticator } from './authenticator.ts';
 
 const operator = { role: 'operator', storeId: null } as const;
 

@@ -15,7 +15,7 @@ import * as assert from 'uvu/assert';
 import { checkIntegrity } from '../../src/database/engine/integrity.ts';
 import { runnable } from '../../src/lib/installation.ts';
 import { createDatabaseFile } from '../support/database-file.ts';
-import { litestream } from '../support/litestream.ts';
+import { litestream } from './litestream.ts';
 
 const KILLS = 20;
 /** The copy is made every second; the rest is for a busy machine. */
@@ -38,7 +38,7 @@ async function loseMachine(program: string, round: number) {
   const [file, replica, restored] = [`${own}.db`, `file://${own}-replica`, `${own}-restored.db`];
   createDatabaseFile(file);
   const copying = spawn(program, ['replicate', file, replica], { stdio: 'ignore' });
-  const module = fileURLToPath(runnable(new URL('../support/standby-writer.ts', import.meta.url)));
+  const module = fileURLToPath(runnable(new URL('./standby-writer.ts', import.meta.url)));
   const writing = spawn(process.execPath, [...process.execArgv, module, file], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

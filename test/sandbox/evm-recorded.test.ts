@@ -6,10 +6,10 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { FaultKind } from '../simulated/faults.ts';
 import { type Json, type Recording, readRecordings } from '../support/recordings.ts';
-import { openRpcClient } from '../support/rpc-client.ts';
 import { accountKey, startSimulatedNode } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
 import { ETHER, GWEI, openScene, payee, poorAddress, richAddress, type Scene, usdt } from './evm-scene.ts';
+import { openRpcClient } from './rpc-client.ts';
 
 // ── Comparing ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

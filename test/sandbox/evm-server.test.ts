@@ -3,9 +3,9 @@ import { createServer } from 'node:net';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../src/chains/evm/address.ts';
-import { openRpcClient } from '../support/rpc-client.ts';
 import { accountKey, type SimulatedNode, startSimulatedNode, usdcKey, usdtKey } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
+import { openRpcClient } from './rpc-client.ts';
 
 const payee = accountKey('payee');
 const hex = (digits: string) => `0x${digits}`;

@@ -14,9 +14,9 @@ import { chains } from '../../src/chains/index.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { installationFolder as root } from '../../src/lib/installation.ts';
 import { built } from '../support/built.ts';
-import { openRpcClient } from '../support/rpc-client.ts';
 import { accountKey } from '../support/simulated-node.ts';
 import { until } from '../support/until.ts';
+import { openRpcClient } from './rpc-client.ts';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'quayside-sandbox-'));
 const env = { ...process.env, QUAYSIDE_CONFIG: '', QUAYSIDE_DATA_DIR: dataDir };

@@ -6,7 +6,7 @@ import { chains } from '../../../src/chains/index.ts';
 import type { Token } from '../../../src/core/transfer.ts';
 import { createWorld } from '../../../src/sandbox/world.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
-import { evmContent } from '../../support/evm-content.ts';
+import { evmContent } from './evm-content.ts';
 
 const tokens: readonly Token[] = [
   { symbol: 'USDT', address: `0x${'a1'.repeat(20)}`, decimals: 6 },

@@ -4,7 +4,7 @@
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
-import type { Dashboard } from './dashboard.ts';
+import type { Dashboard } from '../support/dashboard.ts';
 
 const names = ['id', 'refund', 'held', 'endpoint', 'delivery', 'key', 'person'] as const;
 

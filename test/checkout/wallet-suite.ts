@@ -3,9 +3,9 @@
  */
 import type { Browser } from 'playwright-core';
 import { suite, type Test } from 'uvu';
-import type { ApiServer } from './api-server.ts';
-import { openBrowser } from './browser.ts';
-import { openWalletShop, SOLANA_USDT } from './wallet-shop.ts';
+import type { ApiServer } from '../support/api-server.ts';
+import { openBrowser } from '../support/browser.ts';
+import { openWalletShop, SOLANA_USDT } from '../support/wallet-shop.ts';
 
 export type WalletWorld = { browser: Browser; api: ApiServer };
 

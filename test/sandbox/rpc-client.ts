@@ -2,7 +2,7 @@
  * A raw JSON-RPC client over one WebSocket, to see exactly what a node sends.
  */
 import WebSocket from 'ws';
-import { until } from './until.ts';
+import { until } from '../support/until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are looked into by tests that assert every field they use
 type Json = any;

@@ -2,7 +2,7 @@
  * What every refused request must look like.
  */
 import * as assert from 'uvu/assert';
-import type { HttpAnswer } from './signed-client.ts';
+import type { HttpAnswer } from '../support/signed-client.ts';
 
 export type ErrorJson = Readonly<{
   error: Readonly<{
