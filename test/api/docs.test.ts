@@ -37,7 +37,10 @@ test('the reference is compressed if the client accepts it, cached, and not sent
     assert.ok(Number(packed.headers.get('content-length')) < plain.text.length / 2, path);
     assert.is(await packed.text(), plain.text, path);
     const head = await exchange('HEAD', api.baseUrl + path);
-    assert.equal([head.status, head.text, head.headers['content-length']], [200, '', plain.headers['content-length']]);
+    assert.equal(
+      { status: head.status, text: head.text, length: head.headers['content-length'] },
+      { status: 200, text: '', length: plain.headers['content-length'] },
+    );
   }
 });
 

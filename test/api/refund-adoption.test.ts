@@ -24,7 +24,10 @@ const show = async (server: ApiServer) =>
 
 async function booksAreSound(server: ApiServer): Promise<void> {
   const { unbalanced, differences, overdrawn, sums } = await server.database().ledger.verify();
-  assert.equal([unbalanced, differences, overdrawn, sums], [[], [], [], []]);
+  assert.equal(
+    { unbalanced, differences, overdrawn, sums },
+    { unbalanced: [], differences: [], overdrawn: [], sums: [] },
+  );
 }
 
 type Forgotten = Readonly<{ sessionId: string; payoutId: string }>;

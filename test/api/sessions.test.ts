@@ -392,7 +392,10 @@ test('the endpoint of a session is taken by the reference call too, and checked'
   const [delivery] = (await claimDue(api.database(), api.clock.nowMs())).filter((one) => one.url === url);
   assert.is(delivery?.eventType, 'payment.cancelled');
   const { object } = JSON.parse(delivery?.body ?? '').data;
-  assert.equal([object.amount, object.currency, object.exchange_rate], [1000, 'USDT', '1.0000']);
+  assert.equal(
+    { amount: object.amount, currency: object.currency, exchange_rate: object.exchange_rate },
+    { amount: 1000, currency: 'USDT', exchange_rate: '1.0000' },
+  );
 });
 
 test.after(() => api.close());

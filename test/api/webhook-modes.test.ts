@@ -70,7 +70,10 @@ test('play money never makes an authentic `payment.completed` of the live handle
   assert.ok(received);
   const event = JSON.parse(received.body);
   const { order_id: orderId, status } = event.data.object;
-  assert.equal([event.type, orderId, status], ['payment.completed', 'LIVE-ORDER-1001', 'completed']);
+  assert.equal(
+    { type: event.type, orderId, status },
+    { type: 'payment.completed', orderId: 'LIVE-ORDER-1001', status: 'completed' },
+  );
   const [live, play] = await Promise.all([
     api.database().endpoints.findSecret(api.merchantId, 'live'),
     api.database().endpoints.findSecret(api.merchantId, 'test'),

@@ -129,7 +129,10 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     const payee = bench.newPayee();
     const words = ['held', 'return', id, '--to', bench.format(payee), '--reason', 'paid too much'];
     const tried = await quayside.cli(...words, '--dry-run');
-    assert.equal([tried.amount, tried.address, (await held())[0].state], ['1.25', bench.format(payee), 'open']);
+    assert.equal(
+      { amount: tried.amount, address: tried.address, state: (await held())[0].state },
+      { amount: '1.25', address: bench.format(payee), state: 'open' },
+    );
     const begun = await quayside.cli(...words);
     assert.equal({ ...begun, dry_run: true }, tried);
     for (const again of [words, ['held', 'accept', id]]) {

@@ -101,7 +101,10 @@ test('accepting pays an ended session with all that it received, and never chang
           continue;
         }
         if (life.status === 'pending') continue;
-        assert.equal([done.effect, done.life.status, done.life.endedAtS], ['paid', 'paid', life.endedAtS]);
+        assert.equal(
+          { effect: done.effect, status: done.life.status, endedAtS: done.life.endedAtS },
+          { effect: 'paid', status: 'paid', endedAtS: life.endedAtS },
+        );
         assert.is(done.standing.confirmedPar, kind === 'wrong_token' ? allPar : takenPar);
         const left = heldMoney(own, done.life, sums);
         assert.equal(

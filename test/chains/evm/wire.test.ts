@@ -423,7 +423,11 @@ test('a Transfer of our token to a word that is no address pays nobody, and is n
 test('the upper bytes of the sender do not matter', () => {
   for (const content of withTopics((topics) => topics.with(1, `0x${'f'.repeat(24)}${'c'.repeat(40)}`))) {
     const [transfer] = evmWire.decode(content, tokens, () => true);
-    assert.equal([transfer?.from, transfer?.to, transfer?.units], ['c'.repeat(40), keys[1], 171n], content.kind);
+    assert.equal(
+      { from: transfer?.from, to: transfer?.to, units: transfer?.units },
+      { from: 'c'.repeat(40), to: keys[1], units: 171n },
+      content.kind,
+    );
   }
 });
 

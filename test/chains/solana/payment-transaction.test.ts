@@ -52,7 +52,10 @@ test('a recipient without an account gets one and the exact amount', () => {
   const shown = bank.sendUnsigned(payment(recipient, 10_500_000n), [payer]);
   assert.is(shown.meta.err, null);
   const [found, ...others] = credited(shown, recipient);
-  assert.equal([found?.currency, found?.units, found?.from], ['USDT', 10_500_000n, keyOf(payer.address)]);
+  assert.equal(
+    { currency: found?.currency, units: found?.units, from: found?.from },
+    { currency: 'USDT', units: 10_500_000n, from: keyOf(payer.address) },
+  );
   assert.is(others.length, 0);
 });
 

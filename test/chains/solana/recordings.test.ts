@@ -65,7 +65,10 @@ readsEach(
 
 reads(['getBlock.genesis', 'getBlock.first', 'getBlock.version.legacy'], 'the first blocks and the newest', () => {
   const genesis = readHeader(resultOf('getBlock.genesis'), 0, origin);
-  assert.equal([genesis.ref.hash, genesis.ref.parent, genesis.parentSlot], [GENESIS, GENESIS, 0]);
+  assert.equal(
+    { hash: genesis.ref.hash, parent: genesis.ref.parent, parentSlot: genesis.parentSlot },
+    { hash: GENESIS, parent: GENESIS, parentSlot: 0 },
+  );
   assert.is(readHeader(resultOf('getBlock.first'), 1, origin).ref.parent, GENESIS);
   assert.is(readHeader(resultOf('getBlock.version.legacy'), 37, origin).parentSlot, 36);
 });

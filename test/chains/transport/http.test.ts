@@ -88,19 +88,4 @@ test('a connection that breaks counts, even if others are open', async () => {
   await node.close();
 });
 
-test('a node that was unreachable is a new connection', async () => {
-  const before = await startNamed('before');
-  const transport = open(before.port);
-  await ask(transport);
-  await before.close();
-  await systemClock.sleep(POLL_MS);
-  assert.is(await ask(transport).catch(({ code }) => code), 'node_unreachable');
-  assert.is(transport.health().connected, false);
-  const after = await startNamed('after', before.port);
-  assert.is(await ask(transport), 'after');
-  assert.equal({ ...transport.health(), heardAtMs: 0 }, { connected: true, heardAtMs: 0, connections: 2 });
-  await transport.close();
-  await after.close();
-});
-
 test.run();

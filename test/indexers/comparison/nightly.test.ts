@@ -60,7 +60,10 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       assert.equal(await bench.night(), first, 'nothing is new');
       await payOne(bench);
       const second = await bench.night();
-      assert.equal([second?.from, second?.transfers, second?.differs], [(first?.through ?? 0) + 1, 1, null]);
+      assert.equal(
+        { from: second?.from, transfers: second?.transfers, differs: second?.differs },
+        { from: (first?.through ?? 0) + 1, transfers: 1, differs: null },
+      );
       assert.equal(await open(bench), []);
     },
     family,

@@ -161,7 +161,10 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
         assert.equal((await inside.read()).payments, [], 'a check adds nothing');
         assert.equal(await leaving(), [after.address], 'a check adds nothing');
         const { counts, closed } = await reread(shop, first, to);
-        assert.equal([counts.missing, counts.outgoing, closed.length], [1, 1, 1]);
+        assert.equal(
+          { missing: counts.missing, outgoing: counts.outgoing, length: closed.length },
+          { missing: 1, outgoing: 1, length: 1 },
+        );
         assert.equal(await leaving(), [inside.address, after.address]);
         assert.is((await shop.database.holds.find(key))?.code, 'blocks_unsearched', 'only a person ends it');
         await poll(4);

@@ -323,7 +323,11 @@ async function outcomeOf(name: string, intent: Intent, port: '' | 'solidity.' = 
   };
   const outcome = await payouts.outcome(draft, [{ tx: transaction.txID, terms: {}, payer: draft.payer }]);
   if (outcome.kind !== 'succeeded' && outcome.kind !== 'failed') return outcome.kind;
-  assert.equal([outcome.tx, outcome.number, outcome.feeUnits], [info.id, info.blockNumber, BigInt(info.fee)], name);
+  assert.equal(
+    { tx: outcome.tx, number: outcome.number, feeUnits: outcome.feeUnits },
+    { tx: info.id, number: info.blockNumber, feeUnits: BigInt(info.fee) },
+    name,
+  );
   return outcome.kind;
 }
 
