@@ -15,11 +15,11 @@ import {
   type DueOwner,
   gasIntent,
   groupSweeps,
-  isNothingLent,
   isTooDear,
   judgeOwners,
   type LeftOwner,
   ownersOf,
+  PLAN_MS_MAX,
   type SweepGroup,
   type SweepOwner,
   type SweepPolicy,
@@ -204,10 +204,8 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     return { sweeps, left };
   }
 
-  /** Returns whether a waiting sweep, or the return of its loan, could never be signed as it was planned. */
-  function isImpossible(payout: Payout): boolean {
-    const { intent, wait } = payout;
-    if (intent.kind !== 'sweep') return isNothingLent(payout, clock.nowMs());
+  /** Returns whether a waiting sweep could never be signed as it was planned. */
+  function isImpossible({ intent, wait }: Payout): boolean {
     if (!wait) return false;
     // The next plan sends the address what it lacks, if it is still worth its cost.
     const isAddressShort = wait.code === 'native_short' && rules.payer(intent).role === 'collection';
@@ -251,18 +249,18 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     },
     /**
      * Withdraws waiting sweeps, to be planned again: those that are impossible, because an address holds less, is
-     * frozen or lacks native coin, and automatic ones that were not signed in time. The return of a loan that was never
-     * made is withdrawn, too.
+     * frozen or lacks native coin, and automatic ones that were not signed in time.
      * @returns how many were withdrawn
      */
     async tend(): Promise<number> {
-      // Sweeps that nobody plans again are not withdrawn.
-      const stale = network.sweep.auto ? await database.sweeps.withdrawStale(key, clock.nowMs()) : [];
-      let withdrawn = stale.length;
-      for (const kind of ['sweep', 'gas'] as const) {
-        const waiting = await database.payouts.list({ network: key, kind, state: 'waiting', limit: SWEEPS_MAX });
-        for (const { id } of waiting.filter(isImpossible))
-          if (await database.payouts.cancel(id, clock.nowMs())) withdrawn++;
+      const nowMs = clock.nowMs();
+      let withdrawn = 0;
+      const waiting = { network: key, kind: 'sweep', state: 'waiting', limit: SWEEPS_MAX } as const;
+      for (const sweep of await database.payouts.list(waiting)) {
+        const isPossible = !isImpossible(sweep);
+        // Sweeps that nobody plans again are not withdrawn.
+        if (isPossible && (!network.sweep.auto || nowMs < sweep.createdAtMs + PLAN_MS_MAX)) continue;
+        if (await database.sweeps.withdraw(sweep.id, isPossible, nowMs)) withdrawn++;
       }
       return withdrawn;
     },

@@ -5,8 +5,8 @@
  * After each start nothing is signed until the follower has read everything that was on the chain at that moment, at
  * finality: whatever an earlier run has paid, even one that this database does not know, then freezes the network.
  *
- * Their balances are read every minute for `status`, metrics, the alarm of one that is low, and the comparison with the
- * books.
+ * Their balances are read every minute for `status`, metrics, and the alarm of one that is low. Where transactions have
+ * no nonces, native coin is compared with the books.
  */
 import type { SpendDraft } from '../../src/chains/spend.ts';
 import { invariant } from '../../src/core/fault.ts';
@@ -118,17 +118,16 @@ export function createBalanceWatch(options: PayerOptions) {
       const nowMs = clock.nowMs();
       if (nowMs < readAtMs + READ_MS) return;
       readAtMs = nowMs;
-      const heldUnits: Partial<Record<Asset, bigint>> = {};
+      let heldUnits = 0n;
       for (const role of hotRoles) {
         const key = own[role];
         const { native, tokens } = await node.balance(key);
-        // Where transactions are counted, native coin is watched by that.
-        const compared = rules.lane === 'expiry' ? { ...tokens, native } : tokens;
-        for (const [asset, units] of Object.entries(compared) as [Asset, bigint][])
-          heldUnits[asset] = (heldUnits[asset] ?? 0n) + units;
+        heldUnits += native;
         const read = { units: { native, ...tokens }, low: lowAssets(role, native), readAtMs: nowMs };
         await database.wallets.recordBalance({ network: network.key, role, key, ...read });
       }
+      // Where transactions are counted, native coin is watched by that.
+      if (rules.lane === 'sequence') return;
       await database.wallets.compareBooks({ network: network.key, heldUnits, feeUnitsMax: spentMax, nowMs });
     },
   };

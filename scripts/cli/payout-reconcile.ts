@@ -104,7 +104,7 @@ function rowsOf(seen: Survey, network: NetworkConfig, { config }: Pick<Installat
   return [
     ...seen.transfers.map(({ transfer: one, settles, refusal }) => ({
       ...{ transaction_hash: one.tx, seen: moment(one.seenAtMs), amount: amount(one.currency, one.units) },
-      ...{ to: format(one.to), is: is(settles, refusal) },
+      ...{ to: format(one.toKey), is: is(settles, refusal) },
     })),
     ...seen.nonces.map(({ payer, from, to, isFinal }) => ({
       transaction_hash: `${to - from} transactions of ${format(payer)}`,

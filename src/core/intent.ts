@@ -80,30 +80,22 @@ export type Intent = PaybackIntent | SweepIntent | GasIntent;
 export type MacedRefund = Pick<RefundIntent, 'id' | 'network' | 'currency' | 'to' | 'units' | 'session'> &
   Readonly<{ held?: HeldKind | undefined }>;
 
-/** Derives the key of intent MACs from the installation's secret key, which the server and the signer have. */
-export const intentMacKey = (secretKey: Uint8Array): Uint8Array =>
-  hmac(sha256, secretKey, utf8ToBytes('quayside refund intent v1'));
-
-/**
- * Returns an HMAC-SHA256 (hex) over payee, amount and session of a refund. Write access to the database alone is
- * therefore not enough to redirect a refund, or to book it on another session. Line feeds join the parts, and no part
- * may contain one.
- */
-export function intentMac(macKey: Uint8Array, refund: MacedRefund): string {
-  const { id, network, currency, to, units, session, held } = refund;
-  const paid = [id, network, currency, to, units.toString(), session.id, session.amount];
-  // The first line keeps the two kinds apart.
-  const parts = held === undefined ? ['refund intent v2', ...paid] : ['return intent v1', ...paid, held];
-  return bytesToHex(hmac(sha256, macKey, utf8ToBytes(parts.join('\n'))));
-}
-
 /** Returns the MAC of a refund under the installation's secret key. */
 export type IntentMac = (refund: MacedRefund) => string;
 
-/** Returns the MAC function of an installation. Derives the key once. */
+/**
+ * Returns the MAC function of an installation: an HMAC-SHA256 (hex) over payee, amount and session of a refund. Write
+ * access to the database alone is therefore not enough to redirect a refund, or to book it on another session. Line
+ * feeds join the parts, and no part may contain one.
+ */
 export function createIntentMac(secretKey: Uint8Array): IntentMac {
-  const macKey = intentMacKey(secretKey);
-  return (refund) => intentMac(macKey, refund);
+  const macKey = hmac(sha256, secretKey, utf8ToBytes('quayside refund intent v1'));
+  return ({ id, network, currency, to, units, session, held }) => {
+    const paid = [id, network, currency, to, units.toString(), session.id, session.amount];
+    // The first line keeps the two kinds apart.
+    const parts = held === undefined ? ['refund intent v2', ...paid] : ['return intent v1', ...paid, held];
+    return bytesToHex(hmac(sha256, macKey, utf8ToBytes(parts.join('\n'))));
+  };
 }
 
 /**

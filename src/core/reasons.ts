@@ -184,12 +184,6 @@ export const frozenText = (network: string, why: string): string =>
   `explorer with \`quayside payout list\`; \`quayside payout reconcile ${network} --reason …\` shows what is not ` +
   'explained, and ends the freeze.';
 
-/** Returns the alarm about tokens that are missing: they are watched transfer by transfer, so nothing is frozen. */
-export const tokensShortText = (network: string, why: string): string =>
-  `Tokens are missing on ${network}: ${why}. Compare the wallets' transactions in an explorer with ` +
-  '`quayside payout list`. If nobody here took it, run ' +
-  `\`quayside payout freeze ${network} --reason …\` and move what is left to another seed.`;
-
 // ── Refusals of `payout resolve` ───────────────────────────────────────────────────────────────────────────────────
 
 const refusals = {

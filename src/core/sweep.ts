@@ -13,9 +13,6 @@ import type { Currency, NetworkKey } from './transfer.ts';
 /** Time that a planned sweep may wait for its signature. Fees change meanwhile, and only a new plan compares them. */
 export const PLAN_MS_MAX = 600_000;
 
-/** Age at which every node's state contains a loan. */
-const LENT_MS = 600_000;
-
 /**
  * Reasons that concern a wallet, not the sweep. A new plan would meet the same one, and would end its alarm too early.
  */
@@ -133,16 +130,6 @@ export const isTooDear = (
   sharePpm: bigint | null,
   { costSharePpmMax }: Pick<SweepPolicy, 'costSharePpmMax'>,
 ): boolean => sharePpm !== null && sharePpm > costSharePpmMax;
-
-/**
- * Returns whether a payout takes back a loan of which nothing is left: it was never made, or was returned before. A
- * node that lags does not see a loan that was made just now.
- */
-export const isNothingLent = (
-  { intent, createdAtMs, wait }: Pick<Payout, 'intent' | 'createdAtMs' | 'wait'>,
-  nowMs: number,
-): boolean =>
-  intent.kind === 'gas' && intent.form === 'reclaim' && wait?.code === 'would_fail' && nowMs - createdAtMs >= LENT_MS;
 
 type Planned = Pick<Payout, 'state' | 'wait' | 'createdAtMs' | 'settledAtMs'>;
 

@@ -133,8 +133,8 @@ export function recoveryCommands(db: Db, parts: Parts) {
       return writeOrTry(db, input.isDryRun, () => rewind(db, parts, input));
     },
     /**
-     * Makes the follower go on beyond blocks that no node serves, and raises the alarm `block_skipped`. Where one of
-     * our wallets has no sequence numbers that would tell what it sent in them, money out is frozen on the network.
+     * Makes the follower go on beyond blocks that no node serves, and raises the alarm `block_skipped`. Money out is
+     * frozen on the network if we have wallets there: an earlier run may have paid something in these blocks.
      */
     async skip({
       network,
@@ -154,7 +154,7 @@ export function recoveryCommands(db: Db, parts: Parts) {
         if (!row) return { kind: 'never_read' };
         if (row.tipNumber !== null && from <= row.tipNumber) return { kind: 'read_already', tip: row.tipNumber };
         if (row.headNumber === null || to > row.headNumber) return { kind: 'not_made_yet', head: row.headNumber };
-        const holdsPayouts = await outgoing.hasUncountedWallet(network);
+        const holdsPayouts = (await outgoing.newestWallet(network)) > 0;
         const gap = { from, to, because: act.reason ?? '', atMs: act.atMs, closedAtMs: null, holdsPayouts };
         const why = freezeTexts[BLOCKS_UNSEARCHED]({ network, blocks: numbersText(from, to), from, to });
         if (holdsPayouts) await freezer.again(network, BLOCKS_UNSEARCHED, why, act.atMs);

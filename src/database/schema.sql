@@ -610,15 +610,13 @@ CREATE TABLE other_transfers (
   PRIMARY KEY (payout_id, transfer_id)
 ) STRICT, WITHOUT ROWID;
 
--- What the refund and gas wallets of a network should hold together of an asset, since the balances were last compared.
+-- Native coin that the refund and gas wallets of a network should hold together, since the balances were last compared.
 CREATE TABLE wallet_books (
-  network TEXT NOT NULL,
-  asset TEXT NOT NULL, --> Asset
+  network TEXT PRIMARY KEY,
   units TEXT NOT NULL,
   short_since_ms INTEGER, -- since when they hold less
   missing_units TEXT NOT NULL, -- missing for longer and not explained by an operator: `units` expects it no more
-  ledger_seq INTEGER NOT NULL CHECK (ledger_seq >= 0), -- through this entry, the ledger is in `units`
-  PRIMARY KEY (network, asset)
+  ledger_seq INTEGER NOT NULL CHECK (ledger_seq >= 0) -- through this entry, the ledger is in `units`
 ) STRICT, WITHOUT ROWID;
 
 -- Money that a sweep takes from one address, out of its intent. An address holds what it received, less these without failed sweeps.

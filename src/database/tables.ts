@@ -462,8 +462,7 @@ export const otherTransfers = sqliteTable('other_transfers', {
 });
 
 export const walletBooks = sqliteTable('wallet_books', {
-  network: text().$type<NetworkKey>().notNull(),
-  asset: text().$type<Asset>().notNull(),
+  network: text().$type<NetworkKey>().primaryKey(),
   units: units().notNull(),
   shortSinceMs: integer(),
   missingUnits: units().notNull(),

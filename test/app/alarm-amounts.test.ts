@@ -41,13 +41,11 @@ for (const [key, coin] of [
   const decimals = Object.fromEntries(tokens.map(({ symbol, decimals: places }) => [symbol, places]));
   const unit = 10n ** BigInt(decimals.USDT ?? 0);
 
-  test(`on ${key}, what is missing in the wallets is told in coins and tokens`, async () => {
-    const compare = (USDT: bigint, native: bigint, atMs: number) =>
-      database.wallets.compareBooks({ network: key, heldUnits: { USDT, native }, nowMs: atMs });
-    await compare(20n * unit, 10n ** 18n, nowMs);
-    for (const atMs of [nowMs + 1, nowMs + 200_000]) await compare(10n * unit, 10n ** 18n, atMs);
-    assert.match(await messageOf('wallet_balance_short'), `of ${key} hold 10.00 USDT, 10.00 USDT less than the books`);
-    for (const atMs of [nowMs + 200_001, nowMs + 400_000]) await compare(10n * unit, 10n ** 17n * 9n, atMs);
+  test(`on ${key}, what is missing in the wallets is told in coins`, async () => {
+    const compare = (heldUnits: bigint, atMs: number) =>
+      database.wallets.compareBooks({ network: key, heldUnits, nowMs: atMs });
+    await compare(10n ** 18n, nowMs);
+    for (const atMs of [nowMs + 200_001, nowMs + 400_000]) await compare(10n ** 17n * 9n, atMs);
     assert.match(
       await messageOf('wallet_balance_short'),
       `of ${key} hold 0.90 ${coin}, 0.10 ${coin} less than the books`,

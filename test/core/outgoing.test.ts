@@ -1,21 +1,11 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Intent } from '../../src/core/intent.ts';
-import { isPaidBy, type OutgoingTransfer } from '../../src/core/outgoing.ts';
+import { isPaidBy } from '../../src/core/outgoing.ts';
 import { refundIntent } from '../support/intents.ts';
 
 const network = 'test:one';
-const transfer: OutgoingTransfer = {
-  network,
-  role: 'refund',
-  tx: 't1',
-  index: 0,
-  currency: 'USDT',
-  from: 'aa',
-  to: 'bb',
-  units: 5n,
-  blockNumber: 9,
-};
+const transfer = { network, role: 'refund', currency: 'USDT', toKey: 'bb', units: 5n } as const;
 const refund = refundIntent({ id: 'r1', network, to: 'bb' });
 
 test('a transfer pays a refund only if network, payee, currency and amount are the same', () => {

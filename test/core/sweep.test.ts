@@ -6,7 +6,6 @@ import {
   costSharePpm,
   gasIntent,
   groupSweeps,
-  isNothingLent,
   isPlanStale,
   isTooDear,
   judgeOwners,
@@ -76,19 +75,6 @@ test('a sweep that waits ten minutes for its signature is stale, unless somethin
     assert.equal([isStale(waitFor(code)), isStale(waiting, waitFor(code))], [false, false], code);
   }
   assert.is(isStale(waitFor('payout_nonce_unsettled')), true);
-});
-
-test('a loan that was never made need not be returned, once every node would show it', () => {
-  const gas = { kind: 'gas', id: 'ga_1', network: 'test:any', index: 0, units: 5n } as const;
-  const wait = { code: 'would_fail', message: '' };
-  const back = { intent: { ...gas, form: 'reclaim' }, createdAtMs: NOW_MS - 600_000, wait } as const;
-  assert.is(isNothingLent(back, NOW_MS), true);
-  assert.is(isNothingLent(back, NOW_MS - 1), false);
-  for (const other of [null, { code: 'native_short', message: '' }])
-    assert.is(isNothingLent({ ...back, wait: other }, NOW_MS), false);
-  for (const form of ['delegate', 'transfer'] as const) {
-    assert.is(isNothingLent({ ...back, intent: { ...gas, form } }, NOW_MS), false);
-  }
 });
 
 test('amounts are compared with the token’s decimals', () => {

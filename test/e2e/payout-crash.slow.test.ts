@@ -11,7 +11,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import { intentMac, intentMacKey, type RefundIntent } from '../../src/core/intent.ts';
+import { createIntentMac, type RefundIntent } from '../../src/core/intent.ts';
 import { openSqliteDatabase } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/engine/migrate.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -91,7 +91,7 @@ function refundTo(to: string, id: string, secretKey: Uint8Array): RefundIntent {
     to,
     units: 5_000_000n,
   } as const;
-  return { ...plain, mac: intentMac(intentMacKey(secretKey), plain) };
+  return { ...plain, mac: createIntentMac(secretKey)(plain) };
 }
 
 test('killed at each commit of a payout, indexer and signer pay each refund once', async () => {

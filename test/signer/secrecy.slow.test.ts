@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { intentMac, intentMacKey } from '../../src/core/intent.ts';
+import { createIntentMac } from '../../src/core/intent.ts';
 import { openSecretKey } from '../../src/lib/secret-key.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
@@ -71,7 +71,7 @@ test('the secrets of a working signer stay in its memory', async () => {
   });
 
   const { mac: _, ...refund } = refundOf('rf_secrecy', usdt(5), { network: 'test:ethereum' });
-  const mac = intentMac(intentMacKey(openSecretKey(join(dataDir, 'secret.key'))), refund);
+  const mac = createIntentMac(openSecretKey(join(dataDir, 'secret.key')))(refund);
   const fence = (await client.fence('test:ethereum')) || 1;
   const signed = await client.sign(firstOf({ ...refund, mac }, 1, { fence }));
   await client.sign(firstOf({ ...refund, mac: 'b'.repeat(64), id: 'rf_other' }, 2, { fence })).then(

@@ -7,7 +7,7 @@
 import * as assert from 'uvu/assert';
 import type { Payer } from '../../indexers/payouts/engine.ts';
 import { Fault } from '../../src/core/fault.ts';
-import { type Intent, intentMac } from '../../src/core/intent.ts';
+import type { Intent } from '../../src/core/intent.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
@@ -20,7 +20,7 @@ import { calm, createChain, decodeSpend, type Lane, lanes, type Weather } from '
 import { type Fuse, Killed, overSocket, startEngine } from './payout-engine.ts';
 import { createMachine, type Machine } from './payout-machine.ts';
 import { endAny, meddle, operate, revive } from './payout-operator.ts';
-import { keyOf, macKey, type SimSigner } from './payout-signer.ts';
+import { keyOf, macOf, type SimSigner } from './payout-signer.ts';
 import { type Engine, type Stage, tempers } from './payout-stage.ts';
 
 const STEPS = 12;
@@ -203,14 +203,14 @@ function freeUnits({ planned }: Stage, drawn: bigint): bigint {
   return units;
 }
 
-type Shape = Omit<Parameters<typeof intentMac>[1], 'session' | 'held'>;
+type Shape = Omit<Parameters<typeof macOf>[0], 'session' | 'held'>;
 
 /** Makes a refund, or a return of held money. */
 function payback(shape: Shape): Intent {
   const refund = { ...shape, session: { id: `cs_${shape.id}`, amount: '1.00' } };
-  if (shape.units % 2n === 0n) return { kind: 'refund', ...refund, mac: intentMac(macKey, refund) };
+  if (shape.units % 2n === 0n) return { kind: 'refund', ...refund, mac: macOf(refund) };
   const bound = { ...refund, held: 'late' } as const;
-  return { kind: 'return', ...bound, mac: intentMac(macKey, bound) };
+  return { kind: 'return', ...bound, mac: macOf(bound) };
 }
 
 async function write({ bench, clock }: Stage, intents: readonly Intent[], notBeforeMs: number): Promise<void> {

@@ -7,7 +7,7 @@ import Sqlite from 'better-sqlite3';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Spending, SpendNetwork } from '../../src/chains/spend.ts';
-import { gasReceiver, intentMacKey, isPayback, type SweepIntent, type Wallet } from '../../src/core/intent.ts';
+import { createIntentMac, gasReceiver, isPayback, type SweepIntent, type Wallet } from '../../src/core/intent.ts';
 import { assetOf, unitsOf } from '../../src/core/ledger.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Clock } from '../../src/lib/clock.ts';
@@ -18,7 +18,7 @@ import { openSigningService, type SigningService } from '../../src/signer/signin
 import { decodeSpend, encodeSpend, type Lane, lanes, signedIntents, TREASURY } from './payout-chain.ts';
 
 const secretKey = new Uint8Array(32).fill(7);
-export const macKey = intentMacKey(secretKey);
+export const macOf = createIntentMac(secretKey);
 /** Families represent the three kinds of lanes here. */
 export const familyOf: Readonly<Record<Lane, Family>> = { sequence: 'evm', expiry: 'tron', lock: 'solana' };
 

@@ -6,4 +6,4 @@
 import { payoutHistories } from './payout-histories.ts';
 import { WIDER_FROM } from './payout-history.ts';
 
-payoutHistories(WIDER_FROM + 250, 250);
+payoutHistories(WIDER_FROM + 1000, 250);

@@ -149,7 +149,7 @@ async function addMoneyOut(api: ApiServer): Promise<void> {
     units: { native: 123_456_789_012_345_678n, USDT: 0n },
     low: ['native'],
   });
-  await database.wallets.compareBooks({ network, heldUnits: { native: 123_456_789_012_345_678n }, nowMs });
+  await database.wallets.compareBooks({ network, heldUnits: 123_456_789_012_345_678n, nowMs });
   const level = { network, currency: 'USDT', owners: 3, units: 7_500_000n, openUnits: 0n, readAtMs: nowMs } as const;
   await database.sweeps.recordUnswept(network, [level]);
 }

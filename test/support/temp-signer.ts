@@ -11,7 +11,7 @@ import { chains } from '../../src/chains/index.ts';
 import { solanaSpending } from '../../src/chains/solana/spend.ts';
 import type { Spending } from '../../src/chains/spend.ts';
 import { tronSpending } from '../../src/chains/tron/spend.ts';
-import { type Intent, intentMac, intentMacKey, type RefundIntent, type ReturnIntent } from '../../src/core/intent.ts';
+import { createIntentMac, type Intent, type RefundIntent, type ReturnIntent } from '../../src/core/intent.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { type ApprovalText, type PaidThrough, paybackText } from '../../src/signer/approval.ts';
@@ -71,14 +71,14 @@ export function refundOf(id: string, units: bigint, more: Partial<RefundIntent> 
     session,
     ...more,
   } as const;
-  return { ...plain, mac: more.mac ?? intentMac(intentMacKey(secretKey), plain) };
+  return { ...plain, mac: more.mac ?? createIntentMac(secretKey)(plain) };
 }
 
 /** A return of held money as the database writes it. */
 export function returnOf(id: string, units: bigint, more: Partial<ReturnIntent> = {}): ReturnIntent {
   const plain = { kind: 'return', id, network: 'test:one', currency: 'USDT', to: payer, units } as const;
   const bound = { ...plain, session: { id: 'cs_1', amount: '5.00' }, held: 'late', ...more } as const;
-  return { ...bound, mac: more.mac ?? intentMac(intentMacKey(secretKey), bound) };
+  return { ...bound, mac: more.mac ?? createIntentMac(secretKey)(bound) };
 }
 
 /** What approvers sign for a refund of the first network; `place` changes what the text says about it. */

@@ -96,7 +96,7 @@ async function unexplainedList(
       ['Transaction', ({ tx }) => shown('tx', tx)],
       ['Seen', ({ seenAtMs }) => time(seenAtMs)],
       ['Amount', ({ currency, units }) => data(coinText(config.networks, network, currency, units)), 'number lead'],
-      ['To', ({ to }) => shown('address', family ? chains[family].address.format(to) : to)],
+      ['To', ({ toKey }) => shown('address', family ? chains[family].address.format(toKey) : toKey)],
       ['May be', (one) => data(open.find((payout) => isPaidBy(payout, one))?.id ?? 'not ours')],
     ],
     rows,

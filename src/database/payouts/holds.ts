@@ -221,5 +221,5 @@ async function takeMissing({ orm }: Db, network: NetworkKey): Promise<Unexplaine
   const isMissing = and(eq(walletBooks.network, network), ne(walletBooks.missingUnits, 0n));
   const rows = await orm.select().from(walletBooks).where(isMissing).all();
   await orm.update(walletBooks).set({ missingUnits: 0n }).where(isMissing).run();
-  return rows.map(({ asset, missingUnits }) => ({ asset, units: missingUnits }));
+  return rows.map(({ missingUnits }) => ({ asset: 'native', units: missingUnits }));
 }

@@ -7,7 +7,7 @@ import { and, asc, desc, eq, lte, sql } from 'drizzle-orm';
 import type { BlockRef } from '../../core/block.ts';
 import { invariant } from '../../core/fault.ts';
 import type { PaybackIntent } from '../../core/intent.ts';
-import { isPaidBy, type OutgoingTransfer, type OwnRole, ownRoles } from '../../core/outgoing.ts';
+import { isPaidBy, type OwnRole, ownRoles } from '../../core/outgoing.ts';
 import { freezeTexts } from '../../core/reasons.ts';
 import type { ChainTransfer, NetworkKey } from '../../core/transfer.ts';
 import { filterInOrder, mapInOrder } from '../engine/each.ts';
@@ -15,37 +15,32 @@ import type { Db } from '../engine/open.ts';
 import { atFirstUse, findBy, preparedInsert } from '../engine/prepared.ts';
 import { createCounters } from '../meta.ts';
 import type { NetworkRows } from '../networks.ts';
-import { lanes, otherTransfers, outgoingTransfers, ownWallets, payoutAttempts } from '../tables.ts';
+import { otherTransfers, outgoingTransfers, ownWallets, payoutAttempts } from '../tables.ts';
 import type { TextFormats } from '../text-formats.ts';
 import { type Freezer, isUnexplained, OUTFLOW_FOREIGN } from './holds.ts';
 
 export type OwnWallet = Readonly<{ seq: number; role: OwnRole; key: string }>;
 
 /**
+ * A transfer out of one of our wallets that no attempt here explains.
  * - `open`: not judged yet, because it is not final.
  * - `foreign`: nothing explains it; it froze money out. `known`: an operator has acknowledged it since, by ending
  *   that freeze; a refund that equals it waits for a person.
  */
-export type OutgoingState = OutgoingRow['state'];
-
-/** A transfer out of one of our wallets that no attempt here explains. */
-export type OutgoingRecord = OutgoingTransfer &
-  Readonly<{ id: number; block: string; state: OutgoingState; seenAtMs: number }>;
+export type OutgoingRecord = typeof outgoingTransfers.$inferSelect;
 
 /** A transfer that equals a refund. It is `known` once an operator has acknowledged it. */
-export type EqualTransfer = Pick<OutgoingRow, 'id' | 'tx' | 'state'>;
+export type EqualTransfer = Pick<OutgoingRecord, 'id' | 'tx' | 'state'>;
 
 /** Transfers that one transaction judges. */
 const JUDGED_MAX = 100;
-
-type OutgoingRow = typeof outgoingTransfers.$inferSelect;
 
 /** To be called within a transaction. */
 export type Outgoing = ReturnType<typeof createOutgoing>;
 
 export function createOutgoing(db: Db) {
   const { orm } = db;
-  const { highest, withKey, uncounted, attempted, saved, unexplained } = createQueries(db);
+  const { highest, withKey, attempted, saved, unexplained } = createQueries(db);
   const insert = preparedInsert(db, outgoingTransfers, ['id']);
   const insertOther = preparedInsert(db, otherTransfers);
   const leaving = async (network: NetworkKey, content: readonly ChainTransfer[]) =>
@@ -79,12 +74,6 @@ export function createOutgoing(db: Db) {
       );
       return unknown.map(({ transfer }) => transfer);
     },
-    /**
-     * Returns whether transactions of our refund or gas wallet could be missed without a trace: it is known, and no
-     * nonces are kept that would show how many it has sent.
-     */
-    hasUncountedWallet: async (network: NetworkKey): Promise<boolean> =>
-      (await uncounted.get({ network })) !== undefined,
     /** Saves those transfers of a block that leave the refund and gas wallets. */
     async add(network: NetworkKey, block: BlockRef, content: readonly ChainTransfer[], nowMs: number): Promise<void> {
       for (const { role, transfer } of await leaving(network, content)) {
@@ -110,7 +99,7 @@ export function createOutgoing(db: Db) {
      */
     equalTo: async (intent: PaybackIntent): Promise<EqualTransfer[]> =>
       (await unexplained.all({ network: intent.network, to: intent.to, id: intent.id })).filter((row) =>
-        isPaidBy({ intent }, { ...row, to: row.toKey }),
+        isPaidBy({ intent }, row),
       ),
     /** Saves that a person has said of these transfers that they were another payment than this one. */
     async dismiss(payoutId: string, transferIds: readonly number[]): Promise<void> {
@@ -126,19 +115,6 @@ function createQueries(db: Db) {
     orm.select({ seq: ownWallets.seq }).from(ownWallets).where(isOfNetwork).orderBy(desc(ownWallets.seq)).limit(1),
   );
   const withKey = findBy(db, ownWallets, 'network', 'key');
-  const uncounted = atFirstUse(
-    orm
-      .select({ seq: ownWallets.seq })
-      .from(ownWallets)
-      .where(
-        and(
-          isOfNetwork,
-          sql`${ownWallets.role} <> 'treasury'`,
-          sql`NOT EXISTS (SELECT 1 FROM ${lanes} AS l WHERE l.network = ${ownWallets.network} AND l.payer = ${ownWallets.key})`,
-        ),
-      )
-      .limit(1),
-  );
   const attempted = findBy(db, payoutAttempts, 'tx');
   const { network, id, toKey } = outgoingTransfers;
   const isFrom = eq(network, sql.placeholder('network'));
@@ -157,7 +133,7 @@ function createQueries(db: Db) {
       )
       .orderBy(asc(id)),
   );
-  return { highest, withKey, uncounted, attempted, saved, unexplained };
+  return { highest, withKey, attempted, saved, unexplained };
 }
 
 function createJudgeQueries({ orm }: Db) {
@@ -201,7 +177,7 @@ export function outgoingCommands(db: Db, parts: Parts) {
   const finalOf = async (network: NetworkKey) =>
     await final.all({ network, floor: (await parts.networks.find(network))?.floor ?? 0 });
 
-  async function judge(row: OutgoingRow, nowMs: number): Promise<void> {
+  async function judge(row: OutgoingRecord, nowMs: number): Promise<void> {
     const isRow = eq(outgoingTransfers.id, row.id);
     if (await attempted.get({ tx: row.tx })) {
       await orm.delete(outgoingTransfers).where(isRow).run();
@@ -243,13 +219,13 @@ export function outgoingCommands(db: Db, parts: Parts) {
      * of their freeze acknowledges them.
      */
     async listForeign(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
-      return db.read(async () => (await foreign.all({ network, limit })).map(toRecord));
+      return db.read(() => foreign.all({ network, limit }));
     },
     /** Returns the newest outgoing transfers that no attempt explains. */
     async listOutgoing(network: NetworkKey, limit: number): Promise<readonly OutgoingRecord[]> {
       const { id, network: of } = outgoingTransfers;
       const all = orm.select().from(outgoingTransfers).where(eq(of, network)).orderBy(desc(id)).limit(limit);
-      return db.read(async () => (await all.all()).map(toRecord));
+      return db.read(() => all.all());
     },
   };
 }
@@ -257,7 +233,7 @@ export function outgoingCommands(db: Db, parts: Parts) {
 /** Freezes the network of a transfer that nothing explains. */
 async function freezeFor(
   { freezer, formatAddress, formatAmount }: Parts,
-  row: OutgoingRow,
+  row: OutgoingRecord,
   nowMs: number,
 ): Promise<void> {
   const { network, fromKey, toKey, currency, units } = row;
@@ -267,11 +243,3 @@ async function freezeFor(
   await freezer.byProgram(network, OUTFLOW_FOREIGN, why, nowMs);
   await freezer.alarm(network, OUTFLOW_FOREIGN, why, nowMs);
 }
-
-const toRecord = ({ blockHash, position, fromKey, toKey, ...row }: OutgoingRow): OutgoingRecord => ({
-  ...row,
-  block: blockHash,
-  index: position,
-  from: fromKey,
-  to: toKey,
-});

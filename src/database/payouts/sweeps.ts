@@ -4,7 +4,7 @@
 
 import { permanent } from '../../core/fault.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../core/intent.ts';
-import { isPlanStale, PLAN_MS_MAX, type SweepOwner } from '../../core/sweep.ts';
+import { isPlanStale, type SweepOwner } from '../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import type { PoolKey } from '../addresses.ts';
 import { filterInOrder, mapInOrder } from '../engine/each.ts';
@@ -50,15 +50,15 @@ const nothingTaken: Taken = { units: 0n, openUnits: 0n, sweepCount: 0 };
 /** Balance of an address; `gone` is what sweeps have yet to take from the transfers that follow. */
 type Balance = Readonly<{ gone: bigint; units: bigint; oldestAtMs: number }>;
 
-/** Sweeps that one transaction withdraws. */
-const WITHDRAWN_MAX = 50;
 /** States in which a sweep has moved nothing. */
 const without = ['failed', 'canceled'];
+/** States in which a loan is not made, and cannot be any more. */
+const unmade = ['waiting', ...without];
 
 /** The repository `sweeps`. */
 export function sweepCommands(db: Db, payouts: PayoutSteps) {
   const meta = createMeta(db);
-  const { findPool, given, givenAt, received, parts, isDepositAddress, waitingSweeps, giversOf } = sweepStatements(db);
+  const { findPool, given, givenAt, received, parts, isDepositAddress, giversOf } = sweepStatements(db);
 
   /** Returns what one address holds, by currency. */
   async function ownersAt(poolId: number, network: NetworkKey, { id, index, key }: Given): Promise<SweepOwner[]> {
@@ -112,14 +112,13 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
     ).flat();
   }
 
-  /** @returns false where it is not stale, or where it may have been paid by what is not known here */
-  async function withdraw(id: string, nowMs: number): Promise<boolean> {
+  async function withdraw(id: string, isPossible: boolean, nowMs: number): Promise<boolean> {
     const sweep = await payouts.find(id);
     const gas = await gasOf(id);
-    if (!sweep || !isPlanStale(toPayout(sweep), gas.map(toPayout), nowMs)) return false;
+    if (!sweep || (isPossible && !isPlanStale(toPayout(sweep), gas.map(toPayout), nowMs))) return false;
     const waiting = gas.filter(({ state }) => state === 'waiting');
     for (const row of [...waiting, sweep]) if (!(await payouts.cancel(row.id, nowMs))) return false;
-    const isLent = gas.some(({ intent, state }) => isLoan(intent) && state === 'succeeded');
+    const isLent = gas.some(({ intent, state }) => isLoan(intent) && !unmade.includes(state));
     if (sweep.servesId !== null && !isLent) await payouts.cancel(sweep.servesId, nowMs);
     return true;
   }
@@ -187,14 +186,12 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
       });
     },
     /**
-     * Withdraws the sweeps that have waited too long for a signature, with their gas; see `isPlanStale`.
-     * @returns the ids of the sweeps
+     * Withdraws a waiting sweep with its gas, and the return of a loan that was not made.
+     * @param isPossible it could be signed as it was planned: it is only withdrawn if it has waited too long for that
+     * @returns false if it was not, or if it may have been paid by what is not known here
      */
-    async withdrawStale(network: NetworkKey, nowMs: number): Promise<readonly string[]> {
-      return db.write(async () => {
-        const ids = (await waitingSweeps.all(network, nowMs - PLAN_MS_MAX, WITHDRAWN_MAX)) as string[];
-        return filterInOrder(ids, (id) => withdraw(id, nowMs));
-      });
+    async withdraw(id: string, isPossible: boolean, nowMs: number): Promise<boolean> {
+      return db.write(() => withdraw(id, isPossible, nowMs));
     },
     /** Replaces the levels of a network with what the engine just read. */
     async recordUnswept(network: NetworkKey, levels: readonly UnsweptLevel[]): Promise<void> {
@@ -234,12 +231,6 @@ const sweepStatements = ({ client }: Db) => ({
      WHERE p.network = ? AND p.derivation_index = ? AND (p.pool_id IS NULL OR p.pool_id = ?)`,
   ),
   isDepositAddress: client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck(),
-  waitingSweeps: client
-    .prepare(
-      `SELECT id FROM payouts WHERE network = ? AND kind = 'sweep' AND state = 'waiting' AND created_at_ms <= ?
-       ORDER BY created_at_ms, id LIMIT ?`,
-    )
-    .pluck(),
   giversOf: client.prepare('SELECT id FROM payouts WHERE serves_id = ?').pluck(),
 });
 

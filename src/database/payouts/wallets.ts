@@ -1,13 +1,12 @@
 /**
  * The refund and gas wallets: what they hold, and whether that is what the ledger expects.
  */
-import { and, eq } from 'drizzle-orm';
-import { type HotRole, isPayback } from '../../core/intent.ts';
+import { eq } from 'drizzle-orm';
+import type { HotRole } from '../../core/intent.ts';
 import type { Asset } from '../../core/ledger.ts';
-import { freezeTexts, tokensShortText } from '../../core/reasons.ts';
+import { freezeTexts } from '../../core/reasons.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { readBook } from '../../core/wallet-books.ts';
-import type { RaiseAlarm } from '../alarms.ts';
 import { readIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
 import { createMeta } from '../meta.ts';
@@ -25,13 +24,13 @@ export type WalletBalance = Readonly<{
   readAtMs: number;
 }>;
 
-/** Balances of a network's wallets, all together. */
 type Reading = Readonly<{
   network: NetworkKey;
-  heldUnits: Readonly<Partial<Record<Asset, bigint>>>;
+  /** Native coin of the refund and the gas wallet together, in base units. */
+  heldUnits: bigint;
   /**
    * The most that a transaction may cost by the signer's policy, in base units of the native coin, for attempts of
-   * which no limit is known here. Absent, native coin is not compared while there are such attempts.
+   * which no limit is known here. Absent, nothing is compared while there are such attempts.
    */
   feeUnitsMax?: bigint | undefined;
   nowMs: number;
@@ -41,26 +40,30 @@ type Reading = Readonly<{
 const BALANCE = 'balance';
 type KeptBalance = Omit<WalletBalance, 'units'> & Readonly<{ units: Readonly<Record<string, string>> }>;
 
-type Parts = Readonly<{ raiseAlarm: RaiseAlarm; freezer: Freezer; formatAmount: FormatAmount }>;
+type Parts = Readonly<{ freezer: Freezer; formatAmount: FormatAmount }>;
 
 /** Wallet balances; a part of the repository `wallets`. */
-export function walletCommands(db: Db, parts: Parts) {
+export function walletCommands(db: Db, { freezer, formatAmount }: Parts) {
   const { orm, read, write } = db;
   const meta = createMeta(db);
   const reader = createBookReader(db);
 
-  async function compare({ network, feeUnitsMax, nowMs }: Reading, asset: Asset, heldUnits: bigint): Promise<void> {
-    const under = await reader.underWay(network, asset, feeUnitsMax);
-    if (under === null) return;
-    const row = (await orm.select().from(walletBooks).where(bookOf(network, asset)).get()) ?? null;
-    const spentUnits = row ? await reader.spentSince(network, row.ledgerSeq, asset) : 0n;
-    const { book, missingUnits } = readBook(row, { heldUnits, spentUnits, openUnits: under, nowMs });
-    // Tokens are explained transfer by transfer.
-    const missing = (row?.missingUnits ?? 0n) + (asset === 'native' ? missingUnits : 0n);
-    const next = { network, asset, ledgerSeq: await reader.newestEntry(network), ...book, missingUnits: missing };
-    if (row) await orm.update(walletBooks).set(next).where(bookOf(network, asset)).run();
+  async function compare({ network, heldUnits, feeUnitsMax, nowMs }: Reading): Promise<void> {
+    const openUnits = await reader.underWay(network, feeUnitsMax);
+    if (openUnits === null) return;
+    const { network: of } = walletBooks;
+    const row = (await orm.select().from(walletBooks).where(eq(of, network)).get()) ?? null;
+    const spentUnits = row ? await reader.spentSince(network, row.ledgerSeq) : 0n;
+    const { book, missingUnits: more } = readBook(row, { heldUnits, spentUnits, openUnits, nowMs });
+    const missingUnits = (row?.missingUnits ?? 0n) + more;
+    const next = { network, ledgerSeq: await reader.newestEntry(network), ...book, missingUnits };
+    if (row) await orm.update(walletBooks).set(next).where(eq(of, network)).run();
     else await orm.insert(walletBooks).values(next).run();
-    if (missingUnits > 0n) await reportMissing(parts, network, asset, { heldUnits, missingUnits }, nowMs);
+    if (more === 0n) return;
+    const text = (units: bigint) => formatAmount(network, 'native', units);
+    const why = freezeTexts[BALANCE_SHORT]({ network, held: text(heldUnits), lacking: text(more) });
+    await freezer.byProgram(network, BALANCE_SHORT, why, nowMs);
+    await freezer.alarm(network, BALANCE_SHORT, why, nowMs);
   }
 
   return {
@@ -77,23 +80,20 @@ export function walletCommands(db: Db, parts: Parts) {
       return all.map((balance) => ({ ...balance, units: toUnits(balance.units) }));
     },
     /**
-     * Compares what the refund and gas wallets of a network hold together with what the ledger expects since the last
-     * comparison, and raises an alarm (`wallet_balance_short`) if some of it has been missing for minutes. Missing
-     * native coin freezes the network. Assets that are not named are not compared.
+     * Compares the native coin that the refund and gas wallets of a network hold together with what the ledger expects
+     * since the last comparison. If some of it has been missing for minutes, money out is frozen on the network, with
+     * an alarm. Tokens are watched transfer by transfer.
      */
     async compareBooks(reading: Reading): Promise<void> {
-      await write(async () => {
-        for (const [asset, held] of Object.entries(reading.heldUnits) as [Asset, bigint][])
-          await compare(reading, asset, held);
-      });
+      await write(() => compare(reading));
     },
   };
 }
 
-/** Outflow of the wallets by the ledger after an entry: native coin is booked on `hot`, tokens on `refunded`. */
+/** Native coin that left the wallets by the ledger after an entry. */
 const spentQuery = `
   SELECT p.units FROM ledger_postings AS p JOIN ledger_entries AS e ON e.network = p.network AND e.seq = p.seq
-  WHERE p.network = :network AND p.seq > :ledgerSeq AND p.asset = :asset AND p.account IN ('hot', 'refunded')
+  WHERE p.network = :network AND p.seq > :ledgerSeq AND p.asset = 'native' AND p.account = 'hot'
     AND e.kind <> 'adjustment'`;
 /** Payouts that may have been mined and are not booked, and what their attempts may cost the wallets. */
 const openQuery = `
@@ -103,20 +103,16 @@ const openQuery = `
     SELECT max(b.attempt) FROM payout_attempts AS b WHERE b.payout_id = p.id AND b.generation = p.generation)`;
 type OpenRow = Readonly<{ intent: string; role: string; fee: string }>;
 
-const bookOf = (network: NetworkKey, asset: Asset) =>
-  and(eq(walletBooks.network, network), eq(walletBooks.asset, asset));
-
 /** To be called within a transaction. */
 function createBookReader({ client }: Db) {
   const spent = client.prepare(spentQuery).pluck();
   const open = client.prepare(openQuery);
   const newest = client.prepare('SELECT coalesce(max(seq), 0) FROM ledger_entries WHERE network = ?').pluck();
 
-  /** Returns what an open payout may take of an asset; null if that is not known. */
-  function takenBy({ intent: text, role, fee }: OpenRow, asset: Asset, feeUnitsMax: bigint | undefined): bigint | null {
-    const intent = readIntent(text);
-    if (asset !== 'native') return isPayback(intent) && intent.currency === asset ? intent.units : 0n;
+  /** Returns what an open payout may take of the native coin; null if that is not known. */
+  function takenBy({ intent: text, role, fee }: OpenRow, feeUnitsMax: bigint | undefined): bigint | null {
     if (role === 'collection') return 0n;
+    const intent = readIntent(text);
     const given = intent.kind === 'gas' && intent.form === 'transfer' ? intent.units : 0n;
     // An attempt adopted from the signer's journal has no limit here: the signer's policy has one.
     const feeMax = fee === '0' ? feeUnitsMax : BigInt(fee);
@@ -125,30 +121,12 @@ function createBookReader({ client }: Db) {
 
   return {
     newestEntry: async (network: NetworkKey): Promise<number> => Number(await newest.get(network)),
-    spentSince: async (network: NetworkKey, ledgerSeq: number, asset: Asset): Promise<bigint> =>
-      ((await spent.all({ network, ledgerSeq, asset })) as string[]).reduce((sum, units) => sum - BigInt(units), 0n),
-    /** Returns what payouts under way may take of an asset; null if that is not known. */
-    underWay: async (network: NetworkKey, asset: Asset, feeUnitsMax: bigint | undefined): Promise<bigint | null> =>
+    spentSince: async (network: NetworkKey, ledgerSeq: number): Promise<bigint> =>
+      ((await spent.all({ network, ledgerSeq })) as string[]).reduce((sum, units) => sum - BigInt(units), 0n),
+    /** Returns what payouts under way may take; null if that is not known. */
+    underWay: async (network: NetworkKey, feeUnitsMax: bigint | undefined): Promise<bigint | null> =>
       ((await open.all({ network })) as OpenRow[])
-        .map((row) => takenBy(row, asset, feeUnitsMax))
+        .map((row) => takenBy(row, feeUnitsMax))
         .reduce((sum: bigint | null, units) => (sum === null || units === null ? null : sum + units), 0n),
   };
-}
-
-async function reportMissing(
-  { raiseAlarm, freezer, formatAmount }: Parts,
-  network: NetworkKey,
-  asset: Asset,
-  { heldUnits, missingUnits }: Readonly<{ heldUnits: bigint; missingUnits: bigint }>,
-  nowMs: number,
-): Promise<void> {
-  const lacking = formatAmount(network, asset, missingUnits);
-  const why = freezeTexts[BALANCE_SHORT]({ network, held: formatAmount(network, asset, heldUnits), lacking });
-  if (asset === 'native') {
-    await freezer.byProgram(network, BALANCE_SHORT, why, nowMs);
-    await freezer.alarm(network, BALANCE_SHORT, why, nowMs);
-    return;
-  }
-  const message = tokensShortText(network, why);
-  await raiseAlarm({ atMs: nowMs, code: BALANCE_SHORT, message, network, sessionId: null });
 }

@@ -1,6 +1,6 @@
 /** Held money that an operator sends back: it counts for nothing, is paid once, and is held again if that fails. */
 import * as assert from 'uvu/assert';
-import { intentMac, intentMacKey, type ReturnIntent } from '../../../src/core/intent.ts';
+import { createIntentMac, type ReturnIntent } from '../../../src/core/intent.ts';
 import type { Currency } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { HeldMoney, ReturnHeldMoney, ReturnHeldOutcome } from '../../../src/database/held-money.ts';
@@ -265,7 +265,7 @@ test('a return that this database lost in a restore counts for nothing, and the 
   const { id, units } = tried.refund;
   const bound = { id, network, currency: 'USDT', to: payee, units } as const;
   const named = { ...bound, session: { id: 'cs_o1', amount: '2.50' }, held: 'surplus' } as const;
-  const mac = intentMac(intentMacKey(new Uint8Array(32)), named);
+  const mac = createIntentMac(new Uint8Array(32))(named);
   const intent: ReturnIntent = { kind: 'return', ...named, mac: tried.refund.destination?.mac ?? mac };
   const signature = { id: 1, intent, generation: 0, attempt: 0, terms: { nonce: '0' }, tx: 'tx 1' };
   const whole = {

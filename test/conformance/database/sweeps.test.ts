@@ -3,6 +3,7 @@ import type { GasIntent, SweepIntent } from '../../../src/core/intent.ts';
 import { type SweepOwner, sweepIntent } from '../../../src/core/sweep.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
+import { mapInOrder } from '../../../src/database/engine/each.ts';
 import type { PlannedSweep } from '../../../src/database/payouts/sweeps.ts';
 import { type Feed, fails, inWorlds, keyOf, newSession, pays, pool, sessionOf, T0_MS } from './place.ts';
 
@@ -225,16 +226,16 @@ readyTest('a stale sweep is withdrawn with its gas; a made loan is reclaimed', a
     );
 
   const dueMs = T0_MS + 600_000;
-  assert.equal(await database.sweeps.withdrawStale(network, dueMs - 1), []);
-  assert.equal(await database.sweeps.withdrawStale('test:two', dueMs), []);
-  const withdrawn = await database.sweeps.withdrawStale(network, dueMs);
-  assert.equal([...withdrawn].sort(), [unsigned.sweep.id, lent.sweep.id].sort());
+  const withdraw = (isPossible: boolean, nowMs: number) =>
+    mapInOrder([unsigned, lent, short], ({ sweep }) => database.sweeps.withdraw(sweep.id, isPossible, nowMs));
+  assert.equal(await withdraw(true, dueMs - 1), [false, false, false]);
+  assert.equal(await withdraw(true, dueMs), [true, true, false]);
   assert.equal(await statesOf(unsigned), ['canceled', 'canceled', 'canceled', 'canceled']);
   assert.equal(await statesOf(lent), ['canceled', 'succeeded', 'canceled', 'waiting']);
   assert.equal(await statesOf(short), ['waiting'], 'the wallet is short, and the alarm about it goes on');
   const open = await database.payouts.open(network, dueMs, 10);
   assert.equal(open.map(({ payout }) => payout.id).sort(), [lent.after?.id, short.sweep.id].sort());
-  assert.equal(await database.sweeps.withdrawStale(network, dueMs), []);
+  assert.equal(await withdraw(false, T0_MS), [false, false, true], 'one that is impossible goes at once');
   const [again] = (await unswept(database)).filter(({ key }) => key === a.key);
   assert.equal([again?.units, again?.openUnits], [a.units, 0n], 'it is planned again');
 });

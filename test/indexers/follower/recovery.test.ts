@@ -123,7 +123,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       await inPolledIndexer(family, { through, network: twoDeep }, async ({ own, shop, poll, mine }) => {
         const { key } = shop.network;
         await shop.database.wallets.recordOwn(key, { refund: accountKeyOf(family, 'payer') });
-        const leaving = async () => (await shop.database.wallets.listOutgoing(key, 10)).map(({ to }) => to);
+        const leaving = async () => (await shop.database.wallets.listOutgoing(key, 10)).map(({ toKey }) => toKey);
         const inside = await shop.order('inside');
         const after = await shop.order('after');
         mine(2);

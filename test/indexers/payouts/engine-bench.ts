@@ -11,7 +11,7 @@ import type { Node } from '../../../src/chains/chain.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode, SpendRules } from '../../../src/chains/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
-import { intentMac, type RefundIntent } from '../../../src/core/intent.ts';
+import type { RefundIntent } from '../../../src/core/intent.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { NetworkState } from '../../../src/database/networks.ts';
 import { openLog } from '../../../src/lib/log.ts';
@@ -19,7 +19,7 @@ import { createRandom } from '../../../src/sandbox/random.ts';
 import type { PayingSigner } from '../../../src/signer/client.ts';
 import { type Chain, createChain } from '../../sim/payout-chain.ts';
 import { overSocket } from '../../sim/payout-engine.ts';
-import { familyOf, keyOf, macKey, openSimSigner, tokens } from '../../sim/payout-signer.ts';
+import { familyOf, keyOf, macOf, openSimSigner, tokens } from '../../sim/payout-signer.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
@@ -127,7 +127,7 @@ export const onBench =
               to: keyOf({ role: 'gas' }),
               units: 5n,
             } as const;
-            const intent: RefundIntent = { ...shape, mac: intentMac(macKey, shape) };
+            const intent: RefundIntent = { ...shape, mac: macOf(shape) };
             return { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
           });
           await database.payouts.plan(plans);

@@ -9,10 +9,9 @@ import { watchPayouts } from '../../../src/app/watches/payouts.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode, SpendDraft } from '../../../src/chains/spend.ts';
 import { type Fault, permanent, transient } from '../../../src/core/fault.ts';
-import { intentMac } from '../../../src/core/intent.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import type { PayingSigner } from '../../../src/signer/client.ts';
-import { familyOf, keyOf, macKey, tokens } from '../../sim/payout-signer.ts';
+import { familyOf, keyOf, macOf, tokens } from '../../sim/payout-signer.ts';
 import { lockstepClock } from '../../support/lockstep-clock.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
@@ -95,7 +94,7 @@ benchTest('an altered payout waits for a person', async ({ plan, pass, database,
     to: 'e'.repeat(40),
     units: 5n,
   } as const;
-  const mac = intentMac(macKey, { ...intent, units: 4n });
+  const mac = macOf({ ...intent, units: 4n });
   await database.payouts.plan([
     { intent: { ...intent, mac }, sessionId: null, servesId: null, notBeforeMs: 0, nowMs: 0 },
   ]);
