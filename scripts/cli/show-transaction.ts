@@ -59,7 +59,7 @@ async function knownLinks(scene: Scene, tx: string): Promise<Link[]> {
 
 function outgoingLink(scene: Scene, { network, number, role, to, currency, units, state }: TracedOutgoing): Link {
   const amount = coinText(scene.config.networks, network, currency, units);
-  const text = `${amount} left the ${role} wallet in block ${number} of ${network}, to ${addressText(scene, network, toKey)}`;
+  const text = `${amount} left the ${role} wallet in block ${number} of ${network}, to ${addressText(scene, network, to)}`;
   if (state === 'known') return link('outcome', 'ok', `${text}; no payout of ours (${state})`);
   if (state === 'open') return link('outcome', 'waiting', `${text}; judged once the block is final`);
   return link('outcome', 'broken', `${text}, and no payout explains it`, `\`quayside payout reconcile ${network}\``);

@@ -1,19 +1,26 @@
-/** The sweep and refund suites on EVM, the options of an operator, and a theft. */
+/** The sweep, restore and refund suites on EVM, the options of an operator, a theft, and other trouble of a node. */
 import { Wallet } from 'ethers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { transferData } from '../../src/chains/erc20.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { closeBooks, refundConforms } from '../conformance/refund.ts';
+import { restoreConforms } from '../conformance/restore.ts';
 import { sweepConforms } from '../conformance/sweep.ts';
 import type { Json } from '../support/instance.ts';
 import { seed } from '../support/payout-shop.ts';
 import { runProgram } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 import { openEvmPayouts } from './evm.ts';
+import { payoutTroubleConforms } from './payout-trouble.ts';
 
-const { shop, node, usdt } = await openEvmPayouts();
+const bench = await openEvmPayouts();
+const { shop, node, usdt } = bench;
 const { chain, quayside } = shop;
+test.before(async () => {
+  // Mining stops while refunds are under way, so their payments would never be final.
+  await quayside.cli('store', 'set', '--refund-early-max', '1000.00');
+});
 
 sweepConforms(shop, {
   paid: [
@@ -54,6 +61,7 @@ test('amounts below the minimum are swept if the operator says so', async () => 
   assert.is((await quayside.cli('payout', 'list', '--kind', 'sweep')).length, 4);
 });
 
+restoreConforms(shop, { coins: 1 });
 refundConforms(shop, { coinsLate: null, gas: { units: 10n ** 15n, coins: 1 } });
 
 test('a transfer of nothing in the name of a wallet is ignored; one above zero freezes money out', async () => {
@@ -109,4 +117,7 @@ function expectStillFrozen(error: unknown): void {
   assert.match(String(error), /payouts_settling|"still_frozen":\[\{/);
 }
 
+payoutTroubleConforms(bench, () =>
+  node.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(300n * 10n ** 9n).toString(16)}`]),
+);
 closeBooks(shop);

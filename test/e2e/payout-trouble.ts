@@ -40,19 +40,13 @@ const untilFrozen = ({ shop }: Bench) =>
   });
 
 /**
- * Registers the suite; `closeBooks` runs it.
+ * Registers the suite; `closeBooks` runs it. Refunds must be paid before their payments are final: mining stops.
  * @param raiseBaseFee makes blocks in which a refund that is in the pool could not be, and leaves none coming
  */
 export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Pooled) => Promise<unknown>): void {
   const { shop, node, usdt, usdc } = bench;
   const { quayside, refundWallet, paidSession, refund, show, completed, paidTo } = shop;
   const wallet = `0x${refundWallet}`;
-  test.before(async () => {
-    await usdt.transfer(wallet, 1_000_000_000n);
-    await usdc.transfer(wallet, 1_000_000_000n);
-    // Mining stops while refunds are under way, so their payments would never be final.
-    await quayside.cli('store', 'set', '--refund-early-max', '1000.00');
-  });
 
   async function attemptsOf(id: string): Promise<Json[]> {
     const [listed] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
@@ -60,6 +54,8 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
   }
 
   test('when the base fee rises, a replacement with the same nonce and hardly a higher tip is sent, and paid once', async () => {
+    await usdt.transfer(wallet, 1_000_000_000n);
+    await usdc.transfer(wallet, 1_000_000_000n);
     const session = await paidSession(1_000);
     await node.mineEvery(0);
     const { id, payee } = await refund(session, '4.00');

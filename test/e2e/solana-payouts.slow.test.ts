@@ -1,10 +1,11 @@
-/** The sweep and refund suites on Solana, and what only its locks and expiry do. */
+/** The sweep, restore and refund suites on Solana, and what only its locks and expiry do. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { lockAddress, lockSeed } from '../../src/chains/solana/lock.ts';
 import { solanaSpending } from '../../src/chains/solana/spend.ts';
 import { refundIdOf } from '../../src/database/refunds/rows.ts';
 import { closeBooks, refundConforms } from '../conformance/refund.ts';
+import { restoreConforms } from '../conformance/restore.ts';
 import { sweepConforms } from '../conformance/sweep.ts';
 import type { Json } from '../support/instance.ts';
 import { seed } from '../support/payout-shop.ts';
@@ -32,7 +33,13 @@ test('the gas wallet has paid the fees', () => {
   assert.ok(node.world.accounts().native(shop.gasWallet) < SOL);
 });
 
-refundConforms(shop, { coinsLate: 1, gas: null });
+/** A signature is valid for 150 blocks. */
+const expire = () => {
+  for (let left = 170; left > 0; left--) node.world.mine();
+};
+
+restoreConforms(shop, { coins: 1, expiry: { pass: expire } });
+refundConforms(shop, { coinsLate: null, gas: null });
 
 test('who funds the address of a lock that was seen in a transaction stops no refund', async () => {
   const { chain, quayside, paidSession, refund, completed, paidTo } = shop;
@@ -67,8 +74,7 @@ test('while the network drops what it takes, nothing is paid twice and nothing i
   assert.match(await reject(await payoutOf(rejected)), 'It was not refused');
   // Nothing is signed again before one of them is rejected.
   await quayside.cli('payout', 'freeze', shop.network, '--reason', 'the network drops what it takes');
-  // A signature is valid for 150 blocks, so all that was sent expires.
-  for (let left = 170; left > 0; left--) node.world.mine();
+  expire();
   for (const one of [rejected, kept]) {
     await until('it has expired', async () => (await payoutOf(one)).generation === 1);
   }

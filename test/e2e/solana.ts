@@ -147,7 +147,7 @@ export async function openSolanaPayouts() {
     faults: node.faults,
     close: node.close,
   });
-  await importAddresses(shop.quayside, 20, PAYOUT_PHRASE);
+  await importAddresses(shop.quayside, 60, PAYOUT_PHRASE);
   node.mineEvery(BLOCK_MS);
   return { shop, node };
 }

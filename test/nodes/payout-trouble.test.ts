@@ -1,6 +1,7 @@
 /**
  * What can go wrong with a payout, on a real geth: its base fee rises with full blocks, which another node makes.
  */
+import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { closeBooks } from '../conformance/refund.ts';
 import { openEvmPayouts } from '../e2e/evm.ts';
@@ -16,6 +17,9 @@ const FILLING_GAS = `0x${(BLOCK_GAS - 100_000).toString(16)}`;
 
 const geth = await startPayoutGeth();
 const bench = await openEvmPayouts(undefined, geth);
+test.before(async () => {
+  await bench.shop.quayside.cli('store', 'set', '--refund-early-max', '1000.00');
+});
 
 async function fillBlock(): Promise<void> {
   const from = geth.accounts[8] as string;

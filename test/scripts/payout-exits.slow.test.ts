@@ -6,6 +6,7 @@
 import { chmodSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { Wallet } from 'ethers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -230,33 +231,11 @@ test('a payout is settled by a transaction only if that is final, ours, exact, a
   assert.match(await refusal(1, 'payout', 'resolve', 'rf_two', '--never', ...because), 'has ended');
 });
 
-test('a payout is never paid only once its attempts cannot be mined: then it fails, or is signed again', async () => {
+test('a payout whose number was used by its own payment is neither ended nor signed again', async () => {
   await database.payouts.offerNonce(NETWORK, payer, counted(4), nowMs);
   await reconcile();
-  for (const [at, id] of ['rf_ended', 'rf_again'].entries()) {
-    await signHere(await plan(id), 4 + at);
-    const early = await refusal(1, 'payout', 'resolve', id, '--never', ...because);
-    assert.match(early, 'can still be included');
-    await spendElsewhere(4 + at, nothing);
-  }
-  const unseen = await refusal(1, 'payout', 'resolve', 'rf_ended', '--never', ...because);
-  assert.match(unseen, 'the engine has not frozen test:one for it yet');
-  for (const id of ['rf_ended', 'rf_again']) await stickForNonce(id);
-  const frozen = await refusal(1, 'payout', 'resolve', 'rf_ended', '--never', ...because);
-  assert.match(frozen, 'payout rf_ended may have been paid: its nonce was used');
-  await reconcile();
-  assert.is((await answer('payout', 'resolve', 'rf_ended', '--never', ...because)).resolved, 'never');
-  assert.is((await answer('payout', 'resolve', 'rf_again', '--retry', ...because)).resolved, 'retry');
-  const again = await payoutOf('rf_again');
-  assert.equal(
-    [await stateOf('rf_ended'), again.state, again.generation, again.proof],
-    ['failed', 'waiting', 1, 'failed'],
-  );
-});
-
-test('a payout whose number was used by its own payment is neither ended nor signed again', async () => {
-  await signHere(await plan('rf_paid', 7_000_000n), 6);
-  const tx = await spendElsewhere(6, payment(7_000_000n));
+  await signHere(await plan('rf_paid', 7_000_000n), 4);
+  const tx = await spendElsewhere(4, payment(7_000_000n));
   await stickForNonce('rf_paid');
   for (const wish of ['--never', '--retry']) {
     const said = await refusal(1, 'payout', 'resolve', 'rf_paid', wish, ...because);
@@ -266,6 +245,33 @@ test('a payout whose number was used by its own payment is neither ended nor sig
   assert.equal(settled, [{ id: 'rf_paid', tx }]);
   const report = await database.ledger.verify();
   assert.equal([report.unbalanced, report.differences], [[], []]);
+});
+
+test('a restored database adopts what was signed since, and shows it; status says why payouts are stopped', async () => {
+  const signer = openSigner({ socket: place.socket, timeoutMs: 20_000 });
+  const { tx } = await signer.sign(firstOf(refundOf('rf_since', UNITS), 5, { fence: 3 }));
+  await signer.close();
+  await database.engines.report(NETWORK, { code: 'payouts_not_adopted', message: 'it is older' });
+  assert.match((await run('status')).out, 'payouts on test:one are stopped: payouts_not_adopted');
+  assert.equal((await answer('payout', 'reconcile', NETWORK)).added, 1);
+  assert.equal((await answer('payout', 'reconcile', NETWORK)).added, 0);
+  const [listed] = await answer('payout', 'list', '--state', 'sent', '--network', NETWORK, '--kind', 'refund');
+  assert.equal([listed.id, listed.amount, listed.state], ['rf_since', '12.50 USDT', 'sent']);
+  const [attempt] = (await answer('show', 'rf_since')).attempts;
+  assert.equal([attempt.transaction_hash, attempt.number, attempt.sent_at], [tx, 5, null]);
+  assert.is((await run('show', 'rf_none')).code, 3);
+  assert.is((await run('payout', 'reconcile', 'test:none')).code, 3);
+  assert.is(await database.engines.nextFence(NETWORK, 3), 4, 'the engine may sign again');
+});
+
+test('an altered posting is found', async () => {
+  assert.is((await answer('ledger', 'verify')).balanced, true);
+  const raw = new Sqlite(own.databaseFile);
+  raw.prepare(`UPDATE ledger_postings SET units = '7' WHERE account = 'unclaimed'`).run();
+  raw.close();
+  const bad = await run('ledger', 'verify', '--json');
+  assert.equal([bad.code, JSON.parse(bad.out).balanced], [1, false]);
+  assert.is((await database.audit.latestProofs()).books.failed?.ok, false);
 });
 
 test.run();

@@ -86,25 +86,6 @@ test('a replacement outbids every earlier attempt, is accepted by the node, and 
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 9n);
 });
 
-test('after a rise of the price, the replacement of an attempt is mined', async () => {
-  const wallets = await openFundedWallets();
-  const intent = wallets.refund('USDC', 9n);
-  const draft = wallets.draft(intent);
-  const cheap = await prepare(wallets, intent);
-  await send(cheap);
-  const before = quoted(await node.quote(draft, 0, []));
-  await anvil.rpc('anvil_setNextBlockBaseFeePerGas', ['0xba43b7400']);
-  await anvil.mine();
-  assert.equal(await outcomeOf(wallets, intent, [cheap]), nothingYet);
-  const after = quoted(await node.quote(draft, 0, []));
-  assert.ok(after.feeUnitsMax > 10n * before.feeUnitsMax);
-  const dear = await prepare(wallets, intent, [cheap]);
-  await send(dear);
-  await anvil.mine();
-  const outcome = await finalOutcome(wallets, intent, [cheap, dear]);
-  assert.is(outcome.kind === 'succeeded' && outcome.tx, dear.tx);
-});
-
 test('an older attempt that was mined after all is found', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDC', 9n);

@@ -1,11 +1,13 @@
 /**
- * The sweep suite on TRON, with burned TRX, and with energy that is lent and reclaimed; and a refund by a stake.
+ * The sweep suite on TRON, with burned TRX, and with energy that is lent and reclaimed; the refund suite; and a refund
+ * by a stake.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { closeBooks } from '../conformance/refund.ts';
+import { closeBooks, refundConforms } from '../conformance/refund.ts';
 import { sweepConforms } from '../conformance/sweep.ts';
 import type { Json } from '../support/instance.ts';
+import { find } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 import { openTronPayouts } from './tron.ts';
 
@@ -55,6 +57,25 @@ test('with a stake, an address is lent energy for its sweep, which is reclaimed'
   assert.is(world.accounts().lent(gasWallet, owner), 0n);
   // A new account costs 1.1 TRX; burning the energy would cost more than 6.
   assert.ok(before - world.accounts().native(gasWallet) < 4n * TRX, 'little was burned');
+});
+
+refundConforms(shop, { coinsLate: 500, gas: { units: 20_000_000n, coins: 100 } });
+
+test('a refund that the node fails to quote says so itself, until it is paid', async () => {
+  const { quayside } = shop;
+  const session = await shop.paidSession(600);
+  node.faults.set({ rates: { call_failed: 0.9 } });
+  const { id, payee } = await shop.refund(session, '6.00');
+  const [listed] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
+  const why = await find('the refund says why', async () => {
+    const { payout } = await quayside.cli('show', listed.id);
+    return payout?.state === 'waiting' && payout.waits_for;
+  });
+  assert.is(why.code, 'node_error');
+  node.faults.heal();
+  await shop.completed(id);
+  assert.equal(await shop.paidTo(payee), [shop.unitsOf(600, 'USDT')]);
+  assert.is((await quayside.cli('show', listed.id)).payout.waits_for, null);
 });
 
 test('with a stake of its own, the refund wallet burns nothing for the energy of a refund', async () => {
