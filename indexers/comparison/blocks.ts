@@ -3,7 +3,7 @@ import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { formatUnits } from '../../src/core/money.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
-import type { RecordedRange, RecordedTransfer } from '../../src/database/comparison.ts';
+import type { RecordedRange, RecordedTransfer } from '../../src/database/blocks.ts';
 import type { MatchedBlock } from '../follower/cursor.ts';
 
 /** Something that the database and the node's chain do not agree on, in one block. `message` names it for people. */

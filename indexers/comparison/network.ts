@@ -6,7 +6,7 @@ import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
 import { alarmKey } from '../../src/database/alarms.ts';
-import type { BlockComparison, NumberRange } from '../../src/database/comparison.ts';
+import type { BlockComparison, NumberRange } from '../../src/database/blocks.ts';
 import type { Database } from '../../src/database/database.ts';
 import { isFollowed, type NetworkStatus } from '../../src/database/networks.ts';
 import { type Clock, DAY_MS } from '../../src/lib/clock.ts';

@@ -112,7 +112,7 @@ async function liveSteps({ database, config, readBackups }: DashboardDeps, words
 
 /** An endpoint that is gone counts too: that of the demo is removed at its end. */
 async function isWebhookProved({ database }: DashboardDeps, { storeId, mode }: StoreAt): Promise<boolean> {
-  const search = { endpointId: null, state: 'delivered', answer: null } as const;
+  const search = { endpointId: null, state: 'delivered' } as const;
   const page = { after: null, limit: 1, lookMax: DELIVERIES_LOOKED_AT_MAX };
   return (await database.deliveries.ofStore({ storeId, mode }, search, page)).deliveries.length > 0;
 }

@@ -13,9 +13,8 @@ import {
   recordWrites,
   type TargetedAct,
 } from './audit-log.ts';
-import { blockCommands, createBlocks } from './blocks.ts';
+import { blockCommands, comparisonQueries, createBlocks } from './blocks.ts';
 import { bookQueries } from './bookkeeping.ts';
-import { comparisonQueries } from './comparison.ts';
 import { deliveryCommands, healthQueries, troubleQueries } from './deliveries.ts';
 import { createRefreshDue, createWebhookSecrets, endpointCommands } from './endpoints.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';

@@ -41,24 +41,11 @@ export type Attempt = Readonly<{
   responseExcerpt: string | null;
 }>;
 
-export type DeliveryFilter = Readonly<{
-  id?: string;
-  storeId?: string;
-  sessionId?: string;
-  eventId?: string;
-  state?: DeliveryState;
-  limit: number;
-}>;
+/** Which deliveries are listed: one, those of a session, or all. */
+export type DeliveryFilter = Readonly<{ id?: string; sessionId?: string; limit: number }>;
 
-/**
- * Which deliveries of a store a list shows; null: any. `answer`: by the status of the last answer, from
- * `from` to `to`, or `none` for what was tried and got none.
- */
-export type DeliverySearch = Readonly<{
-  endpointId: string | null;
-  state: DeliveryState | null;
-  answer: Readonly<{ from: number; to: number }> | 'none' | null;
-}>;
+/** Which deliveries of a store a list shows; null: any. */
+export type DeliverySearch = Readonly<{ endpointId: string | null; state: DeliveryState | null }>;
 
 /** The last delivery of a page of a store's list, the last that was looked at, or the next event with an empty `id`. */
 export type DeliveryCursor = Pick<Delivery, 'id' | 'eventId'>;
@@ -79,25 +66,8 @@ const COLUMNS = `d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId", v
   v.session_id AS "sessionId", d.state, d.attempts, d.due_at_ms AS "dueAtMs", d.created_at_ms AS "createdAtMs",
   d.last_status AS "lastStatus", d.last_error AS "lastError"`;
 
-/** Columns that a filter names. */
-const filtered = {
-  id: 'd.id',
-  storeId: 'v.store_id',
-  sessionId: 'v.session_id',
-  eventId: 'v.id',
-  state: 'd.state',
-} as const;
-
 /** After the newest event: what ids begin with comes before it. */
 const BEGINNING: DeliveryCursor = { eventId: '~', id: '' };
-
-function isWanted({ state, lastStatus, lastError }: Delivery, wanted: Omit<DeliverySearch, 'endpointId'>): boolean {
-  const { answer } = wanted;
-  if (wanted.state !== null && state !== wanted.state) return false;
-  if (answer === null) return true;
-  if (answer === 'none') return lastStatus === null && lastError !== null;
-  return lastStatus !== null && lastStatus >= answer.from && lastStatus <= answer.to;
-}
 
 export function deliveryCommands(db: Db, refreshDue: RefreshDue) {
   return { ...deliveryQueries(db), ...resendCommands(db, refreshDue) };
@@ -127,14 +97,11 @@ function deliveryQueries({ client, read }: Db) {
 
   return {
     /** Lists deliveries, newest event first. */
-    async list({ limit, ...filter }: DeliveryFilter): Promise<readonly Delivery[]> {
-      const names = (Object.keys(filter) as (keyof typeof filtered)[]).filter((name) => filter[name] !== undefined);
-      const where = names.map((name) => `${filtered[name]} = :${name}`).join(' AND ');
-      // The order is the same; the column is chosen so that the filter's index provides it.
-      const order = names.every((name) => name === 'state') ? 'd.event_id' : 'v.id';
+    async list({ id, sessionId, limit }: DeliveryFilter): Promise<readonly Delivery[]> {
+      const where = id !== undefined ? 'd.id = :id' : sessionId !== undefined ? 'v.session_id = :sessionId' : '1 = 1';
       const text = `SELECT ${COLUMNS} FROM deliveries AS d JOIN events AS v ON v.id = d.event_id
-        ${where && `WHERE ${where}`} ORDER BY ${order} DESC, d.id LIMIT :limit`;
-      return read(async () => (await client.prepare(text).all({ ...filter, limit })) as Delivery[]);
+        WHERE ${where} ORDER BY v.id DESC, d.id LIMIT :limit`;
+      return read(async () => (await client.prepare(text).all({ id, sessionId, limit })) as Delivery[]);
     },
     /**
      * Lists the deliveries of a store's events in one mode, newest event first.
@@ -144,7 +111,7 @@ function deliveryQueries({ client, read }: Db) {
      */
     async ofStore(
       at: Readonly<{ storeId: string; mode: Mode }>,
-      { endpointId, ...wanted }: DeliverySearch,
+      { endpointId, state }: DeliverySearch,
       { after, limit, lookMax }: Readonly<{ after: DeliveryCursor | null; limit: number; lookMax: number }>,
     ): Promise<Readonly<{ deliveries: readonly Delivery[]; goOn: DeliveryCursor | null }>> {
       return read(async () => {
@@ -158,7 +125,7 @@ function deliveryQueries({ client, read }: Db) {
         for await (const delivery of rows as AsyncIterable<Delivery>) {
           looked++;
           last = delivery;
-          if (isWanted(delivery, wanted)) found.push(delivery);
+          if (state === null || delivery.state === state) found.push(delivery);
           if (found.length > limit) break;
         }
         const shown = found.slice(0, limit);

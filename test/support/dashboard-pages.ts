@@ -255,7 +255,7 @@ export async function everyPage(dashboard: Dashboard): Promise<readonly Dashboar
     { name: 'refund-asked', path: `${store}/refunds/${made.asked}`, cookie: owner.cookie() },
     { name: 'refund-processing', path: `${store}/refunds/${made.processing}`, cookie: owner.cookie() },
     { name: 'webhooks', path: `${store}/webhooks`, cookie: owner.cookie() },
-    { name: 'webhooks-filtered', path: `${store}/webhooks?state=failed&answer=404`, cookie: owner.cookie() },
+    { name: 'webhooks-filtered', path: `${store}/webhooks?state=failed`, cookie: owner.cookie() },
     { name: 'endpoint', path: `${store}/webhooks/${made.endpoint}`, cookie: owner.cookie() },
     { name: 'delivery', path: `${store}/webhooks/deliveries/${made.delivery}`, cookie: owner.cookie() },
     { name: 'developers', path: `${store}/developers`, cookie: owner.cookie() },

@@ -84,7 +84,7 @@ async function endpointPage({ database }: DashboardDeps, visit: Visit<StoreAt>):
   const health = endpoint && (await database.endpoints.health(endpoint.id));
   if (!endpoint || !health) return null;
   const secret = await database.endpoints.findSecret(endpoint.id, endpoint.mode);
-  const search = { endpointId: endpoint.id, state: null, answer: null };
+  const search = { endpointId: endpoint.id, state: null };
   const page = { after: null, limit: RECENT_SHOWN, lookMax: LOOK_MAX };
   const { deliveries } = await database.deliveries.ofStore(at, search, page);
   const table = list({

@@ -83,22 +83,12 @@ const deliveryFields = (words: Words, endpoints: readonly Endpoint[]): readonly 
     ...{ name: 'state', label: words.say('State') },
     choices: states.map((one) => [one, words.say(`general.delivery_${one}`)]),
   },
-  {
-    ...{ name: 'answer', label: words.html('Last answer: `500`, `5xx` or `none`'), type: 'text', charsMax: 4 },
-    read: (text) => (/^(?:none|[1-5](?:\d\d|xx))$/i.test(text) ? text.toLowerCase() : null),
-  },
 ];
 
-/** An answer is `500`, `5xx` or `none`. */
-function searchOf({ endpoint, state, answer }: Chosen): DeliverySearch {
-  const codes =
-    answer === undefined ? null : { from: Number(answer.replace('xx', '00')), to: Number(answer.replace('xx', '99')) };
-  return {
-    endpointId: endpoint ?? null,
-    state: states.find((one) => one === state) ?? null,
-    answer: answer === 'none' ? 'none' : codes,
-  };
-}
+const searchOf = ({ endpoint, state }: Chosen): DeliverySearch => ({
+  endpointId: endpoint ?? null,
+  state: states.find((one) => one === state) ?? null,
+});
 
 const usualEvents: readonly string[] = [...documentedPaymentEvents, ...documentedRefundEvents];
 

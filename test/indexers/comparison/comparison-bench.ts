@@ -5,7 +5,7 @@ import Sqlite from 'better-sqlite3';
 import { compareNetwork } from '../../../indexers/comparison/network.ts';
 import { openComparison } from '../../../indexers/comparison/open.ts';
 import type { Family, Node } from '../../../src/chains/chain.ts';
-import type { BlockComparison } from '../../../src/database/comparison.ts';
+import type { BlockComparison } from '../../../src/database/blocks.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { type Order, openNodeShop } from '../../support/indexed-shop.ts';
