@@ -149,13 +149,23 @@ export const setEndpoint = defineAct({
   fields: {
     endpoint: endpointField,
     events: eventsField,
-    state: { label: say('State'), help: 'whether events are sent to it', choices: onOff, read: readOnOff },
+    state: {
+      label: say('State'),
+      help: 'whether events are sent to it',
+      choices: onOff,
+      offers: { on: say('enabled'), off: say('disabled') },
+      read: readOnOff,
+    },
   },
   async plan(context, { endpoint: id, events, state }) {
     const endpoint = await endpointOf(context, id);
     if (isRefusal(endpoint)) return endpoint;
     if (events === undefined && state === undefined) return refuse('usage', say('Say what to change.'));
-    return { endpoint, events: events ?? null, isOn: state === undefined ? null : state === 'on' };
+    const isSame = (state === 'on') === (endpoint.disabledAtMs === null);
+    const isKept = events === undefined || events.join() === endpoint.extendedEvents.join();
+    // A form says all that it shows; a command enables again what is enabled.
+    const isChanged = state !== undefined && !(isSame && context.scope);
+    return { endpoint, events: isKept ? null : events, isOn: isChanged ? state === 'on' : null };
   },
   asks: ({ isOn }) => (isOn === null ? 'nothing' : 'confirmation'),
   review: ({ endpoint: { id, url, extendedEvents: before }, events, isOn }) => ({
@@ -174,7 +184,8 @@ export const setEndpoint = defineAct({
     if (isOn !== null) await database.endpoints.enable(id, isOn, isOn ? null : `disabled by ${act.operator}`, nowMs);
     const now = await database.endpoints.find(id);
     if (!now) return unknownEndpoint(id);
-    const said = isOn === null ? say('The events are saved.') : isOn ? say('It is enabled.') : say('It is disabled.');
+    const saved = events === null ? say('Nothing was changed.') : say('The events are saved.');
+    const said = isOn === null ? saved : isOn ? say('It is enabled.') : say('It is disabled.');
     return { said, json: endpointJson(now) };
   },
 });

@@ -24,36 +24,33 @@ test('an explorer’s page has the text in its place, whatever the text is, and 
   assert.is(shown('tx', '0xab', 'test:bsc'), undefined);
 });
 
-for (const isKnown of [true, false]) {
-  test(`a payment and its refund ${isKnown ? 'link to the explorer' : 'have no links without an explorer'}`, () =>
-    withDashboard(
-      async (dashboard) => {
-        const { api } = dashboard;
-        const sale = await openSale(api);
-        await sale.send('10.50');
-        await confirmTip(api);
-        const metadata = { refund_address: PAYEE };
-        const asked = { order_id: sale.id, refund_id: 'r-1', amount: '1.00', currency: 'USDT', metadata };
-        assert.is((await api.send('POST', '/api/v1/refunds/create', asked)).status, 201);
-        const [refund] = await api.database().refunds.list({ sessionId: sale.id, limit: 1 });
-        const [payment] = (await api.database().sessions.find(sale.id))?.payments ?? [];
-        const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
-        const store = `/s/${api.merchantId}/test`;
-        const shown = await owner.get(`${store}/payments/${sale.id}`);
-        assert.match(shown.text, `<code title="${payment?.tx}" data-copy>`);
-        const linked = [
-          [shown.text, `https://scan.example/tx/${payment?.tx}?cluster=devnet`],
-          [(await owner.get(`${store}/refunds`)).text, `https://scan.example/address/${PAYEE}`],
-          [(await owner.get(`${store}/refunds/${refund?.id}`)).text, `https://scan.example/address/${PAYEE}`],
-        ] as const;
-        for (const [text, href] of linked) {
-          const link = `<a class="explorer" href="${href}" target="_blank" rel="noopener noreferrer" aria-label="In a block explorer`;
-          assert.is(text.includes(link), isKnown, href);
-          if (!isKnown) assert.not.match(text, 'class="explorer"');
-        }
-      },
-      { pages: true, networks: isKnown ? known : usualNetworks },
-    ));
-}
+test('a payment and its refund link to the explorer', () =>
+  withDashboard(
+    async (dashboard) => {
+      const { api } = dashboard;
+      const sale = await openSale(api);
+      await sale.send('10.50');
+      await confirmTip(api);
+      const metadata = { refund_address: PAYEE };
+      const asked = { order_id: sale.id, refund_id: 'r-1', amount: '1.00', currency: 'USDT', metadata };
+      assert.is((await api.send('POST', '/api/v1/refunds/create', asked)).status, 201);
+      const [refund] = await api.database().refunds.list({ sessionId: sale.id, limit: 1 });
+      const [payment] = (await api.database().sessions.find(sale.id))?.payments ?? [];
+      const owner = await dashboard.person('Ada', { role: 'owner', storeId: api.merchantId });
+      const linksOf = async (path: string) => {
+        const { text } = await owner.get(`/s/${api.merchantId}/test/${path}`);
+        return [...text.matchAll(/<a class="explorer" href="([^"]+)" target="_blank" rel="noopener noreferrer"/g)].map(
+          ([, href]) => href,
+        );
+      };
+      assert.ok(
+        (await linksOf(`payments/${sale.id}`)).includes(`https://scan.example/tx/${payment?.tx}?cluster=devnet`),
+      );
+      for (const path of ['refunds', `refunds/${refund?.id}`]) {
+        assert.equal(await linksOf(path), [`https://scan.example/address/${PAYEE}`], path);
+      }
+    },
+    { pages: true, networks: known },
+  ));
 
 test.run();

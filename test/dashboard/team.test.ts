@@ -1,17 +1,15 @@
 /** The team of a store: a one-time link for each new person; nobody removes themselves, and the last owner stays. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Answer, type Dashboard, PASSWORD, type Visitor, withDashboard } from '../support/dashboard.ts';
-
-const hidden = (text: string): Record<string, string> =>
-  Object.fromEntries(
-    [...text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [
-      name,
-      value,
-    ]),
-  );
-const confirm = (visitor: Visitor, path: string, { text }: Answer, more = {}): Promise<Answer> =>
-  visitor.post(path, { ...hidden(text.slice(text.indexOf('class="card confirm"'))), ...more });
+import {
+  type Answer,
+  confirm,
+  type Dashboard,
+  formTokenOf,
+  PASSWORD,
+  type Visitor,
+  withDashboard,
+} from '../support/dashboard.ts';
 
 type Member = Visitor & Readonly<{ id: string }>;
 const settingsOf = ({ api }: Dashboard) => `/s/${api.merchantId}/test/settings`;
@@ -23,8 +21,7 @@ const roleOf = async ({ api }: Dashboard, name: string) =>
 
 /** Posts as somebody would who made the form up. */
 const forced = async (visitor: Visitor, path: string, fields: Record<string, string> = {}): Promise<Answer> => {
-  const { form_token = '' } = hidden((await visitor.get('/account')).text);
-  return visitor.post(path, { ...fields, form_token, confirmed: 'yes' });
+  return visitor.post(path, { ...fields, form_token: await formTokenOf(visitor), confirmed: 'yes' });
 };
 
 test('somebody is added by a link that works once, with that role in that store alone', () =>

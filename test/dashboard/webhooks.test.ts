@@ -118,18 +118,17 @@ test('events are changed, the endpoint disabled, enabled and removed, with the h
     const { ada, api, base } = shop;
     const { path } = await addEndpoint(shop, hook);
     const now = async () => (await api.database().endpoints.list(api.merchantId))[0];
-    await ada.submit(path, `${path}/events`, { 'refund.processing': 'on' });
+    const change = `${path}/change`;
+    await ada.submit(path, change, { 'refund.processing': 'on', state: 'on' });
     assert.equal((await now())?.extendedEvents, ['refund.processing']);
     const [entry] = await api.database().audit.list(1);
     assert.equal(
       [entry?.before, entry?.after],
       [{ extendedEvents: 'payment.detected' }, { extendedEvents: 'refund.processing' }],
     );
-    const off = await ada.submit(path, `${path}/enable`);
-    await confirm(ada, `${path}/enable`, off);
+    await confirm(ada, change, await ada.submit(path, change, { 'refund.processing': 'on', state: 'off' }));
     assert.is((await now())?.disabledReason, 'disabled by Ada (dashboard)');
-    const on = await ada.submit(path, `${path}/enable`);
-    await confirm(ada, `${path}/enable`, on);
+    await confirm(ada, change, await ada.submit(path, change, { 'refund.processing': 'on', state: 'on' }));
     assert.is((await now())?.disabledAtMs, null);
     const remove = await ada.submit(path, `${path}/remove`);
     assert.is((await confirm(ada, `${path}/remove`, remove, { typed: 'shop' })).status, 403);

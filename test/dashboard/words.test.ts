@@ -142,30 +142,6 @@ test('pages have no text but the texts', () =>
     { pages: true, languages: marked },
   ));
 
-test('what the forms of a store answer has no text but the texts', () =>
-  withDashboard(
-    async (dashboard) => {
-      const owner = await dashboard.person('Grace', { role: 'owner', storeId: dashboard.api.merchantId });
-      const path = `/s/${dashboard.api.merchantId}/test/settings`;
-      const fields = {
-        ...{ name: 'Tea', zone: 'Asia/Tokyo', settlement: 'USDC', tolerance: '7', grace: '45' },
-        ...{ monitoring: '9', late: 'accept', refundWindow: '9', refundDaily: '9', refundAutomatic: '9' },
-        ...{ refundCancelWindow: '9', refundClaim: '9', accent: '#ffee00', origins: 'https://shop.example' },
-      };
-      for (const [to, sent, status] of [
-        [path, fields, 200],
-        [path, { ...fields, monitoring: 'x' }, 400],
-        [path, { ...fields, accent: 'x' }, 400],
-        [path, { ...fields, origins: 'x' }, 400],
-      ] as const) {
-        const answer = await owner.submit(path, to, sent);
-        assert.is(answer.status, status, JSON.stringify(sent));
-        assert.equal(unmarked(answer.text), [], JSON.stringify(sent));
-      }
-    },
-    { languages: marked },
-  ));
-
 test('the language that was chosen before signing in is kept, except on pages of the operator; the account page changes it', () =>
   withDashboard(async (dashboard) => {
     const { token } = await dashboard.invite('Ada', { role: 'operator', storeId: null });

@@ -192,6 +192,11 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     return { to: `/link/${token}`, fields: { password, code: dashboard.code(token) } };
   };
   const guest = () => ({ name: `Guest ${++guests}`, role: 'staff', confirmed: 'yes' });
+  const settings = {
+    ...{ name: 'Tea', zone: 'Asia/Tokyo', settlement: 'USDC', tolerance: '7', grace: '45', monitoring: '9' },
+    ...{ late: 'accept', refundWindow: '9', refundDaily: '9', refundAutomatic: '9', refundCancelWindow: '9' },
+    ...{ refundClaim: '9', accent: '#ffee00', origins: 'https://shop.example' },
+  };
   const wrong = { ...key, confirmed: 'yes', code: '000000' };
   return [
     { name: 'recovery-codes', ...nobody, form: () => link(PASSWORD) },
@@ -201,6 +206,8 @@ async function answerPages(dashboard: Dashboard, owner: Visitor, unproved: Visit
     { name: 'second-factor-wrong', ...by('unproved', '/developers/keys', () => wrong), status: 403 },
     { name: 'review-typed', ...by('owner', '/developers/keys/revoke', () => ({ key: api.testKey.id })) },
     { name: 'key-made', ...by('owner', '/developers/keys', () => ({ ...key, confirmed: 'yes' })) },
+    { name: 'settings-review', ...by('owner', '/settings', () => settings) },
+    { name: 'settings-fault', ...by('owner', '/settings', () => ({ ...settings, accent: 'x' })), status: 400 },
     { name: 'invited', ...by('owner', '/settings/people', guest) },
     { name: 'form-fault', ...by('owner', '/settings/people', () => ({ name: '?', role: 'staff' })), status: 400 },
     { name: 'secrets', path: '/account/app', cookie: unproved.cookie() },

@@ -69,13 +69,12 @@ const recovering = formOf(resendWebhooks, {
   ...{ path: `${PATH}/recover`, fills: { what: 'endpoint' }, inputs: ['since'], needs: 'webhooks:manage' },
 });
 const rotating = formOf(rotateSecret, { path: `${PATH}/secret`, inputs: ['rotate'], below: secretHint });
-const choosing = formOf(setEndpoint, { path: `${PATH}/events`, inputs: ['events'] });
-const switching = formOf(setEndpoint, { path: `${PATH}/enable`, inputs: ['state'] });
+const changing = formOf(setEndpoint, { path: `${PATH}/change`, inputs: ['events', 'state'] });
 const removing = formOf(removeEndpoint, { path: `${PATH}/remove`, back: '/s/:store/:mode/webhooks' });
 
 export const endpointPages = (deps: DashboardDeps): readonly Page[] =>
   pageWith(deps, { path: PATH, needs: 'webhooks:read', answer: (visit) => endpointPage(deps, visit) }, [
-    ...[testing, recovering, rotating, choosing, switching, removing],
+    ...[testing, recovering, rotating, changing, removing],
   ]);
 
 async function endpointPage({ database }: DashboardDeps, visit: Visit<StoreAt>): Promise<Reply> {
@@ -146,19 +145,17 @@ function manageForms(visit: Visit<StoreAt>, endpoint: Endpoint, isRotating: bool
 ${step('cancel', words.say('Cancel: keep the old secret'))}</div>`
     : html`<p>${words.say('A new secret is shown once; both are valid until you finish.')}</p>${step('start', words.say('Make a new secret'))}`;
   const recover = recovering.show(visit, { button: words.say('Go on'), texts: { since: '24h' } });
-  const events = choosing.show(visit, {
-    button: words.say('Save the events'),
-    texts: { events: endpoint.extendedEvents.join(',') },
+  const change = changing.show(visit, {
+    button: words.say('Save'),
+    texts: { events: endpoint.extendedEvents.join(','), state: endpoint.disabledAtMs === null ? 'on' : 'off' },
     above: alwaysSent(words),
   });
-  const [state, button] = endpoint.disabledAtMs === null ? ['off', words.say('Disable')] : ['on', words.say('Enable')];
   return html`${section('recover', words.say('Send again what failed'), html`${recover}`)}
 ${section('secret', words.say('Secret'), secret)}
 ${section(
   'change',
   words.say('Change it'),
-  html`${events}<div class="actions">${switching.show(visit, { button, given: { state } })}
-${removing.show(visit, { button: words.say('Remove') })}</div>
+  html`${change}${removing.show(visit, { button: words.say('Remove') })}
 <p class="hint">${words.say('For another URL, add it and then remove this one.')}</p>`,
 )}`;
 }

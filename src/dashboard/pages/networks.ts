@@ -1,5 +1,5 @@
 /** Networks, for the operator: how far each is read, why one stops, and the command that says what to do. */
-import { type NetworkStatus, staleSinceMs, whyUnfollowed } from '../../database/networks.ts';
+import { type NetworkStatus, staleSinceMs, unseenSinceMs, whyUnfollowed } from '../../database/networks.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { list } from '../../web/list.ts';
 import type { DashboardDeps } from '../deps.ts';
@@ -24,6 +24,16 @@ function figure({ words, nowMs }: Visit<null>, value: number | null | undefined,
   if (sinceMs === null) return data(value.toLocaleString('en'));
   const asOf = sinceMs === 0 ? 'not read' : html`as of ${ago(words, sinceMs, nowMs)}`;
   return html`${data(value.toLocaleString('en'))} ${badge(asOf, 'attention')}`;
+}
+
+/** Returns the networks that show no payments now, and since when; 0: never. */
+export async function unseenNetworks({ database, config }: DashboardDeps, nowMs: number) {
+  const known = new Map((await database.networks.list()).map((status) => [status.network as string, status]));
+  return config.networks.flatMap(({ key, title, mode }) => {
+    const status = known.get(key);
+    const sinceMs = status ? unseenSinceMs(status, nowMs) : 0;
+    return sinceMs === null ? [] : [{ key, title, mode, sinceMs }];
+  });
 }
 
 /** Lists how far each network is read, and what is wrong with it. */

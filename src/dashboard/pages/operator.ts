@@ -1,5 +1,4 @@
 /** The installation at a glance, for the operator: what needs somebody, money taken, networks. */
-import { unseenSinceMs } from '../../database/networks.ts';
 import { isInformed } from '../../database/notices.ts';
 import type { MerchantStore } from '../../database/stores.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -8,7 +7,7 @@ import type { DashboardDeps } from '../deps.ts';
 import type { CommonPage, Visit } from '../page.ts';
 import { badge, time } from '../show.ts';
 import { alarmColumns } from './alarms.ts';
-import { NETWORKS_PATH, networksList } from './networks.ts';
+import { NETWORKS_PATH, networksList, unseenNetworks } from './networks.ts';
 import { SYSTEM_PATH } from './system.ts';
 
 export const operatorPage = (deps: DashboardDeps): CommonPage => ({
@@ -44,27 +43,16 @@ async function needs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
     ...(toApprove > 0
       ? [html`${badge(`${toApprove} to approve`, 'attention')} <a href="/operator/stores">Stores that wait for you</a>`]
       : []),
-    ...(await stoppedNetworks(deps, visit)).map((line) => html`${badge('not read', 'danger')} ${line}`),
+    ...(await unseenNetworks(deps, visit.nowMs)).map(({ key, title, sinceMs }) => {
+      const read = sinceMs === 0 ? 'was never read' : html`is read up to ${time(sinceMs)}`;
+      return html`${badge('not read', 'danger')} <a href="${NETWORKS_PATH}">${title}</a> ${read}. <code>quayside network check ${key}</code> says what is wrong.`;
+    }),
     ...(await missingGuards(deps)),
   ];
   const columns = await alarmColumns(deps, visit, open);
   const alarms = open.length > 0 ? list({ caption: 'Alarms', columns, rows: open, empty: '' }) : null;
   const quiet = lines.length === 0 && !alarms ? html`<p>${badge('no open alarm', 'good')}</p>` : null;
   return html`<ul class="steps">${lines.map((line) => html`<li>${line}</li>`)}</ul>${alarms}${quiet}${noStore(visit, stores)}`;
-}
-
-/** Says which networks are not read, and what to do. */
-async function stoppedNetworks({ database, config }: DashboardDeps, { nowMs }: Visit<null>): Promise<readonly Html[]> {
-  const known = new Map((await database.networks.list()).map((status) => [status.network as string, status]));
-  return config.networks.flatMap(({ key, title }) => {
-    const status = known.get(key);
-    const sinceMs = status ? unseenSinceMs(status, nowMs) : 0;
-    if (sinceMs === null) return [];
-    const read = sinceMs === 0 ? 'was never read' : html`is read up to ${time(sinceMs)}`;
-    return [
-      html`<a href="${NETWORKS_PATH}">${title}</a> ${read}. <code>quayside network check ${key}</code> says what is wrong.`,
-    ];
-  });
 }
 
 /** What keeps trouble from being noticed or mended, and how to get it. */

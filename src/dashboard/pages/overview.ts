@@ -6,7 +6,6 @@ import { waitsForApproval } from '../../acts/refunds.ts';
 import { isAllowed } from '../../core/access.ts';
 import { parToMinorFloor } from '../../core/money.ts';
 import { type Currency, currencies } from '../../core/transfer.ts';
-import { unseenSinceMs } from '../../database/networks.ts';
 import type { CreditTotal } from '../../database/reports.ts';
 import { DAY_MS } from '../../lib/clock.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -20,7 +19,7 @@ import { coinNames } from '../received.ts';
 import { setupList } from '../setup.ts';
 import { badge, data, english, time } from '../show.ts';
 import type { Words } from '../texts.ts';
-import { NETWORKS_PATH } from './networks.ts';
+import { NETWORKS_PATH, unseenNetworks } from './networks.ts';
 
 const DAYS_SHOWN = 30;
 /** Held amounts and refunds are counted up to this many: the count costs the same in every shop. */
@@ -47,11 +46,11 @@ export const overviewPage = (deps: DashboardDeps): StorePage => ({
     const waiting = await readWaiting(deps, at);
     const [created] = await deps.database.reports.countSessions(at, [starts[0] ?? 0, starts.at(-1) ?? 0]);
     return {
-      title: words.say(at.mode === 'test' ? 'overview.test_title' : 'Overview'),
+      title: words.say(at.mode === 'test' ? 'Test overview' : 'Overview'),
       content: html`${glance(visit, days, waiting, (created?.created ?? 0) - (created?.paid ?? 0) - (created?.unpaid ?? 0))}
 ${await needs(deps, visit, waiting)}
 ${await setupList(deps, visit)}
-${section('money', words.say('overview.money', { days: DAYS_SHOWN }), money(visit, days, dates))}`,
+${section('money', words.say('Received in the last {days} days', { days: DAYS_SHOWN }), money(visit, days, dates))}`,
     };
   },
 });
@@ -75,19 +74,23 @@ function glance({ at, words }: Visit<StoreAt>, totals: Totals, { held, refunds }
     `${signed(netPar(totals.slice(-days).flat()))} ${coinNames(symbols.length === 0 ? ['USD'] : symbols)}`;
   const link = (path: string, count: string) => html`<a href="${pathIn(at, path)}">${count}</a>`;
   return html`<div class="card">${figures([
-    [words.say('overview.today'), data(taken(1))],
-    [words.say('overview.last_days', { days: 7 }), data(taken(7))],
-    [words.say('overview.last_days', { days: DAYS_SHOWN }), data(taken(DAYS_SHOWN))],
-    [words.say('overview.open'), link('payments?status=pending', String(open))],
-    [words.say('overview.held'), link('payments?flag=held', upTo(held))],
-    [words.say('overview.to_approve'), link('refunds?status=approval', upTo(refunds))],
+    [words.say('Taken today'), data(taken(1))],
+    [words.say('In {days} days', { days: 7 }), data(taken(7))],
+    [words.say('In {days} days', { days: DAYS_SHOWN }), data(taken(DAYS_SHOWN))],
+    [words.say('Still open'), link('payments?status=pending', String(open))],
+    [words.say('Held'), link('payments?flag=held', upTo(held))],
+    [words.say('Refunds to approve'), link('refunds?status=approval', upTo(refunds))],
   ])}</div>`;
 }
 
-const counted = (words: Words, what: 'held' | 'refund', count: number): string =>
-  count > COUNTED_MAX
-    ? words.say(`overview.${what}_many`, { count: COUNTED_MAX })
-    : words.say(`overview.${what}_waits`, { count });
+/** What waits, by whether it is counted to the end. */
+const waitingTexts = {
+  held: { all: 'overview.held_waits', many: 'More than {count} held amounts wait for a decision' },
+  refund: { all: 'overview.refund_waits', many: 'More than {count} refunds wait for approval' },
+} as const;
+
+const counted = (words: Words, what: keyof typeof waitingTexts, count: number): string =>
+  words.say(waitingTexts[what][count > COUNTED_MAX ? 'many' : 'all'], { count: Math.min(count, COUNTED_MAX) });
 
 async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds }: Waiting): Promise<Html> {
   const { at, words } = visit;
@@ -101,14 +104,14 @@ async function needs(deps: DashboardDeps, visit: Visit<StoreAt>, { held, refunds
     ...(await undelivered(deps, visit)),
     ...alarms.map(
       ({ atMs, message, sessionId }) =>
-        html`${time(atMs)} ${english(message.replace(PAYOUT_ID, ''))} <a href="${base}/payments/${sessionId}">${words.say('overview.alarm_payment')}</a>`,
+        html`${time(atMs)} ${english(message.replace(PAYOUT_ID, ''))} <a href="${base}/payments/${sessionId}">${words.say('The payment')}</a>`,
     ),
   ];
   const content =
     lines.length + stopped.length === 0
-      ? html`<p>${badge(words.say('overview.nothing'), 'good')}</p>`
-      : html`<ul class="steps">${stopped.map((line) => html`<li>${badge(words.say('overview.not_followed'), 'danger')} ${line}</li>`)}${lines.map((line) => html`<li>${badge(words.say('overview.waits'), 'attention')} ${line}</li>`)}</ul>`;
-  return section('needs', words.say('overview.needs_you'), content);
+      ? html`<p>${badge(words.say('nothing'), 'good')}</p>`
+      : html`<ul class="steps">${stopped.map((line) => html`<li>${badge(words.say('not followed'), 'danger')} ${line}</li>`)}${lines.map((line) => html`<li>${badge(words.say('waits'), 'attention')} ${line}</li>`)}</ul>`;
+  return section('needs', words.say('What needs you'), content);
 }
 
 /** Says which endpoints of the store are off or accept nothing now, to who may look at them. */
@@ -122,30 +125,38 @@ async function failingHooks({ database }: DashboardDeps, visit: Visit<StoreAt>) 
     if (disabledAtMs !== null) {
       const since = { endpoint, time: time(disabledAtMs) };
       return disabledReason === null
-        ? [words.html('overview.disabled_since', since)]
-        : [words.html('overview.disabled_because', { ...since, reason: disabledReason })];
+        ? [words.html('{endpoint} since {time}. Its events wait.', since)]
+        : [words.html('{endpoint} since {time}: {reason}. Its events wait.', { ...since, reason: disabledReason })];
     }
     const sinceMs = failing.get(id);
-    return sinceMs === undefined ? [] : [words.html('overview.endpoint_fails', { endpoint, time: time(sinceMs) })];
+    return sinceMs === undefined
+      ? []
+      : [
+          words.html(
+            '{endpoint} has accepted nothing since {time}: your shop does not hear of its payments. Its events wait and are tried again.',
+            { endpoint, time: time(sinceMs) },
+          ),
+        ];
   });
 }
 
 /** Says which networks of the mode show no payments now, and since when; operators get a link to what to do. */
-async function stoppedNetworks({ database, config }: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
+async function stoppedNetworks(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<readonly Html[]> {
   const { at, nowMs, visitor, words } = visit;
-  const known = new Map((await database.networks.list()).map((status) => [status.network as string, status]));
   const isOperator = isAllowed(visitor.person.memberships, { permission: 'installation:read' });
-  return config.networks
-    .filter(({ mode }) => mode === at.mode)
-    .flatMap(({ key, title }) => {
-      const network = isOperator ? html`<a href="${NETWORKS_PATH}">${title}</a>` : data(title);
-      const status = known.get(key);
-      const sinceMs = status ? unseenSinceMs(status, nowMs) : 0;
-      if (sinceMs === null) return [];
-      return sinceMs === 0
-        ? [words.html('overview.network_never', { network })]
-        : [words.html('overview.network_stopped', { network, time: time(sinceMs) })];
-    });
+  const unseen = (await unseenNetworks(deps, nowMs)).filter(({ mode }) => mode === at.mode);
+  return unseen.map(({ title, sinceMs }) => {
+    const network = isOperator ? html`<a href="${NETWORKS_PATH}">${title}</a>` : data(title);
+    return sinceMs === 0
+      ? words.html(
+          '{network} has not been read yet, so no payment on it is seen. Whoever runs this installation has to look at its node.',
+          { network },
+        )
+      : words.html(
+          'No payment on {network} has been seen since {time}. None is lost: it counts once the network is read again, and checkout leaves {network} out until then. Whoever runs this installation has to look at its node.',
+          { network, time: time(sinceMs) },
+        );
+  });
 }
 
 /** The credits of each shown day, the last is today. */
@@ -167,8 +178,8 @@ const signed = (par: bigint): string => {
 /** @param totals of each day */
 function money({ at, words }: Visit<StoreAt>, totals: Totals, dates: readonly string[]): Html {
   if (totals.flat().length === 0) {
-    const test_mode = html`<a href="/s/${at.storeId}/test/overview">${words.say('overview.test_mode')}</a>`;
-    return html`<p>${at.mode === 'test' ? words.html('overview.no_money_test') : words.html('overview.no_money_live', { test_mode })}</p>`;
+    const test_mode = html`<a href="/s/${at.storeId}/test/overview">${words.say('test mode')}</a>`;
+    return html`<p>${at.mode === 'test' ? words.html('No payment was credited in these days. `npm run demo` plays a payment through in the sandbox.') : words.html('No payment was credited in these days. Try one in {test_mode} first.', { test_mode })}</p>`;
   }
   const symbols = coinNames(coinsOf(totals));
   const inCoins = (par: bigint): string => `${signed(par)} ${symbols}`;
@@ -178,18 +189,18 @@ function money({ at, words }: Visit<StoreAt>, totals: Totals, dates: readonly st
     transfers: (totals[day] ?? []).reduce((sum, { credits }) => sum + credits, 0),
   }));
   const numbers = list({
-    caption: words.say('overview.by_day'),
+    caption: words.say('Credited by day'),
     columns: [
-      [words.say('overview.day'), ({ date }) => data(date)],
-      [words.say('overview.credited'), ({ par }) => data(inCoins(par)), 'number'],
-      [words.say('overview.transfers'), ({ transfers }) => String(transfers), 'number'],
+      [words.say('Day'), ({ date }) => data(date)],
+      [words.say('Credited'), ({ par }) => data(inCoins(par)), 'number'],
+      [words.say('Transfers'), ({ transfers }) => String(transfers), 'number'],
     ],
     rows: days.filter((_, day) => (totals[day] ?? []).length > 0).reverse(),
     empty: '',
   });
   const bars = days.map(({ date, par }) => ({ label: date, size: par > 0n ? par : 0n }));
-  const title = words.say('overview.chart', { from: dates[0] ?? '', to: dates.at(-1) ?? '' });
-  return barChart({ title, bars, text: inCoins, numbers, numbersTitle: words.say('overview.numbers') });
+  const title = words.say('Credited by day, {from} to {to}', { from: dates[0] ?? '', to: dates.at(-1) ?? '' });
+  return barChart({ title, bars, text: inCoins, numbers, numbersTitle: words.say('The numbers') });
 }
 
 /** Says how many deliveries did not arrive, to who may look at them. */
@@ -200,6 +211,6 @@ async function undelivered({ database }: DashboardDeps, visit: Visit<StoreAt>): 
   const failed = await database.deliveries.countFailed(at, sinceMs, DELIVERIES_COUNTED_MAX + 1);
   if (failed === 0) return [];
   const number = failed > DELIVERIES_COUNTED_MAX ? `${DELIVERIES_COUNTED_MAX}+` : failed;
-  const text = words.say('overview.failed_deliveries', { number, days: FAILURE_DAYS });
+  const text = words.say('Deliveries that failed in the last {days} days: {number}', { number, days: FAILURE_DAYS });
   return [html`<a href="${pathIn(at, 'webhooks')}?state=failed">${text}</a>`];
 }
