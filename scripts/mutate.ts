@@ -18,7 +18,7 @@ import { buildTests, builtTest } from '../test/run/build-tests.ts';
 /** Tests that take longer hang: the break made a loop endless. */
 const RUN_MS_MAX = 60_000;
 
-/** What is broken: a pattern outside texts and comments, and what takes its place. */
+/** A defect to put in: a pattern outside texts and comments, and its replacement. */
 const breaks: readonly (readonly [name: string, from: RegExp, to: string])[] = [
   ['equal', /===/, '!=='],
   ['unequal', /!==/, '==='],

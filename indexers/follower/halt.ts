@@ -1,5 +1,5 @@
 /**
- * What a network that must not continue does: it reports and waits, until an operator has moved its position. If the
+ * Halts a network that must not continue: it reports and waits, until an operator has moved its position. If the
  * node was not the configured one, it is asked who it is from time to time, because a gateway may have sent one
  * connection elsewhere; when it has proven for a while that it is the right one, the network continues.
  */

@@ -25,7 +25,7 @@ const BLOCKS_PER_INGEST_MAX = 64;
 /** Memory at one moment, in bytes. `liveBytes` is heap and buffers after a garbage collection; null without one. */
 export type Sample = Readonly<{ blocks: number; rssBytes: number; liveBytes: number | null }>;
 
-/** What the parent receives: samples as they are taken, then the end. */
+/** Messages to the parent: samples as they are taken, then the end. */
 export type Message =
   | Readonly<{ kind: 'sample'; sample: Sample }>
   | Readonly<{ kind: 'end'; wallMs: number; cpuMs: number; loopBusyMs: number; bytesRead: number; paid: number }>;

@@ -20,7 +20,7 @@ const BUSY = 0.9;
 /** Memory is called flat if, by its slope, it grows by at most this share over the second half of the blocks. */
 const FLAT_GROWTH_MAX = 0.05;
 
-/** What one run took, in ms of wall clock or processor time. */
+/** Time that one run took, in ms of wall clock or processor time. */
 type Spent = Readonly<{ wallMs: number; cpuMs: number; loopBusyMs: number; nodeCpuMs: number; bytesRead: number }>;
 
 /** `blocksMax`: at most this many blocks. `profileDir`: where to write the indexer's CPU profiles, or null for none. */

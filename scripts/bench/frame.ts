@@ -1,5 +1,5 @@
 /**
- * What the benchmarks share: programs in processes of their own, measuring in turn with something plain, and tables.
+ * Parts that the benchmarks share: programs in processes of their own, measures in turn with something plain, tables.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 import { openProgress, progressBar } from '../cli/output.ts';
 
-/** What was measured, by column. */
+/** Measured values, by column. */
 export type Row = Readonly<Record<string, number | string>>;
 
 /** Prints rows as a table; all have the columns of the first. */
@@ -42,7 +42,7 @@ export function progress(title: string, total: number) {
   return { step: (done: number, note?: string) => show(progressBar(`  ${title}`, done, total, note)), end };
 }
 
-/** What one run measured of something plain and of ours, in the same unit. */
+/** Measures of one run, of something plain and of ours, in the same unit. */
 type Pair = Readonly<{ plain: number; ours: number }>;
 
 /** Measures both in turn, so that what else happens on the machine meets both. */

@@ -6,7 +6,7 @@ import type { Token } from '../../src/core/transfer.ts';
 import { createWorld, type World, type WorldOptions } from '../../src/sandbox/world.ts';
 import { addressKeyOf } from '../../test/support/address-keys.ts';
 
-/** What a network's node shall serve. */
+/** Blocks that a network's node shall serve. */
 export type Serving = Readonly<{ blocks: number; blockTimeMs: number; chainId: string; tokens: readonly Token[] }>;
 
 /** A node's URL, the block that the indexer already has, the height of the head, and the payments between them. */

@@ -1,5 +1,5 @@
 /**
- * What Linux tells about a process in /proc. A process that has ended has spent nothing.
+ * Facts about a process, from Linux's /proc. A process that has ended has spent nothing.
  */
 import { readFileSync } from 'node:fs';
 

@@ -29,13 +29,13 @@ const RECENT_BLOCKS = 3;
 /** A subscription is granted within this time, or not at all. */
 const SUBSCRIBED_MS_MAX = 5_000;
 const LOOK_MS = 50;
-/** What a reorg between two requests looks like: the check is made once more. */
+/** Faults that a reorg between two requests causes: the check is made once more. */
 const REPLACED: readonly string[] = ['node_block_unknown', 'node_range_broken', 'node_inconsistent'];
 const SEE_DOCS = 'docs/networks.md says what a node must serve';
 
 export type CheckOptions = Readonly<{
   network: NetworkConfig;
-  /** What is known about nodes of this network; null if nothing. */
+  /** Knowledge about nodes of this network; null if there is none. */
   recipe: NetworkRecipe | null;
   /** Returns the number of the oldest block that must still be served. */
   oldestOf(head: BlockRef): number;
@@ -52,7 +52,7 @@ type Bench = CheckOptions &
     wire: Wire;
     /** Aborts when nothing more is waited for. */
     ended: AbortSignal;
-    /** What was exchanged since the last call. */
+    /** Traffic since the last call. */
     takeExchanges(): readonly Exchange[];
   }>;
 
@@ -113,7 +113,7 @@ async function attempt(
   }
 }
 
-/** What the follower proves at its start: chain id, tokens and their decimals; and the chain's first block. */
+/** Proves what the follower proves at its start: chain id, tokens and their decimals; and the chain's first block. */
 async function identityFindings({ network, recipe, node, clock }: Bench): Promise<Finding[]> {
   await createIdentityProof(network, node, clock).renew(0, null);
   const proven = ok(
@@ -193,7 +193,7 @@ async function transferFindings(bench: Bench): Promise<Finding[]> {
 
 const reader = ({ node, wire, network: { tokens } }: Bench) => ({ node, wire, tokens });
 
-/** What must be read after an outage, and what a reorg may replace, must still be there. */
+/** Blocks that must be read after an outage, and those that a reorg may replace, must still be there. */
 async function historyFindings(bench: Bench): Promise<Finding[]> {
   const { node, recipe, oldestOf } = bench;
   const head = await node.head();

@@ -1,5 +1,5 @@
 /**
- * What `quayside doctor` and `quayside network check` find: one sentence about one part of an installation or a node,
+ * Findings of `quayside doctor` and `quayside network check`: one sentence about one part of an installation or a node,
  * and what to do about it.
  */
 

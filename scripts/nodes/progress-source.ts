@@ -1,5 +1,5 @@
 /**
- * What a node says about its own progress, by family.
+ * A node's own statement of its progress, by family.
  */
 import type { Family, NodeOptions } from '../../src/chains/chain.ts';
 import { openEvmRpc } from '../../src/chains/evm/node/rpc.ts';

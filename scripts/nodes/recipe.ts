@@ -24,7 +24,7 @@ const release = z.strictObject({
   /** The name that the client calls itself by, in lower case. */
   client: z.string().regex(/^[a-z][a-z-]*$/, 'expected the name of a client in lower case'),
   version_min: z.string().regex(/^\d+(\.\d+)+$/, 'expected a version such as 1.8.2'),
-  /** What is wrong with older versions. */
+  /** Defects of older versions. */
   why: z.string().min(1),
   fork: z.string().optional(),
   /** From when on; absent: always. */
@@ -43,7 +43,7 @@ const networkRecipe = z.strictObject({
   genesis_source: source.optional(),
   /** The longest outage after which everything must still be there to be read. */
   outage_days: z.int().positive(),
-  /** What to change on a node that keeps too little. */
+  /** The change to a node that keeps too little. */
   history_advice: z.string().min(1),
   /** Ports that only this machine should reach. */
   private_ports: z.array(port),

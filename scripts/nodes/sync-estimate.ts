@@ -12,7 +12,7 @@ export type Sample = Readonly<{
   timeS: number;
   /** Null if the node does not say. */
   peers: number | null;
-  /** What the node is at, if the age of its newest block says nothing about how long that takes; otherwise null. */
+  /** The node's stage, if the age of its newest block says nothing about how long that takes; otherwise null. */
   phase: string | null;
 }>;
 

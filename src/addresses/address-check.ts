@@ -18,7 +18,7 @@ const WHOLE_ROUNDS = 10;
 /** Addresses that are derived at a time, a fraction of a second of work for the pool's thread. */
 const SLICE = 250;
 
-/** What a pool derives from: all networks of its family and mode have this xpub. */
+/** The source of a pool: all networks of its family and mode have this xpub. */
 export type Xpub = Readonly<{ family: Family; mode: Mode; xpub: string; fingerprint: string }>;
 
 type AddressCheckOptions = Readonly<{

@@ -28,7 +28,7 @@ const POLL_MS = 500;
 /** The thread ends some time after a refill: it costs tens of megabytes and is needed only every few minutes. */
 const THREAD_IDLE_MS_MAX = 10_000;
 
-/** What an empty pool means, for messages. */
+/** The effect of an empty pool, for messages. */
 export const WHILE_EMPTY = 'new sessions do not offer its networks, and are refused where no other is left';
 
 /** A pool to fill. All networks of its family and mode have this xpub, which the configuration checks. */

@@ -1,4 +1,4 @@
-/** What the store of a key can do here: what a plugin needs before it asks for a payment. */
+/** The abilities of a key's store, for a plugin that is about to ask for a payment. */
 import * as z from 'zod';
 import { STORE_ENDPOINTS_MAX } from '../core/endpoint.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../core/money.ts';

@@ -55,7 +55,7 @@ export type Answered = Readonly<{
   ms: number;
 }>;
 
-/** Who signed the request. */
+/** The signer of the request. */
 export type Caller = Readonly<{
   keyId: string;
   storeId: string;
@@ -70,7 +70,7 @@ export type Call = Readonly<{
   caller: Caller;
   params: Readonly<Record<string, string>>;
   body: Readonly<Record<string, unknown>> | null;
-  /** What follows the `?` of the path. */
+  /** The part of the path after its `?`. */
   search: URLSearchParams;
   idempotencyKey: string | null;
   /** Returns the nonce, for the transaction of an endpoint that `usesNonce`; null if it is used up. */

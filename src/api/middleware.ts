@@ -13,7 +13,7 @@ import type { Unusable } from './auth.ts';
 import type { ApiDeps } from './endpoint.ts';
 import { type ErrorCode, errorBody, refuse, toRefusal } from './errors.ts';
 
-/** What the log says about a request. `route` is the path template, never the path with its ids. */
+/** The log's entry about a request. `route` is the path template, never the path with its ids. */
 type Trace = {
   readonly requestId: string;
   keyId: string | null;

@@ -1,4 +1,4 @@
-/** What an amount costs in each coin now, without a session. */
+/** Prices of an amount in each coin now, without a session. */
 import * as z from 'zod';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { offeredNetworks } from '../database/networks.ts';

@@ -13,7 +13,7 @@ import { claimUrl } from '../payments/destination.ts';
 
 const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
 
-/** What is really paid, in answers and events. */
+/** The amount that is really paid, in answers and events. */
 export const destinationFields = {
   destination: z
     .object({

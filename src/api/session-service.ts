@@ -1,5 +1,5 @@
 /**
- * What the API does with sessions, whatever the shape of the request: create (with which ways to pay, at which rate),
+ * Sessions for the API, whatever the shape of the request: create (with which ways to pay, at which rate),
  * find, cancel.
  */
 import type { NetworkConfig } from '../config/network.ts';
@@ -37,7 +37,7 @@ export const createErrors: readonly ErrorCode[] = [
   'store_suspended',
 ];
 
-/** What identifies a repeated request, besides its body. */
+/** The mark of a repeated request, besides its body. */
 type ReplayOf = Pick<Replay, 'idempotencyKey' | 'path'>;
 
 type Owner = Pick<Caller, 'storeId' | 'mode'>;
@@ -206,7 +206,7 @@ export function makeOffer(
   if (tokens.length === 0 && networks.length > 0) {
     return badParam('currency', `${request.currency} cannot be paid on any enabled network`, 'unsupported_currency');
   }
-  // Whoever prices in a stablecoin gets it, whatever it is worth.
+  // A price in a stablecoin is paid in it, whatever it is worth.
   const accepts = own ? [own] : acceptedAtPar(deps.rates);
   const offered = tokens.filter(({ token }) => accepts.includes(token.symbol));
   const [first] = accepts;

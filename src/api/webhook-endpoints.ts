@@ -77,7 +77,7 @@ export const webhookEndpointEndpoints = (deps: ApiDeps): readonly Endpoint[] => 
   deleteEndpoint(deps),
 ];
 
-/** Who does it, for the audit log. */
+/** The actor, for the audit log. */
 const actOf = ({ clock }: ApiDeps, { keyId }: Caller, command: string): OperatorAct => ({
   atMs: clock.nowMs(),
   operator: `API key ${keyId}`,

@@ -1,5 +1,5 @@
 /**
- * What a merchant's endpoint receives, as schemas for the reference. `core/event.ts` writes the bodies; a test checks
+ * Messages to a merchant's endpoint, as schemas for the reference. `core/event.ts` writes the bodies; a test checks
  * them against these schemas.
  */
 import * as z from 'zod';

@@ -212,7 +212,7 @@ export interface Node {
 export interface Chain {
   readonly family: Family;
   /**
-   * What the family's nodes can say of a block. With `confirmed`, the node client neither shows nor attests earlier
+   * Finality that the family's nodes report. With `confirmed`, the client neither shows nor attests earlier
    * blocks: what a follower holds is confirmed. `sequencer` is a matter of the network, which its settings know.
    */
   readonly finalities: readonly Finality[];

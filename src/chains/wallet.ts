@@ -8,7 +8,7 @@ import { formatUnits } from '../core/money.ts';
 import type { Token } from '../core/transfer.ts';
 
 /**
- * What a network's file says about payers' wallets. A family reads `trustCoin`, `okx` and what its `ownSettings` names.
+ * A network's settings about payers' wallets. A family reads `trustCoin`, `okx` and what its `ownSettings` names.
  */
 export type WalletSettings = Readonly<{
   /** The network's number in Trust Wallet's asset ids; absent where Trust Wallet does not know the network. */

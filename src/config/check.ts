@@ -31,7 +31,7 @@ function originOf(path: string, origins: ReadonlyMap<string, string>): string | 
   return [...origins].find(([below]) => path && below.startsWith(`${path}.`))?.[1];
 }
 
-/** What a file holds may be a secret, also where it is the wrong file for this setting. */
+/** The content of a file may be a secret, also where it is the wrong file for this setting. */
 function withoutValue(text: string): string {
   const at = text.lastIndexOf(', expected ');
   return at < 0 ? text : `not usable${text.slice(at)}`;

@@ -14,7 +14,7 @@ export type Layers = Readonly<{
   /** The environment variable that set the value at a path (such as `networks.bsc.url`), for error messages. */
   origins: ReadonlyMap<string, string>;
   presets: readonly string[];
-  /** What a preset says; empty for a name that is none. */
+  /** The settings of a preset; empty for a name that is none. */
   preset(name: string): Tree;
   /** The operator's file, and what it says by itself. */
   file: string;

@@ -46,9 +46,9 @@ export type NetworkConfig = Readonly<{
   fallbackUrl?: string;
   /** Short name of the coin that fees are paid in. */
   nativeSymbol?: string;
-  /** What payers call the network. */
+  /** The network's name for payers. */
   title: string;
-  /** What exchanges call it. */
+  /** Its name at exchanges. */
   exchangeName: string;
   /** How its fees compare with those of other networks. */
   feeHint?: FeeHint;
@@ -60,9 +60,9 @@ export type NetworkConfig = Readonly<{
   /** Its page of an address, with `{address}`. */
   addressExplorer?: string;
   wallets: WalletSettings;
-  /** What one transfer must have to be looked at, at par. Not used yet. */
+  /** The smallest transfer that is looked at, at par. */
   dustFloorPar: bigint;
-  /** What a signer's policy for this network starts with. The signer itself reads its own policy only. */
+  /** The first policy of a signer for this network. The signer itself reads its own policy only. */
   signer?: SignerDefaults;
   chainId: string;
   /** When payments are credited. */

@@ -1,5 +1,5 @@
 /**
- * What each setting may be, and the message for an operator. Keys are those of the JSON files (snake_case);
+ * The values of each setting, and the message for an operator. Keys are those of the JSON files (snake_case);
  * `config/descriptions.json` describes each one.
  */
 import ipaddr from 'ipaddr.js';
@@ -194,7 +194,7 @@ const program = (example: string) =>
 const listenHost = setting('a host name or IP address to listen on', matching(/^[\w.:-]+$/));
 const cidr: Reader<string> = (value) => (typeof value === 'string' && ipaddr.isValidCIDR(value) ? value : undefined);
 const cidrs = listOf(setting('a CIDR range such as 10.0.0.0/8', cidr));
-/** Whoever could name any address as the client's would have no limit. */
+/** A proxy that may name any address as the client's would have no limit. */
 const proxyRange: Reader<string> = (value) => (/\/0+$/.test(String(value)) ? undefined : cidr(value));
 
 /** A hundred years. */
@@ -266,7 +266,7 @@ const chainId = setting<string>('the chain id as a whole number, or a genesis ha
   /^([1-9]\d{0,30}|[1-9A-HJ-NP-Za-km-z]{32,44})$/.test(String(value)) ? String(value) : undefined,
 );
 
-/** What is left out has its default. */
+/** A setting that is left out has its default. */
 const sweep = z
   .preprocess(
     (value) => value ?? {},

@@ -7,7 +7,7 @@ import { MINOR_DECIMALS, minorToPar, parseUnits } from '../core/money.ts';
 /** Returns the value, or undefined when it is invalid. */
 export type Reader<T> = (value: unknown) => T | undefined;
 
-/** What a setting may be, and whether it may hold a secret. */
+/** The values that a setting may have, and whether it may hold a secret. */
 export type AboutSetting = Readonly<{ expected: string; isSecret: boolean }>;
 
 const about = new WeakMap<z.core.$ZodType, AboutSetting>();

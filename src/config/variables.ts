@@ -8,7 +8,7 @@ import { resolve } from 'node:path';
 import { isFields } from '../core/fields.ts';
 import { pathText, type Tree } from './setting.ts';
 
-/** What the names of all variables begin with. */
+/** The beginning of the names of all variables. */
 export const PREFIX = 'QUAYSIDE_';
 /** No setting's own name ends so. `QUAYSIDE_SIGNER__UNLOCK__FILE` is the setting `signer.unlock.file`. */
 const FILE_SUFFIX = /(?<=[^_])_FILE$/i;

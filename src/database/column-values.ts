@@ -56,7 +56,7 @@ export type StoreSettings = Readonly<{
   monitoringS: number;
   latePolicy: 'accept' | 'hold';
   /**
-   * What credits need besides the networks' policies (`src/core/store-credit.ts`). Not copied: a change affects every
+   * Conditions of credit besides networks' policies (`src/core/store-credit.ts`). Not copied: a change affects every
    * payment that is not credited yet.
    */
   credit: string;

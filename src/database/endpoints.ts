@@ -41,7 +41,7 @@ export type NewEndpoint = Endpoint & Readonly<{ secret?: string }>;
 export type EndpointAdded = Readonly<{ kind: 'added' }> | Readonly<{ kind: 'other_mode'; endpointId: string }>;
 
 /**
- * What became of a merchant's request for an endpoint. `replayed`: the same request made it before. `removed`: it did,
+ * The outcome of a merchant's request for an endpoint. `replayed`: the same request made it before. `removed`: it did,
  * and the endpoint is gone. `too_many`: the store has `STORE_ENDPOINTS_MAX`.
  */
 export type EndpointRequested =
@@ -62,7 +62,7 @@ export type EndpointPaging = Readonly<{
 /** Waiting deliveries that one transaction ends. */
 const SLICE_DELIVERIES = Math.floor(WRITE_ROWS_MAX / 4);
 
-/** What a new endpoint starts with, besides what its creator decides. */
+/** The state of a new endpoint, besides what its creator decides. */
 const fresh = {
   ...{ removed: false, failingSinceMs: null, failures: 0, gones: 0, silences: 0, pausedUntilMs: 0, dueAtMs: null },
 };

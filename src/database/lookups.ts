@@ -156,7 +156,7 @@ export function lookupCommands(db: Db, parts: Parts) {
         const isYoung = ({ askedAtMs }: LookupRow) => askedAtMs > nowMs - LOOKUP_AGE_MS_MAX;
         for (const one of found) {
           const { sessionId, tx, finding } = one;
-          // What is too old stays open, and is deleted before anybody looks again.
+          // A lookup that is too old stays open, and is deleted before anybody looks again.
           const dueAtMs = isYoung(one) ? nowMs + LEASE_MS : one.askedAtMs + KEPT_MS;
           await statements.settle.run({ sessionId, network, tx, finding, dueAtMs });
         }

@@ -123,7 +123,7 @@ export function sessionListQueries(db: Db) {
     if (filter.flag === 'held')
       return narrowedTo((await held.all(fromId, beforeId, storeId, mode, NARROWED_MAX)) as string[]);
     if (!flag || !status) return null;
-    // What is odd is rarer than any status.
+    // An odd session is rarer than any status.
     const isOfPage = and(ofStore(filter), flag, gte(sessions.id, fromId), lt(sessions.id, beforeId));
     const ids = orm.select({ id: sessions.id }).from(sessions).where(isOfPage).orderBy(desc(sessions.id));
     return narrowedTo((await ids.limit(NARROWED_MAX).all()).map(({ id }) => id));

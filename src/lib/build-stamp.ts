@@ -65,7 +65,7 @@ export function isBuildFresh(): boolean {
   return timesOf(paths) === stamp.times || contentsOf(paths) === stamp.contents;
 }
 
-/** What this process runs was fresh when it looked. */
+/** The build of this process was fresh when it looked. */
 let wasFresh = false;
 
 /**

@@ -5,7 +5,7 @@
 /** Set in the environment of a child that the supervisor starts early. */
 export const AWAIT_START = 'QUAYSIDE_AWAIT_START';
 
-/** What the supervisor sends to that child once it may begin, and what it begins with, such as its configuration. */
+/** The supervisor's message to that child once it may begin, with what it begins with, such as its configuration. */
 export type Start = Readonly<{ start: true; with?: unknown }>;
 
 /**

@@ -60,7 +60,7 @@ const aheadMs = (zone: string, ms: number): number =>
 export function startOfDayMs(zone: string, date: string): number | null {
   const midnightMs = /^\d{4}-\d{2}-\d{2}$/.test(date) ? Date.parse(`${date}T00:00:00Z`) : Number.NaN;
   if (Number.isNaN(midnightMs)) return null;
-  // What clocks show there a day before and after: one of both is right for the midnight between.
+  // Clocks' offsets there a day before and after: one of both is right for the midnight between.
   const starts = [midnightMs - DAY_MS, midnightMs + DAY_MS].map((ms) => midnightMs - aheadMs(zone, ms));
   const first = starts.find((ms) => dateIn(zone, ms) === date && dateIn(zone, ms - 1) !== date);
   return first ?? Math.max(...starts);

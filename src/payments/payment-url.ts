@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
 import type { Session } from '../database/session.ts';
 
-/** What the URLs of a session are made of. */
+/** Parts of the URLs of a session. */
 export type UrlParts = Readonly<{
   config: Pick<Config, 'checkoutUrl'>;
   database: Database;

@@ -1,5 +1,5 @@
 /**
- * What can be simulated for a session in the sandbox, so that an integrator meets every state and webhook without a
+ * Simulations for a session in the sandbox, so that an integrator meets every state and webhook without a
  * chain.
  */
 

@@ -35,7 +35,7 @@ export function createPegs({ pegPpmMin, pegPpmMax }: PegBounds): (freshOf: (pair
     return stablecoins.map((currency): Peg => {
       const prices = freshOf(pairOf('USD', currency)).map((quote) => ({ ...quote, rate: invertRate(quote.rate) }));
       for (const [other, price] of known) {
-        // What the coin costs in another coin, whose own price is known.
+        // The coin's price in another coin, whose own price is known.
         const perOther = freshOf(pairOf(currency, other));
         prices.push(...perOther.map((quote) => ({ ...quote, rate: divideRates(quote.rate, invertRate(price)) })));
       }

@@ -23,7 +23,7 @@ export type Answer = Readonly<{ quotes: ReadonlyMap<Pair, Rate>; asOfMs: number 
 
 export type RateSource = Readonly<{
   name: string;
-  /** What the source may quote. It may quote less; other currencies in its answers are ignored. */
+  /** Currencies that the source may quote. It may quote less; other currencies in its answers are ignored. */
   currencies: ReadonlySet<string>;
   /** True if a person chose the rates: they need no second source. */
   fixed?: true;

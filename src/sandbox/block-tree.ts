@@ -69,7 +69,7 @@ export interface BlockTree {
   kept(): Iterable<WorldBlock>;
 }
 
-/** What is kept. */
+/** The blocks and branches that are kept. */
 type State = {
   readonly byHash: Map<string, WorldBlock>;
   /** Ascending by number: blocks are added and removed only at the top, and dropped from the bottom. */

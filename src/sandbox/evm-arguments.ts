@@ -12,7 +12,7 @@ const TOPIC_POSITIONS_MAX = 4;
 const TOPICS_PER_POSITION_MAX = 1000;
 const RANGE_BLOCKS_MAX = 10_000;
 
-/** What a node shows; `startsFinal` as in `EvmDialect`. */
+/** The blocks that a node shows; `startsFinal` as in `EvmDialect`. */
 export type EvmView = View & Readonly<{ startsFinal: boolean }>;
 
 /**
@@ -86,7 +86,7 @@ function finalNumber(tag: string, view: EvmView): number {
 /** Returns a height; tags are resolved in the view. */
 function heightOf(value: unknown, view: EvmView, refuse: (why: string) => RpcError): number {
   switch (value) {
-    // What is pending is not in any state that is shown.
+    // Pending transactions are not in any state that is shown.
     case 'pending':
     case 'latest':
       return view.tip().number;

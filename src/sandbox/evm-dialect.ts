@@ -32,7 +32,7 @@ export type EvmDialect = Readonly<{
   headerFields(block: WorldBlock): Readonly<Record<string, string>>;
   /** Fields of a block that its header has not. */
   blockFields(block: WorldBlock): Readonly<Record<string, string>>;
-  /** What the producer adds at the end of a block. */
+  /** Transactions that the producer adds at the end of a block. */
   seal?(transactions: readonly WorldTransaction[], id: string): WorldTransaction[];
 }>;
 

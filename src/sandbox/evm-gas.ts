@@ -1,5 +1,5 @@
 /**
- * What gas costs on a simulated EVM chain: a base fee that follows the blocks' gas (EIP-1559), tips, and a constant
+ * The price of gas on a simulated EVM chain: a base fee that follows the blocks' gas (EIP-1559), tips, and a constant
  * amount of gas for each transfer of a transaction. All in wei.
  *
  * Sources: EIP-1559; go-ethereum's `eth/gasprice` (the suggested tip, and the weighing of `eth_feeHistory`).

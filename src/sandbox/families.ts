@@ -42,7 +42,7 @@ type SandboxFamily = Readonly<{
   isSkipped?: (chainId: string, number: number) => boolean;
   /** Which signed transactions its blocks include. */
   admit?: Admit;
-  /** What a chain of the family charges, what its producers add to their blocks, and when these are final. */
+  /** Fees of a chain of the family, additions of its producers to their blocks, and their finality. */
   blockRules?: (dialect: DialectName) => BlockRules;
   startServer(options: NodeServerOptions): Promise<NodeServer>;
 }>;

@@ -30,7 +30,7 @@ export type JsonRpcDialect = Readonly<{
   bodyBytesMax: number;
   /** Texts of the HTTP statuses 405, 415 and 413; the last one for a length as the request's header has it. */
   refusals: Readonly<{ method: string; contentType: string; tooLarge(length: string): string }>;
-  /** What GET shows, by path. */
+  /** Answers to GET, by path. */
   pages: Readonly<Record<string, string>>;
 }>;
 

@@ -13,7 +13,7 @@ import { formatBlockHash, idOfSignature } from './solana-render.ts';
 import type { World } from './world.ts';
 
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
-/** What a made-up payer holds, as the wallet that a test validator's genesis funds: more than 2^53. */
+/** The balance of a made-up payer, as the wallet that a test validator's genesis funds: more than 2^53. */
 const PAYER_LAMPORTS = 499_999_999_964_530_721n;
 const PRIORITY_FEE = 1_000;
 const FEES_SHOWN = 20;

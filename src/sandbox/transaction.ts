@@ -50,7 +50,7 @@ type SignedPart = Readonly<{
   bytes: string;
   /** The sender's sequence number; null if the family has none. */
   sequence: number | null;
-  /** What the sender pays for it in native coin, even if it fails. */
+  /** The sender's fee in native coin, even if it fails. */
   feeUnits: bigint;
   /** The last block number that may include it, if the family determines that in advance. */
   lastNumber?: number;
@@ -58,7 +58,7 @@ type SignedPart = Readonly<{
   execution?: Execution;
 }>;
 
-/** What a transaction used; the rest of its energy and bytes was paid for in native coin. */
+/** The resources that a transaction used; the rest of its energy and bytes was paid for in native coin. */
 type Execution = Readonly<{
   /** The family's name for the result. */
   result: string;
@@ -86,7 +86,7 @@ export type PaymentKind = (typeof paymentKinds)[number];
 /** One recipient of a payment; `units` may be zero, as address poisoners send. */
 export type Output = Readonly<{ token: string; to: string; units: bigint }>;
 
-/** What to put into one transaction; with several outputs a contract makes the transfers. */
+/** The content of one transaction; with several outputs a contract makes the transfers. */
 export type Payment = Readonly<{ kind: PaymentKind; from: string; outputs: readonly Output[] }>;
 
 const OUTPUTS_MAX = 1000;

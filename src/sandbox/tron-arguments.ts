@@ -9,7 +9,7 @@ import type { View } from './world.ts';
 export type TronQuestion = Readonly<{
   body: Readonly<Record<string, unknown>>;
   view: View;
-  /** What is in no block yet, and the state behind it. The solidified chain has none. */
+  /** Transactions that are in no block yet, and the state behind them. The solidified chain has none. */
   pool: Readonly<{ find(id: string): WorldTransaction | undefined; accounts(): Accounts }>;
 }>;
 

@@ -1,5 +1,5 @@
 /**
- * What java-tron makes of the bytes that it is to broadcast: it reads them, and refuses them with its own codes and
+ * Broadcasts bytes as java-tron does: it reads them, and refuses them with its own codes and
  * texts, before it looks at any account. Sources: java-tron `BroadcastHexServlet`,
  * `TransactionCapsule.validateSignature`, and its recorded answers.
  */

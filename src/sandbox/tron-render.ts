@@ -106,7 +106,7 @@ function renderFirst({ hash, parent, timeS }: WorldBlock, detail: boolean) {
   };
 }
 
-/** What a transaction does: the name of its type, and the fields of its value. */
+/** The contract of a transaction: the name of its type, and the fields of its value. */
 type Contract = Readonly<{ type: string; value: object; feeLimit?: number }>;
 /** Where a transaction is: its block, or the one that it waits for. */
 type Place = Pick<WorldBlock, 'parent' | 'timeS'>;

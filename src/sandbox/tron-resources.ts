@@ -1,5 +1,5 @@
 /**
- * What a simulated TRON charges: energy for contracts, bandwidth for bytes, both first taken from allowances and then
+ * Charges of a simulated TRON: energy for contracts, bandwidth for bytes, both first taken from allowances and then
  * paid by burning TRX at the chain parameters' prices. Amounts are sun.
  *
  * Sources: https://developers.tron.network/docs/resource-model, java-tron `BandwidthProcessor`, `EnergyProcessor`,

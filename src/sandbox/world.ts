@@ -34,7 +34,7 @@ export type WorldOptions = Readonly<{
   windowBlocks?: number;
   /** Blocks with transactions kept below the window. */
   olderPaidBlocksMax?: number;
-  /** What an earlier run of this world kept, in order of creation. */
+  /** Records that an earlier run of this world kept, in order of creation. */
   kept?: readonly WorldBlock[];
   /** Makes a block durable. Called before anyone can see the block; if it throws, the block was never mined. */
   record?: (block: WorldBlock) => void;

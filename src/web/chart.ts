@@ -15,7 +15,7 @@ const STEPS = 1000n;
 const percent = (size: bigint, greatest: bigint): number => Number((size * STEPS) / greatest) / Number(STEPS);
 
 type Chart = Readonly<{
-  /** What the chart shows, for who cannot see it. */
+  /** The chart in words, for people who cannot see it. */
   title: string;
   bars: readonly Bar[];
   /** Writes a size. */

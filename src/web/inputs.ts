@@ -50,7 +50,7 @@ function attributesOf({ type = 'text', text, charsMax, example, isProse }: Input
   const most = charsMax === undefined ? null : html` maxlength="${charsMax}"`;
   const shown = example === undefined ? null : html` placeholder="${example}"`;
   const language = isProse ? null : html` dir="ltr" spellcheck="false"`;
-  // What is secret is typed unseen, and never shown again.
+  // A secret is typed unseen, and never shown again.
   const value = type === 'password' ? html` type="password"` : html` value="${text}"`;
   return html`${value}${most}${shown}${language} autocomplete="off"`;
 }

@@ -1,4 +1,4 @@
-/** What answers with pages say to browsers. */
+/** Headers of answers with pages, for browsers. */
 import type { RequestHandler } from 'express';
 import helmet from 'helmet';
 import { invariant } from '../core/fault.ts';

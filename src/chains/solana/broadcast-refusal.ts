@@ -10,7 +10,7 @@ import type { Broadcast } from '../spend.ts';
 import { readTransactionBytes } from './message.ts';
 import { SYSTEM, TOKEN_ACCOUNTS, TOKENS } from './programs.ts';
 
-/** What a payout calls each program (its key) for, and what the program's error numbers mean then. */
+/** The purpose for which a payout calls each program (its key), and the meaning of the program's error numbers. */
 const programs: Readonly<Record<string, Readonly<{ step: string; codes: Readonly<Record<number, string>> }>>> = {
   [SYSTEM]: { step: 'the lock', codes: { 0: 'account_in_use', 1: 'native_short' } },
   // The number is that of the System program, which it calls.

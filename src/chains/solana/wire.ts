@@ -137,7 +137,7 @@ function readBalances({ tokens, origin }: Pick<Reading, 'tokens' | 'origin'>, ro
   return balances;
 }
 
-/** What an owner gained (or lost) of one token, and the lowest-numbered account that now holds it. */
+/** An owner's gain (or loss) of one token, and the lowest-numbered account that now holds it. */
 type Net = { units: bigint; account: number };
 
 /** Returns net gains of one token by owner: see the rule at the top of this file. */
@@ -172,7 +172,7 @@ function cededOf(currency: Currency, before: Map<number, Balance>, after: Map<nu
   for (const { account, token, owner: to, units } of after.values()) {
     const prior = before.get(account);
     if (token.symbol !== currency || prior?.token !== token || prior.owner === to) continue;
-    // What left the account besides is counted as a loss already.
+    // Coins that left the account besides are counted as a loss already.
     const kept = prior.units - (units < prior.units ? prior.units - units : 0n);
     const known = ceded.get(prior.owner);
     const most = known && known.mostUnits >= kept ? known : { to, mostUnits: kept };

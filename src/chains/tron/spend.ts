@@ -41,7 +41,7 @@ const EXPIRATION_MS_MAX = 24n * 3600n * 1000n;
 /** The last time that a `Date` can show (ECMA-262, "Time Values and Time Range"). */
 const TIME_MS_MAX = 8_640_000_000_000_000n;
 /**
- * What a byte costs whose bandwidth is burned (chain parameter getTransactionFee), and what creating an account costs.
+ * The price of a byte whose bandwidth is burned (chain parameter getTransactionFee), and of creating an account.
  */
 const SUN_PER_BYTE = 1_000n;
 /** The space that a result may need is paid for with the transaction. */

@@ -30,7 +30,7 @@ function checkedFirst(db: Db, check: () => Promise<void>): Db {
         passed = true;
       },
       (error: unknown) => {
-        // What kept it from being checked may pass.
+        // The obstacle to its check may pass.
         running = null;
         throw error;
       },

@@ -450,7 +450,7 @@ export function nonceCommands(db: Db, { nonces, freezer }: Readonly<{ nonces: No
       nowMs: number,
     ): Promise<NonceOffer> {
       return db.write(async () => {
-        // What is at the head may vanish, and nonces that follow it could then never be used.
+        // A block at the head may vanish, and nonces that follow it could then never be used.
         if (final === null && head > 0 && !(await nonces.find(network, payer))) return { kind: 'unsettled' };
         const row = await nonces.begin(network, payer, final ?? 0);
         const counted = Math.max(final ?? 0, head, pending);

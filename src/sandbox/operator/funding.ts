@@ -16,7 +16,7 @@ import { openConfiguredSigner } from '../../signer/client.ts';
 import { fundInSandbox, payInSandbox } from './control.ts';
 
 const RETRY_MS = 500;
-/** What each wallet gets of the native coin, and the refund wallet of each token: more than anybody will use. */
+/** Coins that each wallet gets of the native coin, and the refund wallet of each token: more than anybody will use. */
 const COINS = 1_000n;
 const TOKENS = 100_000n;
 
