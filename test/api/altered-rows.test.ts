@@ -7,7 +7,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
-import { confirmTip, finalizeTip, openSale } from '../support/payment-scenes.ts';
+import { confirmTip, finalizeTip, openSale, paidSale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
 import { expectError } from './expect-error.ts';
 
@@ -112,9 +112,7 @@ test('somebody else’s session cannot be given a deposit address that was taken
 
 test('a refund address that was altered is not paid: the refund waits for one that a payer or merchant names', () =>
   withApi({ pages: true }, async (api) => {
-    const sale = await openSale(api);
-    await sale.send('10.50');
-    await confirmTip(api);
+    const sale = await paidSale(api);
     await finalizeTip(api);
     const left = chains.evm.address.format('7'.repeat(40));
     const body = new URLSearchParams({ address: left, confirmed: 'yes' });
@@ -136,11 +134,7 @@ test('a refund address that was altered is not paid: the refund waits for one th
 test('a sender that was altered is not refunded, where refunds go back to senders', () =>
   withApi({}, async (api) => {
     await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });
-    const sales = [await openSale(api), await openSale(api)] as const;
-    for (const sale of sales) {
-      await sale.send('10.50');
-      await confirmTip(api);
-    }
+    const sales = [await paidSale(api), await paidSale(api)] as const;
     await finalizeTip(api);
     const [altered, other] = sales;
     const of = '(SELECT id FROM addresses WHERE session_id = ?)';
@@ -166,10 +160,8 @@ for (const change of [
   test(`a refund that was altered (${change}) shows no destination, and an alarm says what to do`, () =>
     withApi({}, async (api) => {
       await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });
-      const sale = await openSale(api);
+      const sale = await paidSale(api);
       await openSale(api);
-      await sale.send('10.50');
-      await confirmTip(api);
       await finalizeTip(api);
       const body = { order_id: sale.id, refund_id: 'r1', amount: '4.50', currency: 'USDT' };
       assert.is((await api.send('POST', '/api/v1/refunds/create', body)).status, 201);

@@ -5,7 +5,7 @@ import { chains } from '../../src/chains/index.ts';
 import { APPROVAL_ALARMS_MAX } from '../../src/database/alarms.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
 import { approve } from '../support/approve.ts';
-import { confirmTip, openSale } from '../support/payment-scenes.ts';
+import { paidSale } from '../support/payment-scenes.ts';
 
 const [first, second] = ['aa', 'bb'].map((start) => chains.evm.address.format(start.padEnd(40, '7')));
 
@@ -13,9 +13,7 @@ const [first, second] = ['aa', 'bb'].map((start) => chains.evm.address.format(st
 const withSale = (work: (api: ApiServer, sessionId: string) => Promise<void>) =>
   withApi({ pages: true }, async (api) => {
     await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
-    const sale = await openSale(api);
-    await sale.send('10.50');
-    await confirmTip(api);
+    const sale = await paidSale(api);
     await work(api, sale.id);
   });
 

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { type ApiServer, type ApiServerOptions, withApi } from '../support/api-server.ts';
 import { approve } from '../support/approve.ts';
-import { confirmTip, openSale, type Sale } from '../support/payment-scenes.ts';
+import { confirmTip, openSale, paidSale, type Sale } from '../support/payment-scenes.ts';
 import type { HttpAnswer, SignedClient } from '../support/signed-client.ts';
 
 const address = (start: string): string => chains.evm.address.format(start.padEnd(40, '7'));
@@ -26,9 +26,7 @@ const fields = (answer: HttpAnswer) => answer.json as Fields;
 /** Runs with a paid sale whose receipts are final. */
 const withSale = (work: (api: ApiServer, sale: Sale) => Promise<void>, options: ApiServerOptions = {}) =>
   withApi({ pages: true, ...options }, async (api) => {
-    const sale = await openSale(api);
-    await sale.send('10.50');
-    await confirmTip(api);
+    const sale = await paidSale(api);
     await work(api, sale);
   });
 
@@ -119,13 +117,7 @@ test('a key that only reads sees no link that names where money goes', () =>
 test('a key cannot split a refund to stay below the approval: by session, by address and by asker', () =>
   withSale(async (api, sale) => {
     await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 4_00 });
-    const paid = async () => {
-      const made = await openSale(api);
-      await made.send('10.50');
-      await confirmTip(api);
-      return made;
-    };
-    const [other, third] = [await paid(), await paid()];
+    const [other, third] = [await paidSale(api), await paidSale(api)];
     const keys = await Promise.all([1, 2, 3].map(async () => api.client(await api.addKey(api.merchantId, 'test'))));
     const [one, two, three] = keys as [SignedClient, SignedClient, SignedClient];
     const isFree = async (refundId: string) => !(await findRefund(api, refundId)).needsApproval;

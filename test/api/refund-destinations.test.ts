@@ -9,7 +9,7 @@ import { chains } from '../../src/chains/index.ts';
 import { destinationSources, mayReplace } from '../../src/core/refund.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
 import { approve } from '../support/approve.ts';
-import { confirmTip, finalizeTip, openSale, type Sale } from '../support/payment-scenes.ts';
+import { finalizeTip, paidSale, type Sale } from '../support/payment-scenes.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
 import { thawAll } from '../support/thaw.ts';
 
@@ -30,12 +30,10 @@ const fields = (answer: HttpAnswer) => answer.json as Fields;
 const shown = (answer: HttpAnswer) => [fields(answer).destination?.address, fields(answer).destination_source];
 const codeOf = ({ status, json }: HttpAnswer) => [status, (json as { error?: { code: string } }).error?.code];
 
-/** A paid sale in a block that is confirmed and, unless told otherwise, final. */
-async function paidSale(api: ApiServer, isFinal = true): Promise<Sale> {
-  const sale = await openSale(api);
-  await sale.send('10.50');
-  await confirmTip(api);
-  if (isFinal) await finalizeTip(api);
+/** A paid sale in a block that is final. */
+async function finalSale(api: ApiServer): Promise<Sale> {
+  const sale = await paidSale(api);
+  await finalizeTip(api);
   return sale;
 }
 
@@ -81,7 +79,7 @@ async function idOf(api: ApiServer, refund_id: string): Promise<string> {
 
 test('the merchant’s address comes before the payer’s, the payer’s before a claim link', () =>
   withApi({ pages: true }, async (api) => {
-    const sale = await paidSale(api);
+    const sale = await finalSale(api);
     const asked = await create(api, sale, 'r-asked', undefined, '1.00');
     assert.equal(shown(asked), [undefined, undefined]);
     assert.ok(fields(asked).metadata?.claim_url);
@@ -103,7 +101,7 @@ test('no refund goes to a wallet of ours, whoever names it', () =>
   withApi({ pages: true }, async (api) => {
     const roles = ['refund', 'gas', 'treasury'] as const;
     const wallets = roles.map((role, at) => ({ role, key: keyOf(address(`e${at}`)) }));
-    const sale = await paidSale(api);
+    const sale = await finalSale(api);
     await api.database().wallets.recordOwn(network, Object.fromEntries(wallets.map(({ role, key }) => [role, key])));
     await create(api, sale, 'r-open', undefined, '1.00');
     for (const { role, key } of wallets) {
@@ -124,7 +122,7 @@ async function allotLater(api: ApiServer, refund_id: string) {
 
 test('the sending address is used only where the store turned it on', () =>
   withApi({ pages: true }, async (api) => {
-    const sale = await paidSale(api);
+    const sale = await finalSale(api);
     assert.equal(shown(await create(api, sale, 'r-off', undefined, '1.00')), [undefined, undefined]);
     await api.database().stores.setRefundPolicy(api.merchantId, { refundToSender: true });
     const sender = chains.evm.address.format('ab'.repeat(20));
@@ -145,7 +143,7 @@ test('a payer replaces only a payer’s address; merchant and operator replace a
 
 test('each replacement moves the payout, until the first attempt is allotted; then nothing does', () =>
   withApi({ pages: true }, async (api) => {
-    const sale = await paidSale(api);
+    const sale = await finalSale(api);
     const url = fields(await create(api, sale, 'r-1')).metadata?.claim_url ?? '';
     assert.is((await claim(url, claimed)).status, 303);
     assert.equal(shown(await read(api, 'r-1')), [claimed, 'claim_link']);
@@ -209,7 +207,7 @@ test('each replacement moves the payout, until the first attempt is allotted; th
 
 test('the endpoint is idempotent, checks the address, and knows only its own refunds', () =>
   withApi({ pages: true }, async (api) => {
-    const sale = await paidSale(api);
+    const sale = await finalSale(api);
     await create(api, sale, 'r-1');
     const key = { 'Idempotency-Key': 'change-1' };
     const first = await redirect(api, 'r-1', chosen, key);
@@ -233,7 +231,7 @@ test('the endpoint is idempotent, checks the address, and knows only its own ref
 test('an approval holds for the address that was approved, and for no other', () =>
   withApi({ pages: true }, async (api) => {
     await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
-    const sale = await paidSale(api);
+    const sale = await finalSale(api);
     await create(api, sale, 'r-1', { refund_address: named });
     const id = await idOf(api, 'r-1');
     await approve(api.database(), id, api.clock.nowMs());
@@ -254,7 +252,7 @@ for (const [isKnown, code] of [
     withApi({ pages: true }, async (api) => {
       const database = api.database();
       await database.stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
-      const sale = await paidSale(api);
+      const sale = await finalSale(api);
       await leave(api, sale, left);
       const act = { atMs: api.clock.nowMs(), operator: 'anna', command: 'payout thaw', reason: 'looked' };
       if (isKnown) {
@@ -290,7 +288,7 @@ for (const [isKnown, code] of [
 test('a refund that waits for approval is given another address where no transfer equals it', () =>
   withApi({ pages: true }, async (api) => {
     await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
-    const sale = await paidSale(api);
+    const sale = await finalSale(api);
     await leave(api, sale, left);
     await create(api, sale, 'r-1');
     await payUnknown(api, keyOf(left), UNITS + 1n);
@@ -330,7 +328,7 @@ async function payUnknown(api: ApiServer, to: string, units: bigint): Promise<vo
 
 test('a refund leaves when its payment is final, or earlier up to what the store allows', () =>
   withApi({ pages: true }, async (api) => {
-    const sale = await paidSale(api, false);
+    const sale = await paidSale(api);
     await create(api, sale, 'r-1', { refund_address: named }, '4.50');
     await start(api);
     const first = await allotLater(api, 'r-1');
@@ -353,7 +351,7 @@ test('a refund leaves when its payment is final, or earlier up to what the store
 
 test('the events of a refund show its destination', () =>
   withApi({ pages: true }, async (api) => {
-    const sale = await paidSale(api);
+    const sale = await finalSale(api);
     await create(api, sale, 'r-1', { refund_address: named });
     await api.database().refunds.reject(await idOf(api, 'r-1'), 'no', api.clock.nowMs());
     const client = new Sqlite(api.file, { readonly: true });

@@ -3,7 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
-import { confirmTip, openSale } from '../support/payment-scenes.ts';
+import { confirmTip, openSale, paidSale } from '../support/payment-scenes.ts';
 import { exchange, type HttpAnswer } from '../support/signed-client.ts';
 import { expectError } from './expect-error.ts';
 
@@ -29,13 +29,6 @@ const refundBody = (sessionId: string, refundId: string) => ({
   currency: 'USDT',
   metadata: { refund_address: address },
 });
-
-async function paidSale(api: ApiServer) {
-  const sale = await openSale(api);
-  await sale.send('10.50');
-  await confirmTip(api);
-  return sale;
-}
 
 const statusOf = async (api: ApiServer, id: string) =>
   fields(await api.send('GET', `/api/v1/checkout/sessions/${id}`)).payment_status;

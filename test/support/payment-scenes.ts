@@ -76,6 +76,14 @@ export async function confirmTip(api: ApiServer, network: Network = 'ethereum'):
   await api.chain(network).confirm(tip);
 }
 
+/** Opens a sale that is paid in full, in a block that is confirmed. */
+export async function paidSale(api: ApiServer): Promise<Sale> {
+  const sale = await openSale(api);
+  await sale.send('10.50');
+  await confirmTip(api);
+  return sale;
+}
+
 /** Calls the newest block of Ethereum final. */
 export async function finalizeTip(api: ApiServer): Promise<void> {
   const tip = (await api.database().blocks.tail('test:ethereum', 1)).at(-1);
