@@ -4,6 +4,8 @@
  * account apart. EVM networks and TRON make their addresses from the same 20 bytes of such a key.
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { hmac } from '@noble/hashes/hmac.js';
+import { sha512 } from '@noble/hashes/sha2.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { HARDENED_OFFSET, HDKey } from '@scure/bip32';
@@ -15,24 +17,26 @@ import { checkXpubText, xpubInvalid } from './xpub-text.ts';
 /** An installation has a handful of xpubs; beyond this, the oldest is dropped from the cache. */
 const PARSED_XPUBS_MAX = 64;
 const ACCOUNT_BYTES = 20;
+const INDEX_BYTES = 4;
+const TWEAK_BYTES = 32;
 /**
  * The account of the hot wallets, far from any that is counted up to, so that a leaked child key of theirs endangers no
  * deposit address.
  */
 const HOT_ACCOUNT = 1000;
 
-const parsedXpubs = new Map<string, HDKey>();
+const { Point } = secp256k1;
 
-function externalChain(xpub: string, path: string): HDKey {
+/** An extended public key, with its point. */
+type Parent = Readonly<{ publicKey: Uint8Array; chainCode: Uint8Array; point: InstanceType<typeof Point> }>;
+
+const parsedXpubs = new Map<string, Parent>();
+
+function externalChain(xpub: string, path: string): Parent {
   const known = parsedXpubs.get(xpub);
   if (known) return known;
   checkXpubText(xpub, path);
-  let parsed: HDKey;
-  try {
-    parsed = HDKey.fromExtendedKey(xpub);
-  } catch {
-    throw xpubInvalid('this extended public key is damaged: its key is no point of the curve');
-  }
+  const parsed = parse(xpub);
   if (parsedXpubs.size >= PARSED_XPUBS_MAX) {
     const oldest = parsedXpubs.keys().next();
     if (!oldest.done) parsedXpubs.delete(oldest.value);
@@ -41,24 +45,39 @@ function externalChain(xpub: string, path: string): HDKey {
   return parsed;
 }
 
+function parse(xpub: string): Parent {
+  try {
+    const { publicKey, chainCode } = HDKey.fromExtendedKey(xpub);
+    invariant(publicKey && chainCode, 'an xpub has a public key and a chain code');
+    return { publicKey, chainCode, point: Point.fromBytes(publicKey) };
+  } catch {
+    throw xpubInvalid('this extended public key is damaged: its key is no point of the curve');
+  }
+}
+
 /**
- * Returns the last 20 bytes of the Keccak-256 of the child key `xpub/index`, as lower-case hex.
+ * Returns the last 20 bytes of the Keccak-256 of the child key `xpub/index`, as lower-case hex. CKDpub of BIP-32 with
+ * the parent's point at hand takes less than half the time of `HDKey`. Nothing here is secret, so time may tell.
  * @param path of the family's xpub in a wallet, for the message
  * @throws Fault permanent `xpub_invalid`
  */
 export function deriveAccount(xpub: string, index: number, path: string): string {
   invariant(Number.isInteger(index) && index >= 0 && index < HARDENED_OFFSET, 'an address index is 0 to 2^31 − 1');
-  const { publicKey } = externalChain(xpub, path).deriveChild(index);
-  invariant(publicKey, 'a child of an xpub has a public key');
-  return accountOf(publicKey);
+  const { publicKey, chainCode, point } = externalChain(xpub, path);
+  const data = new Uint8Array(publicKey.length + INDEX_BYTES);
+  data.set(publicKey);
+  new DataView(data.buffer).setUint32(publicKey.length, index);
+  // One index in 2^127 has no child; it throws here.
+  const tweak = Point.Fn.fromBytes(hmac(sha512, chainCode, data).subarray(0, TWEAK_BYTES));
+  return accountOfPoint(point.add(Point.BASE.multiplyUnsafe(tweak)));
 }
 
 /** Returns the last 20 bytes of the Keccak-256 of a public key (33 or 65 bytes), as lower-case hex. */
-export function accountOf(publicKey: Uint8Array): string {
-  // The address hashes the two coordinates, 64 bytes, without the leading byte that says "uncompressed".
-  const coordinates = secp256k1.Point.fromBytes(publicKey).toBytes(false).subarray(1);
-  return bytesToHex(keccak_256(coordinates).subarray(-ACCOUNT_BYTES));
-}
+export const accountOf = (publicKey: Uint8Array): string => accountOfPoint(Point.fromBytes(publicKey));
+
+// The address hashes the two coordinates, 64 bytes, without the leading byte that says "uncompressed".
+const accountOfPoint = (point: Parent['point']): string =>
+  bytesToHex(keccak_256(point.toBytes(false).subarray(1)).subarray(-ACCOUNT_BYTES));
 
 /** @param coin the family's number in SLIP-44 */
 const externalPath = (coin: number, account: number): string => `m/44'/${coin}'/${account}'/0`;

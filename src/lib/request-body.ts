@@ -28,19 +28,26 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
   const { 'content-length': length = '0', 'content-encoding': encoding = 'identity' } = request.headers;
   if (encoding.toLowerCase() !== 'identity') throw new BodyError('encoded');
   if (Number(length) > bytesMax) throw new BodyError('too_large');
+  if (request.destroyed) throw new BodyError('aborted');
   const chunks: Buffer[] = [];
   let bytes = 0;
-  try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+  return new Promise((resolve, reject) => {
+    const end = (error: BodyError | null): void => {
+      request.off('data', take).off('end', whole).off('error', abort).off('close', abort);
+      if (error) reject(error);
+      else resolve(Buffer.concat(chunks));
+    };
+    const whole = () => end(null);
+    const abort = () => end(new BodyError('aborted'));
+    function take(chunk: Buffer): void {
       bytes += chunk.length;
-      if (bytes > bytesMax) break;
       chunks.push(chunk);
+      if (bytes <= bytesMax) return;
+      request.pause();
+      end(new BodyError('too_large'));
     }
-  } catch {
-    throw new BodyError('aborted');
-  }
-  if (bytes > bytesMax) throw new BodyError('too_large');
-  return Buffer.concat(chunks);
+    request.on('data', take).once('end', whole).once('error', abort).once('close', abort);
+  });
 }
 
 /**
