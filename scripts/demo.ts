@@ -147,8 +147,8 @@ async function waitFor<T>(what: string, msMax: number, look: () => Promise<T | u
 }
 
 /**
- * Registers the listener as an endpoint of the store, with a secret of its own. A merchant does this once:
- * `npx quayside webhook add <url> --mode live`.
+ * Registers the listener as an endpoint of the store, with a secret of its own, and refunds without the cancel window,
+ * which the store gets back afterwards. A merchant registers once: `npx quayside webhook add <url> --mode live`.
  */
 async function withEndpoint<T>(
   config: Config,
@@ -156,30 +156,17 @@ async function withEndpoint<T>(
   url: string,
   work: (secret: string) => Promise<T>,
 ): Promise<T> {
-  const database = openDatabase(config, process.env);
+  const { stores, endpoints, close } = openDatabase(config, process.env);
   const endpoint = issueEndpoint(merchantId, 'test', url, [], systemClock.nowMs());
+  const { refundCancelWindowS } = await stores.refundPolicy(merchantId);
   try {
-    await database.endpoints.add(endpoint);
+    await stores.setRefundPolicy(merchantId, { refundCancelWindowS: CANCEL_WINDOW_S });
+    await endpoints.add(endpoint);
     return await work(endpoint.secret);
   } finally {
-    await database.endpoints.remove(endpoint.id);
-    database.close();
-  }
-}
-
-/** Refunds without the store's cancel window, which the store gets back afterwards. */
-async function withoutCancelWindow<T>(config: Config, merchantId: string, work: () => Promise<T>): Promise<T> {
-  const database = openDatabase(config, process.env);
-  try {
-    const { refundCancelWindowS } = await database.stores.refundPolicy(merchantId);
-    await database.stores.setRefundPolicy(merchantId, { refundCancelWindowS: CANCEL_WINDOW_S });
-    try {
-      return await work();
-    } finally {
-      await database.stores.setRefundPolicy(merchantId, { refundCancelWindowS });
-    }
-  } finally {
-    database.close();
+    await endpoints.remove(endpoint.id);
+    await stores.setRefundPolicy(merchantId, { refundCancelWindowS });
+    close();
   }
 }
 
@@ -254,8 +241,7 @@ async function demo(wanted: string | undefined, isRefunded: boolean, say: (text:
       });
       const hear = (type: string, id: string) => hearWebhook(listener, { type, id, secret, say });
       const signatures = await hear('payment.completed', session.id);
-      const refundIt = () => refundTo(config, credentials, { session: session.id, option, say });
-      const refund = isRefunded ? await withoutCancelWindow(config, credentials.merchant_id, refundIt) : null;
+      const refund = isRefunded ? await refundTo(config, credentials, { session: session.id, option, say }) : null;
       if (refund) await hear('refund.succeeded', refund.refund_id);
       return {
         session: session.id,

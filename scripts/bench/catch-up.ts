@@ -6,7 +6,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import type { Message, Sample } from './catch-up-indexer.ts';
-import { type CatchUpNetwork, catchUpNetworks, findNetwork } from './catch-up-networks.ts';
+import { type CatchUpNetwork, catchUpNetworks } from './catch-up-networks.ts';
 import { progress, type Row, round, show, startProgram, startWorker, watchOthers } from './frame.ts';
 import type { Served } from './growing-world.ts';
 
@@ -23,25 +23,23 @@ const FLAT_GROWTH_MAX = 0.05;
 /** Time that one run took, in ms of wall clock or processor time. */
 type Spent = Readonly<{ wallMs: number; cpuMs: number; loopBusyMs: number; nodeCpuMs: number; bytesRead: number }>;
 
-/** `blocksMax`: at most this many blocks. `profileDir`: where to write the indexer's CPU profiles, or null for none. */
-export type CatchUpOptions = Readonly<{ blocksMax: number; profileDir: string | null }>;
+const SHORT_BLOCKS = 300;
 
-/** Measures one network after the other. */
-export async function benchAllCatchUps(options: CatchUpOptions): Promise<Row[]> {
+/** Measures one network after the other. @throws Error if an indexer missed a payment */
+export async function benchCatchUps({ isShort }: Readonly<{ isShort: boolean }>): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const { name } of catchUpNetworks) rows.push(...(await benchCatchUp(name, options)));
+  for (const network of catchUpNetworks) rows.push(await benchCatchUp(network, isShort));
   return rows;
 }
 
-/** Measures one network. @throws Error if the indexer missed a payment */
-export async function benchCatchUp(name: string, { blocksMax, profileDir }: CatchUpOptions): Promise<Row[]> {
-  const network = findNetwork(name);
-  const blocks = Math.min(network.blocks, blocksMax);
+async function benchCatchUp(network: CatchUpNetwork, isShort: boolean): Promise<Row> {
+  const { name } = network;
+  const blocks = isShort ? Math.min(network.blocks, SHORT_BLOCKS) : network.blocks;
   const [node, served] = await startWorker<Served>(NODE, [name, String(blocks)], { execArgv: ofTypeScript });
   const bar = progress(name, blocks);
   const nodeCpuBeforeMs = await askCpuMs(node);
   const othersPercent = watchOthers();
-  const { samples, end } = await runIndexer(name, served, profileDir, bar.step);
+  const { samples, end } = await runIndexer(name, served, bar.step);
   const nodeCpuMs = (await askCpuMs(node)) - nodeCpuBeforeMs;
   const others = othersPercent(end.cpuMs + nodeCpuMs);
   bar.end();
@@ -53,7 +51,7 @@ export async function benchCatchUp(name: string, { blocksMax, profileDir }: Catc
   show(`${name}: catching up with ${blocks} blocks (found all ${served.paid} payments)`, [speed]);
   process.stdout.write(`  bottleneck: ${bottleneckOf(spent)}\n`);
   show(`${name}: memory of the indexer, in MB`, [memory]);
-  return [{ network: name, ...speed, bottleneck: bottleneckOf(spent), ...memory }];
+  return { network: name, ...speed, bottleneck: bottleneckOf(spent), ...memory };
 }
 
 async function askCpuMs(node: ChildProcess): Promise<number> {
@@ -68,13 +66,11 @@ type End = Extract<Message, { kind: 'end' }>;
 async function runIndexer(
   name: string,
   served: Served,
-  profileDir: string | null,
   step: (blocks: number) => void,
 ): Promise<{ samples: readonly Sample[]; end: End }> {
   const samples: Sample[] = [];
-  const profile = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
   const indexer = startProgram(INDEXER, [name, JSON.stringify(served)], {
-    execArgv: [...ofTypeScript, '--expose-gc', ...profile],
+    execArgv: [...ofTypeScript, '--expose-gc'],
   });
   const end = await new Promise<End>((resolve, reject) => {
     indexer.on('message', (message: Message) => {

@@ -105,14 +105,6 @@ export function textOption(input: Input, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Returns an option's value. @throws Fault permanent `usage` unless it is one of the choices */
-export function choiceOption<T extends string>(input: Input, name: string, choices: readonly T[], fallback?: T): T {
-  const text = textOption(input, name) ?? fallback;
-  const choice = choices.find((one) => one === text);
-  if (choice !== undefined) return choice;
-  throw usage(`--${name} ${text === undefined ? 'is missing' : `is "${text}"`}, expected ${choices.join(' or ')}`);
-}
-
 /** Returns an option's number. @throws Fault permanent `usage` unless it is a whole number from `min` to `max` */
 export function wholeOption(input: Input, name: string, min: number, max: number, fallback: number): number {
   const text = textOption(input, name);

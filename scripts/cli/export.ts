@@ -4,7 +4,7 @@
 import { resolve } from 'node:path';
 import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind, type NewestEntry } from '../../src/database/bookkeeping.ts';
 import { exportFormats, rowWriter } from '../../src/lib/export-text.ts';
-import { type Command, choiceOption, type Input, type Installation, notFound, textOption, usage } from './command.ts';
+import { type Command, type Input, type Installation, notFound, textOption, usage } from './command.ts';
 import { cellsOf, columnsOf } from './export-rows.ts';
 import { toNewFile, toStandardOutput } from './output.ts';
 import { readMoment } from './since.ts';
@@ -50,7 +50,7 @@ async function run(kind: BookKind, input: Input, installation: Installation) {
   if (input.options.json && file === undefined) {
     throw usage('--json prints a summary beside the file; name it with --output, or use --format json');
   }
-  const format = choiceOption(input, 'format', exportFormats, 'csv');
+  const format = exportFormats.find((one) => one === textOption(input, 'format')) ?? 'csv';
   const filter: BookFilter = {
     kind,
     fromMs: readMoment(input, 'from') ?? 0,

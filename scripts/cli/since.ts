@@ -1,11 +1,6 @@
-/** Options that are a time, such as `--since`, or how long something lasts. */
-import { parseMoment, parseSpan, parseTime } from '../../src/acts/times.ts';
-import { type Input, type Option, textOption, usage } from './command.ts';
-
-export const sinceOption: Option = {
-  value: 'TIME',
-  help: 'from this time on: `2h`, `3d`, `2026-11-23` or `2026-11-23T10:00:00Z` (UTC)',
-};
+/** Options that are a time, or how long something lasts. */
+import { parseMoment, parseSpan } from '../../src/acts/times.ts';
+import { type Input, textOption, usage } from './command.ts';
 
 /** Returns an option's time in milliseconds, or null if it was not given. @throws Fault permanent `usage` */
 export function readMoment(input: Input, name: string): number | null {
@@ -14,15 +9,6 @@ export function readMoment(input: Input, name: string): number | null {
   const ms = parseMoment(text);
   if (ms >= 0) return ms;
   throw usage(`--${name} is "${text}", expected a date or time (UTC), such as 2026-11-01 or 2026-11-01T10:00:00Z`);
-}
-
-/** Returns the time in milliseconds, or null if the option was not given. @throws Fault permanent `usage` */
-export function readSince(input: Input, nowMs: number): number | null {
-  const text = textOption(input, 'since');
-  if (text === undefined) return null;
-  const ms = parseTime(text, nowMs, -1);
-  if (ms >= 0 && ms <= nowMs) return ms;
-  throw usage(`--since is "${text}", expected a time in the past, such as 2h, 3d or 2026-11-23T10:00:00Z`);
 }
 
 /**
