@@ -305,7 +305,7 @@ const INDEXES = 2 ** 32;
 
 const newPool = { nextIndex: 0, retiredThrough: 0, gapSinceMs: null, gapGiven: 0 };
 
-export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { find }: Pick<AddressRows, 'find'>) {
+export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm) {
   const insertPool = preparedInsert(db, pools, ['id']);
   const insertAddress = preparedInsert(db, addresses);
   const isKnown = findBy(db, addresses, 'family', 'mode', 'key');
@@ -390,10 +390,6 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm, { 
         const isIt = and(eq(addresses.poolId, pool.id), eq(addresses.derivationIndex, index));
         return (await db.orm.select({ key: addresses.key }).from(addresses).where(isIt).get())?.key ?? null;
       });
-    },
-    /** Returns the index of the address with a key; null if the pool has none, or its row was altered. */
-    async depositIndex(pool: PoolKey, key: string): Promise<number | null> {
-      return db.read(async () => (await find(pool, key))?.derivationIndex ?? null);
     },
     /** Returns addresses with a `seq` above `after`, by it: taken, free and retired ones, because all are watched. */
     async watchList(

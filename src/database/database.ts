@@ -184,7 +184,7 @@ function createSteps(db: Db, sealing: Sealing, options: SqliteDatabaseOptions) {
 type Steps = ReturnType<typeof createSteps>;
 
 function repositories(db: Db, steps: Steps) {
-  const { vault, guard, tokens, raiseAlarm, recordAct, addresses, findSession, stores } = steps;
+  const { vault, guard, tokens, raiseAlarm, recordAct, findSession, stores } = steps;
   const blockParts = { ...steps, facts: createBlockFacts(steps) };
   const storeParts = { ...steps, rows: stores };
   const { refunds, giveBack } = refundCommands(db, steps);
@@ -196,7 +196,7 @@ function repositories(db: Db, steps: Steps) {
       ...sessionCommands(db, findSession, steps),
       ...sessionListQueries(db),
     },
-    addresses: poolCommands(db, guard, raiseAlarm, addresses),
+    addresses: poolCommands(db, guard, raiseAlarm),
     stores: storeCommands(db, storeParts),
     keys: keyCommands(db, vault, steps),
     blocks: {

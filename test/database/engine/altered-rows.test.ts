@@ -1,15 +1,13 @@
 /**
- * Somebody who can write to the database file and has no key: deposit addresses and suspensions of stores. What they
- * alter is not used, and an alarm names it.
+ * Somebody who can write to the database file and has no key alters suspensions of stores. What they alter is not used,
+ * and an alarm names it.
  */
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
-import { act, inWorld, keyOf, pool, type World } from '../../conformance/database/place.ts';
+import { act, inWorld, type World } from '../../conformance/database/place.ts';
 import { until } from '../../support/until.ts';
-
-const payee = 'b1'.repeat(20);
 
 type Scene = World & Readonly<{ alter(sql: string): void }>;
 
@@ -34,15 +32,6 @@ const alarmed = (database: Database, text: string) =>
   until(`an alarm names ${text}`, async () =>
     (await database.alarms.list(20)).some(({ code, message }) => code === 'row_altered' && message.includes(text)),
   );
-
-for (const change of [`key = '${payee}'`, 'derivation_index = 77']) {
-  scene(`a deposit address whose row was altered (${change}) is none of ours`, async ({ database, alter }) => {
-    assert.is(await database.addresses.depositIndex(pool, keyOf(5)), 4);
-    alter(`UPDATE addresses SET ${change} WHERE key = '${keyOf(5)}'`);
-    assert.is(await database.addresses.depositIndex(pool, change.startsWith('key') ? payee : keyOf(5)), null);
-    await alarmed(database, 'addresses');
-  });
-}
 
 for (const change of [`status = 'approved'`, `decided_because = 'nothing'`, 'decided_at_ms = 5', 'mac = NULL']) {
   scene(`a store whose suspension was altered (${change}) stays suspended`, async ({ database, alter }) => {
