@@ -1,8 +1,13 @@
 /** What the engine does when the signer's policy names another refund wallet, at each step of a payout. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { createPayoutWallets } from '../../../indexers/payouts/wallets.ts';
+import { chains } from '../../../src/chains/index.ts';
 import { transient } from '../../../src/core/fault.ts';
-import { keyOf } from '../../sim/payout-signer.ts';
+import type { PayingSigner } from '../../../src/signer/client.ts';
+import { faultOf } from '../../conformance/chain.ts';
+import { keyOf, tokens } from '../../sim/payout-signer.ts';
+import { refundIntent } from '../../support/intents.ts';
 import { type Bench, network, onBench, untilSettled } from './engine-bench.ts';
 
 const [first, second] = [0, 1].map((index) => keyOf({ role: 'refund', index })) as [string, string];
@@ -33,6 +38,20 @@ benchTest(
     assert.ok([first, second].every((key) => watched.includes(key)));
   },
 );
+
+test('a refund whose lock another wallet has set says which wallet the policy must name again', async () => {
+  const signer = {
+    wallets: async () => ({ refund: second, gas: first, treasury: first, feeUnitsMax: 0n }),
+    refundLock: async () => 'aa',
+  } as unknown as PayingSigner;
+  const rules = chains.solana.spendRules;
+  const wallets = createPayoutWallets({ network, tokens, rules, signer });
+  const intent = refundIntent({ id: 'r1', network });
+  assert.is((await wallets.draft(intent)).lock, 'aa');
+  const fault = await faultOf(wallets.draft(intent, { payer: first }));
+  assert.is(fault.code, 'signer_refused_wallet');
+  assert.match(fault.message, first);
+});
 
 let isLost = false;
 let signs = 0;
