@@ -86,8 +86,9 @@ class BuiltStatement extends SQLitePreparedQuery<Built> {
     return rows.map(this.reader());
   }
 
-  values(): never {
-    throw new Error('rows are read with the names of their columns');
+  /** Returns rows as lists of cells, which `$count` reads. */
+  async values(values: Values = {}): Promise<unknown[]> {
+    return this.statement.all(...this.fill(values));
   }
 
   private fill(values: Values): unknown[] {
