@@ -9,7 +9,6 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 import { permanent, transient } from '../../core/fault.ts';
-import { counted } from '../../lib/parts.ts';
 import { seal } from '../../lib/sealed.ts';
 import { damaged, unseal } from '../../lib/unseal.ts';
 
@@ -49,14 +48,9 @@ export const filesIn = (folder: string): Manifest['files'] =>
 /**
  * Packs a folder that has a manifest and its files into `file`, which must not exist, with mode 0600; it is on the disk
  * when this resolves.
- * @param onBytes called with the number of bytes that were packed so far
  * @throws Fault permanent `passphrase_weak`; transient `storage_unavailable`
  */
-export async function packArchive(
-  file: string,
-  folder: string,
-  { passphrase, onBytes }: Readonly<{ passphrase: Uint8Array; onBytes: (bytes: number) => void }>,
-): Promise<void> {
+export async function packArchive(file: string, folder: string, passphrase: Uint8Array): Promise<void> {
   if (passphrase.length < PASSPHRASE_BYTES_MIN) {
     throw permanent(
       'passphrase_weak',
@@ -68,7 +62,7 @@ export async function packArchive(
   const done = tarEnd(tar);
   const out = createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true });
   try {
-    await pipeline(seal(counted(tar.stdout, onBytes), passphrase, WORK_FACTOR), out);
+    await pipeline(seal(tar.stdout, passphrase, WORK_FACTOR), out);
     await done;
   } finally {
     tar.kill('SIGKILL');
