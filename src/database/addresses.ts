@@ -306,7 +306,7 @@ const INDEXES = 2 ** 32;
 const newPool = { nextIndex: 0, retiredThrough: 0, gapSinceMs: null, gapGiven: 0 };
 
 export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm) {
-  const insertPool = preparedInsert(db, pools, ['id']);
+  const insertPool = preparedInsert(db, pools);
   const insertAddress = preparedInsert(db, addresses);
   const isKnown = findBy(db, addresses, 'family', 'mode', 'key');
   const nextNumber = createCounters(db);
@@ -325,7 +325,7 @@ export function poolCommands(db: Db, guard: RowGuard, raiseAlarm: RaiseAlarm) {
       .where(and(eq(pools.family, family), eq(pools.mode, mode), ne(pools.source, source)))
       .run();
     if (known) await db.orm.update(pools).set({ current: true }).where(eq(pools.id, known.id)).run();
-    else await insertPool({ ...newPool, family, mode, source, current: true });
+    else await insertPool({ ...newPool, id: await nextNumber('pools'), family, mode, source, current: true });
     const pool = await findPool({ family, mode }, source);
     invariant(pool, `the pool of ${source} exists`);
     return pool;

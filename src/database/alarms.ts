@@ -22,6 +22,7 @@ import type { Mode, NetworkKey } from '../core/transfer.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
 import type { Db } from './engine/open.ts';
 import { preparedInsert } from './engine/prepared.ts';
+import { createCounters } from './meta.ts';
 import { alarms, sessions } from './tables.ts';
 
 export type NewAlarm = Readonly<{
@@ -102,11 +103,13 @@ const listedCodes: ReadonlySet<string> = new Set([...heldKinds.map(heldAlarmCode
 export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => Promise<number>;
 
 export function createAlarmWriter(db: Db): RaiseAlarm {
-  const insert = preparedInsert(db, alarms, ['id']);
+  const insert = preparedInsert(db, alarms);
+  const nextNumber = createCounters(db);
   return async (alarm) => {
     const key = alarm.key ?? null;
     const unseen = { acknowledgedAtMs: null, acknowledgedBy: null, acknowledgedNote: null };
-    const id = Number((await insert({ ...alarm, key, endedAtMs: null, ...unseen })).lastInsertRowid);
+    const id = await nextNumber('alarms');
+    await insert({ ...alarm, id, key, endedAtMs: null, ...unseen });
     const isOver = or(isNull(alarms.key), isNotNull(alarms.endedAtMs));
     await db.orm
       .delete(alarms)

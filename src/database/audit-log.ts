@@ -7,7 +7,7 @@ import { type AuditedChange, type ProofKind, proofKinds } from './column-values.
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { preparedInsert } from './engine/prepared.ts';
-import { createMeta } from './meta.ts';
+import { createCounters, createMeta } from './meta.ts';
 import { auditLog } from './tables.ts';
 
 /** A person's command: its time, operator and reason. */
@@ -43,9 +43,10 @@ export type ProofState = Readonly<{ proved: InstallationProof | null; failed: In
 export type RecordAct = (act: OperatorAct, change: AuditedChange) => Promise<void>;
 
 export function createAuditLog(db: Db): RecordAct {
-  const insert = preparedInsert(db, auditLog, ['id']);
+  const insert = preparedInsert(db, auditLog);
+  const nextNumber = createCounters(db);
   return async (act, change) => {
-    await insert({ ...act, ...change });
+    await insert({ id: await nextNumber('audit_log'), ...act, ...change });
     db.describe('recorded');
   };
 }

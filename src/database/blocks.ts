@@ -28,7 +28,7 @@ export function createBlocks(db: Db) {
       .orderBy(desc(blocks.number))
       .limit(1),
   );
-  const insert = preparedInsert(db, blocks, ['id']);
+  const insert = preparedInsert(db, blocks);
   const mark = changeBy(db, blocks, ['canonical', 'watchedThrough', 'number'], 'id');
   const range = 'network = :network AND number > :above AND number <= :through';
   const lastOfSlice = db.client
@@ -44,7 +44,10 @@ export function createBlocks(db: Db) {
     /** Returns the newest canonical block. */
     tip: (network: NetworkKey): Promise<BlockRow | undefined> => tip.get({ network }),
     /** @returns the new block's id */
-    insert: async (block: Omit<BlockRow, 'id'>): Promise<number> => Number((await insert(block)).lastInsertRowid),
+    insert: async (block: BlockRow): Promise<number> => {
+      await insert(block);
+      return block.id;
+    },
     mark: async (id: number, state: Pick<BlockRow, 'canonical' | 'watchedThrough' | 'number'>) => {
       await mark({ id, ...state });
     },

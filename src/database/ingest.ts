@@ -28,7 +28,7 @@ import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, given } from './engine/prepared.ts';
 import type { Ledger } from './ledger.ts';
-import { type NetworkRows, tipColumns } from './networks.ts';
+import { idsAfter, type NetworkRows, type RowIds, tipColumns } from './networks.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
 import { type SessionRow, termsOf } from './session.ts';
 import type { SessionTransitions } from './session-transitions.ts';
@@ -74,13 +74,18 @@ export function ingestCommands(db: Db, parts: Parts) {
   const { addresses, blocks, transfers, networks, facts, outgoing } = parts;
 
   /** Adds a block on top of the canonical chain, with its transfers to our addresses. @returns its id */
-  async function connect(step: Ingest, block: BlockRef, content: readonly ChainTransfer[]): Promise<number> {
+  async function connect(
+    step: Ingest & FactsContext,
+    block: BlockRef,
+    content: readonly ChainTransfer[],
+  ): Promise<number> {
     const ours = await facts.recognise(step, content);
-    await outgoing.add(step.network, block, content, step.nowMs);
+    await outgoing.add(step, block, content);
     const known = await blocks.find(step.network, block.hash);
-    const { watchedThrough } = step;
+    const { network, watchedThrough } = step;
     if (known) refuseContradiction(step, known, block, await transfers.ofBlock(known.id), ours);
-    const id = known?.id ?? (await blocks.insert({ ...block, network: step.network, canonical: true, watchedThrough }));
+    const fresh = () => blocks.insert({ ...block, id: step.ids.next(), network, canonical: true, watchedThrough });
+    const id = known?.id ?? (await fresh());
     if (known) await blocks.mark(id, { canonical: true, watchedThrough, number: block.number });
     // Of a known block, only transfers to addresses that were not watched when it was first read are new.
     for (const found of ours) {
@@ -103,13 +108,14 @@ export function ingestCommands(db: Db, parts: Parts) {
           return 'stale_watch';
 
         const row = held ?? (await networks.begin(network, nowMs));
+        const ids = idsAfter(row, nowMs);
         const dropped = await drop(parts, step, row.floor);
         const refs = step.connect.map(({ block }) => block);
         const kept = await blocks.tip(network);
         const gaps = dropped.length > 0 ? gapsOutside(row.gaps, kept?.number ?? -1, row.tipNumber ?? 0) : row.gaps;
         refuseGap(network, kept, refs, gaps);
         const connected = await mapInOrder(step.connect, ({ block, transfers: content }) =>
-          connect(step, block, content),
+          connect({ ...step, ids }, block, content),
         );
         const confirmed = await confirm(parts, step);
 
@@ -122,6 +128,7 @@ export function ingestCommands(db: Db, parts: Parts) {
           readThroughS: step.readThroughS,
           prunedThrough: await blocks.prune(network, row.prunedThrough, floor - BLOCKS_KEPT),
           gaps,
+          lastId: ids.last(),
           updatedAtMs: nowMs,
         });
         const touched = [
@@ -226,7 +233,8 @@ function refuseContradiction(
 export type Ours = Readonly<{ transfer: IncomingTransfer; address: Address; decimals: number; isDust: boolean }>;
 
 /** How the transfers of a network are read. */
-export type FactsContext = Pick<Ingest, 'network' | 'family' | 'decimals' | 'dustFloorPar' | 'nowMs'>;
+export type FactsContext = Pick<Ingest, 'network' | 'family' | 'decimals' | 'dustFloorPar' | 'nowMs'> &
+  Readonly<{ ids: RowIds }>;
 
 /** The pool whose addresses a network can pay. */
 export const poolOf = ({ network, family }: Pick<Ingest, 'network' | 'family'>): { family: string; mode: Mode } => ({
@@ -240,7 +248,7 @@ export function createBlockFacts(parts: FactsParts) {
 
   /** @returns the phase of what pays its session; null for what does not, and for dust */
   async function insert(
-    { network, nowMs }: FactsContext,
+    { network, ids, nowMs }: FactsContext,
     blockId: number,
     block: BlockRef,
     ours: Ours,
@@ -255,6 +263,7 @@ export function createBlockFacts(parts: FactsParts) {
         : earlierPhase(phaseOf(termsOf(session), came), await transfers.phaseOf(address.id, network, transfer.tx));
     if (session && !isDust) await transitions.countPayment(session.id);
     await transfers.insert({
+      id: ids.next(),
       blockId,
       network,
       tx: transfer.tx,

@@ -11,6 +11,7 @@ import type { BlockRow } from './blocks.ts';
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, changeBy, findBy, preparedInsert } from './engine/prepared.ts';
+import { createCounters } from './meta.ts';
 import { networks } from './tables.ts';
 export type NetworkRow = typeof networks.$inferSelect;
 /** Returns the columns of the newest canonical block. */
@@ -20,20 +21,43 @@ export const tipColumns = (tip: Pick<BlockRow, 'hash' | 'number' | 'timeS'> | un
   tipTimeS: tip?.timeS ?? null,
 });
 
+/** Networks' numbers are below it: they are the end of the ids of their rows. */
+const NUMBERS_END = 100;
+/** Ids that one network can give in a millisecond before they run ahead of the clock. */
+const IDS_PER_MS = 10;
+
+/** Ids of the blocks and transfers that one transaction saves for a network. */
+export type RowIds = Readonly<{ next(): number; last(): number }>;
+
+/** Returns ids after those that a network has given. The last one is to be saved with the network's row. */
+export function idsAfter({ number, lastId }: Pick<NetworkRow, 'number' | 'lastId'>, nowMs: number): RowIds {
+  let last = lastId;
+  return {
+    next() {
+      last = Math.max(Math.floor(last / NUMBERS_END) + 1, nowMs * IDS_PER_MS) * NUMBERS_END + number;
+      return last;
+    },
+    last: () => last,
+  };
+}
+
 /** Returns functions that are called within a transaction. */
 export function createNetworks(db: Db) {
   const insert = preparedInsert(db, networks);
+  const nextNumber = createCounters(db);
   const find = findBy(db, networks, 'key');
   const all = atFirstUse(db.orm.select().from(networks).orderBy(networks.key));
   const setGaps = changeBy(db, networks, ['gaps'], 'key');
   const position = ['tipHash', 'tipNumber', 'tipTimeS', 'floor', 'readThroughS', 'prunedThrough'] as const;
-  const progress = changeBy(db, networks, [...position, 'gaps', 'updatedAtMs'], 'key');
+  const progress = changeBy(db, networks, [...position, 'gaps', 'lastId', 'updatedAtMs'], 'key');
+  const setLastId = changeBy(db, networks, ['lastId'], 'key');
   return {
     find: (key: NetworkKey): Promise<NetworkRow | undefined> => find.get({ key }),
     /** Inserts the row of a network that has none. */
     async begin(key: NetworkKey, nowMs: number): Promise<NetworkRow> {
       const row: NetworkRow = {
-        ...{ key, state: 'starting', reasonCode: null, reasonMessage: null, updatedAtMs: nowMs, pid: 0 },
+        ...{ key, number: await nextNumber('networks'), lastId: 0 },
+        ...{ state: 'starting', reasonCode: null, reasonMessage: null, updatedAtMs: nowMs, pid: 0 },
         ...{ tipHash: null, tipNumber: null, tipTimeS: null, floor: 0, readThroughS: 0, prunedThrough: -1, gaps: [] },
         ...{ headNumber: null, nodeConnected: false, nodeHeardAtMs: 0, recoveries: 0, rewoundAtMs: 0 },
       };
@@ -43,6 +67,10 @@ export function createNetworks(db: Db) {
     all: (): Promise<NetworkRow[]> => all.all(),
     progress: async (row: Parameters<typeof progress>[0]) => {
       await progress(row);
+    },
+    /** Saves the last id that was given, where `progress` does not. */
+    setLastId: async (key: NetworkKey, ids: RowIds) => {
+      await setLastId({ key, lastId: ids.last() });
     },
     setGaps: async (key: NetworkKey, gaps: readonly BlockGap[]) => {
       await setGaps({ key, gaps });

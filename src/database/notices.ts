@@ -3,7 +3,7 @@
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, max, type SQL } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lte, type SQL } from 'drizzle-orm';
 import type { Severity, Told, WatchedAlarm } from '../core/notice.ts';
 import type { OperatorAct, RecordAct } from './audit-log.ts';
 import type { ChannelKind, NoticeProgress } from './column-values.ts';
@@ -176,14 +176,8 @@ function createAlarmWatch({ orm, read }: Db) {
       return read(async () => {
         const inOrder = (which: SQL | undefined) => orm.select().from(alarms).where(which).orderBy(asc(alarms.id));
         // Read first: an alarm that another process raises meanwhile is not passed over.
-        const newest =
-          (
-            await orm
-              .select({ id: max(alarms.id) })
-              .from(alarms)
-              .get()
-          )?.id ?? 0;
-        const lastId = Math.max(newest, after);
+        const newest = await orm.select({ id: alarms.id }).from(alarms).orderBy(desc(alarms.id)).limit(1).get();
+        const lastId = Math.max(newest?.id ?? 0, after);
         const before = await inOrder(inArray(alarms.id, Object.keys(toldAtMs).map(Number))).all();
         const isNew = and(gt(alarms.id, after), lte(alarms.id, lastId));
         const fresh = await inOrder(and(isNew, needsSomebody)).limit(limit).all();

@@ -5,6 +5,7 @@
 
 import { and, asc, between, eq, gt, gte, sql } from 'drizzle-orm';
 import type { BlockRef } from '../core/block.ts';
+import { invariant } from '../core/fault.ts';
 import { type BlockGap, closesGap, type GapReading, gapsThrough } from '../core/gap.ts';
 import { freezeTexts } from '../core/reasons.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
@@ -16,7 +17,7 @@ import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, findBy, given } from './engine/prepared.ts';
 import type { BlockFacts, FactsContext, Ours } from './ingest.ts';
-import { type NetworkRow, type NetworkRows, numbersText, tipColumns } from './networks.ts';
+import { idsAfter, type NetworkRow, type NetworkRows, numbersText, tipColumns } from './networks.ts';
 import { BLOCKS_UNSEARCHED, type Freezer } from './payouts/holds.ts';
 import type { Outgoing } from './payouts/outgoing.ts';
 import { addresses as addressTable, blocks as blockTable, sessions, transfers as transferTable } from './tables.ts';
@@ -303,20 +304,24 @@ export function rereadCommands(db: Db, parts: Parts) {
     const { network, from, to, act } = input;
     const anchor = await blocks.find(network, input.anchor);
     if (!anchor?.canonical || anchor.number < to) return { kind: 'moved' };
-    const context = { ...input, nowMs: act.atMs };
+    const row = await networks.find(network);
+    invariant(row, `network ${network} of a block is known`);
+    const ids = idsAfter(row, act.atMs);
+    const context = { ...input, ids, nowMs: act.atMs };
     const results = await mapInOrder(input.blocks, async (matched) => ({
       matched,
       ...(await compare(context, matched)),
     }));
-    const ids: number[] = [];
+    const changed: number[] = [];
     for (const { matched, isAdded, unsaved, leaving, known } of results) {
       if (!isAdded) continue;
-      const id = await keep(input, matched.block, known);
+      const id = await keep(context, matched.block, known);
       for (const found of unsaved) await facts.add(context, id, matched.block, found);
-      await outgoing.add(network, matched.block, leaving, act.atMs);
-      ids.push(id);
+      await outgoing.add(context, matched.block, leaving);
+      changed.push(id);
     }
-    await facts.settle(network, ids, (await networks.find(network))?.floor ?? 0, act.atMs);
+    await networks.setLastId(network, ids);
+    await facts.settle(network, changed, row.floor, act.atMs);
     // A follower holds the newest blocks in memory: it must learn about one that was put between them.
     if (results.some(({ isAdded, held }) => isAdded && !held)) await networks.recover(network, {});
     const added = results.filter(({ isAdded }) => isAdded);
@@ -330,11 +335,11 @@ export function rereadCommands(db: Db, parts: Parts) {
 
   /** Makes a block canonical, in which something was missed. @returns its id */
   async function keep(
-    { network, watchedThrough }: Reread,
+    { network, watchedThrough, ids }: Reread & FactsContext,
     block: BlockRef,
     known: BlockRow | undefined,
   ): Promise<number> {
-    if (!known) return blocks.insert({ ...block, network, canonical: true, watchedThrough });
+    if (!known) return blocks.insert({ ...block, id: ids.next(), network, canonical: true, watchedThrough });
     const through = Math.max(known.watchedThrough, watchedThrough);
     await blocks.mark(known.id, { canonical: true, watchedThrough: through, number: block.number });
     return known.id;

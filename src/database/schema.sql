@@ -115,7 +115,7 @@ CREATE UNIQUE INDEX web_sessions_previous ON web_sessions (previous_hash) WHERE 
 
 -- A source of addresses: an xpub, or an imported list. Each family and mode has one current pool.
 CREATE TABLE pools (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY, -- from a counter
   family TEXT NOT NULL,
   mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
   source TEXT NOT NULL,
@@ -200,6 +200,8 @@ CREATE INDEX sessions_odd ON sessions (store_id, mode, id) WHERE funded IN ('ove
 -- The position of a network's follower, and its state.
 CREATE TABLE networks (
   key TEXT PRIMARY KEY, --> NetworkKey
+  number INTEGER NOT NULL UNIQUE CHECK (number BETWEEN 1 AND 99),
+  last_id INTEGER NOT NULL DEFAULT 0, -- of its blocks and transfers: they rise with time, and end in the network's number
   state TEXT NOT NULL CHECK (state IN ('starting', 'following', 'behind', 'fault', 'halted')),
   reason_code TEXT,
   reason_message TEXT,
@@ -223,7 +225,7 @@ CREATE TABLE networks (
 -- A block that was read, by hash. Only `canonical` changes (and a number that a node named wrongly). A network has one
 -- canonical block per height, linked by parent except after a gap. Those without transfers go 1,000 below the floor.
 CREATE TABLE blocks (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY, -- from the network
   network TEXT NOT NULL REFERENCES networks (key),
   hash TEXT NOT NULL,
   parent TEXT NOT NULL,
@@ -238,7 +240,7 @@ CREATE UNIQUE INDEX blocks_canonical ON blocks (network, number) WHERE canonical
 
 -- A token transfer to a deposit address. Never deleted.
 CREATE TABLE transfers (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY, -- from the network
   block_id INTEGER NOT NULL REFERENCES blocks (id),
   network TEXT NOT NULL REFERENCES networks (key),
   tx TEXT NOT NULL,
@@ -377,7 +379,7 @@ CREATE INDEX deliveries_refused ON deliveries (endpoint_id, event_id)
 
 -- One attempt of a delivery. Append only, except that the answer is forgotten by age.
 CREATE TABLE attempts (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY, -- rises with time
   delivery_id TEXT NOT NULL REFERENCES deliveries (id),
   attempt INTEGER NOT NULL,
   started_at_ms INTEGER NOT NULL,
@@ -584,7 +586,7 @@ CREATE TABLE own_wallets (
 
 -- A transfer out of these wallets. What an attempt of ours explains is deleted once it is final: the attempt stands for it.
 CREATE TABLE outgoing_transfers (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  id INTEGER PRIMARY KEY, -- from the network
   network TEXT NOT NULL,
   block_hash TEXT NOT NULL,
   block_number INTEGER NOT NULL,
@@ -636,7 +638,7 @@ CREATE INDEX sweep_parts_by_owner ON sweep_parts (network, derivation_index);
 -- Something that an operator must look at. With a `key` it lasts until it ends by itself, and a key has one open alarm at most;
 -- without one it reports an event, which a person resolves. The newest 10,000 are kept, and those that are open.
 CREATE TABLE alarms (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  id INTEGER PRIMARY KEY, -- from a counter, so that it rises in the order of commits
   at_ms INTEGER NOT NULL,
   code TEXT NOT NULL,
   message TEXT NOT NULL,
@@ -666,7 +668,7 @@ CREATE TABLE notice_targets (
 
 -- Changes that operators made: saved in the transaction of the change, never changed or deleted.
 CREATE TABLE audit_log (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  id INTEGER PRIMARY KEY, -- from a counter
   at_ms INTEGER NOT NULL,
   operator TEXT NOT NULL, -- the user of the operating system
   command TEXT NOT NULL,

@@ -227,14 +227,18 @@ function claimCommands(db: Db, { secrets, refreshDue }: Parts) {
 }
 
 type HealthRow = EndpointHealth & Readonly<{ id: string; url: string; perSession: number }>;
+/** Ids of attempts rise with the time of their start. */
+const ATTEMPTS_PER_MS = 1_000;
+
 /** An endpoint's health before and after the attempts of one transaction. `successes`: those answered with 2xx. */
 type Followed = Readonly<{ before: HealthRow; now: EndpointHealth; successes: number; atMs: number }>;
 
 function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
   const { client } = db;
   const insertAttempt = client.prepare(
-    `INSERT INTO attempts (delivery_id, attempt, started_at_ms, duration_ms, status, error, response_excerpt)
-     VALUES (:deliveryId, :attempt, :startedAtMs, :durationMs, :status, :error, :responseExcerpt)`,
+    `INSERT INTO attempts (id, delivery_id, attempt, started_at_ms, duration_ms, status, error, response_excerpt)
+     VALUES (:id, :deliveryId, :attempt, :startedAtMs, :durationMs, :status, :error, :responseExcerpt)
+     ON CONFLICT (id) DO NOTHING`,
   );
   const settle = client.prepare(
     `UPDATE deliveries SET state = :state, attempts = :attempt, due_at_ms = :dueAtMs, lease_until_ms = NULL,
@@ -274,11 +278,17 @@ function recordCommands(db: Db, { refreshDue, raiseAlarm }: Parts) {
     return { before, now, successes: 0, atMs: 0 };
   }
 
+  /** Saves an attempt with a free id of its start. The end of its delivery's id keeps those of one start apart. */
+  async function save(attempt: RecordedAttempt['attempt']): Promise<void> {
+    const first = attempt.startedAtMs * ATTEMPTS_PER_MS + (Number.parseInt(attempt.deliveryId.slice(-2), 36) || 0);
+    for (let id = first; (await insertAttempt.run({ ...attempt, id })).changes === 0; ) id++;
+  }
+
   async function recordAll(recorded: readonly RecordedAttempt[]): Promise<void> {
     const followed = new Map<string, Followed>();
     for (const { endpointId, leaseUntilMs, attempt, verdict } of recorded) {
       const { deliveryId: id, attempt: number, status, error } = attempt;
-      await insertAttempt.run(attempt);
+      await save(attempt);
       const [state, dueAtMs] = verdict.kind === 'retry' ? ['waiting', verdict.atMs] : [verdict.kind, null];
       await settle.run({ id, leaseUntilMs, state, attempt: number, dueAtMs, status, error });
       const { now, successes, ...rest } = followed.get(endpointId) ?? (await firstSeen(endpointId));

@@ -169,6 +169,8 @@ export const sessions = sqliteTable('sessions', {
 
 export const networks = sqliteTable('networks', {
   key: text().$type<NetworkKey>().primaryKey(),
+  number: integer().notNull(),
+  lastId: integer().notNull().default(0),
   state: text().$type<'starting' | 'following' | 'behind' | 'fault' | 'halted'>().notNull(),
   reasonCode: text(),
   reasonMessage: text(),

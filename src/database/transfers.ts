@@ -15,7 +15,7 @@ import { addresses, blocks, networks, transfers } from './tables.ts';
 
 export type TransferRow = typeof transfers.$inferSelect;
 
-type Fact = Omit<TransferRow, 'id' | 'mac'>;
+type Fact = Omit<TransferRow, 'mac'>;
 
 /** Transfers among which the largest is looked for, so that nobody can make a refund slow. */
 const SENDERS_MAX = 1_000;
@@ -42,7 +42,7 @@ export type SessionTransfer = Readonly<{
 
 /** Returns the columns that the MAC of a transfer covers: sender, amount and our address. */
 export const macedTransfer = (
-  row: Omit<Fact, 'confirmed' | 'firstConfirmedAtMs' | 'dust' | 'phase' | 'counted' | 'seenAtMs'>,
+  row: Omit<Fact, 'id' | 'confirmed' | 'firstConfirmedAtMs' | 'dust' | 'phase' | 'counted' | 'seenAtMs'>,
 ): MacedRow => {
   const { blockId, tx, position, network, currency, fromKey, addressId, units, decimals } = row;
   const fields = [network, currency, fromKey, addressId, units.toString(), decimals];
@@ -59,7 +59,7 @@ export type Transfers = ReturnType<typeof createTransfers>;
 const isShown = eq(transfers.dust, sql`0`);
 
 function factSteps(db: Db, guard: RowGuard) {
-  const insert = preparedInsert(db, transfers, ['id']);
+  const insert = preparedInsert(db, transfers);
   const ofBlock = findBy(db, transfers, 'blockId');
   const confirming = () =>
     db.orm.update(transfers).set({

@@ -22,10 +22,11 @@ test('only the chain of a network that was read is missed', () => {
   refuseLostChains(config);
   const client = new Sqlite(file);
   const add = client.prepare(
-    `INSERT INTO networks (key, state, tip_hash, tip_number, tip_time_s, updated_at_ms) VALUES (?, 'following', ?, ?, ?, 0)`,
+    `INSERT INTO networks (key, number, state, tip_hash, tip_number, tip_time_s, updated_at_ms)
+     VALUES (?, ?, 'following', ?, ?, ?, 0)`,
   );
-  add.run('test:tron', '0x01', 7, 1);
-  add.run('test:bsc', null, null, null);
+  add.run('test:tron', 1, '0x01', 7, 1);
+  add.run('test:bsc', 2, null, null, null);
   client.close();
   assert.throws(
     () => refuseLostChains(config),

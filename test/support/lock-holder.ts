@@ -6,6 +6,7 @@
 import Sqlite from 'better-sqlite3';
 import { openSqlite } from '../../src/database/engine/open.ts';
 import { openWriteTurn } from '../../src/database/engine/write-turn.ts';
+import { createCounters } from '../../src/database/meta.ts';
 
 /** How long each write holds the lock. */
 const WRITE_MS = 20;
@@ -16,10 +17,11 @@ const done = () => process.send?.('done');
 
 async function writeOn(): Promise<void> {
   const db = openSqlite({ file, busyTimeoutMs: 60_000, bytesMax: null });
-  const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'back_to_back', '')");
+  const insert = db.client.prepare("INSERT INTO alarms (id, at_ms, code, message) VALUES (?, 1, 'back_to_back', '')");
+  const nextNumber = createCounters(db);
   for (let n = 0; ; n++) {
     await db.write(async () => {
-      await insert.run();
+      await insert.run(await nextNumber('alarms'));
       const untilMs = performance.now() + WRITE_MS;
       while (performance.now() < untilMs);
     });

@@ -3,7 +3,7 @@
  */
 
 /** The changes of one statement. */
-export type Changes = Readonly<{ changes: number; lastInsertRowid: number | bigint }>;
+export type Changes = Readonly<{ changes: number }>;
 
 /** A statement in SQL; it is compiled when it first runs. */
 export type Statement = Readonly<{

@@ -14,7 +14,7 @@ import { filterInOrder, mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, findBy, preparedInsert } from '../engine/prepared.ts';
 import { createCounters } from '../meta.ts';
-import type { NetworkRows } from '../networks.ts';
+import type { NetworkRows, RowIds } from '../networks.ts';
 import { otherTransfers, outgoingTransfers, ownWallets, payoutAttempts } from '../tables.ts';
 import type { TextFormats } from '../text-formats.ts';
 import { type Freezer, isUnexplained, OUTFLOW_FOREIGN } from './holds.ts';
@@ -41,7 +41,7 @@ export type Outgoing = ReturnType<typeof createOutgoing>;
 export function createOutgoing(db: Db) {
   const { orm } = db;
   const { highest, withKey, attempted, saved, unexplained } = createQueries(db);
-  const insert = preparedInsert(db, outgoingTransfers, ['id']);
+  const insert = preparedInsert(db, outgoingTransfers);
   const insertOther = preparedInsert(db, otherTransfers);
   const leaving = async (network: NetworkKey, content: readonly ChainTransfer[]) =>
     (
@@ -75,14 +75,18 @@ export function createOutgoing(db: Db) {
       return unknown.map(({ transfer }) => transfer);
     },
     /** Saves those transfers of a block that leave the refund and gas wallets. */
-    async add(network: NetworkKey, block: BlockRef, content: readonly ChainTransfer[], nowMs: number): Promise<void> {
+    async add(
+      { network, ids, nowMs }: Readonly<{ network: NetworkKey; ids: RowIds; nowMs: number }>,
+      block: BlockRef,
+      content: readonly ChainTransfer[],
+    ): Promise<void> {
       for (const { role, transfer } of await leaving(network, content)) {
         const { currency, to: toKey, units } = transfer;
         invariant(units > 0n, `outgoing transfer ${transfer.tx} #${transfer.index} on ${network} is above zero`);
         const place = placeOf(network, block, transfer);
         if (await saved.get(place)) continue;
-        const blockNumber = block.number;
-        await insert({ ...place, toKey, currency, units, role, blockNumber, state: 'open', seenAtMs: nowMs });
+        const row = { ...place, toKey, currency, units, role, blockNumber: block.number, seenAtMs: nowMs };
+        await insert({ ...row, id: ids.next(), state: 'open' });
       }
     },
     /** Forgets what has not been judged of a block that left the chain. */

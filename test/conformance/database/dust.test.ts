@@ -90,6 +90,7 @@ test('of many transfers the newest are shown, and sums are exact', async ({ data
   const extra = 30;
   const blocks = [];
   for (let n = 0; n < PAYMENTS_MAX + extra; n++) blocks.push(await one.mine([pays(to, 1n)]));
+  two.nowMs += 1_000;
   blocks.push(await two.mine([pays(to, 1n, { network: 'two' })]));
   const seen = await show(database, 'o1');
   assert.is(seen.paymentCount, PAYMENTS_MAX + extra + 1);

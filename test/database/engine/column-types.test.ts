@@ -34,9 +34,9 @@ test('every integer is read back unchanged, is text in the file, and null stays 
   const any = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
   await fc.assert(
     fc.asyncProperty(any, fc.option(any), async (sum, maybe) => {
-      const { lastInsertRowid } = await db.write(() => insert({ sum, maybe }));
+      await db.write(() => insert({ sum, maybe }));
       const row = (await db.read(() => db.orm.select().from(sums).all())).at(-1);
-      assert.equal(row, { id: Number(lastInsertRowid), sum, maybe });
+      assert.equal({ ...row, id: 0 }, { id: 0, sum, maybe });
       assert.is(db.raw.prepare('SELECT sum FROM sums ORDER BY id DESC').pluck().get(), sum.toString());
       db.raw.exec('DELETE FROM sums');
     }),

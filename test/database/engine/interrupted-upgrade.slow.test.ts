@@ -59,8 +59,8 @@ function makeOlder(): void {
   const client = new Sqlite(older);
   client.exec(`
     CREATE TEMP TABLE n AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${SESSIONS}) SELECT i FROM n;
-    INSERT INTO networks (key, state, tip_hash, tip_number, tip_time_s, floor, read_through_s, updated_at_ms)
-      VALUES ('test:one', 'following', 'h', 1, 5000, 0, 5000, 5000000);
+    INSERT INTO networks (key, number, state, tip_hash, tip_number, tip_time_s, floor, read_through_s, updated_at_ms)
+      VALUES ('test:one', 1, 'following', 'h', 1, 5000, 0, 5000, 5000000);
     INSERT INTO stores (id, name, status, settings, refund_policy, page, zone, next_receipt_number, created_at_ms, live_secret, test_secret)
       VALUES ('m1', 'Shop', 'approved', '{}', '{}', '{}', 'UTC', 1, 0, '', '');
     INSERT INTO pools (id, family, mode, source, current, next_index) VALUES (1, 'evm', 'test', 'xpub', 1, ${SESSIONS});
