@@ -235,6 +235,8 @@ function gapCommands({ client, orm, write }: Db) {
   );
   const idAt = (ms: number) => `cs_${sortableTime(Math.max(0, ms))}`;
 
+  const countFree = client.prepare("SELECT count(*) FROM addresses WHERE pool_id = ? AND state = 'free'").pluck();
+
   /** Retires the addresses that the pool would give out next, also those that are not derived yet. */
   async function retireNext({ id, nextIndex, retiredThrough }: PoolRow, count: number): Promise<void> {
     const next = orm.select({ id: addresses.id }).from(addresses);
@@ -287,7 +289,7 @@ function gapCommands({ client, orm, write }: Db) {
           const minutes = Math.ceil((nowMs - lastMs) / MINUTE_MS);
           const all = imported ? guess : Math.min(RETIRED_MAX, Math.max(guess, SPARE + minutes));
           const before = pool.gapSinceMs === lastMs ? pool.gapGiven : 0;
-          const free = imported ? await orm.$count(addresses, and(eq(addresses.poolId, id), isFree)) : 0;
+          const free = imported ? Number(await countFree.get(id)) : 0;
           const count = Math.min(all - before, imported ? Math.floor(free / 2) : RETIRED_MAX);
           if (count <= 0) continue;
           await retireNext(pool, count);

@@ -22,19 +22,17 @@ export const tipColumns = (tip: Pick<BlockRow, 'hash' | 'number' | 'timeS'> | un
 });
 
 /** Networks' numbers are below it: they are the end of the ids of their rows. */
-const NUMBERS_END = 100;
-/** Ids that one network can give in a millisecond before they run ahead of the clock. */
-const IDS_PER_MS = 10;
+const NUMBERS_END = 1_000;
 
 /** Ids of the blocks and transfers that one transaction saves for a network. */
 export type RowIds = Readonly<{ next(): number; last(): number }>;
 
-/** Returns ids after those that a network has given. The last one is to be saved with the network's row. */
+/** Returns ids after those that a network has given, at or after now in milliseconds. The last one is to be saved with the network's row. */
 export function idsAfter({ number, lastId }: Pick<NetworkRow, 'number' | 'lastId'>, nowMs: number): RowIds {
   let last = lastId;
   return {
     next() {
-      last = Math.max(Math.floor(last / NUMBERS_END) + 1, nowMs * IDS_PER_MS) * NUMBERS_END + number;
+      last = Math.max(Math.floor(last / NUMBERS_END) + 1, nowMs) * NUMBERS_END + number;
       return last;
     },
     last: () => last,

@@ -200,7 +200,7 @@ CREATE INDEX sessions_odd ON sessions (store_id, mode, id) WHERE funded IN ('ove
 -- The position of a network's follower, and its state.
 CREATE TABLE networks (
   key TEXT PRIMARY KEY, --> NetworkKey
-  number INTEGER NOT NULL UNIQUE CHECK (number BETWEEN 1 AND 99),
+  number INTEGER NOT NULL UNIQUE CHECK (number BETWEEN 1 AND 999),
   last_id INTEGER NOT NULL DEFAULT 0, -- of its blocks and transfers: they rise with time, and end in the network's number
   state TEXT NOT NULL CHECK (state IN ('starting', 'following', 'behind', 'fault', 'halted')),
   reason_code TEXT,
