@@ -27,7 +27,10 @@ const NUMBERS_END = 1_000;
 /** Ids of the blocks and transfers that one transaction saves for a network. */
 export type RowIds = Readonly<{ next(): number; last(): number }>;
 
-/** Returns ids after those that a network has given, at or after now in milliseconds. The last one is to be saved with the network's row. */
+/**
+ * Returns ids after those that a network has given, which rise with the time. The last one is to be saved with the
+ * network's row.
+ */
 export function idsAfter({ number, lastId }: Pick<NetworkRow, 'number' | 'lastId'>, nowMs: number): RowIds {
   let last = lastId;
   return {
