@@ -42,6 +42,30 @@ export function idsAfter({ number, lastId }: Pick<NetworkRow, 'number' | 'lastId
   };
 }
 
+/**
+ * Takes rows of networks for a transaction: what decides about money out begins with it, so that a freeze and an
+ * attempt wait for each other. The tag is a clause on an engine with several writers.
+ */
+export function createNetworkLock({ client }: Pick<Db, 'client'>) {
+  const one = client.prepare('SELECT key FROM networks WHERE key = ? /* lock */');
+  const ofPayout = client.prepare(
+    'SELECT key FROM networks WHERE key = (SELECT network FROM payouts WHERE id = ?) /* lock */',
+  );
+  const all = client.prepare('SELECT key FROM networks ORDER BY key /* lock */');
+  return {
+    /** Takes the row of one network; null: of every network. */
+    async take(network: NetworkKey | null): Promise<void> {
+      await (network === null ? all.all() : one.get(network));
+    },
+    /** Takes the row of the network on which a payout is made. */
+    async takeOf(payoutId: string): Promise<void> {
+      await ofPayout.get(payoutId);
+    },
+  };
+}
+
+export type NetworkLock = ReturnType<typeof createNetworkLock>;
+
 /** Returns functions that are called within a transaction. */
 export function createNetworks(db: Db) {
   const insert = preparedInsert(db, networks);

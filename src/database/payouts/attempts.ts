@@ -15,6 +15,7 @@ import { mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, preparedInsert } from '../engine/prepared.ts';
 import type { Ledger } from '../ledger.ts';
+import { createNetworkLock } from '../networks.ts';
 import type { RefundGates } from '../refunds/settlement.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts } from '../tables.ts';
 import { type Freezer, NONCE_FOREIGN } from './holds.ts';
@@ -207,6 +208,7 @@ export function attemptCommands(db: Db, parts: Parts) {
      */
     async allot(input: NewAttempt): Promise<AllotOutcome> {
       return db.write(async () => {
+        await steps.lock.take(input.intent.network);
         const payout = await findAllottable(input);
         if (
           !payout ||
@@ -228,6 +230,7 @@ export function attemptCommands(db: Db, parts: Parts) {
       ...name
     }: AttemptName & Readonly<{ wait: Reason; nextLookAtMs: number; nowMs: number }>): Promise<boolean> {
       return db.write(async () => {
+        await steps.lock.takeOf(name.id);
         const payout = await steps.find(name.id);
         const row = await findAttempt(name);
         if (!payout || !row) return false;
@@ -247,6 +250,7 @@ export function attemptCommands(db: Db, parts: Parts) {
      */
     async recordSigned(network: NetworkKey, signatures: readonly JournaledSignature[]): Promise<JournalOutcome> {
       return db.write(async () => {
+        await steps.lock.take(network);
         for (const signature of signatures) {
           const { id: journalId, generation, attempt, tx, bytes, signedAtMs } = signature;
           const name = { id: signature.intent.id, generation, attempt };
@@ -270,6 +274,7 @@ export function attemptCommands(db: Db, parts: Parts) {
     }: AttemptName &
       Readonly<{ answerCode: string; answer: string; refusal: Reason | null; nowMs: number }>): Promise<void> {
       await db.write(async () => {
+        await steps.lock.takeOf(name.id);
         const payout = await steps.find(name.id);
         const row = await findAttempt(name);
         invariant(payout && row && row.tx !== null, `the sent attempt of payout ${name.id} was recorded`);
@@ -421,6 +426,7 @@ function laneStatements(db: Db) {
 /** The part of the repository `payouts` about nonces. */
 export function nonceCommands(db: Db, { nonces, freezer }: Readonly<{ nonces: Nonces; freezer: Freezer }>) {
   const { orm } = db;
+  const lock = createNetworkLock(db);
   const foreign = atFirstUse(
     orm
       .select()
@@ -450,6 +456,7 @@ export function nonceCommands(db: Db, { nonces, freezer }: Readonly<{ nonces: No
       nowMs: number,
     ): Promise<NonceOffer> {
       return db.write(async () => {
+        await lock.take(network);
         // A block at the head may vanish, and nonces that follow it could then never be used.
         if (final === null && head > 0 && !(await nonces.find(network, payer))) return { kind: 'unsettled' };
         const row = await nonces.begin(network, payer, final ?? 0);
@@ -476,6 +483,7 @@ export function nonceCommands(db: Db, { nonces, freezer }: Readonly<{ nonces: No
     /** Makes a wallet go on from this nonce, or its own if that is higher: an operator knows those before it. */
     async passNonces(network: NetworkKey, payer: string, nextNonce: number): Promise<void> {
       await db.write(async () => {
+        await lock.take(network);
         const row = await nonces.begin(network, payer, nextNonce);
         await nonces.move({ ...row, nextNonce: Math.max(row.nextNonce, nextNonce), countedNonce: null });
       });

@@ -14,6 +14,7 @@ import { atFirstUse, changeBy, findBy, preparedInsert } from '../engine/prepared
 import { MADE_AT_MS } from '../engine/scripts.ts';
 import type { Ledger } from '../ledger.ts';
 import { createMeta } from '../meta.ts';
+import { createNetworkLock } from '../networks.ts';
 import { payoutAttempts, payoutEngines } from '../tables.ts';
 import type { JournaledSignature, Nonces } from './attempts.ts';
 import type { FollowLost } from './outcomes.ts';
@@ -45,9 +46,11 @@ export function engineCommands(db: Db) {
   const insertEngine = preparedInsert(db, payoutEngines);
   const saveSettling = changeBy(db, payoutEngines, ['settlingUntilMs'], 'network');
   const meta = createMeta(db);
+  const lock = createNetworkLock(db);
   const saveBeat = changeBy(db, payoutEngines, ['beatAtMs'], 'network');
 
   const save = async (network: NetworkKey, set: Partial<typeof payoutEngines.$inferInsert>): Promise<void> => {
+    await lock.take(network);
     const { changes } = await orm.update(payoutEngines).set(set).where(eq(payoutEngines.network, network)).run();
     if (changes === 0)
       await orm
@@ -58,6 +61,7 @@ export function engineCommands(db: Db) {
 
   /** Begins the settling-in of a network unless its engine has left a heartbeat in the last two minutes. */
   async function beginSettling(network: NetworkKey, nowMs: number): Promise<void> {
+    await lock.take(network);
     const isRecent = (ms: number | null) => ms !== null && ms >= nowMs - GAP_MS_MAX && ms <= nowMs;
     const engine = await findEngine.get({ network });
     if (engine) {
@@ -87,6 +91,7 @@ export function engineCommands(db: Db) {
      */
     async nextFence(network: NetworkKey, servedFence: number): Promise<number | null> {
       return write(async () => {
+        await lock.take(network);
         const engine = await findEngine.get({ network });
         if (servedFence > (engine?.fence ?? 0)) return null;
         const fence = (engine?.fence ?? 0) + 1;
@@ -263,6 +268,7 @@ export function adoptionCommands(db: Db, { steps, ledger, nonces, followLost }: 
      */
     async adopt(network: NetworkKey, { signatures, isContinued, servedFence, nowMs }: JournalPart): Promise<number> {
       return db.write(async () => {
+        await steps.lock.take(network);
         if (!isContinued) await deleteUnsigned(network);
         const added = await filterInOrder(signatures, (signature) => adoptOne(signature, nowMs));
         for (const id of new Set(added.map(({ intent }) => intent.id))) await follow(id, nowMs);

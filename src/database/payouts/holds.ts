@@ -13,6 +13,7 @@ import { mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse } from '../engine/prepared.ts';
 import type { Ledger } from '../ledger.ts';
+import { createNetworkLock } from '../networks.ts';
 import { outgoingTransfers, payoutAttempts, payoutFreezes, walletBooks } from '../tables.ts';
 
 /** `network` is null for a freeze of every network. Each has at most one freeze with the same code. */
@@ -132,6 +133,7 @@ export function holdCommands(
   { freezer, ledger, recordAct }: Readonly<{ freezer: Freezer; ledger: Pick<Ledger, 'adjust'>; recordAct: RecordAct }>,
 ) {
   const { orm } = db;
+  const lock = createNetworkLock(db);
   // Prepared, because each engine reads it in each round.
   const all = atFirstUse(
     orm
@@ -169,7 +171,10 @@ export function holdCommands(
      * @returns false when it was frozen before
      */
     async freeze(freeze: Freeze, act: OperatorAct | null): Promise<boolean> {
-      return db.write(() => freezer.freeze(freeze, act));
+      return db.write(async () => {
+        await lock.take(freeze.network);
+        return freezer.freeze(freeze, act);
+      });
     },
     /**
      * Ends freezes that a person has looked at, and acknowledges the transfers that caused one. Any other freeze
@@ -178,6 +183,7 @@ export function holdCommands(
      */
     async thaw({ freezes, transfers }: SeenFreezes, act: OperatorAct): Promise<readonly Freeze[]> {
       return db.write(async () => {
+        await lock.take(freezes.length === 1 ? (freezes[0]?.network ?? null) : null);
         const thawed = await mapInOrder(freezes, (one) => thaw(one, transfers, act));
         for (const network of new Set(freezes.flatMap((one) => one.network ?? []))) {
           const moved = thawed.flatMap((one) => (one.freeze.network === network ? one.moved : []));

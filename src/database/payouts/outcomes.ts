@@ -229,6 +229,7 @@ export function outcomeCommands(db: Db, parts: Parts) {
       nowMs: number;
     }>): Promise<boolean> {
       return write(async () => {
+        await steps.lock.takeOf(id);
         const row = await steps.find(id);
         const isSeen = row?.state === seen.state && row.generation === seen.generation;
         if (!row || !isSeen || (await attemptCount(id)) !== seen.attemptCount) return false;

@@ -14,7 +14,7 @@ import { filterInOrder, mapInOrder } from '../engine/each.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, findBy, preparedInsert } from '../engine/prepared.ts';
 import { createCounters } from '../meta.ts';
-import type { NetworkRows, RowIds } from '../networks.ts';
+import { createNetworkLock, type NetworkRows, type RowIds } from '../networks.ts';
 import { otherTransfers, outgoingTransfers, ownWallets, payoutAttempts } from '../tables.ts';
 import type { TextFormats } from '../text-formats.ts';
 import { type Freezer, isUnexplained, OUTFLOW_FOREIGN } from './holds.ts';
@@ -170,6 +170,7 @@ export function outgoingCommands(db: Db, parts: Parts) {
   const { attempted } = createQueries(db);
   const { final, foreign } = createJudgeQueries(db);
   const insertWallet = preparedInsert(db, ownWallets);
+  const lock = createNetworkLock(db);
   const nextNumber = createCounters(db);
   const walletsOf = atFirstUse(
     orm
@@ -215,6 +216,7 @@ export function outgoingCommands(db: Db, parts: Parts) {
     async judge(network: NetworkKey, nowMs: number): Promise<void> {
       if ((await db.read(() => finalOf(network))).length === 0) return;
       await db.write(async () => {
+        await lock.take(network);
         for (const row of await finalOf(network)) await judge(row, nowMs);
       });
     },

@@ -14,6 +14,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import { isSameIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
 import { atFirstUse, changeBy, findBy, preparedInsert } from '../engine/prepared.ts';
+import { createNetworkLock } from '../networks.ts';
 import { payoutAttempts, payouts, sessions, stores, sweepParts } from '../tables.ts';
 import type { Doubts } from './doubts.ts';
 import type { EqualTransfer } from './outgoing.ts';
@@ -98,6 +99,7 @@ export function createPayoutSteps(
   { raiseAlarm, doubts }: Readonly<{ raiseAlarm: RaiseAlarm; doubts: Doubts }>,
 ) {
   const find = findBy(db, payouts, 'id');
+  const lock = createNetworkLock(db);
   const insert = preparedInsert(db, payouts);
   const insertPart = preparedInsert(db, sweepParts);
   const update = changeBy(db, payouts, changingNames, 'id');
@@ -175,6 +177,7 @@ export function createPayoutSteps(
 
   return {
     ...doubts,
+    lock,
     find: (id: string): Promise<PayoutRow | undefined> => find.get({ id }),
     /**
      * Saves a payout. An existing one stays as it is, except that a refund or return without a session gets it.
@@ -238,6 +241,7 @@ export function createPayoutSteps(
     },
     /** Calls `work` with a payout that is open in this generation; returns false when there is none. */
     async ifOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => Promise<void>): Promise<boolean> {
+      await lock.takeOf(id);
       const row = await find.get({ id });
       const isOpen = row?.state === 'waiting' || row?.state === 'sent';
       if (!row || !isOpen || row.generation !== generation) return false;
@@ -284,7 +288,10 @@ export function payoutCommands(db: Db, steps: PayoutSteps) {
     },
     /** Cancels a payout; false once an attempt is allotted, it has ended, or signatures must be adopted first. */
     async cancel(id: string, nowMs: number): Promise<boolean> {
-      return write(() => steps.cancel(id, nowMs));
+      return write(async () => {
+        await steps.lock.takeOf(id);
+        return steps.cancel(id, nowMs);
+      });
     },
     /**
      * Returns why a payout may have been paid by what is not known here, so that it is neither canceled nor rejected,

@@ -173,6 +173,7 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
       readonly string[]
     > {
       return db.write(async () => {
+        await payouts.lock.take(place.network);
         await refuseTreasury(place.pool, treasury);
         const poolId = (await findPool.get(place.pool.family, place.pool.mode)) as number | undefined;
         if (poolId === undefined) return [];
@@ -191,7 +192,10 @@ export function sweepCommands(db: Db, payouts: PayoutSteps) {
      * @returns false if it was not, or if it may have been paid by what is not known here
      */
     async withdraw(id: string, isPossible: boolean, nowMs: number): Promise<boolean> {
-      return db.write(() => withdraw(id, isPossible, nowMs));
+      return db.write(async () => {
+        await payouts.lock.takeOf(id);
+        return withdraw(id, isPossible, nowMs);
+      });
     },
     /** Replaces the levels of a network with what the engine just read. */
     async recordUnswept(network: NetworkKey, levels: readonly UnsweptLevel[]): Promise<void> {

@@ -10,6 +10,7 @@ import { readBook } from '../../core/wallet-books.ts';
 import { readIntent } from '../engine/column-types.ts';
 import type { Db } from '../engine/open.ts';
 import { createMeta } from '../meta.ts';
+import { createNetworkLock } from '../networks.ts';
 import { walletBooks } from '../tables.ts';
 import type { FormatAmount } from '../text-formats.ts';
 import { BALANCE_SHORT, type Freezer } from './holds.ts';
@@ -46,6 +47,7 @@ type Parts = Readonly<{ freezer: Freezer; formatAmount: FormatAmount }>;
 export function walletCommands(db: Db, { freezer, formatAmount }: Parts) {
   const { orm, read, write } = db;
   const meta = createMeta(db);
+  const lock = createNetworkLock(db);
   const reader = createBookReader(db);
 
   async function compare({ network, heldUnits, feeUnitsMax, nowMs }: Reading): Promise<void> {
@@ -85,7 +87,10 @@ export function walletCommands(db: Db, { freezer, formatAmount }: Parts) {
      * an alarm. Tokens are watched transfer by transfer.
      */
     async compareBooks(reading: Reading): Promise<void> {
-      await write(() => compare(reading));
+      await write(async () => {
+        await lock.take(reading.network);
+        await compare(reading);
+      });
     },
   };
 }
