@@ -77,7 +77,7 @@ export async function packArchive(file: string, folder: string, passphrase: Uint
  * @throws Fault permanent `not_found`, `backup_damaged`, `passphrase_wrong`; transient `storage_unavailable`
  */
 export async function unpackArchive(file: string, folder: string, passphrase: Uint8Array): Promise<Manifest> {
-  await unseal(file, { passphrase }, async (plain) => {
+  await unseal(file, passphrase, async (plain) => {
     // `-o`: the files belong to this user.
     const tar = spawn('tar', ['-x', '-o', '-f', '-', '-C', folder], { stdio: ['pipe', 'ignore', 'pipe'] });
     const done = tarEnd(tar);
