@@ -6,6 +6,7 @@
  *   npm run test:all              both
  *   npm run test:nodes            the files in `test/nodes/`, which those above leave out: on real nodes, built once
  *   npm test -- --all --nodes     every file
+ *   npm test -- --postgres        what both engines of the database must pass, on a PostgreSQL that is started for it
  *   npm test -- database follow   the files, fast or slow, whose path contains one of the words
  *
  * A slow file has a process of its own; fast ones of one folder share one. `TEST_JOBS` stands for the number of cores.
@@ -22,6 +23,7 @@ import { buildGeth } from '../test/nodes/geth-binary.ts';
 import { buildTests } from '../test/run/build-tests.ts';
 import { killRunning, type Result, runBatch } from '../test/run/run-batch.ts';
 import { startBrowserProcess } from '../test/support/browser-process.ts';
+import { serverPrograms, startPostgres } from '../test/support/postgres.ts';
 
 /** Slow files mostly wait for blocks, so many more of them run at a time than there are cores. */
 const WAITING_MORE = 2;
@@ -31,15 +33,22 @@ const cores = Number(process.env.TEST_JOBS) || availableParallelism();
 const builder = fileURLToPath(new URL('./build.mjs', import.meta.url));
 
 const { values: flags, positionals: words } = parseArgs({
-  options: { all: { type: 'boolean' }, rest: { type: 'boolean' }, nodes: { type: 'boolean' } },
+  options: {
+    all: { type: 'boolean' },
+    rest: { type: 'boolean' },
+    nodes: { type: 'boolean' },
+    postgres: { type: 'boolean' },
+  },
   allowPositionals: true,
 });
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const isOnNodes = (file: string): boolean => file.startsWith('test/nodes/');
+const isForBoth = (file: string): boolean => /^test\/(conformance\/database\/|database\/postgres\.)/.test(file);
 const isSlow = (file: string): boolean => file.endsWith('.slow.test.ts') || isOnNodes(file);
 
 function isChosen(file: string): boolean {
   if (words.length > 0 && !words.some((word) => file.includes(word))) return false;
+  if (flags.postgres) return isForBoth(file);
   if (isOnNodes(file)) return Boolean(flags.nodes);
   if (flags.all) return true;
   if (flags.rest) return isSlow(file);
@@ -68,13 +77,20 @@ function skipAll(files: readonly string[], why: string): readonly Result[] {
 }
 
 async function runAll(files: readonly string[]): Promise<readonly Result[]> {
+  const bin = flags.postgres ? serverPrograms() : null;
+  if (flags.postgres && !bin) return skipAll(files, 'PostgreSQL is not installed (package postgresql)');
   // Tests start programs from dist/.
   execFileSync(process.execPath, [builder, '--if-stale'], { stdio: ['ignore', 2, 2] });
   buildTests();
   const needsBrowser = files.some((file) => readFileSync(file, 'utf8').includes('support/browser.ts'));
   const browser = needsBrowser ? await startBrowserProcess(print) : null;
+  const postgres = bin ? await startPostgres(bin) : null;
+  const shared = {
+    ...(browser && { TEST_BROWSER: browser.address }),
+    ...(postgres && { TEST_POSTGRES: postgres.folder }),
+  };
   const run = async (batch: readonly string[]): Promise<readonly Result[]> => {
-    const results = await runBatch(batch, browser ? { TEST_BROWSER: browser.address } : {}, print);
+    const results = await runBatch(batch, shared, print);
     for (const result of results)
       print(`${result.failed ? '✗' : '✓'} ${result.file}  ${describe(result)}  ${result.seconds.toFixed(1)} s`);
     return results;
@@ -99,6 +115,7 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
     return (await Promise.all([runOnNodes(), runOn(slow, waiting), runOn(fast, busy)])).flat();
   } finally {
     browser?.stop();
+    postgres?.stop();
   }
 }
 

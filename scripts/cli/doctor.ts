@@ -77,7 +77,9 @@ function versionFinding(): Finding {
 }
 
 /** Checks the database as a file. */
-function databaseFindings({ dataDir }: Pick<Config, 'dataDir'>): Finding[] {
+function databaseFindings({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>): Finding[] {
+  // Opening it checks the server.
+  if (databaseUrl !== null) return [ok('database', 'on a PostgreSQL server, whose own tools check its files')];
   const file = databaseFile(dataDir);
   if (!existsSync(file)) return [failure('database', `${file} does not exist yet`, 'start Quayside: `npm start`')];
   const restore = 'stop Quayside, keep a copy of the file, and restore a backup (docs/operate.md#backups)';

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { makeProvedBackup } from '../../src/app/backup/make.ts';
 import { type RotationParts, rotateSecretKey } from '../../src/app/secret-key-rotation.ts';
+import { refuseOnServer } from '../../src/app/sqlite-only.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -30,6 +31,7 @@ export const secretKeyRotate: OfflineCommand = {
   ],
   async runOffline(input) {
     const config = loadConfig({ env: input.env, cwd: input.cwd, beforeSandbox: true });
+    refuseOnServer(config, 'the rotation of the secret key', 'Keep the key that the database was made with.');
     if (!existsSync(databaseFile(config.dataDir)))
       throw permanent('not_found', `there is no installation in ${config.dataDir}; check QUAYSIDE_DATA_DIR`);
     if (config.signer) await refuseRunningSigner(config.signer.dir);

@@ -87,7 +87,7 @@ async function runOn(command: AnyCommand, input: Input): Promise<Answer> {
   const { env, cwd } = input;
   const config = loadConfig({ env, cwd, beforeSandbox: !command.needsSandbox });
   // The upgrade of an older database is left to `npm start`, which makes sure that nothing else uses it.
-  if (!existsSync(databaseFile(config.dataDir))) {
+  if (config.databaseUrl === null && !existsSync(databaseFile(config.dataDir))) {
     if (!command.createsInstallation) throw noInstallation(config.dataDir);
     prepareDatabase(config, env);
   }

@@ -21,11 +21,12 @@ export type WriteHooks = Readonly<{
 
 /** @throws Fault: see `readSecretKey` */
 export const databaseOptions = (
-  { dataDir, limits }: Pick<Config, 'dataDir' | 'limits'>,
+  { dataDir, databaseUrl, limits }: Pick<Config, 'dataDir' | 'databaseUrl' | 'limits'>,
   env: NodeJS.ProcessEnv,
   { onWrite, log }: WriteHooks,
 ): OpenOptions & Readonly<{ secretKey: Uint8Array }> => ({
   file: databaseFile(dataDir),
+  url: databaseUrl,
   secretKey: readSecretKey(dataDir, env),
   busyTimeoutMs: BUSY_TIMEOUT_MS,
   bytesMax: limits.storageBytesMax,

@@ -16,7 +16,7 @@ import { databaseFile, secretKeyFile } from '../lib/secret-key.ts';
 import { collectStartGarbage } from '../lib/start-garbage.ts';
 import { removeAbandoned } from './backup/scratch.ts';
 import { everyDay, runOnce } from './nightly.ts';
-import { prepareDatabase } from './prepare-database.ts';
+import { prepareEitherDatabase } from './prepare-database.ts';
 import { RETENTION_TIME } from './retention.ts';
 import { readCredentials, refuseLostChains } from './sandbox-credentials.ts';
 import { openServiceManager, type ServiceManager } from './service-manager.ts';
@@ -71,7 +71,7 @@ export async function runInstallation(server: ChildProcess): Promise<void> {
   const release = takeInstanceLock(config.dataDir);
   try {
     refuseLostChains(config);
-    const isNew = !existsSync(databaseFile(config.dataDir));
+    const isNew = config.databaseUrl === null && !existsSync(databaseFile(config.dataDir));
     const { signal } = stopping;
     await refuseTakenPorts(config, { clock, signal, mayWait: !isNew, onWait: (text) => say([text]) });
     if (!signal.aborted) await run(config, server, { manager, isNew });
@@ -118,7 +118,7 @@ async function run(
     supervised({ name: `indexer ${key}`, module, args: [key], onHalted, begin });
   }
   removeAbandoned(config.dataDir);
-  prepareDatabase(config, env, log);
+  await prepareEitherDatabase(config, env, log);
   // The sandbox chooses the addresses of its nodes.
   if (!(await Promise.race([simulating, stopped]))) return;
   // While a person types the passphrase, no other process writes to the terminal, or looks for the signer in vain.

@@ -7,6 +7,7 @@ import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import { hasLiveData } from '../database/engine/live-data.ts';
 import { migrate } from '../database/engine/migrate.ts';
+import { preparePostgres } from '../database/engine/postgres-server.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 import { signerFiles } from '../signer/files.ts';
@@ -25,6 +26,20 @@ export function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Lo
   // The key comes first: a database without its key is refused, and a missing database gets a new key.
   readSecretKey(config.dataDir, env);
   migrate({ file, backupDir: join(config.dataDir, 'backups'), ...(log && { log }) });
+}
+
+/**
+ * Prepares the database as `prepareDatabase` does, or that on the PostgreSQL server which the settings name.
+ * @throws Fault as `prepareDatabase`; see `preparePostgres`
+ */
+export async function prepareEitherDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Log): Promise<void> {
+  const { databaseUrl, dataDir } = config;
+  if (databaseUrl === null) return prepareDatabase(config, env, log);
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  readSecretKey(dataDir, env);
+  for (const migration of await preparePostgres(databaseUrl, config.sandbox)) {
+    log?.info({ migration }, 'database migrated');
+  }
 }
 
 /** Returns whether a signer has signed for live networks, or is allowed to. */

@@ -29,6 +29,7 @@ type Plain = CamelCased<
   Pick<
     GeneralSettings,
     | 'data_dir'
+    | 'database_url'
     | 'host'
     | 'port'
     | 'metrics_host'

@@ -151,6 +151,12 @@ const rpcUrl = setting('an http:// or https:// URL of your node', urlOf(/^https?
 const secondUrl = setting('a ws://, wss://, http:// or https:// URL of a second node', urlOf(/^(ws|http)s?:$/), false);
 const solidUrl = setting('an http:// or https:// URL of your node, or null', orNull(urlOf(/^https?:$/)), false);
 
+const databaseUrl = setting(
+  'a postgres:// URL with a user and a database, or null',
+  orNull(urlOf(/^postgres(ql)?:$/)),
+  false,
+);
+
 /** Reads a decimal text above zero and at most `max`, as whole units of its last decimal. */
 const decimalUpTo =
   (decimals: number, max: bigint): Reader<bigint> =>
@@ -209,6 +215,7 @@ export const generalSettings = group({
   dashboard_url: dashboardUrl,
   trusted_proxies: listOf(setting('a CIDR range such as 172.18.0.0/16, not of all addresses', proxyRange)),
   data_dir: setting('a folder', matching(/./)),
+  database_url: databaseUrl,
   base_url: publicUrl,
   checkout_url: publicUrl,
   security_contact: setting('a mailto: or https:// URL, or null', orNull(urlOf(/^(mailto|https):$/))),

@@ -131,23 +131,25 @@ export function createRequestNonces(db: Db, replays: Replays) {
     const name = nameOf(nonce);
     if (unsaved.has(name)) return false;
     unsaved.set(name, nonce.keepUntilMs);
-    const saved = db
-      .write(() => save(nonce), { isGrouped: true })
-      .then((isFresh) => {
-        unsaved.delete(name);
-        return isFresh;
-      });
-    const later = new Promise<null>((resolve) => setImmediate(resolve, null));
     try {
-      const isFresh = await (mayBeSavedLater ? Promise.race([saved, later]) : saved);
-      if (isFresh !== null) return isFresh;
+      if (mayBeSavedLater && (await db.read(() => replays.isUsed(nonce)))) {
+        unsaved.delete(name);
+        return false;
+      }
+      const saved = db
+        .write(() => save(nonce), { isGrouped: true })
+        .then((isFresh) => {
+          unsaved.delete(name);
+          return isFresh;
+        });
+      const later = new Promise<true>((resolve) => setImmediate(resolve, true));
+      // If saving fails later, the nonce stays used up until this process ends.
+      saved.catch(() => {});
+      return await (mayBeSavedLater ? Promise.race([saved, later]) : saved);
     } catch (error) {
       unsaved.delete(name);
       throw error;
     }
-    // If saving fails at last, the nonce stays used up until this process ends.
-    saved.catch(() => {});
-    return !(await db.read(() => replays.isUsed(nonce)));
   }
 
   return {

@@ -274,6 +274,7 @@ const configOf = (
   networks: readonly NetworkConfig[],
 ): Config => ({
   dataDir,
+  databaseUrl: null,
   host: '127.0.0.1',
   port: 0,
   metricsHost: '127.0.0.1',

@@ -1,18 +1,25 @@
 /**
- * A real SQLite database in a folder of its own, removed at the end.
+ * A real database with the tables and no rows, removed at the end: SQLite's, in a folder of its own; or PostgreSQL's,
+ * where `TEST_POSTGRES` names the folder of a server's socket (`npm test -- --postgres`).
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Database, openSqliteDatabase } from '../../src/database/database.ts';
+import type { WriteHooks } from '../../src/database/engine/open.ts';
 import { createDatabaseFile } from './database-file.ts';
+import { copyTemplate } from './postgres.ts';
+import { copyRows } from './postgres-rows.ts';
 
 export type TempDatabase = Readonly<{
   database: Database;
+  /** The file of SQLite. */
   file: string;
-  /** Another connection to the same file, like another process's. The caller closes it. */
-  connect(busyTimeoutMs?: number): Database;
+  /** Another connection to the same database, like another process's. The caller closes it. */
+  connect(busyTimeoutMs?: number, hooks?: WriteHooks): Database;
+  /** Returns a file of SQLite with all rows as they are now: the file itself, or a copy. */
+  rows(): Promise<string>;
   close(): void;
 }>;
 
@@ -26,15 +33,24 @@ export const connectTo = (file: string, busyTimeoutMs = 5000, outageWaitS = 600)
 export function openTempDatabase(outageWaitS = 600): TempDatabase {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-store-'));
   const file = join(folder, 'quayside.db');
+  const server = process.env.TEST_POSTGRES;
+  const copied = server === undefined ? null : copyTemplate(server);
   createDatabaseFile(file);
-  const connect = (busyTimeoutMs?: number) => connectTo(file, busyTimeoutMs, outageWaitS);
+  const common = { file, url: copied?.url ?? null, secretKey, bytesMax: null, outageWaitS };
+  const connect = (busyTimeoutMs = 5000, hooks: WriteHooks = {}) =>
+    openSqliteDatabase({ ...common, busyTimeoutMs, ...hooks });
   const database = connect();
   return {
     database,
     file,
     connect,
+    async rows() {
+      if (copied) await copyRows(copied.url, file);
+      return file;
+    },
     close() {
       database.close();
+      copied?.remove();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -56,7 +56,7 @@ const bans: readonly Ban[] = [
         .map(({ source }) => source)
         .join('|'),
     ),
-    except: /^(?!src\/database\/)|\/engine\/\w.*$/,
+    except: /^(?!src\/database\/)|\/engine\/\w.*$|\.pg\.sql$/,
     todo: 'write SQL that other engines have too: CASE, "quotedNames", BIGINT, ON CONFLICT with its target in the text',
   },
   {

@@ -15,7 +15,7 @@ function sizeFindings(sources: Sources): string[] {
   return [...sources].flatMap(([path, text]) => {
     const lines = text.split('\n').length - 1;
     // The tables are written by a program, from the schema.
-    if (path === 'src/database/tables.ts') return [];
+    if (path === 'src/database/tables.ts' || path.endsWith('.pg.sql')) return [];
     const own = path === 'src/database/schema.sql' ? SCHEMA_LINES_MAX : LINES_MAX;
     const max = path.startsWith('test/') ? TEST_LINES_MAX : own;
     return lines > max ? [`${path} has ${lines} lines, more than ${max}: it is two nouns, split it`] : [];

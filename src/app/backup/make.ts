@@ -25,6 +25,7 @@ import type { Log } from '../../lib/log.ts';
 import { syncFolder } from '../../lib/secret-file.ts';
 import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
 import { openConfiguredSigner } from '../../signer/client.ts';
+import { refuseOnServer } from '../sqlite-only.ts';
 import { readRoom } from '../watches/disk.ts';
 import { filesIn, type Manifest, packArchive } from './archive.ts';
 import { rememberBackup } from './report.ts';
@@ -65,6 +66,9 @@ export async function makeProvedBackup(
   passphrase: Uint8Array,
 ): Promise<ProvedBackup> {
   const { config, act, clock } = parts;
+  const instead =
+    "Copy the database with the server's own tools, and keep secret.key, the settings and the signer's backup.";
+  refuseOnServer(config, 'a backup', instead);
   await refuseWithoutRoom(config);
   const { file, bytes, manifest, signerFault } = await makeBackup(folder, parts, passphrase);
   const made = { file, made_at_ms: act.atMs, proved_at_ms: null, sent_at_ms: null };

@@ -8,7 +8,7 @@ import { asPostgresFault, codeOf } from './postgres-fault.ts';
 import { appliedQuery, newestOf, readScripts, recordsOf, refuseOtherVersion, scriptsAfter } from './scripts.ts';
 
 const VERSION_MIN = 15;
-const CONNECT_MS = 5_000;
+const CONNECT_MS = 10_000;
 /** A lock that is waited for longer is an error; and the server ends a transaction that has stopped asking. */
 const LOCK_MS = 5_000;
 const IDLE_MS = 30_000;
@@ -147,22 +147,37 @@ export async function checkDatabase(pool: Pool, name: string): Promise<void> {
  * @returns the names of the scripts applied now
  * @throws Fault as `checkDatabase`; permanent `database_newer`, `migration_altered`, `migration_failed`
  */
-export async function preparePostgres(url: string): Promise<readonly string[]> {
+export async function preparePostgres(url: string, isSandbox = false): Promise<readonly string[]> {
   const name = databaseName(url);
   const pool = new Pool({ ...connectionOf(url), max: 1 });
   try {
     await checkServer(pool, name);
     // Another process that creates the same tables wins; then nothing is left to do.
-    return await applyMissing(pool, name).catch((error: unknown) => {
+    const applied = await applyMissing(pool, name).catch((error: unknown) => {
       if (isCreatedMeanwhile(error)) return applyMissing(pool, name);
       throw error;
     });
+    const { rows } = isSandbox ? await pool.query(LIVE_DATA) : { rows: [] };
+    if (rows.length > 0) throw liveDatabase(name);
+    return applied;
   } catch (error) {
     throw asPostgresFault(error, name);
   } finally {
     await pool.end();
   }
 }
+
+/** Finds what is there on live networks only. */
+const LIVE_DATA = `SELECT 1 FROM networks WHERE starts_with(key, 'live:') UNION ALL
+  SELECT 1 FROM pools WHERE mode = 'live' UNION ALL SELECT 1 FROM keys WHERE mode = 'live' AND last_used_at_ms IS NOT NULL
+  LIMIT 1`;
+
+const liveDatabase = (name: string) =>
+  permanent(
+    'live_data_folder',
+    `The database ${name} has the data of live networks, but only simulated networks are configured. Set ` +
+      'QUAYSIDE_CONFIG to your settings file, or QUAYSIDE_DATABASE_URL to another database for the sandbox.',
+  );
 
 async function applyMissing(pool: Pool, name: string): Promise<readonly string[]> {
   const scripts = readScripts('.pg.sql');

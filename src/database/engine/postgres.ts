@@ -36,6 +36,9 @@ const NAMED_MAX = 2_000;
 
 const BEGIN_WRITE = 'BEGIN ISOLATION LEVEL SERIALIZABLE';
 const BEGIN_READ = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+/** Numbers a commit that changed rows, once it has taken place, in the same round trip. Nobody waits for a sequence. */
+const COMMIT_CHANGES = "COMMIT; SELECT nextval('commits') AS commits";
+const LAST_COMMIT = 'SELECT last_value AS commits FROM commits';
 const changing = new Set(['INSERT', 'UPDATE', 'DELETE']);
 
 /** A transaction's body. */
@@ -68,7 +71,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks)
   };
   const client = createClient(inside);
   const changes = watchChanges(pool);
-  const { again, once } = createTransactions(pool, bodies, name);
+  const { again, once } = createTransactions(pool, { bodies, name, onCommit: changes.saw });
   let [last, isChecked]: [Promise<unknown>, boolean] = [Promise.resolve(), false];
 
   /** @throws Fault: see `checkDatabase` */
@@ -109,9 +112,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks)
         });
       });
       last = done.catch(() => {});
-      const result = await done;
-      changes.add();
-      return result;
+      return done;
     },
     close() {
       changes.stop();
@@ -126,8 +127,14 @@ const waitFault = (name: string) =>
     `The database ${name} cannot be used now: earlier writes of this process take long.`,
   );
 
+type Transactions = Readonly<{
+  bodies: AsyncLocalStorage<Body>;
+  name: string;
+  onCommit: (commits: number) => void;
+}>;
+
 /** Returns the functions that run a body in a transaction, and that run it again. */
-function createTransactions(pool: Pool, bodies: AsyncLocalStorage<Body>, name: string) {
+function createTransactions(pool: Pool, { bodies, name, onCommit }: Transactions) {
   async function once<T>(begin: string, work: (body: Body) => Promise<T>): Promise<T> {
     const client = await pool.connect();
     const body: Body = { client, isOpen: true, isBusy: false, changes: 0, cursors: 0, failure: null };
@@ -138,7 +145,11 @@ function createTransactions(pool: Pool, bodies: AsyncLocalStorage<Body>, name: s
       body.isOpen = false;
       // The server has given the transaction up, and would answer a COMMIT by taking it back.
       if (body.failure) throw body.failure;
-      await client.query('COMMIT');
+      if (body.changes === 0) await client.query('COMMIT');
+      else {
+        const answers = (await client.query(COMMIT_CHANGES)) as unknown as readonly [unknown, { rows: Commits[] }];
+        onCommit(answers[1].rows[0]?.commits ?? 0);
+      }
       return result;
     } catch (error) {
       body.isOpen = false;
@@ -216,7 +227,7 @@ function createClient(inside: () => Body | null): Client {
     return {
       get: async (...values) => rowsOf(await query(values))[0],
       all: async (...values) => rowsOf(await query(values)),
-      run: async (...values) => ({ changes: (await query(values)).rowCount ?? 0, lastInsertRowid: 0 }),
+      run: async (...values) => ({ changes: (await query(values)).rowCount ?? 0 }),
       async *iterate(...given) {
         const body = inside();
         invariant(body, 'rows are read one by one within a body');
@@ -237,25 +248,28 @@ function createClient(inside: () => Body | null): Client {
   return { prepare: (text) => statementOf(text, asObject) };
 }
 
-/** Returns a number that changes with every commit: at once with this process's, soon with those of others. */
+type Commits = Readonly<{ commits: number }>;
+
+/** Counts commits that changed rows: this process's at once, those of others at the next look. */
 function watchChanges(pool: Pool) {
-  let [changes, seen, isStarted] = [0, '', false];
+  let [seen, isStarted] = [0, false];
   let stop = () => {};
+  const saw = (commits: number): void => {
+    seen = Math.max(seen, commits);
+  };
   async function look(): Promise<void> {
     // A failure says nothing about commits.
-    const found = await pool.query('SELECT pg_current_snapshot()::text AS now').catch(() => null);
-    const now = (found?.rows[0] as { now: string } | undefined)?.now ?? seen;
-    if (now !== seen) changes++;
-    seen = now;
+    const found = await pool.query(LAST_COMMIT).catch(() => null);
+    saw((found?.rows[0] as Commits | undefined)?.commits ?? 0);
     if (!pool.ending) stop = after(POLL_MS, () => void look());
   }
   return {
     count(): number {
       if (!isStarted) void look();
       isStarted = true;
-      return changes;
+      return seen;
     },
-    add: () => void changes++,
+    saw,
     stop: () => stop(),
   };
 }

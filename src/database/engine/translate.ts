@@ -1,6 +1,5 @@
 /**
- * Texts of statements for PostgreSQL. Both engines are sent the same text; what they read differently is here, and
- * nowhere else: parameters, hints, tags of locks, and SQLite's name of an integer.
+ * Texts of statements for PostgreSQL. Both engines are sent the same text, but for its parameters.
  *
  * PostgreSQL takes the type of a parameter from its place, and finds none in `SELECT ?`, or a short integer in `? + 1`.
  * So each parameter says the type of its value, and null is written into the text: one statement has a few texts.
@@ -12,45 +11,21 @@ export type Translated = Readonly<{ text: string; values: readonly unknown[] }>;
 /** Returns the text for these values, which are in the order of the `?`, or one object with the names of all others. */
 export type Translate = (values: readonly unknown[]) => Translated;
 
-/** Something in a statement: a literal, a name or a comment, which stay, a hint, or a parameter. */
-const token = new RegExp(
-  [
-    /'(?:[^']|'')*'/,
-    /"(?:[^"]|"")*"/,
-    /\/\*\+?\s*(?<tag>[\s\S]*?)\s*\*\//,
-    /--[^\n]*/,
-    /\b(?<hint>INDEXED BY \w+|NOT INDEXED)\b/,
-    /\bAS (?<integer>INTEGER)\b/,
-    /(?<mark>\?)/,
-    /(?<!:)[:@](?<name>[A-Za-z_]\w*)/,
-  ]
-    .map(({ source }) => source)
-    .join('|'),
-  'g',
-);
+/** Something in a statement that stays (a literal, a name, a comment), or a parameter. */
+const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|(?<mark>\?)|(?<!:)[:@](?<name>[A-Za-z_]\w*)/g;
 
 /** A piece of a statement: text, or a parameter by its place or its name. */
 type Piece = string | Readonly<{ parameter: number | string }>;
-
-/** Tags in comments, and what they stand for; any other comment is dropped. */
-const tags: Readonly<Record<string, string>> = {
-  lock: 'FOR UPDATE',
-  'lock skip locked': 'FOR UPDATE SKIP LOCKED',
-};
 
 /** Returns the pieces of a statement. */
 function piecesOf(text: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let [through, marks] = [0, 0];
   for (const match of text.matchAll(token)) {
-    const { tag, hint, integer, mark, name } = match.groups ?? {};
-    pieces.push(text.slice(through, match.index));
+    const { mark, name } = match.groups ?? {};
+    if (mark === undefined && name === undefined) continue;
+    pieces.push(text.slice(through, match.index), { parameter: name ?? marks++ });
     through = match.index + match[0].length;
-    if (mark !== undefined) pieces.push({ parameter: marks++ });
-    else if (name !== undefined) pieces.push({ parameter: name });
-    else if (integer !== undefined) pieces.push('AS BIGINT');
-    else if (tag !== undefined) pieces.push(tags[tag.toLowerCase()] ?? '');
-    else if (hint === undefined && !match[0].startsWith('--')) pieces.push(match[0]);
   }
   return [...pieces, text.slice(through)];
 }

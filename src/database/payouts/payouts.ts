@@ -370,13 +370,17 @@ export function payoutCommands(db: Db, steps: PayoutSteps) {
         .select({
           network: payouts.network,
           count: count(),
-          code: sql<string>`${min(payouts.faultCode)}`,
-          message: sql<string>`${payouts.faultMessage}`,
+          // A code has no space.
+          first: sql<string>`min(${payouts.faultCode} || ' ' || ${payouts.faultMessage})`,
         })
         .from(payouts)
         .where(and(sql`${payouts.state} IN ('waiting', 'sent')`, isNotNull(payouts.faultCode)))
         .groupBy(payouts.network);
-      return read(() => faults.all());
+      const found = await read(() => faults.all());
+      return found.map(({ first, ...rest }) => {
+        const [code = '', ...words] = first.split(' ');
+        return { ...rest, code, message: words.join(' ') };
+      });
     },
     async stats(): Promise<PayoutStats> {
       /** As `delayOf` in core. */
@@ -387,7 +391,8 @@ export function payoutCommands(db: Db, steps: PayoutSteps) {
         .select({ network, code, count: count(), oldestAtMs: sql<number>`${min(createdAtMs)}` })
         .from(payouts)
         .where(inArray(state, ['waiting', 'sent', 'stuck']))
-        .groupBy(network, code);
+        .groupBy(network, code)
+        .orderBy(network, sql`coalesce(${code}, '')`);
       return read(async () => ({ counts: await counts.all(), waiting: await waiting.all() }));
     },
   };

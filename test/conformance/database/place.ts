@@ -274,7 +274,7 @@ export function inWorld(work: (world: World) => Promise<void>, more?: Partial<St
       await two.mine();
       await work({ database, place, one, two });
       await booksAgree(database);
-      assert.equal(audit(place.file), []);
+      assert.equal(audit(await place.rows()), []);
     } finally {
       place.close();
     }

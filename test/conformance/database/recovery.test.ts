@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert';
 import type { BlockRef } from '../../../src/core/block.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
+import { mapInOrder } from '../../../src/database/engine/each.ts';
 import { REWOUND_TRANSFERS_MAX, type Reread } from '../../../src/database/recovery.ts';
 import {
   act,
@@ -132,8 +133,13 @@ test('a rewind needs blocks above, and no more transfers than one transaction ta
   assert.equal(await rewind(0, 'test:none'), { kind: 'never_read' });
   const tip = one.chain.at(-1)?.number ?? 0;
   assert.equal(await rewind(tip), { kind: 'not_above', tip });
-  const to = addressOf(sessionOf(await database.sessions.create(newSession('o1'))));
-  const many = Array.from({ length: REWOUND_TRANSFERS_MAX + 1 }, (_, index) => pays(to, 1n, { index }));
+  const orders = Array.from({ length: 20 }, (_, at) => `o${at}`);
+  const to = await mapInOrder(orders, async (order) =>
+    addressOf(sessionOf(await database.sessions.create(newSession(order)))),
+  );
+  const many = Array.from({ length: REWOUND_TRANSFERS_MAX + 1 }, (_, index) =>
+    pays(to[index % to.length] ?? '', 1n, { index }),
+  );
   await one.mine(many);
   assert.equal(await rewind(tip), { kind: 'too_many', transfers: many.length });
   assert.equal(await database.audit.list(10), [], 'what is refused is not recorded');

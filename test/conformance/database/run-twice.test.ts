@@ -2,8 +2,8 @@
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Database, openSqliteDatabase } from '../../../src/database/database.ts';
-import { openTempDatabase, secretKey } from '../../support/temp-database.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import {
   act,
   addressOf,
@@ -60,7 +60,7 @@ async function story(database: Database): Promise<void> {
 }
 
 /** Returns the database with each command run again after its first try was aborted before the commit. */
-function eachTwice(file: string): Readonly<{ database: Database; aborted: () => number; close: () => void }> {
+function eachTwice(place: TempDatabase): Readonly<{ database: Database; aborted: () => number; close: () => void }> {
   const abort = new Error('aborted before the commit');
   let [isArmed, aborted] = [false, 0];
   const beforeCommit = (): void => {
@@ -69,8 +69,7 @@ function eachTwice(file: string): Readonly<{ database: Database; aborted: () => 
     aborted++;
     throw abort;
   };
-  const options = { secretKey, busyTimeoutMs: 5000, bytesMax: null, outageWaitS: OUTAGE_WAIT_S };
-  const real = openSqliteDatabase({ ...options, file, beforeCommit });
+  const real = place.connect(undefined, { beforeCommit });
   const again =
     (run: (...args: unknown[]) => unknown) =>
     async (...args: unknown[]): Promise<unknown> => {
@@ -112,12 +111,12 @@ function rowsOf(file: string): string[] {
 
 test('every command can run twice', async () => {
   const [once, other] = [openTempDatabase(OUTAGE_WAIT_S), openTempDatabase(OUTAGE_WAIT_S)];
-  const twice = eachTwice(other.file);
+  const twice = eachTwice(other);
   try {
     await story(once.database);
     await story(twice.database);
     assert.ok(twice.aborted() > 15, `${twice.aborted()} commands were aborted`);
-    assert.equal(rowsOf(other.file), rowsOf(once.file));
+    assert.equal(rowsOf(await other.rows()), rowsOf(await once.rows()));
   } finally {
     twice.close();
     once.close();

@@ -1,0 +1,127 @@
+/** The engine on PostgreSQL: what only it does. Run by `npm test -- --postgres`; without a server, all is skipped. */
+import { Pool } from 'pg';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '../../src/core/fault.ts';
+import { textsPrepared } from '../../src/database/engine/client.ts';
+import { openPostgres } from '../../src/database/engine/postgres.ts';
+import { preparePostgres } from '../../src/database/engine/postgres-server.ts';
+import { translator } from '../../src/database/engine/translate.ts';
+import { breaks, fails } from '../conformance/database/place.ts';
+import { addressOf, copyTemplate } from '../support/postgres.ts';
+import { openTempDatabase } from '../support/temp-database.ts';
+
+const folder = process.env.TEST_POSTGRES ?? '';
+const test = suite('postgres');
+const onServer = folder === '' ? test.skip : test;
+
+/** Runs statements on a server's database, as its administrator. */
+async function onPool<T>(url: string, work: (pool: Pool) => Promise<T>): Promise<T> {
+  const pool = new Pool({ connectionString: url, max: 2 });
+  pool.on('error', () => {});
+  try {
+    return await work(pool);
+  } finally {
+    await pool.end();
+  }
+}
+
+test('each value says its type, a name is one parameter, and what is no parameter stays', () => {
+  const text = 'SELECT \'?\', "a:b", :one -- ?\n, :two + :one, x::text FROM t WHERE c = :none';
+  assert.equal(translator(text)([{ one: 1, two: 'b', none: null }]), {
+    text: 'SELECT \'?\', "a:b", $1::bigint -- ?\n, $2::text + $1::bigint, x::text FROM t WHERE c = NULL',
+    values: [1, 'b'],
+  });
+  const bytes = new Uint8Array(2);
+  assert.equal(translator('(?, ?, ?)')([bytes, null, 2n ** 60n]), {
+    text: '($1::bytea, NULL, $2::bigint)',
+    values: [bytes, 2n ** 60n],
+  });
+  assert.throws(() => translator('?')([true]), /not boolean/);
+  assert.throws(() => translator('?')([]), /is missing/);
+});
+
+test('an address that names no database of PostgreSQL is refused', () => {
+  for (const url of ['', 'mysql://h/d', 'postgres://h', 'postgres://h/'])
+    assert.throws(
+      () => openPostgres(url, {}),
+      (error: unknown) => error instanceof Fault && error.code === 'database_url_wrong',
+    );
+});
+
+onServer('the server understands every statement', async () => {
+  const [place, copied] = [openTempDatabase(), copyTemplate(folder)];
+  const texts = textsPrepared(() => place.connect().close());
+  assert.ok(texts.length > 150, `${texts.length} statements were seen`);
+  await onPool(copied.url, async (pool) => {
+    for (const text of texts) {
+      const nulls = new Proxy({}, { get: () => null });
+      const isNamed = /(?<!:)[:@][a-z]/i.test(text.replaceAll(/'[^']*'/g, ''));
+      const given = isNamed ? [nulls] : Array.from(text, () => null);
+      await pool.query(`EXPLAIN ${translator(text)(given).text}`);
+    }
+  });
+  place.close();
+  copied.remove();
+});
+
+onServer('a lost transaction and a broken connection are run again; a number above 2^53 is refused', async () => {
+  const { url, remove } = copyTemplate(folder);
+  const [one, two] = [openPostgres(url, {}), openPostgres(url, {})];
+  const add = one.client.prepare('INSERT INTO counters (owner, last) VALUES (?, ?)');
+  const read = (db: typeof one) => db.client.prepare('SELECT last FROM counters WHERE owner = ?').pluck();
+  const raise = (db: typeof one) => db.client.prepare('UPDATE counters SET last = ? WHERE owner = ?');
+  await one.write(() => add.run('a', 0));
+  const bump = (db: typeof one) =>
+    db.write(async () => {
+      await raise(db).run(Number(await read(db).get('a')) + 1, 'a');
+    });
+  await Promise.all(Array.from({ length: 20 }, (_, at) => bump(at % 2 ? one : two)));
+  assert.is(await two.read(() => read(two).get('a')), 20);
+  let isCut = false;
+  await one.write(async () => {
+    await raise(one).run(21, 'a');
+    if (isCut) return;
+    isCut = true;
+    const own = await one.client.prepare('SELECT pg_backend_pid()').pluck().get();
+    await onPool(url, (pool) => pool.query('SELECT pg_terminate_backend($1)', [own]));
+    await raise(one).run(99, 'a');
+  });
+  assert.is(await two.read(() => read(two).get('a')), 21);
+  await one.write(() => raise(one).run(2n ** 60n, 'a'));
+  const above = await one.read(() => read(one).get('a')).catch((error: unknown) => String(error));
+  assert.match(String(above), /above 2\^53/);
+  await breaks(one.write(() => add.run('b', null)));
+  one.close();
+  two.close();
+  remove();
+});
+
+onServer('what cannot be used is refused in a sentence', async () => {
+  const { url, remove } = copyTemplate(folder);
+  await onPool(addressOf(folder, 'postgres'), async (pool) => {
+    await pool.query(`CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`);
+    await pool.query('CREATE DATABASE foreign_tables');
+    await pool.query('CREATE DATABASE empty');
+  });
+  await onPool(addressOf(folder, 'foreign_tables'), (pool) => pool.query('CREATE TABLE theirs (id BIGINT)'));
+  await fails(preparePostgres(addressOf(folder, 'latin')), 'database_encoding_wrong');
+  await fails(preparePostgres(addressOf(folder, 'foreign_tables')), 'database_foreign');
+  await fails(preparePostgres(addressOf(folder, 'nowhere')), 'storage_unavailable');
+  const empty = openPostgres(addressOf(folder, 'empty'), {});
+  await fails(
+    empty.read(async () => {}),
+    'schema_not_current',
+  );
+  empty.close();
+  const both = await Promise.all([1, 2].map(() => preparePostgres(addressOf(folder, 'empty'))));
+  assert.equal(both.flat(), ['schema.pg.sql'], 'only one of two creates the tables');
+  await onPool(url, (pool) =>
+    pool.query(`UPDATE meta SET name = 'migration 0007', value = replace(value, '"version":0', '"version":7')
+      WHERE name = 'migration 0000'`),
+  );
+  await fails(preparePostgres(url), 'database_newer');
+  remove();
+});
+
+test.run();
