@@ -22,7 +22,7 @@ import {
   textOption,
   usage,
 } from './command.ts';
-import { mebibytes } from './output.ts';
+import { mebibytes, openProgress } from './output.ts';
 import { askNewPassphrase, withTerminal } from './terminal.ts';
 
 export const passphraseOption: Option = {
@@ -48,21 +48,30 @@ export const backup: Command = {
   ],
   async run(input, { config, database: { audit }, clock }) {
     const act = operatorAct(backup, input, clock);
-    const parts = { config, env: input.env, act, clock, log: openLog('backup', config.logLevel) };
+    const progress = openProgress();
+    const parts = {
+      ...{ config, env: input.env, act, clock, log: openLog('backup', config.logLevel) },
+      onProgress: (done: number, total: number) => progress.show(`packed ${mebibytes(done)} of ${mebibytes(total)}`),
+      onReceived: (bytes: number) => progress.show(`received ${mebibytes(bytes)} from the signer`),
+    };
     const to = textOption(input, 'to');
     if (to === undefined && input.options['passphrase-file'] !== undefined)
       throw usage('--passphrase-file needs --to; without it, the settings `backup` name the file');
-    const made = to === undefined ? await runScheduledBackup({ ...parts, audit }) : await makeIn(to);
-    const { file, bytes, files, sessions, deleted, isSent, signerFault } = made;
-    return {
-      json: { file, bytes, made_at: moment(act.atMs), files, sessions, proved: true, sent: isSent, deleted },
-      lines: [
-        `wrote ${file}: ${mebibytes(bytes)} with ${files.join(', ')}; it is sound${isSent ? ', and was sent' : ''}`,
-        ...(signerFault === null ? [] : [`The signer’s part is missing: ${signerFault}`]),
-        ...(deleted.length > 0 ? [`deleted ${deleted.join(', ')}`] : []),
-      ],
-      isBad: signerFault !== null,
-    };
+    try {
+      const made = to === undefined ? await runScheduledBackup({ ...parts, audit }) : await makeIn(to);
+      const { file, bytes, files, sessions, deleted, isSent, signerFault } = made;
+      return {
+        json: { file, bytes, made_at: moment(act.atMs), files, sessions, proved: true, sent: isSent, deleted },
+        lines: [
+          `wrote ${file}: ${mebibytes(bytes)} with ${files.join(', ')}; it is sound${isSent ? ', and was sent' : ''}`,
+          ...(signerFault === null ? [] : [`The signer’s part is missing: ${signerFault}`]),
+          ...(deleted.length > 0 ? [`deleted ${deleted.join(', ')}`] : []),
+        ],
+        isBad: signerFault !== null,
+      };
+    } finally {
+      progress.end();
+    }
 
     async function makeIn(folder: string) {
       const made = await withPassphrase(input, true, (passphrase) =>

@@ -12,6 +12,7 @@ import { signerFiles } from '../../src/signer/files.ts';
 import { fingerprintOf, readKeystore } from '../../src/signer/keystore.ts';
 import { refuseExistingSigner, restoreSigner } from '../../src/signer/setup.ts';
 import { type Command, moment, notFound, type OfflineCommand, operatorAct } from './command.ts';
+import { mebibytes, openProgress } from './output.ts';
 import { dirOption, filesOf } from './signer-policy.ts';
 import { listLines } from './table.ts';
 import { askMnemonic, askNewPassphrase, withSecret, withTerminal } from './terminal.ts';
@@ -29,8 +30,12 @@ export const signerRestore: OfflineCommand = {
       refuseMissing(file);
       return withSecret(askMnemonic(terminal), async (seed) => {
         const typed = askNewPassphrase(terminal, 'Passphrase for the keystore');
-        const from = { file, nowMs: systemClock.nowMs() };
-        const madeAtMs = await withSecret(typed, (passphrase) => restoreSigner(dir, seed, passphrase, from));
+        const progress = openProgress();
+        const onBytes = (done: number, total: number) =>
+          progress.show(`restored ${mebibytes(done)} of ${mebibytes(total)}`);
+        const from = { file, nowMs: systemClock.nowMs(), onBytes };
+        const restored = withSecret(typed, (passphrase) => restoreSigner(dir, seed, passphrase, from));
+        const madeAtMs = await restored.finally(() => progress.end());
         const fingerprint = fingerprintOf(seed);
         return {
           json: { dir, fingerprint, made_at: moment(madeAtMs) },

@@ -129,7 +129,7 @@ test('a database that does not agree with the manifest is not sound, and is not 
   manifest.counts.sessions = 3;
   writeFileSync(join(inside, 'manifest.json'), JSON.stringify(manifest));
   const lying = join(folder, 'lying.backup');
-  await packArchive(lying, inside, passphrase);
+  await packArchive(lying, inside, { passphrase, onBytes: () => {} });
   const { code, out } = await run('restore', lying, '--check', ...secret, '--json');
   assert.is(code, 1);
   assert.equal(JSON.parse(out).problems, ['sessions has 2 rows, the manifest says 3']);

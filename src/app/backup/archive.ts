@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 import { permanent, transient } from '../../core/fault.ts';
+import { counted } from '../../lib/parts.ts';
 import { seal } from '../../lib/sealed.ts';
 import { damaged, unseal } from '../../lib/unseal.ts';
 
@@ -48,9 +49,14 @@ export const filesIn = (folder: string): Manifest['files'] =>
 /**
  * Packs a folder that has a manifest and its files into `file`, which must not exist, with mode 0600; it is on the disk
  * when this resolves.
+ * @param onBytes called with the number of bytes that were packed so far
  * @throws Fault permanent `passphrase_weak`; transient `storage_unavailable`
  */
-export async function packArchive(file: string, folder: string, passphrase: Uint8Array): Promise<void> {
+export async function packArchive(
+  file: string,
+  folder: string,
+  { passphrase, onBytes }: Readonly<{ passphrase: Uint8Array; onBytes: (bytes: number) => void }>,
+): Promise<void> {
   if (passphrase.length < PASSPHRASE_BYTES_MIN) {
     throw permanent(
       'passphrase_weak',
@@ -62,7 +68,7 @@ export async function packArchive(file: string, folder: string, passphrase: Uint
   const done = tarEnd(tar);
   const out = createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true });
   try {
-    await pipeline(seal(tar.stdout, passphrase, WORK_FACTOR), out);
+    await pipeline(seal(counted(tar.stdout, onBytes), passphrase, WORK_FACTOR), out);
     await done;
   } finally {
     tar.kill('SIGKILL');
@@ -77,7 +83,7 @@ export async function packArchive(file: string, folder: string, passphrase: Uint
  * @throws Fault permanent `not_found`, `backup_damaged`, `passphrase_wrong`; transient `storage_unavailable`
  */
 export async function unpackArchive(file: string, folder: string, passphrase: Uint8Array): Promise<Manifest> {
-  await unseal(file, passphrase, async (plain) => {
+  await unseal(file, { passphrase }, async (plain) => {
     // `-o`: the files belong to this user.
     const tar = spawn('tar', ['-x', '-o', '-f', '-', '-C', folder], { stdio: ['pipe', 'ignore', 'pipe'] });
     const done = tarEnd(tar);

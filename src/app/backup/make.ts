@@ -22,6 +22,7 @@ import { copyDatabase, describeSnapshot } from '../../database/engine/snapshot.t
 import type { Clock } from '../../lib/clock.ts';
 import { readShipped } from '../../lib/installation.ts';
 import type { Log } from '../../lib/log.ts';
+import { counted } from '../../lib/parts.ts';
 import { syncFolder } from '../../lib/secret-file.ts';
 import { databaseFile, secretKeyFile } from '../../lib/secret-key.ts';
 import { openConfiguredSigner } from '../../signer/client.ts';
@@ -42,6 +43,10 @@ export type BackupParts = Readonly<{
   act: OperatorAct;
   clock: Clock;
   log: Log;
+  /** Called with the bytes that were packed, and with how many there are. */
+  onProgress?: (done: number, total: number) => void;
+  /** Called with the number of bytes that came from the signer. */
+  onReceived?: (bytes: number) => void;
   /** Called with the file before it is proved. */
   onMade?: (file: string) => void;
 }>;
@@ -101,7 +106,7 @@ async function refuseWithoutRoom({ dataDir, alarms }: Config): Promise<void> {
 
 /** Writes the backup into a folder. */
 async function makeBackup(folder: string, parts: BackupParts, passphrase: Uint8Array) {
-  const { config, env, act } = parts;
+  const { config, env, act, onProgress = () => {} } = parts;
   const nowMs = act.atMs;
   const file = join(folder, `quayside-${new Date(nowMs).toISOString().replaceAll(/[-:.]/g, '')}.tar.gz.age`);
   const partial = `${file}.${process.pid}.partial`;
@@ -128,7 +133,11 @@ async function makeBackup(folder: string, parts: BackupParts, passphrase: Uint8A
     writeFileSync(inside('manifest.json'), JSON.stringify(manifest));
     // They are unpacked as they are here, whatever the mode of what they were copied from.
     for (const name of readdirSync(scratch.folder)) chmodSync(inside(name), 0o600);
-    await packArchive(partial, scratch.folder, passphrase);
+    const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+    await packArchive(partial, scratch.folder, {
+      passphrase,
+      onBytes: (done) => onProgress(Math.min(done, total), total),
+    });
     renameSync(partial, file);
     syncFolder(folder);
     return { file, bytes: statSync(file).size, manifest, signerFault };
@@ -157,11 +166,15 @@ function prepareTarget(folder: string, file: string): void {
  * without it is better than none.
  * @returns why it is missing; null if it is there
  */
-async function writeSignerPart({ dir }: SignerConfig, file: string, { log }: BackupParts): Promise<string | null> {
+async function writeSignerPart(
+  { dir }: SignerConfig,
+  file: string,
+  { log, onReceived = () => {} }: BackupParts,
+): Promise<string | null> {
   const signer = openConfiguredSigner({ dir });
   const out = createWriteStream(file, { flags: 'wx', mode: 0o600 });
   try {
-    await pipeline(signer.backup(), out);
+    await pipeline(counted(signer.backup(), onReceived), out);
     return null;
   } catch (error) {
     if (!(error instanceof Fault) && !(error instanceof Error && 'syscall' in error)) throw error;
