@@ -84,6 +84,7 @@ test('a whole installation has nothing wrong, and every part is named', async ()
     ...['version', 'configuration', 'database', 'server', 'signer', 'node', 'the networks', 'the clock', 'payouts'],
     ...['the address pools', 'the exchange rates', 'API keys', 'webhooks', 'the comparison of blocks', 'backups'],
     'the disk',
+    'the standby',
   ];
   assert.equal([...new Set(all.map(({ area }) => area))].sort(), areas.sort());
   assert.match(text, `of chain ${SANDBOX_CHAIN_ID}, with USDT and USDC, `);
