@@ -6,7 +6,7 @@ import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind, type NewestEntry } f
 import { exportFormats, rowWriter } from '../../src/lib/export-text.ts';
 import { type Command, type Input, type Installation, notFound, textOption, usage } from './command.ts';
 import { cellsOf, columnsOf } from './export-rows.ts';
-import { toNewFile, toStandardOutput } from './output.ts';
+import { openProgress, progressBar, toNewFile, toStandardOutput } from './output.ts';
 import { readMoment } from './since.ts';
 
 /** What each file has. */
@@ -85,6 +85,9 @@ async function storeId(input: Input, { database }: Installation): Promise<string
   throw notFound(`there is no store ${id}; \`quayside store list\` shows all`);
 }
 
+/** An export of fewer entries shows no progress. */
+const PROGRESS_ENTRIES_MIN = 10 * BOOK_PAGE_ENTRIES;
+
 /**
  * Yields the file page by page; memory does not grow with its length.
  * @param newest the last entry to look at, of each network
@@ -96,6 +99,9 @@ async function* exportText(
   counted: { rows: number },
   newest: readonly NewestEntry[],
 ): AsyncGenerator<string> {
+  const entries = newest.reduce((sum, { entry }) => sum + entry, 0);
+  const progress = entries > PROGRESS_ENTRIES_MIN ? openProgress() : null;
+  let done = 0;
   yield writer.begin;
   for (const { network, entry: through } of newest) {
     for (let after = 0; after < through; after += BOOK_PAGE_ENTRIES) {
@@ -103,8 +109,11 @@ async function* exportText(
       const rows = page.map((booked) =>
         writer.row(cellsOf(filter.kind, booked, config.networks), counted.rows++ === 0),
       );
+      done += Math.min(through - after, BOOK_PAGE_ENTRIES);
+      progress?.show(progressBar(`exporting ${filter.kind}`, done, entries, `${counted.rows} rows`));
       if (rows.length > 0) yield rows.join('');
     }
   }
+  progress?.end();
   yield writer.end;
 }
