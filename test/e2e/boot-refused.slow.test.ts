@@ -92,7 +92,7 @@ test('the sandbox does not start in a folder with the data of live networks, and
   const file = join(dataDir, 'quayside.db');
   migrate({ file, backupDir: join(dataDir, 'backups') });
   const client = new Sqlite(file);
-  insertRow(client, 'networks', { key: 'live:tron', state: 'following' });
+  insertRow(client, 'networks', { key: 'live:tron', number: 1, state: 'following' });
   client.close();
   const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0' });
   assert.is(await supervisor.ended, 2);

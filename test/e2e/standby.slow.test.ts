@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,6 +15,7 @@ import * as assert from 'uvu/assert';
 import { checkIntegrity } from '../../src/database/engine/integrity.ts';
 import { runnable } from '../../src/lib/installation.ts';
 import { createDatabaseFile } from '../support/database-file.ts';
+import { until } from '../support/until.ts';
 import { litestream } from './litestream.ts';
 
 const KILLS = 20;
@@ -46,9 +47,13 @@ async function loseMachine(program: string, round: number) {
   writing.stdout.setEncoding('utf8').on('data', (text: string) => {
     said += text;
   });
-  await once(writing.stdout, 'data');
-  await sleep(1_500 + 97 * round);
-  await Promise.all([kill(writing), kill(copying)]);
+  try {
+    await once(writing.stdout, 'data');
+    await until('the first copy is there', () => existsSync(`${own}-replica/ltx/0`));
+    await sleep(1_500 + 97 * round);
+  } finally {
+    await Promise.all([kill(writing), kill(copying)]);
+  }
   const lines = said.split('\n').filter((line) => /^\d+ \d+$/.test(line));
   const [number = 0, atMs = 0] = (lines.at(-1) ?? '').split(' ').map(Number);
   const startedMs = Date.now();

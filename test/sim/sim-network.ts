@@ -71,6 +71,8 @@ export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNet
   });
   const config = testNetwork({
     url: node.url,
+    // No server derives retired addresses while an indexer waits for them.
+    xpub: null,
     ...(family === 'solana' && { rpcUrl: node.httpUrl }),
     ...options.config,
   });

@@ -183,8 +183,19 @@ async function isBegun({ database, networks }: Stage): Promise<boolean> {
   return networks.every(({ config }) => begun.some(({ network, cursor }) => network === config.key && cursor !== null));
 }
 
+/** Derives what was retired after a gap, as the server does. */
+async function deriveRetired(stage: Stage): Promise<void> {
+  const { database, networks, addresses } = stage;
+  for (const { config } of networks) {
+    const { retiredThrough } = await database.addresses.level(config, 'simulation');
+    if (retiredThrough > addresses.count) await addAddresses(stage, retiredThrough - addresses.count);
+  }
+}
+
 /** Lets a step's time pass, with a block on each of `mining`, until the indexers are idle. */
-async function step({ clock, database, networks }: Stage, mining: readonly SimNetwork[]): Promise<void> {
+async function step(stage: Stage, mining: readonly SimNetwork[]): Promise<void> {
+  const { clock, database, networks } = stage;
+  await deriveRetired(stage);
   for (const network of mining) network.mine();
   clock.advance(STEP_MS);
   await Promise.all(networks.map((network) => network.settle()));

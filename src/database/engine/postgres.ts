@@ -62,8 +62,9 @@ type Row = readonly unknown[];
 export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks): Db {
   const name = databaseName(url);
   const pool = new Pool({ ...connectionOf(url), max: CONNECTIONS_MAX });
-  // A connection that breaks while nobody uses it is replaced at its next use.
+  // A connection that breaks while nobody uses it is replaced at its next use. In use, its next statement fails.
   pool.on('error', () => {});
+  pool.on('connect', (connection) => connection.on('error', () => {}));
   const bodies = new AsyncLocalStorage<Body>();
   const inside = (): Body | null => {
     const body = bodies.getStore();
