@@ -37,6 +37,7 @@ test('each value says its type, a name is one parameter, and what is no paramete
     text: '($1::bytea, NULL, $2::bigint)',
     values: [bytes, 2n ** 60n],
   });
+  assert.is(translator('SELECT key FROM networks /* lock */')([]).text, 'SELECT key FROM networks FOR UPDATE');
   assert.throws(() => translator('?')([true]), /not boolean/);
   assert.throws(() => translator('?')([]), /is missing/);
 });

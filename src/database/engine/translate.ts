@@ -1,5 +1,5 @@
 /**
- * Texts of statements for PostgreSQL. Both engines are sent the same text, but for its parameters.
+ * Texts of statements for PostgreSQL. Both engines are sent the same text, but for its parameters and its lock.
  *
  * PostgreSQL takes the type of a parameter from its place, and finds none in `SELECT ?`, or a short integer in `? + 1`.
  * So each parameter says the type of its value, and null is written into the text: one statement has a few texts.
@@ -39,9 +39,12 @@ function typeOf(value: unknown): 'bigint' | 'float8' | 'text' | 'bytea' {
   throw new TypeError(`a value of a statement is text, a number or bytes, not ${typeof value}`);
 }
 
+/** The end of a statement that reads the row on which a command is serialised. SQLite, with one writer, ignores it. */
+const LOCK = '/* lock */';
+
 /** Returns the function that makes a statement's text for its values. */
 export function translator(text: string): Translate {
-  const pieces = piecesOf(text);
+  const pieces = piecesOf(text.replace(LOCK, 'FOR UPDATE'));
   return (given) => {
     const [first] = given;
     const isNamed = given.length === 1 && typeof first === 'object' && first !== null && !(first instanceof Uint8Array);
