@@ -79,7 +79,13 @@ const poolNote = ({ free, isLow, nextIndex }: PoolReport): string =>
 async function ratesPart({ config }: Installation): Promise<Part> {
   const running = readServerFile(config.dataDir);
   const rates = running && (await readRates(running.metrics_url));
-  return { json: { rates }, lines: rates && rates.length > 0 ? [...listLines(rates), ''] : [] };
+  const shown = (rates ?? []).map(({ source, pairs, ageS, fresh, fault }) => ({
+    source,
+    rates: pairs,
+    age: ageS === null ? 'no answer yet' : `${ageS} s${fresh ? '' : ', TOO OLD'}`,
+    fault,
+  }));
+  return { json: { rates }, lines: shown.length > 0 ? [...listLines(shown), ''] : [] };
 }
 
 /** Fetches the rates, which are in the server's memory, from its metrics listener. Null if it does not answer. */
