@@ -96,15 +96,15 @@ async function payoutFacts({ database, config }: Scene, payout: Payout): Promise
 }
 
 const attemptJson = (one: Attempt) => ({
-  name: attemptName(one),
+  attempt: attemptName(one),
   payer: one.payer,
-  number: one.nonce,
+  nonce: one.nonce,
   transaction_hash: one.tx,
   signed_at: momentOrNull(one.signedAtMs),
   sent_at: momentOrNull(one.sentAtMs),
   node_said: one.answer,
 });
-const attemptShown = ['name', 'number', 'transaction_hash', 'signed_at', 'sent_at', 'node_said'] as const;
+const attemptShown = ['attempt', 'nonce', 'transaction_hash', 'signed_at', 'sent_at', 'node_said'] as const;
 
 /** Returns a payout, with what it waits for, its attempts, and its outcome. */
 export async function payoutLink(scene: Scene, payout: Payout): Promise<Link> {

@@ -67,7 +67,7 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
     await node.mineEvery(1);
     await completed(id);
     const attempts = await attemptsOf(id);
-    assert.is(new Set(attempts.map(({ number }) => number)).size, 1);
+    assert.is(new Set(attempts.map(({ nonce }) => nonce)).size, 1);
     assert.is(new Set(attempts.map((one) => one.transaction_hash)).size, attempts.length);
     assert.equal(await paidTo(payee), [4_000_000n]);
     const mined = await node.rpc<Pooled>('eth_getTransactionByHash', [attempts.at(-1)?.transaction_hash]);
@@ -88,7 +88,7 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
     await completed(id);
     const attempts = await attemptsOf(id);
     assert.equal(
-      attempts.map(({ name }) => name),
+      attempts.map(({ attempt }) => attempt),
       ['0.0', '1.0'],
     );
     assert.is((await node.receipt(attempts[0].transaction_hash))?.status, '0x0');
@@ -120,7 +120,7 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
     await until('what was on the chain then is read', () => done(...words));
     await completed(id);
     assert.equal(
-      (await attemptsOf(id)).map(({ name }) => name),
+      (await attemptsOf(id)).map(({ attempt }) => attempt),
       ['0.0', '1.0'],
     );
     assert.equal(await paidTo(payee), [3_000_000n]);
