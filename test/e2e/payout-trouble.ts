@@ -100,8 +100,8 @@ export function payoutTroubleConforms(bench: Bench, raiseBaseFee: (refund: Poole
     await node.mineEvery(0);
     const { id, payee } = await refund(session, '3.00');
     await untilPooled(bench);
-    const [{ number }] = (await attemptsOf(id)) as [Json];
-    await spendElsewhere(bench, number);
+    const [{ nonce }] = (await attemptsOf(id)) as [Json];
+    await spendElsewhere(bench, nonce);
     await node.mine(1);
     const [{ id: payout }] = (await quayside.cli('refund', 'list')).filter((one: Json) => one.refund_id === id);
     const words = ['payout', 'resolve', payout, '--retry', '--reason', 'its number was used'];
