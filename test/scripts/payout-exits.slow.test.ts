@@ -258,7 +258,7 @@ test('a restored database adopts what was signed since, and shows it; status say
   const [listed] = await answer('payout', 'list', '--state', 'sent', '--network', NETWORK, '--kind', 'refund');
   assert.equal([listed.id, listed.amount, listed.state], ['rf_since', '12.50 USDT', 'sent']);
   const [attempt] = (await answer('show', 'rf_since')).attempts;
-  assert.equal([attempt.transaction_hash, attempt.number, attempt.sent_at], [tx, 5, null]);
+  assert.equal([attempt.transaction_hash, attempt.nonce, attempt.sent_at], [tx, 5, null]);
   assert.is((await run('show', 'rf_none')).code, 3);
   assert.is((await run('payout', 'reconcile', 'test:none')).code, 3);
   assert.is(await database.engines.nextFence(NETWORK, 3), 4, 'the engine may sign again');
