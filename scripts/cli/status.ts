@@ -5,6 +5,7 @@ import { readBackupReport } from '../../src/app/backup/report.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { readStandbyReport, type StandbyReport } from '../../src/app/standby.ts';
 import { safetyWarnings } from '../../src/app/startup-banner.ts';
+import { COMPARISON_TIME } from '../../src/app/watches/comparison.ts';
 import { coinText } from '../../src/chains/coin-text.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import { unreadMinutes } from '../../src/core/wallet-books.ts';
@@ -203,8 +204,8 @@ async function carePart({ config, database }: Installation): Promise<Part> {
     },
     lines: [
       ...comparison.flatMap(({ network, compared_at, through, differs, message }) => {
-        const { nightly } = config.comparison;
-        if (compared_at === null) return nightly ? [`compared ${network}: not yet, next at ${nightly} UTC`] : [];
+        if (compared_at === null)
+          return config.sandbox ? [] : [`compared ${network}: not yet, next at ${COMPARISON_TIME} UTC`];
         const result = differs ? `DIFFERENCES in blocks ${differs.from} to ${differs.to}: ${message}` : 'no difference';
         return [`compared ${network}: through block ${through} at ${compared_at}, ${result}`];
       }),

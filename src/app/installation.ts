@@ -23,6 +23,7 @@ import { openServiceManager, type ServiceManager } from './service-manager.ts';
 import { STANDBY_CHECK_MS } from './standby.ts';
 import { operatorBanner, safetyWarnings, sandboxBanner } from './startup-banner.ts';
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
+import { COMPARISON_TIME } from './watches/comparison.ts';
 
 /** The server's message once it answers requests. */
 const serverReady = z.object({
@@ -140,8 +141,7 @@ async function run(
   if (signer && !['prompt', 'external'].includes(signer.unlock.kind)) {
     void startSigner(config.dataDir, signer, config.logLevel);
   }
-  const { nightly } = config.comparison;
-  if (nightly !== null) background.push(runNightly(nightly, '../../indexers/nightly.ts'));
+  if (!config.sandbox) background.push(runNightly(COMPARISON_TIME, '../../indexers/nightly.ts'));
   if (config.backup.nightly !== null)
     background.push(runNightly(config.backup.nightly, '../../scripts/nightly-backup.ts'));
   if (config.backup.standby !== null) background.push(checkStandbyHourly());

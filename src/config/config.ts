@@ -39,7 +39,6 @@ type Plain = CamelCased<
     | 'request_signature'
     | 'rates'
     | 'webhooks'
-    | 'comparison'
     | 'retention'
     | 'limits'
   >

@@ -237,7 +237,6 @@ export const generalSettings = group({
     allow_cidrs: cidrs,
     retry_delays_s: listOf(whole(1, 604_800)),
   }),
-  comparison: group({ nightly: timeOfDay }),
   backup: group({
     nightly: timeOfDay,
     folder: pathOrNull,

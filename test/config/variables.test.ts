@@ -26,8 +26,8 @@ function fileWith(text: string): string {
 const kinds: readonly (readonly [string, readonly string[], string, (config: Config) => unknown, unknown])[] = [
   ['a whole number', ['port'], '9000', ({ port }) => port, 9000],
   ['a number or null', ['limits', 'storage_bytes_max'], '2097152', (c) => c.limits.storageBytesMax, 2_097_152],
-  ['null', ['comparison', 'nightly'], 'null', ({ comparison }) => comparison.nightly, null],
-  ['a text', ['comparison', 'nightly'], '03:30', ({ comparison }) => comparison.nightly, '03:30'],
+  ['null', ['backup', 'nightly'], 'null', ({ backup }) => backup.nightly, null],
+  ['a text', ['log_level'], 'warn', ({ logLevel }) => logLevel, 'warn'],
   ['one of several words', ['request_signature'], 'required', (c) => c.requestSignature, 'required'],
   ['true', ['networks', 'bsc', 'sweep', 'auto'], 'true', (c) => c.networks[0]?.sweep.auto, true],
   ['false', ['networks', 'bsc', 'wallets', 'okx'], 'false', (c) => c.networks[0]?.wallets.okx, false],

@@ -291,7 +291,6 @@ const configOf = (
   networks,
   rates: { sources: ['static'], static: staticTable, singleSource: [] },
   webhooks: { allowCidrs: [], retryDelaysS: [] },
-  comparison: { nightly: null },
   backup: { nightly: null, scheduled: null, standby: null },
   retention: noRetention,
   mail: options.mail ?? null,

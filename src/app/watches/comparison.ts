@@ -3,20 +3,19 @@ import type { Config } from '../../config/config.ts';
 import type { Blocks } from '../../database/database.ts';
 import type { Watch } from './watchdog.ts';
 
+/** When the supervisor starts it, in UTC. Simulated chains are not compared. */
+export const COMPARISON_TIME = '02:15';
 /** Two nights, and an hour for the second to finish. */
 const AGE_MS_MAX = 49 * 3_600_000;
 
-export function watchComparison(
-  blocks: Blocks,
-  { networks, comparison }: Pick<Config, 'networks' | 'comparison'>,
-): Watch {
+export function watchComparison(blocks: Blocks, { networks, sandbox }: Pick<Config, 'networks' | 'sandbox'>): Watch {
   let sinceMs: number | null = null;
   return {
     what: 'the comparison of blocks',
     scopes: ['nightly'],
     async look(nowMs) {
       sinceMs ??= nowMs;
-      if (comparison.nightly === null) return [];
+      if (sandbox) return [];
       const compared = new Map((await blocks.listComparisons()).map((one) => [one.network, one.comparedAtMs]));
       return networks.flatMap(({ key }) => {
         const atMs = compared.get(key);

@@ -12,11 +12,7 @@ const networks = [testNetwork({ name: 'one' })];
 test('a network that was not compared for two nights raises an alarm, which ends with the next night', async () => {
   const { database, close } = openTempDatabase();
   const clock = handClock();
-  const bench = watched(
-    watchComparison(database.blocks, { networks, comparison: { nightly: '02:15' } }),
-    database,
-    clock,
-  );
+  const bench = watched(watchComparison(database.blocks, { networks, sandbox: false }), database, clock);
   const compare = () =>
     database.blocks.recordComparison({
       ...{ network: 'test:one', from: 1, through: 1, comparedAtMs: clock.nowMs(), blocks: 1, transfers: 0 },
@@ -37,11 +33,7 @@ test('a network that was not compared for two nights raises an alarm, which ends
 
 test('nothing is watched where blocks are never compared', async () => {
   const { database, close } = openTempDatabase();
-  const bench = watched(
-    watchComparison(database.blocks, { networks, comparison: { nightly: null } }),
-    database,
-    handClock(),
-  );
+  const bench = watched(watchComparison(database.blocks, { networks, sandbox: true }), database, handClock());
   try {
     await bench.look();
     assert.equal(await bench.after(100 * HOUR_MS), []);
