@@ -16,7 +16,7 @@ const scopes = {
 
 const limit: Option = { value: 'N', help: `at most N (${LISTED}), up to ${LISTED_MAX}` };
 
-/** What was asked for: nothing is left out but by what stands here. */
+/** The filters of a list. Without them it is complete. */
 type Filter<State extends string, Kind extends string> = Readonly<{
   storeId?: string;
   sessionId?: string;

@@ -45,11 +45,11 @@ export const REASON_CHARS_MAX = 200;
 /** Said where a required reason is missing, or too long. */
 export const needsReason: Sentence = say('Say why, in at most {max} characters.', { max: REASON_CHARS_MAX });
 
-/** What acts work on. */
+/** The parts that acts work on. */
 export type Context = Readonly<{
   database: Database;
   nowMs: number;
-  /** Who does it, when and why, as the audit log keeps it. */
+  /** The actor, the time and the reason, as the audit log keeps them. */
   act: OperatorAct;
   /** The store and mode of a merchant's page: nothing else is found there. Null for the operator. */
   scope: Readonly<{ storeId: string; mode: Mode }> | null;
@@ -141,13 +141,13 @@ export type Review = Readonly<{
   /** The id in the audit log. */
   target: string;
   facts: readonly Fact[];
-  /** What follows, with what cannot be undone. */
+  /** The consequences, with those that cannot be undone. */
   notes: readonly Sentence[];
   button: Sentence;
   isDangerous?: true;
-  /** What has to be typed exactly. */
+  /** The text to be typed exactly. */
   typed?: string;
-  /** What a dry run answers programs; the facts, if it is left out. */
+  /** A dry run's answer to programs; the facts, if it is left out. */
   json?: Readonly<Record<string, unknown>>;
 }>;
 
@@ -167,7 +167,7 @@ export type Outcome = Readonly<{
 
 export type Needs = StorePermission | InstallationPermission | 'to be signed in';
 
-/** What the browser asks for before it is done. The second factor is asked for where money or power goes out. */
+/** Proof that the browser asks for before the act. The second factor is asked for where money or power goes out. */
 export type Asks = 'nothing' | 'confirmation' | 'second factor';
 
 type Described<Input, Plan, Needed extends Needs> = Readonly<{

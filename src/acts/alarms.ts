@@ -1,4 +1,4 @@
-/** What an operator does about an alarm. */
+/** Acts of an operator on an alarm. */
 import { severityOf } from '../core/notice.ts';
 import { ALARM_NOTE_CHARS_MAX, type Alarm } from '../database/alarms.ts';
 import { defineAct, refuse, say } from './act.ts';

@@ -1,4 +1,4 @@
-/** What is decided about held money: it is accepted, or returned as a payout of its own. */
+/** Decisions about held money: it is accepted, or returned as a payout of its own. */
 import { type HeldPart, openPar } from '../core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, shownUnits } from '../core/money.ts';
 import { type Currency, currencies, type NetworkKey } from '../core/transfer.ts';

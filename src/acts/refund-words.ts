@@ -1,4 +1,4 @@
-/** What acts that pay something back say: amounts, and why an address or an amount is refused. */
+/** Words of acts that pay something back: amounts, and why an address or an amount is refused. */
 import type { NetworkConfig } from '../config/network.ts';
 import { formatUnits, MINOR_DECIMALS, shownUnits } from '../core/money.ts';
 import type { NetworkKey } from '../core/transfer.ts';

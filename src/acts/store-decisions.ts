@@ -6,7 +6,7 @@ import { unknownStore } from './stores.ts';
 export const storeDecisions = ['approve', 'refuse', 'suspend', 'resume'] as const;
 export type StoreDecision = (typeof storeDecisions)[number];
 
-/** What a decision means. */
+/** The effect of a decision. */
 type Meaning = Readonly<{
   fits(store: MerchantStore): boolean;
   needsReason: boolean;

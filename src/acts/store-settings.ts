@@ -103,7 +103,7 @@ export const logoHash = (logo: StoreState['logo']): string | null =>
 const nameLabel = say('Name, as payers see it');
 const zoneLabel = say('Time zone of its days, such as Europe/Berlin');
 
-/** What new sessions copy. */
+/** Settings that new sessions copy. */
 const ofSessions: readonly StoreSetting[] = [
   choice(
     {

@@ -1,4 +1,4 @@
-/** What is set of a store. */
+/** Changes of a store's settings. */
 import type { MerchantStore, PageSettingsChange, StoreValues } from '../database/stores.ts';
 import { type Context, defineAct, type Fact, type Field, isRefusal, type Refusal, refuse, say } from './act.ts';
 import { creditObstacle, operatorSettings } from './operator-settings.ts';

@@ -1,5 +1,5 @@
 /**
- * What works on SQLite's file only. A server has its own means for the same.
+ * Refuses work that only SQLite's file allows. A server has its own means for it.
  */
 import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';

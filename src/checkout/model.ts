@@ -17,7 +17,7 @@ import { markOf } from './icon.ts';
 import { findOption, type PageState } from './state.ts';
 import type { TextKey, Words } from './texts.ts';
 
-/** What the query of the page's URL selects. It changes what is shown and never what is due. */
+/** Choices in the query of the page's URL. They change the view, and never the amount that is due. */
 export type Choice = Readonly<{
   /** A way to pay, as `network-CURRENCY`. */
   pay: string | null;
@@ -27,7 +27,7 @@ export type Choice = Readonly<{
   transaction: string | null;
   /** Seconds to wait after too many lookups. Links do not carry it on. */
   waitS: number | null;
-  /** What is wrong with the refund address that was just sent. Links do not carry it on. */
+  /** The fault of the refund address that was just sent. Links do not carry it on. */
   refundFault: string | null;
   /** The origin whose page frames this one. */
   parent: string | null;

@@ -1,5 +1,5 @@
 /**
- * What a payer needs to pay: amount, address, QR code, time left.
+ * The instructions for a payment: amount, address, QR code, time left.
  */
 import type { PaymentOption } from '../database/column-values.ts';
 import { toSeconds } from '../lib/clock.ts';

@@ -1,5 +1,5 @@
 /**
- * What the page shows of a session, as a pure function of the session and the clock.
+ * The page's view of a session, as a pure function of the session and the clock.
  */
 import { payableUntilS } from '../core/session.ts';
 import type { PaymentOption } from '../database/column-values.ts';
@@ -31,7 +31,7 @@ export type PageState = Readonly<{
   isPayable: boolean;
   /** True once the session has ended; only late money can change what is shown. */
   hasEnded: boolean;
-  /** What is still due, and what was received beyond it, at par. */
+  /** The amount still due, and the amount received beyond it, at par. */
   leftPar: bigint;
   overPar: bigint;
   /** Until when the payer may send (Unix seconds); null once the session has ended or enough was sent. */

@@ -1,5 +1,5 @@
 /**
- * What a wallet in the payer's browser is to send, decided when it is asked for: only what is due at that moment, and
+ * The transfer for a wallet in the payer's browser, decided when it is asked for: only what is due at that moment, and
  * only on a network where the payment would be seen.
  */
 import type { WalletNetwork } from '../chains/wallet.ts';

@@ -65,7 +65,7 @@ export type Config = Plain &
       /** The command that restores the standby's copy of the database; null: there is no standby. */
       standby: readonly string[] | null;
     }>;
-    /** The server of receipts and of alarms by e-mail. Null: no mail is sent. */
+    /** The server of alarms by e-mail. Null: no mail is sent. */
     mail: MailSettings | null;
     alarms: Readonly<{
       /** How long most troubles last before an alarm is raised. */

@@ -76,7 +76,7 @@ export function createDashboard(deps: DashboardDeps): Express {
   return app;
 }
 
-/** What somebody may not see is answered like what does not exist. */
+/** A page that a person may not see is answered like one that does not exist. */
 const refuseUnseen = (words: Words, response: Response): void =>
   refuse(
     words,
@@ -213,7 +213,7 @@ async function sendFile({ log }: DashboardDeps, { file, type, parts }: FileReply
   try {
     await writeParts(response, parts, STALLED_MS_MAX);
   } catch (error) {
-    // What was sent cannot be taken back: the connection is cut, so that the file is not taken for a whole one.
+    // Sent bytes cannot be withdrawn: the connection is cut, so that the file is not taken for a whole one.
     log.error({ err: error, file }, 'a file of the dashboard broke off');
   }
 }

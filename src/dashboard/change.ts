@@ -1,5 +1,5 @@
 /**
- * What is asked before an act is done: a page shows what follows from it, and what lets money or power out asks for the
+ * Asks before an act is done: a page shows its consequences, and what lets money or power out asks for the
  * second factor again. A form that is sent twice is done once.
  */
 import { createHash } from 'node:crypto';
@@ -14,14 +14,14 @@ import { neededFor, PROOF_FIELDS, proofFields, proveAgain } from './sudo.ts';
 /** The page that confirms. */
 type Review = Readonly<{
   title: string;
-  /** What follows from it, with what cannot be undone. */
+  /** Its consequences, with those that cannot be undone. */
   consequence: Html;
   button: string;
   /** Where Cancel leads. */
   back: string;
   /** It lets money or power out: the second factor is asked for again. */
   needsSudo: boolean;
-  /** What has to be typed exactly, such as the amount. */
+  /** The text to be typed exactly, such as the amount. */
   typed: string | undefined;
   isDangerous: boolean;
   /** The page that confirms instead, with what is wrong: it asks for all itself, and nothing is carried on. */

@@ -1,5 +1,5 @@
 /**
- * What the dashboard works on.
+ * The parts that the dashboard works on.
  */
 import type { Issuer } from '../acts/act.ts';
 import type { Config } from '../config/config.ts';

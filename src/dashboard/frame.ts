@@ -42,7 +42,7 @@ export type FrameOf = Readonly<{
   formToken: string;
   /** How long the session lasts without use, and at most, from now on. */
   endsIn: Readonly<{ idleMs: number; leftMs: number }>;
-  /** What a form that was taken says on the page after it. */
+  /** The message after a form that was accepted. */
   notice: string | null;
 }>;
 
@@ -134,13 +134,13 @@ const inZone = (page: string, zone: string): string =>
     return `<time datetime="${iso}">${timeIn(zone, Date.parse(iso))}`;
   });
 
-/** What the script shows before the session ends. */
+/** The script's warning before the session ends. */
 const sessionEnd = (words: Words, { idleMs, leftMs }: FrameOf['endsIn']): Html =>
   html`<div class="session-end" id="session-end" role="alert" aria-label="${words.say('End of the session')}" data-idle="${idleMs}" data-left="${leftMs}" hidden>
 <p data-when="idle">${words.say('You will be signed out within three minutes, and what you have typed on this page would be lost.')}</p><p data-when="last">${words.say('You will be signed out within three minutes, because a session lasts one working day. Send what you are typing now, or copy it.')}</p><p data-when="over">${words.say('You are signed out, or will be with the next click. Copy what you have typed on this page before you go on.')}</p>
 <button type="button" data-when="idle">${words.say('Stay signed in')}</button></div>`;
 
-/** What the script's buttons say, and where they announce it. */
+/** The words of the script's buttons, and the place where they announce. */
 export const copyWords = (words: Words): Html =>
   html`<p class="unseen" id="copied" aria-live="polite" data-copying="${words.say('Copy')}" data-done="${words.say('Copied')}" data-failed="${words.say('Not copied: select it, and copy it yourself')}"></p>`;
 

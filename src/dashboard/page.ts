@@ -1,5 +1,5 @@
 /**
- * What a page of the dashboard is: a path, what it needs, and its answer. `app.ts` checks the need before the page is
+ * A page of the dashboard: a path, what it needs, and its answer. `app.ts` checks the need before the page is
  * asked anything.
  */
 import type { Needs } from '../acts/act.ts';

@@ -1,5 +1,5 @@
 /**
- * What every answer of the dashboard says to browsers, and which requests it takes from them at all.
+ * Headers of the dashboard's answers, and the requests that it takes from browsers.
  */
 import type { RequestHandler } from 'express';
 import { isOwnName } from '../lib/own-name.ts';

@@ -1,5 +1,5 @@
 /**
- * What a payment received, with its coins and networks. Amounts are at par, exact.
+ * Amounts that a payment received, with coins and networks. Amounts are at par, exact.
  */
 
 import { shownMinor } from '../acts/refund-words.ts';

@@ -1,5 +1,5 @@
 /**
- * What somebody pasted into the search box: recognised by its form, then looked up exactly. Anything that is nothing
+ * The text of the search box: recognised by its form, then looked up exactly. Anything that is nothing
  * else is an order id or its beginning.
  */
 import { chains } from '../chains/index.ts';

@@ -1,5 +1,5 @@
 /**
- * What a store still needs until its first payment, in test mode to try it and in live mode before the first real one:
+ * The steps of a store until its first payment, in test mode to try it and in live mode before the first real one:
  * each step, whether it is done, and what to do next.
  */
 import { isAllowed, type StorePermission } from '../core/access.ts';
@@ -80,7 +80,7 @@ async function stepsOf(deps: DashboardDeps, { at, visitor, nowMs, words }: Visit
   ];
 }
 
-/** What the installation needs before real money comes. */
+/** The installation's needs before real money comes. */
 async function liveSteps({ database, config, readBackups }: DashboardDeps, words: Words): Promise<readonly Step[]> {
   const people = await database.people.list();
   return [
@@ -99,7 +99,7 @@ async function liveSteps({ database, config, readBackups }: DashboardDeps, words
     },
     {
       isDone: (await database.notices.listTargets()).some(isInformed),
-      what: 'Somebody is told when something breaks',
+      what: 'A person hears when something breaks',
       next: words.html('The operator adds somebody at Notices and types the code that arrives.'),
     },
     {

@@ -37,7 +37,7 @@ export function countdown(leftMs: number): Html {
   return html`<bdi role="timer" data-left="${leftMs}">${[Math.floor(left / 3600), ...parts].join(':')}</bdi>`;
 }
 
-/** What the address of a page says that loaded itself again: nobody uses the session by that. */
+/** The mark in the address of a page that loaded itself again: nobody uses the session by that. */
 export const UNASKED = 'unasked';
 
 /** From so many characters on, a word may break within. */
@@ -50,7 +50,7 @@ export const data = (text: string | number): Html =>
 /** Shows a sentence of a deeper layer, whose `backticks` are code: it may name commands, and stays English. */
 export const english = (text: string): Html => html`<bdi lang="en">${prose(text)}</bdi>`;
 
-/** What a session asks for, in its own currency. */
+/** The price of a session, in its own currency. */
 export const price = ({ request }: Pick<SessionSummary, 'request'>): string =>
   priceText(request.amountMinor, request.currency);
 

@@ -23,7 +23,7 @@ const ATTEMPTS_PER_SECOND = 1 / 3;
 const ATTEMPTS_BURST = 20;
 const SUBSCRIBERS_MAX = 10_000;
 
-/** What a passkey signs for. */
+/** The purpose for which a passkey signs. */
 const PURPOSE = 'sign in';
 const RECOVERY_LIFE_MS = 30 * 60_000;
 

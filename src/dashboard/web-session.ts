@@ -1,5 +1,5 @@
 /**
- * Who sends a request: the session cookie and what belongs to it.
+ * The sender of a request, by the session cookie and its token.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Request, Response } from 'express';

@@ -4,7 +4,7 @@
 
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
 import type { Tail } from '../core/block.ts';
-import type { Currency, NetworkKey } from '../core/transfer.ts';
+import type { ChainTransfer, NetworkKey } from '../core/transfer.ts';
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
 import { atFirstUse, changeBy, findBy, given, preparedInsert } from './engine/prepared.ts';
@@ -124,18 +124,13 @@ export type Unconfirmed = Readonly<{ hash: string; number: number; txs: readonly
  * A transfer in a canonical block. `bookedUnits` is what the ledger holds of it, 0 if its entries cancel out; `from`
  * and `to` are address keys. `unconfirmed`: not credited yet.
  */
-export type RecordedTransfer = Readonly<{
-  block: string;
-  number: number;
-  tx: string;
-  index: number;
-  currency: Currency;
-  from: string;
-  to: string;
-  units: bigint;
-  state: 'confirmed' | 'unconfirmed' | 'dust';
-  bookedUnits: bigint;
-}>;
+export type RecordedTransfer = Omit<ChainTransfer, 'isOutgoing'> &
+  Readonly<{
+    block: string;
+    number: number;
+    state: 'confirmed' | 'unconfirmed' | 'dust';
+    bookedUnits: bigint;
+  }>;
 
 /** Canonical blocks and their transfers, lowest first. Final blocks without transfers are not kept for long. */
 export type RecordedRange = Readonly<{

@@ -25,7 +25,7 @@ export const capWindows = (nowMs: number): Readonly<{ hourMs: number; dayMs: num
   dayMs: nowMs - (nowMs % DAY_MS),
 });
 
-/** What a generation uses of the amount's cap, or the approval that it is signed with instead. */
+/** The part of the amount's cap that a generation uses, or the approval that it is signed with instead. */
 export type Grant = Readonly<{ capUse: CapUse | null; approval: Approval | null }>;
 
 type RefundOrder = Readonly<{

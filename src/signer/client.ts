@@ -45,7 +45,7 @@ const TIMEOUT_MS = 20_000;
  */
 export type Signer = ReturnType<typeof openSigner>;
 
-/** What the payout engine asks of the signer. */
+/** Questions of the payout engine to the signer. */
 export type PayingSigner = Omit<Signer, 'thaw' | 'backup'>;
 
 /** Returns a client, which connects for each call. Calls may be concurrent; failed ones are not repeated. */

@@ -10,7 +10,7 @@ import { type PolicySettings, readPolicy } from './policy.ts';
 
 export type NetworkDraft = NonNullable<PolicySettings['networks'][NetworkKey]>;
 
-/** What a policy needs to know about a network, and its initial caps: `caps` are those of each token. */
+/** A network's facts for a policy, and its initial caps: `caps` are those of each token. */
 export type PaidNetwork = Readonly<{
   key: NetworkKey;
   family: Family;

@@ -1,5 +1,5 @@
 /**
- * What the signer allows: networks, treasury, caps and approvers, from a file that no other process reads. No request
+ * The signer's permissions: networks, treasury, caps and approvers, from a file that no other process reads. No request
  * can extend it. It is read once, validated and frozen; a change needs a restart, and with it the passphrase.
  */
 import { readFileSync, statSync } from 'node:fs';

@@ -23,7 +23,7 @@ const DATE_MS_MAX = 8.64e15;
  */
 const EXPIRES_IN_MS_MAX = 2 * DAY_MS;
 
-/** What a request to sign may break: each is the end of a code, `signer_refused_…`. */
+/** Rules that a request to sign may break: each is the end of a code, `signer_refused_…`. */
 export const signerRules = [
   'request',
   'policy',
@@ -67,7 +67,7 @@ type Order = Readonly<{
   request: SignRequest;
   /** The intent's canonical text. */
   content: string;
-  /** What the journal has of this intent. */
+  /** The journal's entries of this intent. */
   known: SignedIntent | null;
   rules: Pick<SpendRules, 'lane' | 'expiresAtMs'>;
   nonce: number | null;

@@ -31,7 +31,7 @@ const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${2 * byte
 const schema = z.strictObject({
   version: z.literal(1),
   kind: z.string(),
-  /** What is public about the secret, such as a fingerprint or a public key. */
+  /** Public facts about the secret, such as a fingerprint or a public key. */
   label: z.string().max(200),
   kdf: z.literal(KDF),
   cipher: z.literal(CIPHER),

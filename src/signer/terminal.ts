@@ -1,6 +1,6 @@
 /**
  * Asks questions at the terminal; without one, reads lines from a pipe. Hidden answers stay bytes, which can be wiped.
- * What is shown is printable: nodes' answers are among it, and a terminal would obey their control characters.
+ * Output is printable: nodes' answers are among it, and a terminal would obey their control characters.
  */
 import type { ReadStream } from 'node:tty';
 import { printable } from '../core/excerpt.ts';

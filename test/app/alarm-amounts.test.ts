@@ -41,7 +41,7 @@ for (const [key, coin] of [
   const decimals = Object.fromEntries(tokens.map(({ symbol, decimals: places }) => [symbol, places]));
   const unit = 10n ** BigInt(decimals.USDT ?? 0);
 
-  test(`on ${key}, what is missing in the wallets is told in coins`, async () => {
+  test(`on ${key}, the amount that the wallets lack is shown in coins`, async () => {
     const compare = (heldUnits: bigint, atMs: number) =>
       database.wallets.compareBooks({ network: key, heldUnits, nowMs: atMs });
     await compare(10n ** 18n, nowMs);

@@ -1,5 +1,5 @@
 /**
- * What somebody signs in with, changed by themselves: password, authenticator app and recovery codes in one form, which
+ * A person's own means to sign in, and their changes: password, authenticator app and recovery codes in one form, which
  * asks for the present password, and passkeys. Each change asks for the second factor and ends the other sessions. For
  * what is lost there are recovery codes and `quayside user link`.
  */

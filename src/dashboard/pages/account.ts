@@ -1,5 +1,5 @@
 /**
- * What belongs to the person who is signed in: roles, and where else the account is signed in.
+ * The account of the person who is signed in: roles, and where else the account is signed in.
  */
 import type { Person, WebSession } from '../../database/people.ts';
 import { type Html, html } from '../../lib/html.ts';

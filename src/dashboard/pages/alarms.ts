@@ -110,7 +110,7 @@ async function paymentPages({ database }: DashboardDeps, { visitor }: Visit<null
 
 const nameOf = (id: number): string => `A-${id}`;
 
-/** What became of an alarm, until when it lasted, and who looks at it. */
+/** An alarm's outcome, its end, and the person who looks at it. */
 function alarmState({ key, endedAtMs, acknowledgedAtMs, acknowledgedBy, acknowledgedNote }: Alarm): Html {
   const until = endedAtMs === null ? null : html`<p class="hint">until ${time(endedAtMs)}</p>`;
   const note =

@@ -56,7 +56,7 @@ export async function heldSection(deps: DashboardDeps, visit: Visit<StoreAt>, se
   );
 }
 
-/** What became of it. */
+/** Its outcome. */
 function stateOf(words: Words, { state, returns }: HeldMoney): Html {
   if (state === 'open') return badge(words.say('waits for you'), 'attention');
   if (state === 'settled') return badge(words.say('accepted'), 'good');

@@ -87,7 +87,7 @@ function walletState({ readAtMs, low }: WalletBalance, nowMs: number): Html {
   return low.length > 0 ? badge('low', 'attention') : badge('enough', 'good');
 }
 
-/** What each wallet holds. An alarm says where that is less than the books expect. */
+/** Balances of each wallet. An alarm says where that is less than the books expect. */
 async function wallets(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { nowMs, words } = visit;
   const balances = await deps.database.wallets.balances();

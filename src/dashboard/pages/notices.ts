@@ -1,5 +1,5 @@
 /**
- * Who is informed about alarms, on the page of alarms: added, proved by the code that arrives there, removed.
+ * Recipients of alarms, on the page of alarms: added, proved by the code that arrives there, removed.
  */
 import {
   type Context,
@@ -34,7 +34,7 @@ const FIELD_CHARS_MAX = 2_048;
 
 type Asked = readonly [field: TargetField, label: string, isOptional?: true];
 
-/** What each kind of message needs, in the order of its form. */
+/** The settings of each kind of message, in the order of its form. */
 const kinds: Readonly<Record<ChannelKind, Readonly<{ title: string; fields: readonly Asked[] }>>> = {
   email: { title: 'E-mail, through the mail server of the settings', fields: [['to', 'To which address']] },
   telegram: {
@@ -69,7 +69,7 @@ const severityWords: Readonly<Record<Severity, Sentence>> = {
   know: say('know: and what can wait'),
 };
 const readKind = oneOf(channelKinds);
-/** Whoever chooses nothing hears of what somebody must do something about. */
+/** Without a choice, a person hears of alarms that need an act. */
 const readSeverity = (text: string): Severity => severities.find((one) => one === text) ?? 'act';
 
 /** `target`: once its code was sent. */
@@ -87,7 +87,7 @@ const urlField = { label: say('URL'), charsMax: FIELD_CHARS_MAX, isSecret: true 
 const addTarget = browserAct({
   name: 'notify add',
   needs: 'installation:manage',
-  // What is sent there may tell whoever reads it of weaknesses, and a URL is called.
+  // Messages may reveal weaknesses to their reader, and a URL is called.
   asks: 'second factor',
   fields: {
     kind: { label: say('By'), isArgument: true, read: readKind },
@@ -203,7 +203,7 @@ const proveTarget = browserAct({
 const removeTarget = browserAct({
   name: 'notify remove',
   needs: 'installation:manage',
-  // Whoever steals a session must not be able to silence what would report the theft.
+  // A thief of a session must not be able to silence its report.
   asks: 'second factor',
   fields: { target: targetField },
   async plan(context, { target: id }) {

@@ -55,7 +55,7 @@ async function needs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   return html`<ul class="steps">${lines.map((line) => html`<li>${line}</li>`)}</ul>${alarms}${quiet}${noStore(visit, stores)}`;
 }
 
-/** What keeps trouble from being noticed or mended, and how to get it. */
+/** Precautions that are missing, and how to take them. */
 async function missingGuards({ database, readBackups }: DashboardDeps): Promise<readonly Html[]> {
   const isTold = (await database.notices.listTargets()).some(isInformed);
   const backup = html`${badge('no backup was proved', 'attention')} <code>quayside backup</code> makes one and restores it on trial. <a href="${SYSTEM_PATH}">Backups and proofs</a>`;

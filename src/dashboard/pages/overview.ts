@@ -83,7 +83,7 @@ function glance({ at, words }: Visit<StoreAt>, totals: Totals, { held, refunds }
   ])}</div>`;
 }
 
-/** What waits, by whether it is counted to the end. */
+/** Texts about waiting decisions: `many` where the count is not exact. */
 const waitingTexts = {
   held: { all: 'overview.held_waits', many: 'More than {count} held amounts wait for a decision' },
   refund: { all: 'overview.refund_waits', many: 'More than {count} refunds wait for approval' },

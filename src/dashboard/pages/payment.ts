@@ -109,7 +109,7 @@ ${metadata(words, session.request.metadata ?? {})}`,
   };
 }
 
-/** What was asked, with the rate at which it became coins, and when that was locked. */
+/** The price, with the rate at which it became coins, and when that was locked. */
 const askedText = (words: Words, session: Session): Html => {
   const { conversion, createdAtS } = session;
   const asked = data(price(session));

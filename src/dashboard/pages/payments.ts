@@ -181,7 +181,7 @@ const controls = ({ path, words }: Visit<StoreAt>, text: string, form: Html | nu
 </form>
 <details class="filter"${isOpen ? html` open` : null}><summary>${words.say('Filter')}</summary>${form}</details>`;
 
-/** What came over what was asked, with the rate. */
+/** The amount received over the price, with the rate. */
 const amounts = (words: Words, session: SessionSummary): Html => {
   const { conversion } = session;
   const asked = data(price(session));

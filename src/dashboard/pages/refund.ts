@@ -158,7 +158,7 @@ async function waiting({ database }: DashboardDeps, visit: Visit<StoreAt>, refun
     return html`<p>${words.html('It waits until {time} for the payer’s address. The payer names it with a link of their own.', { time: time(claim.untilS * 1000) })}</p>${showing}`;
   }
   const above = waitsForApproval(refund)
-    ? html`<p>${words.say('It needs an approval: with it, this payment, this address or whoever asked gets more in 24 hours than the store refunds without one.')}</p>`
+    ? html`<p>${words.say('It needs an approval. With it, this payment, this address or its requester gets more in 24 hours than the store refunds without one.')}</p>`
     : null;
   if (status !== 'processing') return html`${above}`;
   const payout = await database.payouts.find(id);

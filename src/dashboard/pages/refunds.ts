@@ -56,7 +56,7 @@ const refundList = (deps: DashboardDeps): ListingWithFile<Refund> => ({
       limit: limit + 1,
     });
     const { rows, goOn } = pageOf(found, limit, ({ id }) => id);
-    // What waits for an approval is few: among those of a page, the others are left out.
+    // Few refunds wait for an approval: among those of a page, the others are left out.
     const isShown = (one: Refund) => chosen.status !== 'approval' || waitsForApproval(one);
     return { rows: rows.filter(isShown), goOn };
   },

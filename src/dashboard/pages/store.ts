@@ -119,7 +119,7 @@ async function storePage(deps: DashboardDeps, visit: Visit<StoreAt>): Promise<Re
       refundWindow: words.say('Refunds'),
       accent: words.say('Look of the payment page'),
     },
-    below: html`<p class="hint">${words.html('Payments that are open keep what they were created with. What credits need, and refunds before a payment is final, are set by whoever runs this installation: `quayside store set`.')}</p>`,
+    below: html`<p class="hint">${words.html('Open payments keep their terms. The operator of this installation sets the conditions of credits, and refunds before a payment is final: `quayside store set`.')}</p>`,
   });
   return {
     title: words.say('Settings'),

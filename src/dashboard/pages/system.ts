@@ -1,5 +1,5 @@
 /**
- * What the installation draws on, for the operator: deposit address pools, exchange rates, backups and other proofs.
+ * Supplies of the installation, for the operator: deposit address pools, exchange rates, backups and other proofs.
  * Settings are in files only: where money comes in is among them.
  */
 import type { ProofState } from '../../database/audit-log.ts';

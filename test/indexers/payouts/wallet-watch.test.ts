@@ -1,4 +1,4 @@
-/** What the engine waits for at its start, with our wallets known. */
+/** The engine's start, with our wallets known. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { keyOf } from '../../sim/payout-signer.ts';

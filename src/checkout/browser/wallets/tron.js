@@ -6,7 +6,7 @@ import { problem } from './wallet.js';
 
 /** The node already has the transaction, which means the same as accepted. */
 const KNOWN_TO_NODE = 'DUP_TRANSACTION_ERROR';
-/** What the older request for accounts returns instead of an error. */
+/** The older request for accounts returns it instead of an error. */
 const GRANTED = 200;
 
 /** @param {import('./wallet.js').Discovery} discovery */
