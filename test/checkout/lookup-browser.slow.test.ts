@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { TransactionReport } from '../../src/core/lookup.ts';
 import { type ApiServer, startApi } from '../support/api-server.ts';
-import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
+import { barriers, openBrowser, openPage, phone, shows } from '../support/browser.ts';
 import { openSale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
 
@@ -53,7 +53,7 @@ test('by keyboard; the answer appears without a reload and is announced', async 
   await page.evaluate('window.isSamePage = true');
   await sight(api, { kind: 'waiting' });
   await answered(page, /no block includes it yet/);
-  assert.match((await page.textContent('#announcer')) ?? '', /no block includes it yet/);
+  await shows(page.locator('#announcer'), /no block includes it yet/);
   assert.is(await page.evaluate('window.isSamePage'), true);
   assert.equal(complaints, []);
   await page.context().close();
@@ -98,15 +98,15 @@ test('the rest can be paid in another way: the payer chooses, and can go back', 
   await page.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDT`);
   await sale.send('4.00');
   await until('the rest is due', async () => /6\.50 USDT still due/.test((await page.textContent('h1')) ?? ''));
-  assert.match((await page.textContent('main')) ?? '', /rest to the same address/);
+  await shows(page.locator('main'), /rest to the same address/);
   await page.tap('#change');
-  assert.match((await page.textContent('main')) ?? '', /Everything received for this order is added up/);
+  await shows(page.locator('main'), /Everything received for this order is added up/);
   assert.equal(await barriers(page), []);
   await page.screenshot({ path: `${PICTURES}/underpaid-choose.png`, fullPage: true });
   await page.tap('#token-USDC');
   await page.tap('#network-bsc-USDC');
-  assert.match((await page.textContent('h1')) ?? '', /6\.50 USDC still due/);
-  assert.match((await page.textContent('main')) ?? '', /received for this order is added up/);
+  await shows(page.locator('h1'), /6\.50 USDC still due/);
+  await shows(page.locator('main'), /received for this order is added up/);
   await sale.send('6.50', { network: 'bsc', currency: 'USDC' });
   await until('all is there', async () => /Payment seen/.test((await page.textContent('h1')) ?? ''));
   await page.context().close();

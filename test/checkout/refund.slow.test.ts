@@ -7,7 +7,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { type ApiServer, startApi } from '../support/api-server.ts';
-import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
+import { barriers, openBrowser, openPage, phone, shows } from '../support/browser.ts';
 import { confirmTip, openSale, pass, type Sale } from '../support/payment-scenes.ts';
 
 const PICTURES = '.tmp/pages';
@@ -58,20 +58,20 @@ test('a payer gives an address, confirms it, and the refund starts', async ({ ap
     for (const [device, options] of devices) {
       const { page, complaints } = await openPage(browser, api.baseUrl, { ...options, javaScriptEnabled: true });
       await page.goto(url);
-      assert.match((await page.locator('h1').textContent()) ?? '', 'Where should your refund go?');
-      assert.match((await page.locator('main').textContent()) ?? '', '4.50 USDT');
+      await shows(page.locator('h1'), 'Where should your refund go?');
+      await shows(page.locator('main'), '4.50 USDT');
       assert.equal(await barriers(page), [], device);
       await page.screenshot({ path: `${PICTURES}/refund-ask-${device}.png`, fullPage: true });
 
       await page.fill('#address', 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t');
       await page.click('form .button.main');
-      assert.match((await page.locator('#address-error').textContent()) ?? '', 'This is not an address on');
+      await shows(page.locator('#address-error'), 'This is not an address on');
       assert.equal(await barriers(page), [], device);
       await page.screenshot({ path: `${PICTURES}/refund-wrong-${device}.png`, fullPage: true });
 
       await page.fill('#address', ` ${payer.toLowerCase()} `);
       await page.click('form .button.main');
-      assert.match((await page.locator('h1').textContent()) ?? '', 'Is this your address?');
+      await shows(page.locator('h1'), 'Is this your address?');
       assert.is((await page.locator('code.address').textContent()) ?? '', payer, 'with its checksum');
       assert.equal(await barriers(page), [], device);
       await page.screenshot({ path: `${PICTURES}/refund-confirm-${device}.png`, fullPage: true });
@@ -82,7 +82,7 @@ test('a payer gives an address, confirms it, and the refund starts', async ({ ap
       );
       if (device === 'phone-dark') await page.click('form .button.main');
       if (device === 'phone-dark') {
-        assert.match((await page.locator('h1').textContent()) ?? '', 'Thank you, we have your address');
+        await shows(page.locator('h1'), 'Thank you, we have your address');
         assert.equal(await barriers(page), []);
         await page.screenshot({ path: `${PICTURES}/refund-named-${device}.png`, fullPage: true });
       }
@@ -257,7 +257,7 @@ test('both steps on the payment page work in a browser without scripts, also in 
       await page.screenshot({ path: `${PICTURES}/refund-leave-${device}.png`, fullPage: true });
       await page.fill('#refund-to', payer);
       await page.click('#refund-address .button');
-      assert.match((await page.locator('h1').textContent()) ?? '', 'Is this your address?');
+      await shows(page.locator('h1'), 'Is this your address?');
       assert.is(await page.locator('code.address').textContent(), payer);
       await page.screenshot({ path: `${PICTURES}/refund-leave-confirm-${device}.png`, fullPage: true });
       await page.click('a.button');

@@ -7,7 +7,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import type { ApiServer } from '../support/api-server.ts';
-import { barriers, openPage, phone } from '../support/browser.ts';
+import { barriers, openPage, phone, shows } from '../support/browser.ts';
 import { pass, type Sale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
 import { BSC_USDT, ETHEREUM_USDT, openWalletSale } from '../support/wallet-shop.ts';
@@ -98,7 +98,7 @@ test('one confirmation sends the exact transfer, and the page follows it to the 
   assert.equal(wallet.calls, [], 'nothing is asked before a click');
   await page.click(button);
   await says(page, /Confirm the payment in MetaMask/);
-  assert.match((await page.textContent('#announcer')) ?? '', /Confirm the payment in MetaMask/);
+  await shows(page.locator('#announcer'), /Confirm the payment in MetaMask/);
   assert.is(await page.evaluate('document.activeElement.id'), 'wallets', 'focus is where the answer will be');
   await until('the wallet is asked', () => sends(wallet) === 1);
   assert.equal(wallet.calls, [
@@ -344,7 +344,7 @@ test('a tab that slept requests nothing that is no longer due', async (world) =>
   await sale.send('4.00');
   await page.click(button);
   await until('the page shows what is due now', async () => (await page.textContent('#amount')) === '6.50');
-  assert.match((await page.textContent('#announcer')) ?? '', /still due|has changed in the meantime/);
+  await shows(page.locator('#announcer'), /still due|has changed in the meantime/);
   assert.equal(wallet.methods(), ['eth_requestAccounts']);
   await page.click(button);
   await says(page, /Sent with MetaMask/);

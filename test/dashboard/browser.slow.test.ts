@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { barriers, openBrowser, openPage } from '../support/browser.ts';
+import { barriers, openBrowser, openPage, shows } from '../support/browser.ts';
 import { type Dashboard, PASSWORD, startDashboard } from '../support/dashboard.ts';
 import { PAYEE } from '../support/dashboard-pages.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
@@ -33,7 +33,7 @@ async function join(dashboard: Dashboard, page: Page, token: string): Promise<vo
   await page.getByLabel('The code that it shows now').fill(dashboard.code(token));
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Set and sign in' }).click();
-  assert.match((await page.locator('h1').textContent()) ?? '', 'recovery codes');
+  await shows(page.locator('h1'), 'recovery codes');
 }
 
 let owners = 0;
@@ -156,10 +156,10 @@ test('the time in which a refund can be canceled is counted down, and then the b
   await page.goto(`${dashboard.url}/s/${api.merchantId}/test/refunds/${refund?.id}`);
   const timer = page.getByRole('timer');
   const button = page.getByRole('button', { name: 'Cancel this refund' });
-  assert.match((await timer.textContent()) ?? '', /^0:0[01]:\d\d$/);
+  await shows(timer, /^0:0[01]:\d\d$/);
   await look(page, 'refund-counting');
   await page.clock.runFor(20_000);
-  assert.match((await timer.textContent()) ?? '', /^0:00:[34]\d$/);
+  await shows(timer, /^0:00:[34]\d$/);
   assert.is(await button.isVisible(), true);
   await page.clock.runFor(41_000);
   assert.equal([await timer.isVisible(), await button.isVisible()], [false, false]);
@@ -181,18 +181,18 @@ test('before a session ends it says so, and whoever stays keeps what was typed',
   await sleep(25);
   assert.is(await notice.isVisible(), false);
   await sleep(2);
-  assert.match((await notice.textContent()) ?? '', 'signed out within three minutes');
+  await shows(notice, 'signed out within three minutes');
   await look(page, 'session-ends');
   await page.getByRole('button', { name: 'Stay signed in' }).click();
   await until('it is gone', async () => !(await notice.isVisible()));
   await sleep(10);
   assert.is(await page.getByLabel('Name').inputValue(), 'Half typed');
   await page.getByRole('button', { name: 'Create the key' }).click();
-  assert.match((await page.locator('main').textContent()) ?? '', 'Half typed', 'the session has gone on');
+  await shows(page.locator('main'), 'Half typed');
   assert.equal(complaints, []);
 
   await sleep(31);
-  assert.match((await page.locator('#session-end [data-when=over]').textContent()) ?? '', 'Copy what you have typed');
+  await shows(page.locator('#session-end [data-when=over]'), 'Copy what you have typed');
   assert.is(await page.getByRole('button', { name: 'Stay signed in' }).isVisible(), false);
   await page.context().close();
 });

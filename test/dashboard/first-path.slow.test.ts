@@ -12,7 +12,7 @@ import { readServerFile } from '../../src/app/server-file.ts';
 import { chains } from '../../src/chains/index.ts';
 import { codeOf, stepAt } from '../../src/dashboard/second-factor.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
-import { openBrowser, openPage } from '../support/browser.ts';
+import { openBrowser, openPage, shows } from '../support/browser.ts';
 import { PASSWORD } from '../support/dashboard.ts';
 import { linkSecretIn } from '../support/link-secret.ts';
 import { type MerchantServer, startMerchantServer } from '../support/merchant-server.ts';
@@ -93,7 +93,7 @@ test('the start names the command that makes the first account, and its link set
   assert.match((await heading(page)) ?? '', 'recovery codes');
   await link(page, 'I have saved them');
   assert.is(await heading(page), 'Installation');
-  assert.match((await page.locator('nav').textContent()) ?? '', name);
+  await shows(page.locator('nav'), name);
   await picture(page, 'operator');
 });
 
@@ -145,7 +145,7 @@ test('the payment is paid on its page’s address, and its whole way is shown', 
   await installation.tool('pay', sessionId, '--network', 'ethereum');
   await until('it is paid', async () => (await installation.showSession(sessionId)).payment_status === 'paid');
   await payer.page.reload();
-  assert.match((await payer.page.textContent('h1')) ?? '', 'Paid');
+  await shows(payer.page.locator('h1'), 'Paid');
   assert.equal(payer.complaints, []);
   await payer.page.context().close();
   await openMenu(page, 'Payments');

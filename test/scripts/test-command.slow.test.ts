@@ -61,6 +61,27 @@ test('the slow files run alone or together with the fast ones', async () => {
   assert.is(lastLine(await run('--all')), '8 passed, 4 failed, 1 skipped');
 });
 
+test('a file that failed runs twice if that is asked for, and is named even if it passes then', async () => {
+  const name = 'race/once.test.ts';
+  const mark = join(folder, 'ran');
+  writeTest(
+    name,
+    `import { existsSync, writeFileSync } from 'node:fs';
+    const passed = existsSync('${mark}') ? 1 : 0; writeFileSync('${mark}', '');
+    console.log(\`\\n  Total:     1\\n  Passed:    \${passed}\\n  Skipped:   0\\n\`);`,
+  );
+  const once = await run('race/');
+  rmSync(mark);
+  const twice = await run('race/', '--twice');
+  const never = await run('core/part', '--twice');
+  rmSync(join(folder, 'test/race'), { recursive: true });
+  assert.is(lastLine(once), '0 passed, 1 failed');
+  assert.is(lastLine(twice), '1 passed, 0 failed');
+  assert.match(twice.stdout, `↻ test/${name}  failed beside the others and passed alone`);
+  assert.is(lastLine(never), '2 passed, 2 failed, 1 skipped');
+  assert.not.match(never.stdout, '↻');
+});
+
 test('words select fast and slow files by their path', async () => {
   const ended = await run('good', 'e2e/');
   assert.is(lastLine(ended), '4 passed, 0 failed');

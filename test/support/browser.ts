@@ -3,7 +3,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
 import { startBrowserProcess } from './browser-process.ts';
 
 export const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
@@ -46,6 +46,10 @@ export async function openPage(
   });
   return { page, complaints };
 }
+
+/** Waits until the place has these words: a click or a tap returns before the page that follows it is there. */
+export const shows = (place: Locator, words: string | RegExp): Promise<void> =>
+  place.filter({ hasText: words }).waitFor({ state: 'attached' });
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
