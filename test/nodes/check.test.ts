@@ -71,7 +71,7 @@ test('a geth passes but for its small batches, and its version and first block a
 test('while geth imports six hours of blocks, its rate and time left are shown, and in the end it is ready', async () => {
   const BLOCKS = 120;
   const STEP_S = 180;
-  const importing = await startGeth(makeGenesis(1, [], 'import'));
+  const importing = await startGeth(makeGenesis(1, []));
   const engine = openEngine(importing);
   let timeS = Math.floor(Date.now() / 1000) - BLOCKS * STEP_S;
   let head = (await importing.rpc<{ hash: string }>('eth_getBlockByNumber', ['0x0', false])).hash;

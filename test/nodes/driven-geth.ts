@@ -25,8 +25,6 @@ export type DrivenOptions = Readonly<{
   chainId: number;
   /** Blocks on top of the newest final one, as long as `finalize` says nothing else; null: none is final. */
   finalDepth?: number | null;
-  /** Differs in chains that have nothing in common. */
-  chainSalt?: string;
   /** Whether `kill` sets the head back to the last `stop`, after which `replay` works. */
   isForgetful?: true;
   /** More of geth's options. */
@@ -36,7 +34,7 @@ export type DrivenOptions = Readonly<{
 /** Blocks that another node built on a common parent. */
 export type Branch = readonly Block[];
 
-export type BranchOptions = Readonly<{
+type BranchOptions = Readonly<{
   /** Number of blocks; as many as are replaced by default. */
   blocks?: number;
   /** What is in the first block: what the replaced blocks had; nothing, so that it may come again; or rivals of it. */
@@ -70,8 +68,8 @@ type Finality = number | null | Readonly<{ depth: number }>;
 type Ref = Readonly<{ number: number; hash: string }>;
 
 export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGeth> {
-  const { chainId, finalDepth = FINAL_DEPTH, chainSalt = '' } = options;
-  const genesis = makeGenesis(chainId, accounts, chainSalt);
+  const { chainId, finalDepth = FINAL_DEPTH } = options;
+  const genesis = makeGenesis(chainId, accounts);
   const geth = await startGeth(genesis, [
     ...['--miner.gaslimit', String(BLOCK_GAS)],
     ...(options.isForgetful ? FORGETFUL : []),

@@ -14,9 +14,8 @@ type Genesis = Readonly<{ config: object; alloc: Readonly<Record<string, object>
  * Returns geth's own genesis of `--dev`, which has all forks and their system contracts from block 0, for another
  * chain.
  * @param funded addresses with a million coins
- * @param salt chains with another one have no block in common
  */
-export function makeGenesis(chainId: number, funded: readonly string[], salt: string): object {
+export function makeGenesis(chainId: number, funded: readonly string[]): object {
   const dev = JSON.parse(runGeth('--dev', 'dumpgenesis')) as Genesis;
   const balance = `0x${FUNDS_WEI.toString(16)}`;
   return {
@@ -24,7 +23,6 @@ export function makeGenesis(chainId: number, funded: readonly string[], salt: st
     config: { ...dev.config, chainId },
     gasLimit: `0x${BLOCK_GAS.toString(16)}`,
     baseFeePerGas: `0x${BASE_FEE_WEI.toString(16)}`,
-    extraData: `0x${Buffer.from(salt).toString('hex')}`,
     alloc: { ...dev.alloc, ...Object.fromEntries(funded.map((address) => [address.slice(2), { balance }])) },
   };
 }

@@ -21,11 +21,8 @@ const ADDRESSES_PER_FILTER = 1_000;
 
 type ShopOptions = Readonly<{
   node: EvmNode;
-  /** Where Quayside finds the node; its WebSocket by default. */
-  url?: string;
   /** Of the network in the operator's file. */
   settings?: Readonly<Record<string, unknown>>;
-  limits?: Readonly<Record<string, unknown>>;
 }>;
 
 export type NodeShop = FlowInstallation &
@@ -55,10 +52,10 @@ export type NodeShop = FlowInstallation &
     expectBooks(): Promise<number>;
   }>;
 
-export const unitsOf = (cents: number): bigint => BigInt(cents) * 10n ** BigInt(DECIMALS - 2);
+const unitsOf = (cents: number): bigint => BigInt(cents) * 10n ** BigInt(DECIMALS - 2);
 
 /** Deploys the tokens and starts Quayside. The node is closed with the shop. */
-export async function openNodeShop({ node, url = node.wsUrl, settings, limits }: ShopOptions): Promise<NodeShop> {
+export async function openNodeShop({ node, settings }: ShopOptions): Promise<NodeShop> {
   const contracts = {
     USDT: await deployToken(node, { symbol: 'USDT', decimals: DECIMALS }),
     USDC: await deployToken(node, { symbol: 'USDC', decimals: DECIMALS }),
@@ -66,7 +63,7 @@ export async function openNodeShop({ node, url = node.wsUrl, settings, limits }:
   const tokens = Object.entries(contracts).map(([symbol, { address }]) => ({ symbol, address, decimals: DECIMALS }));
   const usual = {
     mode: 'test',
-    url,
+    url: node.wsUrl,
     chain_id: String(node.chainId),
     xpub: XPUB,
     confirmations: { blocks: 4, finality: false, tiers: null },
@@ -79,7 +76,7 @@ export async function openNodeShop({ node, url = node.wsUrl, settings, limits }:
     networks: { ethereum: { ...usual, ...settings } },
     // Without the Internet, the usual sources would raise an alarm after a while.
     rates: { sources: ['static'], static: { EUR: '1.08' } },
-    limits: { pool_target: 100, requests_per_second_per_key: 10_000, ...limits },
+    limits: { pool_target: 100, requests_per_second_per_key: 10_000 },
   });
   const { quayside, shop } = installation;
   const network = () => shop.statusOf(NETWORK);
