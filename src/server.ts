@@ -184,8 +184,8 @@ async function listenForPeople(config: Config, database: Database, rates: Rates)
       issue: { key: issueKey, endpoint: issueEndpoint, store: issueUsualStore },
       checkDestination,
       checkWebhookUrl: guard.check,
-      createPayment: (own, ...order) =>
-        createPayment({ database: own, config, rates, clock, log, checkWebhookUrl: guard.check }, ...order),
+      createPayment: (...order) =>
+        createPayment({ database, config, rates, clock, log, checkWebhookUrl: guard.check }, ...order),
       sendTestEvent: (endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
       newNotices: createTargetMaker({ ways: { send: createSend(guard), mail: config.mail }, clock }),
       readPools: () =>

@@ -76,9 +76,7 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
         return { json: { id: target, ...planned, dry_run: true }, lines: [...shown, 'Nothing was changed.'] };
       }
       if (confirms && input.options.yes !== true) await agree(input, shown, 'Go on?', true);
-      const outcome = await installation.database.recordAs({ ...context.act, target }, (database) =>
-        act.run({ ...context, database }, plan),
-      );
+      const outcome = await act.run(context, plan);
       if (isRefusal(outcome)) throw faultOf(outcome, prefix);
       return {
         json: { id: target, ...outcome.json, dry_run: false },

@@ -18,9 +18,8 @@ export const ledgerVerify: Command = {
     const report = await database.ledger.verify();
     const { entries, balances } = report;
     const problems = ledgerProblems(report);
-    const { atMs, operator: by } = operatorAct(ledgerVerify, input, clock);
-    const about = booksText({ entries, problems });
-    await database.audit.recordProof({ kind: 'books', atMs, ok: problems.length === 0, by, about });
+    const after = { found: booksText({ entries, problems }) };
+    await database.audit.record(operatorAct(ledgerVerify, input, clock), { target: 'ledger', before: null, after });
     return {
       json: {
         balanced: problems.length === 0,

@@ -84,14 +84,8 @@ export const signerDrill: Command = {
         const kept = keystore && existsSync(keystore) ? readKeystore(keystore).fingerprint : null;
         const wrong = pools.filter(({ source, addresses }) => source === 'other' || addresses.some(differs));
         const ok = wrong.length === 0 && (kept === null || kept === fingerprint);
-        const { atMs, operator: by } = operatorAct(signerDrill, input, clock);
-        await database.audit.recordProof({
-          kind: 'seed',
-          atMs,
-          ok,
-          by,
-          about: `the words give the seed ${fingerprint}`,
-        });
+        const act = operatorAct(signerDrill, input, clock);
+        await database.audit.record(act, { target: 'seed', before: null, after: { fingerprint, restores: ok } });
         if (ok) return { json: { fingerprint, keystore: kept, pools }, lines: drillLines(fingerprint, kept, pools) };
         const where = wrong.map(({ mode, family }) => `${mode} ${family}`).join(', ');
         throw permanent(

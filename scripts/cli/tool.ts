@@ -15,7 +15,7 @@ import { Fault, permanent } from '../../src/core/fault.ts';
 import { refuseStaleBuild } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
-import { type Answer, type AnyCommand, type Input, operatorAct, type Tool, textOption, usage } from './command.ts';
+import { type Answer, type AnyCommand, type Input, type Tool, usage } from './command.ts';
 import { completionScript, nextWords } from './completion.ts';
 import { parserOf } from './parser.ts';
 
@@ -91,9 +91,7 @@ async function runOn(command: AnyCommand, input: Input): Promise<Answer> {
     if (!command.createsInstallation) throw noInstallation(config.dataDir);
     prepareDatabase(config, env);
   }
-  const target = [...input.args, textOption(input, 'store') ?? []].flat().join(' ') || '-';
-  const act = { ...operatorAct(command, input, systemClock), target };
-  const database = openDatabase(config, env, { act });
+  const database = openDatabase(config, env);
   try {
     return await command.run(input, { config, database, clock: systemClock });
   } finally {

@@ -124,9 +124,9 @@ export const approveRefund = defineAct({
     button: say('Approve {amount}', { amount: amountText(refund) }),
     json: { ...refundJson(refund), approver: approval?.approver ?? null },
   }),
-  async run({ database, nowMs }, { refund, approval }) {
+  async run({ database, nowMs, act }, { refund, approval }) {
     const key = refund.destination?.key ?? null;
-    if ((await database.refunds.approve(refund.id, approval, nowMs, key)) !== 'done') return hasChanged;
+    if ((await database.refunds.approve(refund.id, approval, nowMs, key, act)) !== 'done') return hasChanged;
     const json = { ...(await jsonNow(database, refund)), approver: approval?.approver ?? null };
     return { said: say('The refund is approved.'), json };
   },
@@ -167,8 +167,8 @@ export const rejectRefund = defineAct({
     isDangerous: true,
     json: { ...refundJson(refund), failure_reason: failure },
   }),
-  async run({ database, nowMs, scope }, { refund, failure }) {
-    const isDone = await database.refunds.reject(refund.id, failure, nowMs);
+  async run({ database, nowMs, scope, act }, { refund, failure }) {
+    const isDone = await database.refunds.reject(refund.id, failure, nowMs, act);
     if (isDone) return { said: say('The refund is refused.'), json: await jsonNow(database, refund) };
     const doubt = scope === null && refund.status === 'processing' ? await database.payouts.doubt(refund.id) : null;
     if (doubt)

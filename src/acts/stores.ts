@@ -88,7 +88,7 @@ export const setStore = defineAct({
       Object.fromEntries(changed.filter((one) => one.of === of).map(({ key }) => [key, after[key]]));
     const [values, page] = [changesOf('store') as Partial<StoreValues>, changesOf('page') as PageSettingsChange];
     if (Object.keys(values).length > 0) await database.stores.update(store.id, values, act, false);
-    if (Object.keys(page).length > 0) await database.stores.setPageSettings(store.id, page);
+    if (Object.keys(page).length > 0) await database.stores.setPageSettings(store.id, page, act);
     return { said: say('The settings are saved.'), json };
   },
 });

@@ -112,13 +112,13 @@ export const addEndpoint = defineAct({
     button: say('Add the endpoint'),
     json: { url, mode, store: storeId, extended_events: events },
   }),
-  async run({ database, issue, nowMs }, { id, url, storeId, mode, events }) {
+  async run({ database, act, issue, nowMs }, { id, url, storeId, mode, events }) {
     if (await database.endpoints.find(id)) {
       const said = say('This endpoint was added already. Its secret was shown then.');
       return { said, json: { id }, isRepeated: true };
     }
     const endpoint = { ...issue.endpoint(storeId, mode, url, events, nowMs), id };
-    const added = await database.endpoints.add(endpoint);
+    const added = await database.endpoints.add(endpoint, act);
     if (added.kind === 'other_mode') {
       return refuse(
         'refused',
@@ -180,8 +180,9 @@ export const setEndpoint = defineAct({
     json: { enabled: isOn, before: { extended_events: before }, after: { extended_events: events ?? before } },
   }),
   async run({ database, act, nowMs }, { endpoint: { id }, events, isOn }) {
-    if (events !== null) await database.endpoints.setEvents(id, events);
-    if (isOn !== null) await database.endpoints.enable(id, isOn, isOn ? null : `disabled by ${act.operator}`, nowMs);
+    if (events !== null) await database.endpoints.setEvents(id, events, act);
+    const why = isOn ? null : `disabled by ${act.operator}`;
+    if (isOn !== null) await database.endpoints.enable(id, isOn, why, nowMs, act);
     const now = await database.endpoints.find(id);
     if (!now) return unknownEndpoint(id);
     const saved = events === null ? say('Nothing was changed.') : say('The events are saved.');
@@ -207,8 +208,8 @@ export const removeEndpoint = defineAct({
     typed: new URL(url).host,
     isDangerous: true,
   }),
-  async run({ database }, { id }) {
-    const isRemoved = await database.endpoints.remove(id);
+  async run({ database, act }, { id }) {
+    const isRemoved = await database.endpoints.remove(id, act);
     return isRemoved ? { said: say('The endpoint is removed.'), json: { removed: true } } : unknownEndpoint(id);
   },
 });
@@ -255,7 +256,7 @@ export const resendWebhooks = defineAct({
       return { ...refuse('usage', because), field: 'since' };
     }
     const which = { sinceMs, endpointId: endpoint?.id ?? null };
-    const count = await database.deliveries.resend(which, nowMs, true);
+    const count = await database.deliveries.resend(which, nowMs, { isDryRun: true });
     if (count === 0 && scope) return refuse('refused', say('Nothing failed in that time.'));
     return { which, target: endpoint?.id ?? 'every endpoint', count, span: spans[since] ?? since };
   },
@@ -276,8 +277,8 @@ export const resendWebhooks = defineAct({
     button: say('Send them again'),
     json: count === null ? { due: false } : { deliveries: count, seconds: secondsOf(count) },
   }),
-  async run({ database, nowMs }, { which, target, count: planned }) {
-    const count = await database.deliveries.resend(which, nowMs);
+  async run({ database, nowMs, act }, { which, target, count: planned }) {
+    const count = await database.deliveries.resend(which, nowMs, { act });
     const json = { deliveries: count, ...(planned === null ? { due: count > 0 } : { seconds: secondsOf(count) }) };
     if (planned !== null) return { said: say('{count} deliveries are sent again.', { count }), json };
     return count > 0

@@ -38,7 +38,7 @@ export const createErrors: readonly ErrorCode[] = [
 ];
 
 /** The mark of a repeated request, besides its body. */
-type ReplayOf = Pick<Replay, 'idempotencyKey' | 'path'>;
+type ReplayOf = Pick<Replay, 'idempotencyKey' | 'path'> & Pick<NewSession, 'act'>;
 
 type Owner = Pick<Caller, 'storeId' | 'mode'>;
 type Seller = Owner & Pick<Caller, 'settings'>;
@@ -73,7 +73,7 @@ export async function createSession(
   deps: Creating,
   caller: Seller,
   input: SessionInput,
-  { idempotencyKey, path, takeNonce }: ReplayOf & Partial<Pick<Call, 'takeNonce'>>,
+  { idempotencyKey, path, act, takeNonce }: ReplayOf & Partial<Pick<Call, 'takeNonce'>>,
 ): Promise<Kept> {
   await checkWebhookUrl(deps, caller, input.request.webhookUrl);
   const nowMs = deps.clock.nowMs();
@@ -89,6 +89,7 @@ export async function createSession(
     replay: { idempotencyKey, path, bodyHash: meaningHash(input) },
     nonce: takeNonce?.() ?? null,
     nowMs,
+    act,
   });
   switch (outcome.kind) {
     case 'created':

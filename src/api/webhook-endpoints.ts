@@ -117,9 +117,7 @@ async function create(deps: ApiDeps, { caller, body, idempotencyKey }: Call) {
   const act = actOf(deps, caller, `POST ${PATH}`);
   const endpoint = deps.issueEndpoint(storeId, mode, url, events, act.atMs);
   const replay = { idempotencyKey, path: PATH, bodyHash: meaningHash({ url, events }) };
-  const outcome = await deps.database.recordAs({ ...act, target: endpoint.id }, (database) =>
-    database.endpoints.request(endpoint, replay),
-  );
+  const outcome = await deps.database.endpoints.request(endpoint, replay, act);
   switch (outcome.kind) {
     case 'added':
     case 'replayed':
@@ -187,12 +185,9 @@ const deleteEndpoint = (deps: ApiDeps): Endpoint => ({
   async run({ caller, params }) {
     const id = params.endpoint_id ?? '';
     const act = actOf(deps, caller, `DELETE ${PATH}/{endpoint_id}`);
-    const isDeleted = await deps.database.recordAs({ ...act, target: id }, async (database) => {
-      const endpoint = await database.endpoints.find(id);
-      const isOwn = endpoint?.storeId === caller.storeId && endpoint.mode === caller.mode && !endpoint.perSession;
-      return isOwn && (await database.endpoints.remove(id));
-    });
-    if (!isDeleted) throw refuse('endpoint_not_found');
+    const endpoint = await deps.database.endpoints.find(id);
+    const isOwn = endpoint?.storeId === caller.storeId && endpoint.mode === caller.mode && !endpoint.perSession;
+    if (!isOwn || !(await deps.database.endpoints.remove(id, act))) throw refuse('endpoint_not_found');
     return { body: { object: 'webhook_endpoint', id, deleted: true } };
   },
 });

@@ -280,13 +280,9 @@ async function doAct<I, P extends object>(
   const proved = { ...visit, visitor: { ...visitor, session } };
   const learned = act.before ? await act.before(context, plan) : plan;
   if (isRefusal(learned)) return { ...(await refused(proved, page, learned)), token };
-  const own = { ...actOf(visitor.person, act.name, deps.clock), reason };
-  const reply = await deps.database.recordAs({ ...own, target: act.review(plan).target }, async (database) => {
-    const outcome = await act.run({ ...context, database, act: own }, learned);
-    if (isRefusal(outcome)) return (await refused(proved, page, outcome)).reply;
-    return doneReply(deps, visit, { how, page, outcome });
-  });
-  return { reply, token };
+  const outcome = await act.run(context, learned);
+  if (isRefusal(outcome)) return { reply: (await refused(proved, page, outcome)).reply, token };
+  return { reply: doneReply(deps, visit, { how, page, outcome }), token };
 }
 
 /** Shows the page of the form again, with why nothing is done. */

@@ -40,10 +40,9 @@ export type DashboardDeps = Readonly<{
   checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
   /** Creates a payment as the API does. @returns its id, or why it is not made, in English */
   createPayment(
-    database: Database,
     owner: Readonly<{ storeId: string; mode: Mode }>,
     order: Readonly<{ amountMinor: bigint; currency: string; orderId: string }>,
-    replay: Readonly<{ idempotencyKey: string; path: string }>,
+    replay: Readonly<{ idempotencyKey: string; path: string; act: OperatorAct }>,
   ): Promise<Readonly<{ id: string }> | Readonly<{ refusal: string }>>;
   /** Sends a signed test event to an endpoint now. @returns null if it was removed */
   sendTestEvent(endpoint: Endpoint): Promise<TestAnswer | null>;

@@ -3,11 +3,10 @@
  */
 
 import { type AnyColumn, and, desc, eq, gte, lt, or, type SQL, sql } from 'drizzle-orm';
-import { type AuditedChange, type ProofKind, proofKinds } from './column-values.ts';
-import { mapInOrder } from './engine/each.ts';
+import type { AuditedChange } from './column-values.ts';
 import type { Db } from './engine/open.ts';
 import { preparedInsert } from './engine/prepared.ts';
-import { createCounters, createMeta } from './meta.ts';
+import { createCounters } from './meta.ts';
 import { auditLog } from './tables.ts';
 
 /** A person's command: its time, operator and reason. */
@@ -22,9 +21,6 @@ export type OperatorAct = Readonly<{
 
 export type AuditEntry = OperatorAct & AuditedChange & Readonly<{ id: number }>;
 
-/** An act of which only the target is known. */
-export type TargetedAct = OperatorAct & Readonly<{ target: string }>;
-
 /** Which entries: texts that the person, and the command or its target, contain; times, `toMs` not included. */
 export type AuditSearch = Readonly<{
   who: string | null;
@@ -33,74 +29,14 @@ export type AuditSearch = Readonly<{
   toMs: number | null;
 }>;
 
-/** `by`: who ran the check. `about`: what it found, or where it was run, in words. */
-export type InstallationProof = Readonly<{ kind: ProofKind; atMs: number; ok: boolean; by: string; about: string }>;
-
-/** The newest proof, and the newest that failed after it. */
-export type ProofState = Readonly<{ proved: InstallationProof | null; failed: InstallationProof | null }>;
-
-/** Saves what an operator's command changed, within the current transaction. */
-export type RecordAct = (act: OperatorAct, change: AuditedChange) => Promise<void>;
+/** Saves what a person changed, within the current transaction; nothing where no person did it. */
+export type RecordAct = (act: OperatorAct | undefined, change: AuditedChange) => Promise<void>;
 
 export function createAuditLog(db: Db): RecordAct {
   const insert = preparedInsert(db, auditLog);
   const nextNumber = createCounters(db);
   return async (act, change) => {
-    await insert({ id: await nextNumber('audit_log'), ...act, ...change });
-    db.describe('recorded');
-  };
-}
-
-/**
- * Returns the same database for one command of an operator. What a write says that it changes, or else its first write
- * that changes something, is recorded as this act in the same transaction, unless the write records it itself.
- */
-export function recordWrites(db: Db, { target, ...act }: TargetedAct): Db {
-  const recordAct = createAuditLog(db);
-  let described: AuditedChange | 'recorded' | null = null;
-  let isRecorded = false;
-  return {
-    ...db,
-    describe(change) {
-      if (described !== 'recorded') described = change;
-    },
-    async write(work, options) {
-      let hasChanged = false;
-      const result = await db.write(async () => {
-        described = null;
-        const rows = db.changedRows();
-        const done = await work();
-        hasChanged = db.changedRows() !== rows;
-        const change = described ?? (isRecorded ? 'recorded' : { target, before: null, after: null });
-        if (hasChanged && change !== 'recorded') await recordAct(act, change);
-        return done;
-      }, options);
-      isRecorded ||= hasChanged;
-      return result;
-    },
-  };
-}
-
-type RecordAs<Whole> = <T>(act: TargetedAct, work: (database: Whole) => Promise<T>) => Promise<T>;
-
-/** @param assemble returns the commands over a connection; called once, when the first act is recorded */
-export function createRecordAs<Whole>(db: Db, assemble: (db: Db) => Whole): RecordAs<Whole> {
-  let recorded: Db = db;
-  let whole: Whole | null = null;
-  let last: Promise<unknown> = Promise.resolve();
-  const forwarding: Db = {
-    ...db,
-    describe: (change) => recorded.describe(change),
-    write: (work, options) => recorded.write(work, options),
-  };
-  return (act, work) => {
-    const done = last.then(() => {
-      whole ??= assemble(forwarding);
-      recorded = recordWrites(db, act);
-      return work(whole);
-    });
-    last = done.catch(() => {});
-    return done;
+    if (act) await insert({ id: await nextNumber('audit_log'), ...act, ...change });
   };
 }
 
@@ -165,38 +101,6 @@ export function auditCommands(db: Db) {
     ): Promise<readonly AuditEntry[]> {
       const all = { who: null, what: null, fromMs: sinceMs, toMs: null };
       return db.read(async () => (await search({ ...all, beforeId, limit, entriesMax: limit })).entries);
-    },
-  };
-}
-
-// ── Proofs about the installation ────────────────────────────────────────────────────────────────────────────────────
-// Of each kind the newest, and a failure after it, are one value.
-
-const nameOf = (kind: ProofKind): string => `proof_${kind}`;
-
-export function proofCommands(db: Db) {
-  const meta = createMeta(db);
-  const stateOf = async (kind: ProofKind): Promise<ProofState> =>
-    (await meta.readData<ProofState>(nameOf(kind))) ?? { proved: null, failed: null };
-
-  async function add(proof: InstallationProof): Promise<void> {
-    const state = proof.ok ? { proved: proof, failed: null } : { ...(await stateOf(proof.kind)), failed: proof };
-    await meta.writeData(nameOf(proof.kind), state);
-  }
-
-  return {
-    /** Saves what a check has found. */
-    async recordProof(proof: InstallationProof): Promise<void> {
-      await db.write(() => add(proof));
-    },
-    async latestProofs(): Promise<Readonly<Record<ProofKind, ProofState>>> {
-      return db.read(
-        async () =>
-          Object.fromEntries(await mapInOrder(proofKinds, async (kind) => [kind, await stateOf(kind)])) as Record<
-            ProofKind,
-            ProofState
-          >,
-      );
     },
   };
 }

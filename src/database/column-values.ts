@@ -10,10 +10,6 @@ export type AuditedState = Readonly<Record<string, string | number | boolean | n
 /** `target` is an id or a network's key; `before` and `after` are what the command replaced and what it left. */
 export type AuditedChange = Readonly<{ target: string; before: AuditedState; after: AuditedState }>;
 
-export const proofKinds = ['books', 'seed'] as const;
-
-export type ProofKind = (typeof proofKinds)[number];
-
 /** Rights of keys, in the order in which people choose them. */
 export const scopes = ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write', 'webhooks:write'] as const;
 

@@ -5,14 +5,7 @@
 import { createIntentMac, type IntentMac } from '../core/intent.ts';
 import { createAddresses, poolCommands } from './addresses.ts';
 import { alarmCommands, createAlarmEnder, createAlarmWriter, createApprovalAlarms } from './alarms.ts';
-import {
-  auditCommands,
-  createAuditLog,
-  createRecordAs,
-  proofCommands,
-  recordWrites,
-  type TargetedAct,
-} from './audit-log.ts';
+import { auditCommands, createAuditLog } from './audit-log.ts';
 import { blockCommands, comparisonQueries, createBlocks } from './blocks.ts';
 import { bookQueries } from './bookkeeping.ts';
 import { deliveryCommands, healthQueries, troubleQueries } from './deliveries.ts';
@@ -76,14 +69,7 @@ import { createTransfers } from './transfers.ts';
  * full or failing disk; transient): then nothing was changed, and nothing will be. `test/conformance/database` is
  * the contract in executable form.
  */
-export type Database = ReturnType<typeof repositories> &
-  Readonly<{
-    /**
-     * Calls `work` with the same database for one command of a person: everything that it changes is recorded as this
-     * act, in the transaction of the change. One piece of work is done at a time; it waits only for the database.
-     */
-    recordAs<T>(act: TargetedAct, work: (database: Database) => Promise<T>): Promise<T>;
-  }>;
+export type Database = ReturnType<typeof repositories>;
 
 export type Sessions = Database['sessions'];
 export type Addresses = Database['addresses'];
@@ -108,8 +94,6 @@ export type SqliteDatabaseOptions = OpenOptions &
     secretKey: Uint8Array;
     /** At most this long after its deadline a session stays open because a network is unread. */
     outageWaitS: number;
-    /** The operator's command that this connection is for: what it changes is recorded. */
-    act?: TargetedAct;
   }>;
 
 /** A database that cannot be written within this time is not ready. */
@@ -126,14 +110,8 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   const db = openEngine(options, (opened) => checkKey(opened, vault));
   try {
     const guard = createRowGuard(db, secretKey);
-    const own = options.act ? recordWrites(db, options.act) : db;
     const sealing = { vault, guard, macOf: createIntentMac(secretKey), tokens: createTokens(secretKey) };
-    const commandsOver = (connection: Db): Database => ({
-      ...repositories(connection, createSteps(connection, sealing, options)),
-      recordAs,
-    });
-    const recordAs: Database['recordAs'] = createRecordAs(db, commandsOver);
-    return commandsOver(own);
+    return repositories(db, createSteps(db, sealing, options));
   } catch (error) {
     db.close();
     throw error;
@@ -213,14 +191,14 @@ function repositories(db: Db, steps: Steps) {
     signIns: signInCommands(db, steps),
     alarms: alarmCommands(db, raiseAlarm, recordAct),
     notices: noticeCommands(db, vault, recordAct),
-    audit: { ...auditCommands(db), ...proofCommands(db) },
+    audit: auditCommands(db),
     reports: { ...reportQueries(db), ...statsCommands(db), ...bookQueries(db) },
     traces: traceQueries(db),
     ...moneyOutRepositories(db, steps),
     ledger: ledgerCommands(db),
     endpoints: { ...endpointCommands(db, steps), ...healthQueries(db) },
     events: eventQueries(db),
-    deliveries: { ...deliveryCommands(db, steps.refreshDue), ...troubleQueries(db) },
+    deliveries: { ...deliveryCommands(db, steps), ...troubleQueries(db) },
     sending: sendingCommands(db, steps),
     changeCount: db.changeCount,
     /** Takes and releases the write lock, which proves that the database can be written now. */

@@ -3,6 +3,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { EventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
+import type { OperatorAct, RecordAct } from './audit-log.ts';
 import { IS_UNPROVEN, isPresent, type RefreshDue, refreshEach } from './endpoints.ts';
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
@@ -69,8 +70,10 @@ const COLUMNS = `d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId", v
 /** After the newest event: what ids begin with comes before it. */
 const BEGINNING: DeliveryCursor = { eventId: '~', id: '' };
 
-export function deliveryCommands(db: Db, refreshDue: RefreshDue) {
-  return { ...deliveryQueries(db), ...resendCommands(db, refreshDue) };
+type Parts = Readonly<{ refreshDue: RefreshDue; recordAct: RecordAct }>;
+
+export function deliveryCommands(db: Db, parts: Parts) {
+  return { ...deliveryQueries(db), ...resendCommands(db, parts) };
 }
 
 function deliveryQueries({ client, read }: Db) {
@@ -141,7 +144,14 @@ function deliveryQueries({ client, read }: Db) {
 
 type Looked = Readonly<{ id: string; endpointId: string; eventId: string; isFound: number }>;
 
-function resendCommands(db: Db, refreshDue: RefreshDue) {
+const targetOf = (which: Resend): string =>
+  'deliveryId' in which
+    ? which.deliveryId
+    : 'eventId' in which
+      ? which.eventId
+      : (which.endpointId ?? 'every endpoint');
+
+function resendCommands(db: Db, { refreshDue, recordAct }: Parts) {
   const looking = (isFound: string, where: string) =>
     db.client.prepare(
       `SELECT d.id, d.endpoint_id AS "endpointId", d.event_id AS "eventId",
@@ -174,7 +184,11 @@ function resendCommands(db: Db, refreshDue: RefreshDue) {
      * gets them once it is on.
      * @returns how many
      */
-    async resend(which: Resend, nowMs: number, isDryRun = false): Promise<number> {
+    async resend(
+      which: Resend,
+      nowMs: number,
+      { isDryRun = false, act }: Readonly<{ isDryRun?: boolean; act?: OperatorAct }> = {},
+    ): Promise<number> {
       let found = 0;
       for (let after: Looked | null = null; ; ) {
         const slice = async (): Promise<Looked[]> => {
@@ -184,6 +198,8 @@ function resendCommands(db: Db, refreshDue: RefreshDue) {
             for (const [at, { id }] of chosen.entries())
               await again.run({ id, atMs: nowMs + (found + at) * RESEND_PACE_MS });
             await refreshEach(refreshDue, chosen);
+            if (found === 0 && chosen.length > 0)
+              await recordAct(act, { target: targetOf(which), before: null, after: null });
           }
           found += chosen.length;
           return looked;

@@ -126,7 +126,7 @@ type Target = Readonly<{ storeId: string; mode: Mode; url: string }>;
 type Parts = Readonly<{ secrets: WebhookSecrets; refreshDue: RefreshDue; replays: Replays; recordAct: RecordAct }>;
 
 export function endpointCommands(db: Db, parts: Parts) {
-  const { secrets, refreshDue, replays } = parts;
+  const { secrets, refreshDue, replays, recordAct } = parts;
   const insert = preparedInsert(db, endpoints);
   const ofStore = prepareOfStore(db);
 
@@ -139,13 +139,13 @@ export function endpointCommands(db: Db, parts: Parts) {
 
   const isThere = (id: string) => and(eq(endpoints.id, id), isPresent);
 
-  async function add({ secret, ...endpoint }: NewEndpoint): Promise<EndpointAdded> {
+  async function add({ secret, ...endpoint }: NewEndpoint, act?: OperatorAct): Promise<EndpointAdded> {
     const endpointId = await findOfOtherMode(endpoint);
     if (endpointId !== null) return { kind: 'other_mode', endpointId };
     const { id, storeId, mode, url } = endpoint;
     await insert({ ...endpoint, ...fresh, secret: secret === undefined ? null : secrets.seal(id, mode, secret) });
     const extendedEvents = endpoint.extendedEvents.join(',');
-    db.describe({ target: id, before: null, after: { storeId, mode, url, extendedEvents } });
+    await recordAct(act, { target: id, before: null, after: { storeId, mode, url, extendedEvents } });
     return { kind: 'added' };
   }
 
@@ -164,11 +164,15 @@ export function endpointCommands(db: Db, parts: Parts) {
   return {
     ...secretCommands(db, parts),
     /** Adds an endpoint, unless its URL receives events of the other mode. */
-    async add(input: NewEndpoint): Promise<EndpointAdded> {
-      return db.write(() => add(input));
+    async add(input: NewEndpoint, act?: OperatorAct): Promise<EndpointAdded> {
+      return db.write(() => add(input, act));
     },
     /** Adds an endpoint for a request that may be repeated. */
-    async request(input: NewEndpoint & Readonly<{ secret: string }>, replay: Replay): Promise<EndpointRequested> {
+    async request(
+      input: NewEndpoint & Readonly<{ secret: string }>,
+      replay: Replay,
+      act: OperatorAct,
+    ): Promise<EndpointRequested> {
       const { secret, ...endpoint } = input;
       const scope = { storeId: input.storeId, mode: input.mode, replay, nowMs: input.createdAtMs };
       return db.write(async (): Promise<EndpointRequested> => {
@@ -176,7 +180,7 @@ export function endpointCommands(db: Db, parts: Parts) {
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         if (past.kind === 'same_body') return made(past.madeId);
         if ((await countOfStore(input.storeId)) >= STORE_ENDPOINTS_MAX) return { kind: 'too_many' };
-        const added = await add(input);
+        const added = await add(input, act);
         if (added.kind === 'other_mode') return added;
         await replays.remember(scope, input.id);
         return { kind: 'added', endpoint, secret };
@@ -217,7 +221,13 @@ export function endpointCommands(db: Db, parts: Parts) {
         async () => (await db.orm.select(shownColumns).from(endpoints).where(eq(endpoints.id, id)).get()) ?? null,
       );
     },
-    async enable(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean> {
+    async enable(
+      id: string,
+      enabled: boolean,
+      reason: string | null,
+      nowMs: number,
+      act?: OperatorAct,
+    ): Promise<boolean> {
       const state = enabled
         ? { disabledAtMs: null, disabledReason: null, failingSinceMs: null, failures: 0, gones: 0 }
         : { disabledAtMs: sql`coalesce(${endpoints.disabledAtMs}, ${nowMs})`, disabledReason: reason };
@@ -226,24 +236,24 @@ export function endpointCommands(db: Db, parts: Parts) {
         const { changes } = await db.orm.update(endpoints).set(state).where(isThere(id)).run();
         if (before) await refreshDue(id);
         const wasEnabled = before?.disabledAtMs === null;
-        if (before) db.describe({ target: id, before: { enabled: wasEnabled }, after: { enabled } });
+        if (before) await recordAct(act, { target: id, before: { enabled: wasEnabled }, after: { enabled } });
         return changes === 1;
       });
     },
     /**
      * Changes which events beyond the documented ones an endpoint gets. @returns false when there is no such endpoint
      */
-    async setEvents(id: string, extendedEvents: readonly ExtendedEventType[]): Promise<boolean> {
+    async setEvents(id: string, extendedEvents: readonly ExtendedEventType[], act?: OperatorAct): Promise<boolean> {
       return db.write(async () => {
         const before = await db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
         if (!before) return false;
         await db.orm.update(endpoints).set({ extendedEvents }).where(isThere(id)).run();
         const textOf = (events: readonly string[]) => ({ extendedEvents: events.join(',') });
-        db.describe({ target: id, before: textOf(before.extendedEvents), after: textOf(extendedEvents) });
+        await recordAct(act, { target: id, before: textOf(before.extendedEvents), after: textOf(extendedEvents) });
         return true;
       });
     },
-    async remove(id: string): Promise<boolean> {
+    async remove(id: string, act?: OperatorAct): Promise<boolean> {
       const removeSlice = async (): Promise<'removed' | 'unknown' | 'more'> => {
         const row = await db.orm.select(shownColumns).from(endpoints).where(isThere(id)).get();
         if (!row) return 'unknown';
@@ -266,7 +276,7 @@ export function endpointCommands(db: Db, parts: Parts) {
         // The row stays, because past deliveries refer to it.
         await db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();
         const { storeId, mode, url } = row;
-        db.describe({ target: id, before: { storeId, mode, url }, after: null });
+        await recordAct(act, { target: id, before: { storeId, mode, url }, after: null });
         return 'removed';
       };
       for (;;) {

@@ -97,8 +97,7 @@ export function keyCommands(db: Db, vault: Vault, { guard, recordAct, requestNon
         await insert({ ...row, mac: guard.seal(macedKey(row)) });
         const { id: target, storeId, mode, hint } = key;
         const texts = { scopes: key.scopes.join(','), sources: sources.join(',') };
-        if (act)
-          await recordAct(act, { target, before: null, after: { storeId, mode, name, hint, ...texts, expiresAtMs } });
+        await recordAct(act, { target, before: null, after: { storeId, mode, name, hint, ...texts, expiresAtMs } });
       });
     },
     /** Returns keys, altered ones too, which are marked. */

@@ -11,6 +11,7 @@ import { type CancelRefusal, newLife, newStanding, type Terms, toleratedPar } fr
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import { toSeconds } from '../lib/clock.ts';
 import type { AddressRows } from './addresses.ts';
+import type { OperatorAct, RecordAct } from './audit-log.ts';
 import type { Conversion, PaymentOption, SessionRequest, StoreSettings } from './column-values.ts';
 import { mapInOrder } from './engine/each.ts';
 import type { Db } from './engine/open.ts';
@@ -54,6 +55,8 @@ export type NewSession = Readonly<{
   /** Of the request, unless it is used up already. */
   nonce?: NonceUse | null;
   nowMs: number;
+  /** The act of a person who asks for it. */
+  act?: OperatorAct | undefined;
 }>;
 
 export type CreateSessionOutcome =
@@ -76,6 +79,7 @@ type Parts = Readonly<{
   requestNonces: RequestNonces;
   transitions: SessionTransitions;
   stores: StoreRows;
+  recordAct: RecordAct;
   outageWaitS: number;
 }>;
 
@@ -129,7 +133,7 @@ function createDue(db: Db, { networks, outageWaitS }: Pick<Parts, 'networks' | '
 }
 
 export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
-  const { addresses, networks, transfers, replays, requestNonces, transitions, stores } = parts;
+  const { addresses, networks, transfers, replays, requestNonces, transitions, stores, recordAct } = parts;
   const due = createDue(db, parts);
   const insert = preparedInsert(db, sessions);
   // An order whose session ended unpaid can be tried again. Late money may have paid an earlier session.
@@ -177,6 +181,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
     await insert(row);
     for (const address of free.values()) await addresses.take(address, row.id);
     await replays.remember(input, row.id);
+    await recordAct(input.act, { target: row.id, before: null, after: { orderId: row.orderId, status: row.status } });
     const keys = Object.fromEntries([...free].map(([family, { key }]) => [family, key]));
     return { kind: 'created', session: toSession(row, keys, []) };
   }
@@ -228,7 +233,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
       );
     },
     async cancel(
-      input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,
+      input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number; act?: OperatorAct }>,
     ): Promise<CancelSessionOutcome> {
       return db.write(async () => {
         const row = await findRow(fullId(input.id));
@@ -239,6 +244,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts) {
         const refusal = await transitions.cancel(row, input.nowMs);
         if (refusal) return { kind: 'refused', why: refusal, session: await viewOf(row.id) };
         await replays.remember(input, row.id);
+        await recordAct(input.act, { target: row.id, before: { status: row.status }, after: { status: 'canceled' } });
         return { kind: 'done', session: await viewOf(row.id) };
       });
     },

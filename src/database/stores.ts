@@ -175,7 +175,7 @@ async function createStore(
   };
   await preparedInsert(db, stores)({ ...row, mac: guard.seal(macedDecision(row)) });
   const { id: target, name, zone } = store;
-  if (act) await recordAct(act, { target, before: null, after: { name, zone, ...(owner && { owner }), ...settings } });
+  await recordAct(act, { target, before: null, after: { name, zone, ...(owner && { owner }), ...settings } });
 }
 
 export function storeCommands(db: Db, parts: Parts) {
@@ -184,7 +184,7 @@ export function storeCommands(db: Db, parts: Parts) {
   const all = db.orm.select(storeColumns).from(stores);
   return {
     ...decisionCommands(db, parts),
-    ...pageCommands(db, rows),
+    ...pageCommands(db, parts),
     /** @param act the operator's command that creates it, for the audit log */
     async create(input: NewStore, act?: OperatorAct): Promise<void> {
       await db.write(() => createStore(db, parts, input, act));
@@ -382,12 +382,12 @@ function decisionCommands(db: Db, parts: Parts) {
 }
 
 /** The look of a store's payment page, and who may embed it. */
-function pageCommands({ orm, read, write, describe }: Db, rows: StoreRows) {
+function pageCommands({ orm, read, write }: Db, { rows, recordAct }: Parts) {
   const audited = ({ accent, embedOrigins, logo }: PageSettings): AuditedState => {
     return { accent, embedOrigins: embedOrigins.join(','), logoHash: logo };
   };
   return {
-    async setPageSettings(storeId: string, { logo, ...change }: PageSettingsChange): Promise<void> {
+    async setPageSettings(storeId: string, { logo, ...change }: PageSettingsChange, act?: OperatorAct): Promise<void> {
       await write(async () => {
         const before = (await rows.find(storeId))?.page ?? noPage;
         const page: PageSettings = { ...before, ...change, ...(logo !== undefined && { logo: logo?.hash ?? null }) };
@@ -397,7 +397,7 @@ function pageCommands({ orm, read, write, describe }: Db, rows: StoreRows) {
           .set({ page, ...bytes })
           .where(eq(stores.id, storeId))
           .run();
-        describe({ target: storeId, before: audited(before), after: audited(page) });
+        await recordAct(act, { target: storeId, before: audited(before), after: audited(page) });
       });
     },
     /** Returns a store's page settings; those of a new store if there is none. */

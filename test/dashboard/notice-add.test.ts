@@ -63,7 +63,6 @@ test('a code arrives after a confirmation with the second factor, and what was t
       entries.filter(({ target }) => target === added?.id).map(({ operator, command }) => [operator, command]),
       [
         ['Mary (dashboard)', 'notify prove'],
-        ['Mary (dashboard)', 'notify prove'],
         ['Mary (dashboard)', 'notify add'],
       ],
     );

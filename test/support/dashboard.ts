@@ -100,8 +100,7 @@ export async function startDashboard({
       ];
       const webhooks = {
         checkWebhookUrl: guard.check,
-        createPayment: (...[own, ...order]: Parameters<DashboardDeps['createPayment']>) =>
-          createPayment({ ...api.creating, database: own }, ...order),
+        createPayment: (...order: Parameters<DashboardDeps['createPayment']>) => createPayment(api.creating, ...order),
         sendTestEvent: (endpoint: Endpoint) => sendTestEvent({ database, sender, clock }, endpoint),
         newNotices: createTargetMaker({ ways: { send: createSend(guard), mail: options.mail ?? null }, clock }),
         readBackups: () => backupsOf(readBackupReport(dirname(api.file))),

@@ -57,9 +57,9 @@ const cancelPayment = browserAct({
     button: say('payment-changes.cancel_button'),
     isDangerous: true,
   }),
-  async run({ database, newId, nowMs }, { id, storeId, mode }) {
+  async run({ database, newId, nowMs, act }, { id, storeId, mode }) {
     const replay = { idempotencyKey: newId, path: `dashboard: cancel ${id}`, bodyHash: '' };
-    const done = await database.sessions.cancel({ id, storeId, mode, replay, nowMs });
+    const done = await database.sessions.cancel({ id, storeId, mode, replay, nowMs, act });
     if (done.kind === 'done' || done.kind === 'replayed') return { said: say('payment-changes.canceled'), json: {} };
     const why = done.kind === 'refused' ? done.why : 'session_not_cancelable';
     return refuse(done.kind === 'not_found' ? 'not_found' : 'refused', say(`payment-changes.${why}`));

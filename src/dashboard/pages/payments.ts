@@ -51,9 +51,9 @@ const makePayment = browserAct({
     return { scope, order: { amountMinor, currency, orderId } };
   },
   target: ({ scope }) => scope.storeId,
-  async run({ database, deps, newId }, { scope, order }) {
-    const replay = { idempotencyKey: newId, path: 'dashboard: create payment' };
-    const made = await deps.createPayment(database, scope, order, replay);
+  async run({ deps, newId, act }, { scope, order }) {
+    const replay = { idempotencyKey: newId, path: 'dashboard: create payment', act };
+    const made = await deps.createPayment(scope, order, replay);
     return 'refusal' in made
       ? refuse('refused', say(made.refusal))
       : { said: say('The payment is made. Send its payer the link to its page.'), json: made };

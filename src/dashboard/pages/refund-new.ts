@@ -109,7 +109,8 @@ const createRefund = browserAct({
     button: say('Refund {amount}', { amount: amountText(refund) }),
   }),
   async run(context, { session, asked }) {
-    const done = await context.database.refunds.create(asked, context.deps.checkDestination);
+    const { database, deps, act } = context;
+    const done = await database.refunds.create({ ...asked, act }, deps.checkDestination);
     if (!('refund' in done)) return refusalOf(context, session, done);
     const said = done.kind === 'replayed' ? 'This refund was made already.' : madeText(done.refund);
     return { said: say(said), json: { refund: done.refund.id } };

@@ -25,9 +25,9 @@ const cancelRefund = browserAct({
   plan: async ({ deps, visit }) => (await findRefund(deps, visit)) ?? gone,
   target: ({ id }) => id,
   // Nothing is reviewed: seconds count.
-  async run({ database, newId, nowMs }, { storeId, mode, refundId }) {
+  async run({ database, newId, nowMs, act }, { storeId, mode, refundId }) {
     const replay = { idempotencyKey: newId, path: `dashboard: cancel ${refundId}`, bodyHash: '' };
-    const { kind } = await database.refunds.cancel({ storeId, mode, refundId, nowMs, replay });
+    const { kind } = await database.refunds.cancel({ storeId, mode, refundId, nowMs, replay, act });
     if (kind === 'done' || kind === 'replayed') return { said: say('The refund is canceled.'), json: {} };
     return refuse(
       'refused',

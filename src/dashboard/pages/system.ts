@@ -1,8 +1,7 @@
 /**
- * Supplies of the installation, for the operator: deposit address pools, exchange rates, backups and other proofs.
+ * Supplies of the installation, for the operator: deposit address pools, exchange rates and backups.
  * Settings are in files only: where money comes in is among them.
  */
-import type { ProofState } from '../../database/audit-log.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { facts, list, section } from '../../web/list.ts';
 import type { DashboardDeps, PoolShown } from '../deps.ts';
@@ -73,21 +72,9 @@ function lastProved({ readBackups }: DashboardDeps, { nowMs, words }: Visit<null
   return failure === null ? when : html`${when}. ${badge('the last one failed', 'danger')} ${english(failure)}`;
 }
 
-/** Says when something was last proved and by whom, and what failed since; amber where it never was. */
-function provedText({ words, nowMs }: Visit<null>, { proved, failed }: ProofState, command: string): Html {
-  const run = html` <code data-copy>${command}</code>`;
-  const when = proved
-    ? html`${time(proved.atMs)}, ${ago(words, proved.atMs, nowMs)}, by ${data(proved.by)}: ${english(proved.about)}`
-    : html`${badge('never proved', 'attention')}${run}`;
-  return failed === null
-    ? when
-    : html`${badge('the last one failed', 'danger')} ${time(failed.atMs)}: ${english(failed.about)}.${run}<br>${when}`;
-}
-
 async function proofs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   const { words, nowMs } = visit;
   const compared = new Map((await deps.database.blocks.listComparisons()).map((one) => [one.network as string, one]));
-  const { books, seed } = await deps.database.audit.latestProofs();
   const { madeAtMs } = deps.readBackups();
   const made =
     madeAtMs === null
@@ -96,9 +83,7 @@ async function proofs(deps: DashboardDeps, visit: Visit<null>): Promise<Html> {
   return html`<div class="card">${facts([
     ['Last backup', made],
     ['Restore drill', lastProved(deps, visit)],
-    ['Seed drill', provedText(visit, seed, 'quayside-signer drill')],
-    ['Books check', provedText(visit, books, 'quayside ledger verify')],
-  ])}<p class="hint">A backup is proved by restoring it into a scratch folder; that adds up its books, too. The seed drill asks for the words on paper.</p></div>
+  ])}<p class="hint">A backup is proved by restoring it into a scratch folder; that adds up its books, too.</p></div>
 <h3>Final blocks compared with the database</h3>
 ${list({
   caption: 'Final blocks compared with the database',

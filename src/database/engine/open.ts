@@ -2,7 +2,6 @@
  * An open database, whichever engine it has; and SQLite's, on one file.
  */
 import type Sqlite from 'better-sqlite3';
-import type { AuditedChange } from '../column-values.ts';
 import type { Client } from './client.ts';
 import { connect } from './connection.ts';
 import { refuseOtherSchema } from './migrate.ts';
@@ -23,12 +22,8 @@ export type Db = Readonly<{
    * @throws Fault transient `storage_unavailable`
    */
   write: WriteQueue['write'];
-  /** Returns a number that rises with each row that the current body changes. */
-  changedRows(): number;
   /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
   changeCount(): number;
-  /** Says what the current write changes, for the audit log, if this connection is for an operator's command. */
-  describe(change: AuditedChange | 'recorded'): void;
   /** Runs `work` on one consistent snapshot. */
   read<T>(work: () => T | Promise<T>): Promise<T>;
   /** Refuses what still waits to be written, and closes the database. */
@@ -72,17 +67,14 @@ export function openSqlite({ file, busyTimeoutMs, bytesMax, overwritesDeleted, .
     });
     const client = createSqliteClient(raw, turns);
     const changed = raw.prepare('SELECT total_changes()').pluck();
-    const changedRows = () => Number(changed.get());
     // It counts other connections' commits. Neither it nor this connection's changed rows ever fall.
     const othersCommits = raw.prepare('PRAGMA data_version').pluck();
     return {
       name: file,
       client,
       orm: createOrm(client),
-      changedRows,
-      changeCount: () => guarded(file, () => Number(othersCommits.get()) + changedRows()),
+      changeCount: () => guarded(file, () => Number(othersCommits.get()) + Number(changed.get())),
       write: (work, options) => queue.write(work, options),
-      describe() {},
       read: createRead(raw, turns, file),
       close() {
         queue.close();

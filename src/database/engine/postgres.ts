@@ -85,9 +85,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks)
     name,
     client,
     orm: createOrm(client),
-    changedRows: () => inside()?.changes ?? 0,
     changeCount: changes.count,
-    describe() {},
     async read(work) {
       if (inside()) return work();
       return again(RETRY_MS, async () => {

@@ -78,6 +78,8 @@ export type NewRefund = Readonly<{
   isDryRun?: boolean;
   replay: Replay;
   nowMs: number;
+  /** The act of a person who asked for it. */
+  act?: OperatorAct;
 }>;
 
 /** Checks whether an address can be paid on a network; returns its key, or what is wrong with it. */

@@ -18,7 +18,7 @@ import {
 import type { Mode } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { AddressRows } from '../addresses.ts';
-import type { RecordAct } from '../audit-log.ts';
+import type { OperatorAct, RecordAct } from '../audit-log.ts';
 import type { RefundApproval } from '../column-values.ts';
 import { writeOrTry } from '../engine/dry-run.ts';
 import { mapInOrder } from '../engine/each.ts';
@@ -119,7 +119,7 @@ async function destinationOf(
 
 /** Returns the repository of refunds, and the return of held money, which shares the rules of destinations. */
 export function refundCommands(db: Db, parts: Parts) {
-  const { rows, stores, settlement, payouts, ledger, replays, findSession } = parts;
+  const { rows, stores, settlement, payouts, ledger, replays, findSession, recordAct } = parts;
   const { settle, giveBack, fail, postEvent } = settlement;
   const destinations = createRefundDestinations(db, parts);
   const mayBePaid = createDoubt({ destinations, payouts });
@@ -165,7 +165,7 @@ export function refundCommands(db: Db, parts: Parts) {
     };
     await rows.insert(row);
     await ledger.post(refundEntry(row, 'reserved'), nowMs);
-    db.describe({ target: id, before: null, after: createdState(row) });
+    await recordAct(input.act, { target: id, before: null, after: createdState(row) });
     return { kind: 'created', refund: await rows.view(row) };
   }
 
@@ -260,7 +260,14 @@ export function refundCommands(db: Db, parts: Parts) {
     },
     /** Cancels for the merchant: only while processing, and only until a signature is requested. */
     async cancel(
-      input: Readonly<{ storeId: string; mode: Mode; refundId: string; replay: Replay; nowMs: number }>,
+      input: Readonly<{
+        storeId: string;
+        mode: Mode;
+        refundId: string;
+        replay: Replay;
+        nowMs: number;
+        act?: OperatorAct;
+      }>,
     ): Promise<CancelRefundOutcome> {
       return db.write(async () => {
         const row = await rows.own(input);
@@ -273,7 +280,8 @@ export function refundCommands(db: Db, parts: Parts) {
           return { kind: (await payouts.isInDoubt(row.id, 0)) ? 'in_doubt' : 'not_cancelable' };
         const canceled = await giveBack(row, { status: 'canceled', canceledAtMs: input.nowMs }, input.nowMs);
         await replays.remember(input, row.sessionId);
-        db.describe({ target: row.id, before: { status: row.status }, after: { status: canceled.status } });
+        const after = { status: canceled.status };
+        await recordAct(input.act, { target: row.id, before: { status: row.status }, after });
         return { kind: 'done', refund: await rows.view(canceled) };
       });
     },
@@ -303,6 +311,7 @@ export function refundCommands(db: Db, parts: Parts) {
       approval: RefundApproval | null,
       nowMs: number,
       seen: string | null,
+      act?: OperatorAct,
     ): Promise<ApproveRefundOutcome> {
       return db.write(async () => {
         const row = await rows.find(id);
@@ -315,7 +324,7 @@ export function refundCommands(db: Db, parts: Parts) {
         const approvals = approval ? { approvals: [...others, approval] } : {};
         const named = { approvedAtMs: row.approvedAtMs ?? nowMs, approvedDestination: row.destination };
         const after = await rows.change(row, { ...named, ...approvals }, nowMs);
-        db.describe({ target: id, before: approvalState(row), after: approvalState(after) });
+        await recordAct(act, { target: id, before: approvalState(row), after: approvalState(after) });
         await payouts.hasten(id, nowMs);
         return 'done';
       });
@@ -323,7 +332,7 @@ export function refundCommands(db: Db, parts: Parts) {
     /**
      * Rejects a refund for the operator: it fails with this reason, unless something is signed, or may have paid it.
      */
-    async reject(id: string, reason: string, nowMs: number): Promise<boolean | null> {
+    async reject(id: string, reason: string, nowMs: number, act?: OperatorAct): Promise<boolean | null> {
       return db.write(async () => {
         const row = await rows.find(id);
         if (!row) return null;
@@ -331,7 +340,7 @@ export function refundCommands(db: Db, parts: Parts) {
         if (!isFree || (row.status === 'processing' && !(await payouts.cancel(id, nowMs)))) return false;
         await fail(row, reason, nowMs);
         const after = { status: 'failed', failureReason: reason };
-        db.describe({ target: id, before: { status: row.status, failureReason: null }, after });
+        await recordAct(act, { target: id, before: { status: row.status, failureReason: null }, after });
         return true;
       });
     },

@@ -29,21 +29,6 @@ test('a network is listed with its follower’s report and its cursor', async ({
   assert.equal([mined?.state, mined?.pid, mined?.readThroughS], ['following', 7, T0_S]);
 });
 
-test('of each check the newest proof is known, and what failed after it', async ({ database }) => {
-  const nothing = { proved: null, failed: null };
-  assert.equal(await database.audit.latestProofs(), { books: nothing, seed: nothing });
-  const proof = { kind: 'books', atMs: T0_MS, ok: true, by: 'root', about: '9 entries' } as const;
-  const failed = { ...proof, atMs: T0_MS + 1, ok: false, about: '1 problem' };
-  await database.audit.recordProof(proof);
-  await database.audit.recordProof(failed);
-  assert.equal(await database.audit.latestProofs(), { books: { proved: proof, failed }, seed: nothing });
-  await database.audit.recordProof({ ...proof, atMs: T0_MS + 2 });
-  assert.equal((await database.audit.latestProofs()).books, {
-    proved: { ...proof, atMs: T0_MS + 2 },
-    failed: null,
-  });
-});
-
 test('the newest report of the sender of webhooks is kept, and another connection reads it', async ({ database }) => {
   assert.is(await database.sending.lastReport(), null);
   const attempts = { delivered: 1, retry: 2, failed: 0 };
