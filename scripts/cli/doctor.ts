@@ -18,7 +18,7 @@ import { isBuilt, readShipped } from '../../src/lib/installation.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { countOf, exitCodeOf, type Finding, failure, findingLines, ok, warning } from '../nodes/finding.ts';
 import type { Input, Installation, OfflineCommand } from './command.ts';
-import { readPlaces } from './show-network.ts';
+import { readPlaces } from './show-link.ts';
 import { withSigner } from './signer-freeze.ts';
 import { readRates } from './status.ts';
 

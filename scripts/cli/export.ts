@@ -3,7 +3,7 @@
  */
 import { resolve } from 'node:path';
 import { BOOK_PAGE_ENTRIES, type BookFilter, type BookKind, type NewestEntry } from '../../src/database/bookkeeping.ts';
-import { exportFormats, rowWriter } from '../../src/lib/export-text.ts';
+import { rowWriter } from '../../src/lib/export-text.ts';
 import { type Command, type Input, type Installation, notFound, textOption, usage } from './command.ts';
 import { cellsOf, columnsOf } from './export-rows.ts';
 import { openProgress, progressBar, toNewFile, toStandardOutput } from './output.ts';
@@ -25,7 +25,6 @@ export const exportBooks: Command = {
   options: {
     from: { value: 'TIME', help: 'booked from this time on: `2026-11-01` or `2026-11-01T10:00:00Z` (UTC)' },
     to: { value: 'TIME', help: 'booked before this time (default: now)' },
-    format: { choices: exportFormats, help: 'csv with a header (the default), or a JSON array' },
     store: { value: 'ID', help: 'only what belongs to sessions of this store' },
     output: { value: 'FILE', help: 'write to a new file that only you can read (default: standard output)' },
   },
@@ -33,7 +32,7 @@ export const exportBooks: Command = {
     ...Object.entries(kinds).map(([kind, what]) => `${kind}: ${what}.`),
     'The time is when the ledger booked it: for a payment, when it was credited. A month is --from 2026-11-01 --to',
     '2026-12-01. Rows are never changed later: a reorg adds a row with the amount below zero. docs/reference/exports.md',
-    'describes the columns. --json prints a summary, and needs --output.',
+    'describes the columns. Rows are CSV with a header; with --json, a JSON array.',
   ],
   async run(input, installation) {
     const what = input.args[0] ?? '';
@@ -47,10 +46,7 @@ const isKind = (text: string): text is BookKind => Object.hasOwn(kinds, text);
 async function run(kind: BookKind, input: Input, installation: Installation) {
   const { database, clock } = installation;
   const file = textOption(input, 'output');
-  if (input.options.json && file === undefined) {
-    throw usage('--json prints a summary beside the file; name it with --output, or use --format json');
-  }
-  const format = exportFormats.find((one) => one === textOption(input, 'format')) ?? 'csv';
+  const format = input.options.json === true ? 'json' : 'csv';
   const filter: BookFilter = {
     kind,
     fromMs: readMoment(input, 'from') ?? 0,
@@ -68,7 +64,7 @@ async function run(kind: BookKind, input: Input, installation: Installation) {
   );
   if (file === undefined) {
     await toStandardOutput(text);
-    return { json: null, lines: [] };
+    return { json: undefined, lines: [] };
   }
   const path = resolve(input.cwd, file);
   await toNewFile(text, path);

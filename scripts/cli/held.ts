@@ -2,7 +2,7 @@
 import { type HeldKind, openPar } from '../../src/core/held-money.ts';
 import type { HeldMoney } from '../../src/database/held-money.ts';
 import { moment, momentOrNull } from './command.ts';
-import { parText } from './show-scene.ts';
+import { parText } from './show-link.ts';
 
 export const meanings: Readonly<Record<HeldKind, string>> = {
   late: 'came after the deadline, or after a cancel',

@@ -5,7 +5,6 @@ import { stateOf } from '../../src/acts/store-decisions.ts';
 import { settingsJson } from '../../src/acts/stores.ts';
 import { endpointJson } from '../../src/acts/webhooks.ts';
 import { heldKinds } from '../../src/core/held-money.ts';
-import { paybackKinds } from '../../src/core/intent.ts';
 import { payoutStates } from '../../src/core/payout.ts';
 import type { AuditEntry } from '../../src/database/audit-log.ts';
 import type { AuditedState } from '../../src/database/column-values.ts';
@@ -102,7 +101,7 @@ export const keyList = readingOf({
 export const heldList = readingOf({
   name: 'held list',
   summary: 'List held money: confirmed, but counting for nothing until you decide; newest first.',
-  by: ['store', 'session'],
+  by: ['store'],
   states: ['open', 'settled', 'gone', 'any'],
   notes: ['Without --state: open.', ...heldKinds.map((kind) => `${kind}: ${meanings[kind]}`)],
   shown: ['id', 'kind', 'state', 'amount', 'currency', 'session', 'order', 'since'],
@@ -113,7 +112,7 @@ export const heldList = readingOf({
 export const refundsList = readingOf({
   name: 'refund list',
   summary: 'List refunds and returns of held money (rt_…), newest first.',
-  by: ['store', 'session'],
+  by: ['store'],
   states: ['pending', 'processing', 'completed', 'failed', 'canceled'],
   shown: ['id', 'status', 'amount', 'currency', 'network', 'created_at', 'refund_id', 'needs'],
   load: async ({ state, ...filter }, { database }) =>
@@ -125,7 +124,6 @@ export const payoutsList = readingOf({
   summary: 'List payouts, newest first: refunds, returns of held money, sweeps, and gas and loans for them.',
   by: ['network'],
   states: payoutStates,
-  kinds: [...paybackKinds, 'sweep', 'gas'],
   shown: ['id', 'kind', 'network', 'state', 'amount', 'created_at', 'waits_for'],
   load: async (filter, { database, config }) =>
     (await database.payouts.list(filter)).map((payout) => shownPayout(payout, config)),

@@ -5,11 +5,12 @@
 import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits, parToUnitsCeil } from '../../src/core/money.ts';
 import type { PaymentOption } from '../../src/database/column-values.ts';
+import type { Sessions } from '../../src/database/database.ts';
 import type { Session } from '../../src/database/session.ts';
+import { parseSessionId } from '../../src/lib/id.ts';
 import { optionAddress } from '../../src/payments/option.ts';
 import { payInSandbox } from '../../src/sandbox/operator/control.ts';
 import { type Command, type Input, notFound, textOption, usage } from './command.ts';
-import { findSession } from './session.ts';
 
 export const pay: Command = {
   name: 'pay',
@@ -38,6 +39,14 @@ export const pay: Command = {
     };
   },
 };
+
+/** Returns the session with an id. @throws Fault permanent `not_found` */
+async function findSession(sessions: Sessions, text: string): Promise<Session> {
+  const id = parseSessionId(text);
+  const session = id && (await sessions.find(id));
+  if (session) return session;
+  throw notFound(`there is no session ${text}; check the id (cs_ and 26 characters) and the data directory`);
+}
 
 function chooseOption(input: Input, session: Session): PaymentOption {
   const network = textOption(input, 'network');

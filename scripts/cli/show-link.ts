@@ -1,4 +1,29 @@
 /** An answer of `quayside show`: one thing, and the links of the chain from a payment to its merchant. */
+import { chains } from '../../src/chains/index.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import type { BlockGap } from '../../src/core/gap.ts';
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { NetworkStatus } from '../../src/database/networks.ts';
+import { type Installation, moment } from './command.ts';
+
+/** A configured network; `gaps` are open. */
+export type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
+type Places = ReadonlyMap<NetworkKey, Place>;
+
+export async function readPlaces(database: Database, networks: readonly NetworkConfig[]): Promise<Places> {
+  const reports = new Map((await database.networks.list()).map((one) => [one.network, one]));
+  const places = networks.map(async (network): Promise<Place> => {
+    const report = reports.get(network.key) ?? null;
+    const gaps = report ? await database.networks.listGaps(network.key) : [];
+    return { network, report, gaps: gaps.filter(({ closedAtMs }) => closedAtMs === null) };
+  });
+  return new Map((await Promise.all(places)).map((place) => [place.network.key, place]));
+}
+
+/** The parts that a thing is found in: the installation, the time, and its networks. */
+export type Scene = Installation & Readonly<{ nowMs: number; places: Places }>;
 
 /**
  * - `ok`: it is done, or ended well. `waiting`: it goes on with time, or with what its text names.
@@ -9,8 +34,11 @@ export type Mark = 'note' | 'ok' | 'waiting' | 'broken';
 /** `next` says what to do. */
 export type Link = Readonly<{ step: string; mark: Mark; text: string; next?: string; links?: readonly Link[] }>;
 
-/** One thing that was named: its parts as lines for people, the same for programs, and what became of it. */
-export type Shown = Readonly<{ kind: string; json: object; lines?: readonly string[]; links: readonly Link[] }>;
+/** A thing that was named: its record for programs, and what became of it. `isForeign`: nothing here knows it. */
+export type Shown = Readonly<{ kind: string; json: object; links: readonly Link[]; isForeign?: true }>;
+
+/** Returns the things that a text names; none if it names nothing of this noun. */
+export type Finder = (scene: Scene, text: string) => Promise<readonly Shown[]>;
 
 /** Returns a link; `next` and `links` are left out when there are none. */
 export const link = (
@@ -36,4 +64,15 @@ export function firstBroken(one: Link): Link | null {
     if (found) return found;
   }
   return null;
+}
+
+/** Returns a time as people read it. */
+export const at = (ms: number): string => `${moment(ms)} UTC`;
+
+export const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
+
+/** Returns an address as people write it on a network; its key if the network is no longer configured. */
+export function addressText({ places }: Pick<Scene, 'places'>, network: NetworkKey, key: string): string {
+  const family = places.get(network)?.network.family;
+  return family ? chains[family].address.format(key) : key;
 }

@@ -2,7 +2,6 @@
 import { heldAmount } from '../../src/acts/held.ts';
 import { amountText } from '../../src/acts/refund-words.ts';
 import { refundJson, whatNext } from '../../src/acts/refunds.ts';
-import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
 import { type Attempt, attemptName, delayOf, type Payout } from '../../src/core/payout.ts';
 import { isPassing } from '../../src/core/reasons.ts';
 import { endOf } from '../../src/database/payouts/holds.ts';
@@ -12,24 +11,22 @@ import { momentOrNull } from './command.ts';
 import { heldAdvice, heldJson, heldState, meanings } from './held.ts';
 import { freezeText } from './payout-freeze.ts';
 import { amountOf, kindText, shownPayout } from './payouts.ts';
-import { findSession, paymentTable } from './session.ts';
-import { type Link, link, type Mark, type Shown } from './show-link.ts';
-import { at, type Scene } from './show-scene.ts';
-import { listLines } from './table.ts';
+import { at, type Finder, type Link, link, type Mark, type Scene } from './show-link.ts';
 
-/** Shows a refund with its payout. */
-export async function refundShown(scene: Scene, id: string): Promise<Shown | null> {
+/** Finds a refund or a return of held money, with its payout. */
+export const findRefund: Finder = async (scene, id) => {
   const refund = await scene.database.refunds.findBy({ id });
-  if (!refund) return null;
-  const payout = await scene.database.payouts.find(id);
-  const paying = payout && (await payoutFacts(scene, payout));
-  return {
-    kind: refund.heldKind ? 'return' : 'refund',
-    json: { ...refundJson(refund), payout: paying?.json ?? null },
-    lines: paying?.lines ?? [],
-    links: [await refundLink(scene, refund)],
-  };
-}
+  if (!refund) return [];
+  const paying = await scene.database.payouts.find(id);
+  const payout = paying && (await payoutJson(scene, paying));
+  return [
+    {
+      kind: refund.heldKind ? 'return' : 'refund',
+      json: { ...refundJson(refund), payout },
+      links: [await refundLink(scene, refund)],
+    },
+  ];
+};
 
 /** Returns a link for each refund and return of a session, oldest first. */
 export async function refundLinks(scene: Scene, sessionId: string): Promise<Link[]> {
@@ -38,31 +35,30 @@ export async function refundLinks(scene: Scene, sessionId: string): Promise<Link
 }
 
 async function refundLink(scene: Scene, refund: Refund): Promise<Link> {
-  const { id, heldKind, status, network, processedAtMs, refundId, sessionId, orderId, destination } = refund;
-  const step = heldKind ? 'return' : 'refund';
+  const { id, heldKind, status, network, refundId, sessionId, orderId, destination } = refund;
   const name = `${id} (${heldKind ? `${heldKind} money` : `merchant’s id ${refundId}`})`;
   const seen = destination?.isLinkSeen ? ', through a link that staff had seen' : '';
   const to = destination ? ` to ${destination.address} (from the ${destination.from.replace('_', ' ')}${seen})` : '';
   const text = `${name} of ${sessionId}, order ${orderId}: ${amountText(refund)} on ${network}${to}, ${status}`;
+  return link(heldKind ? 'return' : 'refund', 'ok', text, null, await progressOf(scene, refund));
+}
+
+async function progressOf(scene: Scene, refund: Refund): Promise<Link[]> {
+  const { id, status, processedAtMs, tx } = refund;
   switch (status) {
-    case 'completed': {
-      const paid = `paid to ${refund.destination?.address ?? '?'} at ${at(processedAtMs ?? 0)}, transaction ${refund.tx ?? '?'}`;
-      return link(step, 'ok', text, null, [link('outcome', 'ok', paid)]);
-    }
+    case 'completed':
+      return [link('outcome', 'ok', `paid at ${at(processedAtMs ?? 0)}, transaction ${tx ?? '?'}`)];
     case 'canceled':
-      return link(step, 'ok', text);
+      return [];
     case 'failed': {
       const advice = 'its amount is free again: the merchant can make another refund';
-      return link(step, 'ok', text, null, [link('outcome', 'broken', `it failed: ${whatNext(refund)}`, advice)]);
+      return [link('outcome', 'broken', `it failed: ${whatNext(refund)}`, advice)];
     }
     case 'pending':
-      return link(step, 'ok', text, null, [pendingLink(refund)]);
-    default: {
+      return [pendingLink(refund)];
+    case 'processing': {
       const payout = await scene.database.payouts.find(id);
-      const own = payout
-        ? await payoutLinks(scene, payout)
-        : [link('payout', 'waiting', 'its payout is not planned yet')];
-      return link(step, 'ok', text, null, own);
+      return payout ? payoutLinks(scene, payout) : [link('payout', 'waiting', 'its payout is not planned yet')];
     }
   }
 }
@@ -74,25 +70,21 @@ function pendingLink(refund: Refund): Link {
   const until = claim && !destination ? ` until ${at(claim.untilS * 1000)}, then it fails` : '';
   const advice = destination
     ? `\`quayside refund approve ${id}\`, or \`quayside refund reject ${id} --reason …\``
-    : `the dashboard has the payer’s link; or name an address: \`quayside refund destination ${id} --address ADDRESS --reason …\``;
+    : `the dashboard has the payer’s link; or name an address: \`quayside refund destination ${id} --to ADDRESS --reason …\``;
   return link('payout', 'waiting', `${waits}${until}`, advice);
 }
 
-/** Shows a payout that is no refund. */
-export async function payoutShown(scene: Scene, id: string): Promise<Shown | null> {
+/** Finds a payout that is no refund. */
+export const findPayout: Finder = async (scene, id) => {
   const payout = await scene.database.payouts.find(id);
-  if (!payout) return null;
-  return {
-    kind: payout.intent.kind,
-    ...(await payoutFacts(scene, payout)),
-    links: [await payoutLink(scene, payout)],
-  };
-}
+  if (!payout) return [];
+  const json = await payoutJson(scene, payout);
+  return [{ kind: payout.intent.kind, json, links: [await payoutLink(scene, payout)] }];
+};
 
-/** Returns a payout and its attempts for people and programs. */
-async function payoutFacts({ database, config }: Scene, payout: Payout): Promise<Pick<Shown, 'json' | 'lines'>> {
-  const attempts = (await database.payouts.attempts(payout.id)).map(attemptJson);
-  return { json: { ...shownPayout(payout, config), attempts }, lines: listLines(attempts, attemptShown) };
+/** Returns a payout with its attempts for programs. */
+async function payoutJson({ database, config }: Scene, payout: Payout) {
+  return { ...shownPayout(payout, config), attempts: (await database.payouts.attempts(payout.id)).map(attemptJson) };
 }
 
 const attemptJson = (one: Attempt) => ({
@@ -104,7 +96,6 @@ const attemptJson = (one: Attempt) => ({
   sent_at: momentOrNull(one.sentAtMs),
   node_said: one.answer,
 });
-const attemptShown = ['attempt', 'nonce', 'transaction_hash', 'signed_at', 'sent_at', 'node_said'] as const;
 
 /** Returns a payout, with what it waits for, its attempts, and its outcome. */
 export async function payoutLink(scene: Scene, payout: Payout): Promise<Link> {
@@ -150,29 +141,23 @@ async function outcomeLink(scene: Scene, payout: Payout): Promise<Link> {
   return outcome('waiting', state === 'sent' ? 'it waits for a block and for finality' : 'it is signed next');
 }
 
-/** Shows held money with its session and its transfers. */
-export async function heldShown({ database }: Scene, id: string): Promise<Shown | null> {
-  const held = await database.held.find(id);
-  if (!held) return null;
-  const session = await findSession(database.sessions, held.sessionId);
-  const returns = held.returns.map(({ id: returnId, status, amountMinor, currency, network, tx }) => {
-    const amount = formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS);
-    return { id: returnId, status, amount, currency, network, transaction_hash: tx };
-  });
-  return {
-    kind: 'held',
-    json: { ...heldJson(held), held_kind: held.kind, returns },
-    lines: paymentTable(session),
-    links: [
-      link(
-        'held',
-        held.state === 'open' ? 'waiting' : 'ok',
-        `${held.id} of ${held.sessionId}, order ${held.orderId}: ${heldAmount(held)} (${held.kind}: ${meanings[held.kind]}), ${heldState(held)}`,
-        held.state === 'open' ? heldAdvice(id) : null,
-        returns.map((one) =>
-          link('return', 'ok', `${one.id}: ${one.amount} ${one.currency} on ${one.network}, ${one.status}`),
-        ),
-      ),
-    ],
+/** Finds held money, with its returns. */
+export const findHeld: Finder = async (scene, id) => {
+  const held = await scene.database.held.find(id);
+  if (!held) return [];
+  const { state, kind, sessionId, orderId, returns } = held;
+  const text = `${id} of ${sessionId}, order ${orderId}: ${heldAmount(held)} (${kind}: ${meanings[kind]}), ${heldState(held)}`;
+  const root = link(
+    'held',
+    state === 'open' ? 'waiting' : 'ok',
+    text,
+    state === 'open' ? heldAdvice(id) : null,
+    returns.map((one) => link('return', 'note', `${one.id}, ${one.status}`)),
+  );
+  const json = {
+    ...heldJson(held),
+    held_kind: kind,
+    returns: returns.map(({ id: own, status }) => ({ id: own, status })),
   };
-}
+  return [{ kind: 'held', json, links: [root] }];
+};

@@ -1,26 +1,8 @@
 /** Networks as they are followed: how far each was read, why one stops, and what may have been missed there. */
-import type { NetworkConfig } from '../../src/config/network.ts';
-import type { BlockGap } from '../../src/core/gap.ts';
-import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Database } from '../../src/database/database.ts';
-import { type NetworkStatus, whyUnfollowed } from '../../src/database/networks.ts';
+import { whyUnfollowed } from '../../src/database/networks.ts';
 import { moment } from './command.ts';
-import { type Link, link, type Shown } from './show-link.ts';
-import { listLines } from './table.ts';
-
-/** A configured network; `gaps` are open. */
-export type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
-export type Places = ReadonlyMap<NetworkKey, Place>;
-
-export async function readPlaces(database: Database, networks: readonly NetworkConfig[]): Promise<Places> {
-  const reports = new Map((await database.networks.list()).map((one) => [one.network, one]));
-  const places = networks.map(async (network): Promise<Place> => {
-    const report = reports.get(network.key) ?? null;
-    const gaps = report ? await database.networks.listGaps(network.key) : [];
-    return { network, report, gaps: gaps.filter(({ closedAtMs }) => closedAtMs === null) };
-  });
-  return new Map((await Promise.all(places)).map((place) => [place.network.key, place]));
-}
+import { networkOf } from './network-name.ts';
+import { type Finder, type Link, link, type Place } from './show-link.ts';
 
 const again = 'it is tried again, and goes on by itself';
 const skip = '`quayside network reread {network} --from {next} --skip --reason …`';
@@ -66,16 +48,14 @@ function nextStep({ network, report }: Place): string | null {
   return text?.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '') ?? null;
 }
 
-/** Shows a network: its node, how far it has been read, why it does not go on, and what to do next. */
-export function networkShown(place: Place, nowMs: number): Shown {
-  const one = networkFacts(place, nowMs);
-  return {
-    kind: 'network',
-    json: one,
-    lines: listLines([one], ['node_url', 'state', 'head', 'cursor', 'floor', 'reported_s_ago']),
-    links: [networkLink(place, nowMs), ...gapLinks(place, -1)],
-  };
-}
+/** Finds a network: its node, how far it has been read, why it does not go on, and what to do next. */
+export const findFollowed: Finder = async ({ config, places, nowMs }, text) => {
+  const isNamed = config.networks.some(({ key, name }) => key === text || name === text);
+  const place = isNamed ? places.get(networkOf(config.networks, text).key) : undefined;
+  if (!place) return [];
+  const links = [networkLink(place, nowMs), ...gapLinks(place, -1)];
+  return [{ kind: 'network', json: networkFacts(place, nowMs), links }];
+};
 
 /** Returns a network for programs. */
 export function networkFacts(place: Place, nowMs: number) {

@@ -1,7 +1,5 @@
-/** A payment: its session, the transfers to its addresses, and the addresses themselves. */
+/** A payment: its session, and the transfers to its addresses. */
 import { paymentSession } from '../../src/api/session-view.ts';
-import type { Family } from '../../src/chains/chain.ts';
-import { chains } from '../../src/chains/index.ts';
 import { lacks, needsSecondNode, usualDepth, waitsForFinality } from '../../src/core/credit-policy.ts';
 import { openPar } from '../../src/core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, toPar } from '../../src/core/money.ts';
@@ -10,36 +8,33 @@ import { policyFor } from '../../src/core/store-credit.ts';
 import type { HeldMoney } from '../../src/database/held-money.ts';
 import type { Session } from '../../src/database/session.ts';
 import type { TracedAddress, TracedTransfer } from '../../src/database/traces.ts';
-import { optionAddress } from '../../src/payments/option.ts';
+import { parseSessionId } from '../../src/lib/id.ts';
 import { heldAdvice, meanings } from './held.ts';
-import { type Link, link, type Shown } from './show-link.ts';
+import { addressText, at, type Finder, type Link, link, parText, type Scene } from './show-link.ts';
 import { refundLinks } from './show-money-out.ts';
 import { gapLinks, networkLink } from './show-network.ts';
-import { addressText, at, parText, type Scene, unitsText } from './show-scene.ts';
 import { eventLinks } from './show-webhook.ts';
-import { listLines } from './table.ts';
 
 const HELD_MAX = 10;
 /** A transaction that a reorg took out is usually in another block within this time. */
 const MINED_AGAIN_MS = 3_600_000;
 
-/** Shows a session: how it can be paid, and what became of it. */
-export async function sessionShown(scene: Scene, session: Session): Promise<Shown> {
-  return {
-    kind: 'session',
-    json: await paymentSession(session, scene, { scopes: ['sessions:read'] }),
-    lines: session.life.status === 'pending' ? optionTable(session) : [],
-    links: [await sessionLink(scene, session)],
-  };
-}
-
-const optionTable = (session: Session): string[] =>
-  listLines(
-    session.options.map((option) => {
-      const amount = formatUnits(option.units, option.decimals, MINOR_DECIMALS);
-      return { pay_on: option.network, with: option.currency, amount, to: optionAddress(session, option) };
-    }),
+/** Finds the session with this id, or the sessions of this order. */
+export const findSessions: Finder = async (scene, text) => {
+  const { database } = scene;
+  const id = parseSessionId(text);
+  const ids = new Set([...(id ? [id] : []), ...(await database.traces.sessionsOfOrder(text))]);
+  const sessions = await Promise.all([...ids].map((one) => database.sessions.find(one)));
+  return Promise.all(
+    sessions
+      .flatMap((session) => (session ? [session] : []))
+      .map(async (session) => ({
+        kind: 'session',
+        json: await paymentSession(session, scene, { scopes: ['sessions:read'] }),
+        links: [await sessionLink(scene, session)],
+      })),
   );
+};
 
 /** Returns a session with all that depends on it. */
 export async function sessionLink(scene: Scene, session: Session): Promise<Link> {
@@ -52,7 +47,7 @@ export async function sessionLink(scene: Scene, session: Session): Promise<Link>
     ...networkLinks(scene, session),
     ...(await Promise.all(traced.map((transfer) => transferLink(scene, transfer, session)))),
     creditLink(session, traced.length > 0),
-    ...held.flatMap((one) => heldLink(one)),
+    ...held.flatMap(heldLink),
     ...(await eventLinks(scene, session)),
     ...(await refundLinks(scene, id)),
   ]);
@@ -75,7 +70,7 @@ function networkLinks({ places, nowMs }: Scene, session: Session): Link[] {
 
 /** Returns what the money adds up to, and what the session's status follows from. */
 function creditLink(session: Session, isAnyKnown: boolean): Link {
-  const { id, life, terms, standing } = session;
+  const { life, terms, standing } = session;
   const coming = standing.seenPar > 0n ? `, and ${parText(standing.seenPar)} is seen` : '';
   const sum = `${parText(standing.confirmedPar)} of ${parText(terms.duePar)} is confirmed${coming}`;
   const endedAt = at((life.endedAtS ?? 0) * 1000);
@@ -87,8 +82,12 @@ function creditLink(session: Session, isAnyKnown: boolean): Link {
     case 'expired':
       return link('credit', 'ok', `expired at ${endedAt}: nothing came in time`, ASK_FOR_TRANSACTION);
     case 'failed': {
-      const advice = `\`quayside held list --session ${id}\` shows what is held; you decide`;
-      return link('credit', 'broken', `failed at ${endedAt} with too little: ${sum}`, advice);
+      return link(
+        'credit',
+        'broken',
+        `failed at ${endedAt} with too little: ${sum}`,
+        'decide what becomes of what is held',
+      );
     }
     default: {
       const untilS = deadline(terms, life, standing);
@@ -98,11 +97,6 @@ function creditLink(session: Session, isAnyKnown: boolean): Link {
     }
   }
 }
-
-/** Advice about a transaction that somebody reports and nothing here knows. */
-export const ASK_PAYER =
-  'look in an explorer which address it pays, and show that: `quayside show ADDRESS`. The payer can paste the transaction ' +
-  'on the payment page, which asks the node';
 
 const ASK_FOR_TRANSACTION = 'a payer who has paid can paste the transaction on the payment page';
 
@@ -118,7 +112,7 @@ export async function transferLink(scene: Scene, transfer: TracedTransfer, sessi
   const { network, currency, units, decimals, tx, block, address, isDust } = transfer;
   const to = addressText(scene, network, address.key);
   const where = `block ${block.number} of ${network} (${at(block.timeS * 1000)})`;
-  const text = `${unitsText(units, decimals, currency)} to ${to} in ${where}, transaction ${tx}`;
+  const text = `${formatUnits(units, decimals, MINOR_DECIMALS)} ${currency} to ${to} in ${where}, transaction ${tx}`;
   if (!block.isCanonical) {
     const isRecent = scene.nowMs - block.timeS * 1000 < MINED_AGAIN_MS;
     const lost = `${where} left the chain in a reorg; the transfer counts again if a later block contains it`;
@@ -171,74 +165,5 @@ async function confirmationLink(scene: Scene, transfer: TracedTransfer, session:
     : link('confirmations', 'waiting', text);
 }
 
-// ── Addresses ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** An address as a family writes it. */
-type Named = Readonly<{ family: Family; key: string; text: string }>;
-
-/** Returns the families that have addresses of this form. */
-export const namesOf = (text: string): Named[] =>
-  Object.values(chains).flatMap(({ family, address }) => {
-    const key = address.parse(text);
-    return key === null ? [] : [{ family, key, text: address.format(key) }];
-  });
-
-/** Returns what is known of an address. */
-export async function addressLinks(
-  scene: Scene,
-  names: readonly Named[],
-): Promise<Readonly<{ links: readonly Link[]; isKnown: boolean }>> {
-  const links: Link[] = [];
-  for (const name of names) {
-    for (const own of await scene.database.traces.findAddresses(name.family, name.key))
-      links.push(await ownLink(scene, name, own));
-    links.push(...(await walletLinks(scene, name)));
-  }
-  return links.length > 0 ? { links, isKnown: true } : { links: [foreignLink(names)], isKnown: false };
-}
-
-/** Returns the link for an address that is not ours. */
-const foreignLink = (names: readonly Named[]): Link =>
-  link(
-    'address',
-    'note',
-    `${names[0]?.text ?? ''} is none of our deposit addresses or wallets: money sent there does not reach us`,
-    'compare with the address on the payment page',
-  );
-
-const meaningOf = {
-  free: 'no session has it yet; it is watched',
-  retired: 'retired: it is watched, and never given to a session',
-  spoiled: 'it received money before any session took it; it is watched, and never given out',
-  taken: 'taken',
-} as const;
-const stateOf = ({ isRetired, state }: TracedAddress) => (isRetired ? 'retired' : state);
-
-async function ownLink(scene: Scene, { text }: Named, own: TracedAddress): Promise<Link> {
-  const name = `${text}, our ${own.mode} ${own.family} address number ${own.index}`;
-  const { database, places } = scene;
-  if (own.sessionId !== null) {
-    const session = await database.sessions.find(own.sessionId);
-    const links = session ? [await sessionLink(scene, session)] : [];
-    return link('address', 'ok', `${name}, taken by ${own.sessionId}`, null, links);
-  }
-  const traced = await database.traces.ofAddress(own.id);
-  const transfers = await Promise.all(traced.map((transfer) => transferLink(scene, transfer, null)));
-  const onNetworks = [...places.values()].filter(
-    ({ network }) => network.family === own.family && network.mode === own.mode,
-  );
-  const none = link('credit', 'note', 'nothing that came to it is known');
-  const empty = traced.length === 0 ? [...onNetworks.map((place) => networkLink(place, scene.nowMs)), none] : [];
-  return link('address', 'ok', `${name}: ${meaningOf[stateOf(own)]}`, null, [...transfers, ...empty]);
-}
-
-async function walletLinks({ database, config }: Scene, { family, key, text }: Named): Promise<Link[]> {
-  const links: Link[] = [];
-  for (const network of config.networks.filter((one) => one.family === family)) {
-    const wallet = (await database.wallets.listOwn(network.key)).find((one) => one.key === key);
-    if (!wallet) continue;
-    const what = `${text} is our ${wallet.role} wallet on ${network.key}: what comes to it pays no order`;
-    links.push(link('address', 'ok', what));
-  }
-  return links;
-}
+/** Returns what an address without a session is. */
+export const stateOf = ({ isRetired, state }: TracedAddress) => (isRetired ? 'retired' : state);

@@ -6,15 +6,12 @@ import type { StoredEvent } from '../../src/database/events.ts';
 import { isSenderSilent } from '../../src/database/sending.ts';
 import type { Session } from '../../src/database/session.ts';
 import { TRACED_MAX } from '../../src/database/traces.ts';
-import { moment, momentOrNull } from './command.ts';
-import { type Link, link, type Shown } from './show-link.ts';
-import { at, type Scene } from './show-scene.ts';
-import { listLines } from './table.ts';
+import { moment } from './command.ts';
+import { at, type Finder, type Link, link, type Scene } from './show-link.ts';
 
 /** A delivery that was due for this long without an attempt is late. */
 const LATE_MS = 60_000;
 const TITLE_CHARACTERS_MAX = 100;
-const EXCERPT_CHARACTERS_MAX = 200;
 
 /** Returns what is wrong with an answer to a webhook; null for a success. */
 export function wrongWith(one: Pick<Attempt, 'status' | 'error' | 'responseExcerpt'>): string | null {
@@ -61,76 +58,38 @@ const noDelivery = ({ type, mode, storeId }: StoredEvent): Link =>
         `\`quayside webhook add <url> --store ${storeId} --mode ${mode}\` adds one`,
       );
 
-/** Shows an event: its body, and where it was sent. */
-export async function eventShown(scene: Scene, id: string): Promise<Shown | null> {
-  const { database } = scene;
-  const event = await database.events.find(id);
-  if (!event) return null;
+/** Finds an event: its body, and where it was sent. */
+export const findEvent: Finder = async (scene, id) => {
+  const event = await scene.database.events.find(id);
+  if (!event) return [];
   const { storeId, mode, type, sessionId, createdAtMs, body } = event;
-  const all = await database.deliveries.list({ sessionId, limit: TRACED_MAX * 4 });
-  return {
-    kind: 'event',
-    json: {
-      ...{ id, store: storeId, mode, type, session: sessionId, created_at: moment(createdAtMs), body },
-      deliveries: all.filter(({ eventId }) => eventId === id).map(deliveryJson),
-    },
-    lines: [body],
-    links: await linksOf(scene, [event], { id: sessionId, storeId }),
-  };
-}
+  const json = { id, store: storeId, mode, type, session: sessionId, created_at: moment(createdAtMs), body };
+  return [{ kind: 'event', json, links: await linksOf(scene, [event], { id: sessionId, storeId }) }];
+};
 
-const attemptJson = (one: Attempt) => ({
-  attempt: one.attempt,
-  started_at: moment(one.startedAtMs),
-  duration_ms: one.durationMs,
-  status: one.status,
-  error: one.error,
-  response_excerpt: one.responseExcerpt?.slice(0, EXCERPT_CHARACTERS_MAX) ?? null,
-});
-
-/** Returns a delivery for programs. */
-const deliveryJson = (one: Delivery) => ({
-  id: one.id,
-  type: one.eventType,
-  session: one.sessionId,
-  state: one.state,
-  attempts: one.attempts,
-  next_attempt_at: momentOrNull(one.dueAtMs),
-  last_status: one.lastStatus,
-  last_error: one.lastError,
-  endpoint: one.endpointId,
-  event: one.eventId,
-  created_at: moment(one.createdAtMs),
-});
-
-/** Shows a delivery: its attempts and their answers, and what it waits for. */
-export async function deliveryShown(scene: Scene, id: string): Promise<Shown | null> {
+/** Finds a delivery: its attempts and their answers, and what it waits for. */
+export const findDelivery: Finder = async (scene, id) => {
   const { database } = scene;
   const [delivery] = await database.deliveries.list({ id, limit: 1 });
-  if (!delivery) return null;
-  const made = (await database.deliveries.attempts(id)).map(attemptJson);
+  if (!delivery) return [];
   const endpoint = (await database.endpoints.list(null)).find((one) => one.id === delivery.endpointId) ?? null;
-  return {
-    kind: 'delivery',
-    json: { ...deliveryJson(delivery), attempts_made: made },
-    lines: [
-      `delivery ${id} of ${delivery.eventType} ${delivery.eventId}, session ${delivery.sessionId}`,
-      ...listLines(made),
-    ],
-    links: [await deliveryLink(scene, delivery, endpoint)],
-  };
-}
+  const attempts = (await database.deliveries.attempts(id)).map((one) => {
+    const text = `${one.attempt} at ${at(one.startedAtMs)}, ${one.durationMs} ms: ${wrongWith(one) ?? `accepted (${one.status})`}`;
+    return link('attempt', 'note', text);
+  });
+  const { state, eventId, sessionId, endpointId, createdAtMs } = delivery;
+  const json = { id, state, event: eventId, session: sessionId, endpoint: endpointId, created_at: moment(createdAtMs) };
+  return [{ kind: 'delivery', json, links: [await deliveryLink(scene, delivery, endpoint), ...attempts] }];
+};
 
-/** Shows an endpoint: how it does, and what was wrong with its last answer. */
-export async function endpointShown({ database }: Scene, id: string): Promise<Shown | null> {
+/** Finds an endpoint: how it does, and what was wrong with its last answer. */
+export const findEndpoint: Finder = async ({ database }, id) => {
   const health = await database.endpoints.health(id);
-  if (!health) return null;
+  if (!health) return [];
   const { recent, waiting, failingSinceMs, disabledAtMs, disabledReason, url, mode } = health;
-  const countOf = (state: string) => recent.filter((one) => one.state === state).length;
-  const [delivered, failed] = [countOf('delivered'), countOf('failed')];
-  const undelivered = recent
-    .filter(({ state }) => state !== 'delivered')
-    .map((one) => ({ delivery: one.id, event: one.eventType, state: one.state, attempts: one.attempts }));
+  const [delivered, failed] = ['delivered', 'failed'].map(
+    (state) => recent.filter((one) => one.state === state).length,
+  );
   const tried = recent.find(({ attempts, state }) => attempts > 0 || state === 'delivered');
   const last = tried && (await database.deliveries.attempts(tried.id)).at(-1);
   const wrong = last ? wrongWith(last) : null;
@@ -143,20 +102,21 @@ export async function endpointShown({ database }: Scene, id: string): Promise<Sh
       : failingSinceMs !== null
         ? link('endpoint', 'broken', `${id} has accepted nothing since ${at(failingSinceMs)}${verdict}`, again)
         : link('endpoint', wrong === null ? 'ok' : 'waiting', `${id} is enabled${verdict}`, wrong && again);
-  return {
-    kind: 'endpoint',
-    json: {
-      ...{ id, url, mode, disabled_reason: disabledReason },
-      failing_since: failingSinceMs === null ? null : moment(failingSinceMs),
-      ...{ recent: { delivered, failed }, waiting, wrong, undelivered },
+  const counts = `last ${RECENT_EVENTS} events: ${delivered} delivered, ${failed} failed, ${waiting} waiting`;
+  const undelivered = recent
+    .filter(({ state }) => state !== 'delivered')
+    .map((one) =>
+      link('delivery', 'note', `${one.id} of ${one.eventType}, ${one.state} after ${one.attempts} attempts`),
+    );
+  const json = { ...{ id, url, mode, disabled_reason: disabledReason }, recent: { delivered, failed }, waiting, wrong };
+  return [
+    {
+      kind: 'endpoint',
+      json,
+      links: [own, link('events', 'note', `${url} (${mode} mode), ${counts}`), ...undelivered],
     },
-    lines: [
-      `${url} (${mode} mode); last ${RECENT_EVENTS} events: ${delivered} delivered, ${failed} failed, ${waiting} waiting`,
-      ...listLines(undelivered),
-    ],
-    links: [own],
-  };
-}
+  ];
+};
 
 async function deliveryLink(scene: Scene, delivery: Delivery, endpoint: Endpoint | null): Promise<Link> {
   const { id, state, attempts, dueAtMs, lastStatus, endpointId } = delivery;

@@ -14,8 +14,8 @@ import type { SourceStatus } from '../../src/rates/rates.ts';
 import { alarmJson, alarmShown } from './alarms.ts';
 import { type Command, type Installation, moment, momentOrNull } from './command.ts';
 import { freezeText, signerState } from './payout-freeze.ts';
-import { networkFacts, readPlaces, secondsSince } from './show-network.ts';
-import { addressText } from './show-scene.ts';
+import { addressText, readPlaces } from './show-link.ts';
+import { networkFacts, secondsSince } from './show-network.ts';
 import { listLines } from './table.ts';
 
 const ALARMS_SHOWN = 10;

@@ -13,7 +13,15 @@ import { delayOf, type Payout } from '../../src/core/payout.ts';
 import { type LeftReason, ownersOf, type SweepPolicy, unitsOfGroup } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
-import { type Answer, type Command, type Input, type Installation, textOption, usage } from './command.ts';
+import {
+  type Answer,
+  type Command,
+  dryRunOption,
+  type Input,
+  type Installation,
+  textOption,
+  usage,
+} from './command.ts';
 import { networkOf } from './network-name.ts';
 import { openProgress, progressBar } from './output.ts';
 import { amountOf, shownPayout } from './payouts.ts';
@@ -30,12 +38,12 @@ type Planned = Readonly<{ network: NetworkConfig; sweeper: Sweeper; plan: SweepP
 export const sweep: Command = {
   name: 'sweep',
   args: [],
-  summary: 'Sweep deposit addresses to the treasury: show what, why and at what cost; --run does it.',
+  summary: 'Sweep deposit addresses to the treasury: show what, why and at what cost, ask, and follow it to its end.',
   options: {
     network: { value: 'KEY', help: 'only this network, such as live:mychain' },
     min: { value: 'AMOUNT', help: 'sweep addresses with at least this much, such as 5.00, not the configured minimum' },
-    run: { help: 'show the plan, ask, sweep, and follow the sweeps until they end' },
     yes: yesOption,
+    'dry-run': dryRunOption,
   },
   needsSandbox: true,
   run: (input, installation) =>
@@ -43,7 +51,7 @@ export const sweep: Command = {
       const json = plans.map(planJson);
       const lines = plans.flatMap(planLines);
       const isBad = plans.some(({ plan }) => plan instanceof Fault);
-      if (input.options.run !== true) return { json, lines, isBad };
+      if (input.options['dry-run'] === true) return { json, lines, isBad };
       const isEmpty = plans.every(({ plan }) => plan instanceof Fault || plan.sweeps.length === 0);
       if (isEmpty) return { json: { plan: json, sweeps: [] }, lines, isBad };
       await agree(input, lines, 'Sweep this now?');

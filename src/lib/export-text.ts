@@ -5,9 +5,6 @@
 /** Cells in the order of the columns; null is an empty cell. */
 export type Cells = readonly (string | number | null)[];
 
-export const exportFormats = ['csv', 'json'] as const;
-type ExportFormat = (typeof exportFormats)[number];
-
 /** The parts of a file: before the rows, each row, and after them. */
 type RowWriter = Readonly<{ begin: string; row(cells: Cells, isFirst: boolean): string; end: string }>;
 
@@ -32,7 +29,7 @@ export function csvCell(value: string | number | null): string {
 const csvLine = (cells: Cells): string => `${cells.map(csvCell).join(',')}\r\n`;
 
 /** Returns how rows of these columns are written. Amounts in JSON are strings, because they are exact. */
-export const rowWriter = (format: ExportFormat, columns: readonly string[]): RowWriter =>
+export const rowWriter = (format: 'csv' | 'json', columns: readonly string[]): RowWriter =>
   format === 'csv'
     ? { begin: csvLine(columns), row: (cells) => csvLine(cells), end: '' }
     : {

@@ -122,7 +122,10 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     const session = await shop.newSession(600);
     await chain.pay(bench.keyOf(session), 'USDT', units(725));
     await shop.waitForStatus(session, 'paid');
-    const held = () => quayside.cli('held', 'list', '--session', session.id, '--state', 'any');
+    const held = async (): Promise<Json[]> => {
+      const all: Json[] = await quayside.cli('held', 'list', '--state', 'any');
+      return all.filter((one) => one.session === session.id);
+    };
     await until('the surplus is held', async () => (await held())[0]?.state === 'open');
     const [{ id, kind, amount }] = await held();
     assert.equal({ kind, amount }, { kind: 'surplus', amount: '1.25' });

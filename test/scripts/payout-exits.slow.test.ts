@@ -255,7 +255,7 @@ test('a restored database adopts what was signed since, and shows it; status say
   assert.match((await run('status')).out, 'payouts on test:one are stopped: payouts_not_adopted');
   assert.equal((await answer('payout', 'reconcile', NETWORK)).added, 1);
   assert.equal((await answer('payout', 'reconcile', NETWORK)).added, 0);
-  const [listed] = await answer('payout', 'list', '--state', 'sent', '--network', NETWORK, '--kind', 'refund');
+  const [listed] = await answer('payout', 'list', '--state', 'sent', '--network', NETWORK);
   assert.equal([listed.id, listed.amount, listed.state], ['rf_since', '12.50 USDT', 'sent']);
   const [attempt] = (await answer('show', 'rf_since')).attempts;
   assert.equal([attempt.transaction_hash, attempt.nonce, attempt.sent_at], [tx, 5, null]);

@@ -133,7 +133,7 @@ test('the wrong token, and less than is due: each is held, and the command that 
   await short.pay(4_000_000n);
   await end(4_000);
   const failed = await show(short.name);
-  assertBroken(failed, 'credit', 'with too little: 4.00 of 10.00 is confirmed', `held list --session ${short.id}`);
+  assertBroken(failed, 'credit', 'with too little: 4.00 of 10.00 is confirmed', 'decide what becomes of what is held');
   assert.match(failed.text, '4.00 USDT is held (short: the session ended with too little)');
 });
 

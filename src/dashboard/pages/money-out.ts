@@ -122,5 +122,5 @@ async function unswept(deps: DashboardDeps, { nowMs, words }: Visit<null>): Prom
     ],
     rows: await deps.database.sweeps.listUnswept(),
     empty: 'Nothing that is final lies on deposit addresses.',
-  })}<p class="hint"><code>quayside sweep</code> shows what a sweep brings and costs, <code>quayside sweep --run</code> makes it.</p>`;
+  })}<p class="hint"><code>quayside sweep</code> shows what a sweep brings and costs, asks, and makes it.</p>`;
 }

@@ -235,7 +235,7 @@ export const refundsRejected = (shop: Shop) =>
     };
     const small = await ask('4.50', 'processing');
     const asked = [await ask('1500.00', 'pending'), small];
-    const listed: readonly Json[] = await shop.installation.tool('refund', 'list', '--session', session.id);
+    const listed: readonly Json[] = await shop.installation.tool('refund', 'list');
     const [pending, processing] = await Promise.all(
       asked.map(async (one) => {
         const { id } = listed.find(({ refund_id }) => refund_id === one.body.refund_id);
