@@ -27,6 +27,7 @@ import {
   operatorAct,
   reasonOption,
   requiredReason,
+  usage,
 } from './command.ts';
 import { table } from './table.ts';
 import { agree, yesOption } from './terminal.ts';
@@ -43,29 +44,36 @@ export function commandOf<I, P extends object>(act: Act<I, P>, { notes, confirms
     fields.filter(([, { isArgument }]) => isArgument === kind).map(([name]) => name),
   ) as [string[], string[]];
   const positional = [...args, ...optionalArgs];
+  const named = fields.filter(([name, { help }]) => help !== undefined && !positional.includes(name));
+  const settings = Object.fromEntries(named.filter(([, { isSetting }]) => isSetting).map(optionOf));
+  const hasSettings = Object.keys(settings).length > 0;
   const command: Command = {
     name: act.name,
     args,
     optionalArgs,
     summary: act.summary,
     options: {
-      ...Object.fromEntries(
-        fields.filter(([name, { help }]) => help !== undefined && !positional.includes(name)).map(optionOf),
-      ),
+      ...Object.fromEntries(named.filter(([, { isSetting }]) => !isSetting).map(optionOf)),
       reason: act.reason === 'required' ? requiredReason : reasonOption,
       'dry-run': dryRunOption,
       ...(confirms && { yes: yesOption }),
     },
+    ...(hasSettings && { settings }),
     ...(notes && { notes }),
     ...(needsSandbox && { needsSandbox }),
     async run(input, installation) {
-      const texts = textsOf(input, positional);
+      const texts = textsOf(hasSettings ? withSettings(input, settings) : input, positional);
       for (const [name, { isFile }] of fields) {
         const file = texts[name];
         if (isFile && file !== undefined) texts[name] = readSmallFile(resolve(input.cwd, file));
       }
       const given = readInput(act, texts);
-      const prefix = (field: string) => (positional.includes(field) ? `<${field}>` : `--${dashed(field)}`);
+      const prefix = (field: string) =>
+        positional.includes(field)
+          ? `<${field}>`
+          : act.fields[field as keyof I]?.isSetting
+            ? dashed(field)
+            : `--${dashed(field)}`;
       if (isRefusal(given)) throw faultOf(given, prefix);
       const context = contextOf(command, input, installation);
       const plan = await act.plan(context, given.input);
@@ -103,6 +111,19 @@ const optionOf = ([name, { value, choices, help, isRequired }]: [string, Field])
       ...(isRequired && { required: true }),
     } satisfies Option,
   ] as const;
+
+/** Returns the input with the settings among its arguments as options. @throws Fault permanent `usage` */
+function withSettings(input: Input, settings: Readonly<Record<string, Option>>): Input {
+  const given = input.args
+    .filter((arg) => arg.includes('='))
+    .map((arg) => {
+      const name = arg.slice(0, arg.indexOf('='));
+      if (name in settings) return [name, arg.slice(name.length + 1)];
+      throw usage(`there is no setting "${name}", expected ${Object.keys(settings).join(', ')}`);
+    });
+  const args = input.args.filter((arg) => !arg.includes('='));
+  return { ...input, args, options: { ...input.options, ...Object.fromEntries(given) } };
+}
 
 /** Returns the input as texts. A switch is `yes`. */
 const textsOf = (input: Input, args: readonly string[]): Record<string, string | undefined> => ({

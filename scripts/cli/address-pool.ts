@@ -39,13 +39,13 @@ export const addressPoolDerive: OfflineCommand = {
   options: {
     network: { value: 'PRESET', help: 'a preset in config/networks that the addresses are for', required: true },
     from: { value: 'N', help: 'the index of the first address (0); `quayside status` shows where the pool ends' },
-    count: { value: 'N', help: `how many addresses to derive (1000), at most ${LIST_ADDRESSES_MAX}` },
+    to: { value: 'N', help: `the index of the last address (999 more), at most ${LIST_ADDRESSES_MAX} addresses` },
     output: { value: 'FILE', help: 'where to write the list; an existing file is never overwritten', required: true },
   },
   async runOffline(input) {
     const pool = readPool(input);
     const from = wholeOption(input, 'from', 0, INDEX_MAX, 0);
-    const count = wholeOption(input, 'count', 1, LIST_ADDRESSES_MAX, 1000);
+    const count = wholeOption(input, 'to', from, from + LIST_ADDRESSES_MAX - 1, from + 999) - from + 1;
     const out = textOption(input, 'output') ?? '';
     const file = resolve(input.cwd, out);
     if (existsSync(file)) throw permanent('refused', `${out} exists already; name another file`);

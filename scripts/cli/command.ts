@@ -20,7 +20,7 @@ export type Installation = Readonly<{ config: Config; database: Database; clock:
 export type Option = Readonly<{ value?: string; choices?: readonly string[]; help: string; required?: true }>;
 
 export type Input = Readonly<{
-  /** At least as many as the command's own `args`, and at most as many as those and its `optionalArgs`. */
+  /** At least as many as the command's own `args`, and at most as many as those and its `optionalArgs`, and its settings. */
   args: readonly string[];
   options: Readonly<Record<string, string | boolean | undefined>>;
   env: NodeJS.ProcessEnv;
@@ -43,6 +43,8 @@ type Described = Readonly<{
   optionalArgs?: readonly string[];
   summary: string;
   options: Readonly<Record<string, Option>>;
+  /** It is given after the arguments, as `name=value`. */
+  settings?: Readonly<Record<string, Option>>;
   /** Lines below the options in its help. */
   notes?: readonly string[];
 }>;

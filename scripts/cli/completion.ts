@@ -24,7 +24,9 @@ export function nextWords({ commands }: Tool, words: readonly string[]): readonl
   const command = commands.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '));
   if (command) {
     const { choices = [] } = command.options[words.at(-1)?.replace(/^--/, '') ?? ''] ?? {};
-    return choices.length > 0 ? choices : [...Object.keys(command.options), 'json', 'help'].map((one) => `--${one}`);
+    if (choices.length > 0) return choices;
+    const settings = Object.keys(command.settings ?? {}).map((one) => `${one}=`);
+    return [...settings, ...[...Object.keys(command.options), 'json', 'help'].map((one) => `--${one}`)];
   }
   const start = words.map((word) => `${word} `).join('');
   const following = commands.filter(({ name }) => name.startsWith(start)).map(({ name }) => name.slice(start.length));

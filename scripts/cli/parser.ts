@@ -2,6 +2,7 @@
 import { type Argument, Command as Parser, Option as ParserOption } from 'commander';
 import { readShipped } from '../../src/lib/installation.ts';
 import type { AnyCommand, Option, Tool } from './command.ts';
+import { table } from './table.ts';
 
 /** Help is no wider than this where there is no terminal. */
 const COLUMNS = 100;
@@ -64,7 +65,7 @@ function addCommand(
   command: AnyCommand,
   run: (command: AnyCommand, given: Given) => Promise<void>,
 ): void {
-  const { name, args, optionalArgs = [], summary, options, notes } = command;
+  const { name, args, optionalArgs = [], summary, options, settings, notes } = command;
   const parser = parent
     .command(name.split(' ').at(-1) ?? name)
     .description(summary)
@@ -72,6 +73,7 @@ function addCommand(
     .allowExcessArguments(false);
   for (const arg of args) parser.argument(`<${arg}>`);
   for (const arg of optionalArgs) parser.argument(`[${arg}]`);
+  if (settings) parser.argument('[setting=value...]').addHelpText('after', `\nSettings:\n${settingLines(settings)}`);
   const keys = Object.entries({ ...options, json: jsonOption }).map(([option, one]) => {
     const added = parserOption(option, one);
     parser.addOption(added);
@@ -85,6 +87,15 @@ function addCommand(
     return run(command, { args: parser.args, options: read });
   });
 }
+
+const settingLines = (settings: Readonly<Record<string, Option>>): string =>
+  table(
+    Object.entries(settings).map(([name, { value, choices, help }]) => [
+      `  ${name}=${value ?? choices?.join('|')}`,
+      help,
+    ]),
+    helpWidth(),
+  ).join('\n');
 
 function parserOption(name: string, { value, choices, help, required }: Option): ParserOption {
   const placeholder = value ?? choices?.join('|');

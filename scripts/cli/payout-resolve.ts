@@ -32,7 +32,7 @@ export const payoutsResolve: Command = {
     never: { help: 'nothing paid it, and nothing signed for it can: it fails, and its amount can be refunded again' },
     retry: { help: 'its cause is mended: it is looked at again, or signed again where nothing has paid it or can' },
     yes: { help: 'with --paid: agree that it paid, although its record shows no payment' },
-    other: { value: 'TX,…', help: 'with --never or --retry: these transfers, which equal it, were another payment' },
+    tx: { value: 'TX,…', help: 'with --never or --retry: these transfers, which equal it, were another payment' },
     reason: requiredReason,
     'dry-run': dryRunOption,
   },
@@ -91,6 +91,6 @@ function readWish(input: Input, read: (tx: string) => string | null, network: st
     return tx;
   };
   if (paid !== undefined) return { kind: 'paid', tx: readTx('paid', paid), isAgreed: input.options.yes === true };
-  const words = (textOption(input, 'other') ?? '').split(',').filter(Boolean);
-  return { kind: never === true ? 'never' : 'retry', others: words.map((word) => readTx('other', word)) };
+  const words = (textOption(input, 'tx') ?? '').split(',').filter(Boolean);
+  return { kind: never === true ? 'never' : 'retry', others: words.map((word) => readTx('tx', word)) };
 }

@@ -70,7 +70,7 @@ function pendingLink(refund: Refund): Link {
   const until = claim && !destination ? ` until ${at(claim.untilS * 1000)}, then it fails` : '';
   const advice = destination
     ? `\`quayside refund approve ${id}\`, or \`quayside refund reject ${id} --reason …\``
-    : `the dashboard has the payer’s link; or name an address: \`quayside refund destination ${id} --to ADDRESS --reason …\``;
+    : `the dashboard has the payer’s link; or name an address: \`quayside refund destination ${id} ADDRESS --reason …\``;
   return link('payout', 'waiting', `${waits}${until}`, advice);
 }
 

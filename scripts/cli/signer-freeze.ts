@@ -74,7 +74,7 @@ export const signerApprove: OfflineCommand = {
   options: {
     key: {
       value: 'FILE',
-      help: 'a key made by `quayside-signer init --approver FILE`; you are asked for its passphrase',
+      help: 'a key made by `quayside-signer init --key FILE`; you are asked for its passphrase',
       required: true,
     },
   },
@@ -120,6 +120,6 @@ export function freezeLines({ freeze, approvers }: FreezeState): string[] {
     `the signer is frozen on every network, by ${frozenBy} since ${moment(frozenAtMs)}: ${reason} (freeze ${number})`,
     approvers.length > 0
       ? `an approver ends that (${approvers.join(', ')}); \`quayside-signer thaw --help\` shows how`
-      : 'its policy names no approver, so nothing can end that yet: create a key with `quayside-signer init --approver FILE`, add it to `approvers` in the signer’s policy.json and restart the signer; then see `quayside-signer thaw --help`',
+      : 'its policy names no approver, so nothing can end that yet: create a key with `quayside-signer init --key FILE`, add it to `approvers` in the signer’s policy.json and restart the signer; then see `quayside-signer thaw --help`',
   ];
 }

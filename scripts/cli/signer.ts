@@ -33,20 +33,20 @@ export const signerInit: OfflineCommand = {
   summary: 'Create a seed and its keystore, policy and journal; shows the seed phrase once, on the terminal.',
   options: {
     dir: dirOption,
-    networks: { value: 'NAMES', help: 'comma-separated presets or configured networks (default: all configured)' },
+    network: { value: 'NAMES', help: 'comma-separated presets or configured networks (default: all configured)' },
     treasury: {
       value: 'NETWORK=ADDRESS',
       help: 'where sweeps go, comma-separated, by network key, name or family',
     },
     import: { help: 'take a seed phrase of 12 to 24 words, which you type, in place of a new one' },
-    approver: { value: 'FILE', help: 'create only an approver’s key, in this new file, on the approver’s own machine' },
+    key: { value: 'FILE', help: 'create only an approver’s key, in this new file, on the approver’s own machine' },
   },
   notes: [
     'An approver’s key signs refunds above the caps and ends a freeze of the signer (`quayside-signer approve`). Its file',
     'is encrypted; its public half, which is printed, goes into the policy.',
   ],
   runOffline(input) {
-    const approver = textOption(input, 'approver');
+    const approver = textOption(input, 'key');
     if (approver !== undefined) return createApprover(resolve(input.cwd, approver));
     return createSigner(input, input.options.import === true ? askMnemonic : inventMnemonic);
   },
@@ -72,13 +72,13 @@ const createSigner = (input: Input, findSeed: (terminal: Terminal) => Promise<Ui
   withTerminal(async (terminal) => {
     const files = filesOf(input);
     refuseExistingSigner(files.dir);
-    const names = textOption(input, 'networks')?.split(',');
+    const names = textOption(input, 'network')?.split(',');
     const networks = readPaidNetworks(
       input,
       names?.map((name) => name.trim()),
       usage,
     );
-    if (networks.length === 0) throw usage('no network is configured; name presets with --networks');
+    if (networks.length === 0) throw usage('no network is configured; name presets with --network');
     const policy = draftPolicy(networks, textOption(input, 'treasury') ?? '');
     return withSecret(findSeed(terminal), async (seed) => {
       const typed = askNewPassphrase(terminal, 'Passphrase for the keystore');

@@ -41,7 +41,10 @@ export const sweep: Command = {
   summary: 'Sweep deposit addresses to the treasury: show what, why and at what cost, ask, and follow it to its end.',
   options: {
     network: { value: 'KEY', help: 'only this network, such as live:mychain' },
-    min: { value: 'AMOUNT', help: 'sweep addresses with at least this much, such as 5.00, not the configured minimum' },
+    amount: {
+      value: 'AMOUNT',
+      help: 'sweep addresses with at least this much, such as 5.00, not the configured minimum',
+    },
     yes: yesOption,
     'dry-run': dryRunOption,
   },
@@ -102,10 +105,10 @@ async function withPlans(
 }
 
 function policyOf(input: Input, { sweep: configured }: NetworkConfig): SweepPolicy {
-  const text = textOption(input, 'min');
+  const text = textOption(input, 'amount');
   if (text === undefined) return configured;
   const minor = parseUnits(text, MINOR_DECIMALS);
-  if (minor === null) throw usage(`--min is "${text}", expected an amount of stablecoins such as 5.00`);
+  if (minor === null) throw usage(`--amount is "${text}", expected an amount of stablecoins such as 5.00`);
   return { ...configured, minPar: minorToPar(minor) };
 }
 

@@ -8,9 +8,10 @@ import { permanent } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { createSecretFile } from '../../src/lib/secret-file.ts';
-import { type Input, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
+import { type Input, type OfflineCommand, textOption, usage } from './command.ts';
 import { printLine, untilStopped } from './output.ts';
 
+const LISTEN = '127.0.0.1:8190';
 const TOKEN_CHARS_MIN = 16;
 /** How often the node is asked for its head. */
 const POLL_MS = 300;
@@ -21,8 +22,10 @@ export const tronWs: OfflineCommand = {
   summary: 'Serve a WebSocket for a java-tron node, on the node’s machine.',
   options: {
     url: { value: 'URL', help: 'java-tron’s HTTP interface (http://127.0.0.1:8090)' },
-    host: { value: 'ADDRESS', help: 'the address to listen on (127.0.0.1; 0.0.0.0 for every interface)' },
-    port: { value: 'N', help: 'the port to listen on (8190; 0 for any free one)' },
+    listen: {
+      value: 'HOST:PORT',
+      help: `where to listen (${LISTEN}; 0.0.0.0 for every interface, 0 for any free port)`,
+    },
     'token-file': {
       value: 'FILE',
       help: 'the token that indexers must send; created at the first start (tron-ws.token)',
@@ -32,8 +35,7 @@ export const tronWs: OfflineCommand = {
   async runOffline(input) {
     const nodeUrl = nodeUrlOf(input);
     const solidUrl = solidUrlOf(nodeUrl);
-    const host = textOption(input, 'host') ?? '127.0.0.1';
-    const port = wholeOption(input, 'port', 0, 65_535, 8190);
+    const { host, port } = listenOf(input);
     const file = textOption(input, 'token-file') ?? 'tron-ws.token';
     const { token, isNew } = readToken(file, input.env);
     const log = openLog('tron-ws', 'info');
@@ -50,6 +52,14 @@ export const tronWs: OfflineCommand = {
     return { json: undefined, lines: [] };
   },
 };
+
+/** @throws Fault permanent `usage` */
+function listenOf(input: Input): { host: string; port: number } {
+  const text = textOption(input, 'listen') ?? LISTEN;
+  const [, host = '', port = ''] = /^(.+):(\d{1,5})$/.exec(text) ?? [];
+  if (host !== '' && Number(port) <= 65_535) return { host, port: Number(port) };
+  throw usage(`--listen is "${text}", expected an address and a port, such as ${LISTEN}`);
+}
 
 /** @throws Fault permanent `usage` */
 function nodeUrlOf(input: Input): URL {

@@ -115,6 +115,8 @@ export type Field = Readonly<{
   suggestions?: readonly string[];
   /** It is an argument of the command, without its name; one that may be left out stands last. */
   isArgument?: true | 'optional';
+  /** The command takes it as `name=value`: a setting of what is named. */
+  isSetting?: true;
   /** The command takes the name of a file, whose text it is; the form takes the file itself, in base64. */
   isFile?: true;
   /** Nothing is done without it. */

@@ -115,6 +115,9 @@ export const acceptHeld = defineAct({
 
 const readCurrency = oneOf(currencies);
 
+/** Stands for the address that money came from. */
+const SENDER = 'sender';
+
 /** Undefined stands for whatever there is. */
 type Wish = Readonly<{
   held: string;
@@ -161,12 +164,12 @@ export const returnHeld = defineAct({
     to: {
       label: say('To the address'),
       hint: say('Ask the payer for an address: the one that it came from may belong to an exchange.'),
-      help: 'the address to pay',
+      help: 'the address to pay, or sender: the address that it came from, which may be an exchange’s',
       value: 'ADDRESS',
+      isRequired: true,
       charsMax: ADDRESS_CHARS_MAX,
       read: readAddress,
     },
-    toSender: { label: say('To'), help: 'pay the address that it came from, which may be an exchange’s' },
     network: {
       label: say('Network'),
       help: 'only what came on this network, such as live:mychain',
@@ -180,9 +183,9 @@ export const returnHeld = defineAct({
       read: readCurrency,
     },
   },
-  async plan(context, wish) {
-    if ((wish.to === undefined) !== (wish.toSender === 'yes')) return refuse('usage', say('Name an address.'));
-    const { networks } = context;
+  async plan(context, given) {
+    const { networks, scope } = context;
+    const wish = given.to === SENDER && !scope ? { ...given, to: undefined } : given;
     if (wish.network !== undefined && !networks.some(({ key }) => key === wish.network)) {
       const values = { network: wish.network };
       return refuse('usage', say('no network {network} is configured; `quayside status` shows all', values));

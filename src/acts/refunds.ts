@@ -90,8 +90,8 @@ export const approveRefund = defineAct({
   reason: 'optional',
   fields: {
     refund: refundField,
-    /** The key of the address that was looked at. */
-    seen: { label: say('To'), help: 'refuse if it goes elsewhere than to this key', value: 'KEY' },
+    /** The key of the address that was looked at; a form has it. */
+    seen: { label: say('To') },
     approval: {
       label: say('Signature'),
       help: 'what `quayside-signer approve` wrote; run the command again for further approvers',
@@ -197,8 +197,7 @@ export const redirectRefund = defineAct({
       hint: say('Until its payment is in progress. The cancel window begins again, and an approval is needed again.'),
       charsMax: ADDRESS_CHARS_MAX,
       help: 'the address to pay',
-      value: 'ADDRESS',
-      isRequired: true,
+      isArgument: true,
       read: readAddress,
     },
   },

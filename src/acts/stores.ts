@@ -41,12 +41,14 @@ export async function readStoreState(
 
 export const setStore = defineAct({
   name: 'store set',
-  summary: 'Change the settings of a store, or show them. Open sessions keep theirs, except for --credit.',
+  summary: 'Change the settings of a store, or show them. Open sessions keep theirs, except for credit.',
   needs: 'store:manage',
   reason: 'optional',
   fields: {
     store: { label: say('Store'), help: 'its id, if there are several', isArgument: 'optional' },
-    ...(Object.fromEntries(allSettings.map((one) => [one.name, one])) as Readonly<Record<string, Field>>),
+    ...(Object.fromEntries(allSettings.map((one) => [one.name, { ...one, isSetting: true }])) as Readonly<
+      Record<string, Field>
+    >),
   },
   async plan(context, input: Readonly<{ store: string | undefined }> & Readonly<Record<string, unknown>>) {
     const { scope, networks } = context;

@@ -352,6 +352,7 @@ export const rotateSecret = defineAct({
     rotate: {
       label: say('Rotation'),
       help: 'start a rotation, finish it, or cancel it',
+      isArgument: 'optional',
       choices: steps,
       read: readStep,
     },
@@ -392,7 +393,7 @@ export const rotateSecret = defineAct({
     if (done.kind !== 'done') return refusalOf(owner, done.kind);
     const shown = shownSecrets(done.secret);
     return step.kind === 'start'
-      ? { ...shownOnce(step.secret), json: shown.json, next: `webhook secret ${owner} --rotate finish` }
+      ? { ...shownOnce(step.secret), json: shown.json, next: `webhook secret ${owner} finish` }
       : { said: say('One secret is valid now.'), json: shown.json };
   },
 });

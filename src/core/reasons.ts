@@ -85,7 +85,7 @@ const reasons = {
     'confirmed again; otherwise reject it with `quayside refund reject`.',
   refund_not_final: () =>
     'the payment that it refunds is confirmed but not final yet. It goes on by itself; `quayside store set ' +
-    '--refund-early-max` lets small refunds leave earlier.',
+    'refund-early-max=AMOUNT` lets small refunds leave earlier.',
   refund_unapproved: () =>
     'its destination was changed after it was approved. Look at it with `quayside show`, then approve it ' +
     'again with `quayside refund approve` or reject it with `quayside refund reject`.',
@@ -95,7 +95,7 @@ const reasons = {
     'network is frozen for it; otherwise the refund goes on by itself',
   refund_equals_transfer: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
     `${equalTransferText(tx)}, and an operator has acknowledged it. If it paid this ` +
-    `refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payout resolve ${id} --retry --other ${tx} --reason …\` ` +
+    `refund, run ${resolvePaid(id, tx)}; if it did not, \`quayside payout resolve ${id} --retry --tx ${tx} --reason …\` ` +
     'has it paid',
   refund_store_suspended: () =>
     'its store is suspended. It goes on within five minutes after `quayside store decide <store> resume`; otherwise reject it with ' +
@@ -216,7 +216,7 @@ const refusals = {
     `has (a stuck payout needs \`--retry\` for that), then run \`quayside payout reconcile ${network} --reason …\``,
   payout_equals: ({ id, tx }: PayoutValues & Readonly<{ tx: string }>) =>
     `${equalTransferText(tx)}. If it paid ${id}, run ${resolvePaid(id, tx)}; if it did not, run the command again with ` +
-    `--other ${tx}`,
+    `--tx ${tx}`,
   payout_moved: ({ id, network }: PayoutValues & NetworkValues) =>
     `payout ${id} has changed meanwhile, or a transfer on ${network} that no payout explains may have paid it: look at ` +
     `it with \`quayside show ${id}\`, and run the command again`,

@@ -86,7 +86,7 @@ const policySchema = z.strictObject({
         name: z.string().regex(/^[^\p{C}]{1,64}$/u, 'expected a name of 1 to 64 characters'),
         key: z
           .string()
-          .regex(/^[0-9a-f]{64}$/, 'expected the 64 hex digits that `quayside-signer init --approver FILE` prints'),
+          .regex(/^[0-9a-f]{64}$/, 'expected the 64 hex digits that `quayside-signer init --key FILE` prints'),
       }),
     )
     .max(APPROVERS_MAX),

@@ -100,7 +100,7 @@ const installed = languages.filter(({ probe: [program, ...words] }) => spawnSync
 test('every call runs as it is shown, and one in every language that is installed', async () => {
   await installation.start();
   // Programs take long to start on a busy machine.
-  await installation.tool('store', 'set', '--refund-cancel-window', '600');
+  await installation.tool('store', 'set', 'refund-cancel-window=600');
   const credentials = readCredentials(join(folder, 'data'));
   assert.ok(credentials);
   const { base_url: baseUrl, api_key: apiKey, api_secret: apiSecret } = credentials;

@@ -19,7 +19,7 @@ const { shop, node, usdt } = bench;
 const { chain, quayside } = shop;
 test.before(async () => {
   // Mining stops while refunds are under way, so their payments would never be final.
-  await quayside.cli('store', 'set', '--refund-early-max', '1000.00');
+  await quayside.cli('store', 'set', 'refund-early-max=1000.00');
 });
 
 sweepConforms(shop, {
@@ -42,7 +42,7 @@ sweepConforms(shop, {
 
 test('without a terminal and without --yes nothing is swept', async () => {
   const before = await quayside.cli('payout', 'list');
-  const words = ['scripts/quayside.mjs', 'sweep', '--min', '1.00'];
+  const words = ['scripts/quayside.mjs', 'sweep', '--amount', '1.00'];
   const { code, stderr } = await runProgram(words, { QUAYSIDE_CONFIG: `${quayside.dataDir}/config.json` });
   assert.is(code, 2);
   assert.match(stderr, /add --yes/);
@@ -50,7 +50,7 @@ test('without a terminal and without --yes nothing is swept', async () => {
 });
 
 test('amounts below the minimum are swept if the operator says so', async () => {
-  const run = await quayside.cli('sweep', '--yes', '--min', '1.00');
+  const run = await quayside.cli('sweep', '--yes', '--amount', '1.00');
   assert.equal(
     run.sweeps.map(({ amount, state }: Json) => [amount, state]),
     [['5.00 USDT', 'succeeded']],

@@ -18,7 +18,7 @@ const FILLING_GAS = `0x${(BLOCK_GAS - 100_000).toString(16)}`;
 const geth = await startPayoutGeth();
 const bench = await openEvmPayouts(undefined, geth);
 test.before(async () => {
-  await bench.shop.quayside.cli('store', 'set', '--refund-early-max', '1000.00');
+  await bench.shop.quayside.cli('store', 'set', 'refund-early-max=1000.00');
 });
 
 async function fillBlock(): Promise<void> {

@@ -99,9 +99,9 @@ test('a store, its keys and its endpoint are created, listed and removed; each c
 
   const url = 'https://93.184.215.14/hook';
   const endpoint = await answer('webhook', 'add', url, '--store', store, '--mode', 'live', '--events', 'payment.late');
-  const started = await answer('webhook', 'secret', endpoint.id, '--rotate', 'start', '--reason', 'it leaked');
+  const started = await answer('webhook', 'secret', endpoint.id, 'start', '--reason', 'it leaked');
   assert.is(started.webhook_secret, endpoint.webhook_secret);
-  await answer('webhook', 'secret', endpoint.id, '--rotate', 'finish');
+  await answer('webhook', 'secret', endpoint.id, 'finish');
   const now = await answer('webhook', 'secret', endpoint.id);
   assert.equal([now.webhook_secret, now.next_webhook_secret], [started.next_webhook_secret, null]);
   const [listed] = await answer('webhook', 'list');
@@ -139,7 +139,7 @@ test('every setting of a store is changed, shown before and after, and recorded'
     accent: ['accent', '#FFFF00', '#ffff00'],
     origins: ['embed_origins', 'https://shop.example, http://localhost', ['https://shop.example', 'http://localhost']],
   } as const;
-  const words = Object.entries(changes).flatMap(([option, [, text]]) => [`--${option}`, text]);
+  const words = Object.entries(changes).map(([setting, [, text]]) => `${setting}=${text}`);
   const expected = Object.fromEntries(Object.values(changes).map(([key, , value]) => [key, value]));
   const tried = await answer('store', 'set', store, ...words, '--dry-run');
   const { logo, ...set } = tried.after;
@@ -148,7 +148,7 @@ test('every setting of a store is changed, shown before and after, and recorded'
   assert.equal((await answer('store', 'set', store)).after, tried.before, 'a dry run changes nothing');
   const done = await answer('store', 'set', store, ...words, '--reason', 'a new contract');
   assert.equal(done, { ...tried, dry_run: false });
-  assert.equal((await answer('store', 'set', store, '--late', 'accept')).after, tried.after);
+  assert.equal((await answer('store', 'set', store, 'late=accept')).after, tried.after);
   const entries = (await newest(50)).filter(({ reason }) => reason === 'a new contract');
   assert.equal(
     entries.map(({ command, target }) => [command, target]),
@@ -158,12 +158,12 @@ test('every setting of a store is changed, shown before and after, and recorded'
     ],
     'the store and its page; what changes nothing is not recorded',
   );
-  const none = ['--credit', 'none', '--accent', 'none', '--origins', 'none'];
+  const none = ['credit=none', 'accent=none', 'origins=none'];
   const cleared = await answer('store', 'set', store, ...none);
   assert.equal([cleared.after.credit, cleared.after.accent, cleared.after.embed_origins], ['', null, []]);
   for (const credit of ['finalized', 'ethereum=safe', 'bsc=30', 'ethereum=second-node@500', 'ethereum=129']) {
-    const { code, err } = await run('store', 'set', store, '--credit', credit);
-    assert.equal([code, err.includes('--credit: ')], [2, true], credit);
+    const { code, err } = await run('store', 'set', store, `credit=${credit}`);
+    assert.equal([code, err.includes('credit: ')], [2, true], credit);
   }
 });
 

@@ -43,7 +43,7 @@ function keepsSecret(text: string, secret: string): void {
 
 (hasTerminal ? test : test.skip)('on a terminal, the seed phrase is asked for and never shown', async () => {
   const out = newFile();
-  const terminal = atTerminal([quayside, ...derive(out, '--count', '2')], place);
+  const terminal = atTerminal([quayside, ...derive(out, '--to', '1')], place);
   await terminal.answer(/Seed phrase \(not shown\): /, phrase);
   assert.is((await terminal.ended).code, 0, terminal.shown());
   assert.match(terminal.shown(), `the first is ${accounts[0]}`);
@@ -54,7 +54,7 @@ function keepsSecret(text: string, secret: string): void {
 
 test('without a terminal, the phrase is the first line of standard input', async () => {
   const out = newFile();
-  const ended = await typed([`  ${phrase.toUpperCase()} `, 'more'], derive(out, '--count', '2'));
+  const ended = await typed([`  ${phrase.toUpperCase()} `, 'more'], derive(out, '--to', '1'));
   assert.is(ended.code, 0, ended.stderr);
   keepsSecret(ended.stdout + ended.stderr, phrase);
   assert.equal(readList(out).addresses, accounts);
@@ -95,7 +95,7 @@ test('a list is imported, and the first one names the signer that the pool trust
   assert.is((await run('store', 'add', 'Shop')).code, 0);
   assert.match((await run('status')).out, /^solana +test +0 +0 +EMPTY: .*; derive and import addresses from 0 on/m);
   const out = newFile();
-  assert.is((await typed([phrase], derive(out, '--count', '2'))).code, 0);
+  assert.is((await typed([phrase], derive(out, '--to', '1'))).code, 0);
   const first = await run('address-pool', 'import', out);
   assert.is(first.code, 0, first.err);
   assert.match(first.out, `only lists signed by ${readList(out).signer}`);

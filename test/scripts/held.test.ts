@@ -64,7 +64,6 @@ test('a surplus is returned: tried, begun, shown, and then neither accepted nor 
   for (const wrong of [
     words,
     ['held', 'return', held.id, ...because],
-    [...words, '--to-sender', ...because],
     [...words, ...because, '--network', 'live:nowhere'],
   ]) {
     assert.is((await run(...wrong)).code, 2, wrong.join(' '));

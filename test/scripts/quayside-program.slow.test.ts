@@ -14,7 +14,7 @@ test.after(() => rmSync(folder, { recursive: true, force: true }));
 
 for (const [code, ...words] of [
   [0, 'store', 'list'],
-  [3, 'show', 'cs_nonsense', '--json'],
+  [3, 'key', 'revoke', 'key_nobody', '--json'],
 ] as const) {
   test(`quayside ${words.join(' ')}: the program prints the command’s answer and exits with ${code}`, async () => {
     const variables = { QUAYSIDE_DATA_DIR: folder };

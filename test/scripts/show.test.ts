@@ -211,7 +211,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   const check = await createDestinationCheck(config);
   const { id: sessionId, pay } = await order();
   await chain.finalize(await pay(10_000_000n));
-  await run('store', 'set', '--refund-automatic', '1.00', '--reason', 'test');
+  await run('store', 'set', 'refund-automatic=1.00', '--reason', 'test');
   const refund = async (refundId: string, amountMinor: bigint, refundAddress: string | null) => {
     const replay = { idempotencyKey: null, path: '/api/v1/refunds/create', bodyHash: refundId };
     const wish = {
@@ -235,7 +235,7 @@ test('a refund waits for an address and for approval; when it is ready, a freeze
   const large = await refund('r2', 500n, payee);
   const waiting = await show(sessionId);
   assert.match(waiting.text, /… payout: waiting for the payer’s address until 20/);
-  assert.match(waiting.text, `quayside refund destination ${lost} --address`);
+  assert.match(waiting.text, `quayside refund destination ${lost} ADDRESS`);
   assert.match(waiting.text, '… payout: waiting for `quayside refund approve`');
   assert.match(waiting.text, `quayside refund approve ${large}`);
   await run('refund', 'approve', large);

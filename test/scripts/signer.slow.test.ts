@@ -169,7 +169,7 @@ test('an import of nonsense, over an existing signer, or with a short passphrase
   assert.equal(await codeOf(options, ['abandon abandon', passphrase]), [1, 'seed_invalid']);
   assert.equal(await codeOf(options, [mnemonic, 'short']), [1, 'passphrase_weak']);
   assert.equal(await codeOf(options, [mnemonic]), [1, 'input_ended']);
-  assert.equal(await codeOf([...options, '--networks', 'nowhere'], [mnemonic, passphrase]), [2, 'usage']);
+  assert.equal(await codeOf([...options, '--network', 'nowhere'], [mnemonic, passphrase]), [2, 'usage']);
   assert.equal(await codeOf(['--dir', made, '--treasury', 'evm', '--json'], [mnemonic, passphrase]), [2, 'usage']);
   assert.equal(await codeOf(['--dir', made, '--treasury', 'evm=0x12', '--json'], [mnemonic, passphrase]), [
     1,
@@ -185,7 +185,7 @@ test('an import of nonsense, over an existing signer, or with a short passphrase
 
 test('an approver’s key signs approvals with its passphrase, and the policy accepts its public half', async () => {
   const file = join(dir, 'anna.json');
-  const { code, stdout, stderr } = await run(['init', '--approver', file, '--json'], [passphrase]);
+  const { code, stdout, stderr } = await run(['init', '--key', file, '--json'], [passphrase]);
   assert.is(code, 0, stderr);
   const { approver } = JSON.parse(stdout);
   assert.is(statSync(file).mode & 0o777, 0o600);

@@ -44,7 +44,7 @@ async function start(...words: string[]) {
 }
 
 test('the first start creates a token, prints the URL with it, and serves; SIGTERM stops the bridge', async () => {
-  const { child, port, said, ended } = await start('--port', '0');
+  const { child, port, said, ended } = await start('--listen', '127.0.0.1:0');
   const token = readFileSync(tokenFile, 'utf8').trim();
   assert.match(token, /^[\w-]{32}$/);
   assert.is(statSync(tokenFile).mode & 0o777, 0o600);
@@ -59,7 +59,7 @@ test('the first start creates a token, prints the URL with it, and serves; SIGTE
 
 test('a later start keeps the token and does not show it', async () => {
   const token = readFileSync(tokenFile, 'utf8').trim();
-  const { child, port, said, ended } = await start('--port', '0');
+  const { child, port, said, ended } = await start('--listen', '127.0.0.1:0');
   assert.not.ok(said.stdout.includes(token));
   assert.match(said.stdout, tokenFile);
   const consumer = await connect(`ws://127.0.0.1:${port}/?token=${token}`);
@@ -69,14 +69,14 @@ test('a later start keeps the token and does not show it', async () => {
 });
 
 test('a start that fails says why and exits with 2', async () => {
-  const { child, port, ended } = await start('--port', '0');
+  const { child, port, ended } = await start('--listen', '127.0.0.1:0');
   writeFileSync(join(folder, 'short'), 'abc');
   const cases: readonly (readonly [string[], RegExp])[] = [
-    [['--port', String(port)], /EADDRINUSE/],
-    [['--port', 'x'], /--port is "x", expected a whole number from 0 to 65535/],
+    [['--listen', `127.0.0.1:${port}`], /EADDRINUSE/],
+    [['--listen', 'x'], /--listen is "x", expected an address and a port/],
     [['--url', 'ftp://x'], /--url is not an http/],
     [['--speed', '9'], /unknown option '--speed'/],
-    [['--port', '0', '--token-file', join(folder, 'short')], /shorter than 16 characters/],
+    [['--listen', '127.0.0.1:0', '--token-file', join(folder, 'short')], /shorter than 16 characters/],
   ];
   for (const [words, expected] of cases) {
     const { code, stderr } = await runProgram(
