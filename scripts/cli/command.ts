@@ -20,7 +20,7 @@ export type Installation = Readonly<{ config: Config; database: Database; clock:
 export type Option = Readonly<{ value?: string; choices?: readonly string[]; help: string; required?: true }>;
 
 export type Input = Readonly<{
-  /** At least as many as the command's own `args`, and at most as many as those and its `optionalArgs`, and its settings. */
+  /** As many as the command's own `args`, at most those of its `optionalArgs`, then its settings. */
   args: readonly string[];
   options: Readonly<Record<string, string | boolean | undefined>>;
   env: NodeJS.ProcessEnv;

@@ -1,4 +1,4 @@
-/** An address or a transaction: what it brought to us, which wallet or payout of ours it is, or that nothing knows it. */
+/** An address or a transaction: what it brought to us, and which wallet or payout of ours it is. */
 import { coinText } from '../../src/chains/coin-text.ts';
 import { chains } from '../../src/chains/index.ts';
 import { mapInOrder } from '../../src/database/engine/each.ts';
