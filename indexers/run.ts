@@ -1,10 +1,10 @@
 /**
  * An indexer process: one network, from the configuration to the exit code. Called by the programs next to this file.
  *
- * Exit codes: 0 stopped as requested (SIGTERM, SIGINT, or the supervisor has exited); 1 a broken invariant, or a
- * database that is unavailable at the start; 2 the configuration, the arguments or the database do not allow a start,
- * and a person must act; 3 another process follows the same network. A supervisor restarts it after 1 and 3, and not
- * after 0 and 2.
+ * Exit codes: 0 stopped as requested (SIGTERM, SIGINT, or the supervisor has exited); 1 a broken invariant; 2 the
+ * configuration, the arguments or the database do not allow a start, and a person must act; 3 the network's cursor was
+ * moved, although this process has the lease. A supervisor restarts it after 1 and 3, and not after 0 and 2. While
+ * another process has the network's lease, this one waits.
  */
 
 import type { Family } from '../src/chains/chain.ts';
@@ -14,11 +14,13 @@ import { openConfig } from '../src/config/given-config.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
 import type { Database } from '../src/database/database.ts';
+import { indexerLease } from '../src/database/leases.ts';
+import { underLease } from '../src/database/under-lease.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { giveSignsOfLife } from '../src/lib/heartbeat.ts';
+import { holderOf } from '../src/lib/holder.ts';
 import { type Log, openLog } from '../src/lib/log.ts';
 import { awaitStart } from '../src/lib/start-signal.ts';
-import type { Signer } from '../src/signer/client.ts';
 import { indexNetwork } from './indexer.ts';
 import { makeRoomForAnswers } from './v8-flags.ts';
 
@@ -38,7 +40,7 @@ export type IndexerProcess = Readonly<{
 }>;
 
 /**
- * Follows the network until the process is asked to stop.
+ * Follows the network until the process is asked to stop, whenever no other machine's indexer does.
  * @returns the exit code; a broken invariant is thrown
  */
 export async function runIndexer({ family, network: key, env, cwd, openDatabase }: IndexerProcess): Promise<number> {
@@ -51,7 +53,6 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
   for (const request of requests) process.on(request, stop);
   let log = openLog(`indexer ${key ?? ''}`, 'info');
   let database: Database | null = null;
-  let signer: Signer | null = null;
   try {
     const start = await awaitStart(env, stopping.signal);
     if (!start) return exitCodes.stopped;
@@ -59,13 +60,18 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
     log = openLog(`indexer ${key ?? ''}`, config.logLevel);
     const network = findNetwork(config.networks, family, key);
     database = openDatabase(config, env, { log });
-    const chain = chains[family];
+    const own = { network, chain: chains[family], clock: systemClock, log, pid: process.pid, random: Math.random };
     const { blocksPerIngestMax } = config.limits;
-    signer = config.signer && (await import('../src/signer/client.ts')).openConfiguredSigner(config.signer);
-    const own = { network, database, chain, signer };
-    const parts = { ...own, clock: systemClock, log, pid: process.pid, random: Math.random };
-    const end = await indexNetwork({ ...parts, blocksPerIngestMax }, stopping.signal);
-    if (end === 'stopped') return exitCodes.stopped;
+    const lease = { name: indexerLease(network.key), holder: holderOf(config.dataDir, 'indexer') };
+    const end = await underLease({ ...own, ...lease, database }, stopping.signal, async (fencedDatabase, signal) => {
+      const signer = config.signer && (await import('../src/signer/client.ts')).openConfiguredSigner(config.signer);
+      try {
+        return await indexNetwork({ ...own, database: fencedDatabase, signer, blocksPerIngestMax }, signal);
+      } finally {
+        await signer?.close();
+      }
+    });
+    if (end !== 'moved') return exitCodes.stopped;
     log.fatal({ code: 'second_follower' }, 'another process moved the cursor of this network; only one may follow it');
     return exitCodes.moved;
   } catch (error) {
@@ -76,7 +82,6 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
     living.abort();
     // The listener for the supervisor would keep this process alive.
     for (const request of requests) process.off(request, stop);
-    await signer?.close();
     database?.close();
   }
 }

@@ -32,10 +32,13 @@ import { createPasskeys } from './dashboard/passkeys.ts';
 import { createPasswords } from './dashboard/passwords.ts';
 import { languages } from './dashboard/texts.ts';
 import type { Database } from './database/database.ts';
+import { CHORES } from './database/leases.ts';
+import { underLease } from './database/under-lease.ts';
 import { systemClock } from './lib/clock.ts';
 import { every, type Round } from './lib/every.ts';
 import { createUrlGuard } from './lib/guard.ts';
 import { giveSignsOfLife } from './lib/heartbeat.ts';
+import { holderOf } from './lib/holder.ts';
 import { openLog } from './lib/log.ts';
 import { awaitStart } from './lib/start-signal.ts';
 import { runNotices } from './notifications/courier.ts';
@@ -72,22 +75,25 @@ let log = openLog('server', 'info');
 async function serve(config: Config, database: Database, writeTimes: WriteTimes, signal: AbortSignal): Promise<void> {
   const rates = createRates({ ...usualRates, ...config.rates, sources: openSources(config.rates), clock, log });
   const metrics = createMetrics({ database, config, rates, clock, writeTimes });
-  const pool = startPool({ database, config, clock, log });
+  let bind = (_baseUrl: string) => {};
+  const bound = new Promise<string>((resolve) => {
+    bind = resolve;
+  });
+  const chores = underLease(
+    { database, name: CHORES, holder: holderOf(config.dataDir, 'server'), clock, log },
+    signal,
+    (own, untilLost) => doChores({ config, database: own, rates, baseUrl: bound }, untilLost),
+  );
   const simulating = keepSandboxAddresses({ database, config, clock, log }, signal);
   // Before the API listens: until a changed xpub has addresses, those of the previous one would be given out.
-  await Promise.race([firstAddresses(config, database, signal), pool.ended]);
+  await Promise.race([firstAddresses(config, database, signal), chores]);
   const api = await listenForMerchants(config, database, rates, metrics);
   const operators = await listenForOperators(config, metrics, rates);
   const dashboard = await listenForPeople(withPort(config, api.port), database, rates);
   const { baseUrl } = withPort(config, api.port);
   const dashboardUrl = dashboardUrlAt(config, dashboard.port);
-  const settling = settleDue(database, signal);
-  const watchingTime = watchForGaps({ addresses: database.addresses, clock, log }, signal);
+  bind(baseUrl);
   const refreshing = rates.start();
-  const watching = runWatches({ database, config, rates, clock, log }, signal);
-  const ways = { send: createSend(createUrlGuard(config.webhooks.allowCidrs)), mail: config.mail };
-  const notifying = runNotices({ database, ways, clock, log, sender: new URL(baseUrl).host, signal });
-
   const funding = fundSandboxWallets(config, clock, log, signal);
   const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
   const hasNewCredentials = config.sandbox && (await ensureCredentials(database, at)).isNew;
@@ -105,23 +111,42 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   process.send?.({ ready: true, ...ports, baseUrl, dashboardUrl, stores, hasNewCredentials });
   log.info({ baseUrl, metricsPort: operators.port }, 'the server is ready');
 
-  await Promise.race([aborted(signal), pool.ended]);
+  await Promise.race([aborted(signal), chores]);
   log.info('the server is stopping');
   removeServerFile(config.dataDir);
   await api.close(REQUESTS_PATIENCE_MS);
   await Promise.all([
-    settling,
-    watchingTime,
-    watching,
-    notifying,
+    chores,
     simulating,
     funding,
-    pool.stop(),
     rates.stop(),
     operators.close(METRICS_PATIENCE_MS),
     dashboard.close(METRICS_PATIENCE_MS),
   ]);
   await refreshing;
+}
+
+/** `baseUrl`: once the API listens. */
+type Chores = Readonly<{ config: Config; database: Database; rates: Rates; baseUrl: Promise<string> }>;
+
+/**
+ * Does what one server does for the whole installation: fills address pools, and once the API listens, settles what is
+ * due, watches, and sends notices. Ends with the signal; rejects when a pool can no longer be filled.
+ */
+async function doChores({ config, database, rates, baseUrl }: Chores, signal: AbortSignal): Promise<void> {
+  const pool = startPool({ database, config, clock, log });
+  const boundUrl = await Promise.race([baseUrl, aborted(signal), pool.ended]);
+  if (!boundUrl) return pool.stop();
+  const ways = { send: createSend(createUrlGuard(config.webhooks.allowCidrs)), mail: config.mail };
+  const sender = new URL(boundUrl).host;
+  const others = [
+    settleDue(database, signal),
+    watchForGaps({ addresses: database.addresses, clock, log }, signal),
+    runWatches({ database, config, rates, clock, log }, signal),
+    runNotices({ database, ways, clock, log, sender, signal }),
+  ];
+  await Promise.race([aborted(signal), pool.ended]);
+  await Promise.all([...others, pool.stop()]);
 }
 
 async function listenForMerchants(

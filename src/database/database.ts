@@ -11,11 +11,13 @@ import { bookQueries } from './bookkeeping.ts';
 import { deliveryCommands, healthQueries, troubleQueries } from './deliveries.ts';
 import { createRefreshDue, createWebhookSecrets, endpointCommands } from './endpoints.ts';
 import { type OpenOptions, openEngine } from './engine/engine.ts';
+import { fenced, type HeldLease } from './engine/fenced.ts';
 import type { Db } from './engine/open.ts';
 import { createOutbox, eventQueries } from './events.ts';
 import { heldMoneyCommands } from './held-money.ts';
 import { createBlockFacts, ingestCommands } from './ingest.ts';
 import { keyCommands } from './keys.ts';
+import { leaseCommands } from './leases.ts';
 import { createLedger, ledgerCommands } from './ledger.ts';
 import { lookupCommands } from './lookups.ts';
 import { createNetworks, networkCommands } from './networks.ts';
@@ -69,7 +71,14 @@ import { createTransfers } from './transfers.ts';
  * full or failing disk; transient): then nothing was changed, and nothing will be. `test/conformance/database` is
  * the contract in executable form.
  */
-export type Database = ReturnType<typeof repositories>;
+export type Database = ReturnType<typeof repositories> &
+  Readonly<{
+    /**
+     * Returns the same database for the holder of a lease: once another process has taken it, every write is refused.
+     * @param onLost called with each write that is refused, by a Fault transient `lease_lost`
+     */
+    fenced(held: HeldLease, onLost: () => void): Database;
+  }>;
 
 export type Sessions = Database['sessions'];
 export type Addresses = Database['addresses'];
@@ -111,7 +120,11 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   try {
     const guard = createRowGuard(db, secretKey);
     const sealing = { vault, guard, macOf: createIntentMac(secretKey), tokens: createTokens(secretKey) };
-    return repositories(db, createSteps(db, sealing, options));
+    const databaseOver = (connection: Db): Database => ({
+      ...repositories(connection, createSteps(connection, sealing, options)),
+      fenced: (held, onLost) => databaseOver(fenced(connection, held, onLost)),
+    });
+    return databaseOver(db);
   } catch (error) {
     db.close();
     throw error;
@@ -196,6 +209,7 @@ function repositories(db: Db, steps: Steps) {
     traces: traceQueries(db),
     ...moneyOutRepositories(db, steps),
     ledger: ledgerCommands(db),
+    leases: leaseCommands(db),
     endpoints: { ...endpointCommands(db, steps), ...healthQueries(db) },
     events: eventQueries(db),
     deliveries: { ...deliveryCommands(db, steps), ...troubleQueries(db) },

@@ -14,6 +14,13 @@ CREATE TABLE counters (
   owner TEXT COLLATE "C" PRIMARY KEY,
   last BIGINT NOT NULL
 );
+CREATE TABLE leases (
+  name TEXT COLLATE "C" PRIMARY KEY,
+  holder TEXT COLLATE "C" NOT NULL,
+  fence BIGINT NOT NULL CHECK (fence > 0),
+  since_ms BIGINT NOT NULL,
+  until_ms BIGINT NOT NULL
+);
 CREATE TABLE stores (
   id TEXT COLLATE "C" PRIMARY KEY,
   name TEXT COLLATE "C" NOT NULL,

@@ -21,6 +21,15 @@ CREATE TABLE counters (
   last INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- A job that one process does at a time, on whichever machine, and who does it. A holder renews it, by the database's clock.
+CREATE TABLE leases (
+  name TEXT PRIMARY KEY, -- `chores`, `comparison`, or `indexer` and a network's key
+  holder TEXT NOT NULL, -- the last one: its program, machine and data folder
+  fence INTEGER NOT NULL CHECK (fence > 0), -- one more each time it is taken: a holder's writes compare it
+  since_ms INTEGER NOT NULL,
+  until_ms INTEGER NOT NULL -- from then on another process may take it; 0: it was let go
+) STRICT, WITHOUT ROWID;
+
 -- ── Stores, their keys and people ───────────────────────────────────────────────────────────────────────────────────────
 
 -- A merchant's shop. The keys of a suspended one create neither sessions nor refunds.

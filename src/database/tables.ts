@@ -34,6 +34,14 @@ export const counters = sqliteTable('counters', {
   last: integer().notNull(),
 });
 
+export const leases = sqliteTable('leases', {
+  name: text().primaryKey(),
+  holder: text().notNull(),
+  fence: integer().notNull(),
+  sinceMs: integer().notNull(),
+  untilMs: integer().notNull(),
+});
+
 export const stores = sqliteTable('stores', {
   id: text().primaryKey(),
   name: text().notNull(),

@@ -2,6 +2,7 @@
  * An open database, whichever engine it has; and SQLite's, on one file.
  */
 import type Sqlite from 'better-sqlite3';
+import { systemClock } from '../../lib/clock.ts';
 import type { Client } from './client.ts';
 import { connect } from './connection.ts';
 import { refuseOtherSchema } from './migrate.ts';
@@ -24,6 +25,8 @@ export type Db = Readonly<{
   write: WriteQueue['write'];
   /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
   changeCount(): number;
+  /** Returns the time by the database's own clock, within a body: the same for processes of all machines. */
+  nowMs(): Promise<number>;
   /** Runs `work` on one consistent snapshot. */
   read<T>(work: () => T | Promise<T>): Promise<T>;
   /** Refuses what still waits to be written, and closes the database. */
@@ -75,6 +78,8 @@ export function openSqlite({ file, busyTimeoutMs, bytesMax, overwritesDeleted, .
       orm: createOrm(client),
       changeCount: () => guarded(file, () => Number(othersCommits.get()) + Number(changed.get())),
       write: (work, options) => queue.write(work, options),
+      // The file and all its processes are on this machine.
+      nowMs: async () => systemClock.nowMs(),
       read: createRead(raw, turns, file),
       close() {
         queue.close();

@@ -9,9 +9,9 @@ import { appliedQuery, newestOf, readScripts, recordsOf, refuseOtherVersion, scr
 
 const VERSION_MIN = 15;
 const CONNECT_MS = 10_000;
-/** A lock that is waited for longer is an error; and the server ends a transaction that has stopped asking. */
+/** A lock that is waited for longer is an error; and the server ends the transaction of a process that was paused. */
 const LOCK_MS = 5_000;
-const IDLE_MS = 30_000;
+const IDLE_MS = 8_000;
 /** Clocks of this machine and of the server may differ by so much. */
 const CLOCK_MS_MAX = 5_000;
 

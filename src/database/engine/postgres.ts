@@ -38,6 +38,7 @@ const BEGIN_WRITE = 'BEGIN ISOLATION LEVEL SERIALIZABLE';
 const BEGIN_READ = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
 /** Numbers a commit that changed rows, once it has taken place, in the same round trip. Nobody waits for a sequence. */
 const COMMIT_CHANGES = "COMMIT; SELECT nextval('commits') AS commits";
+const NOW = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms';
 const LAST_COMMIT = 'SELECT last_value AS commits FROM commits';
 const changing = new Set(['INSERT', 'UPDATE', 'DELETE']);
 
@@ -71,6 +72,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks)
     return body?.isOpen ? body : null;
   };
   const client = createClient(inside);
+  const now = client.prepare(NOW).pluck();
   const changes = watchChanges(pool);
   const { again, once } = createTransactions(pool, { bodies, name, onCommit: changes.saw });
   let [last, isChecked]: [Promise<unknown>, boolean] = [Promise.resolve(), false];
@@ -86,6 +88,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks)
     client,
     orm: createOrm(client),
     changeCount: changes.count,
+    nowMs: async () => Number(await now.get()),
     async read(work) {
       if (inside()) return work();
       return again(RETRY_MS, async () => {

@@ -18,6 +18,7 @@ const small = [
   'payout_freezes',
   'stores',
   'pools',
+  'leases',
   'meta',
   'sqlite_schema',
   'sqlite_master',

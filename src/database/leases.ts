@@ -1,0 +1,81 @@
+/**
+ * Leases: jobs that one process does at a time, on whichever machine. A holder renews its lease. When it has not for
+ * `LEASE_MS`, by the database's clock, another process takes it with a higher fence; from then on the writes of the old
+ * holder are refused, however long it was paused (`engine/fenced.ts`).
+ */
+import { asc } from 'drizzle-orm';
+import type { HeldLease } from './engine/fenced.ts';
+import type { Db } from './engine/open.ts';
+import { atFirstUse } from './engine/prepared.ts';
+import { leases } from './tables.ts';
+
+/** A holder that was silent for this long has died, or is paused. */
+export const LEASE_MS = 10_000;
+
+/** Jobs: following one network, what one server does for the whole installation, and the comparison of the night. */
+export const indexerLease = (network: string): string => `indexer ${network}`;
+export const CHORES = 'chores';
+export const COMPARISON = 'comparison';
+
+/** Wishes for a lease. `isBack`: the holder may have been started again, so its name alone is reason to take it. */
+export type LeaseWish = Readonly<{ name: string; holder: string; isBack: boolean }>;
+
+/** A lease, held or not, with how long ago it was taken. */
+export type LeaseStatus = Readonly<{ name: string; holder: string; fence: number; isHeld: boolean; ageMs: number }>;
+
+type Row = typeof leases.$inferSelect;
+
+export function leaseCommands(db: Db) {
+  const { client, orm } = db;
+  const known = client.prepare('SELECT holder, fence, until_ms AS "untilMs" FROM leases WHERE name = ?');
+  const locked = client.prepare('SELECT holder, fence, until_ms AS "untilMs" FROM leases WHERE name = ? /* lock */');
+  const save = client.prepare(
+    `INSERT INTO leases (name, holder, fence, since_ms, until_ms) VALUES (:name, :holder, :fence, :nowMs, :untilMs)
+     ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, fence = excluded.fence, since_ms = excluded.since_ms,
+       until_ms = excluded.until_ms`,
+  );
+  const move = client.prepare('UPDATE leases SET until_ms = :untilMs WHERE name = :name AND fence = :fence');
+  const all = atFirstUse(orm.select().from(leases).orderBy(asc(leases.name)));
+
+  /** Returns the fence of a lease that may be taken; 0: nobody has had it. Null: another process holds it. */
+  async function freeFence(find: typeof known, { name, holder, isBack }: LeaseWish): Promise<number | null> {
+    const row = (await find.get(name)) as Pick<Row, 'holder' | 'fence' | 'untilMs'> | undefined;
+    if (!row) return 0;
+    const isFree = row.untilMs <= (await db.nowMs()) || (isBack && row.holder === holder);
+    return isFree ? row.fence : null;
+  }
+
+  return {
+    /** Takes a lease if nobody else holds it. @returns its fence; null if another process does */
+    async take(wish: LeaseWish): Promise<number | null> {
+      // Those who wait look often, and take no lock.
+      if ((await db.read(() => freeFence(known, wish))) === null) return null;
+      return db.write(async () => {
+        const last = await freeFence(locked, wish);
+        if (last === null) return null;
+        const nowMs = await db.nowMs();
+        const { name, holder } = wish;
+        await save.run({ name, holder, fence: last + 1, nowMs, untilMs: nowMs + LEASE_MS });
+        return last + 1;
+      });
+    },
+    /** Renews a lease. @returns false if another process has taken it */
+    async renew({ name, fence }: HeldLease): Promise<boolean> {
+      return db.write(
+        async () => (await move.run({ name, fence, untilMs: (await db.nowMs()) + LEASE_MS })).changes === 1,
+      );
+    },
+    /** Lets others take a lease at once, if it is still held. */
+    async letGo({ name, fence }: HeldLease): Promise<void> {
+      await db.write(() => move.run({ name, fence, untilMs: 0 }));
+    },
+    async list(): Promise<readonly LeaseStatus[]> {
+      return db.read(async () => {
+        const [rows, nowMs] = [await all.all(), await db.nowMs()];
+        return rows.map(({ name, holder, fence, sinceMs, untilMs }) => ({
+          ...{ name, holder, fence, isHeld: untilMs > nowMs, ageMs: Math.max(0, nowMs - sinceMs) },
+        }));
+      });
+    },
+  };
+}
