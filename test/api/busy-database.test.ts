@@ -1,10 +1,9 @@
 /** Requests while another process writes to the database: what only reads is answered, what writes waits its turn. */
-import { request } from 'node:http';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ApiServer, startApi } from '../support/api-server.ts';
 import { type LockHolder, startLockHolder } from '../support/lock.ts';
-import { exchange, signature } from '../support/signed-client.ts';
+import { exchange } from '../support/signed-client.ts';
 import { expectError } from './expect-error.ts';
 
 const CREATE = '/api/v1/checkout/sessions/create';
@@ -102,44 +101,5 @@ test('a server that stops answers what waits first', async () => {
   await closing;
   await other.kill();
 });
-
-besideTest(
-  'a client that gives up while its request waits gets the same session when it tries again',
-  async (api, other) => {
-    const known = idOf(await api.send('POST', CREATE, order()));
-    await other.tell('hold');
-    const body = order();
-    const abandon = sendAndAbandon(api, body);
-    // It was answered after the other request came in.
-    await api.send('GET', `${SESSIONS}/${known}`);
-    abandon();
-    const again = api.send('POST', CREATE, body);
-    await other.tell('release');
-    assert.is((await again).status, 200);
-    assert.is(idOf(await api.send('POST', CREATE, body)), idOf(await again));
-    assert.is((await api.database().reports.stats(0)).sessions.pending, 2);
-  },
-);
-
-/** Sends a signed request. @returns a function that ends the connection without waiting for the answer */
-function sendAndAbandon({ baseUrl, clock, testKey }: ApiServer, body: object): () => void {
-  const text = JSON.stringify(body);
-  const [timestamp, nonce] = [String(clock.nowS()), 'nonce-of-a-hasty-client'];
-  const outgoing = request(baseUrl + CREATE, {
-    method: 'POST',
-    agent: false,
-    headers: {
-      'Content-Type': 'application/json',
-      'Content-Length': text.length,
-      Authorization: `Bearer ${testKey.apiKey}`,
-      'X-Service-Timestamp': timestamp,
-      'X-Service-Nonce': nonce,
-      'X-Service-Signature': signature(testKey.apiSecret, timestamp, nonce, text),
-    },
-  });
-  outgoing.on('error', () => {});
-  outgoing.end(text);
-  return () => void outgoing.destroy();
-}
 
 test.run();

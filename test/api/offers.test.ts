@@ -164,10 +164,4 @@ test('without any price of the coins, dollars are taken at par', () =>
     assert.is((await create(api, 'par')).payment_options?.length, 4);
   }));
 
-test('a currency that no enabled network takes is still unsupported', () =>
-  withApi({ rateSource: depegged, networks: [ethereum] }, async (api) => {
-    const refused = await api.send('POST', CREATE, { amount: 1000, currency: 'USDC', order_id: 'none' });
-    expectError(refused, { status: 400, code: 'unsupported_currency', param: 'currency' });
-  }));
-
 test.run();

@@ -228,22 +228,6 @@ test('the endpoint is idempotent, checks the address, and knows only its own ref
     assert.equal(shown(await read(api, 'r-1')), [chosen, 'merchant']);
   }));
 
-test('an approval holds for the address that was approved, and for no other', () =>
-  withApi({ pages: true }, async (api) => {
-    await api.database().stores.setRefundPolicy(api.merchantId, { refundAutoMinor: 1_00 });
-    const sale = await finalSale(api);
-    await create(api, sale, 'r-1', { refund_address: named });
-    const id = await idOf(api, 'r-1');
-    await approve(api.database(), id, api.clock.nowMs());
-    await start(api);
-    assert.is(fields(await read(api, 'r-1')).status, 'processing');
-    await redirect(api, 'r-1', chosen);
-    api.clock.advance(61_000);
-    assert.equal(await allot(api, 'r-1'), { kind: 'moved', waitsFor: 'refund_unapproved', to: keyOf(chosen) });
-    await approve(api.database(), id, api.clock.nowMs());
-    assert.is((await allot(api, 'r-1')).kind, 'allotted');
-  }));
-
 for (const [isKnown, code] of [
   [false, 'refund_maybe_paid'],
   [true, 'refund_equals_transfer'],

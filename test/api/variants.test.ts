@@ -2,7 +2,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
 import type { EventType } from '../../src/core/event.ts';
-import { network, startApi, token, withApi } from '../support/api-server.ts';
+import { startApi } from '../support/api-server.ts';
 import { claimDue } from '../support/record-attempt.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
 import { expectError } from './expect-error.ts';
@@ -82,28 +82,6 @@ test('the quick-start call answers in its envelope, for a session like any other
   for (const name of [`sess_${id.slice(3)}`, id.slice(3)]) {
     assert.equal((await api.send('GET', `${QUICK}/${name}`)).json, answer.json);
   }
-});
-
-test('every network on offer has its address field, `tron_address` too', () =>
-  withApi({ networks: [network('test', 'tron', '7', [token('6', 'USDT', 6)])] }, async (named) => {
-    const { session } = envelope(await named.send('POST', QUICK, quick()));
-    assert.match(String(session.tron_address), /^0x[0-9a-fA-F]{40}$/);
-    assert.is(session.tron_address, session.qr_code_data);
-    assert.is(session.ethereum_address, undefined);
-  }));
-
-test('statuses have their quick-start names', async () => {
-  const { session } = envelope(await api.send('POST', QUICK, quick()));
-  const status = async () => envelope(await api.send('GET', `${QUICK}/${session.session_id}`)).session.status;
-  const to = String(session.qr_code_data).slice(2).toLowerCase();
-  const block = await api.chain('ethereum').mine([{ to, currency: 'USDT', units: 10_500_000n }]);
-  assert.is(await status(), 'PENDING');
-  await api.chain('ethereum').confirm(block);
-  assert.is(await status(), 'COMPLETED');
-
-  const canceled = envelope(await api.send('POST', QUICK, quick())).session.session_id;
-  await api.send('POST', `/api/v1/checkout/sessions/${canceled}/cancel`);
-  assert.is(envelope(await api.send('GET', `${QUICK}/${canceled}`)).session.status, 'CANCELED');
 });
 
 test('decimal amounts are read by the currency’s exponent', async () => {

@@ -121,38 +121,6 @@ test('on test networks only wallets that know them', () => {
 
 const newest = { hash: '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY' };
 
-test('the ERC-20 call, on its chain', async () => {
-  const from = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
-  const asked = await chains.evm.wallets.transfer(evm('ethereum', usdt, 6, 10_500_000n), from.toLowerCase(), newest);
-  assert.equal(asked, {
-    chainId: '0x1',
-    add: null,
-    transaction: {
-      from,
-      to: usdt,
-      value: '0x0',
-      data: `0xa9059cbb${'0'.repeat(24)}5aaeb6053f3e94c9b9a09f33669435e7ef1beaed${'0'.repeat(58)}a037a0`,
-      chainId: '0x1',
-    },
-  });
-  const onBsc = (await chains.evm.wallets.transfer(evm('bsc', bscUsdt, 18, 1n), from, newest)) as {
-    add: { chainId: string; nativeCurrency: { symbol: string } };
-  };
-  assert.equal([onBsc.add.chainId, onBsc.add.nativeCurrency.symbol], ['0x38', 'BNB']);
-});
-
-test('the TRC-20 call', async () => {
-  const from = 'TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL';
-  assert.equal(await chains.tron.wallets.transfer(tron('tron'), from, newest), {
-    chainId: '0x2b6653dc',
-    contract: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t',
-    from,
-    to: 'TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC',
-    units: '10500000',
-    feeLimit: 100_000_000,
-  });
-});
-
 test('the transaction on Solana', async () => {
   const { solana: family } = chains;
   const asked = (await family.wallets.transfer(solana('solana'), payer, newest)) as { transaction: string };

@@ -1,27 +1,13 @@
 /** A store's name, logo and colour on the page: served strictly, and readable with any colour. */
-import { mkdirSync } from 'node:fs';
-import type { Browser } from 'playwright-core';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type ApiServer, startApi } from '../support/api-server.ts';
-import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
+import { barriers, openPage, phone } from '../support/browser.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
 import { exchange } from '../support/signed-client.ts';
+import { browserSuite } from './browser-suite.ts';
 
 const PICTURES = '.tmp/pages';
-mkdirSync(PICTURES, { recursive: true });
 
-type World = { browser: Browser; api: ApiServer };
-const test = suite<World>('a store’s own look');
-
-test.before(async (world) => {
-  world.browser = await openBrowser();
-  world.api = await startApi({ pages: true });
-});
-test.after(async ({ browser, api }) => {
-  await browser.close();
-  await api.close();
-});
+const test = browserSuite('a store’s own look');
 
 const picture = {
   hash: 'cd'.repeat(32),

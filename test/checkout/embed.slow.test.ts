@@ -2,7 +2,7 @@
  * The payment page in a dialog on a merchant's page of another origin, in a real browser. The merchant's page is the
  * example of the documentation.
  */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -14,7 +14,6 @@ import { exchange } from '../support/signed-client.ts';
 import { until } from '../support/until.ts';
 
 const PICTURES = '.tmp/pages';
-mkdirSync(PICTURES, { recursive: true });
 
 type World = { browser: Browser; api: ApiServer; shop: MerchantServer; stranger: MerchantServer };
 const test = suite<World>('the payment page in a merchant’s page');
@@ -74,7 +73,7 @@ test('a payer pays in the dialog, and the merchant’s page gets the result once
   const { page, complaints } = await openPayment(world, sale);
   await shows(page, /How do you want to pay/);
   const dialog = page.getByRole('dialog', { name: 'Payment' });
-  assert.is(await dialog.count(), 1);
+  await dialog.waitFor();
   assert.equal(await barriers(page), []);
   await frameOf(page).locator('#network-ethereum-USDT').click();
   await shows(page, /Send 10\.50 USDT/);
@@ -86,7 +85,7 @@ test('a payer pays in the dialog, and the merchant’s page gets the result once
   await isTold(page, /Thank you/);
   assert.is(await dialog.count(), 1, 'the receipt stays until it is closed');
   await page.getByRole('button', { name: 'Close the payment' }).click();
-  assert.is(await dialog.count(), 0);
+  await dialog.waitFor({ state: 'detached' });
   assert.match(await result(page), /Thank you/, 'closing afterwards is no other result');
   const received = (await page.evaluate('received')) as { origin: string; session: string; status: string }[];
   assert.ok(received.every(({ origin, session }) => origin === world.api.baseUrl && session === sale.id));
@@ -149,13 +148,13 @@ test('by keyboard: focus stays in the dialog, Escape closes it inside and outsid
   }
   await frameOf(page).locator('#network-bsc-USDT').focus();
   await page.keyboard.press('Escape');
-  await until('the dialog is closed', async () => (await page.locator('dialog').count()) === 0);
+  await page.locator('dialog').waitFor({ state: 'detached' });
   assert.is(await focused(), 'pay');
   await page.keyboard.press('Enter');
   await shows(page, /How do you want to pay/);
   await page.getByRole('button', { name: 'Close the payment' }).focus();
   await page.keyboard.press('Escape');
-  await until('the dialog is closed', async () => (await page.locator('dialog').count()) === 0);
+  await page.locator('dialog').waitFor({ state: 'detached' });
   assert.is(await page.evaluate('document.documentElement.style.overflow'), '');
   await page.context().close();
 });

@@ -1,29 +1,17 @@
 /** Looking up a transaction in a real browser: by keyboard, live, without scripts, without losing what is typed. */
-import { mkdirSync } from 'node:fs';
-import type { Browser, Page } from 'playwright-core';
-import { suite } from 'uvu';
+import type { Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import type { TransactionReport } from '../../src/core/lookup.ts';
-import { type ApiServer, startApi } from '../support/api-server.ts';
-import { barriers, openBrowser, openPage, phone, shows } from '../support/browser.ts';
+import type { ApiServer } from '../support/api-server.ts';
+import { barriers, openPage, phone, shows } from '../support/browser.ts';
 import { openSale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
+import { browserSuite } from './browser-suite.ts';
 
 const PICTURES = '.tmp/pages';
-mkdirSync(PICTURES, { recursive: true });
 const HASH = `0x${'5e'.repeat(32)}`;
 
-type World = { browser: Browser; api: ApiServer };
-const test = suite<World>('asking after a transaction in a browser');
-
-test.before(async (world) => {
-  world.browser = await openBrowser();
-  world.api = await startApi({ pages: true });
-});
-test.after(async ({ browser, api }) => {
-  await browser.close();
-  await api.close();
-});
+const test = browserSuite('asking after a transaction in a browser');
 
 const answered = (page: Page, words: RegExp) =>
   until(`the page answers ${words}`, async () => words.test((await page.textContent('#look-up-answer')) ?? ''));

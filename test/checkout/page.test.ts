@@ -4,7 +4,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { chooseWords } from '../../src/checkout/texts.ts';
 import { withApi } from '../support/api-server.ts';
 import { openSale, type Sale, scenes } from '../support/payment-scenes.ts';
 import { preset } from '../support/preset.ts';
@@ -202,20 +201,6 @@ test('a mistyped link gets a page with styles', () =>
     }
   }));
 
-test('a payment that is deep enough and not final is becoming final, and never counted beyond what is required', () =>
-  withApi({ pages: true }, async (api) => {
-    const sale = await openSale(api);
-    const shown = async () => (await exchange('GET', `${api.baseUrl}${sale.path}`)).text;
-    await sale.send('10.50', { network: 'bsc' });
-    assert.match(await shown(), '1 of 15 confirmations on BNB Smart Chain (BEP20)');
-    for (let left = 19; left > 0; left--) await api.chain('bsc').mine();
-    const text = await shown();
-    assert.match(text, 'BNB Smart Chain (BEP20) has confirmed it and is making it final');
-    assert.match(text, 'confirmed, becoming final');
-    assert.match(text, '<progress id="confirmations" value="15" max="15">');
-    assert.not.match(text, / of 15 confirmations/);
-  }));
-
 test('a store that asks for more shows it: in the API, and on the page for what has come', () =>
   withApi({ pages: true }, async (api) => {
     const act = { atMs: 0, operator: 'somebody', command: 'store set', reason: null };
@@ -343,16 +328,5 @@ for (const file of readdirSync(folder)) {
     }
   });
 }
-
-test('a browser gets its first available language', () => {
-  assert.is(chooseWords(null, undefined).code, 'en');
-  assert.is(chooseWords(null, 'pt-BR,pt;q=0.9,en;q=0.8').code, 'pt');
-  assert.is(chooseWords(null, 'en;q=0.1, de, zh-Hant-TW;q=0.7').code, 'zh');
-  assert.is(chooseWords(null, 'ru;q=0, tr').code, 'tr');
-  assert.is(chooseWords('ES', 'tr').code, 'es', 'what was asked for comes first');
-  assert.equal([chooseWords('ar', undefined).direction, chooseWords('ru', undefined).direction], ['rtl', 'ltr']);
-  assert.is(chooseWords(null, 'xx, *;q=0.1, ;;q=, q=1,,').code, 'en');
-  assert.is(chooseWords('en', 'xx').code, 'en');
-});
 
 test.run();

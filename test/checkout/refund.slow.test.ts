@@ -2,7 +2,6 @@
  * The page of a claim link, and the refund address on the payment page: over HTTP, and in a real browser without
  * scripts. Screenshots are written to `.tmp/pages/`.
  */
-import { mkdirSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
@@ -11,7 +10,6 @@ import { barriers, openBrowser, openPage, phone, shows } from '../support/browse
 import { confirmTip, openSale, pass, type Sale } from '../support/payment-scenes.ts';
 
 const PICTURES = '.tmp/pages';
-mkdirSync(PICTURES, { recursive: true });
 
 const payer = chains.evm.address.format('c0ffee'.padStart(40, '1'));
 const other = chains.evm.address.format('decade'.padStart(40, '2'));

@@ -1,30 +1,18 @@
 /** The return to the shop in a real browser, with and without scripts. Screenshots are written to `.tmp/pages/`. */
-import { mkdirSync } from 'node:fs';
-import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { suite } from 'uvu';
+import type { BrowserContextOptions } from 'playwright-core';
 import * as assert from 'uvu/assert';
-import { type ApiServer, startApi } from '../support/api-server.ts';
-import { openBrowser, openPage, phone } from '../support/browser.ts';
+import { openPage, phone } from '../support/browser.ts';
 import { confirmTip, openSale } from '../support/payment-scenes.ts';
 import { until } from '../support/until.ts';
+import { type BrowserWorld, browserSuite } from './browser-suite.ts';
 
 const PICTURES = '.tmp/pages';
-mkdirSync(PICTURES, { recursive: true });
 const SHOP = 'https://shop.example/thanks';
 
-type World = { browser: Browser; api: ApiServer };
-const test = suite<World>('the return to the shop in a browser');
-test.before(async (world) => {
-  world.browser = await openBrowser();
-  world.api = await startApi({ pages: true });
-});
-test.after(async ({ browser, api }) => {
-  await browser.close();
-  await api.close();
-});
+const test = browserSuite('the return to the shop in a browser');
 
 /** Opens the page of a new sale, in a browser where the shop's own page answers. */
-async function openAt({ browser, api }: World, options: BrowserContextOptions) {
+async function openAt({ browser, api }: BrowserWorld, options: BrowserContextOptions) {
   const sale = await openSale(api, { success_url: SHOP });
   const { page } = await openPage(browser, api.baseUrl, options);
   await page.route(`${SHOP}**`, (route) => route.fulfill({ contentType: 'text/html', body: '<h1>Thank you</h1>' }));
@@ -61,7 +49,7 @@ for (const [name, act] of [
     await page.evaluate('window.print = () => undefined');
     await page.waitForSelector('#return');
     await page.click(act);
-    assert.is(await page.locator('#return').count(), 0);
+    await page.locator('#return').waitFor({ state: 'detached' });
     await page.clock.runFor(20_000);
     assert.ok(page.url().endsWith(sale.path), 'nothing was loaded again, and nothing else');
     await page.screenshot({ path: `${PICTURES}/return-stayed.png`, fullPage: true });

@@ -8,16 +8,8 @@ import { chains } from '../../src/chains/index.ts';
 import type { ApiServer } from '../support/api-server.ts';
 import { pass } from '../support/payment-scenes.ts';
 import { exchange } from '../support/signed-client.ts';
-import {
-  BSC_USDT,
-  ETHEREUM_USDT,
-  openWalletSale,
-  openWalletShop,
-  SOLANA_USDT,
-  TRON_USDT,
-} from '../support/wallet-shop.ts';
+import { BSC_USDT, ETHEREUM_USDT, openWalletSale, openWalletShop, TRON_USDT } from '../support/wallet-shop.ts';
 
-const mint = SOLANA_USDT;
 const payer = {
   evm: '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',
   tron: 'TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL',
@@ -29,7 +21,7 @@ const iPhone = { 'User-Agent': 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac
 type World = { api: ApiServer };
 const test = suite<World>('what a wallet is told to send');
 test.before(async (world) => {
-  world.api = await openWalletShop(mint);
+  world.api = await openWalletShop();
 });
 test.after(({ api }) => api.close());
 
@@ -180,7 +172,7 @@ test('the policy lets a wallet in the page call its node on TRON, and nothing el
 });
 
 test('a simulated network offers no wallet', async () => {
-  const api = await openWalletShop(mint, { sandbox: true });
+  const api = await openWalletShop(undefined, { sandbox: true });
   try {
     const sale = await openWalletSale(api);
     for (const name of ['ethereum', 'tron', 'solana']) {

@@ -8,9 +8,9 @@ import { chains } from '../../src/chains/index.ts';
 import { openPage } from '../support/browser.ts';
 import { ataOf, openSvmBank, type ShownTransaction, signerOf } from '../support/svm-bank.ts';
 import { until } from '../support/until.ts';
-import { openWalletSale } from '../support/wallet-shop.ts';
+import { openWalletSale, openWalletShop } from '../support/wallet-shop.ts';
+import { type BrowserWorld, browserSuite } from './browser-suite.ts';
 import { addSolanaWallet, type WalletMind, walletError } from './browser-wallets.ts';
-import { type WalletWorld, walletSuite } from './wallet-suite.ts';
 
 const bank = openSvmBank();
 const mint = bank.makeMint('USDT', 6);
@@ -18,9 +18,9 @@ const payer = signerOf('payer');
 bank.fund(payer.address, mint, 1_000_000_000n);
 const MAINNET = ['solana:mainnet', 'solana:devnet'];
 
-const test = walletSuite('paying with a wallet of Solana', mint);
+const test = browserSuite('paying with a wallet of Solana', () => openWalletShop(mint));
 
-async function openShop({ browser, api }: WalletWorld) {
+async function openShop({ browser, api }: BrowserWorld) {
   bank.fund(signerOf('time passes').address, mint, 1n);
   await api.chain('solana').mine([], bank.blockhash());
   const sale = await openWalletSale(api);

@@ -6,7 +6,8 @@ import type { BrowserContext } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { openPage } from '../support/browser.ts';
 import { until } from '../support/until.ts';
-import { openWalletSale, TRON_USDT } from '../support/wallet-shop.ts';
+import { openWalletSale, openWalletShop, TRON_USDT } from '../support/wallet-shop.ts';
+import { type BrowserWorld, browserSuite } from './browser-suite.ts';
 import {
   addTronWallet,
   type BrowserWallet,
@@ -15,7 +16,6 @@ import {
   type WalletMind,
   walletError,
 } from './browser-wallets.ts';
-import { type WalletWorld, walletSuite } from './wallet-suite.ts';
 
 const account = 'TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL';
 const txID = '5e'.repeat(32);
@@ -26,7 +26,7 @@ const genesis = {
   [TRON_TEST_NODE]: '0000000000000000d698d4192c56cb6be724a558448e2684802de4d6cd8690dc',
 };
 
-const test = walletSuite('paying with a wallet of TRON');
+const test = browserSuite('paying with a wallet of TRON', () => openWalletShop());
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies are asserted where they are used
 type NodeCall = Readonly<{ host: string; path: string; body: any }>;
@@ -78,7 +78,7 @@ const agreeable =
     }
   };
 
-async function openShop({ browser, api }: WalletWorld) {
+async function openShop({ browser, api }: BrowserWorld) {
   const sale = await openWalletSale(api);
   const { page, complaints } = await openPage(browser, api.baseUrl);
   const show = () => page.goto(`${api.baseUrl}${sale.path}?pay=tron-USDT`);

@@ -338,49 +338,6 @@ test('a disabled token is not offered until its reason is taken away, and one at
   ]);
 });
 
-test('variables override the file, in any case and with underscores for dashes', () => {
-  const config = load(
-    { port: 1, networks: { 'bsc-testnet': {} } },
-    {
-      QUAYSIDE_PORT: '9000',
-      QUAYSIDE_DATA_DIR: 'elsewhere',
-      QUAYSIDE_BASE_URL: 'https://pay.example.com/',
-      QUAYSIDE_NETWORKS__BSC_TESTNET__URL: 'wss://node.example.com/?apikey=1',
-      QUAYSIDE_NETWORKS__Bsc_Testnet__Xpub: xpub,
-      QUAYSIDE_NETWORKS__BSC_TESTNET__TOKENS__1__DECIMALS: '6',
-      QUAYSIDE_NETWORKS__BSC_TESTNET__CONFIRMATIONS: '{"finality":"finalized","usual":5}',
-      QUAYSIDE_RATES__SOURCES: 'kraken, ecb',
-      QUAYSIDE_RATES__STATIC__EUR: '1.10',
-      QUAYSIDE_LIMITS__STORAGE_BYTES_MAX: 'null',
-    },
-  );
-  assert.is(config.port, 9000);
-  assert.is(config.metricsPort, 10_000);
-  assert.is(config.dataDir, join(folder, 'elsewhere'));
-  assert.is(config.baseUrl, 'https://pay.example.com');
-  assert.is(config.checkoutUrl, 'https://pay.example.com');
-  assert.equal(config.rates.sources, ['kraken', 'ecb']);
-  assert.is(config.rates.static.EUR, '1.10');
-  const [network] = config.networks;
-  assert.is(network?.url, 'wss://node.example.com/?apikey=1');
-  assert.is(network?.tokens[1]?.decimals, 6);
-  assert.equal(network?.confirmations, [{ finality: 'finalized', usual: 5 }]);
-});
-
-test('a variable alone adds a preset', () => {
-  const config = load(
-    { networks: { ethereum: node } },
-    { QUAYSIDE_NETWORKS__BSC__URL: 'ws://b', QUAYSIDE_NETWORKS__BSC__XPUB: xpub },
-  );
-  assert.equal(
-    config.networks.map(({ key, url }) => [key, url]),
-    [
-      ['live:ethereum', node.url],
-      ['live:bsc', 'ws://b'],
-    ],
-  );
-});
-
 test('a custom network has all settings, and its paths are resolved from its file', () => {
   const own = {
     ...node,

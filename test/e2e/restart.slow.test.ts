@@ -36,31 +36,6 @@ test.after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('an indexer that hangs is replaced, and payments are seen again', async () => {
-  const pidOf = async () => (await sandbox.status()).networks.find(({ network }) => network === 'test:bsc')?.pid ?? 0;
-  const hung = await pidOf();
-  const { id } = await sandbox.createSession();
-  process.kill(hung, 'SIGSTOP');
-  await sandbox.tool('pay', id, '--network', 'bsc');
-  await sandbox.paid(id);
-  assert.is.not(await pidOf(), hung);
-  assert.match(quayside.stderr(), /"code":"child_hung"/);
-});
-
-test('a server that is killed comes back on the same port', async () => {
-  const before = readServerFile(folder);
-  process.kill(before?.pid ?? 0, 'SIGKILL');
-  const after = await find('the server is back', async () => {
-    const running = readServerFile(folder);
-    return running && running.pid !== before?.pid && running;
-  });
-  assert.is(after.base_url, before?.base_url);
-  assert.is(after.metrics_url, before?.metrics_url);
-  const { id } = await sandbox.createSession();
-  await sandbox.tool('pay', id, '--network', 'ethereum');
-  await sandbox.paid(id);
-});
-
 test('SIGTERM ends everything in order, and the next start continues', async () => {
   const { id } = await sandbox.createSession();
   const before = readCredentials(folder);

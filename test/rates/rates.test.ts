@@ -375,17 +375,6 @@ rates('the schedule asks again, a hanging source only once, and no source after 
   assert.is(server.asked.length, before);
 });
 
-rates('a static table answers at once, as long as it is refreshed', async (stage) => {
-  const opened = stage.open([staticRates({ EUR: '1.08', JPY: '0.0066' })]);
-  await opened.start();
-  assert.is(rateIn(opened.quote('EUR', 'USDC')), '1.08000');
-  assert.is(rateIn(opened.quote('JPY', 'USDT')), '0.00660000');
-  assert.is(opened.quote('GBP', 'USDT').kind, 'unsupported');
-  stage.nowMs += 10 * 60_000;
-  await opened.refresh();
-  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.08000');
-});
-
 rates('a bug in a source is not treated as a failing source', async (stage) => {
   const broken: RateSource = {
     name: 'broken',

@@ -1,10 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openDurableWorld } from '../../src/sandbox/journal.ts';
 import type { Admit } from '../../src/sandbox/mempool.ts';
 import { digest } from '../../src/sandbox/random.ts';
 import type { SignedTransaction } from '../../src/sandbox/transaction.ts';
@@ -51,18 +47,6 @@ function open(): World {
 }
 
 const fees = (world: Pick<World, 'accounts'>) => 1_000n - world.accounts().native(wallet);
-
-test('a signed transaction moves tokens and costs its fee', () => {
-  const world = open();
-  const one = spend(0, 60n);
-  world.submit(one);
-  assert.is(world.accounts().token(usdtKey, wallet), 100n);
-  const block = world.mine();
-  assert.equal(world.find(one.id), { block, index: 0 });
-  assert.is(world.accounts().token(usdtKey, wallet), 40n);
-  assert.is(world.accounts().sequence(wallet), 1);
-  assert.is(fees(world), 10n);
-});
 
 test('numbers are mined in order, whatever arrived first; a used one is dropped', () => {
   const world = open();
@@ -124,26 +108,6 @@ test('however blocks are replaced, numbers on the chain rise by one and no money
     }),
     { numRuns: 150 },
   );
-});
-
-test('signed transactions are in the journal', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'quayside-signed-'));
-  try {
-    const file = join(folder, 'any.jsonl');
-    const first = openDurableWorld({ ...options, file });
-    first.world.pay({ kind: 'direct', from: payee, outputs: [{ token: usdtKey, to: wallet, units: 100n }] });
-    first.world.fund(wallet, 1_000n);
-    first.world.submit(spend(0, 60n));
-    const block = first.world.mine();
-    first.close();
-    const second = openDurableWorld({ ...options, file });
-    assert.equal(second.world.at(block.number), block);
-    assert.is(second.world.accounts().token(usdtKey, wallet), 40n);
-    assert.is(fees(second.world), 10n);
-    second.close();
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
 });
 
 test.run();

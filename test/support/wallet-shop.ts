@@ -15,7 +15,7 @@ export const TRON_USDT = 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t';
  * Opens the shop.
  * @param mint the token on Solana
  */
-export async function openWalletShop(mint: string, change: Partial<NetworkConfig> = {}): Promise<ApiServer> {
+export async function openWalletShop(mint = SOLANA_USDT, change: Partial<NetworkConfig> = {}): Promise<ApiServer> {
   const usdt = (address: string, decimals: number) => [{ symbol: 'USDT' as const, address, decimals }];
   const networks: NetworkConfig[] = [
     known('ethereum', usdt(ETHEREUM_USDT, 6)),

@@ -169,18 +169,6 @@ test(
 );
 
 test(
-  'more deliveries than can be under way at once all arrive',
-  inShop(async (shop) => {
-    const server = await startMerchantServer(ok);
-    for (let endpoint = 0; endpoint < 40; endpoint++) await shop.addEndpoint(`${server.origin}/${endpoint}`);
-    for (let count = 0; count < 14; count++) await shop.cancelOne();
-    shop.dispatch();
-    await until('all have arrived', () => server.received.length === 560);
-    await server.close();
-  }),
-);
-
-test(
   'the next event of a session is sent as soon as the one before is recorded',
   inShop(async (shop) => {
     const server = await startMerchantServer(ok);

@@ -6,7 +6,6 @@ import * as assert from 'uvu/assert';
 import { openLog } from '../../src/lib/log.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
 import { loaderOptions, ownProgram } from '../support/own-program.ts';
-import { claimDue } from '../support/record-attempt.ts';
 import { until } from '../support/until.ts';
 import { inShop, webhookConfig } from '../support/webhook-shop.ts';
 
@@ -42,27 +41,6 @@ test(
     assert.is(server.received[1]?.body, server.received[0]?.body);
     assert.is(server.received[1]?.headers['webhook-id'], server.received[0]?.headers['webhook-id']);
     assert.is((await shop.only()).attempts, 1);
-    await server.close();
-  }),
-);
-
-test(
-  'a delivery is left alone while another process holds its lease',
-  inShop(async (shop) => {
-    const server = await startMerchantServer(ok);
-    await shop.addEndpoint(`${server.origin}/hook`);
-    const leasedSession = await shop.cancelOne();
-    const nowMs = shop.clock.nowMs();
-    const claimed = await claimDue(shop.database, nowMs);
-    assert.is(claimed.length, 1);
-    const freeSession = await shop.cancelOne();
-    shop.dispatch();
-    const sessions = () => server.received.map(({ body }) => JSON.parse(body).data.object.session_id);
-    await until('the free one has arrived', () => server.received.length === 1);
-    assert.equal(sessions(), [freeSession]);
-    shop.clock.skip(60_000);
-    await until('the lease is over and the other has arrived', () => server.received.length === 2);
-    assert.equal(sessions(), [freeSession, leasedSession]);
     await server.close();
   }),
 );

@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createUrlGuard } from '../../src/lib/guard.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
 import { until } from '../support/until.ts';
 import { DELAYS_S, inShop, type WebhookShop } from '../support/webhook-shop.ts';
@@ -129,28 +128,6 @@ test(
 );
 
 test(
-  'a receiver that recovers gets the event, and nothing more',
-  inShop(async (shop) => {
-    const server = await startMerchantServer((response, _, earlier) =>
-      response.writeHead(earlier === 0 ? 503 : 204).end(),
-    );
-    await shop.addEndpoint(`${server.origin}/hook`);
-    await shop.cancelOne();
-    const dispatcher = shop.dispatch();
-    await attempted(shop, 1);
-    shop.clock.skip(120_000);
-    dispatcher.wake();
-    await attempted(shop, 2);
-    assert.is((await shop.only()).state, 'delivered');
-    assert.equal(
-      (await shop.only()).log.map(({ status }) => status),
-      [503, 204],
-    );
-    await server.close();
-  }),
-);
-
-test(
   'a response after the timeout leads to a duplicate with the same id and bytes',
   inShop(async (shop) => {
     const late: (() => void)[] = [];
@@ -173,112 +150,6 @@ test(
     assert.is(server.received.length, 2);
     assert.is(server.received[0]?.body, server.received[1]?.body);
     assert.is(server.received[0]?.headers['webhook-id'], server.received[1]?.headers['webhook-id']);
-    await server.close();
-  }),
-);
-
-test(
-  'a redirect is not followed, and the delivery is retried',
-  inShop(async (shop) => {
-    const { delivery, attempt, server } = await firstAttempt(shop, answerWith(302, { location: '/elsewhere' }));
-    assert.equal([delivery.state, attempt.status], ['waiting', 302]);
-    assert.is(server.on('/elsewhere').length, 0);
-  }),
-);
-
-for (const status of [400, 410]) {
-  test(
-    `${status} is final`,
-    inShop(async (shop) => {
-      const { delivery } = await firstAttempt(shop, answerWith(status));
-      assert.equal([delivery.state, delivery.dueAtMs, delivery.lastStatus], ['failed', null, status]);
-      assert.is((await shop.database.endpoints.list(null))[0]?.disabledAtMs, null);
-    }),
-  );
-}
-
-test(
-  '429 with Retry-After waits as long as asked, at least the delay and at most twice the delay',
-  inShop(async (shop) => {
-    for (const [asked, expectedS] of [
-      ['200', 200],
-      ['100000', 240],
-      ['1', 120],
-      ['soon', 120],
-    ] as const) {
-      const server = await startMerchantServer(answerWith(429, { 'retry-after': asked }));
-      const endpoint = await shop.addEndpoint(`${server.origin}/hook`);
-      await shop.cancelOne();
-      const dispatcher = shop.dispatch();
-      const mine = async () => (await shop.deliveries()).find(({ endpointId }) => endpointId === endpoint);
-      await until('the attempt is recorded', async () => (await mine())?.attempts === 1);
-      const delivery = await mine();
-      const [attempt] = await shop.database.deliveries.attempts(delivery?.id ?? '');
-      const decidedAtMs = (attempt?.startedAtMs ?? 0) + (attempt?.durationMs ?? 0);
-      assert.is(((delivery?.dueAtMs ?? 0) - decidedAtMs) / 1000, expectedS, asked);
-      await dispatcher.stop();
-      await shop.database.endpoints.remove(endpoint);
-      await server.close();
-    }
-  }),
-);
-
-test(
-  'a refused connection, a private target and an unknown name are retried, each with its own error',
-  inShop(async (shop) => {
-    const gone = await startMerchantServer(() => {});
-    await gone.close();
-    await shop.addEndpoint(`${gone.origin}/hook`);
-    await shop.addEndpoint('https://169.254.169.254/latest/meta-data');
-    await shop.addEndpoint('https://rebind.example/');
-    await shop.addEndpoint('https://nowhere.example/');
-    await shop.cancelOne();
-    const guard = createUrlGuard(['127.0.0.0/8'], async (host) => {
-      if (host === 'rebind.example') return [{ address: '10.0.0.1', family: 4 }];
-      throw new Error('ENOTFOUND');
-    });
-    shop.dispatch({ guard });
-    await until('all were tried', async () => (await shop.deliveries()).every(({ attempts }) => attempts === 1));
-    const deliveries = await shop.deliveries();
-    assert.equal(deliveries.map(({ lastError }) => lastError).sort(), [
-      'blocked_address',
-      'blocked_address',
-      'connect',
-      'dns',
-    ]);
-    assert.ok(deliveries.every(({ state }) => state === 'waiting'));
-  }),
-);
-
-test(
-  'the operator can resend any event, whatever became of it',
-  inShop(async (shop) => {
-    let status = 200;
-    const server = await startMerchantServer((response) => response.writeHead(status).end());
-    await shop.addEndpoint(`${server.origin}/hook`);
-    await shop.cancelOne();
-    const dispatcher = shop.dispatch();
-    await attempted(shop, 1);
-    const { id } = await shop.only();
-
-    for (const times of [2, 3]) {
-      if (times === 3) status = 404;
-      assert.is(await shop.database.deliveries.resend({ deliveryId: id }, shop.clock.nowMs()), 1);
-      dispatcher.wake();
-      await attempted(shop, times);
-    }
-    const { state, log } = await shop.only();
-    assert.is(state, 'failed');
-    assert.equal(
-      log.map(({ attempt, status }) => [attempt, status]),
-      [
-        [1, 200],
-        [1, 200],
-        [1, 404],
-      ],
-    );
-    assert.is(new Set(server.received.map(({ body }) => body)).size, 1);
-    assert.is(new Set(server.received.map(({ headers }) => headers['x-service-event-id'])).size, 1);
     await server.close();
   }),
 );

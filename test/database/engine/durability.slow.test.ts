@@ -3,7 +3,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSqliteDatabase } from '../../../src/database/database.ts';
@@ -101,34 +100,6 @@ fileTest(
     }
   },
 );
-
-fileTest('two processes write at once: both succeed, nothing is lost, no address is shared', async (place) => {
-  const creator = startWriter(place.file, 'sessions', 0, 150);
-  const follower = startWriter(place.file, 'blocks', 1, 150);
-  await Promise.all([creator.ended, follower.ended]);
-  assert.is(creator.lines.at(-1), 'end', creator.errors());
-  assert.is(follower.lines.at(-1), 'end', follower.errors());
-  assert.equal(audit(place.file), []);
-  assert.is((await place.database.reports.stats(0)).sessions.pending, 150);
-  assert.is((await place.database.blocks.tail('test:one', 1000)).length, 151);
-});
-
-fileTest('while another process holds the write lock, writes fail in time and reads continue', async (place) => {
-  const impatient = place.connect(30);
-  const holder = new Sqlite(place.file);
-  holder.exec('BEGIN IMMEDIATE');
-  await fails(impatient.sessions.create(newSession('o1')), 'storage_unavailable');
-  await fails(impatient.probe(), 'storage_unavailable');
-  await fails(new Feed(impatient, 'two').step({ connect: [] }), 'storage_unavailable');
-  assert.is(await impatient.sessions.find('o1'), null);
-  assert.is((await impatient.networks.list()).length, 1);
-  holder.exec('COMMIT');
-  holder.close();
-  assert.is((await impatient.sessions.create(newSession('o1'))).kind, 'created');
-  await impatient.probe();
-  impatient.close();
-  assert.equal(audit(place.file), []);
-});
 
 fileTest(
   'a full disk refuses new sessions and blocks, keeps what was answered, and accepts them again when there is room',

@@ -158,24 +158,6 @@ besideTest('what waited for too long is refused, and is never written', async ({
 });
 
 besideTest(
-  'of writes that waited together, one that fails takes none of the others with it',
-  async ({ database }, other) => {
-    await other.tell('hold');
-    const ending = Promise.allSettled([
-      database.alarms.raise(alarm('before')),
-      database.stores.create(merchant('m1')),
-      database.alarms.raise(alarm('after')),
-    ]);
-    await other.tell('release');
-    const [before, failed, after] = await ending;
-    assert.is(failed.status === 'rejected' && failed.reason.name, 'ConstraintFailed');
-    assert.equal([before.status, after.status], ['fulfilled', 'fulfilled']);
-    const codes = (await database.alarms.list(9)).map(({ code }) => code);
-    assert.equal(codes, ['after', 'before']);
-  },
-);
-
-besideTest(
   'if the disk is full, writes that waited together are all refused, and nothing of them is saved',
   async ({ file, database }, other) => {
     const db = openSqlite({ file, busyTimeoutMs: 60_000, bytesMax: 1_000_000 });
