@@ -49,7 +49,7 @@ const { values: flags, positionals: words } = parseArgs({
 const failedOnce = new Set<string>();
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const isOnNodes = (file: string): boolean => file.startsWith('test/nodes/');
-const isForBoth = (file: string): boolean => /^test\/(conformance\/database\/|database\/postgres\.)/.test(file);
+const isForBoth = (file: string): boolean => /^test\/(conformance\/database\/|database\/postgres)/.test(file);
 const isSlow = (file: string): boolean => file.endsWith('.slow.test.ts') || isOnNodes(file);
 
 function isChosen(file: string): boolean {

@@ -3,12 +3,11 @@
  * the same eyes. A value that one of them would store otherwise fails here: SQLite's tables are strict.
  */
 import Sqlite from 'better-sqlite3';
-import { Pool } from 'pg';
-import { connectionOf } from '../../src/database/engine/postgres-server.ts';
+import { openPool } from '../../src/database/engine/postgres-server.ts';
 
 /** @param file has the tables; its rows are replaced */
 export async function copyRows(url: string, file: string): Promise<void> {
-  const pool = new Pool({ ...connectionOf(url), max: 1 });
+  const pool = openPool(url, { max: 1 });
   const client = new Sqlite(file);
   try {
     client.pragma('foreign_keys = OFF');

@@ -34,8 +34,11 @@ export function isBroken(error: unknown): boolean {
   const code = codeOf(error);
   if (code !== null) return code.startsWith('08') || code.startsWith('57P');
   if (!(error instanceof Error)) return false;
-  return 'syscall' in error || /^(Connection terminated|Client has encountered|timeout exceeded)/.test(error.message);
+  return 'syscall' in error || broken.test(error.message);
 }
+
+/** Beginnings of what the driver says of a connection that ended, that was not made, or that nobody answers on. */
+const broken = /^(Connection terminated|Client (has encountered|was closed)|timeout exceeded|Query read timeout)/;
 
 /**
  * Translates an error of PostgreSQL into a `Fault`: `storage_unavailable` (transient) or `storage_damaged` (permanent).

@@ -6,7 +6,10 @@
  * It relies on the form of `schema.sql`: one column or rule a line, and a trigger only for an append-only table.
  */
 
-/** The exact sum of amounts in decimal text, what refuses changes of append-only tables, and a number of commits. */
+/**
+ * The exact sum of amounts in decimal text; what refuses changes of append-only tables; a number of commits; and the
+ * number of the newest command that each writer has committed.
+ */
 const prelude = `
 CREATE FUNCTION sum_units_add(total NUMERIC, units TEXT) RETURNS NUMERIC LANGUAGE sql IMMUTABLE
   AS 'SELECT total + coalesce(units::numeric, 0)';
@@ -15,6 +18,7 @@ CREATE AGGREGATE sum_units (TEXT) (SFUNC = sum_units_add, STYPE = NUMERIC, INITC
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql
   AS 'BEGIN RAISE EXCEPTION ''% is append-only'', TG_TABLE_NAME; END';
 CREATE SEQUENCE commits;
+CREATE TABLE writers (id TEXT COLLATE "C" PRIMARY KEY, command BIGINT NOT NULL, at TIMESTAMPTZ NOT NULL);
 `.trim();
 
 /** Patterns of a column or rule, and what stands for them. */

@@ -1,14 +1,14 @@
 /**
  * A PostgreSQL server as `QUAYSIDE_DATABASE_URL` names it: how it is connected to, and what is refused before its use.
  */
-import { type ClientConfig, Pool, types } from 'pg';
+import { type ClientConfig, Pool, type PoolConfig, types } from 'pg';
 import { permanent } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { asPostgresFault, codeOf } from './postgres-fault.ts';
 import { appliedQuery, newestOf, readScripts, recordsOf, refuseOtherVersion, scriptsAfter } from './scripts.ts';
 
 const VERSION_MIN = 15;
-const CONNECT_MS = 10_000;
+const CONNECT_MS = 5_000;
 /** A lock that is waited for longer is an error; and the server ends the transaction of a process that was paused. */
 const LOCK_MS = 5_000;
 const IDLE_MS = 8_000;
@@ -46,6 +46,18 @@ export function connectionOf(url: string): ClientConfig {
         readers[id] ?? types.getTypeParser(id, format as 'text'),
     } as typeof types,
   };
+}
+
+/**
+ * Returns a pool of connections. One that breaks while nobody uses it is replaced at its next use. In use, its next
+ * statement fails.
+ * @throws Fault permanent `database_url_wrong`
+ */
+export function openPool(url: string, options: PoolConfig): Pool {
+  const pool = new Pool({ ...connectionOf(url), ...options });
+  pool.on('error', () => {});
+  pool.on('connect', (connection) => connection.on('error', () => {}));
+  return pool;
 }
 
 /** Returns the database's name for messages, without its password. @throws Fault permanent `database_url_wrong` */
@@ -149,7 +161,7 @@ export async function checkDatabase(pool: Pool, name: string): Promise<void> {
  */
 export async function preparePostgres(url: string, isSandbox = false): Promise<readonly string[]> {
   const name = databaseName(url);
-  const pool = new Pool({ ...connectionOf(url), max: 1 });
+  const pool = openPool(url, { max: 1 });
   try {
     await checkServer(pool, name);
     // Another process that creates the same tables wins; then nothing is left to do.

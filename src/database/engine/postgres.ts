@@ -5,18 +5,20 @@
  * serializable: what lost against another transaction is run again, so a command is as safe as with SQLite's one
  * writer. The writes of one process are done in the order in which they were called; those of several meet in the
  * server.
- * A connection that breaks during COMMIT leaves open whether it took place: the body runs again, and answers from what
- * it finds.
+ * A connection that breaks during COMMIT, or a server that does not answer it, leaves open whether it took place. So
+ * each commit that changed rows saves the number of its try in the row of its writer, in `writers`. The next try looks
+ * there first, and if it finds the number, the command has the earlier try's answer. If that one is still under way,
+ * both change the row, and the server lets only one of them commit.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { randomInt } from 'node:crypto';
-import { Pool, type PoolClient, type QueryArrayResult } from 'pg';
+import { randomBytes, randomInt } from 'node:crypto';
+import type { Pool, PoolClient, QueryArrayResult, QueryConfig } from 'pg';
 import { invariant, transient } from '../../core/fault.ts';
 import { after, systemClock } from '../../lib/clock.ts';
 import { type Client, noteText, type Statement } from './client.ts';
 import type { Db, WriteHooks } from './open.ts';
 import { asPostgresFault, isBroken, isLost, isTaken } from './postgres-fault.ts';
-import { checkDatabase, connectionOf, databaseName } from './postgres-server.ts';
+import { checkDatabase, databaseName, openPool } from './postgres-server.ts';
 import { createOrm } from './statements.ts';
 import { translator } from './translate.ts';
 
@@ -27,6 +29,13 @@ const TRIES_MAX = 20;
 const TRIES_TAKEN_MAX = 5;
 const RETRY_MS = 5_000;
 const PAUSE_MS_MAX = 300;
+/**
+ * How long an answer is waited for: to BEGIN and COMMIT; to a statement of a write, which waits for a lock less long;
+ * to one that reads, and may read a lot. A server that is silent for longer is one whose connection broke.
+ */
+const TURN_MS = 3_000;
+const WRITE_MS = 6_000;
+const READ_MS = 30_000;
 /** Rows that are fetched at once of those that are read one by one. */
 const FETCHED_ROWS = 500;
 /** How often it is looked whether anybody committed. */
@@ -36,15 +45,29 @@ const NAMED_MAX = 2_000;
 
 const BEGIN_WRITE = 'BEGIN ISOLATION LEVEL SERIALIZABLE';
 const BEGIN_READ = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
-/** Numbers a commit that changed rows, once it has taken place, in the same round trip. Nobody waits for a sequence. */
-const COMMIT_CHANGES = "COMMIT; SELECT nextval('commits') AS commits";
+/**
+ * Saves the number of a command, commits, and then numbers the commit, in one round trip. Nobody waits for a sequence.
+ * Several statements at once have no parameters; these values are a hexadecimal text and an integer.
+ */
+const commitChanges = ({ writer, number }: Command): string =>
+  `INSERT INTO writers (id, command, at) VALUES ('${writer}', ${number}, now())
+     ON CONFLICT (id) DO UPDATE SET command = excluded.command, at = excluded.at;
+   COMMIT; SELECT nextval('commits') AS commits`;
+const LAST_COMMAND = 'SELECT command FROM writers WHERE id = $1';
+/** Removes the rows of writers that have ended, long after the answer to their last command was waited for. */
+const FORGET_WRITERS = "DELETE FROM writers WHERE at < now() - interval '1 day'";
 const NOW = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms';
 const LAST_COMMIT = 'SELECT last_value AS commits FROM commits';
 const changing = new Set(['INSERT', 'UPDATE', 'DELETE']);
 
+/** A try of a command that writes, numbered by its writer: a process has one for each database that it opens. */
+type Command = Readonly<{ writer: string; number: number }>;
+
 /** A transaction's body. */
 type Body = {
   readonly client: PoolClient;
+  /** Absent if it only reads. */
+  readonly command: Command | null;
   isOpen: boolean;
   isBusy: boolean;
   changes: number;
@@ -62,10 +85,7 @@ type Row = readonly unknown[];
  */
 export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks): Db {
   const name = databaseName(url);
-  const pool = new Pool({ ...connectionOf(url), max: CONNECTIONS_MAX });
-  // A connection that breaks while nobody uses it is replaced at its next use. In use, its next statement fails.
-  pool.on('error', () => {});
-  pool.on('connect', (connection) => connection.on('error', () => {}));
+  const pool = openPool(url, { max: CONNECTIONS_MAX, query_timeout: WRITE_MS });
   const bodies = new AsyncLocalStorage<Body>();
   const inside = (): Body | null => {
     const body = bodies.getStore();
@@ -75,7 +95,8 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks)
   const now = client.prepare(NOW).pluck();
   const changes = watchChanges(pool);
   const { again, once } = createTransactions(pool, { bodies, name, onCommit: changes.saw });
-  let [last, isChecked]: [Promise<unknown>, boolean] = [Promise.resolve(), false];
+  const writer = randomBytes(12).toString('hex');
+  let [last, isChecked, commands]: [Promise<unknown>, boolean, number] = [Promise.resolve(), false, 0];
 
   /** @throws Fault: see `checkDatabase` */
   async function check(): Promise<void> {
@@ -93,7 +114,7 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks)
       if (inside()) return work();
       return again(RETRY_MS, async () => {
         await check();
-        return once(BEGIN_READ, async () => work());
+        return once(null, async () => work());
       });
     },
     async write(work, { waitMs = RETRY_MS } = {}) {
@@ -103,12 +124,19 @@ export function openPostgres(url: string, { beforeCommit, onWrite }: WriteHooks)
         const sinceMs = performance.now();
         const waitedMs = sinceMs - askedAtMs;
         if (waitedMs > waitMs) throw waitFault(name);
+        /** Results of tries that came as far as their COMMIT, by the number under which it would be saved. */
+        const tried = new Map<number, Awaited<ReturnType<typeof work>>>();
         return again(Math.min(RETRY_MS, waitMs), async () => {
           await check();
-          return once(BEGIN_WRITE, async (body) => {
+          const command = { writer, number: ++commands };
+          if (commands === 1) void pool.query(FORGET_WRITERS).catch(() => {});
+          return once(command, async (body) => {
+            const known = tried.size > 0 ? await lastCommand(body) : 0;
+            if (tried.has(known)) return tried.get(known) as Awaited<ReturnType<typeof work>>;
             const result = await work();
             beforeCommit?.();
             onWrite?.({ waitedMs, heldMs: performance.now() - sinceMs, rows: body.changes });
+            if (body.changes > 0) tried.set(command.number, result);
             return result;
           });
         });
@@ -135,22 +163,31 @@ type Transactions = Readonly<{
   onCommit: (commits: number) => void;
 }>;
 
+/** A statement that is waited for less long than others; pg's types lack the wait of one statement. */
+const turn = (text: string): QueryConfig => Object.assign({ text }, { query_timeout: TURN_MS });
+
+/** Returns the number of the writer's newest command that was committed, as its transaction sees it; 0 for none. */
+async function lastCommand({ client, command }: Body): Promise<number> {
+  const { rows } = await client.query(LAST_COMMAND, [command?.writer]);
+  return (rows[0] as Readonly<{ command: number }> | undefined)?.command ?? 0;
+}
+
 /** Returns the functions that run a body in a transaction, and that run it again. */
 function createTransactions(pool: Pool, { bodies, name, onCommit }: Transactions) {
-  async function once<T>(begin: string, work: (body: Body) => Promise<T>): Promise<T> {
+  async function once<T>(command: Command | null, work: (body: Body) => Promise<T>): Promise<T> {
     const client = await pool.connect();
-    const body: Body = { client, isOpen: true, isBusy: false, changes: 0, cursors: 0, failure: null };
+    const body: Body = { client, command, isOpen: true, isBusy: false, changes: 0, cursors: 0, failure: null };
     let lost: Error | undefined;
     try {
-      await client.query(begin);
+      await client.query(turn(command ? BEGIN_WRITE : BEGIN_READ));
       const result = await bodies.run(body, () => work(body));
       body.isOpen = false;
       // The server has given the transaction up, and would answer a COMMIT by taking it back.
       if (body.failure) throw body.failure;
-      if (body.changes === 0) await client.query('COMMIT');
+      if (!command || body.changes === 0) await client.query(turn('COMMIT'));
       else {
-        const answers = (await client.query(COMMIT_CHANGES)) as unknown as readonly [unknown, { rows: Commits[] }];
-        onCommit(answers[1].rows[0]?.commits ?? 0);
+        const answers = (await client.query(turn(commitChanges(command)))) as unknown as readonly { rows: Commits[] }[];
+        onCommit(answers.at(-1)?.rows[0]?.commits ?? 0);
       }
       return result;
     } catch (error) {
@@ -199,7 +236,8 @@ async function send(body: Body | null, text: string, values: readonly unknown[],
   body.isBusy = true;
   try {
     const query = { text, values: [...values], rowMode: 'array' as const, ...(name !== undefined && { name }) };
-    const result: QueryArrayResult = await body.client.query(query);
+    const waiting = { query_timeout: body.command ? WRITE_MS : READ_MS };
+    const result: QueryArrayResult = await body.client.query({ ...query, ...waiting });
     if (changing.has(result.command)) body.changes += result.rowCount ?? 0;
     return result;
   } catch (error) {
